@@ -78,7 +78,14 @@ inBrowser("batch exports", (open) => {
 		await state.selectOption("Cancelled");
 		await page.getByText("No backfill matches").waitFor();
 		await page.getByRole("button", { name: "New backfill" }).waitFor();
+		const { promise: answer, resolve } = Promise.withResolvers<void>();
+		await page.route("**/backfills?*", (route) => answer.then(() => route.continue()));
+		const asked = page.waitForRequest("**/backfills?*");
 		await state.selectOption("");
+		await asked;
+		await page.getByText("No backfill matches").waitFor();
+		expect(await page.getByText("No backfills yet").count()).toBe(0);
+		resolve();
 		await page.getByRole("cell", { name: "Completed" }).waitFor();
 		expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("State");
 		await state.selectOption("Completed");
@@ -231,6 +238,14 @@ inBrowser("batch exports", (open) => {
 		const dialog = page.getByRole("dialog", { name: "Somebody else changed this" });
 		await dialog.getByRole("row", { name: "Database two three" }).waitFor();
 		await checkLooks(page, "exports-conflict");
+		const refused = { type: "x", code: "y", detail: "Not now.", attr: null };
+		await page.route(`**/${created.id}`, (route) => route.fulfill({ status: 403, json: refused }));
+		await dialog.getByRole("button", { name: "Save your version" }).click();
+		await dialog.getByRole("status").getByText("Not now.").waitFor();
+		await checkLooks(page, "exports-conflict-note");
+		await dialog.getByRole("button", { name: "Dismiss" }).press("Enter");
+		await page.getByText("Not now.").waitFor({ state: "detached" });
+		await page.unroute(`**/${created.id}`);
 		await dialog.getByRole("button", { name: "Save your version" }).click();
 		await dialog.waitFor({ state: "detached" });
 		await expect

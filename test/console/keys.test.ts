@@ -134,6 +134,7 @@ inBrowser("keys", (open) => {
 		await expect.poll(() => expires.getAttribute("aria-invalid")).toBe("true");
 
 		await page.getByRole("link", { name: "API keys" }).first().click();
+		await confirm(page, "Discard changes");
 		await page.getByRole("link", { name: "Laptop" }).click();
 		await page.getByRole("button", { name: "Revoke" }).click();
 		await page.getByText("You are signed out").waitFor();

@@ -119,10 +119,28 @@ inBrowser("people", (open) => {
 		expect((await client.members.list(organization)).count).toBe(1);
 	});
 
-	test("an open invite gets a new link, and is revoked", async () => {
+	test("an open invite is sent again once, gets a new link, and is revoked", async () => {
 		const { client, organization, path } = await newOrganization();
 		await client.invites.create(organization, { target_email: newAddress("ada") });
 		const page = await open(`${path}/members/invites`);
+		const { promise: answer, resolve } = Promise.withResolvers<void>();
+		let sent = 0;
+		await page.route("**/invites", async (route) => {
+			sent += 1;
+			await answer;
+			await route.continue();
+		});
+		const again = button(page, /^Send again for ada/);
+		await again.press("Enter");
+		await again.press("Enter");
+		await expect.poll(() => again.getAttribute("aria-busy")).toBe("true");
+		await again.press("Enter");
+		resolve();
+		await note(page, "A new mail is on its way");
+		await expect.poll(() => again.getAttribute("aria-busy")).toBe("false");
+		expect(await page.evaluate("document.activeElement.textContent")).toBe("Send again");
+		await page.unroute("**/invites");
+		expect(sent).toBe(1);
 		await button(page, /^New link for ada/).click();
 		await page.getByRole("heading", { name: /^A link for ada/ }).waitFor();
 		await checkLooks(page, "people-invite-link");

@@ -41,6 +41,9 @@ inBrowser("plugins", (open) => {
 		const { client, organization, project, path } = await newOrganization();
 		const page = await open(`${path}/plugins`);
 		await page.getByText("No plugins yet").waitFor();
+		await page.getByRole("link", { name: "plugin config", exact: true }).click();
+		await page.getByText("A plugin config sets up a plugin in one project.").waitFor();
+		await page.getByRole("main").getByRole("link", { name: "Plugins", exact: true }).click();
 		await page.getByRole("link", { name: "Install plugin" }).click();
 		await page.getByRole("button", { name: "Install GeoIP" }).waitFor();
 		await checkLooks(page, "plugins-install");

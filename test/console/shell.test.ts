@@ -9,6 +9,15 @@ const focused = (page: Page) => page.evaluate<string>("document.activeElement.te
 const inMenu = (page: Page, name: string) =>
 	page.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link", { name });
 
+/** Searches, goes to another page, and waits for as long as a search waits for the next letter. */
+const SEARCH_AND_LEAVE = `{
+	const field = document.querySelector("[type=search]");
+	field.value = "apps";
+	field.dispatchEvent(new Event("input", { bubbles: true }));
+	document.querySelector("nav a[href$='/members']").click();
+	new Promise((resolve) => setTimeout(resolve, 250));
+}`;
+
 inBrowser("the shell", (open) => {
 	describe("the list of organizations", () => {
 		test("leads to another one, with the keyboard", async () => {
@@ -131,6 +140,87 @@ inBrowser("the shell", (open) => {
 		await expect.poll(() => focused(page)).toBe("Members");
 	});
 
+	test("a changed form asks before it is left, and a saved one doesn't", async () => {
+		const { path } = await newOrganization("North Ltd");
+		await clientOf().organizations.create({ name: "East Ltd" });
+		const page = await open(`${path}/members`);
+		await inMenu(page, "Settings").click();
+		const name = page.getByLabel("Name");
+		await name.press("End");
+		await inMenu(page, "Members").click();
+		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+
+		await inMenu(page, "Settings").click();
+		await name.press("End");
+		await name.press("X");
+		const question = page.getByRole("dialog", { name: "Discard your changes?" });
+		const stay = async () => {
+			await question.getByRole("button", { name: "Keep editing" }).click();
+			await question.waitFor({ state: "detached" });
+			expect(await name.inputValue()).toBe("North LtdX");
+			expect(new URL(page.url()).pathname).toBe(`${path}/settings`);
+		};
+		await inMenu(page, "Members").click();
+		await question.waitFor();
+		await checkLooks(page, "shell-discard");
+		await stay();
+		await page.evaluate("history.back()");
+		await stay();
+		await page.getByRole("button", { name: "Organization: North Ltd" }).click();
+		await page.getByRole("link", { name: "East Ltd" }).click();
+		await stay();
+		await page.getByRole("button", { name: "Sign out" }).click();
+		await stay();
+		const asked = page.waitForEvent("dialog");
+		const closed = page.close({ runBeforeUnload: true });
+		const closing = await asked;
+		expect(closing.type()).toBe("beforeunload");
+		await closing.dismiss();
+		await closed;
+		await page.evaluate("history.back()");
+		await question.getByRole("button", { name: "Discard changes" }).click();
+		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+
+		await inMenu(page, "Settings").click();
+		await name.press("End");
+		await name.press("X");
+		await page.getByRole("button", { name: "Save" }).click();
+		await page.getByText("The settings are saved.").waitFor();
+		await page.evaluate("history.back()");
+		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+
+		// What ends after its page was left leads nowhere.
+		await page.getByRole("button", { name: "Organization: North LtdX" }).click();
+		await page.getByRole("link", { name: "New organization" }).click();
+		await page.getByLabel("Name").fill("Zeta Ltd");
+		const { promise: answer, resolve } = Promise.withResolvers<void>();
+		await page.route("**/api/organizations", (route) => answer.then(() => route.continue()));
+		await page.getByRole("button", { name: "Create organization" }).click();
+		await page.evaluate("history.back()");
+		await question.getByRole("button", { name: "Discard changes" }).click();
+		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+		resolve();
+		await page.getByText("Zeta Ltd").waitFor({ state: "attached" });
+		expect(new URL(page.url()).pathname).toBe(`${path}/members`);
+
+		await inMenu(page, "Projects").click();
+		await page.getByRole("button", { name: "Create project" }).click();
+		const dialog = page.getByRole("dialog", { name: "Create a project" });
+		await dialog.getByLabel("Name").press("X");
+		await page.keyboard.press("Escape");
+		await question.waitFor();
+		await page.keyboard.press("Escape");
+		await question.waitFor({ state: "detached" });
+		// As the browser does by itself after Escape was pressed a few times in a row.
+		await page.evaluate("document.querySelector('dialog').close()");
+		await dialog.waitFor();
+		await question.getByRole("button", { name: "Keep editing" }).click();
+		expect(await dialog.getByLabel("Name").inputValue()).toBe("X");
+		await dialog.getByLabel("Name").fill("");
+		await page.keyboard.press("Escape");
+		await dialog.waitFor({ state: "detached" });
+	});
+
 	test("appears on a slow phone before the API answers, after few requests and bytes", async () => {
 		const { path } = await newOrganization();
 		const page = await open(path);
@@ -205,12 +295,16 @@ inBrowser("the shell", (open) => {
 	});
 
 	describe("a page whose file can't be loaded", () => {
-		test("says so, and can be tried again", async () => {
+		test("says so, and can be tried again; its URL stays as it is", async () => {
 			const { path } = await newOrganization();
-			const page = await open(path);
-			await inMenu(page, "Members").waitFor();
-			await page.route("**/members.*.js", (route) => route.abort());
-			await inMenu(page, "Members").click();
+			const page = await open(`${path}/projects`);
+			await page.getByRole("searchbox", { name: "Search projects" }).waitFor();
+			const { promise: answer, resolve } = Promise.withResolvers<void>();
+			await page.route("**/members.*.js", (route) => answer.then(() => route.abort()));
+			// The search of the page before would be in the URL now.
+			await page.evaluate(SEARCH_AND_LEAVE);
+			expect(new URL(page.url())).toMatchObject({ pathname: `${path}/members`, search: "" });
+			resolve();
 			await page.getByRole("heading", { name: "This page couldn't be loaded" }).waitFor();
 			await page.unroute("**/members.*.js");
 			await page.getByRole("button", { name: "Try again" }).click();

@@ -204,9 +204,10 @@ const WORDS_OF_MOVES = `(async () => {
 /** A Monday. */
 const MONDAY_MS = 4 * 24 * HOUR_MS;
 const WEEK_MS = 7 * 24 * HOUR_MS;
+const FIVE_MINUTES_MS = HOUR_MS / 12;
 
 inBrowser("the timeline of an export", (open) => {
-	test("shows a window from when the interval was longer, and says if runs are missing", async () => {
+	test("shows each window that reaches into its range, and says if runs are missing", async () => {
 		const { client, organization, path } = await newOrganization();
 		const created = await client.batchExports.create(organization, {
 			name: "Weekly once",
@@ -218,20 +219,30 @@ inBrowser("the timeline of an export", (open) => {
 		const [start_at, end_at] = [end - WEEK_MS, end].map((at) => new Date(at).toISOString());
 		await client.batchExports.backfill(created, { start_at, end_at });
 		await client.batchExports.update(created, { interval: "every 5 minutes" });
+		const tuesday = end - 6 * 24 * HOUR_MS;
+		// The timeline that contains its first minute ends within it.
+		const across = [tuesday + FIVE_MINUTES_MS / 2, tuesday + 1.5 * FIVE_MINUTES_MS];
+		const [from, until = ""] = across.map((at) => new Date(at).toISOString());
+		await client.batchExports.backfill(created, { start_at: from, end_at: until });
+		const runs = async () => (await client.batchExports.listRuns(created)).count;
+		await expect.poll(runs).toBe(2);
 		const page = await open("/console");
 		await page.route(/\/runs\?.*starts_before/, async (route) => {
 			const answer = await route.fetch();
 			const json = { ...(await answer.json()), next: answer.url() };
 			await route.fulfill({ response: answer, json });
 		});
-		const tuesday = new Date(end - 6 * 24 * HOUR_MS).toISOString();
-		const at = `${path}/batch_exports/${created.id}?until=${tuesday}`;
+		// The list below the timeline, whose runs it shows too, has none of this state.
+		const query = new URLSearchParams({ until: new Date(tuesday).toISOString(), status: "Failed" });
+		const at = `${path}/batch_exports/${created.id}?${query}`;
 		await page.goto(new URL(at, page.url()).href);
-		await page.getByRole("link", { name: /^Backfill run of/ }).waitFor();
+		// One of the week, and one that begins and ends between two intervals.
+		await expect.poll(() => page.getByRole("link", { name: /^Backfill run of/ }).count()).toBe(2);
 		const part = "Only the 1000 runs of the newest windows are shown.";
 		await page.getByText(`${part} The list below has all of them.`).waitFor();
 		await page.getByLabel("Span").selectOption("24 hours");
 		await page.getByText(`${part} Choose a shorter span to see all.`).waitFor();
+		await page.unrouteAll({ behavior: "wait" });
 	});
 
 	test("leads from window to window by keys, to a run and its log, and to a backfill of a gap", async () => {

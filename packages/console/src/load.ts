@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { Page, TenantryError } from "tenantry-client";
 import { keepPosition } from "./scroll.ts";
@@ -31,7 +31,11 @@ export function useLoad<T>(
 		isLoading: true,
 	});
 	const [turn, setTurn] = useState(0);
+	/** The inputs of the last load. Those that a render has just changed are loaded after it. */
+	const asked = useRef(inputs);
+	const isAsked = inputs.every((input, i) => Object.is(input, asked.current[i]));
 	useEffect(() => {
+		asked.current = inputs;
 		const controller = new AbortController();
 		setState(({ data }) => ({ data, error: undefined, isLoading: true }));
 		load(controller.signal).then(
@@ -51,7 +55,18 @@ export function useLoad<T>(
 		(data: T) => setState({ data, error: undefined, isLoading: false }),
 		[],
 	);
-	return { ...state, reload, replace };
+	return { ...state, isLoading: state.isLoading || !isAsked, reload, replace };
+}
+
+/** Whether a page is open still: somebody may have left it while something took its time. */
+const isOpen = (path: string) => (location.pathname.replace(/\/+$/, "") || "/") === path;
+
+/** A function that opens another page, unless the user has gone elsewhere since this one called it. */
+export function useNavigate() {
+	const { path, route } = useLocation();
+	return (url: string, isReplaced = false) => {
+		if (isOpen(path)) route(url, isReplaced);
+	};
 }
 
 /** Changes of the page's query: `undefined` and `""` remove a parameter. */
@@ -64,8 +79,7 @@ type Changes = Record<string, string | undefined>;
 export function useQuery() {
 	const { path, query, route } = useLocation();
 	const change = (changes: Changes) => {
-		// A timer may end after the page was left.
-		if ((location.pathname.replace(/\/+$/, "") || "/") !== path) return;
+		if (!isOpen(path)) return;
 		const next = new URLSearchParams(location.search);
 		for (const [name, value] of Object.entries(changes))
 			if (value) next.set(name, value);
@@ -90,8 +104,8 @@ export const pageOf = <T>(
 /** How many rows a page of a list shows. */
 const ROWS = 50;
 
-export type List<T> = Loaded<Page<T>> & {
-	/** The index of the first row that is shown. */
+export type List<T> = Omit<Loaded<Page<T>>, "replace"> & {
+	/** The index of the first row that is shown. While another page is loaded, that of the page before. */
 	offset: number;
 	/** How many rows a page shows. */
 	limit: number;
@@ -112,6 +126,9 @@ export function useList<T>(
 ): List<T> {
 	const [query] = useQuery();
 	const offset = Math.max(0, Number.parseInt(query[parameter] ?? "0", 10) || 0);
-	const loaded = useLoad((signal) => load({ limit, offset }, signal), [...inputs, offset]);
-	return { ...loaded, offset, limit, parameter };
+	const { data, ...loaded } = useLoad(
+		async (signal) => ({ page: await load({ limit, offset }, signal), offset }),
+		[...inputs, offset],
+	);
+	return { ...loaded, data: data?.page, offset: data?.offset ?? offset, limit, parameter };
 }

@@ -2,13 +2,15 @@ import { BookOpen, ChevronsUpDown, type IconNode, LogOut, Plus } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
+import { guardForms } from "./leaving.ts";
 import { organizationIn, pathIn } from "./organization.tsx";
 import { MENU, OWN_MENU } from "./pages.ts";
 import { changesUnderWay, me, signOut } from "./session.ts";
 import { Boundary } from "./ui/boundary.tsx";
-import { Questions } from "./ui/dialog.tsx";
+import { Button } from "./ui/button.tsx";
+import { mayDiscard, Questions } from "./ui/dialog.tsx";
 import { useDismiss } from "./ui/dismiss.ts";
-import { attempt, Notes } from "./ui/feedback.tsx";
+import { Notes } from "./ui/feedback.tsx";
 import { Icon } from "./ui/icon.tsx";
 
 /** A path of the menu, marked when its page or one below it is open. */
@@ -126,10 +128,10 @@ function Menu({ organization }: { organization: string | undefined }) {
 						</a>
 					</li>
 					<li>
-						<button type="button" class="plain" onClick={() => attempt(signOut)}>
+						<Button class="plain" onPress={async () => (await mayDiscard()) && signOut()}>
 							<Icon of={LogOut} />
 							Sign out
-						</button>
+						</Button>
 					</li>
 				</ul>
 			</div>
@@ -176,7 +178,8 @@ const Working = () =>
 
 /** What surrounds every page of a signed-in user: the menu, and where errors, notes and questions appear. */
 export function Shell({ children }: { children: ComponentChildren }) {
-	const { path } = useLocation();
+	const { path, route } = useLocation();
+	useEffect(() => guardForms(route), []);
 	return (
 		<div class="shell">
 			<a class="skip" href="#main">

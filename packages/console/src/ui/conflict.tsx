@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { PreconditionFailedError, type RequestOptions } from "tenantry-client";
+import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
-import { attempt, say } from "./feedback.tsx";
+import { say } from "./feedback.tsx";
 
 type Values = object;
 
@@ -143,17 +144,16 @@ export function useSave<T extends Values, Changes extends Values>({
 				>
 					Take the saved version
 				</button>
-				<button
-					type="button"
-					onClick={() => {
+				<Button
+					onPress={async () => {
+						// If not, the dialog has a version that is newer still.
+						if (!(await saveOver(clash.theirs, clash.changes))) return;
 						setClash(undefined);
-						attempt(async () => {
-							if (await saveOver(clash.theirs, clash.changes)) say("Your version is saved.");
-						});
+						say("Your version is saved.");
 					}}
 				>
 					Save your version
-				</button>
+				</Button>
 			</div>
 		</Dialog>
 	);

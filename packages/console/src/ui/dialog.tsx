@@ -2,13 +2,15 @@ import { signal } from "@preact/signals";
 import { X } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { dialogs, Notes } from "./feedback.tsx";
 import { Icon } from "./icon.tsx";
+import { forgetUnsaved, hasUnsaved } from "./unsaved.ts";
 
 /** What has the focus when a dialog opens that asks for something: the first field, or the button that changes nothing. */
 const FIRST =
 	"form :is(input:not([type=hidden], [type=radio]:not(:checked)), select, textarea, .buttons > button)";
 
-/** A dialog above the page. It exists while it is open: Escape and × call `onClose`. */
+/** A dialog above the page. It exists while it is open: Escape and × call `onClose`, unless the user keeps changes of a form. */
 export function Dialog({
 	title,
 	about,
@@ -27,9 +29,16 @@ export function Dialog({
 		const dialog = ref.current;
 		dialog?.showModal();
 		dialog?.querySelector<HTMLElement>(FIRST)?.focus();
-		// Gives the focus back to where it was.
-		return () => dialog?.close();
+		dialogs.value = [...dialogs.value, id];
+		return () => {
+			dialogs.value = dialogs.value.filter((open) => open !== id);
+			// Gives the focus back to where it was.
+			dialog?.close();
+		};
 	}, []);
+	async function leave() {
+		if (ref.current && (await mayDiscard(ref.current))) onClose();
+	}
 	return (
 		<dialog
 			ref={ref}
@@ -39,18 +48,24 @@ export function Dialog({
 				// Escape in a dialog that was opened from this one, or in a list of choices.
 				if (event.target !== event.currentTarget) return;
 				event.preventDefault();
-				onClose();
+				if (event.cancelable) leave();
+			}}
+			onClose={() => {
+				// The browser itself closes it if Escape is pressed a few times with nothing in between.
+				ref.current?.showModal();
+				leave();
 			}}
 		>
 			<article>
 				<header>
 					<h2 id={id}>{title}</h2>
-					<button type="button" class="plain" aria-label="Close" onClick={onClose}>
+					<button type="button" class="plain" aria-label="Close" onClick={leave}>
 						<Icon of={X} />
 					</button>
 				</header>
 				{children}
 			</article>
+			<Notes dialog={id} />
 		</dialog>
 	);
 }
@@ -74,6 +89,8 @@ const asked = signal<(Question & { answer: (yes: boolean) => void }) | undefined
 /** Asks before something that can't be undone, or that has consequences. */
 export const confirm = (question: Question) =>
 	new Promise<boolean>((resolve) => {
+		// Back can be pressed while another question is open, which then isn't asked any more.
+		asked.value?.answer(false);
 		asked.value = {
 			...question,
 			answer: (yes) => {
@@ -82,6 +99,20 @@ export const confirm = (question: Question) =>
 			},
 		};
 	});
+
+/** Asks before changes of forms are lost, if there are any within this part of the page. */
+export async function mayDiscard(within?: Node) {
+	const isSure =
+		!hasUnsaved(within) ||
+		(await confirm({
+			title: "Discard your changes?",
+			text: "What you entered isn't saved.",
+			action: "Discard changes",
+			stay: "Keep editing",
+		}));
+	if (isSure) forgetUnsaved(within);
+	return isSure;
+}
 
 function Asked({
 	title,
@@ -134,4 +165,5 @@ function Asked({
 }
 
 /** Where `confirm` asks. The shell has one. */
-export const Questions = () => (asked.value ? <Asked {...asked.value} /> : null);
+export const Questions = () =>
+	asked.value ? <Asked key={asked.value.title} {...asked.value} /> : null;

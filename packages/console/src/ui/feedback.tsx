@@ -50,17 +50,25 @@ export async function attempt(work: () => Promise<unknown>) {
 	}
 }
 
-/** Where `say` and `attempt` show their notes. The shell has one. */
-export const Notes = () => (
+/** The ids of the dialogs that are open, the one on top last. */
+export const dialogs = signal<readonly string[]>([]);
+
+/**
+ * Where `say` and `attempt` show their notes. The shell and each dialog have one, and the one on top shows them: what is
+ * below a dialog can neither be reached nor is it read out.
+ * @param dialog the id of the dialog that it is in
+ */
+export const Notes = ({ dialog }: { dialog?: string }) => (
 	<div class="notes" role="status">
-		{notes.value.map((note) => (
-			<div key={note.id} class={note.isError ? "note bad" : "note"}>
-				<span>{note.text}</span>
-				<button type="button" class="plain" aria-label="Dismiss" onClick={() => remove(note)}>
-					<Icon of={X} />
-				</button>
-			</div>
-		))}
+		{dialogs.value.at(-1) === dialog &&
+			notes.value.map((note) => (
+				<div key={note.id} class={note.isError ? "note bad" : "note"}>
+					<span>{note.text}</span>
+					<button type="button" class="plain" aria-label="Dismiss" onClick={() => remove(note)}>
+						<Icon of={X} />
+					</button>
+				</div>
+			))}
 	</div>
 );
 

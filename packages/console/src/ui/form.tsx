@@ -8,6 +8,7 @@ import {
 import { useContext, useId, useRef, useState } from "preact/hooks";
 import { TenantryError } from "tenantry-client";
 import { wordsOf } from "./feedback.tsx";
+import { useUnsaved } from "./unsaved.ts";
 
 /** An error that a page finds by itself, to be shown beside a field. */
 export const refusal = (field: string, detail: string) =>
@@ -50,7 +51,7 @@ function textBeside(
 /**
  * A form that sends its fields to the service. A refusal is shown beside the field that the service
  * names, or above the buttons if the form has no such field.
- * @param onSubmit gets the form's fields; an error that it throws is shown
+ * @param onSubmit gets the form's fields; an error that it throws is shown. If it answers `false`, nothing is saved yet
  */
 export function Form({
 	action,
@@ -76,6 +77,7 @@ export function Form({
 	const [wrong, setWrong] = useState<FieldError>();
 	const [problem, setProblem] = useState("");
 	const [isBusy, setBusy] = useState(false);
+	const forgetChanges = useUnsaved(form);
 
 	function refuse(error: unknown) {
 		const name = error instanceof TenantryError ? error.attr : null;
@@ -95,8 +97,10 @@ export function Form({
 		setWrong(undefined);
 		setProblem("");
 		try {
+			const fields = new FormData(form.current);
 			const other = others.find(([words]) => words === event.submitter?.dataset.action);
-			await (other?.[1] ?? onSubmit)(new FormData(form.current));
+			if (other) await other[1](fields);
+			else if ((await onSubmit(fields)) !== false) forgetChanges();
 		} catch (error) {
 			refuse(error);
 		}

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
 import type { List } from "../load.ts";
 import { useQuery } from "../load.ts";
 import { Problem } from "./feedback.tsx";
@@ -33,6 +34,9 @@ export function Table<T>({
 	/** Shown instead of a table without rows. */
 	empty: ComponentChildren;
 }) {
+	/** What was answered last. `empty` may speak of filters that are asked for just now. */
+	const answered = useRef(empty);
+	if (!list.isLoading) answered.current = empty;
 	if (list.error) return <Problem error={list.error} retry={list.reload} />;
 	if (!list.data)
 		return (
@@ -40,7 +44,7 @@ export function Table<T>({
 				Loading…
 			</p>
 		);
-	if (list.data.results.length === 0 && list.offset === 0) return <>{empty}</>;
+	if (list.data.results.length === 0 && list.offset === 0) return <>{answered.current}</>;
 	return (
 		<>
 			{/* biome-ignore-start lint/a11y/noRedundantRoles: as cards, the elements would lose their roles */}

@@ -3,8 +3,9 @@ import type { BatchExport, BatchExportBackfill, Received } from "tenantry-client
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, Empty, say } from "../../ui/feedback.tsx";
+import { Empty, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
 import { Field, Form } from "../../ui/form.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -52,12 +53,10 @@ async function cancel(backfill: Backfill, onDone: () => void) {
 		action: "Cancel backfill",
 		stay: "Keep it running",
 	});
-	if (isSure)
-		await attempt(async () => {
-			await api.batchExports.cancelBackfill(backfill);
-			say("The backfill is cancelled.");
-			onDone();
-		});
+	if (!isSure) return;
+	await api.batchExports.cancelBackfill(backfill);
+	say("The backfill is cancelled.");
+	onDone();
 }
 
 const rangeOf = ({ start_at, end_at }: Backfill) =>
@@ -81,14 +80,13 @@ const columnsOf = (onDone: () => void): Column<Backfill>[] => [
 		align: "end",
 		cell: (of) =>
 			of.status === "Running" && (
-				<button
-					type="button"
+				<Button
 					class="secondary outline small"
 					aria-label={`Cancel the backfill of ${rangeOf(of)}`}
-					onClick={() => cancel(of, onDone)}
+					onPress={() => cancel(of, onDone)}
 				>
 					Cancel
-				</button>
+				</Button>
 			),
 	},
 ];

@@ -5,8 +5,9 @@ import type { BatchExport, Received } from "tenantry-client";
 import { type Loaded, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { attempt, Problem, Show, say } from "../../ui/feedback.tsx";
+import { Problem, Show, say } from "../../ui/feedback.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
 import { Backfills } from "./backfills.tsx";
 import { ExportLog } from "./log.tsx";
@@ -59,12 +60,10 @@ async function pause({ of, replace }: Opened) {
 		action: "Pause export",
 		isDangerous: false,
 	});
-	if (isSure)
-		await attempt(async () => {
-			await api.batchExports.pause(of);
-			replace(await api.batchExports.get(of));
-			say("The export is paused.");
-		});
+	if (!isSure) return;
+	await api.batchExports.pause(of);
+	replace(await api.batchExports.get(of));
+	say("The export is paused.");
 }
 
 function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
@@ -116,9 +115,9 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 						Resume
 					</button>
 				) : (
-					<button type="button" class="secondary outline" onClick={() => pause(opened)}>
+					<Button class="secondary outline" onPress={() => pause(opened)}>
 						Pause
-					</button>
+					</Button>
 				)
 			}
 		>

@@ -3,6 +3,7 @@ import type { BatchExportLogEntry } from "tenantry-client";
 import { useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { Empty, Problem } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { Badge, type Mood } from "../../ui/values.tsx";
@@ -41,7 +42,12 @@ type Read = (
 	signal?: AbortSignal,
 ) => PromiseLike<{ results: Entry[]; next: string | null }>;
 
-type Entries = { list: Entry[]; hasMore: boolean };
+type Entries = {
+	list: Entry[];
+	hasMore: boolean;
+	/** Whether they were asked for with filters. */
+	isFiltered: boolean;
+};
 
 /** Puts entries together, newest first, each once. */
 function merge(...lists: Entry[][]) {
@@ -57,12 +63,13 @@ function useLog(read: Read, filters: Omit<LogFilters, "limit">, inputs: readonly
 	const [turn, setTurn] = useState(0);
 	/** Answers that were asked for with other filters are dropped. */
 	const generation = useRef(0);
+	const isFiltered = Boolean(filters.level || filters.search);
 	useEffect(() => {
 		generation.current += 1;
 		const controller = new AbortController();
 		setError(undefined);
 		read({ ...filters, limit: ENTRIES }, controller.signal).then(
-			({ results, next }) => setEntries({ list: results, hasMore: next !== null }),
+			({ results, next }) => setEntries({ list: results, hasMore: next !== null, isFiltered }),
 			(cause: unknown) => !controller.signal.aborted && setError(cause),
 		);
 		return () => controller.abort();
@@ -77,6 +84,7 @@ function useLog(read: Read, filters: Omit<LogFilters, "limit">, inputs: readonly
 		setEntries((now) => ({
 			list: merge(results, now?.list ?? []),
 			hasMore: range.before ? next !== null : (now?.hasMore ?? false),
+			isFiltered,
 		}));
 	}
 	return {
@@ -169,9 +177,9 @@ export function Log({
 				</p>
 			)}
 			{entries?.list.length === 0 && (
-				<Empty title={level || search ? "No entry matches" : "Nothing logged yet"}>
+				<Empty title={entries.isFiltered ? "No entry matches" : "Nothing logged yet"}>
 					<p>
-						{level || search
+						{entries.isFiltered
 							? "Change the filters, or remove them."
 							: "What runs say appears here by itself."}
 					</p>
@@ -185,9 +193,9 @@ export function Log({
 				</ol>
 			)}
 			{entries?.hasMore && (
-				<button type="button" class="secondary outline" onClick={log.readOlder}>
+				<Button class="secondary outline" onPress={log.readOlder}>
 					Show older entries
-				</button>
+				</Button>
 			)}
 		</>
 	);

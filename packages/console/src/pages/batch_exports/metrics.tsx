@@ -100,7 +100,6 @@ function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
 					error: undefined,
 					isLoading: false,
 					reload: () => {},
-					replace: () => {},
 					offset: 0,
 					limit: span,
 					parameter: "offset",

@@ -1,4 +1,4 @@
-import { useLocation } from "preact-iso/router";
+import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Empty, say } from "../../ui/feedback.tsx";
@@ -28,7 +28,7 @@ function bodyOf(fields: FormData) {
 /** Making an export: its destination can be tested before it is saved (docs/console.md#batch-exports). */
 export default function NewExport() {
 	const { organization, to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const trial = useTrial();
 	const above = [[to("batch_exports"), "Batch exports"]] as const;
 	const projects = organization.teams.map(({ id, name }) => [String(id), name] as const);
@@ -58,7 +58,7 @@ export default function NewExport() {
 			api.projectBatchExports.create({ project }, body),
 		);
 		say("The export is created.");
-		route(to(`batch_exports/${id}`));
+		navigate(to(`batch_exports/${id}`));
 	}
 
 	return (
@@ -67,7 +67,7 @@ export default function NewExport() {
 				action="Create export"
 				others={[["Test destination", test]]}
 				onSubmit={create}
-				onCancel={() => route(to("batch_exports"))}
+				onCancel={() => navigate(to("batch_exports"))}
 			>
 				<ExportFields
 					onChange={trial.clear}

@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
 import type { BatchExportRun, Received } from "tenantry-client";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, say } from "../../ui/feedback.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Choice, Form, Group, text } from "../../ui/form.tsx";
 import { Count } from "../../ui/values.tsx";
 import { hasEnded, sayWindow, Window } from "./states.tsx";
@@ -60,12 +61,10 @@ async function cancel(run: Run, onDone: () => void) {
 		action: "Cancel run",
 		stay: "Keep it running",
 	});
-	if (isSure)
-		await attempt(async () => {
-			await api.batchExports.cancelRun(run);
-			say("The run is cancelled.");
-			onDone();
-		});
+	if (!isSure) return;
+	await api.batchExports.cancelRun(run);
+	say("The run is cancelled.");
+	onDone();
 }
 
 /** The button for what can be done with a run: cancelling it while it is under way, and retrying it after. */
@@ -82,14 +81,13 @@ export function RunActions({
 	const look = isSmall ? "secondary outline small" : "secondary outline";
 	if (!hasEnded(run))
 		return (
-			<button
-				type="button"
+			<Button
 				class={look}
 				aria-label={`Cancel the run of ${sayWindow(run)}`}
-				onClick={() => cancel(run, onDone)}
+				onPress={() => cancel(run, onDone)}
 			>
 				Cancel
-			</button>
+			</Button>
 		);
 	return (
 		<>

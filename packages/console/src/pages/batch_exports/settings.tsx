@@ -1,11 +1,12 @@
 import { useRef, useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type { BatchExport, Received, UpdateBatchExportBody } from "tenantry-client";
+import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { attempt, say } from "../../ui/feedback.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Form, text } from "../../ui/form.tsx";
 import { Danger, DangerZone } from "../../ui/page.tsx";
 import { changesOf, isSecret, labelOf, settingsOf } from "./destinations.ts";
@@ -70,18 +71,16 @@ async function remove(of: Export, onDone: () => void) {
 		action: "Delete export",
 		typed: of.name,
 	});
-	if (isSure)
-		await attempt(async () => {
-			await api.batchExports.delete(of);
-			say(`“${of.name}” is deleted.`);
-			onDone();
-		});
+	if (!isSure) return;
+	await api.batchExports.delete(of);
+	say(`“${of.name}” is deleted.`);
+	onDone();
 }
 
 /** The settings of an export, a test of its destination, and its deletion. */
 export default function Settings({ of, replace }: Opened) {
 	const { organization, to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const { type } = of.destination;
 	const trial = useTrial();
 	/** Each save makes the form anew, with what is stored then. */
@@ -110,6 +109,7 @@ export default function Settings({ of, replace }: Opened) {
 		if (Object.keys(body.current).length === 0) return say("Nothing has changed.");
 		const isSaved = await besideSettings(type, () => save(flat(of), listed(type, body.current)));
 		if (isSaved) say("The export is saved.");
+		return isSaved;
 	}
 
 	async function test(fields: FormData) {
@@ -136,13 +136,9 @@ export default function Settings({ of, replace }: Opened) {
 					title="Delete this export"
 					text="Its runs and backfills are cancelled. What was written stays at the destination."
 				>
-					<button
-						type="button"
-						class="danger"
-						onClick={() => remove(of, () => route(to("batch_exports")))}
-					>
+					<Button class="danger" onPress={() => remove(of, () => navigate(to("batch_exports")))}>
 						Delete export
-					</button>
+					</Button>
 				</Danger>
 			</DangerZone>
 		</>

@@ -55,18 +55,18 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 	const reachesNow = end > Date.now();
 	const loaded = useLoad(
 		async (signal): Promise<Loaded> => {
-			const { results, next } = await api.batchExports.listRuns(
+			const { results: runs, next } = await api.batchExports.listRuns(
 				{
 					organization: organization.id,
 					id: of.id,
 					after: iso(start),
-					// One window later: the API finds every window of a backfill that ends by this time, but not all that end after it.
+					// The API finds every window of a backfill that ends by this time, but not all that end after it. So the range
+					// ends one window later. What is beyond it isn't drawn.
 					starts_before: iso(end + LENGTHS[of.interval]),
 					limit: MAX_RUNS,
 				},
 				{ signal },
 			);
-			const runs = results.filter((run) => Date.parse(run.data_interval_start) < end);
 			const isPart = next !== null;
 			const known = knownOf({ start, end }, runs, isPart);
 			return { id: of.id, range: { start, end }, place, known, runs, isPart };

@@ -1,5 +1,5 @@
-import { useLocation } from "preact-iso/router";
 import type { BatchExport, Received } from "tenantry-client";
+import { useNavigate } from "../../load.ts";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
@@ -19,7 +19,7 @@ export function Unpause({
 	onClose: () => void;
 	onDone: (of: Received<BatchExport, "batchExports">) => void;
 }) {
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const skipped = skippedBy(of);
 	async function resume(fields: FormData) {
 		const { backfill_id } = await api.batchExports.unpause(of, {
@@ -32,7 +32,7 @@ export function Unpause({
 				? "The export goes on, and a backfill exports what was skipped."
 				: "The export goes on.",
 		);
-		if (backfill_id) route(`${path}/backfills`);
+		if (backfill_id) navigate(`${path}/backfills`);
 	}
 	return (
 		<Dialog title={`Resume “${of.name}”?`} onClose={onClose}>

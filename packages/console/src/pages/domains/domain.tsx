@@ -1,12 +1,13 @@
 import { useState } from "preact/hooks";
-import { useLocation, useRoute } from "preact-iso/router";
+import { useRoute } from "preact-iso/router";
 import type { Domain as DomainType, Received, UpdateDomainBody } from "tenantry-client";
-import { useLoad } from "../../load.ts";
+import { useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, Show, say } from "../../ui/feedback.tsx";
+import { Show, say } from "../../ui/feedback.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
@@ -26,7 +27,7 @@ const LABELS = {
 /** A domain: its proof, and how people with its addresses sign in (docs/organizations.md#domains). */
 export default function Domain() {
 	const { organization, isAdmin, to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const { domain: id = "" } = useRoute().params;
 	const [isRenaming, setRenaming] = useState(false);
 	const read = (signal?: AbortSignal) =>
@@ -63,7 +64,7 @@ export default function Domain() {
 		if (!isSure) return;
 		await api.domains.delete({ organization: organization.id, id });
 		say(`${domain} is deleted.`);
-		route(to("domains"));
+		navigate(to("domains"));
 	}
 
 	return (
@@ -85,9 +86,9 @@ export default function Domain() {
 						</button>
 					)}
 					{isAdmin && (
-						<button type="button" class="danger" onClick={() => attempt(() => remove(domain))}>
+						<Button class="danger" onPress={() => remove(domain)}>
 							Delete
-						</button>
+						</Button>
 					)}
 				</>
 			}

@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type { Domain } from "tenantry-client";
-import { useList, useQuery } from "../../load.ts";
+import { useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -16,7 +15,7 @@ import { enforcementName } from "./enforcement.ts";
 /** The domains of an organization (docs/organizations.md#domains). */
 export default function Domains() {
 	const { organization, isAdmin, to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const [isAdding, setAdding] = useState(false);
 	const [{ search }] = useQuery();
 	const list = useList(
@@ -87,7 +86,7 @@ export default function Domains() {
 								// Also of an address.
 								domain: text(fields, "domain").replace(/^.*@/, ""),
 							});
-							route(to(`domains/${id}`));
+							navigate(to(`domains/${id}`));
 						}}
 					>
 						<Field

@@ -36,7 +36,9 @@ export function SignInForm({
 			action="Save sign-in settings"
 			isSecondary={!domain.is_verified}
 			onSubmit={async (fields) => {
-				if (await save(domain, changesIn(domain, fields))) say("The sign-in settings are saved.");
+				const isSaved = await save(domain, changesIn(domain, fields));
+				if (isSaved) say("The sign-in settings are saved.");
+				return isSaved;
 			}}
 		>
 			{domain.is_verified ? (

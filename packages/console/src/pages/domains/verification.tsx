@@ -2,7 +2,8 @@ import { useEffect, useState } from "preact/hooks";
 import type { Domain, Received } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { attempt, say } from "../../ui/feedback.tsx";
+import { useAction } from "../../ui/button.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Facts, Snippet, Time } from "../../ui/values.tsx";
 
@@ -29,20 +30,17 @@ export const DnsRecord = ({ domain }: { domain: Claimed }) => (
 /** The proof that a claimed domain is the organization's. */
 export function Verification({ domain, onVerified }: { domain: Claimed; onVerified: () => void }) {
 	const { isAdmin } = useOrganization();
-	const [isBusy, setBusy] = useState(false);
+	const { isBusy, run } = useAction();
 	const [seen, setSeen] = useState<{ text: string; at: string }>();
 
-	async function check() {
-		setBusy(true);
-		await attempt(async () => {
+	const check = () =>
+		run(async () => {
 			const { verification_error } = await api.domains.verify(domain);
 			if (verification_error === null) {
 				say(`${domain.domain} is verified.`);
 				onVerified();
 			} else setSeen({ text: verification_error, at: new Date().toISOString() });
 		});
-		setBusy(false);
-	}
 
 	// Once an admin has checked, the page goes on while it can be seen.
 	useEffect(() => {
@@ -69,7 +67,7 @@ export function Verification({ domain, onVerified }: { domain: Claimed; onVerifi
 					<p>
 						<strong>2. Check it.</strong> A new record is often seen in minutes, sometimes in hours.
 					</p>
-					<button type="button" aria-disabled={isBusy} onClick={() => isBusy || check()}>
+					<button type="button" aria-disabled={isBusy} aria-busy={isBusy} onClick={check}>
 						{isBusy ? "Checking…" : "Check record"}
 					</button>
 					<div role="status">

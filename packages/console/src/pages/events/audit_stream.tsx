@@ -1,16 +1,17 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type {
 	AuditStream,
 	BatchExportTrial,
 	Received,
 	UpdateAuditStreamBody,
 } from "tenantry-client";
+import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, say } from "../../ui/feedback.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Count, Facts, Snippet, Time } from "../../ui/values.tsx";
@@ -154,7 +155,7 @@ function Shown({
 	replace: (stream: Row) => void;
 }) {
 	const { to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const [isEditing, setEditing] = useState(false);
 	const [trial, setTrial] = useState<BatchExportTrial>();
 	// A load that fails replaces the page, and with it what is just being typed.
@@ -178,12 +179,12 @@ function Shown({
 		if (!isSure) return;
 		await api.auditStreams.delete(stream);
 		say(`${stream.name} is deleted.`);
-		route(to("audit_streams"), true);
+		navigate(to("audit_streams"), true);
 	}
 	const button = (words: string, work: () => Promise<unknown>) => (
-		<button type="button" class="secondary outline" onClick={() => attempt(work)}>
+		<Button class="secondary outline" onPress={work}>
 			{words}
-		</button>
+		</Button>
 	);
 	return (
 		<PageView
@@ -209,9 +210,9 @@ function Shown({
 					title="Delete this audit stream"
 					text="Its files stay in the bucket. What isn’t written yet won’t be."
 				>
-					<button type="button" class="danger" onClick={() => attempt(remove)}>
+					<Button class="danger" onPress={remove}>
 						Delete audit stream
-					</button>
+					</Button>
 				</Danger>
 			</DangerZone>
 			{isEditing && <EditDialog stream={stream} save={save} onClose={() => setEditing(false)} />}

@@ -2,7 +2,8 @@ import type { Received, Webhook, WebhookDelivery } from "tenantry-client";
 import type { List } from "../../load.ts";
 import { useQuery } from "../../load.ts";
 import { api } from "../../session.ts";
-import { attempt, Empty, say, warn } from "../../ui/feedback.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Empty, say, warn } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
@@ -63,14 +64,13 @@ const columnsOf = (replay: (row: Row) => Promise<void>): Column<Row>[] => [
 		align: "end",
 		cell: (row) =>
 			row.reason !== "test" && (
-				<button
-					type="button"
+				<Button
 					class="secondary outline small"
 					aria-label={`Replay ${wordsOf(row.type)}, sent ${SENT.format(new Date(row.created_at))}`}
-					onClick={() => attempt(() => replay(row))}
+					onPress={() => replay(row)}
 				>
 					Replay
-				</button>
+				</Button>
 			),
 	},
 ];

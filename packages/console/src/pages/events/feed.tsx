@@ -135,7 +135,6 @@ function Events({ events }: { events: FeedEvent[] }) {
 		error: undefined,
 		isLoading: false,
 		reload: () => undefined,
-		replace: () => undefined,
 		offset: 0,
 		limit: KEPT,
 		parameter: "offset",

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
+import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Choice, Field, Form, Group, text } from "../../ui/form.tsx";
@@ -10,7 +10,7 @@ import { BucketFields, destinationOf } from "./stream.tsx";
 /** Adds an audit stream. */
 export default function NewAuditStream() {
 	const { organization, isAdmin, to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const [type, setType] = useState<"S3" | "R2">("S3");
 	if (!isAdmin)
 		return (
@@ -20,7 +20,7 @@ export default function NewAuditStream() {
 		<PageView title="Add audit stream" above={[[to("audit_streams"), "Audit streams"]]}>
 			<Form
 				action="Add audit stream"
-				onCancel={() => route(to("audit_streams"))}
+				onCancel={() => navigate(to("audit_streams"))}
 				onSubmit={async (fields) => {
 					const { id } = await api.auditStreams.create(
 						{ organization: organization.id },
@@ -30,7 +30,7 @@ export default function NewAuditStream() {
 							from: text(fields, "from") === "now" ? "now" : "start",
 						},
 					);
-					route(to(`audit_streams/${id}`), true);
+					navigate(to(`audit_streams/${id}`), true);
 				}}
 			>
 				<Field name="name" label="Name" required maxLength={400} placeholder="Archive" />

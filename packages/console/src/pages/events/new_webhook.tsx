@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
+import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Field, Form, text } from "../../ui/form.tsx";
@@ -13,7 +13,7 @@ type Created = { id: string; secret: string };
 /** Adds a webhook, and shows its secret. */
 export default function NewWebhook() {
 	const { organization, isAdmin, to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const [types, setTypes] = useState<string[]>();
 	const [created, setCreated] = useState<Created>();
 	const above = [[to("webhooks"), "Webhooks"]] as const;
@@ -24,7 +24,7 @@ export default function NewWebhook() {
 			<PageView title="Webhook added" above={above}>
 				<div class="panel">
 					<Secret secret={created.secret} />
-					<button type="button" onClick={() => route(to(`webhooks/${created.id}`), true)}>
+					<button type="button" onClick={() => navigate(to(`webhooks/${created.id}`), true)}>
 						I have copied it
 					</button>
 				</div>
@@ -34,7 +34,7 @@ export default function NewWebhook() {
 		<PageView title="Add webhook" above={above}>
 			<Form
 				action="Add webhook"
-				onCancel={() => route(to("webhooks"))}
+				onCancel={() => navigate(to("webhooks"))}
 				onSubmit={async (fields) => {
 					const { id, secret } = await api.webhooks.create(
 						{ organization: organization.id },

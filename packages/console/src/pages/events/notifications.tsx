@@ -3,8 +3,9 @@ import type { Notifications, Received, Subscription } from "tenantry-client";
 import { type Loaded, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { useAction } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
-import { attempt, Show, say } from "../../ui/feedback.tsx";
+import { Show, say } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { PeopleDialog } from "./people_dialog.tsx";
 
@@ -155,16 +156,15 @@ function useSaveRecipients(data: Data, { replace, reload }: Loaded<Data>) {
 		fields: ({ read, people }) =>
 			Object.fromEntries(read.subscriptions.map((one) => [one.type, wordsOf(one, people)])),
 	});
-	const change = (subscription: Subscription) =>
-		attempt(async () => {
-			// People who were chosen just now, and weren't on a list.
-			const people = await peopleOf(organization.id, [subscription]);
-			const words = wordsOf(subscription, people);
-			const chosen = { [CHOSEN]: { subscription, people } };
-			const changes = Object.assign(chosen, { [subscription.type]: words });
-			if (await save(data, changes))
-				say(choiceOf(subscription.recipients) === "" ? "Not mailed any more." : "Saved.");
-		});
+	async function change(subscription: Subscription) {
+		// People who were chosen just now, and weren't on a list.
+		const people = await peopleOf(organization.id, [subscription]);
+		const words = wordsOf(subscription, people);
+		const chosen = { [CHOSEN]: { subscription, people } };
+		const changes = Object.assign(chosen, { [subscription.type]: words });
+		if (await save(data, changes))
+			say(choiceOf(subscription.recipients) === "" ? "Not mailed any more." : "Saved.");
+	}
 	return { change, dialog };
 }
 
@@ -175,9 +175,11 @@ function Recipient({
 }: {
 	subscription: Subscription;
 	people: People;
-	onChange: (chosen: Subscription) => void;
+	onChange: (chosen: Subscription) => Promise<void>;
 }) {
 	const { isAdmin } = useOrganization();
+	const { isBusy, run } = useAction();
+	const choose = (recipients: Recipients) => run(() => onChange({ type, recipients }));
 	const [isChoosing, setChoosing] = useState(false);
 	const [title] = TYPES[type];
 	const value = choiceOf(recipients);
@@ -193,17 +195,14 @@ function Recipient({
 		<>
 			<select
 				aria-label={`Who gets mails: ${title}`}
+				aria-busy={isBusy}
 				value={value}
 				onChange={({ currentTarget }) => {
 					const chosen = currentTarget.value;
 					// The list shows what is saved, until there is a choice of people.
 					currentTarget.value = value;
 					if (chosen === PEOPLE) setChoosing(true);
-					else
-						onChange({
-							type,
-							recipients: chosen === "admins" || chosen === "owner" ? chosen : [],
-						});
+					else choose(chosen === "admins" || chosen === "owner" ? chosen : []);
 				}}
 			>
 				{optionsOf(type).map(([one, words]) => (
@@ -227,7 +226,7 @@ function Recipient({
 					onClose={() => setChoosing(false)}
 					onChosen={(uuids) => {
 						setChoosing(false);
-						onChange({ type, recipients: uuids });
+						choose(uuids);
 					}}
 				/>
 			)}

@@ -27,11 +27,13 @@ export function PeopleDialog({
 	const [search, setSearch] = useState("");
 	const [chosen, setChosen] = useState<readonly string[]>(before);
 	const found = useLoad(
-		(signal) =>
-			api.members.list(
+		async (signal) => {
+			const { results, count } = await api.members.list(
 				{ organization: organization.id, limit: SHOWN, ...(search && { search }) },
 				{ signal },
-			),
+			);
+			return { results, count, search };
+		},
 		[organization.id, search],
 	);
 	return (
@@ -63,7 +65,7 @@ export function PeopleDialog({
 				/>
 				<div class="choices">
 					<Show of={found}>
-						{({ results, count }) => (
+						{({ results, count, search }) => (
 							<>
 								{results.map(({ user }) => (
 									<Check

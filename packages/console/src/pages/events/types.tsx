@@ -133,6 +133,8 @@ export function WhichEvents({
 				onChange={() => onChange([...(types ?? [])])}
 			/>
 			{types && <TypePicker chosen={types} onChange={onChange} />}
+			{/* The choice as a value of the form, which asks before changes are lost. */}
+			<input type="hidden" name="chosen_types" value={types?.toSorted().join(" ") ?? "all"} />
 		</Group>
 	);
 }

@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
-import { useList, useQuery } from "../../load.ts";
+import { useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { attempt, say, warn } from "../../ui/feedback.tsx";
+import { say, warn } from "../../ui/feedback.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
 import { OneForAdmins } from "./admins_only.tsx";
@@ -74,7 +74,7 @@ function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
 /** What can be done with a webhook. */
 function useActions(webhook: Row, reload: () => void, save: Save) {
 	const { to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const host = hostOf(webhook.url);
 	return {
 		async test() {
@@ -96,7 +96,7 @@ function useActions(webhook: Row, reload: () => void, save: Save) {
 			if (!isSure) return;
 			await api.webhooks.delete(webhook);
 			say(`The webhook of ${host} is deleted.`);
-			route(to("webhooks"), true);
+			navigate(to("webhooks"), true);
 		},
 	};
 }
@@ -183,9 +183,9 @@ function Shown({
 	const actions = useActions(webhook, refresh, save);
 	const close = () => setOpen(undefined);
 	const button = (words: string, work: () => Promise<unknown>) => (
-		<button type="button" class="secondary outline" onClick={() => attempt(work)}>
+		<Button class="secondary outline" onPress={work}>
 			{words}
-		</button>
+		</Button>
 	);
 	return (
 		<PageView
@@ -218,9 +218,9 @@ function Shown({
 					title="Delete this webhook"
 					text="It gets no more events. Its deliveries are forgotten."
 				>
-					<button type="button" class="danger" onClick={() => attempt(actions.remove)}>
+					<Button class="danger" onPress={actions.remove}>
 						Delete webhook
-					</button>
+					</Button>
 				</Danger>
 			</DangerZone>
 			{open === "edit" && <EditDialog webhook={webhook} save={save} onClose={close} />}

@@ -1,13 +1,14 @@
 import { createContext } from "preact";
 import { useContext, useState } from "preact/hooks";
-import { Route, Router, useLocation, useRoute } from "preact-iso/router";
+import { Route, Router, useRoute } from "preact-iso/router";
 import type { Received, ServiceAccount } from "tenantry-client";
-import { type Loaded, useLoad } from "../../load.ts";
+import { type Loaded, useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, Empty, Show, say } from "../../ui/feedback.tsx";
+import { Empty, Show, say } from "../../ui/feedback.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, levelName, Time } from "../../ui/values.tsx";
 import { AccountForm, type AccountSettings } from "./account_form.tsx";
@@ -71,7 +72,7 @@ function Edit() {
 function Delete() {
 	const { account } = useAccount();
 	const { to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	async function remove() {
 		const isSure = await confirm({
 			title: `Delete “${account.name}”?`,
@@ -80,16 +81,14 @@ function Delete() {
 			typed: account.name,
 		});
 		if (!isSure) return;
-		await attempt(async () => {
-			await api.serviceAccounts.delete(account);
-			route(to("service_accounts"));
-			say(`“${account.name}” is deleted.`);
-		});
+		await api.serviceAccounts.delete(account);
+		navigate(to("service_accounts"));
+		say(`“${account.name}” is deleted.`);
 	}
 	return (
-		<button type="button" class="danger" onClick={remove}>
+		<Button class="danger" onPress={remove}>
 			Delete
-		</button>
+		</Button>
 	);
 }
 

@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type { ServiceAccount } from "tenantry-client";
-import { useList, useQuery } from "../../load.ts";
+import { useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -39,7 +38,7 @@ const columnsOf = (to: (path: string) => string): Column<ServiceAccount>[] => [
 
 function New({ onClose }: { onClose: () => void }) {
 	const { organization, to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	return (
 		<Dialog title="New service account" onClose={onClose}>
 			<AccountForm
@@ -50,7 +49,7 @@ function New({ onClose }: { onClose: () => void }) {
 						{ organization: organization.id },
 						settings,
 					);
-					route(to(`service_accounts/${id}`));
+					navigate(to(`service_accounts/${id}`));
 					say(`“${name}” is created. Give it a key.`);
 				}}
 			/>

@@ -1,6 +1,5 @@
-import { useLocation } from "preact-iso/router";
 import type { PersonalApiKey, UpdatePersonalApiKeyBody } from "tenantry-client";
-import { useLoad, useQuery } from "../../load.ts";
+import { useLoad, useNavigate, useQuery } from "../../load.ts";
 import { useSave } from "../../ui/conflict.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
@@ -41,7 +40,7 @@ function changesOf(key: PersonalApiKey, settings: Settings, isOwn: boolean) {
 
 /** Changes a key. */
 export function EditKey<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>; id: string }) {
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const [{ limit }] = useQuery();
 	const loaded = useLoad(
 		async (signal) => {
@@ -59,7 +58,7 @@ export function EditKey<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 		read: () => keys.get(id),
 		update: (key, changes) => updateUnlessChanged(keys, key, changes),
 		onSaved: ({ label }) => {
-			route(page);
+			navigate(page);
 			say(`“${label}” is saved.`);
 		},
 		labels: LABELS,
@@ -78,7 +77,7 @@ export function EditKey<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 						onSubmit={(settings) =>
 							save(key, changesOf(key, settings, keys.organization === undefined))
 						}
-						onCancel={() => route(page)}
+						onCancel={() => navigate(page)}
 					/>
 					{dialog}
 				</PageView>

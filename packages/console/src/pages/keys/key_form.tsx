@@ -106,7 +106,7 @@ export function KeyForm({
 			expires_at: expiryIn(fields, before, current),
 		};
 		try {
-			await onSubmit(settings);
+			return await onSubmit(settings);
 		} catch (error) {
 			// Keys of service accounts are always restricted to their organization.
 			const { organization } = keys;

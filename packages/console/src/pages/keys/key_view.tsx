@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type { PersonalApiKey } from "tenantry-client";
-import { useLoad, useQuery } from "../../load.ts";
+import { useLoad, useNavigate, useQuery } from "../../load.ts";
 import { isByMail, revokeAndSignOut, signIn } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { attempt, Show, say } from "../../ui/feedback.tsx";
+import { Show, say } from "../../ui/feedback.tsx";
 import { Filter } from "../../ui/filters.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
@@ -111,7 +111,7 @@ function Use<K extends PersonalApiKey>({ keys, of }: { keys: Keys<K>; of: K }) {
 
 /** A key: what it may do, how it was used, and what can be done with it. */
 export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>; id: string }) {
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const [made, setMade] = useState<PersonalApiKey>();
 	const loaded = useLoad(
 		async (signal) => {
@@ -133,12 +133,10 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 			action: "Roll key",
 		});
 		if (!isSure) return;
-		await attempt(async () => {
-			const rolled = await keys.roll(key);
-			setMade(rolled);
-			if (isSession && rolled.value) await signIn(rolled.value, { isByMail: isByMail() });
-			loaded.reload();
-		});
+		const rolled = await keys.roll(key);
+		setMade(rolled);
+		if (isSession && rolled.value) await signIn(rolled.value, { isByMail: isByMail() });
+		loaded.reload();
 	}
 
 	async function revoke(key: K, isSession: boolean) {
@@ -150,13 +148,10 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 			action: "Revoke key",
 		});
 		if (!isSure) return;
-		if (isSession) await attempt(revokeAndSignOut);
-		else
-			await attempt(async () => {
-				await keys.revoke(key);
-				route(listPath);
-				say(`“${key.label}” is revoked.`);
-			});
+		if (isSession) return revokeAndSignOut();
+		await keys.revoke(key);
+		navigate(listPath);
+		say(`“${key.label}” is revoked.`);
 	}
 
 	return (
@@ -170,12 +165,12 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 							<a class="button secondary" href={keys.to(`${key.id}/edit`)}>
 								Edit
 							</a>
-							<button type="button" class="secondary outline" onClick={() => roll(key, isSession)}>
+							<Button class="secondary outline" onPress={() => roll(key, isSession)}>
 								Roll
-							</button>
-							<button type="button" class="danger" onClick={() => revoke(key, isSession)}>
+							</Button>
+							<Button class="danger" onPress={() => revoke(key, isSession)}>
 								Revoke
-							</button>
+							</Button>
 						</>
 					}
 				>

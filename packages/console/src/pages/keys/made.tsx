@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { PersonalApiKey } from "tenantry-client";
-import { attempt } from "../../ui/feedback.tsx";
+import { Button } from "../../ui/button.tsx";
 import { Badge, Copy, Snippet } from "../../ui/values.tsx";
 import { includes, type Scope } from "./scopes.ts";
 
@@ -47,13 +47,9 @@ function Try({ path, value }: { path: string; value: string }) {
 	const [answer, setAnswer] = useState<Awaited<ReturnType<typeof request>>>();
 	return (
 		<div class="row">
-			<button
-				type="button"
-				class="secondary outline"
-				onClick={() => attempt(async () => setAnswer(await request(path, value)))}
-			>
+			<Button class="secondary outline" onPress={async () => setAnswer(await request(path, value))}>
 				Send it from this browser
-			</button>
+			</Button>
 			<span role="status">
 				{answer && (
 					<>

@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type { PersonalApiKey } from "tenantry-client";
-import { useLoad } from "../../load.ts";
+import { useLoad, useNavigate } from "../../load.ts";
 import { Show } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { KeyForm } from "./key_form.tsx";
@@ -10,7 +9,7 @@ import { Made } from "./made.tsx";
 
 /** Makes a key, and shows its value. */
 export function NewKey<K extends PersonalApiKey>({ keys }: { keys: Keys<K> }) {
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const [made, setMade] = useState<PersonalApiKey>();
 	const current = useLoad(async (signal) => ({ key: await getCurrentKey({ signal }) }), []);
 	if (made)
@@ -36,7 +35,7 @@ export function NewKey<K extends PersonalApiKey>({ keys }: { keys: Keys<K> }) {
 						current={key}
 						action="Create key"
 						onSubmit={async (settings) => setMade(await keys.create(settings))}
-						onCancel={() => route(keys.above.at(-1)?.[0] ?? "")}
+						onCancel={() => navigate(keys.above.at(-1)?.[0] ?? "")}
 					/>
 				)}
 			</Show>

@@ -52,6 +52,7 @@ export function ScopePicker({
 											<input
 												type="radio"
 												name={`scope_${object}`}
+												value={level}
 												checked={current === level}
 												onChange={() => onChange(withLevel(scopes, object, level))}
 											/>

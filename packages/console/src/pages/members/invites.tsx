@@ -3,8 +3,9 @@ import type { CreateInviteBody, Invite, Received } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, Empty, say } from "../../ui/feedback.tsx";
+import { Empty, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Snippet, Time } from "../../ui/values.tsx";
@@ -149,14 +150,13 @@ export default function Invites() {
 			align: "end",
 			cell: (invite) => {
 				const button = (words: string, work: (invite: Row) => Promise<void>) => (
-					<button
-						type="button"
+					<Button
 						class="secondary outline small"
 						aria-label={`${words} for ${invite.target_email}`}
-						onClick={() => attempt(() => work(invite))}
+						onPress={() => work(invite)}
 					>
 						{words}
-					</button>
+					</Button>
 				);
 				return (
 					<span class="row-actions">

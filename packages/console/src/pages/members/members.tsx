@@ -4,8 +4,9 @@ import type { Member, Received } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me, reloadMe } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, Empty, say } from "../../ui/feedback.tsx";
+import { Empty, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { Form, text } from "../../ui/form.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -91,19 +92,18 @@ export default function Members() {
 						</button>
 					)}
 					{mayChange(member) && member.level < 15 && (
-						<button
-							type="button"
+						<Button
 							class="secondary outline small"
 							aria-label={`Remove ${nameOf(member.user)}`}
-							onClick={() => attempt(() => remove(member))}
+							onPress={() => remove(member)}
 						>
 							Remove
-						</button>
+						</Button>
 					)}
 					{isMe(member) && member.level < 15 && (
-						<button type="button" class="secondary outline small" onClick={() => attempt(leave)}>
+						<Button class="secondary outline small" onPress={leave}>
 							Leave
-						</button>
+						</Button>
 					)}
 				</span>
 			),

@@ -1,4 +1,4 @@
-import { useLocation } from "preact-iso/router";
+import { useNavigate } from "../../load.ts";
 import { pathIn } from "../../organization.tsx";
 import { api, reloadMe } from "../../session.ts";
 import { Field, Form, text } from "../../ui/form.tsx";
@@ -6,11 +6,11 @@ import { PageView } from "../../ui/page.tsx";
 
 /** Makes an organization, and goes to it. */
 export default function NewOrganization() {
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	async function create(fields: FormData) {
 		const { id } = await api.organizations.create({ name: text(fields, "name") });
 		await reloadMe();
-		route(pathIn(id));
+		navigate(pathIn(id));
 	}
 	return (
 		<PageView

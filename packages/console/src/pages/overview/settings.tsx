@@ -2,6 +2,7 @@ import { useLocation } from "preact-iso/router";
 import type { UpdateOrganizationBody } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { api, reloadMe } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, say } from "../../ui/feedback.tsx";
@@ -66,8 +67,10 @@ function SettingsForm() {
 	});
 	async function submit(fields: FormData) {
 		const changes = changesOf(valuesOf(fields), organization);
-		if (Object.keys(changes).length === 0) say("Nothing was changed.");
-		else if (await save(organization, changes)) say("The settings are saved.");
+		if (Object.keys(changes).length === 0) return say("Nothing was changed.");
+		const isSaved = await save(organization, changes);
+		if (isSaved) say("The settings are saved.");
+		return isSaved;
 	}
 	return (
 		<>
@@ -135,9 +138,9 @@ function Leave() {
 			}
 		>
 			{!isOwner && (
-				<button type="button" class="danger" onClick={() => attempt(leave)}>
+				<Button class="danger" onPress={leave}>
 					Leave organization
-				</button>
+				</Button>
 			)}
 		</Danger>
 	);
@@ -167,9 +170,9 @@ function Delete() {
 	}
 	return (
 		<Danger title="Delete this organization" text="With everything in it. This can't be undone.">
-			<button type="button" class="danger" onClick={() => attempt(remove)}>
+			<Button class="danger" onPress={remove}>
 				Delete organization
-			</button>
+			</Button>
 		</Danger>
 	);
 }

@@ -1,14 +1,15 @@
 import { useRef, useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
+import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { attempt, say } from "../../ui/feedback.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Area, Field, Form, text } from "../../ui/form.tsx";
 import { Danger, DangerZone } from "../../ui/page.tsx";
-import { configName } from "./config_parts.tsx";
-import { type Config, ConfigView, useConfig } from "./config_view.tsx";
+import { type Config, configName } from "./config_parts.tsx";
+import { ConfigView, useConfig } from "./config_view.tsx";
 import { fieldsOf, parsed, pluginIn } from "./schema.ts";
 import { changedSettings, nameOfSetting, SettingFields } from "./settings.tsx";
 
@@ -107,8 +108,8 @@ function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config
 				action="Save"
 				onSubmit={async (form) => {
 					const changes = changesIn(form);
-					if (Object.keys(changes).length === 0) say("Nothing has changed.");
-					else await save(config, changes);
+					if (Object.keys(changes).length > 0) return save(config, changes);
+					return say("Nothing has changed.");
 				}}
 			>
 				<SettingFields fields={fields} stored={stored} />
@@ -134,7 +135,7 @@ function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config
 
 function Remove({ config }: { config: Config }) {
 	const { to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	async function remove() {
 		const yes = await confirm({
 			title: `Remove ${configName(config)} from the project?`,
@@ -147,12 +148,9 @@ function Remove({ config }: { config: Config }) {
 			action: "Remove from project",
 		});
 		if (!yes) return;
-		const isDone = await attempt(() =>
-			api.pluginConfigs.delete({ project: config.team_id, id: config.id }),
-		);
-		if (!isDone) return;
+		await api.pluginConfigs.delete({ project: config.team_id, id: config.id });
 		say(`${configName(config)} is removed from the project.`);
-		route(to(`plugin_configs?project=${config.team_id}`));
+		navigate(to(`plugin_configs?project=${config.team_id}`));
 	}
 	return (
 		<DangerZone>
@@ -160,9 +158,9 @@ function Remove({ config }: { config: Config }) {
 				title="Remove from the project"
 				text="Its settings and its log go. To stop it only, disable it."
 			>
-				<button type="button" class="danger" onClick={remove}>
+				<Button class="danger" onPress={remove}>
 					Remove
-				</button>
+				</Button>
 			</Danger>
 		</DangerZone>
 	);

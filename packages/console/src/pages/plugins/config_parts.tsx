@@ -1,7 +1,12 @@
-import type { PluginConfig } from "tenantry-client";
+import type { PluginConfig, Received } from "tenantry-client";
+import { useAction } from "../../ui/button.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Badge, type Mood } from "../../ui/values.tsx";
+import { setEnabled } from "./enable.ts";
 import { pluginIn } from "./schema.ts";
 import { versionName } from "./words.tsx";
+
+export type Config = Received<PluginConfig, "pluginConfigs">;
 
 export const configName = ({ name, id }: PluginConfig) => name || `Config ${id}`;
 
@@ -25,28 +30,34 @@ export function Success({ rate }: { rate: string | null }) {
 }
 
 /** Turns a plugin on and off in its project. It moves when the service has answered. */
-export const EnabledSwitch = ({
+export function EnabledSwitch({
 	config,
-	isBusy,
-	onToggle,
+	onChanged,
 }: {
 	config: PluginConfig;
-	isBusy: boolean;
-	onToggle: () => void;
-}) => (
-	<label class="enabled">
-		<input
-			type="checkbox"
-			role="switch"
-			checked={config.enabled}
-			aria-checked={config.enabled}
-			aria-label={`${configName(config)} is enabled`}
-			aria-busy={isBusy}
-			onClick={(event) => {
-				event.preventDefault();
-				if (!isBusy) onToggle();
-			}}
-		/>
-		<span aria-hidden="true">{config.enabled ? "Enabled" : "Disabled"}</span>
-	</label>
-);
+	onChanged: (config: Config) => void;
+}) {
+	const { isBusy, run } = useAction();
+	async function toggle() {
+		const changed = await setEnabled(config, !config.enabled);
+		say(`${configName(changed)} is ${changed.enabled ? "enabled" : "disabled"}.`);
+		onChanged(changed);
+	}
+	return (
+		<label class="enabled">
+			<input
+				type="checkbox"
+				role="switch"
+				checked={config.enabled}
+				aria-checked={config.enabled}
+				aria-label={`${configName(config)} is enabled`}
+				aria-busy={isBusy}
+				onClick={(event) => {
+					event.preventDefault();
+					run(toggle);
+				}}
+			/>
+			<span aria-hidden="true">{config.enabled ? "Enabled" : "Disabled"}</span>
+		</label>
+	);
+}

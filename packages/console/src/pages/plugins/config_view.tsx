@@ -1,15 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { useRoute } from "preact-iso/router";
-import type { PluginConfig, Received } from "tenantry-client";
 import { type Loaded, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { attempt, Show, say } from "../../ui/feedback.tsx";
+import { Show } from "../../ui/feedback.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
-import { configName, EnabledSwitch } from "./config_parts.tsx";
-import { setEnabled } from "./enable.ts";
-
-export type Config = Received<PluginConfig, "pluginConfigs">;
+import { type Config, configName, EnabledSwitch } from "./config_parts.tsx";
+import { pluginIn } from "./schema.ts";
+import { nameOf } from "./words.tsx";
 
 /** The ids in the paths of a config's pages. */
 export function useIds() {
@@ -53,18 +51,25 @@ export function ConfigView({
 				config && (
 					<EnabledSwitch
 						config={config}
-						isBusy={of.isLoading}
-						onToggle={() =>
-							attempt(async () => {
-								const changed = await setEnabled(config, !config.enabled);
-								say(`${configName(changed)} is ${changed.enabled ? "enabled" : "disabled"}.`);
-								of.reload();
-							})
-						}
+						onChanged={(changed) => {
+							of.replace(changed);
+							// For its ETag, which only a GET has.
+							of.reload();
+						}}
 					/>
 				)
 			}
-			lead={config?.description}
+			lead={
+				config && (
+					<>
+						A config of the plugin{" "}
+						<a href={to(`plugins/${config.plugin}`)}>
+							{nameOf({ ...pluginIn(config), id: config.plugin })}
+						</a>
+						, for this project only. {config.description}
+					</>
+				)
+			}
 		>
 			<Tabs
 				label="Plugin config"

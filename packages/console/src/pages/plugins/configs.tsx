@@ -3,12 +3,11 @@ import type { PluginConfig } from "tenantry-client";
 import { type Loaded, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
-import { attempt, Empty, Show, say } from "../../ui/feedback.tsx";
+import { Empty, Show } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { useAccess } from "./access.ts";
 import { configName, EnabledSwitch, PluginLine, Success } from "./config_parts.tsx";
-import { setEnabled } from "./enable.ts";
 import { useDrag, useOrder } from "./order.ts";
 import { PluginsAreOff } from "./plugins.tsx";
 import { pluginIn } from "./schema.ts";
@@ -56,7 +55,12 @@ export default function Configs() {
 	return (
 		<PageView
 			title="Plugin configs"
-			lead="The plugins that work for a project, with their settings, jobs and logs."
+			lead={
+				<>
+					A plugin config sets up a plugin in one project. It has its own settings, jobs and log.
+					The plugins to choose from are under <a href={to("plugins")}>Plugins</a>.
+				</>
+			}
 			actions={
 				<a class="button" href={to(`plugin_configs/new?project=${project.id}`)}>
 					Set up a plugin
@@ -171,16 +175,6 @@ type List = Loaded<PluginConfig[]>;
 
 function Row({ config, loaded }: { config: PluginConfig; loaded: List }) {
 	const { to } = useOrganization();
-	const [isBusy, setBusy] = useState(false);
-	async function toggle() {
-		setBusy(true);
-		await attempt(async () => {
-			const changed = await setEnabled(config, !config.enabled);
-			say(`${configName(changed)} is ${changed.enabled ? "enabled" : "disabled"}.`);
-			loaded.replace((loaded.data ?? []).map((one) => (one.id === changed.id ? changed : one)));
-		});
-		setBusy(false);
-	}
 	return (
 		<>
 			<div class="config-name">
@@ -196,7 +190,12 @@ function Row({ config, loaded }: { config: PluginConfig; loaded: List }) {
 			<a class="config-log" href={to(`plugin_configs/${config.team_id}/${config.id}/log`)}>
 				Log<span class="unseen"> of {configName(config)}</span>
 			</a>
-			<EnabledSwitch config={config} isBusy={isBusy} onToggle={toggle} />
+			<EnabledSwitch
+				config={config}
+				onChanged={(changed) =>
+					loaded.replace((loaded.data ?? []).map((one) => (one.id === changed.id ? changed : one)))
+				}
+			/>
 		</>
 	);
 }

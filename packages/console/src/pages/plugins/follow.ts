@@ -58,8 +58,14 @@ const seen = (signal: AbortSignal) =>
 		signal.addEventListener("abort", () => resolve(), { once: true });
 	});
 
-type State = { entries: PluginLogEntry[] | undefined; count: number; error: unknown };
-const NOTHING: State = { entries: undefined, count: 0, error: undefined };
+type State = {
+	entries: PluginLogEntry[] | undefined;
+	count: number;
+	error: unknown;
+	/** Whether they were asked for with filters. */
+	isFiltered: boolean;
+};
+const NOTHING: State = { entries: undefined, count: 0, error: undefined, isFiltered: false };
 
 /**
  * The log of a config, oldest entry first. It follows what happens: only what is new is read, and
@@ -95,6 +101,7 @@ export function useLog(
 				entries,
 				count: query.after ? Math.max(state.count + fresh.length, entries.length) : count,
 				error: undefined,
+				isFiltered: Boolean(search || types || period),
 			}));
 			if (!query.after || fresh.length < results.length) return;
 		}

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import { type Plugin, type RepositoryEntry, TenantryError } from "tenantry-client";
-import { useLoad, useQuery } from "../../load.ts";
+import { useLoad, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { attempt, Empty, Show, say } from "../../ui/feedback.tsx";
+import { useAction } from "../../ui/button.tsx";
+import { Empty, Show, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { Choice, Field, Form, Group, refusal, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
@@ -29,11 +29,11 @@ const aboutUrl = (error: unknown) =>
 export default function Install() {
 	const { organization, to } = useOrganization();
 	const { canInstall } = useAccess();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 
 	function open(plugin: Pick<Plugin, "id" | "name">) {
 		say(`${nameOf(plugin)} is installed.`);
-		route(to(`plugins/${plugin.id}`));
+		navigate(to(`plugins/${plugin.id}`));
 	}
 
 	async function install(url: string) {
@@ -54,7 +54,16 @@ export default function Install() {
 			</PageView>
 		);
 	return (
-		<PageView title="Install a plugin" above={above}>
+		<PageView
+			title="Install a plugin"
+			above={above}
+			lead={
+				<>
+					An installed plugin does nothing yet: set it up in a project with a{" "}
+					<a href={to("plugin_configs")}>plugin config</a>.
+				</>
+			}
+		>
 			<Section title="From an address">
 				<FromUrl onInstall={async (url) => open(await install(url))} />
 			</Section>
@@ -141,6 +150,7 @@ function Catalogue({
 	onInstall: (url: string) => Promise<void>;
 }) {
 	const [{ search = "", type }] = useQuery();
+	const { isBusy, run } = useAction();
 	const [installing, setInstalling] = useState<string>();
 	const loaded = useLoad((signal) => readCatalogue(organization, signal), [organization]);
 	return (
@@ -184,15 +194,16 @@ function Catalogue({
 												type="button"
 												class="secondary outline small"
 												aria-label={`Install ${entry.name}`}
-												aria-disabled={installing !== undefined}
-												onClick={async () => {
-													if (installing !== undefined) return;
-													setInstalling(entry.url);
-													await attempt(() => onInstall(entry.url));
-													setInstalling(undefined);
-												}}
+												aria-disabled={isBusy}
+												aria-busy={isBusy && installing === entry.url}
+												onClick={() =>
+													run(() => {
+														setInstalling(entry.url);
+														return onInstall(entry.url);
+													})
+												}
 											>
-												{installing === entry.url ? "Installing…" : "Install"}
+												{isBusy && installing === entry.url ? "Installing…" : "Install"}
 											</button>
 										)}
 									</div>
@@ -214,7 +225,7 @@ const CREATE = {
 
 function Own({ organization }: { organization: string }) {
 	const { to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	return (
 		<Form
 			action="Create and write"
@@ -226,7 +237,7 @@ function Own({ organization }: { organization: string }) {
 					{ organization },
 					{ name: text(fields, "name") },
 				);
-				route(to(`plugins/${id}/source`));
+				navigate(to(`plugins/${id}/source`));
 			}}
 		>
 			<Field name="name" label="Name" required maxlength={200} />

@@ -1,7 +1,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PluginLogEntry } from "tenantry-client";
 import { useQuery } from "../../load.ts";
-import { attempt, Empty, Problem, wordsOf } from "../../ui/feedback.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Empty, Problem, wordsOf } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import type { LogFilters, useLog } from "./follow.ts";
 
@@ -60,8 +61,7 @@ const NEAR = 24;
 
 /** A log that grows at its end, and stays there while the reader does. */
 export function Log({ log }: { log: ReturnType<typeof useLog> }) {
-	const { entries, error, hasOlder, isFollowing } = log;
-	const [query] = useQuery();
+	const { entries, error, hasOlder, isFollowing, isFiltered } = log;
 	return (
 		<>
 			<div class="log-head">
@@ -107,19 +107,15 @@ export function Log({ log }: { log: ReturnType<typeof useLog> }) {
 					<Problem error={error} />
 				)
 			) : entries.length === 0 ? (
-				<Empty
-					title={
-						query.search || query.type || query.period ? "Nothing found" : "Nothing logged yet"
-					}
-				>
+				<Empty title={isFiltered ? "Nothing found" : "Nothing logged yet"}>
 					<p>
-						{query.search || query.type || query.period
+						{isFiltered
 							? "No entry matches these filters."
 							: "Enable the plugin or start a job. What it logs appears here by itself, and is kept for seven days."}
 					</p>
 				</Empty>
 			) : (
-				<Lines entries={entries} hasOlder={hasOlder} onOlder={() => attempt(log.readOlder)} />
+				<Lines entries={entries} hasOlder={hasOlder} onOlder={log.readOlder} />
 			)}
 			{entries !== undefined && error !== undefined && (
 				<p class="field-error" role="status">
@@ -137,7 +133,7 @@ function Lines({
 }: {
 	entries: PluginLogEntry[];
 	hasOlder: boolean;
-	onOlder: () => void;
+	onOlder: () => Promise<void>;
 }) {
 	const box = useRef<HTMLDivElement>(null);
 	const isAtEnd = useRef(true);
@@ -166,9 +162,9 @@ function Lines({
 				}}
 			>
 				{hasOlder && (
-					<button type="button" class="secondary outline small" onClick={onOlder}>
+					<Button class="secondary outline small" onPress={onOlder}>
 						Show older entries
-					</button>
+					</Button>
 				)}
 				<ol>
 					{entries.map((entry, i) => (

@@ -1,6 +1,5 @@
-import { useLocation } from "preact-iso/router";
 import type { ListedPlugin } from "tenantry-client";
-import { useLoad, useQuery } from "../../load.ts";
+import { useLoad, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Empty, Show, say } from "../../ui/feedback.tsx";
@@ -27,7 +26,16 @@ export default function NewConfig() {
 	const { canConfigure } = useAccess();
 	const plugins = useLoad((signal) => readPlugins(organization.id, signal), [organization.id]);
 	return (
-		<PageView title="Set up a plugin" above={[[to("plugin_configs"), "Plugin configs"]]}>
+		<PageView
+			title="Set up a plugin"
+			above={[[to("plugin_configs"), "Plugin configs"]]}
+			lead={
+				<>
+					This makes a plugin config: the settings of an installed{" "}
+					<a href={to("plugins")}>plugin</a> in one project.
+				</>
+			}
+		>
 			{canConfigure ? (
 				<Show of={plugins}>
 					{(plugins) =>
@@ -51,7 +59,7 @@ export default function NewConfig() {
 
 function SetUp({ plugins }: { plugins: ListedPlugin[] }) {
 	const { organization, to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const [query, change] = useQuery();
 	const project = useProject();
 	const plugin = plugins.find(({ id }) => String(id) === query.plugin);
@@ -70,7 +78,7 @@ function SetUp({ plugins }: { plugins: ListedPlugin[] }) {
 			},
 		);
 		say(`${configName(config)} is set up${config.enabled ? " and enabled" : ""}.`);
-		route(to(`plugin_configs/${config.team_id}/${config.id}/log`));
+		navigate(to(`plugin_configs/${config.team_id}/${config.id}/log`));
 	}
 
 	return (

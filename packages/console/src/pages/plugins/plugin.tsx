@@ -1,10 +1,10 @@
-import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type { Plugin } from "tenantry-client";
+import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { attempt, say } from "../../ui/feedback.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Danger, DangerZone, Section } from "../../ui/page.tsx";
 import { Badge, Facts } from "../../ui/values.tsx";
 import { useAccess } from "./access.ts";
@@ -72,16 +72,9 @@ function About({ plugin, onChange }: Part) {
 /** Looking for a newer version, and installing it. */
 function Updates({ plugin, onChange }: Part) {
 	const { canChangeCode, isOwn } = useRights(plugin);
-	const [isBusy, setBusy] = useState(false);
 	if (!isOwn || !plugin.url) return null;
 
-	const run = (work: () => Promise<void>) => async () => {
-		if (isBusy) return;
-		setBusy(true);
-		await attempt(work);
-		setBusy(false);
-	};
-	const check = run(async () => {
+	async function check() {
 		const checked = await api.pipelineDestinations.checkForUpdates(at(plugin));
 		onChange(checked);
 		const { update_available, latest_tag } = checked;
@@ -90,8 +83,15 @@ function Updates({ plugin, onChange }: Part) {
 				? `Version ${versionName(latest_tag)} is available.`
 				: "This is the newest version.",
 		);
-	});
-	const upgrade = run(async () => {
+	}
+	async function upgrade() {
+		const isSure = await confirm({
+			title: `Upgrade ${nameOf(plugin)}?`,
+			text: `Version ${versionName(plugin.latest_tag ?? "")} replaces the code that runs now, in all projects at once, unless the plugin's address names a version. Settings stay.`,
+			action: "Upgrade plugin",
+			isDangerous: false,
+		});
+		if (!isSure) return;
 		const upgraded = await api.pipelineDestinations.upgrade(at(plugin), {});
 		onChange(upgraded);
 		// A version that the plugin's address names stays the one that is installed.
@@ -100,29 +100,16 @@ function Updates({ plugin, onChange }: Part) {
 				? `${nameOf(upgraded)} stays at ${versionName(upgraded.tag ?? "")}.`
 				: `${nameOf(upgraded)} is upgraded to ${versionName(upgraded.tag ?? "")}.`,
 		);
-	});
+	}
 	return (
 		<>
-			<button type="button" class="secondary" aria-disabled={isBusy} onClick={check}>
+			<Button class="secondary" onPress={check}>
 				Check for updates
-			</button>
+			</Button>
 			{hasUpdate(plugin) && canChangeCode && (
-				<button
-					type="button"
-					class="secondary"
-					aria-disabled={isBusy}
-					onClick={async () => {
-						const yes = await confirm({
-							title: `Upgrade ${nameOf(plugin)}?`,
-							text: `Version ${versionName(plugin.latest_tag ?? "")} replaces the code that runs now, in all projects at once, unless the plugin's address names a version. Settings stay.`,
-							action: "Upgrade plugin",
-							isDangerous: false,
-						});
-						if (yes) await upgrade();
-					}}
-				>
+				<Button class="secondary" onPress={upgrade}>
 					Upgrade
-				</button>
+				</Button>
 			)}
 		</>
 	);
@@ -159,19 +146,18 @@ function Abilities({ plugin }: { plugin: Plugin }) {
 
 function Dangers({ plugin, onChange }: Part) {
 	const { to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const { isRoot } = useAccess();
 	const { isOwn } = useRights(plugin);
 	if (!isOwn) return null;
 	const { is_global } = plugin;
 
-	const share = () =>
-		attempt(async () => {
-			onChange(await api.pipelineDestinations.update(at(plugin), { is_global: !is_global }));
-			say(
-				is_global ? "Only your organization can use it now." : "Every organization can use it now.",
-			);
-		});
+	async function share() {
+		onChange(await api.pipelineDestinations.update(at(plugin), { is_global: !is_global }));
+		say(
+			is_global ? "Only your organization can use it now." : "Every organization can use it now.",
+		);
+	}
 
 	async function remove() {
 		const yes = await confirm({
@@ -186,10 +172,9 @@ function Dangers({ plugin, onChange }: Part) {
 			typed: nameOf(plugin),
 		});
 		if (!yes) return;
-		const isDone = await attempt(() => api.pipelineDestinations.delete(at(plugin)));
-		if (!isDone) return;
+		await api.pipelineDestinations.delete(at(plugin));
 		say(`${nameOf(plugin)} is removed.`);
-		route(to("plugins"));
+		navigate(to("plugins"));
 	}
 
 	return (
@@ -203,9 +188,9 @@ function Dangers({ plugin, onChange }: Part) {
 							: "Every organization can set it up. Only yours can change it."
 					}
 				>
-					<button type="button" class="secondary" onClick={share}>
+					<Button class="secondary" onPress={share}>
 						{is_global ? "Make local" : "Make global"}
-					</button>
+					</Button>
 				</Danger>
 			)}
 			<Danger
@@ -217,9 +202,9 @@ function Dangers({ plugin, onChange }: Part) {
 				}
 			>
 				{!is_global && (
-					<button type="button" class="danger" onClick={remove}>
+					<Button class="danger" onPress={remove}>
 						Remove plugin
-					</button>
+					</Button>
 				)}
 			</Danger>
 		</DangerZone>

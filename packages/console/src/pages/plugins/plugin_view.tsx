@@ -62,7 +62,16 @@ export function PluginView<T extends Plugin>({
 					</a>
 				)
 			}
-			lead={of.data?.description}
+			lead={
+				of.data && (
+					<>
+						{of.data.description}
+						{of.data.description && <br />}
+						It works in projects that have a <a href={to("plugin_configs")}>plugin config</a> for
+						it.
+					</>
+				)
+			}
 		>
 			<Tabs
 				label="Plugin"

@@ -73,9 +73,13 @@ export default function Plugins() {
 		<PageView
 			title="Plugins"
 			lead={
-				chosen
-					? FAMILY_WORDS[chosen]
-					: "Code that sends events elsewhere, brings them in, or runs in the browser."
+				<>
+					{chosen
+						? `${familyName(chosen)} ${FAMILY_WORDS[chosen].toLowerCase()}`
+						: "A plugin is code that sends events elsewhere, brings them in, or runs in the browser."}{" "}
+					Install it here for your organization, then set it up in each project that should use it,
+					with a <a href={to("plugin_configs")}>plugin config</a>.
+				</>
 			}
 			actions={
 				canInstall && (

@@ -4,6 +4,7 @@ import type { PluginSource, Received } from "tenantry-client";
 import { type Loaded, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { attempt, Empty, say, warn } from "../../ui/feedback.tsx";
@@ -152,13 +153,9 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 								Discard changes
 							</button>
 						)}
-						<button
-							type="button"
-							aria-disabled={!drafts.isChanged}
-							onClick={() => drafts.isChanged && attempt(() => saveFiles(drafts.changes))}
-						>
+						<Button isOff={!drafts.isChanged} onPress={() => saveFiles(drafts.changes)}>
 							Save
-						</button>
+						</Button>
 					</span>
 				</div>
 			)}

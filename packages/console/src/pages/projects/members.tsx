@@ -3,8 +3,9 @@ import type { Member, Project, ProjectMember, Received } from "tenantry-client";
 import { pageOf, useList, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, Empty, say } from "../../ui/feedback.tsx";
+import { Empty, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
 import { Choice, Field, Form, Group, refusal, text } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
@@ -69,14 +70,13 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 						isHidden: true,
 						align: "end" as const,
 						cell: (member: Row) => (
-							<button
-								type="button"
+							<Button
 								class="secondary outline small"
 								aria-label={`Remove ${nameOf(member.user)}`}
-								onClick={() => attempt(() => remove(member))}
+								onPress={() => remove(member)}
 							>
 								Remove
-							</button>
+							</Button>
 						),
 					},
 				]

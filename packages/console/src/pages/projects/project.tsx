@@ -1,11 +1,12 @@
-import { useLocation, useRoute } from "preact-iso/router";
+import { useRoute } from "preact-iso/router";
 import type { Project as ProjectType, Received, UpdateProjectBody } from "tenantry-client";
-import { useLoad } from "../../load.ts";
+import { useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { attempt, Show, say } from "../../ui/feedback.tsx";
+import { Show, say } from "../../ui/feedback.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Badge, Copy, Facts, Time } from "../../ui/values.tsx";
@@ -34,7 +35,7 @@ async function isProjectAdmin(project: number, signal: AbortSignal) {
 /** A project, with its settings and its members (docs/organizations.md#projects). */
 export default function Project() {
 	const { organization, isAdmin, isOwner, reloadOrganization, to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const id = Number(useRoute().params.project);
 	const read = (signal?: AbortSignal) =>
 		api.organizationProjects.get({ organization: organization.id, id }, { signal });
@@ -80,7 +81,7 @@ export default function Project() {
 		await api.organizationProjects.delete({ organization: organization.id, id });
 		say(`${name} is deleted.`);
 		reloadOrganization();
-		route(to("projects"));
+		navigate(to("projects"));
 	}
 
 	return (
@@ -106,7 +107,9 @@ export default function Project() {
 						key={version}
 						action="Save changes"
 						onSubmit={async (fields) => {
-							if (await save(project, changesIn(project, fields))) say("The project is saved.");
+							const isSaved = await save(project, changesIn(project, fields));
+							if (isSaved) say("The project is saved.");
+							return isSaved;
 						}}
 					>
 						<ProjectFields project={project} />
@@ -121,9 +124,9 @@ export default function Project() {
 						title="Delete this project"
 						text="With its events, exports and plugin configurations."
 					>
-						<button type="button" class="danger" onClick={() => attempt(() => remove(project))}>
+						<Button class="danger" onPress={() => remove(project)}>
 							Delete project
-						</button>
+						</Button>
 					</Danger>
 				</DangerZone>
 			)}

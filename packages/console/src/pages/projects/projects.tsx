@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type { Project } from "tenantry-client";
-import { useList, useQuery } from "../../load.ts";
+import { useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -16,7 +15,7 @@ import { ProjectFields, valuesIn } from "./fields.tsx";
 /** The projects of an organization that the caller sees (docs/organizations.md#projects). */
 export default function Projects() {
 	const { organization, isAdmin, reloadOrganization, to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const [isCreating, setCreating] = useState(false);
 	const [{ search }] = useQuery();
 	const list = useList(
@@ -86,7 +85,7 @@ export default function Projects() {
 						onSubmit={async (fields) => {
 							const { id } = await api.organizationProjects.create(organization, valuesIn(fields));
 							reloadOrganization();
-							route(to(`projects/${id}`));
+							navigate(to(`projects/${id}`));
 						}}
 					>
 						<ProjectFields />

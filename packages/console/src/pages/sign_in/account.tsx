@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Me, Received, TwoFactor, TwoFactorSetup, UpdateUserBody } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { api, reloadMe } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { attempt, Show, say } from "../../ui/feedback.tsx";
@@ -39,7 +40,9 @@ function Names() {
 								text(fields, "first_name"),
 								text(fields, "last_name"),
 							];
-							if (await save(user, { first_name, last_name })) say("Your name is saved.");
+							const isSaved = await save(user, { first_name, last_name });
+							if (isSaved) say("Your name is saved.");
+							return isSaved;
 						}}
 					>
 						<Facts rows={[["Email address", user.email]]} />
@@ -176,15 +179,12 @@ function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => vo
 					{is_required &&
 						"An organization of yours requires a second factor: you will be asked to set one up when you next sign in."}
 				</p>
-				<button
-					type="button"
+				<Button
 					class="secondary outline"
-					onClick={() =>
-						attempt(async () => onOpen({ kind: "set_up", setup: await api.twoFactor.begin(ME) }))
-					}
+					onPress={async () => onOpen({ kind: "set_up", setup: await api.twoFactor.begin(ME) })}
 				>
 					Set up a second factor
-				</button>
+				</Button>
 			</div>
 		);
 	return (
