@@ -71,7 +71,7 @@ const workflowGigabytes = (LOAD.run * WORKFLOW.kilobytes * (WORKFLOW.days / 30) 
 
 const operations = () =>
 	table([
-		["", "A month", "Rows read", "Rows written", "D1's thread, ms", "CPU, ms"],
+		["", "A month", "Rows read", "Rows written", "D1's thread, ms", "CPU, ms", "Requests"],
 		...[...OPERATIONS, "event" as const].map((name) => [
 			NAMES[name],
 			whole(LOAD[name]),
@@ -79,6 +79,7 @@ const operations = () =>
 			ROWS[name].written,
 			BUSY_MS[name],
 			CPU_MS[name],
+			REQUESTS[name],
 		]),
 	]);
 
@@ -94,10 +95,13 @@ const kept = () =>
 		["events of users", whole(LOAD.event), EVENT_BYTES, "here a month"],
 	]);
 
-const arithmetic = () =>
-	`${OPERATIONS.filter((name) => ROWS[name].written > 0)
+const arithmetic = () => {
+	const sum = OPERATIONS.filter((name) => ROWS[name].written > 0)
 		.map((name) => `${whole(LOAD[name])} × ${ROWS[name].written}`)
-		.join(" + ")} = ${whole(rowsWritten)} rows`;
+		.join(" + ");
+	const all = rowsWritten * 1000;
+	return `${sum} = ${whole(rowsWritten)} rows. From 1,000 organizations they are ${number(all)}, and cost $${number((all * PRICES.rows_written) / 1e6)} at $${PRICES.rows_written} a million.`;
+};
 
 const SIZES = [1e3, 1e5, 1e7];
 const perSize = (title: string, one: number) => [title, ...SIZES.map((n) => number(n * one))];
@@ -204,6 +208,12 @@ const limits = () =>
 		["KV, one write of a key a second", "never: a key's record is written when the key changes"],
 	]);
 
+/** Step 2 leaves so many months of runs and of events in D1. */
+const MONTHS_LEFT = 2;
+const holds = database / keptBytes(MONTHS_LEFT);
+/** The organizations of a database that is full after step 2. */
+const fullDatabase = Number(holds.toPrecision(3));
+
 const milliseconds = (ms: number) => (ms < 10 ? ms.toFixed(1) : number(ms));
 
 const percent = (share: number) => `${(share * 100).toFixed(1)} %`;
@@ -219,7 +229,7 @@ const waits = () =>
 			"99 % wait less than, ms",
 			"99.99 %",
 		],
-		...[1_000, 3_000, 10_000, 15_000, 30_000, 60_000].map((organizations) => {
+		...[1_000, fullDatabase, 10_000, 15_000, 30_000, 60_000].map((organizations) => {
 			const { used, startMinutes, median, p99, most } = simulate(organizations);
 			return [
 				whole(organizations),
@@ -231,9 +241,6 @@ const waits = () =>
 		}),
 	]);
 
-const MONTHS_LEFT = 2;
-const holds = database / keptBytes(MONTHS_LEFT);
-
 /** What the steps of the page buy. */
 const steps = () =>
 	table([
@@ -241,32 +248,32 @@ const steps = () =>
 		[
 			"1. Users' events out of D1",
 			`organizations in a database: ${number(REACHED["10 GB of a database, with a month of users' events"])} → ${number(REACHED["10 GB of a database, users' events elsewhere"])}; $${number(eventsInD1 * 1000)} a month for 1,000`,
-			"nothing: a setting",
+			"nothing",
 		],
 		[
 			`2. ${MONTHS_LEFT} months of runs and events in D1`,
 			`organizations in a database: ${number(REACHED["10 GB of a database, users' events elsewhere"])} → ${number(holds)}`,
-			"an hourly file for each audit stream",
+			"an object an hour for each audit stream",
 		],
 		[
 			"3. Read replicas",
 			`organizations for a thread: ${number(threadHolds())} → ${number(threadHolds(causedBusyMs(["write", "job", "delivery", "use"])))}`,
-			"a header in each response; with them, a revoked key may read until the replica knows",
+			"a header in each response",
 		],
 		[
 			"4. A database per range of organizations",
 			`1 TB: ${number(account / keptBytes(MONTHS_LEFT))} organizations in ${number(account / database)} databases; 10,000,000 need ${number(1e7 / holds)} databases and ${number((1e7 * keptBytes(MONTHS_LEFT)) / 1e12)} TB`,
-			"ids that are UUIDs",
+			"longer ids: UUIDs",
 		],
 		[
 			"5. Ticks by shard",
 			`all bounds of a tick for each database: of ${number(holds)} organizations, ${number(LIMITS.streams_a_tick * 60)} with an audit stream`,
-			"bounds and indexes of what is due",
+			"an index of what is due for each part",
 		],
 		[
 			"6. Several Workflows and queues",
 			`exports on time: ${number(LIMITS.launches_a_tick * minutes)} → ${number(LIMITS.account_creations_a_second * START_SPREAD_SECONDS)}; each hour: ${number(LIMITS.account_creations_a_second * HOUR_SECONDS)}`,
-			"nothing: bindings",
+			"nothing",
 		],
 	]);
 
