@@ -15,46 +15,13 @@ import * as schedule from "../src/exporter/schedule.ts";
 import * as tasks from "../src/jobs/tasks.ts";
 import { work } from "../src/jobs/work.ts";
 import { deliver } from "../src/webhooks/deliver.ts";
-import { fill } from "./support/events.ts";
+import { fill, metered } from "./support/events.ts";
 import { change, hook, lossy } from "./support/hooks.ts";
 import { eventually } from "./support/time.ts";
 import { cost, db, world } from "./support/world.ts";
 
 const HOUR = 3_600_000;
 const LONG_AGO = "2026-01-01T00:00:00.000Z";
-
-/** D1, and the rows that its statements read and wrote so far. */
-function metered() {
-	const spent = { read: 0, written: 0 };
-	const add = <T>(result: D1Result<T>) => {
-		spent.read += result.meta.rows_read;
-		spent.written += result.meta.rows_written;
-		return result;
-	};
-	const known = new WeakMap<object, D1PreparedStatement>();
-	const wrap = (query: string, native: D1PreparedStatement): D1PreparedStatement => {
-		const all = async <T>() => add(await native.all<T>());
-		const wrapped = Object.assign(Object.create(native), {
-			bind: (...values: unknown[]) => wrap(query, native.bind(...values)),
-			all,
-			run: all,
-			raw: async () => {
-				// `raw` doesn't tell what it cost, and `all` loses columns of the same name.
-				const { results } = await all<object>();
-				return /^\s*select\b/i.test(query) ? native.raw() : results.map(Object.values);
-			},
-		});
-		known.set(wrapped, native);
-		return wrapped;
-	};
-	const DB: D1Database = Object.assign(Object.create(env.DB), {
-		prepare: (query: string) => wrap(query, env.DB.prepare(query)),
-		withSession: (start?: string) => env.DB.withSession(start),
-		batch: async (statements: D1PreparedStatement[]) =>
-			(await env.DB.batch(statements.map((one) => known.get(one) ?? one))).map(add),
-	});
-	return { spent, DB };
-}
 
 type Rows = (typeof ROWS)[Operation];
 
@@ -72,7 +39,7 @@ const costs = (answer: Parameters<typeof cost>[0] & { status: number }): Rows =>
 async function runs(events = 0) {
 	const N = 20;
 	const before = await db.$count(batchExportRuns);
-	const { spent, DB } = metered();
+	const { spent, db: DB } = metered();
 	const hour = Math.floor((Date.now() - HOUR / 10) / HOUR) * HOUR;
 	const iso = (at: number) => new Date(at).toISOString();
 	for (let i = 0; i < N; i += 1) {
@@ -110,7 +77,7 @@ async function jobs() {
 	});
 	const config = { project_id: project, organization_id: id, plugin_id: plugin, order: 1 };
 	const [row] = await db.insert(pluginConfigs).values(config).returning();
-	const { spent, DB } = metered();
+	const { spent, db: DB } = metered();
 	const bound = { ...env, DB, JOBS: lossy.DELIVERIES };
 	const path = `/api/projects/${project}/plugin_configs/${row?.id}/job`;
 	const queued: Rows[] = [];
@@ -136,7 +103,7 @@ async function deliveries() {
 	const without = costs(await change(home, lossy));
 	const { id, messages } = await hook(home);
 	const after = costs(await change(home, lossy));
-	const { spent, DB } = metered();
+	const { spent, db: DB } = metered();
 	await deliver({ ...env, DB }, { webhook: id });
 	expect(await messages()).toHaveLength(1);
 	return sum([spent, after, { read: -without.read, written: -without.written }]);
@@ -163,7 +130,7 @@ async function events() {
 async function uses() {
 	const { here } = await world();
 	await here("GET", "");
-	const { spent, DB } = metered();
+	const { spent, db: DB } = metered();
 	await here("GET", "", { env: { DB } });
 	await eventually(async () => expect(spent.written).toBeGreaterThan(0));
 	return spent;
@@ -175,7 +142,7 @@ test.each<[Operation, () => Promise<Rows>]>([
 	["delivery", deliveries],
 	["use", uses],
 	["event", events],
-])("docs/scale.md says what a %s costs in rows, within a tenth", async (operation, measure) => {
+])("docs/scale.md says what one %s costs in rows, within a tenth", async (operation, measure) => {
 	const { read, written } = await measure();
 	const said = ROWS[operation];
 	const isRight = [read / said.read, written / said.written].every((it) => it > 0.9 && it < 1.1);
