@@ -137,7 +137,6 @@ export const LIMITS = {
 	/** developers.cloudflare.com/d1/platform/limits. Account limits are raised on request. */
 	database_gigabytes: 10,
 	account_gigabytes: 1_000,
-	databases: 50_000,
 	statement_seconds: 30,
 	/** Above this share, waiting times grow quickly. */
 	database_utilization: 0.6,

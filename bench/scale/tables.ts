@@ -157,7 +157,7 @@ const money = () =>
 		),
 	]);
 
-/** How many organizations keep a database's thread as busy as it may be, if each needs so many milliseconds of the busiest hour. */
+/** How many organizations keep a database's thread as busy as it may be, if each causes so many milliseconds in the busiest hour beside its runs. */
 function threadHolds(caused = causedBusyMs()) {
 	let organizations = 0;
 	while (busiestShare(organizations, caused) < LIMITS.database_utilization) organizations += 100;
@@ -169,29 +169,35 @@ const account = LIMITS.account_gigabytes * 1e9;
 const minutes = START_SPREAD_SECONDS / 60;
 const logEntries = Math.max(KEPT.run_log_entries.rows, KEPT.job_log_entries.rows) / 7;
 
+const holdsWithEvents = database / (keptBytes() + eventBytes);
+const holdsWithoutEvents = database / keptBytes();
+
 /** How many organizations meet a limit. */
 const REACHED = {
-	"10 GB of a database, with a month of users' events": database / (keptBytes() + eventBytes),
-	"10 GB of a database, users' events elsewhere": database / keptBytes(),
-	"audit streams, one an organization: 14 a tick": LIMITS.streams_a_tick * 60,
+	"10 GB of a database, with a month of users' events": holdsWithEvents,
+	"10 GB of a database, users' events elsewhere": holdsWithoutEvents,
+	[`audit streams, one an organization: ${LIMITS.streams_a_tick} a tick`]:
+		LIMITS.streams_a_tick * 60,
 	"one thread of a database in the busiest minutes, with users' events": threadHolds(
 		causedBusyMs() + peakEventMs,
 	),
-	"launching within five minutes: 3,000 runs a tick": LIMITS.launches_a_tick * minutes,
-	"creations of one Workflow within five minutes: 100 a second":
+	[`launching within five minutes: ${whole(LIMITS.launches_a_tick)} runs a tick`]:
+		LIMITS.launches_a_tick * minutes,
+	[`creations of one Workflow within five minutes: ${LIMITS.creations_a_second} a second`]:
 		LIMITS.creations_a_second * START_SPREAD_SECONDS,
 	"one thread of a database in the busiest minutes, users' events elsewhere": threadHolds(),
-	"scheduling within five minutes: 9,000 exports a tick": LIMITS.exports_a_tick * minutes,
+	[`scheduling within five minutes: ${whole(LIMITS.exports_a_tick)} exports a tick`]:
+		LIMITS.exports_a_tick * minutes,
 	"1 TB of an account, users' events elsewhere": account / keptBytes(),
-	"creations of all Workflows of an account within five minutes: 300 a second":
+	[`creations of all Workflows of an account within five minutes: ${LIMITS.account_creations_a_second} a second`]:
 		LIMITS.account_creations_a_second * START_SPREAD_SECONDS,
-	"deleting old log entries: 10,000 of a table a tick":
+	[`deleting old log entries: ${whole(LIMITS.deletions_a_tick)} of a table a tick`]:
 		(LIMITS.deletions_a_tick * 1440) / logEntries,
 	"launching at all: more runs an hour than an hour launches": LIMITS.launches_a_tick * 60,
 	"creations of an account at all": LIMITS.account_creations_a_second * HOUR_SECONDS,
-	"rows that a trigger updates in one statement, of 30 seconds: configs of a global plugin":
+	[`rows that a trigger updates in one statement, of ${LIMITS.statement_seconds} seconds: configs of a global plugin`]:
 		(LIMITS.statement_seconds * 1000) / TRIGGERED_ROW_MS,
-	"one queue: 5,000 messages a second":
+	[`one queue: ${whole(LIMITS.messages_a_second)} messages a second`]:
 		(LIMITS.messages_a_second * MONTH_SECONDS) / ((LOAD.job + LOAD.delivery) * PEAK),
 };
 
@@ -247,12 +253,12 @@ const steps = () =>
 		["Step", "What it buys", "What it costs today"],
 		[
 			"1. Users' events out of D1",
-			`organizations in a database: ${number(REACHED["10 GB of a database, with a month of users' events"])} → ${number(REACHED["10 GB of a database, users' events elsewhere"])}; $${number(eventsInD1 * 1000)} a month for 1,000`,
+			`organizations in a database: ${number(holdsWithEvents)} → ${number(holdsWithoutEvents)}; $${number(eventsInD1 * 1000)} a month for 1,000`,
 			"nothing",
 		],
 		[
 			`2. ${MONTHS_LEFT} months of runs and events in D1`,
-			`organizations in a database: ${number(REACHED["10 GB of a database, users' events elsewhere"])} → ${number(holds)}`,
+			`organizations in a database: ${number(holdsWithoutEvents)} → ${number(holds)}`,
 			"an object an hour for each audit stream",
 		],
 		[
