@@ -161,7 +161,7 @@ test("a tick reads and looks up a few domains, however many there are", async ()
 	);
 	const idle = metered();
 	await tickAfter(1, { DB: idle.db });
-	expect(idle.spent.rows).toBeLessThan(50);
+	expect(idle.spent.read).toBeLessThan(50);
 	await db.update(domains).set({ recheck_at: "" }).where(eq(domains.organization_id, id));
 	await tickAfter(2);
 	const rows = await db.select().from(domains).where(eq(domains.organization_id, id));

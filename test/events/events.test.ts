@@ -532,7 +532,7 @@ describe("the schedule removes the data of a deleted project", () => {
 		expect(await gone.kept()).toEqual([]);
 		const { spent, db: DB } = metered();
 		await deleteOrphans({ ...env, DB });
-		expect(spent.rows).toBeLessThan(500);
+		expect(spent.read).toBeLessThan(500);
 		expect(await stays.kept()).toHaveLength(6000);
 	});
 });

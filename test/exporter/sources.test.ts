@@ -604,7 +604,7 @@ describe("the rows that D1 reads", () => {
 	const reads = async (ask: (source: Source) => Promise<unknown>) => {
 		const { spent, db } = metered();
 		await ask(d1(db));
-		return spent.rows;
+		return spent.read;
 	};
 
 	test("a page reads a few rows for each that it returns, wherever it is and however large the table is", async () => {

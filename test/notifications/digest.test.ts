@@ -508,5 +508,5 @@ test("a tick reads only what is due, however many events and waiting alerts ther
 		.where(later);
 	const { spent, db: DB } = metered();
 	await tick({ ...env, ...mails.env, DB }, start + MINUTE);
-	expect(spent.rows).toBeLessThan(50);
+	expect(spent.read).toBeLessThan(50);
 });

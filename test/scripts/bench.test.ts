@@ -9,6 +9,7 @@ import { readOptions } from "../../bench/options.ts";
 import * as betterAuth from "../../bench/peers/better-auth/peer.ts";
 import * as django from "../../bench/peers/django/peer.ts";
 import { count, type Measured } from "../../bench/requests.ts";
+import { ROWS } from "../../bench/scale/assumptions.ts";
 import { createState, startAll } from "../../bench/services.ts";
 import { type Column, toMarkdown } from "../../bench/table.ts";
 import { bundleWorker, newFolder, SERVICE, startWorker } from "../../bench/workers.ts";
@@ -80,6 +81,23 @@ describe("services that are compared", () => {
 				`d1_trips;desc="${spent?.trips}", d1_rows_read;desc="${spent?.read}", d1_rows_written;desc="${spent?.written}", kv_reads;desc="${spent?.kv}"`,
 			);
 			expect(spent).toMatchObject({ trips: operation === "invite" ? 2 : 1, kv: 0 });
+		}
+	});
+
+	test("docs/scale.md says what a request costs in rows, within a tenth", async () => {
+		const rows = async (operation: (typeof OPERATIONS)[number]) =>
+			(await count(serviceOf("tenantry"), operation)).spent ?? { read: 0, written: 0 };
+		const [list, domain, invite] = [await rows("list"), await rows("domain"), await rows("invite")];
+		expect(ROWS.read.written).toBe(list.written + domain.written);
+		for (const [measured, said] of [
+			[(list.read + domain.read) / 2, ROWS.read.read],
+			[invite.read, ROWS.write.read],
+			[invite.written, ROWS.write.written],
+		] as const) {
+			const ratio = measured / said;
+			expect({ measured, said, isRight: ratio > 0.9 && ratio < 1.1 }).toMatchObject({
+				isRight: true,
+			});
 		}
 	});
 

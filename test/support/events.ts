@@ -36,28 +36,35 @@ export async function fill(
 		.run();
 }
 
-/** D1, with a count of the rows that its queries read. */
+/** D1, and the rows that its statements read and wrote so far. It does not count those of sessions. */
 export function metered() {
-	const spent = { rows: 0 };
-	const prepare = (query: string) => {
-		const bind = (...values: unknown[]) => {
-			const bound = env.DB.prepare(query).bind(...values);
-			const raw = async () => {
-				spent.rows += (await bound.run()).meta.rows_read;
-				return bound.raw();
-			};
-			return Object.assign(Object.create(bound), { raw });
-		};
-		return Object.assign(Object.create(env.DB.prepare(query)), { bind });
+	const spent = { read: 0, written: 0 };
+	const add = <T>(result: D1Result<T>) => {
+		spent.read += result.meta.rows_read;
+		spent.written += result.meta.rows_written;
+		return result;
 	};
-	const batch = async (statements: D1PreparedStatement[]) => {
-		const results = await env.DB.batch(statements);
-		for (const { meta } of results) spent.rows += meta.rows_read;
-		return results;
+	const known = new WeakMap<object, D1PreparedStatement>();
+	const wrap = (query: string, native: D1PreparedStatement): D1PreparedStatement => {
+		const all = async <T>() => add(await native.all<T>());
+		const wrapped = Object.assign(Object.create(native), {
+			bind: (...values: unknown[]) => wrap(query, native.bind(...values)),
+			all,
+			run: all,
+			raw: async () => {
+				// `raw` doesn't tell what it cost, and `all` loses columns of the same name.
+				const { results } = await all<object>();
+				return /^\s*select\b/i.test(query) ? native.raw() : results.map(Object.values);
+			},
+		});
+		known.set(wrapped, native);
+		return wrapped;
 	};
 	const db: D1Database = Object.assign(Object.create(env.DB), {
-		prepare,
-		batch,
+		prepare: (query: string) => wrap(query, env.DB.prepare(query)),
+		withSession: (start?: string) => env.DB.withSession(start),
+		batch: async (statements: D1PreparedStatement[]) =>
+			(await env.DB.batch(statements.map((one) => known.get(one) ?? one))).map(add),
 	});
 	return { spent, db };
 }

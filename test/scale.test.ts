@@ -1,0 +1,149 @@
+import { env } from "cloudflare:workers";
+import { sql } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { LOAD, type Operation, ROWS } from "../bench/scale/assumptions.ts";
+import {
+	batchExportLogEntries,
+	batchExportRuns,
+	batchExports,
+} from "../src/db/schema/batch_exports.ts";
+import { pluginJobs } from "../src/db/schema/jobs.ts";
+import { pluginConfigs, pluginLogEntries } from "../src/db/schema/plugin_configs.ts";
+import { runSeries } from "../src/exporter/run.ts";
+import * as schedule from "../src/exporter/schedule.ts";
+import * as tasks from "../src/jobs/tasks.ts";
+import { work } from "../src/jobs/work.ts";
+import { deliver } from "../src/webhooks/deliver.ts";
+import { fill, metered } from "./support/events.ts";
+import { change, hook, lossy } from "./support/hooks.ts";
+import { eventually } from "./support/time.ts";
+import { cost, db, world } from "./support/world.ts";
+
+const HOUR = 3_600_000;
+const LONG_AGO = "2026-01-01T00:00:00.000Z";
+
+type Rows = (typeof ROWS)[Operation];
+
+const sum = (all: Rows[], times = 1) => ({
+	read: all.reduce((sum, { read }) => sum + read, 0) / times,
+	written: all.reduce((sum, { written }) => sum + written, 0) / times,
+});
+
+const costs = (answer: Parameters<typeof cost>[0] & { status: number }): Rows => {
+	expect(answer.status).toBeLessThan(300);
+	return cost(answer);
+};
+
+/** Runs of twenty hourly exports, from the tick that inserts them to the one that deletes their logs. */
+async function runs(events = 0) {
+	const N = 20;
+	const before = await db.$count(batchExportRuns);
+	const { spent, db: DB } = metered();
+	const hour = Math.floor((Date.now() - HOUR / 10) / HOUR) * HOUR;
+	const iso = (at: number) => new Date(at).toISOString();
+	for (let i = 0; i < N; i += 1) {
+		const home = await world();
+		await fill(home.project, events, { start: iso(hour - HOUR), end: iso(hour) });
+		const body = {
+			name: "Export",
+			interval: "hour",
+			destination: { type: "R2", config: { prefix: "out" } },
+		};
+		expect((await home.here("POST", "/batch_exports", { body })).status).toBe(201);
+	}
+	await db.update(batchExports).set({ next_end_at: iso(hour), due_at: iso(hour) });
+	const createBatch = async () => [];
+	const EXPORT_RUNS = Object.assign(Object.create(env.EXPORT_RUNS), { createBatch });
+	const bound = { ...env, DB, EXPORT_RUNS };
+	await schedule.tick(bound, hour + HOUR / 10);
+	const waiting = await db.select().from(batchExportRuns).where(sql`finished_at is null`);
+	for (const { id, attempt } of waiting) await runSeries(bound, { run_id: id, attempt });
+	expect(await db.$count(batchExportRuns, sql`status = 'Completed'`)).toBe(before + N);
+	await db.update(batchExports).set({ paused: true });
+	await db.update(batchExportLogEntries).set({ timestamp: LONG_AGO });
+	await schedule.tick(bound, Date.now());
+	expect(await db.$count(batchExportLogEntries)).toBe(0);
+	return sum([spent], N);
+}
+
+/** Jobs of one config with one line in their logs, from the request that queues them to the tick that deletes them. */
+async function jobs() {
+	const N = 20;
+	const { here, ask, id, project } = await world();
+	const plugin = (await here("POST", "/pipeline_destinations", { body: {} })).body.id;
+	await here("PATCH", `/pipeline_destinations/${plugin}/update_source`, {
+		body: { "index.js": "exports.jobs = { go: () => console.log('Hello') }" },
+	});
+	const config = { project_id: project, organization_id: id, plugin_id: plugin, order: 1 };
+	const [row] = await db.insert(pluginConfigs).values(config).returning();
+	const { spent, db: DB } = metered();
+	const bound = { ...env, DB, JOBS: lossy.DELIVERIES };
+	const path = `/api/projects/${project}/plugin_configs/${row?.id}/job`;
+	const queued: Rows[] = [];
+	for (let i = 0; i < N; i += 1) {
+		const answer = await ask("POST", path, {
+			body: { job: { type: "go" } },
+			env: { JOBS: lossy.DELIVERIES },
+		});
+		queued.push(costs(answer));
+		await work(bound);
+	}
+	expect(await db.$count(pluginJobs, sql`status = 'done'`)).toBe(N);
+	await db.update(pluginLogEntries).set({ timestamp: LONG_AGO });
+	await db.update(pluginJobs).set({ finished_at: LONG_AGO });
+	await tasks.tick(bound, Date.now());
+	expect([await db.$count(pluginLogEntries), await db.$count(pluginJobs)]).toEqual([0, 0]);
+	return sum([...queued, spent], N);
+}
+
+/** One event to one webhook, with what the webhook adds to the write that caused it. */
+async function deliveries() {
+	const home = await world();
+	const without = costs(await change(home, lossy));
+	const { id, messages } = await hook(home);
+	const after = costs(await change(home, lossy));
+	const { spent, db: DB } = metered();
+	await deliver({ ...env, DB }, { webhook: id });
+	expect(await messages()).toHaveLength(1);
+	return sum([spent, after, { read: -without.read, written: -without.written }]);
+}
+
+/** Events that are sent a thousand at a time, and exported by runs that have as many each as a typical one. */
+async function events() {
+	const { ask, project } = await world();
+	const body = Array.from({ length: 1000 }, (_, i) => ({
+		event: "page viewed",
+		distinct_id: `${i}`,
+		properties: {},
+	}));
+	const collected = costs(await ask("POST", `/api/projects/${project}/events`, { body }));
+	const n = Math.round(LOAD.event / LOAD.run);
+	const [full, empty] = [await runs(n), await runs()];
+	return {
+		read: collected.read / body.length + (full.read - empty.read) / n,
+		written: collected.written / body.length,
+	};
+}
+
+/** What is written after a response: how much the key was used. */
+async function uses() {
+	const { here } = await world();
+	await here("GET", "");
+	const { spent, db: DB } = metered();
+	await here("GET", "", { env: { DB } });
+	await eventually(async () => expect(spent.written).toBeGreaterThan(0));
+	return spent;
+}
+
+test.each<[Operation, () => Promise<Rows>]>([
+	["run", runs],
+	["job", jobs],
+	["delivery", deliveries],
+	["use", uses],
+	["event", events],
+])("docs/scale.md says what one %s costs in rows, within a tenth", async (operation, measure) => {
+	const { read, written } = await measure();
+	const said = ROWS[operation];
+	const isRight = [read / said.read, written / said.written].every((it) => it > 0.9 && it < 1.1);
+	expect({ read, written, said, isRight }).toMatchObject({ isRight: true });
+});
