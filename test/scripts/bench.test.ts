@@ -8,9 +8,10 @@ import { OPERATIONS } from "../../bench/operations.ts";
 import { readOptions } from "../../bench/options.ts";
 import * as betterAuth from "../../bench/peers/better-auth/peer.ts";
 import * as django from "../../bench/peers/django/peer.ts";
-import { count, type Measured } from "../../bench/requests.ts";
+import { cpuOf } from "../../bench/processes.ts";
+import { compareDistances, count, type Measured } from "../../bench/requests.ts";
 import { createState, startAll } from "../../bench/services.ts";
-import { type Column, toMarkdown } from "../../bench/table.ts";
+import { type Column, failed, figureOf, lowerMean, toMarkdown } from "../../bench/table.ts";
 import { bundleWorker, newFolder, SERVICE, startWorker } from "../../bench/workers.ts";
 
 const script = bundleWorker(SERVICE);
@@ -66,11 +67,49 @@ describe("services that are compared", () => {
 		expect(await fields(name)).toEqual(await fields("tenantry"));
 	});
 
-	test("the floor asks for the same: trips, rows and reads of KV", async () => {
+	/** A line for each operation: trips, rows read, rows written, reads of KV, bytes. */
+	async function costs(column: Column) {
+		const lines: string[] = [];
 		for (const operation of OPERATIONS) {
-			const { spent } = await count(serviceOf("floor"), operation);
-			expect(spent).toEqual((await count(serviceOf("tenantry"), operation)).spent);
+			if (!serviceOf(column).call(operation)) continue;
+			const { spent, bytes } = await count(serviceOf(column), operation);
+			const { trips, read, written, kv } = spent ?? {};
+			lines.push(
+				`${operation}: ${trips} trips, ${read} read, ${written} written, ${kv} KV, ${bytes} bytes`,
+			);
 		}
+		return lines;
+	}
+
+	test("what a request costs", async () => {
+		expect({
+			tenantry: await costs("tenantry"),
+			floor: await costs("floor"),
+			"hono-drizzle": await costs("hono-drizzle"),
+		}).toEqual({
+			tenantry: [
+				"list: 1 trips, 107 read, 0 written, 0 KV, 21456 bytes",
+				"domain: 1 trips, 6 read, 0 written, 0 KV, 332 bytes",
+				"invite: 2 trips, 66 read, 22 written, 0 KV, 618 bytes",
+			],
+			floor: [
+				"list: 1 trips, 107 read, 0 written, 0 KV, 21344 bytes",
+				"domain: 1 trips, 6 read, 0 written, 0 KV, 331 bytes",
+				"invite: 2 trips, 66 read, 22 written, 0 KV, 638 bytes",
+			],
+			"hono-drizzle": [
+				"list: 4 trips, 1104 read, 0 written, 1 KV, 21344 bytes",
+				"domain: 4 trips, 6 read, 0 written, 1 KV, 331 bytes",
+				"invite: 7 trips, 40 read, 22 written, 1 KV, 646 bytes",
+			],
+		});
+	});
+
+	test.skipIf(!betterAuth.isInstalled())("what a request to better-auth costs", async () => {
+		expect(await costs("better-auth")).toEqual([
+			"list: 9 trips, 3109 read, 2 written, 0 KV, 15715 bytes",
+			"invite: 11 trips, 12 read, 6 written, 0 KV, 290 bytes",
+		]);
 	});
 
 	test("what is counted around this service is what it reports itself", async () => {
@@ -79,8 +118,17 @@ describe("services that are compared", () => {
 			expect(timing).toBe(
 				`d1_trips;desc="${spent?.trips}", d1_rows_read;desc="${spent?.read}", d1_rows_written;desc="${spent?.written}", kv_reads;desc="${spent?.kv}"`,
 			);
-			expect(spent).toMatchObject({ trips: operation === "invite" ? 2 : 1, kv: 0 });
 		}
+	});
+
+	test("a service that fails is left out, and the others are measured", async () => {
+		const own = { column: "tenantry" as const, service: serviceOf("tenantry") };
+		const call = () => ({ method: "GET", path: "/nowhere", headers: {} });
+		const failing = { column: "floor" as const, service: { ...own.service, call } };
+		const before = failed();
+		const [line] = await compareDistances([failing, own], ["domain"], [1]);
+		expect(Object.keys(line?.cells ?? {})).toEqual(["tenantry"]);
+		expect(failed()).toBe(before + 1);
 	});
 
 	test("a request waits for the distance at each trip", async () => {
@@ -194,7 +242,26 @@ test("the table has a column for each service that was measured, and no others",
 		{ title: "One", cells: { tenantry: "1", floor: "0.5" } },
 		{ title: "Two", cells: { tenantry: "2" } },
 	];
+	expect(toMarkdown([{ title: "One", cells: { tenantry: "1" }, goal: "2" }])).toBe(
+		"|  | Tenantry | Goal |\n|---|---|---|\n| One | 1 | 2 |",
+	);
 	expect(toMarkdown(lines)).toBe(
 		"|  | Tenantry | by hand |\n|---|---|---|\n| One | 1 | 0.5 |\n| Two | 2 |  |",
 	);
+});
+
+test("a figure is of the faster half of the rounds, and shows how far two halves of all rounds are apart", () => {
+	expect(lowerMean([4, 1, 9, 2, 8])).toBe((1 + 2 + 4) / 3);
+	expect(figureOf([1, 5, 3, 7], lowerMean)).toBe("2.00 (1.00, 5.00)");
+	expect(figureOf([2], lowerMean)).toBe("2.00");
+});
+
+test("CPU time is counted more finely than in ticks", async () => {
+	const used = () => cpuOf(({ pid }) => pid === process.pid);
+	const before = used();
+	expect(before).toBeGreaterThan(0.1);
+	for (let i = 0; i < 1e5; i += 1) Math.sqrt(i);
+	const after = used();
+	expect(after).toBeGreaterThan(before);
+	expect(after - before).toBeLessThan(before);
 });
