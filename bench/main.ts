@@ -31,7 +31,7 @@ async function compare(script: string, world: Awaited<ReturnType<typeof createSt
 	if (!peers && !parts.has("simulators")) return;
 	const services = await startAll(script, world, { peers });
 	for (const operation of compared)
-		await add(operation, () => compareRequests(services, operation, rounds));
+		await add(operation, () => compareRequests(services, operation, { rounds }));
 	if (parts.has("distance"))
 		await add("distance", () => compareDistances(services, ["list", "invite"], distances));
 	const [own, floor] = ["tenantry", "floor"].map(

@@ -56,20 +56,32 @@ async function withEach(
 	return working;
 }
 
+type Options = {
+	rounds: number;
+	/** Requests before the first round. */
+	warmUp?: number;
+	/** Requests of each service in a round. */
+	slice?: number;
+};
+
 /** Milliseconds a request of each service in a round. */
 type Round = Partial<Record<Column, { cpu: number; time: number }>>;
 
-async function measureRounds(all: Measured[], operation: Operation, rounds: number) {
+async function measureRounds(
+	all: Measured[],
+	operation: Operation,
+	{ rounds, warmUp = WARM_UP, slice = SLICE }: Options,
+) {
 	tell(`${operation}: warming up`);
 	let services = await withEach(all, operation, async ({ service }) => {
-		await sendMany(service, operation, WARM_UP);
+		await sendMany(service, operation, warmUp);
 		await service.reset();
 	});
 	const results: Round[] = [];
 	for (let i = 0; i < rounds; i += 1) {
 		const round: Round = {};
 		services = await withEach(shuffled(services), operation, async ({ column, service }) => {
-			round[column] = await measure(service, operation, SLICE);
+			round[column] = await measure(service, operation, slice);
 			await service.reset();
 		});
 		results.push(round);
@@ -82,8 +94,8 @@ async function measureRounds(all: Measured[], operation: Operation, rounds: numb
 }
 
 /** CPU time and requests a second of one operation, as multiples of those of this service. */
-async function compare(all: Measured[], operation: Operation, rounds: number): Promise<Line[]> {
-	const { results, columns } = await measureRounds(all, operation, rounds);
+async function compare(all: Measured[], operation: Operation, options: Options): Promise<Line[]> {
+	const { results, columns } = await measureRounds(all, operation, options);
 	const ratio = (one: Column, other: Column, of: "cpu" | "time") => {
 		const mean = (some: Round[], column: Column) =>
 			lowerMean(some.map((round) => round[column]?.[of] ?? Number.NaN));
@@ -148,8 +160,8 @@ async function counted(all: Measured[], operation: Operation): Promise<Line[]> {
 }
 
 /** The lines of an operation. */
-export const compareRequests = async (all: Measured[], operation: Operation, rounds: number) => [
-	...(await compare(all, operation, rounds)),
+export const compareRequests = async (all: Measured[], operation: Operation, options: Options) => [
+	...(await compare(all, operation, options)),
 	...(await counted(all, operation)),
 ];
 

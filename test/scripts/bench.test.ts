@@ -9,7 +9,7 @@ import { readOptions } from "../../bench/options.ts";
 import * as betterAuth from "../../bench/peers/better-auth/peer.ts";
 import * as django from "../../bench/peers/django/peer.ts";
 import { cpuOf } from "../../bench/processes.ts";
-import { compareDistances, count, type Measured } from "../../bench/requests.ts";
+import { compareRequests, count, type Measured } from "../../bench/requests.ts";
 import { createState, startAll } from "../../bench/services.ts";
 import { type Column, failed, figureOf, lowerMean, toMarkdown } from "../../bench/table.ts";
 import { bundleWorker, newFolder, SERVICE, startWorker } from "../../bench/workers.ts";
@@ -123,12 +123,24 @@ describe("services that are compared", () => {
 
 	test("a service that fails is left out, and the others are measured", async () => {
 		const own = { column: "tenantry" as const, service: serviceOf("tenantry") };
+		const floor = { column: "floor" as const, service: serviceOf("floor") };
 		const call = () => ({ method: "GET", path: "/nowhere", headers: {} });
-		const failing = { column: "floor" as const, service: { ...own.service, call } };
+		const failing = { column: "django" as const, service: { ...own.service, call } };
 		const before = failed();
-		const [line] = await compareDistances([failing, own], ["domain"], [1]);
-		expect(Object.keys(line?.cells ?? {})).toEqual(["tenantry"]);
-		expect(failed()).toBe(before + 1);
+		const lines = await compareRequests([failing, own, floor], "domain", {
+			rounds: 2,
+			warmUp: 8,
+			slice: 8,
+		});
+		expect(lines.map(({ title, cells }) => [title, Object.keys(cells).sort()])).toEqual([
+			["List the only domain: CPU time", ["floor", "tenantry"]],
+			["List the only domain: CPU time ÷ by hand", ["tenantry"]],
+			["List the only domain: requests a second", ["floor", "tenantry"]],
+			["List the only domain: round trips", ["floor", "tenantry"]],
+			["List the only domain: rows read, rows written, reads of KV", ["floor", "tenantry"]],
+			["List the only domain: bytes of the response", ["floor", "tenantry"]],
+		]);
+		expect(failed()).toBeGreaterThan(before);
 	});
 
 	test("a request waits for the distance at each trip", async () => {
@@ -140,6 +152,9 @@ describe("services that are compared", () => {
 			await send(serviceOf(name), "list", { delay: 200 });
 			expect(performance.now() - began).toBeGreaterThan(200 * trips - 1);
 		}
+		// Where time counts, no statement runs a second time for its rows to be counted.
+		const { spent } = await send(serviceOf("hono-drizzle"), "list", { delay: 1 });
+		expect(spent).toMatchObject({ trips: 4, read: 0 });
 	});
 });
 
