@@ -21,8 +21,17 @@ export const TRIPS = "/bench/trips";
 /** A request that is counted. `delay`: milliseconds that its trips take longer. */
 type Counted = { delay: number; spent: Spent; trips: Statement[][] };
 
+/** The request that the code is running for. */
+let requests: AsyncLocalStorage<Counted> | undefined;
+
+function current() {
+	const counted = requests?.getStore();
+	if (!counted) throw new Error("This isn't part of a request that is counted.");
+	return counted;
+}
+
 /** A D1 that counts what each request asks of it. */
-function watched(database: D1Database, current: () => Counted): D1Database {
+function watched(database: D1Database): D1Database {
 	const known = new WeakMap<object, Statement & { native: D1PreparedStatement }>();
 
 	async function trip<T>(statements: Statement[], run: () => Promise<T>) {
@@ -89,7 +98,7 @@ function watched(database: D1Database, current: () => Counted): D1Database {
 }
 
 /** A KV namespace whose reads are counted. */
-const counting = (namespace: KVNamespace, current: () => Counted): KVNamespace =>
+const counting = (namespace: KVNamespace): KVNamespace =>
 	Object.assign(Object.create(namespace), {
 		get(...words: Parameters<KVNamespace["get"]>) {
 			current().spent.kv += 1;
@@ -99,24 +108,15 @@ const counting = (namespace: KVNamespace, current: () => Counted): KVNamespace =
 		delete: (key: string) => namespace.delete(key),
 	});
 
-/** The request that the code is running for. */
-let requests: AsyncLocalStorage<Counted> | undefined;
-
-function current() {
-	const counted = requests?.getStore();
-	if (!counted) throw new Error("This isn't part of a request that is counted.");
-	return counted;
-}
-
 /**
  * The bindings of requests that are counted. They are the same for all requests, as bindings are, so that what a worker keeps
  * for a database is kept here, too.
  */
 let bindings: Partial<Environment> | undefined;
 
-const watchedBindings = ({ DB, KEYS }: Environment) => ({
-	...(DB && { DB: watched(DB, current) }),
-	...(KEYS && { KEYS: counting(KEYS, current) }),
+const watch = ({ DB, KEYS }: Environment) => ({
+	...(DB && { DB: watched(DB) }),
+	...(KEYS && { KEYS: counting(KEYS) }),
 });
 
 let last: Statement[][] = [];
@@ -131,7 +131,7 @@ export const measured = (worker: Worker) => ({
 		last = [];
 		const { AsyncLocalStorage } = await import("node:async_hooks");
 		requests ??= new AsyncLocalStorage();
-		bindings ??= watchedBindings(env);
+		bindings ??= watch(env);
 		const counted = { delay: Number(delay), spent, trips: last };
 		const response = await requests.run(counted, () =>
 			worker.fetch(request, { ...env, ...bindings }, context),

@@ -30,12 +30,9 @@ function secondsOfThreads(pid: number) {
 	return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e9;
 }
 
-/**
- * The CPU time of a process from that of its threads, which is exact, and from its stat, which is in ticks, but also has the
- * threads that have ended.
- */
+/** The CPU time of a process: that of its threads, which is exact, unless its stat also has the time of threads that have ended. */
 const secondsOf = (threads: number, stat: number) =>
-	stat - threads > ROUNDING_SECONDS ? stat : Math.max(threads, stat);
+	stat - threads > ROUNDING_SECONDS ? stat : threads;
 
 /** What /proc says about a process (proc_pid_stat(5)); null if it has ended. */
 function statOf(pid: number): Process | null {

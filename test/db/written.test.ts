@@ -17,7 +17,7 @@ const written = async (statement: { run(): Promise<D1Result> }) =>
 /** So many lines in a statement, as jobs and runs write them. */
 const LINES = 50;
 
-const lines = <T extends object>(line: T) =>
+const lines = <const T extends object>(line: T) =>
 	Array.from({ length: LINES }, () => ({ ...line, id: v7(), message: "x".repeat(100) }));
 
 test("what docs/performance.md says is written to tables and their indexes", async () => {
