@@ -3,6 +3,7 @@
  * to D1 takes so many milliseconds longer, and `x-bench-spent` in the response says what the request has cost. Other requests
  * go to the worker as they are.
  */
+import type { AsyncLocalStorage } from "node:async_hooks";
 
 /** What a request cost: JSON in `x-bench-spent`. */
 export type Spent = { trips: number; read: number; written: number; kv: number };
@@ -17,16 +18,24 @@ type Worker = { fetch(request: Request, env: Environment, context: ExecutionCont
 /** Answers with the statements of the last request that was counted, by round trip. */
 export const TRIPS = "/bench/trips";
 
-/** A D1 that counts, and takes `delay` milliseconds longer for each round trip. */
-function watched(
-	database: D1Database,
-	delay: number,
-	spent: Spent,
-	trips: Statement[][],
-): D1Database {
+/** A request that is counted. `delay`: milliseconds that its trips take longer. */
+type Counted = { delay: number; spent: Spent; trips: Statement[][] };
+
+/** The request that the code is running for. */
+let requests: AsyncLocalStorage<Counted> | undefined;
+
+function current() {
+	const counted = requests?.getStore();
+	if (!counted) throw new Error("This isn't part of a request that is counted.");
+	return counted;
+}
+
+/** A D1 that counts what each request asks of it. */
+function watched(database: D1Database): D1Database {
 	const known = new WeakMap<object, Statement & { native: D1PreparedStatement }>();
 
 	async function trip<T>(statements: Statement[], run: () => Promise<T>) {
+		const { delay, spent, trips } = current();
 		spent.trips += 1;
 		trips.push(statements.map(({ sql, params }) => ({ sql, params })));
 		if (delay > 0) await scheduler.wait(delay);
@@ -34,6 +43,7 @@ function watched(
 	}
 
 	function count<T>(result: D1Result<T>) {
+		const { spent } = current();
 		spent.read += result.meta.rows_read;
 		spent.written += result.meta.rows_written;
 		return result;
@@ -56,7 +66,8 @@ function watched(
 			},
 			raw: (options?: { columnNames: false }) =>
 				trip([itself], async () => {
-					// `raw` doesn't tell what it cost, and `all` loses columns of the same name.
+					// `raw` doesn't tell what it cost, and `all` loses columns of the same name. Where time counts, one of them is enough.
+					if (current().delay > 0) return native.raw(options);
 					const { results } = count(await native.all<object>());
 					return /^\s*select\b/i.test(sql)
 						? native.raw(options)
@@ -87,15 +98,26 @@ function watched(
 }
 
 /** A KV namespace whose reads are counted. */
-const counting = (namespace: KVNamespace, spent: Spent): KVNamespace =>
+const counting = (namespace: KVNamespace): KVNamespace =>
 	Object.assign(Object.create(namespace), {
 		get(...words: Parameters<KVNamespace["get"]>) {
-			spent.kv += 1;
+			current().spent.kv += 1;
 			return namespace.get(...words);
 		},
 		put: (...words: Parameters<KVNamespace["put"]>) => namespace.put(...words),
 		delete: (key: string) => namespace.delete(key),
 	});
+
+/**
+ * The bindings of requests that are counted. They are the same for all requests, as bindings are, so that what a worker keeps
+ * for a database is kept here, too.
+ */
+let bindings: Partial<Environment> | undefined;
+
+const watch = ({ DB, KEYS }: Environment) => ({
+	...(DB && { DB: watched(DB) }),
+	...(KEYS && { KEYS: counting(KEYS) }),
+});
 
 let last: Statement[][] = [];
 
@@ -107,19 +129,16 @@ export const measured = (worker: Worker) => ({
 		if (new URL(request.url).pathname === TRIPS) return Response.json(last);
 		const spent = { trips: 0, read: 0, written: 0, kv: 0 };
 		last = [];
-		const { DB, KEYS } = env;
-		const response = await worker.fetch(
-			request,
-			{
-				...env,
-				...(DB && { DB: watched(DB, Number(delay), spent, last) }),
-				...(KEYS && { KEYS: counting(KEYS, spent) }),
-			},
-			context,
+		const { AsyncLocalStorage } = await import("node:async_hooks");
+		requests ??= new AsyncLocalStorage();
+		bindings ??= watch(env);
+		const counted = { delay: Number(delay), spent, trips: last };
+		const response = await requests.run(counted, () =>
+			worker.fetch(request, { ...env, ...bindings }, context),
 		);
 		if (!(response instanceof Response)) throw new Error("The worker didn't answer.");
-		const counted = new Response(response.body, response);
-		counted.headers.set("x-bench-spent", JSON.stringify(spent));
-		return counted;
+		const answer = new Response(response.body, response);
+		answer.headers.set("x-bench-spent", JSON.stringify(spent));
+		return answer;
 	},
 });

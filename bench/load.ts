@@ -6,6 +6,9 @@ import type { Call, Operation, Service } from "./operations.ts";
 /** How many requests are under way at a time, each over a connection that is kept open. */
 const CONCURRENCY = 8;
 
+/** A service that hasn't answered by then has failed. */
+const TIMEOUT_MS = 60_000;
+
 export type Received = { body: string; spent: Spent | null; timing: string };
 
 type Options = {
@@ -48,9 +51,12 @@ function sendCall(url: URL, { method, path, headers, body }: Call, options: Opti
 				});
 			},
 		);
+		sent.setTimeout(TIMEOUT_MS, () =>
+			sent.destroy(new Error(`${method} ${path}: no answer in ${TIMEOUT_MS / 1000} seconds`)),
+		);
 		sent.on("error", (error) => {
 			// The server closed the connection, since nothing was sent for a while, just when this was.
-			if (sent.reusedSocket)
+			if (sent.reusedSocket && "code" in error)
 				resolve(sendCall(url, { method, path, headers, ...(body && { body }) }, options));
 			else reject(error);
 		});
@@ -80,11 +86,15 @@ export async function sendMany(
 			await send(service, operation, { query, agent });
 		}
 	};
-	await Promise.all(Array.from({ length: CONCURRENCY }, worker));
-	agent.destroy();
+	try {
+		await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+	} finally {
+		left = 0;
+		agent.destroy();
+	}
 }
 
-/** What so many calls took: CPU milliseconds of the service a request, and requests a second. */
+/** What so many calls took, in milliseconds a request: CPU time of the service, and time. */
 export async function measure(
 	service: Service,
 	operation: Operation,
@@ -93,6 +103,6 @@ export async function measure(
 ) {
 	const [cpu, began] = [service.cpu(), performance.now()];
 	await sendMany(service, operation, requests, query);
-	const seconds = (performance.now() - began) / 1000;
-	return { cpu: ((service.cpu() - cpu) * 1000) / requests, rate: requests / seconds };
+	const time = (performance.now() - began) / requests;
+	return { cpu: ((service.cpu() - cpu) * 1000) / requests, time };
 }

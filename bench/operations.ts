@@ -26,7 +26,8 @@ let invited = 0;
 /** An address that was not invited yet. */
 export function newEmail() {
 	invited += 1;
-	return `invited-${invited}@example.org`;
+	// With as many digits each time, so that answers have as many bytes.
+	return `invited-${String(invited).padStart(6, "0")}@example.org`;
 }
 
 /** A running service. */

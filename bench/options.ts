@@ -43,7 +43,7 @@ export function readOptions(words: string[]): Options {
 	const unknown = names.filter((name) => !PARTS.some((part) => part === name));
 	if (unknown.length > 0)
 		throw new Error(`Unknown: ${unknown.join(", ")}. There are: ${PARTS.join(", ")}.`);
-	const rounds = Number(values.rounds ?? (values.quick ? 3 : 15));
+	const rounds = Number(values.rounds ?? (values.quick ? 10 : 50));
 	if (!Number.isInteger(rounds) || rounds < 1)
 		throw new Error("--rounds takes a positive integer.");
 	return {

@@ -2,8 +2,11 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
-/** /proc counts in clock ticks of 10 ms. */
+/** A process's stat counts in clock ticks of 10 ms. */
 const TICKS_PER_SECOND = 100;
+
+/** Its two times are each rounded down, so that it is this much behind what its threads say. */
+const ROUNDING_SECONDS = 2 / TICKS_PER_SECOND;
 
 /** A running process. `seconds`: its CPU time; `children`: that of its children that have ended. */
 type Process = {
@@ -14,6 +17,22 @@ type Process = {
 	seconds: number;
 	children: number;
 };
+
+/** Seconds of CPU time of the threads that a process has now, to the nanosecond; 0 if the kernel doesn't count them. */
+function secondsOfThreads(pid: number) {
+	const nanoseconds = readdirSync(`/proc/${pid}/task`).map((thread) => {
+		try {
+			return Number.parseInt(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8"), 10);
+		} catch {
+			return 0;
+		}
+	});
+	return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e9;
+}
+
+/** The CPU time of a process: that of its threads, which is exact, unless its stat also has the time of threads that have ended. */
+const secondsOf = (threads: number, stat: number) =>
+	stat - threads > ROUNDING_SECONDS ? stat : threads;
 
 /** What /proc says about a process (proc_pid_stat(5)); null if it has ended. */
 function statOf(pid: number): Process | null {
@@ -27,7 +46,7 @@ function statOf(pid: number): Process | null {
 			name: stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")")),
 			parent: Number(words[1]),
 			group: Number(words[2]),
-			seconds: sum(11),
+			seconds: secondsOf(secondsOfThreads(pid), sum(11)),
 			children: sum(13),
 		};
 	} catch {

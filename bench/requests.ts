@@ -1,24 +1,38 @@
 /** What requests cost, compared with other services. */
 import { measure, send, sendMany } from "./load.ts";
 import { type Operation, type Service, TITLES } from "./operations.ts";
-import { type Column, type Line, median, range, tell } from "./table.ts";
+import {
+	attempt,
+	COLUMNS,
+	type Column,
+	figureOf,
+	type Line,
+	lowerMean,
+	median,
+	shuffled,
+	tell,
+} from "./table.ts";
 
 /** So many requests before the first measurement: then the code is compiled. */
 const WARM_UP = 400;
 
-/** How much CPU time a measurement is meant to take: /proc counts in steps of 10 ms. */
-const SLICE_MS = 600;
+/** Requests of a measurement: few, so that whatever else the computer does meets all services alike. */
+const SLICE = 100;
 
-/** An organization may have a thousand open invites. */
-const MAX_SLICE = 600;
+/** What the figures are meant to be, by the titles of lines. */
+const GOALS: Record<Operation, Record<string, string>> = {
+	list: { "CPU time": "better-auth 6, Django 5", "requests a second": "Django 0.33" },
+	domain: {},
+	invite: { "CPU time": "better-auth 5" },
+};
 
-const MIN_SLICE = 30;
+const BY_HAND_GOAL = "1.1";
 
-/** The services in the order of this round: a different one starts each time. */
-const turned = <T>(items: T[], round: number) => [
-	...items.slice(round % items.length),
-	...items.slice(0, round % items.length),
-];
+const lineOf = (operation: Operation, title: string, cells: Line["cells"]): Line => ({
+	title: `${TITLES[operation]}: ${title}`,
+	cells,
+	...(GOALS[operation][title] && { goal: GOALS[operation][title] }),
+});
 
 /** A service under the name of its column. */
 export type Measured = { column: Column; service: Service };
@@ -28,72 +42,96 @@ const offers =
 	({ service }: Measured) =>
 		service.call(operation) !== null;
 
-/** Sends enough requests for the code to be compiled, and returns how many make up a slice. */
-async function warmUp({ service }: Measured, operation: Operation) {
-	await sendMany(service, operation, WARM_UP);
-	await service.reset();
-	const { cpu } = await measure(service, operation, MIN_SLICE * 2);
-	await service.reset();
-	return Math.round(Math.min(MAX_SLICE, Math.max(MIN_SLICE, SLICE_MS / cpu)));
+/** Does something with each service that has the operation; one that fails is left out from then on. */
+async function withEach(
+	all: Measured[],
+	operation: Operation,
+	work: (measured: Measured) => Promise<unknown>,
+) {
+	const working: Measured[] = [];
+	for (const measured of all.filter(offers(operation))) {
+		const what = `${TITLES[operation]}, ${COLUMNS[measured.column]}`;
+		if (await attempt(what, () => work(measured))) working.push(measured);
+	}
+	return working;
 }
 
-/** CPU time and requests a second of one operation, as multiples of those of the first service in the same round. */
-async function compare(all: Measured[], operation: Operation, rounds: number): Promise<Line[]> {
-	const services = all.filter(offers(operation));
+type Options = {
+	rounds: number;
+	/** Requests before the first round. */
+	warmUp?: number;
+	/** Requests of each service in a round. */
+	slice?: number;
+};
+
+/** Milliseconds a request of each service in a round. */
+type Round = Partial<Record<Column, { cpu: number; time: number }>>;
+
+async function measureRounds(
+	all: Measured[],
+	operation: Operation,
+	{ rounds, warmUp = WARM_UP, slice = SLICE }: Options,
+) {
 	tell(`${operation}: warming up`);
-	const slices = new Map<Column, number>();
-	for (const each of services) slices.set(each.column, await warmUp(each, operation));
-	const ratios = new Map<Column, { cpu: number[]; rate: number[] }>();
-	for (let round = 0; round < rounds; round += 1) {
-		const results = new Map<Column, { cpu: number; rate: number }>();
-		for (const { column, service } of turned(services, round)) {
-			results.set(column, await measure(service, operation, slices.get(column) ?? MIN_SLICE));
+	let services = await withEach(all, operation, async ({ service }) => {
+		await sendMany(service, operation, warmUp);
+		await service.reset();
+	});
+	const results: Round[] = [];
+	for (let i = 0; i < rounds; i += 1) {
+		const round: Round = {};
+		services = await withEach(shuffled(services), operation, async ({ column, service }) => {
+			round[column] = await measure(service, operation, slice);
 			await service.reset();
-		}
-		const own = results.get("tenantry");
-		if (!own) throw new Error("This service is not among those that are compared.");
-		for (const [column, { cpu, rate }] of results) {
-			const of = ratios.get(column) ?? { cpu: [], rate: [] };
-			of.cpu.push(cpu / own.cpu);
-			of.rate.push(rate / own.rate);
-			ratios.set(column, of);
-		}
-		const shown = Array.from(results, ([column, { cpu }]) => `${column} ${cpu.toFixed(2)}`);
+		});
+		results.push(round);
+		const shown = Object.entries(round).map(([column, { cpu }]) => `${column} ${cpu.toFixed(2)}`);
 		tell(
-			`${operation}, round ${round + 1} of ${rounds}: ms of CPU time a request: ${shown.join(", ")}`,
+			`${operation}, round ${i + 1} of ${rounds}: ms of CPU time a request: ${shown.join(", ")}`,
 		);
 	}
-	const line = (title: string, of: "cpu" | "rate"): Line => ({
-		title: `${TITLES[operation]}: ${title}`,
-		cells: Object.fromEntries(
-			Array.from(ratios, ([column, numbers]) => [
-				column,
-				column === "tenantry" ? "1" : range(numbers[of]),
-			]),
-		),
-	});
-	const byHand = ratios.get("floor")?.cpu.map((ratio) => 1 / ratio);
+	return { results, columns: services.map(({ column }) => column) };
+}
+
+/** CPU time and requests a second of one operation, as multiples of those of this service. */
+async function compare(all: Measured[], operation: Operation, options: Options): Promise<Line[]> {
+	const { results, columns } = await measureRounds(all, operation, options);
+	const ratio = (one: Column, other: Column, of: "cpu" | "time") => {
+		const mean = (some: Round[], column: Column) =>
+			lowerMean(some.map((round) => round[column]?.[of] ?? Number.NaN));
+		return figureOf(results, (some) => mean(some, one) / mean(some, other));
+	};
+	if (!columns.includes("tenantry")) return [];
+	const cells = (figure: (column: Column) => string): Line["cells"] =>
+		Object.fromEntries(
+			columns.map((column) => [column, column === "tenantry" ? "1" : figure(column)]),
+		);
+	const byHand = {
+		title: `${TITLES[operation]}: CPU time ÷ by hand`,
+		cells: { tenantry: ratio("tenantry", "floor", "cpu") },
+		goal: BY_HAND_GOAL,
+	};
 	return [
-		line("CPU time", "cpu"),
-		...(byHand
-			? [
-					{
-						title: `${TITLES[operation]}: CPU time ÷ by hand`,
-						cells: { tenantry: range(byHand) },
-					},
-				]
-			: []),
-		line("requests a second", "rate"),
+		lineOf(
+			operation,
+			"CPU time",
+			cells((column) => ratio(column, "tenantry", "cpu")),
+		),
+		...(columns.includes("floor") ? [byHand] : []),
+		lineOf(
+			operation,
+			"requests a second",
+			cells((column) => ratio("tenantry", column, "time")),
+		),
 	];
 }
 
 /** What one request costs that can be counted. */
 export async function count(service: Service, operation: Operation) {
+	const options = { delay: service.counts ? 0 : undefined };
 	// The first request may do more, such as read what is kept in the isolate later.
-	await send(service, operation);
-	const { body, spent, timing } = await send(service, operation, {
-		delay: service.counts ? 0 : undefined,
-	});
+	await send(service, operation, options);
+	const { body, spent, timing } = await send(service, operation, options);
 	await service.reset();
 	const answer = service.read(operation, JSON.parse(body));
 	return { bytes: Buffer.byteLength(body), spent, timing, answer };
@@ -104,9 +142,9 @@ async function counted(all: Measured[], operation: Operation): Promise<Line[]> {
 		"round trips",
 		"rows read, rows written, reads of KV",
 		"bytes of the response",
-	].map((title): Line => ({ title: `${TITLES[operation]}: ${title}`, cells: {} }));
-	for (const { column, service } of all.filter(offers(operation))) {
-		if (column === "again") continue;
+	].map((title) => lineOf(operation, title, {}));
+	const counting = all.filter(({ column }) => column !== "again");
+	await withEach(counting, operation, async ({ column, service }) => {
 		const { bytes, spent } = await count(service, operation);
 		const cells = [
 			spent ? String(spent.trips) : undefined,
@@ -117,13 +155,13 @@ async function counted(all: Measured[], operation: Operation): Promise<Line[]> {
 			const line = lines[i];
 			if (line && cell !== undefined) line.cells[column] = cell;
 		}
-	}
+	});
 	return lines;
 }
 
 /** The lines of an operation. */
-export const compareRequests = async (all: Measured[], operation: Operation, rounds: number) => [
-	...(await compare(all, operation, rounds)),
+export const compareRequests = async (all: Measured[], operation: Operation, options: Options) => [
+	...(await compare(all, operation, options)),
 	...(await counted(all, operation)),
 ];
 
@@ -143,8 +181,10 @@ export async function compareDistances(
 	for (const operation of operations)
 		for (const distance of distances) {
 			const cells: Line["cells"] = {};
-			for (const { column, service } of all.filter(offers(operation))) {
-				if (!service.counts || column === "again") continue;
+			const counting = all.filter(({ column, service }) => service.counts && column !== "again");
+			await withEach(counting, operation, async ({ column, service }) => {
+				// The first request may do more.
+				await send(service, operation, { delay: distance });
 				const times: number[] = [];
 				for (let i = 0; i < TIMES; i += 1) {
 					const began = performance.now();
@@ -153,7 +193,7 @@ export async function compareDistances(
 				}
 				await service.reset();
 				cells[column] = median(times).toFixed(1);
-			}
+			});
 			tell(`${operation}, ${distance} ms from D1: ${JSON.stringify(cells)}`);
 			lines.push({
 				title: `${TITLES[operation]}: time at ${distance} ms from D1, in trips of ${distance} ms`,

@@ -1,9 +1,10 @@
 /** What the local simulators cost of a request's CPU time: the floor with each part left out. */
 import { measure, sendMany } from "./load.ts";
 import type { Service } from "./operations.ts";
-import { type Line, range, tell } from "./table.ts";
+import { figureOf, type Line, lowerMean, shuffled, tell } from "./table.ts";
 
-const REQUESTS = 250;
+/** Requests before the first measurement, and requests of a measurement. */
+const [WARM_UP, SLICE] = [400, 100];
 
 /** What is left out, by what the difference tells. */
 const VARIANTS = {
@@ -23,8 +24,8 @@ export async function measureSimulators(
 	service: Service,
 	rounds: number,
 ): Promise<Line[]> {
-	await sendMany(floor, "list", REQUESTS);
-	await sendMany(service, "list", REQUESTS);
+	await sendMany(floor, "list", WARM_UP);
+	await sendMany(service, "list", WARM_UP);
 	/** Milliseconds of CPU time; `own` is that of the service whose share is asked for. */
 	const parts: [title: string, cost: (cpu: Record<Variant, number>, own: number) => number][] = [
 		["the rate limiter", (cpu) => cpu.nothing - cpu.limiter],
@@ -37,27 +38,38 @@ export async function measureSimulators(
 			(cpu, own) => own - cpu.all - (2 * cpu.nothing - cpu.limiter - cpu.d1),
 		],
 	];
-	const shares = parts.map(() => ({ floor: [] as number[], service: [] as number[] }));
+	const results: (Record<Variant, number> & { own: number })[] = [];
 	for (let round = 0; round < rounds; round += 1) {
-		const cpu = { limiter: 0, held: 0, nothing: 0, d1: 0, batch: 0, all: 0 };
-		for (const [name, query] of Object.entries(VARIANTS))
-			Object.assign(cpu, { [name]: (await measure(floor, "list", REQUESTS, query)).cpu });
-		const own = (await measure(service, "list", REQUESTS)).cpu;
-		for (const [i, [, cost]] of parts.entries()) {
-			shares[i]?.floor.push(cost(cpu, cpu.nothing) / cpu.nothing);
-			shares[i]?.service.push(cost(cpu, own) / own);
-		}
+		const cpu = { limiter: 0, held: 0, nothing: 0, d1: 0, batch: 0, all: 0, own: 0 };
+		for (const [name, query] of shuffled(Object.entries(VARIANTS)))
+			Object.assign(cpu, { [name]: (await measure(floor, "list", SLICE, query)).cpu });
+		cpu.own = (await measure(service, "list", SLICE)).cpu;
+		results.push(cpu);
 		tell(`simulators, round ${round + 1} of ${rounds}`);
 	}
+	/** The share of a part in the CPU time of the floor (`nothing`) or of this service (`own`). */
+	const share = (
+		cost: (cpu: Record<Variant, number>, own: number) => number,
+		of: "nothing" | "own",
+	) =>
+		figureOf(results, (some) => {
+			const mean = (name: Variant | "own") => lowerMean(some.map((cpu) => cpu[name]));
+			const cpu = {
+				limiter: mean("limiter"),
+				held: mean("held"),
+				nothing: mean("nothing"),
+				d1: mean("d1"),
+				batch: mean("batch"),
+				all: mean("all"),
+			};
+			return cost(cpu, mean(of)) / mean(of);
+		});
 	return [
 		{ title: "**What the local simulators cost, of the CPU time of listing members**", cells: {} },
 		...parts.map(
-			([title], i): Line => ({
+			([title, cost]): Line => ({
 				title,
-				cells: {
-					tenantry: range(shares[i]?.service ?? []),
-					floor: range(shares[i]?.floor ?? []),
-				},
+				cells: { tenantry: share(cost, "own"), floor: share(cost, "nothing") },
 			}),
 		),
 	];

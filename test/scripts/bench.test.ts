@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { listPaths, type Reading, watchGrowth } from "../../bench/growth.ts";
@@ -8,10 +8,10 @@ import { OPERATIONS } from "../../bench/operations.ts";
 import { readOptions } from "../../bench/options.ts";
 import * as betterAuth from "../../bench/peers/better-auth/peer.ts";
 import * as django from "../../bench/peers/django/peer.ts";
-import { count, type Measured } from "../../bench/requests.ts";
+import { compareRequests, count, type Measured } from "../../bench/requests.ts";
 import { ROWS } from "../../bench/scale/assumptions.ts";
 import { createState, startAll } from "../../bench/services.ts";
-import { type Column, toMarkdown } from "../../bench/table.ts";
+import { type Column, failed, figureOf, lowerMean, toMarkdown } from "../../bench/table.ts";
 import { bundleWorker, newFolder, SERVICE, startWorker } from "../../bench/workers.ts";
 
 const script = bundleWorker(SERVICE, "deployed");
@@ -67,11 +67,49 @@ describe("services that are compared", () => {
 		expect(await fields(name)).toEqual(await fields("tenantry"));
 	});
 
-	test("the floor asks for the same: trips, rows and reads of KV", async () => {
+	/** A line for each operation: trips, rows read, rows written, reads of KV, bytes. */
+	async function costs(column: Column) {
+		const lines: string[] = [];
 		for (const operation of OPERATIONS) {
-			const { spent } = await count(serviceOf("floor"), operation);
-			expect(spent).toEqual((await count(serviceOf("tenantry"), operation)).spent);
+			if (!serviceOf(column).call(operation)) continue;
+			const { spent, bytes } = await count(serviceOf(column), operation);
+			const { trips, read, written, kv } = spent ?? {};
+			lines.push(
+				`${operation}: ${trips} trips, ${read} read, ${written} written, ${kv} KV, ${bytes} bytes`,
+			);
 		}
+		return lines;
+	}
+
+	test("what a request costs", async () => {
+		expect({
+			tenantry: await costs("tenantry"),
+			floor: await costs("floor"),
+			"hono-drizzle": await costs("hono-drizzle"),
+		}).toEqual({
+			tenantry: [
+				"list: 1 trips, 107 read, 0 written, 0 KV, 21456 bytes",
+				"domain: 1 trips, 6 read, 0 written, 0 KV, 332 bytes",
+				"invite: 2 trips, 66 read, 22 written, 0 KV, 618 bytes",
+			],
+			floor: [
+				"list: 1 trips, 107 read, 0 written, 0 KV, 21344 bytes",
+				"domain: 1 trips, 6 read, 0 written, 0 KV, 331 bytes",
+				"invite: 2 trips, 66 read, 22 written, 0 KV, 638 bytes",
+			],
+			"hono-drizzle": [
+				"list: 4 trips, 1104 read, 0 written, 1 KV, 21344 bytes",
+				"domain: 4 trips, 6 read, 0 written, 1 KV, 331 bytes",
+				"invite: 7 trips, 40 read, 22 written, 1 KV, 646 bytes",
+			],
+		});
+	});
+
+	test.skipIf(!betterAuth.isInstalled())("what a request to better-auth costs", async () => {
+		expect(await costs("better-auth")).toEqual([
+			"list: 9 trips, 3109 read, 2 written, 0 KV, 15715 bytes",
+			"invite: 11 trips, 12 read, 6 written, 0 KV, 290 bytes",
+		]);
 	});
 
 	test("what is counted around this service is what it reports itself", async () => {
@@ -80,7 +118,6 @@ describe("services that are compared", () => {
 			expect(timing).toBe(
 				`d1_trips;desc="${spent?.trips}", d1_rows_read;desc="${spent?.read}", d1_rows_written;desc="${spent?.written}", kv_reads;desc="${spent?.kv}"`,
 			);
-			expect(spent).toMatchObject({ trips: operation === "invite" ? 2 : 1, kv: 0 });
 		}
 	});
 
@@ -101,6 +138,40 @@ describe("services that are compared", () => {
 		}
 	});
 
+	test.skipIf(!existsSync("/proc/self/schedstat"))(
+		"the CPU time of a single request is measured",
+		async () => {
+			const service = serviceOf("tenantry");
+			for (let i = 0; i < 5; i += 1) {
+				const before = service.cpu();
+				await send(service, "domain");
+				expect(service.cpu()).toBeGreaterThan(before);
+			}
+		},
+	);
+
+	test("a service that fails is left out, and the others are measured", async () => {
+		const own = { column: "tenantry" as const, service: serviceOf("tenantry") };
+		const floor = { column: "floor" as const, service: serviceOf("floor") };
+		const call = () => ({ method: "GET", path: "/nowhere", headers: {} });
+		const failing = { column: "django" as const, service: { ...own.service, call } };
+		const before = failed();
+		const lines = await compareRequests([failing, own, floor], "domain", {
+			rounds: 2,
+			warmUp: 8,
+			slice: 8,
+		});
+		expect(lines.map(({ title, cells }) => [title, Object.keys(cells).sort()])).toEqual([
+			["List the only domain: CPU time", ["floor", "tenantry"]],
+			["List the only domain: CPU time ÷ by hand", ["tenantry"]],
+			["List the only domain: requests a second", ["floor", "tenantry"]],
+			["List the only domain: round trips", ["floor", "tenantry"]],
+			["List the only domain: rows read, rows written, reads of KV", ["floor", "tenantry"]],
+			["List the only domain: bytes of the response", ["floor", "tenantry"]],
+		]);
+		expect(failed()).toBeGreaterThan(before);
+	});
+
 	test("a request waits for the distance at each trip", async () => {
 		for (const [name, trips] of [
 			["tenantry", 1],
@@ -110,6 +181,9 @@ describe("services that are compared", () => {
 			await send(serviceOf(name), "list", { delay: 200 });
 			expect(performance.now() - began).toBeGreaterThan(200 * trips - 1);
 		}
+		// Where time counts, no statement runs a second time for its rows to be counted.
+		const { spent } = await send(serviceOf("hono-drizzle"), "list", { delay: 1 });
+		expect(spent).toMatchObject({ trips: 4, read: 0 });
 	});
 });
 
@@ -217,7 +291,16 @@ test("the table has a column for each service that was measured, and no others",
 		{ title: "One", cells: { tenantry: "1", floor: "0.5" } },
 		{ title: "Two", cells: { tenantry: "2" } },
 	];
+	expect(toMarkdown([{ title: "One", cells: { tenantry: "1" }, goal: "2" }])).toBe(
+		"|  | Tenantry | Goal |\n|---|---|---|\n| One | 1 | 2 |",
+	);
 	expect(toMarkdown(lines)).toBe(
 		"|  | Tenantry | by hand |\n|---|---|---|\n| One | 1 | 0.5 |\n| Two | 2 |  |",
 	);
+});
+
+test("a figure is of the faster half of the rounds, and shows how far two halves of all rounds are apart", () => {
+	expect(lowerMean([4, 1, 9, 2, 8])).toBe((1 + 2 + 4) / 3);
+	expect(figureOf([1, 5, 3, 7], lowerMean)).toBe("2.00 (1.00, 5.00)");
+	expect(figureOf([2], lowerMean)).toBe("2.00");
 });

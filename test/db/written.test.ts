@@ -1,0 +1,76 @@
+import { eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import { expect, test } from "vitest";
+import { insertEach } from "../../src/db/client.ts";
+import { batchExportLogEntries } from "../../src/db/schema/batch_exports.ts";
+import { pluginConfigs, pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
+import { plugins } from "../../src/db/schema/plugins.ts";
+import { db, furnished } from "../support/world.ts";
+
+/** Rows that D1 bills for a statement. */
+const written = async (statement: { run(): Promise<D1Result> }) =>
+	(await statement.run()).meta.rows_written;
+
+/** So many lines in a statement, as jobs and runs write them. */
+const LINES = 50;
+
+const lines = <const T extends object>(line: T) =>
+	Array.from({ length: LINES }, () => ({ ...line, id: v7(), message: "x".repeat(100) }));
+
+test("what docs/performance.md says is written to tables and their indexes", async () => {
+	const { project, config, batch_export, run } = await furnished();
+	const [row] = await db
+		.select()
+		.from(pluginConfigs)
+		.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
+		.where(eq(pluginConfigs.id, config));
+	if (!row) throw new Error("There is no config.");
+	const { id: _, families: __, is_used: ___, ...plugin } = row.plugins;
+	const { organization_id, plugin_id } = row.plugin_configs;
+	const of = { team_id: project, plugin_id, plugin_config_id: config, instance_id: "one" };
+	const pluginLines = lines({ ...of, source: "PLUGIN", type: "LOG" });
+	const exportLines = lines({ batch_export_id: batch_export, run_id: run, level: "INFO" });
+	const pluginLog = eq(pluginLogEntries.plugin_config_id, config);
+	const exportLog = eq(batchExportLogEntries.batch_export_id, batch_export);
+	// Lines that are there already would be deleted with the others.
+	await db.delete(pluginLogEntries).where(pluginLog);
+	await db.delete(batchExportLogEntries).where(exportLog);
+	const always = sql`true`;
+	expect([
+		[
+			"line of a plugin",
+			(await written(insertEach(db, pluginLogEntries, pluginLines, always))) / LINES,
+		],
+		["its deletion", (await written(db.delete(pluginLogEntries).where(pluginLog))) / LINES],
+		[
+			"line of an export",
+			(await written(insertEach(db, batchExportLogEntries, exportLines, always))) / LINES,
+		],
+		["its deletion", (await written(db.delete(batchExportLogEntries).where(exportLog))) / LINES],
+		["plugin", await written(db.insert(plugins).values(plugin))],
+		[
+			"new name of a plugin",
+			await written(db.update(plugins).set({ name: "New" }).where(eq(plugins.id, plugin_id))),
+		],
+		[
+			"enabled config",
+			await written(
+				db.insert(pluginConfigs).values({
+					organization_id,
+					project_id: project,
+					plugin_id,
+					enabled: true,
+					order: 9,
+				}),
+			),
+		],
+	]).toEqual([
+		["line of a plugin", 6],
+		["its deletion", 3],
+		["line of an export", 8],
+		["its deletion", 4],
+		["plugin", 8],
+		["new name of a plugin", 3],
+		["enabled config", 16],
+	]);
+});
