@@ -129,7 +129,8 @@ export const measured = (worker: Worker) => ({
 		if (new URL(request.url).pathname === TRIPS) return Response.json(last);
 		const spent = { trips: 0, read: 0, written: 0, kv: 0 };
 		last = [];
-		const { AsyncLocalStorage } = await import("node:async_hooks");
+		// An import would be loaded when the isolate starts (docs/architecture.md#what-is-loaded-when).
+		const { AsyncLocalStorage } = process.getBuiltinModule("node:async_hooks");
 		requests ??= new AsyncLocalStorage();
 		bindings ??= watch(env);
 		const counted = { delay: Number(delay), spent, trips: last };
