@@ -2,8 +2,8 @@
  * `npm run deploy`: builds the documentation and the worker, applies migrations and deploys. Options are passed to
  * `wrangler deploy`, which gets a script that is bundled: `--env staging`, `--dry-run`.
  *
- * Migrations only add tables and columns, so the deployed code also works with the next version's
- * schema. They are therefore applied before the code is deployed. Only the first deployment, which
+ * Migrations only add tables, columns and indexes, and drop indexes that the deployed code can do without, so it also works
+ * with the next version's schema. They are therefore applied before the code is deployed. Only the first deployment, which
  * creates the database, applies them afterwards; until then the API answers 503.
  */
 import { spawnSync } from "node:child_process";

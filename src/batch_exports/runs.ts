@@ -7,7 +7,7 @@ import {
 	batchExportRuns,
 	batchExports,
 	isUnsuccessful,
-	type RUN_STATUSES,
+	RUN_STATUSES,
 	UNSUCCESSFUL,
 } from "../db/schema/batch_exports.ts";
 import { logWhere } from "../exporter/run_log.ts";
@@ -42,20 +42,23 @@ function startsBefore(moment: string) {
 	];
 }
 
+type Status = (typeof RUN_STATUSES)[number];
+
+/** The condition for runs that have one of the statuses. The sign keeps SQLite from the index of statuses, which would read runs of all time. */
+const hasStatus = (statuses: Status[]) =>
+	statuses.length === 0 ? undefined : sql`+${inList(batchExportRuns.status, statuses)}`;
+
 /** Conditions for runs in a range of time that have one of the statuses. No two hold for the same run. */
-function withStatus(statuses: (typeof RUN_STATUSES)[number][]) {
-	const { status } = batchExportRuns;
-	if (statuses.length === 0) return [undefined];
-	if (statuses.every((one) => UNSUCCESSFUL.includes(one)))
-		return statuses.map((one) => and(eq(status, one), isUnsuccessful));
-	// The sign keeps SQLite from the index of statuses, which would read runs of all time.
-	return [sql`+${inList(status, statuses)}`];
-}
+const withStatus = (statuses: Status[]) =>
+	statuses.length > 0 && statuses.every((one) => UNSUCCESSFUL.includes(one))
+		? statuses.map((one) => and(eq(batchExportRuns.status, one), isUnsuccessful))
+		: [hasStatus(statuses)];
 
 /** Newest first. With a range of time: the newest windows first. */
 export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<typeof runFilters>) {
 	const { status, after, before, starts_before } = filters;
-	const statuses = [...new Set(status)];
+	const asked = [...new Set(status)];
+	const statuses = asked.length === RUN_STATUSES.length ? [] : asked;
 	const select = () => tenant.db.select(runColumns).from(batchExportRuns).$dynamic();
 	const ofExport = eq(batchExportRuns.batch_export_id, id.toLowerCase());
 	if (after || before || starts_before) {
@@ -65,8 +68,11 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 			after ? gt(data_interval_end, after) : undefined,
 			before ? lt(data_interval_end, before) : undefined,
 		);
-		const windows = starts_before ? startsBefore(starts_before) : [undefined];
-		const parts = withStatus(statuses).flatMap((one) => windows.map((part) => and(one, part)));
+		const [range, ...across] = starts_before ? startsBefore(starts_before) : [undefined];
+		const parts = [
+			...withStatus(statuses).map((one) => and(one, range)),
+			...across.map((window) => and(hasStatus(statuses), window)),
+		];
 		const counts = parts.map((part) => countWhere(batchExportRuns, and(where, part)));
 		return listWithin(tenant, id, page, {
 			select,

@@ -22,12 +22,16 @@ export type List<S extends SQLiteSelect> = {
 	total?: SQL;
 	/**
 	 * Conditions that no two hold for the same row. The list is what any of them holds for. Each is read from an index
-	 * in the order of the list, and only as far as the page needs, where a single condition with OR or IN would sort.
+	 * in the order of the list, and only as far as the page needs, where a single condition with OR or IN would sort. Five at
+	 * most (`MAX_PARTS`).
 	 */
 	parts?: (SQL | undefined)[];
 	/** The names of `by` in the result, where columns have an alias. Needed with `parts`. */
 	names?: string[];
 };
+
+/** D1 refuses a union of more. */
+const MAX_PARTS = 5;
 
 /** Which rows of a list a page has, and one more. */
 type Slice = Pick<Page, "after" | "offset"> & { rows: number | Placeholder };
@@ -66,6 +70,7 @@ function statementsOf<S extends SQLiteSelect>(
 	const isLater = after && (seek ?? afterCursor(by, order))(after.keys);
 	const part = (condition?: SQL) => select().where(and(where, condition, isLater));
 	const [first, ...others] = parts ?? [];
+	if (others.length >= MAX_PARTS) throw new Error(`A list has more than ${MAX_PARTS} parts.`);
 	const sorted = others.length === 0 ? by : (names ?? by.map(({ name }) => name)).map(identifier);
 	const union = part(first);
 	for (const condition of others) append(union, part(condition));

@@ -58,7 +58,7 @@ function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
 }
 
 /** The condition for entries that the filters match. With both a user and an activity, the + leaves the user's index only. */
-function matchesFilters({ user, activity, after, before }: z.infer<typeof activityFilters>) {
+function matchesEntry({ user, activity, after, before }: z.infer<typeof activityFilters>) {
 	const ofActivity = activity ? eq(pluginActivity.activity, activity) : undefined;
 	return and(
 		user ? eq(pluginActivity.user_id, userWith(users.uuid, user)) : undefined,
@@ -77,7 +77,7 @@ export async function activity(
 ) {
 	const { position, plugin_id, organization_id, families, created_at, id } = pluginActivity;
 	const itsPlugin = eq(plugins.id, plugin_id);
-	const filter = matchesFilters(given);
+	const filter = matchesEntry(given);
 	const where = and(eq(organization_id, tenant.organization), filter);
 	const sums = sumsWith(bit, bit);
 	const lookedUp = and(eq(families, LOOKED_UP), holds);

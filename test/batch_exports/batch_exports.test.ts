@@ -7,6 +7,8 @@ import {
 	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
+	RUN_STATUSES,
+	UNSUCCESSFUL,
 } from "../../src/db/schema/batch_exports.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { wrong } from "../support/refusals.ts";
@@ -970,6 +972,13 @@ describe("runs", () => {
 		expect(starts(await ask(new URL(first.next).search.slice(1)))).toEqual([ofDay]);
 		expect(await ask(`${range}&status=Failed`)).toMatchObject({ count: 0, results: [] });
 		expect((await ask("starts_before=2026-01-10T02:30:00Z")).count).toBe(5);
+		const [every, unsuccessful] = [RUN_STATUSES, UNSUCCESSFUL].map((statuses) =>
+			statuses.map((status) => `status=${status}`).join("&"),
+		);
+		for (const window of ["", "before=2026-01-12", "starts_before=2026-01-12", range]) {
+			expect(await ask(`${window}&${every}`)).toMatchObject({ count: (await ask(window)).count });
+			expect(await ask(`${window}&${unsuccessful}`)).toMatchObject({ count: 0 });
+		}
 	});
 
 	test("of a backfill that begins between two intervals are found if their windows end by the time", async () => {

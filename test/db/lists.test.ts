@@ -292,6 +292,8 @@ const LISTS: Record<string, (home: Home) => string> = {
 	"import apps": importApps,
 	"plugins of two families": (home) =>
 		`${org(home)}/plugins?family=pipeline_import_apps&family=pipeline_frontend_apps`,
+	"plugins of all families": (home) =>
+		`${org(home)}/plugins?family=pipeline_destinations&family=pipeline_frontend_apps&family=pipeline_import_apps`,
 	"activity of plugins": (home) => `${plugins(home)}/activity`,
 	"enabled configs": (home) => `${plugins(home)}/exports_unsubscribe_configs`,
 	"the repository": (home) => `${plugins(home)}/repository`,

@@ -192,6 +192,8 @@ describe("the list of all plugins", () => {
 			"C",
 			"B",
 		]);
+		const all = [DESTINATIONS, FRONTEND, IMPORTS].map((family) => `family=${family}`).join("&");
+		expect(names(await ask(all))).toEqual(["Überblick", "C", "B", "Alpha"]);
 		expect(names(await ask(`search=alpha&family=${IMPORTS}`))).toEqual(["B"]);
 		expect(await ask("family=other")).toMatchObject({
 			status: 400,
