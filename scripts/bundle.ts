@@ -46,10 +46,15 @@ function toCommonJs(text: string) {
  * CommonJS, because then a bundler puts all of a part into one function.
  * @param folder where the files are written
  * @param config the path of wrangler's configuration
+ * @param env its environment
  * @returns the path of the first file, and esbuild's metafile
  */
-function split(folder: string, config: string) {
-	const { main = "", alias = {}, configPath = "" } = unstable_readConfig({ config });
+function split(folder: string, config: string, env: string) {
+	const {
+		main = "",
+		alias = {},
+		configPath = "",
+	} = unstable_readConfig({ config, ...(env && { env }) });
 	const root = dirname(resolve(configPath));
 	const { outputFiles, metafile } = buildSync({
 		absWorkingDir: root,
@@ -125,7 +130,7 @@ export function minify(folder: string, bundled: string) {
  * @returns the path of the script to deploy, and esbuild's metafile of the first step
  */
 export function bundle(folder: string, { env = "", config = "wrangler.toml" } = {}) {
-	const { first, metafile } = split(`${folder}/parts`, config);
+	const { first, metafile } = split(`${folder}/parts`, config, env);
 	const bundled = bundleReadably(folder, first, `--config=${config}`, `--env=${env}`);
 	return { script: minify(folder, bundled), metafile };
 }

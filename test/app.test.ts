@@ -117,6 +117,8 @@ test("other origins are refused, and responses have security headers", async () 
 	expect(headers.get("access-control-allow-origin")).toBeNull();
 	expect(headers.get("x-content-type-options")).toBe("nosniff");
 	expect(headers.get("strict-transport-security")).toContain("max-age");
+	// This one concerns pages.
+	expect(headers.get("cross-origin-opener-policy")).toBeNull();
 });
 
 test("CORS_ORIGINS allows its origins", async () => {

@@ -29,7 +29,7 @@ export function indent(json: string) {
 
 /**
  * The text of a JSON response: it ends with a newline, so that a shell's prompt starts on its own line, and `?pretty` indents it.
- * @param compact is kept for the ETag, which is the same for both forms
+ * @param compact is kept in the context: for the ETag, `Idempotency-Key`, `If-Match` and older versions
  */
 export function formatted(c: Context<App>, compact: string) {
 	c.set("compact", compact);

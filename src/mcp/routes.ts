@@ -3,6 +3,7 @@ import { createMiddleware } from "hono/factory";
 import { authenticate } from "../auth/authenticate.ts";
 import type { App } from "../env.ts";
 import { forbidden, methodNotAllowed } from "../http/errors.ts";
+import { formatted } from "../http/json.ts";
 import { allowedOrigins } from "../http/origins.ts";
 import { router } from "../http/router.ts";
 import { asCaller } from "../tenant/middleware.ts";
@@ -21,7 +22,8 @@ const jsonRpcErrors = createMiddleware<App>(async (c, next) => {
 	if (!c.error) return;
 	const data: { detail: string } = await c.res.json();
 	const error = { code: SERVER_ERROR, message: data.detail, data };
-	c.res = new Response(JSON.stringify({ jsonrpc: "2.0", id: null, error }), c.res);
+	const body = JSON.stringify({ jsonrpc: "2.0", id: null, error });
+	c.res = new Response(formatted(c, body), c.res);
 });
 
 /**

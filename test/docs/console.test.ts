@@ -37,6 +37,7 @@ describe.each(PATHS)("%s", (path) => {
 		]);
 		expect(headers.get("referrer-policy")).toBe("no-referrer");
 		expect(headers.get("x-content-type-options")).toBe("nosniff");
+		expect(headers.get("cross-origin-opener-policy")).toBe("same-origin");
 	});
 
 	test("has no script and no style in itself", async () => {

@@ -141,6 +141,7 @@ describe.each(["/docs", "/docs/api", "/docs/reference"])("%s", (path) => {
 		expect([...policy.values()].flat().filter((source) => /[.*]|https?:/.test(source))).toEqual([]);
 		expect(headers.get("referrer-policy")).toBe("no-referrer");
 		expect(headers.get("x-content-type-options")).toBe("nosniff");
+		expect(headers.get("cross-origin-opener-policy")).toBe("same-origin");
 		expect(headers.get("x-request-id")).not.toBeNull();
 	});
 });

@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { SourceMap } from "node:module";
 import { expect, test } from "vitest";
 import { unstable_readConfig } from "wrangler";
@@ -39,7 +40,28 @@ test.each([
 	discard(outdir);
 });
 
-test("the source map of the deployed script leads to the source", () => {
+/** Loads all parts of a bundle in Node.js, and returns the names of exports that are undefined. */
+function undefinedExports(outdir: string): string[] {
+	const text = readFileSync(`${outdir}/worker.js`, "utf8");
+	const parts = Array.from(
+		text.matchAll(/^var (require_\w+) = __commonJS\(/gm),
+		([, name]) => name,
+	);
+	expect(parts.length).toBeGreaterThan(0);
+	const file = `${outdir}/parts.mjs`;
+	writeFileSync(
+		file,
+		`${text.replace(/^import \{ (?:\w+ as )?(\w+) \} from "cloudflare:workers";$/gm, "class $1 {}")}
+		const all = Object.entries({ ${parts.join(", ")} });
+		console.log(JSON.stringify(all.flatMap(([part, load]) => {
+			const loaded = load();
+			return Object.keys(loaded).filter((name) => loaded[name] === undefined).map((name) => part + "." + name);
+		})));`,
+	);
+	return JSON.parse(execFileSync(process.execPath, [file], { encoding: "utf8" }));
+}
+
+test("the source map of the deployed script leads to the source, and its parts lack no export", () => {
 	const outdir = folder();
 	const { script } = bundle(outdir);
 	const lines = readFileSync(script, "utf8").split("\n");
@@ -53,6 +75,7 @@ test("the source map of the deployed script leads to the source", () => {
 	expect(source).toMatch(/src\/plugins\/compile\.ts$/);
 	const original = readFileSync("src/plugins/compile.ts", "utf8").split("\n");
 	expect(original[row]).toContain(thrown);
+	expect(undefinedExports(`${outdir}/readable`)).toEqual([]);
 	discard(outdir);
 });
 

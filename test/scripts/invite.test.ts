@@ -61,6 +61,7 @@ test("the link in the mail leads to the invite, in the API and in a browser", as
 	expect(page.headers.get("content-type")).toContain("text/html");
 	expect(page.headers.get("cache-control")).toBe("no-store");
 	expect(page.headers.get("referrer-policy")).toBe("no-referrer");
+	expect(page.headers.get("cross-origin-opener-policy")).toBe("same-origin");
 	expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
 });
 
