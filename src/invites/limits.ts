@@ -1,5 +1,7 @@
 import { and, eq, lte, sql } from "drizzle-orm";
+import { counter } from "../db/list.ts";
 import { inviteMails, invites } from "../db/schema/invites.ts";
+import { organizations } from "../db/schema/organizations.ts";
 import { invalid, throttled } from "../http/errors.ts";
 import { type Given, keep } from "../tenant/kept.ts";
 import type { TenantSql } from "../tenant/sql.ts";
@@ -49,16 +51,19 @@ export const blockingMail = (tenant: TenantSql, { mails, mails_before, mails_sin
 
 /**
  * SQL for the id of an open invite if the new ones would exceed the limit, else null. Invites that they replace don't
- * count.
+ * count. Reads no invites unless the organization has as many as the limit in all, with the expired ones.
  */
 export const blockingInvite = (
 	tenant: TenantSql,
 	{ emails, invites_before, invites_since }: Limits,
 ) =>
-	sql<string | null>`(select ${invites.id} from ${invites}
+	sql<
+		string | null
+	>`iif(${counter(organizations.invites, tenant.organization)} > ${invites_before}, (
+    select ${invites.id} from ${invites}
     where ${invites.organization_id} = ${tenant.organization} and ${invites.created_at} > ${invites_since}
       and ${invites.target_email} not in (select value from json_each(${emails}))
-    limit 1 offset ${invites_before})`;
+    limit 1 offset ${invites_before}), null)`;
 
 /**
  * Checks the limits of docs/organizations.md#invites, given the rows of `blockingMail` and

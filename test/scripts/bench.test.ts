@@ -90,12 +90,12 @@ describe("services that are compared", () => {
 			tenantry: [
 				"list: 1 trips, 107 read, 0 written, 0 KV, 21456 bytes",
 				"domain: 1 trips, 6 read, 0 written, 0 KV, 332 bytes",
-				"invite: 2 trips, 66 read, 22 written, 0 KV, 618 bytes",
+				"invite: 2 trips, 62 read, 22 written, 0 KV, 618 bytes",
 			],
 			floor: [
 				"list: 1 trips, 107 read, 0 written, 0 KV, 21344 bytes",
 				"domain: 1 trips, 6 read, 0 written, 0 KV, 331 bytes",
-				"invite: 2 trips, 66 read, 22 written, 0 KV, 638 bytes",
+				"invite: 2 trips, 62 read, 22 written, 0 KV, 638 bytes",
 			],
 			"hono-drizzle": [
 				"list: 4 trips, 1104 read, 0 written, 1 KV, 21344 bytes",
