@@ -20,8 +20,8 @@ export const LOAD = {
 
 export type Operation = keyof typeof LOAD;
 
-/** Isolates of an organization's jobs in a month: one a day, since they neither overlap nor fail (docs/plugins.md#the-sandbox). */
-export const ISOLATES = 30;
+/** Isolates of an organization in a month if its jobs shared one a day, instead of having one each (docs/plugins.md#the-sandbox). */
+export const SHARED_ISOLATES = 30;
 
 /** In the busiest hour, people cause this many times the requests, jobs and deliveries of an average one. Runs stay the same. */
 export const PEAK = 4;
@@ -125,7 +125,7 @@ export const PRICES = {
 	kv_writes: 5,
 	/** developers.cloudflare.com/queues/platform/pricing */
 	queue_operations: 0.4,
-	/** developers.cloudflare.com/dynamic-workers/pricing: for each id with each code, a day. */
+	/** developers.cloudflare.com/dynamic-workers/pricing: for each use of `load()`, and for each id with each code a day. */
 	isolate_days: 2_000,
 	/** developers.cloudflare.com/changelog/post/2026-07-07-workflows-billing-updates */
 	workflow_steps: 8,

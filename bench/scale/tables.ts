@@ -2,7 +2,6 @@ import {
 	BUSY_MS,
 	CPU_MS,
 	EVENT_BYTES,
-	ISOLATES,
 	KEPT,
 	KV_WRITES,
 	LIMITS,
@@ -14,6 +13,7 @@ import {
 	REQUESTS,
 	ROWS,
 	RUN_SECONDS,
+	SHARED_ISOLATES,
 	START_SPREAD_SECONDS,
 	TRIGGERED_ROW_MS,
 	WORKFLOW,
@@ -136,10 +136,10 @@ const MONEY = {
 	Queues: ((LOAD.job + LOAD.delivery) * QUEUE_OPERATIONS * PRICES.queue_operations) / 1e6,
 	"Workflows, steps": (LOAD.run * WORKFLOW.steps * PRICES.workflow_steps) / 1e6,
 	"Workflows, storage": workflowGigabytes * PRICES.workflow_gigabytes,
-	"Dynamic Workers, one a config and day": (ISOLATES * PRICES.isolate_days) / 1e6,
+	"Dynamic Workers, one a job": (LOAD.job * PRICES.isolate_days) / 1e6,
 };
 const total = Object.values(MONEY).reduce((sum, one) => sum + one, 0);
-const isolateEach = (LOAD.job * PRICES.isolate_days) / 1e6;
+const sharedIsolates = (SHARED_ISOLATES * PRICES.isolate_days) / 1e6;
 const eventsInD1 =
 	(LOAD.event * (ROWS.event.written * PRICES.rows_written + ROWS.event.read * PRICES.rows_read)) /
 		1e6 +
@@ -151,10 +151,7 @@ const money = () =>
 		...Object.entries(MONEY).map(([title, one]) => perSize(title, one)),
 		perSize("Sum", total),
 		perSize("In addition, users' events in D1", eventsInD1),
-		perSize(
-			"In addition, an isolate for each job instead",
-			isolateEach - MONEY["Dynamic Workers, one a config and day"],
-		),
+		perSize("Dynamic Workers, if a config's jobs shared one a day", sharedIsolates),
 	]);
 
 /** How many organizations keep a database's thread as busy as it may be, if each causes so many milliseconds in the busiest hour beside its runs. */
@@ -197,7 +194,7 @@ const REACHED = {
 	"creations of an account at all": LIMITS.account_creations_a_second * HOUR_SECONDS,
 	[`rows that a trigger updates in one statement, of ${LIMITS.statement_seconds} seconds: configs of a global plugin`]:
 		(LIMITS.statement_seconds * 1000) / TRIGGERED_ROW_MS,
-	[`one queue: ${whole(LIMITS.messages_a_second)} messages a second`]:
+	[`${whole(LIMITS.messages_a_second)} messages a second, if all were of one queue`]:
 		(LIMITS.messages_a_second * MONTH_SECONDS) / ((LOAD.job + LOAD.delivery) * PEAK),
 };
 
@@ -279,6 +276,11 @@ const steps = () =>
 		[
 			"6. Several Workflows and queues",
 			`exports on time: ${number(LIMITS.launches_a_tick * minutes)} → ${number(LIMITS.account_creations_a_second * START_SPREAD_SECONDS)}; each hour: ${number(LIMITS.account_creations_a_second * HOUR_SECONDS)}`,
+			"nothing",
+		],
+		[
+			"7. An isolate for several jobs, at any time",
+			`$${number((MONEY["Dynamic Workers, one a job"] - sharedIsolates) * 1000)} a month for 1,000`,
 			"nothing",
 		],
 	]);

@@ -1,4 +1,3 @@
-import { digest } from "../auth/keys.ts";
 import type { Compiled } from "../plugins/main_file.ts";
 import { GUEST } from "./guest.ts";
 import { type Entry, MAX_ENTRIES, MAX_MESSAGE_LENGTH, runLog } from "./run_log.ts";
@@ -14,11 +13,6 @@ type Guest = Rpc.WorkerEntrypointBranded & {
 };
 
 export type Run = {
-	/**
-	 * The config that the run is for, if its isolate may be that of an earlier run (docs/plugins.md#the-sandbox). It may only
-	 * be given while no other run with it is under way: runs of an isolate share its memory and its console.
-	 */
-	shared?: string | null;
 	/** The plugin's main file. */
 	script: Compiled;
 	call: Call;
@@ -39,13 +33,13 @@ export type Run = {
 };
 
 /**
- * Runs a job or scheduled task of a plugin in an isolate without bindings or eval, which can only
- * connect to `hosts`. It is a new one unless `shared` is given. Never throws: a failure is returned
- * as `error` and is also the last entry.
+ * Runs a job or scheduled task of a plugin in a new isolate without bindings or eval, which can
+ * only connect to `hosts`. Never throws: a failure is returned as `error` and is also the last
+ * entry.
  */
 export async function run(
 	loader: WorkerLoader | undefined,
-	{ shared = null, script, call, config, secrets, storage, hosts = [], timeout = TIMEOUT_MS }: Run,
+	{ script, call, config, secrets, storage, hosts = [], timeout = TIMEOUT_MS }: Run,
 ): Promise<{ entries: Entry[]; error: string | null }> {
 	const log = runLog(secrets);
 	if (!loader) return log.close("This runtime has no sandbox (LOADER), so plugins don't run.");
@@ -59,22 +53,16 @@ export async function run(
 		...storageCalls(storage, limit),
 	};
 	const work = async () => {
-		const code = {
+		const worker = loader.load({
 			compatibilityDate: "2026-08-01",
 			mainModule: "guest.js",
 			modules: {
 				"guest.js": { js: GUEST },
 				"plugin.cjs": { cjs: wrap(script.compiled, call) },
 			},
+			globalOutbound: await outbound(hosts),
 			limits: { cpuMs: timeout, subRequests: 1000 },
-		};
-		const load = async () => ({ ...code, globalOutbound: await outbound(hosts) });
-		// The config's values are in it, so that a secret they no longer have is not left where the log doesn't hide it.
-		const parts = JSON.stringify({ code, hosts, config });
-		const worker =
-			shared === null
-				? loader.load(await load())
-				: loader.get(`${shared}:${await digest(parts)}`, load);
+		});
 		const limits = { maxEntries: MAX_ENTRIES, maxLength: MAX_MESSAGE_LENGTH };
 		const result: unknown = await worker
 			.getEntrypoint<Guest>()

@@ -39,10 +39,6 @@ async function claim(db: Database) {
 				plugin_config_id: pluginJobs.plugin_config_id,
 				uuid: pluginConfigs.uuid,
 				config: pluginConfigs.config,
-				/** Whether another job of the config is running. */
-				isBusy: sql<number>`exists (select 1 from plugin_jobs as running indexed by plugin_jobs_running
-					where running.status = 'running' and running.plugin_config_id = ${pluginConfigs.id})`,
-				lastError: pluginConfigs.error,
 				enabled: pluginConfigs.enabled,
 				deleted: pluginConfigs.deleted,
 				plugins_access_level: organizations.plugins_access_level,
@@ -79,12 +75,6 @@ async function claim(db: Database) {
 }
 
 type Job = NonNullable<Awaited<ReturnType<typeof claim>>>;
-
-/**
- * Jobs of a config take turns in one isolate (docs/plugins.md#the-sandbox). A job gets one of its own while another runs, and after
- * one that failed, since what that left may be the reason.
- */
-const sharedBy = ({ isBusy, lastError, uuid }: Job) => (isBusy || lastError !== null ? null : uuid);
 
 /** The reason why a job that was queued may no longer run; null if it may. */
 function whyNotRunnable({ kind, enabled, deleted, plugins_access_level }: Job) {
@@ -143,7 +133,6 @@ export async function work(env: Env) {
 	const { config, secrets } = decrypted;
 	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
 	const { entries, error } = await run(env.LOADER, {
-		shared: sharedBy(job),
 		script: await scriptOf(job),
 		call,
 		storage: storage(env, db, job.plugin_config_id),

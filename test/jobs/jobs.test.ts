@@ -439,55 +439,6 @@ async function deliver(bindings: Partial<Env> = {}, timestamp = new Date()) {
 	return getQueueResult(batch, context);
 }
 
-describe("jobs take turns in one isolate", () => {
-	const source = `exports.jobs = {
-		go() { console.log("seen: " + globalThis.seen); globalThis.seen = true },
-		fail() { throw new Error("No.") },
-	}`;
-
-	/** A config, and a function that runs `go` and says what it found in its isolate. */
-	async function config() {
-		const here = await home(source);
-		const run = async (type: string) => {
-			await here.start({ type });
-			await here.ended();
-		};
-		const seen = async () => {
-			await run("go");
-			return (await here.logs()).findLast((line: string) => line.includes("seen: "))?.slice(18);
-		};
-		return { ...here, run, seen };
-	}
-
-	test("if they are of one config, and neither it nor its source has changed", async () => {
-		const [here, other] = [await config(), await config()];
-		expect([await here.seen(), await here.seen()]).toEqual(["undefined", "true"]);
-		expect(await other.seen()).toBe("undefined");
-		await here.ask("PATCH", here.path, { body: { config: { token: "another secret" } } });
-		expect([await here.seen(), await here.seen()]).toEqual(["undefined", "true"]);
-		await here.here("PATCH", `/pipeline_destinations/${(await here.read()).plugin}/update_source`, {
-			body: { "index.js": `${source} // changed` },
-		});
-		expect([await here.seen(), await here.seen()]).toEqual(["undefined", "true"]);
-	});
-
-	test("but not while another of them runs, nor after one that failed", async () => {
-		const { id, run, seen } = await config();
-		expect([await seen(), await seen()]).toEqual(["undefined", "true"]);
-		const running = { kind: "job", name: "go", status: "running" } as const;
-		const started_at = new Date().toISOString();
-		const [other] = await db
-			.insert(pluginJobs)
-			.values({ ...running, plugin_config_id: id, started_at })
-			.returning();
-		expect(await seen()).toBe("undefined");
-		await db.delete(pluginJobs).where(eq(pluginJobs.id, other?.id ?? 0));
-		expect(await seen()).toBe("true");
-		await run("fail");
-		expect(await seen()).toBe("undefined");
-	});
-});
-
 describe("a waiting job", () => {
 	/** Changes something, then runs a job or task as if it had been queued before. */
 	async function waiting(

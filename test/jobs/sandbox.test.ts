@@ -1,5 +1,4 @@
 import { env } from "cloudflare:workers";
-import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
 import { type Run, run } from "../../src/jobs/sandbox.ts";
 import { toScript } from "../../src/plugins/compile.ts";
@@ -114,7 +113,7 @@ describe("a plugin is run", () => {
 		});
 	});
 
-	test("in a new isolate unless it may share one, where nothing is left from the run before", async () => {
+	test("in a new isolate, where nothing is left from the run before", async () => {
 		const source = go("console.log(globalThis.seen); globalThis.seen = true;");
 		await runPlugin(source);
 		expect((await runPlugin(source)).lines).toEqual(["CONSOLE LOG undefined"]);
@@ -137,59 +136,6 @@ describe("a plugin is run", () => {
 			entries: [{ source: "SYSTEM", type: "ERROR", message }],
 			error: message,
 		});
-	});
-});
-
-describe("a run that may have the isolate of an earlier one", () => {
-	const source = `let top; export const runEveryHour = go; export const jobs = { go };
-		function go() { console.log(globalThis.seen, top); globalThis.seen = top = true; }`;
-	const sharing = () => ({ shared: v7(), config: { token: "a" } });
-
-	test("finds its globals, but no variable of its source", async () => {
-		const shared = sharing();
-		expect((await runPlugin(source, shared)).lines).toEqual(["CONSOLE LOG undefined undefined"]);
-		expect((await runPlugin(source, shared)).lines).toEqual(["CONSOLE LOG true undefined"]);
-	});
-
-	test.each<[string, Partial<Run>, string?]>([
-		["config", { shared: "another config" }],
-		["source", {}, `${source} // changed`],
-		["values of the config", { config: { token: "b" } }],
-		["network", { hosts: ["example.com"] }],
-		["kind of call", { call: { kind: "task", name: "runEveryHour" } }],
-		["limits", { timeout: 9000 }],
-		["permission", { shared: null }],
-	])("never has that of a run with another %s", async (_, other, changed = source) => {
-		const shared = sharing();
-		await runPlugin(source, shared);
-		expect((await runPlugin(changed, { ...shared, ...other })).lines).toEqual([
-			"CONSOLE LOG undefined undefined",
-		]);
-		expect((await runPlugin(source, shared)).lines).toEqual(["CONSOLE LOG true undefined"]);
-	});
-
-	test("writes to no log but its own", async () => {
-		const shared = sharing();
-		const source = go(
-			"globalThis.log?.('old'); meta.logger.log(payload); globalThis.log = meta.logger.log;",
-		);
-		const lines = async (payload: number) =>
-			(await runPlugin(source, { ...shared, call: { kind: "job", type: "go", payload } })).lines;
-		expect(await lines(1)).toEqual(["PLUGIN LOG 1"]);
-		expect(await lines(2)).toEqual(["PLUGIN LOG 2"]);
-	});
-
-	test("works after one that aborted the isolate, or never ended", async () => {
-		const shared = sharing();
-		const source = go(`console.log(payload);
-			if (payload === "abort") (await import("cloudflare:workers")).abortIsolate("gone");
-			if (payload === "hang") await new Promise(() => {});`);
-		const run = (payload: string) =>
-			runPlugin(source, { ...shared, timeout: 500, call: { kind: "job", type: "go", payload } });
-		for (const payload of ["abort", "hang"]) {
-			expect((await run(payload)).error).toEqual(expect.any(String));
-			expect(await run("work")).toMatchObject({ lines: ["CONSOLE LOG work"], error: null });
-		}
 	});
 });
 
