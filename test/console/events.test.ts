@@ -183,10 +183,28 @@ inBrowser("events", (open) => {
 		const { client, organization, path } = await newOrganization();
 		const page = await open(`${path}/notifications`);
 		const who = page.getByRole("combobox", { name: "Who gets mails: A webhook was disabled" });
+		await who.waitFor();
+		const answer = Promise.withResolvers<void>();
+		await page.route(/\/api\/.*\/notifications$/, async (route) => {
+			await answer.promise;
+			await route.continue();
+		});
 		await who.selectOption("Nobody");
+		await expect.poll(() => who.getAttribute("aria-disabled")).toBe("true");
+		answer.resolve();
 		await page.getByText("Not mailed any more.").waitFor();
 		await who.selectOption("Chosen people…");
-		await page.getByRole("checkbox", { name: /admin@example\.com/ }).check();
+		const admin = page.getByRole("checkbox", { name: /admin@example\.com/ });
+		await admin.check();
+		const search = page.getByRole("searchbox", { name: "Search members" });
+		await search.fill("nobody at all");
+		await search.press("Enter");
+		await admin.waitFor({ state: "detached" });
+		await page.getByRole("button", { name: "Close" }).click();
+		await page.getByRole("button", { name: "Keep editing" }).click();
+		await search.fill("");
+		await search.press("Enter");
+		await expect.poll(() => admin.isChecked()).toBe(true);
 		await checkLooks(page, "events-notifications-people");
 		await page.getByRole("button", { name: "Save" }).click();
 		await page.getByRole("button", { name: "Change" }).waitFor();
@@ -236,11 +254,23 @@ inBrowser("events", (open) => {
 		await page.locator("dialog").getByRole("button", { name: "Close" }).last().click();
 		await page.getByRole("button", { name: "Pause" }).click();
 		await page.getByText("Paused.", { exact: true }).last().waitFor();
+		await page.reload();
 		await page.getByRole("button", { name: "Edit" }).click();
 		await page.getByRole("textbox", { name: "Prefix" }).fill("archive");
 		await checkLooks(page, "events-stream-edit");
+		const [stream] = (await client.auditStreams.list({ organization: organization.id })).results;
+		await client.auditStreams.update(
+			{ organization: organization.id, id: stream?.id ?? "" },
+			{ name: "Theirs" },
+		);
 		await page.getByRole("button", { name: "Save" }).click();
+		const dialog = page.getByRole("dialog", { name: "Somebody else changed this" });
+		await dialog.getByRole("button", { name: "Close" }).click();
+		// What was entered is still there, and can be saved.
+		await page.getByRole("button", { name: "Save" }).click();
+		await dialog.getByRole("button", { name: "Save your version" }).click();
 		await page.getByText(/^R2: archive\//).waitFor();
+		await page.getByRole("dialog").waitFor({ state: "detached" });
 		await checkLooks(page, "events-stream");
 		await page.getByRole("link", { name: "Audit streams" }).first().click();
 		await page.getByRole("row", { name: /Archive.*Paused/ }).waitFor();

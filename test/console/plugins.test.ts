@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Page, Request } from "playwright-core";
 import type { Tenantry } from "tenantry-client";
 import { expect, test } from "vitest";
 import { checkLooks, inBrowser, newMember, newOrganization } from "./support/browser.ts";
@@ -135,6 +135,24 @@ inBrowser("plugins", (open) => {
 		await dialog.getByRole("button", { name: "Save your version" }).click();
 		await page.getByText("A value is saved").waitFor({ state: "detached" });
 		expect(await settings()).toMatchObject({ greeting: "Mine", token: "" });
+
+		// What is saved right after the switch still has the condition that nobody changed it.
+		const answer = Promise.withResolvers<void>();
+		const isOf = (request: Request, method: string) =>
+			request.method() === method && request.url().endsWith(`/plugin_configs/${config.id}`);
+		await page.route(`**/plugin_configs/${config.id}`, async (route) => {
+			if (isOf(route.request(), "GET")) await answer.promise;
+			await route.fallback();
+		});
+		const reading = page.waitForRequest((request) => isOf(request, "GET"));
+		await page.getByRole("switch").click();
+		await reading;
+		await page.getByRole("textbox", { name: "Greeting" }).fill("Again");
+		const saving = page.waitForRequest((request) => isOf(request, "PATCH"));
+		await page.getByRole("button", { name: "Save", exact: true }).click();
+		expect((await saving).headers()).toHaveProperty("if-match");
+		answer.resolve();
+		await expect.poll(async () => (await settings()).greeting).toBe("Again");
 		await page.getByRole("button", { name: "Remove", exact: true }).click();
 		await checkLooks(page, "plugins-config-remove");
 		await page.getByRole("button", { name: "Remove from project" }).click();
@@ -207,9 +225,18 @@ inBrowser("plugins", (open) => {
 
 		await page.getByRole("switch", { name: "Off is enabled" }).click();
 		await page.getByText("Set “Greeting” first, then enable Off.").waitFor();
+		const answer = Promise.withResolvers<void>();
+		await page.route(`**/plugin_configs/${idOf("Third")}`, async (route) => {
+			await answer.promise;
+			await route.continue();
+		});
 		await page.getByRole("switch", { name: "Third is enabled" }).click();
+		await page.getByRole("switch", { name: "Second is enabled" }).click();
+		await page.getByText("Second is disabled.").waitFor();
+		answer.resolve();
 		await page.getByText("Third is disabled.").waitFor();
-		expect(await saved()).toEqual(["First", "Second"]);
+		await expect.poll(() => page.getByRole("switch", { checked: true }).count()).toBe(1);
+		expect(await saved()).toEqual(["First"]);
 		await page.getByLabel("State").selectOption("disabled");
 		await page.getByRole("link", { name: "First" }).waitFor({ state: "detached" });
 		await expect.poll(() => page.url()).toContain("state=disabled");
@@ -294,7 +321,16 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Check for updates" }).click();
 		await page.getByText("Version 1.1.0 is available.").waitFor();
 		await checkLooks(page, "plugins-plugin");
-		await page.getByRole("button", { name: "Upgrade", exact: true }).click();
+		const answer = Promise.withResolvers<void>();
+		await page.route("**/check_for_updates", async (route) => {
+			await answer.promise;
+			await route.continue();
+		});
+		await page.getByRole("button", { name: "Check for updates" }).click();
+		const upgrade = page.getByRole("button", { name: "Upgrade", exact: true });
+		await expect.poll(() => upgrade.getAttribute("aria-disabled")).toBe("true");
+		answer.resolve();
+		await upgrade.click();
 		await checkLooks(page, "plugins-upgrade");
 		await page.getByRole("button", { name: "Upgrade plugin" }).click();
 		await page.getByText("Greeting is upgraded to 1.1.0.").waitFor();

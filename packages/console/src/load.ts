@@ -13,6 +13,8 @@ export type Loaded<T> = {
 	reload: () => void;
 	/** Shows this until the next load, such as what a change has answered. */
 	replace: (data: T) => void;
+	/** The same for a part of it: gets what is shown by then, which other changes may have changed, too. */
+	change: (changed: (data: T) => T) => void;
 };
 
 const isAbort = (error: unknown) => error instanceof DOMException && error.name === "AbortError";
@@ -55,7 +57,14 @@ export function useLoad<T>(
 		(data: T) => setState({ data, error: undefined, isLoading: false }),
 		[],
 	);
-	return { ...state, isLoading: state.isLoading || !isAsked, reload, replace };
+	const change = useCallback(
+		(changed: (data: T) => T) =>
+			setState((state) =>
+				state.data === undefined ? state : { ...state, data: changed(state.data) },
+			),
+		[],
+	);
+	return { ...state, isLoading: state.isLoading || !isAsked, reload, replace, change };
 }
 
 /** Whether a page is open still: somebody may have left it while something took its time. */
@@ -104,7 +113,7 @@ export const pageOf = <T>(
 /** How many rows a page of a list shows. */
 const ROWS = 50;
 
-export type List<T> = Omit<Loaded<Page<T>>, "replace"> & {
+export type List<T> = Omit<Loaded<Page<T>>, "replace" | "change"> & {
 	/** The index of the first row that is shown. While another page is loaded, that of the page before. */
 	offset: number;
 	/** How many rows a page shows. */

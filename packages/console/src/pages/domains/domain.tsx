@@ -24,24 +24,33 @@ const LABELS = {
 	saml_x509_cert: "Certificate",
 };
 
+type Row = Received<DomainType, "domains">;
+
+const useSaveDomain = (at: { organization: string; id: string }, onSaved: (saved: Row) => void) =>
+	useSave<Row, UpdateDomainBody>({
+		read: () => api.domains.get(at),
+		update: (domain, changes, options) => api.domains.update(domain, changes, options),
+		onSaved,
+		labels: LABELS,
+	});
+
 /** A domain: its proof, and how people with its addresses sign in (docs/organizations.md#domains). */
 export default function Domain() {
 	const { organization, isAdmin, to } = useOrganization();
 	const navigate = useNavigate();
 	const { domain: id = "" } = useRoute().params;
 	const [isRenaming, setRenaming] = useState(false);
-	const read = (signal?: AbortSignal) =>
-		api.domains.get({ organization: organization.id, id }, { signal });
-	const loaded = useLoad(read, [organization.id, id]);
-	const { save, dialog, version } = useSave<Received<DomainType, "domains">, UpdateDomainBody>({
-		read: () => read(),
-		update: (domain, changes, options) => api.domains.update(domain, changes, options),
-		onSaved: (saved) => {
-			loaded.replace(saved);
-			// Only a GET has an ETag, which the next change needs.
-			loaded.reload();
-		},
-		labels: LABELS,
+	const at = { organization: organization.id, id };
+	const loaded = useLoad((signal) => api.domains.get(at, { signal }), [organization.id, id]);
+	const show = (saved: Row) => {
+		loaded.replace(saved);
+		// Only a GET has an ETag, which the next change needs.
+		loaded.reload();
+	};
+	const { save, dialog, version } = useSaveDomain(at, show);
+	const rename = useSaveDomain(at, (saved) => {
+		show(saved);
+		setRenaming(false);
 	});
 	const domain = loaded.data;
 	const above = [[to("domains"), "Domains"]] as const;
@@ -52,7 +61,7 @@ export default function Domain() {
 			</PageView>
 		);
 
-	async function remove({ domain, ...rest }: Received<DomainType, "domains">) {
+	async function remove({ domain, ...rest }: Row) {
 		const isSure = await confirm({
 			title: `Delete ${domain}?`,
 			text: rest.is_verified
@@ -62,7 +71,7 @@ export default function Domain() {
 			...(rest.is_verified && { typed: domain }),
 		});
 		if (!isSure) return;
-		await api.domains.delete({ organization: organization.id, id });
+		await api.domains.delete(at);
 		say(`${domain} is deleted.`);
 		navigate(to("domains"));
 	}
@@ -109,7 +118,7 @@ export default function Domain() {
 			)}
 			<Section title="Sign-in">
 				{isAdmin ? (
-					<SignInForm key={version} domain={domain} save={save} />
+					<SignInForm key={version + rename.version} domain={domain} save={save} />
 				) : (
 					<Facts
 						rows={[
@@ -130,9 +139,9 @@ export default function Domain() {
 						onCancel={() => setRenaming(false)}
 						onSubmit={async (fields) => {
 							const changes = { domain: text(fields, "domain") };
-							const isSaved = await save(domain, changes);
-							setRenaming(false);
+							const isSaved = await rename.save(domain, changes);
 							if (isSaved) say(`The domain is now ${changes.domain}.`);
+							return isSaved;
 						}}
 					>
 						<Field
@@ -147,6 +156,7 @@ export default function Domain() {
 				</Dialog>
 			)}
 			{dialog}
+			{rename.dialog}
 		</PageView>
 	);
 }

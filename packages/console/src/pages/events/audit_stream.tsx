@@ -45,8 +45,8 @@ function EditDialog({ stream, save, onClose }: { stream: Row; save: Save; onClos
 						name: text(fields, "name"),
 						destination: destinationChangesOf(type, fields),
 					});
-					onClose();
 					if (isSaved) say("The audit stream is saved.");
+					return isSaved;
 				}}
 			>
 				<Field name="name" label="Name" required maxLength={400} defaultValue={before.name} />
@@ -145,6 +145,14 @@ const factsOf = (stream: Row) =>
 		["Added", <Time value={stream.created_at} />],
 	] as const;
 
+const useSaveStream = (stream: Row, onSaved: (stream: Row) => void) =>
+	useSave<Row, UpdateAuditStreamBody>({
+		read: () => api.auditStreams.get(stream),
+		update: (object, changes, options) => api.auditStreams.update(object, changes, options),
+		onSaved,
+		labels: { name: "Name", destination: "Bucket", enabled: "Enabled" },
+	});
+
 function Shown({
 	stream,
 	reload,
@@ -160,11 +168,10 @@ function Shown({
 	const [trial, setTrial] = useState<BatchExportTrial>();
 	// A load that fails replaces the page, and with it what is just being typed.
 	useEvery(SECONDS, () => !isEditing && !trial && reload());
-	const { save, dialog } = useSave<Row, UpdateAuditStreamBody>({
-		read: () => api.auditStreams.get(stream),
-		update: (object, changes, options) => api.auditStreams.update(object, changes, options),
-		onSaved: replace,
-		labels: { name: "Name", destination: "Bucket", enabled: "Enabled" },
+	const { save, dialog } = useSaveStream(stream, replace);
+	const edit = useSaveStream(stream, (saved) => {
+		replace(saved);
+		setEditing(false);
 	});
 	async function enable(enabled: boolean) {
 		if (await save(stream, { enabled })) say(enabled ? "Resumed." : "Paused.");
@@ -215,9 +222,12 @@ function Shown({
 					</Button>
 				</Danger>
 			</DangerZone>
-			{isEditing && <EditDialog stream={stream} save={save} onClose={() => setEditing(false)} />}
+			{isEditing && (
+				<EditDialog stream={stream} save={edit.save} onClose={() => setEditing(false)} />
+			)}
 			{trial && <TrialDialog trial={trial} onClose={() => setTrial(undefined)} />}
 			{dialog}
+			{edit.dialog}
 		</PageView>
 	);
 }

@@ -195,12 +195,14 @@ function Recipient({
 		<>
 			<select
 				aria-label={`Who gets mails: ${title}`}
+				aria-disabled={isBusy}
 				aria-busy={isBusy}
 				value={value}
 				onChange={({ currentTarget }) => {
 					const chosen = currentTarget.value;
 					// The list shows what is saved, until there is a choice of people.
 					currentTarget.value = value;
+					if (isBusy) return;
 					if (chosen === PEOPLE) setChoosing(true);
 					else choose(chosen === "admins" || chosen === "owner" ? chosen : []);
 				}}
@@ -214,7 +216,12 @@ function Recipient({
 			{list.length > 0 && (
 				<p class="people">
 					{named}{" "}
-					<button type="button" class="link" onClick={() => setChoosing(true)}>
+					<button
+						type="button"
+						class="link"
+						aria-disabled={isBusy}
+						onClick={() => isBusy || setChoosing(true)}
+					>
 						Change
 					</button>
 				</p>

@@ -64,14 +64,14 @@ export function PeopleDialog({
 					}}
 				/>
 				<div class="choices">
+					{/* A search hides boxes, so they have no names: the form's value is the choice below. */}
 					<Show of={found}>
 						{({ results, count, search }) => (
 							<>
 								{results.map(({ user }) => (
 									<Check
 										key={user.uuid}
-										name="person"
-										value={user.uuid}
+										name=""
 										label={
 											<>
 												{user.first_name || user.email}{" "}
@@ -97,6 +97,7 @@ export function PeopleDialog({
 						)}
 					</Show>
 				</div>
+				<input type="hidden" name="chosen" value={chosen.toSorted().join(" ")} />
 				<p role="status">
 					<small>{chosen.length} chosen</small>
 				</p>

@@ -156,6 +156,14 @@ function useDeliveries(webhook: Row) {
 	);
 }
 
+const useSaveWebhook = (webhook: Row, onSaved: (webhook: Row) => void) =>
+	useSave<Row, UpdateWebhookBody>({
+		read: () => api.webhooks.get(webhook),
+		update: (object, changes, options) => api.webhooks.update(object, changes, options),
+		onSaved,
+		labels: { url: "URL", description: "Description", types: "Events", enabled: "Enabled" },
+	});
+
 function Shown({
 	webhook,
 	reload,
@@ -174,14 +182,13 @@ function Shown({
 	};
 	// A load that fails replaces the page, and with it a secret that is just shown.
 	useEvery(SECONDS, () => open === undefined && refresh());
-	const { save, dialog } = useSave<Row, UpdateWebhookBody>({
-		read: () => api.webhooks.get(webhook),
-		update: (object, changes, options) => api.webhooks.update(object, changes, options),
-		onSaved: replace,
-		labels: { url: "URL", description: "Description", types: "Events", enabled: "Enabled" },
+	const close = () => setOpen(undefined);
+	const { save, dialog } = useSaveWebhook(webhook, replace);
+	const edit = useSaveWebhook(webhook, (saved) => {
+		replace(saved);
+		close();
 	});
 	const actions = useActions(webhook, refresh, save);
-	const close = () => setOpen(undefined);
 	const button = (words: string, work: () => Promise<unknown>) => (
 		<Button class="secondary outline" onPress={work}>
 			{words}
@@ -223,7 +230,7 @@ function Shown({
 					</Button>
 				</Danger>
 			</DangerZone>
-			{open === "edit" && <EditDialog webhook={webhook} save={save} onClose={close} />}
+			{open === "edit" && <EditDialog webhook={webhook} save={edit.save} onClose={close} />}
 			{open === "replay" && <ReplayDialog webhook={webhook} onReplayed={refresh} onClose={close} />}
 			{open === "roll" && (
 				<RollDialog
@@ -235,6 +242,7 @@ function Shown({
 				/>
 			)}
 			{dialog}
+			{edit.dialog}
 		</PageView>
 	);
 }

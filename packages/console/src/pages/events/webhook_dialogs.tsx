@@ -9,7 +9,7 @@ import { typesToSend, WhichEvents } from "./types.tsx";
 
 type Row = Received<Webhook, "webhooks">;
 
-/** Changes what a webhook gets, and where. */
+/** Changes what a webhook gets, and where. What saves it closes it, too. */
 export function EditDialog({
 	webhook,
 	save,
@@ -33,8 +33,8 @@ export function EditDialog({
 						description: text(fields, "description"),
 						types: typesToSend(types),
 					});
-					onClose();
 					if (isSaved) say("The webhook is saved.");
+					return isSaved;
 				}}
 			>
 				<Field name="url" label="URL" type="url" required defaultValue={before.url} />

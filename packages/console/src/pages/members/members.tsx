@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { Member, Received } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
-import { useOrganization } from "../../organization.tsx";
+import { organizationIn, useOrganization } from "../../organization.tsx";
 import { api, me, reloadMe } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
@@ -51,7 +51,7 @@ export default function Members() {
 		await api.members.remove({ organization: organization.id, user: "@me" });
 		await reloadMe();
 		say(`You left ${organization.name}.`);
-		route("/console");
+		if (organizationIn(location.pathname) === organization.id) route("/console");
 	}
 
 	const columns: Column<Row>[] = [

@@ -1,6 +1,6 @@
 import { useLocation } from "preact-iso/router";
 import type { UpdateOrganizationBody } from "tenantry-client";
-import { useOrganization } from "../../organization.tsx";
+import { organizationIn, useOrganization } from "../../organization.tsx";
 import { api, reloadMe } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
@@ -126,7 +126,7 @@ function Leave() {
 		await api.members.remove({ organization: id, user: "@me" });
 		await reloadMe();
 		say(`You left ${name}.`);
-		route("/console");
+		if (organizationIn(location.pathname) === id) route("/console");
 	}
 	return (
 		<Danger
@@ -149,7 +149,7 @@ function Leave() {
 function Delete() {
 	const { organization } = useOrganization();
 	const { route } = useLocation();
-	const { name } = organization;
+	const { id, name } = organization;
 	async function remove() {
 		const isSure = await confirm({
 			title: `Delete ${name}?`,
@@ -166,7 +166,7 @@ function Delete() {
 		await api.organizations.delete(organization);
 		await reloadMe();
 		say(`${name} is deleted.`);
-		route("/console");
+		if (organizationIn(location.pathname) === id) route("/console");
 	}
 	return (
 		<Danger title="Delete this organization" text="With everything in it. This can't be undone.">

@@ -35,13 +35,13 @@ export function EnabledSwitch({
 	onChanged,
 }: {
 	config: PluginConfig;
-	onChanged: (config: Config) => void;
+	onChanged: (config: Config) => unknown;
 }) {
 	const { isBusy, run } = useAction();
 	async function toggle() {
 		const changed = await setEnabled(config, !config.enabled);
 		say(`${configName(changed)} is ${changed.enabled ? "enabled" : "disabled"}.`);
-		onChanged(changed);
+		await onChanged(changed);
 	}
 	return (
 		<label class="enabled">

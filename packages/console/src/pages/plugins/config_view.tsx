@@ -51,11 +51,8 @@ export function ConfigView({
 				config && (
 					<EnabledSwitch
 						config={config}
-						onChanged={(changed) => {
-							of.replace(changed);
-							// For its ETag, which only a GET has.
-							of.reload();
-						}}
+						// Read again for its ETag, which only a GET has.
+						onChanged={async (changed) => of.replace(await api.pluginConfigs.get(changed))}
 					/>
 				)
 			}

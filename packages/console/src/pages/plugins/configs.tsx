@@ -193,7 +193,7 @@ function Row({ config, loaded }: { config: PluginConfig; loaded: List }) {
 			<EnabledSwitch
 				config={config}
 				onChanged={(changed) =>
-					loaded.replace((loaded.data ?? []).map((one) => (one.id === changed.id ? changed : one)))
+					loaded.change((all) => all.map((one) => (one.id === changed.id ? changed : one)))
 				}
 			/>
 		</>
@@ -235,11 +235,11 @@ function Ordered({
 			const orders = Object.fromEntries(ids.map((id, i) => [id, i + 1]));
 			await api.pluginConfigs.rearrange({ project }, { orders });
 			known.current = ids;
-			const all = (loaded.data ?? []).map((config) => ({
-				...config,
-				order: orders[config.id] ?? config.order,
-			}));
-			loaded.replace(all.sort((a, b) => a.order - b.order || a.id - b.id));
+			loaded.change((all) =>
+				all
+					.map((config) => ({ ...config, order: orders[config.id] ?? config.order }))
+					.sort((a, b) => a.order - b.order || a.id - b.id),
+			);
 		},
 	);
 	const shown = order.ids.flatMap((id) => configs.find((config) => config.id === id) ?? []);

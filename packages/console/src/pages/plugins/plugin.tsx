@@ -2,7 +2,7 @@ import type { Plugin } from "tenantry-client";
 import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, useAction } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Danger, DangerZone, Section } from "../../ui/page.tsx";
@@ -72,6 +72,8 @@ function About({ plugin, onChange }: Part) {
 /** Looking for a newer version, and installing it. */
 function Updates({ plugin, onChange }: Part) {
 	const { canChangeCode, isOwn } = useRights(plugin);
+	// One at a time: the answer to a check may be older than that to an upgrade.
+	const { isBusy, run } = useAction();
 	if (!isOwn || !plugin.url) return null;
 
 	async function check() {
@@ -103,11 +105,11 @@ function Updates({ plugin, onChange }: Part) {
 	}
 	return (
 		<>
-			<Button class="secondary" onPress={check}>
+			<Button class="secondary" isOff={isBusy} onPress={() => run(check)}>
 				Check for updates
 			</Button>
 			{hasUpdate(plugin) && canChangeCode && (
-				<Button class="secondary" onPress={upgrade}>
+				<Button class="secondary" isOff={isBusy} onPress={() => run(upgrade)}>
 					Upgrade
 				</Button>
 			)}
