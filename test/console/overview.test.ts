@@ -213,7 +213,14 @@ inBrowser("the settings", (open) => {
 			const { page, read } = await clash();
 			expect((await read()).name).toBe("Theirs Ltd");
 			await checkLooks(page, "overview-conflict");
+			const { promise: answer, resolve } = Promise.withResolvers<void>();
+			await page.route("**/api/organizations/*", (route) => answer.then(() => route.continue()));
 			await button(page, "Save your version").click();
+			// It is too late for another choice.
+			await page.keyboard.press("Escape");
+			await button(page, "Take the saved version").click({ force: true });
+			await page.getByRole("dialog", { name: "Somebody else changed this" }).waitFor();
+			resolve();
 			await page.getByRole("button", { name: "Organization: Mine Ltd" }).waitFor();
 			expect(await read()).toMatchObject({ name: "Mine Ltd", keys_must_expire: true });
 		});

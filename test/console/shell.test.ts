@@ -9,13 +9,13 @@ const focused = (page: Page) => page.evaluate<string>("document.activeElement.te
 const inMenu = (page: Page, name: string) =>
 	page.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link", { name });
 
-/** Searches, goes to another page, and waits for as long as a search waits for the next letter. */
+/** Searches, goes to another page, and waits for much longer than a search waits for the next letter. */
 const SEARCH_AND_LEAVE = `{
 	const field = document.querySelector("[type=search]");
 	field.value = "apps";
 	field.dispatchEvent(new Event("input", { bubbles: true }));
 	document.querySelector("nav a[href$='/members']").click();
-	new Promise((resolve) => setTimeout(resolve, 250));
+	new Promise((resolve) => setTimeout(resolve, 1000));
 }`;
 
 inBrowser("the shell", (open) => {
@@ -141,7 +141,7 @@ inBrowser("the shell", (open) => {
 	});
 
 	test("a changed form asks before it is left, and a saved one doesn't", async () => {
-		const { path } = await newOrganization("North Ltd");
+		const { organization, project, path } = await newOrganization("North Ltd");
 		await clientOf().organizations.create({ name: "East Ltd" });
 		const page = await open(`${path}/members`);
 		await inMenu(page, "Settings").click();
@@ -159,6 +159,18 @@ inBrowser("the shell", (open) => {
 			await question.waitFor({ state: "detached" });
 			expect(await name.inputValue()).toBe("North LtdX");
 			expect(new URL(page.url()).pathname).toBe(`${path}/settings`);
+		};
+		const busy = page.locator("form[aria-busy=true]");
+		/** Presses Save. Returns what lets the service get the request. */
+		const slowSave = async () => {
+			const { promise: answer, resolve } = Promise.withResolvers<void>();
+			await page.route(`**/api/organizations/${organization.id}**`, async (route) => {
+				if (route.request().method() === "PATCH") await answer;
+				await route.continue();
+			});
+			await page.getByRole("button", { name: /^Save/ }).click();
+			await busy.waitFor();
+			return resolve;
 		};
 		await inMenu(page, "Members").click();
 		await question.waitFor();
@@ -184,9 +196,27 @@ inBrowser("the shell", (open) => {
 		await inMenu(page, "Settings").click();
 		await name.press("End");
 		await name.press("X");
-		await page.getByRole("button", { name: "Save" }).click();
+		// A question about what has been saved meanwhile is withdrawn.
+		let save = await slowSave();
+		await inMenu(page, "Members").click();
+		await question.waitFor();
+		save();
+		await question.waitFor({ state: "detached" });
 		await page.getByText("The settings are saved.").waitFor();
+		expect(new URL(page.url()).pathname).toBe(`${path}/settings`);
 		await page.evaluate("history.back()");
+		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+
+		// What is entered while the form is being saved isn't saved.
+		await inMenu(page, "Projects").click();
+		await page.getByRole("link", { name: project.name, exact: true }).click();
+		await name.press("X");
+		save = await slowSave();
+		await name.press("Y");
+		save();
+		await busy.waitFor({ state: "detached" });
+		await inMenu(page, "Members").click();
+		await question.getByRole("button", { name: "Discard changes" }).click();
 		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 
 		// What ends after its page was left leads nowhere.
@@ -216,6 +246,7 @@ inBrowser("the shell", (open) => {
 		await dialog.waitFor();
 		await question.getByRole("button", { name: "Keep editing" }).click();
 		expect(await dialog.getByLabel("Name").inputValue()).toBe("X");
+		await expect.poll(() => page.evaluate("document.activeElement.name")).toBe("name");
 		await dialog.getByLabel("Name").fill("");
 		await page.keyboard.press("Escape");
 		await dialog.waitFor({ state: "detached" });

@@ -1,5 +1,5 @@
 import { mayDiscard } from "./ui/dialog.tsx";
-import { hasUnsaved } from "./ui/unsaved.ts";
+import { forgetUnsaved, hasUnsaved } from "./ui/unsaved.ts";
 
 /** Filters and places in lists change only the query of the URL. The page and its forms stay. */
 const isOtherPage = (url: string) => new URL(url).pathname !== location.pathname;
@@ -17,6 +17,14 @@ function linkOf({ target, button, altKey, ctrlKey, metaKey, shiftKey }: MouseEve
 		: undefined;
 }
 
+/** Leaves the page if the user agrees, unless another one is open by then. */
+async function leave(go: () => void) {
+	const { pathname } = location;
+	if (!(await mayDiscard()) || location.pathname !== pathname) return;
+	forgetUnsaved();
+	go();
+}
+
 /**
  * Asks before the page is left while a form has changes: by a link, by Back and Forward, and by closing the tab.
  * Returns what ends it.
@@ -29,26 +37,26 @@ export function guardForms(route: (url: string) => void) {
 	// The router follows links when their clicks arrive at the window.
 	document.addEventListener(
 		"click",
-		async (event) => {
+		(event) => {
 			const link = linkOf(event);
 			if (!link || event.defaultPrevented || !isOtherPage(link.href) || !hasUnsaved()) return;
 			event.preventDefault();
 			event.stopPropagation();
 			const url = link.href.slice(location.origin.length);
-			if (await mayDiscard()) route(url);
+			leave(() => route(url));
 		},
 		{ signal },
 	);
 	// Not in browsers without the Navigation API: there, Back and Forward lead on at once.
 	globalThis.navigation?.addEventListener(
 		"navigate",
-		async (event) => {
+		(event) => {
 			const { navigationType, cancelable, destination } = event;
 			const { url, key } = destination;
 			if (navigationType !== "traverse" || !cancelable || !isOtherPage(url) || !hasUnsaved())
 				return;
 			event.preventDefault();
-			if (await mayDiscard()) navigation.traverseTo(key);
+			leave(() => navigation.traverseTo(key));
 		},
 		{ signal },
 	);

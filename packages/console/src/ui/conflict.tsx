@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { PreconditionFailedError, type RequestOptions } from "tenantry-client";
-import { Button } from "./button.tsx";
+import { Button, useAction } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { say } from "./feedback.tsx";
 
@@ -58,6 +58,8 @@ export function useSave<T extends Values, Changes extends Values>({
 }) {
 	const [clash, setClash] = useState<Clash<T, Changes>>();
 	const [version, setVersion] = useState(0);
+	/** The choice of a version can't be changed while it is carried out. */
+	const { isBusy, run } = useAction();
 
 	/**
 	 * @param object as this page read it by `get`
@@ -94,7 +96,7 @@ export function useSave<T extends Values, Changes extends Values>({
 		: [];
 	const labelOf = (name: string) => shown(fieldOf(labels, name) ?? name);
 	const dialog: ComponentChildren = clash && (
-		<Dialog title="Somebody else changed this" onClose={() => setClash(undefined)}>
+		<Dialog title="Somebody else changed this" onClose={() => isBusy || setClash(undefined)}>
 			<p>
 				It was changed after you opened this page. Nothing of yours is saved yet. Choose which
 				version stays.
@@ -136,21 +138,26 @@ export function useSave<T extends Values, Changes extends Values>({
 				<button
 					type="button"
 					class="secondary outline"
-					onClick={() => {
-						setClash(undefined);
-						onSaved(clash.theirs);
-						setVersion((version) => version + 1);
-					}}
+					aria-disabled={isBusy}
+					onClick={() =>
+						run(async () => {
+							setClash(undefined);
+							onSaved(clash.theirs);
+							setVersion((version) => version + 1);
+						})
+					}
 				>
 					Take the saved version
 				</button>
 				<Button
-					onPress={async () => {
-						// If not, the dialog has a version that is newer still.
-						if (!(await saveOver(clash.theirs, clash.changes))) return;
-						setClash(undefined);
-						say("Your version is saved.");
-					}}
+					onPress={() =>
+						run(async () => {
+							// If not, the dialog has a version that is newer still.
+							if (!(await saveOver(clash.theirs, clash.changes))) return;
+							setClash(undefined);
+							say("Your version is saved.");
+						})
+					}
 				>
 					Save your version
 				</Button>

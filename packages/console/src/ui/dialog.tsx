@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { dialogs, Notes } from "./feedback.tsx";
 import { Icon } from "./icon.tsx";
-import { forgetUnsaved, hasUnsaved } from "./unsaved.ts";
+import { hasUnsaved, watchForms } from "./unsaved.ts";
 
 /** What has the focus when a dialog opens that asks for something: the first field, or the button that changes nothing. */
 const FIRST =
@@ -24,6 +24,8 @@ export function Dialog({
 	children: ComponentChildren;
 }) {
 	const ref = useRef<HTMLDialogElement>(null);
+	/** What has the focus, or had it last. */
+	const focused = useRef<HTMLElement | undefined>(undefined);
 	const id = useId();
 	useLayoutEffect(() => {
 		const dialog = ref.current;
@@ -44,6 +46,9 @@ export function Dialog({
 			ref={ref}
 			aria-labelledby={id}
 			aria-describedby={about}
+			onFocusIn={({ target }) => {
+				if (target instanceof HTMLElement) focused.current = target;
+			}}
 			onCancel={(event) => {
 				// Escape in a dialog that was opened from this one, or in a list of choices.
 				if (event.target !== event.currentTarget) return;
@@ -52,7 +57,9 @@ export function Dialog({
 			}}
 			onClose={() => {
 				// The browser itself closes it if Escape is pressed a few times with nothing in between.
+				const field = focused.current;
 				ref.current?.showModal();
+				field?.focus();
 				leave();
 			}}
 		>
@@ -100,17 +107,21 @@ export const confirm = (question: Question) =>
 		};
 	});
 
-/** Asks before changes of forms are lost, if there are any within this part of the page. */
+/**
+ * Asks before changes of forms are lost, if there are any within this part of the page. Once they are saved or their
+ * form is gone, the question is withdrawn, and the answer is no.
+ */
 export async function mayDiscard(within?: Node) {
-	const isSure =
-		!hasUnsaved(within) ||
-		(await confirm({
-			title: "Discard your changes?",
-			text: "What you entered isn't saved.",
-			action: "Discard changes",
-			stay: "Keep editing",
-		}));
-	if (isSure) forgetUnsaved(within);
+	if (!hasUnsaved(within)) return true;
+	const answer = confirm({
+		title: "Discard your changes?",
+		text: "What you entered isn't saved.",
+		action: "Discard changes",
+		stay: "Keep editing",
+	});
+	const unwatch = watchForms(() => hasUnsaved(within) || asked.value?.answer(false));
+	const isSure = await answer;
+	unwatch();
 	return isSure;
 }
 

@@ -60,6 +60,7 @@ export function Form({
 	onSubmit,
 	onCancel,
 	others = [],
+	asks = true,
 	children,
 }: {
 	/** The words of the button, such as "Save". */
@@ -71,13 +72,15 @@ export function Form({
 	onCancel?: (() => void) | undefined;
 	/** More buttons that send the fields, such as "Test", before the main one. */
 	others?: readonly (readonly [action: string, onSubmit: (fields: FormData) => Promise<unknown>])[];
+	/** Whether it asks before changes of it are lost. Not if it saves nothing, such as a choice of filters. */
+	asks?: boolean;
 	children: ComponentChildren;
 }) {
 	const form = useRef<HTMLFormElement>(null);
 	const [wrong, setWrong] = useState<FieldError>();
 	const [problem, setProblem] = useState("");
 	const [isBusy, setBusy] = useState(false);
-	const forgetChanges = useUnsaved(form);
+	const sendChanges = useUnsaved(form, asks);
 
 	function refuse(error: unknown) {
 		const name = error instanceof TenantryError ? error.attr : null;
@@ -98,6 +101,7 @@ export function Form({
 		setProblem("");
 		try {
 			const fields = new FormData(form.current);
+			const forgetChanges = sendChanges();
 			const other = others.find(([words]) => words === event.submitter?.dataset.action);
 			if (other) await other[1](fields);
 			else if ((await onSubmit(fields)) !== false) forgetChanges();

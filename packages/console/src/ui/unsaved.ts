@@ -5,6 +5,9 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 /** What each form had before it was changed. */
 const before = new Map<HTMLFormElement, string>();
 
+/** What is called when a form is saved or removed. */
+const watchers = new Set<() => void>();
+
 /** The values of a form's fields, as a text to compare. An empty field is as one that isn't there. */
 const valuesOf = (form: HTMLFormElement) =>
 	JSON.stringify([...new FormData(form)].filter(([, value]) => value !== ""));
@@ -13,33 +16,64 @@ const valuesOf = (form: HTMLFormElement) =>
 export const hasUnsaved = (within: Node = document) =>
 	[...before].some(([form, values]) => within.contains(form) && valuesOf(form) !== values);
 
-/** Whoever made these changes gives them up. */
-export function forgetUnsaved(within: Node = document) {
-	for (const form of before.keys()) if (within.contains(form)) before.delete(form);
+/** Whoever made the changes gives them up. */
+export const forgetUnsaved = () => before.clear();
+
+function forget(form: HTMLFormElement) {
+	before.delete(form);
+	for (const watcher of watchers) watcher();
 }
 
-/** Notices when somebody changes the form. Returns what is called when its values are saved. */
-export function useUnsaved(ref: RefObject<HTMLFormElement | null>) {
+/** Calls this whenever a form is saved or removed. Returns what ends it. */
+export function watchForms(watcher: () => void) {
+	watchers.add(watcher);
+	return () => void watchers.delete(watcher);
+}
+
+/**
+ * Notices when somebody changes the form.
+ * @returns what is called when the form's values are sent; it returns what is called when these are saved
+ */
+export function useUnsaved(ref: RefObject<HTMLFormElement | null>, isWatched: boolean) {
 	/** The values while nobody has changed any. Some are loaded after the form appears. */
 	const values = useRef("");
-	useLayoutEffect(() => {
+	/** Whether somebody has changed the form since its values were last sent. */
+	const isChanged = useRef(false);
+	function takeValues() {
 		if (ref.current && !before.has(ref.current)) values.current = valuesOf(ref.current);
-	});
+	}
+	useLayoutEffect(takeValues);
 	useLayoutEffect(() => {
 		const form = ref.current;
-		if (!form) return;
+		if (!form || !isWatched) return;
 		function change({ type, target }: Event) {
-			if (!form || before.has(form) || !(target instanceof Element)) return;
-			// Buttons change values, too. A search in the form doesn't.
-			if (type === "click" ? target.closest("button") : !target.matches("[type=search]"))
-				before.set(form, values.current);
+			if (!form || !(target instanceof Element)) return;
+			// Buttons change values, too, except those that send them. A search in the form doesn't.
+			const isChange =
+				type === "click"
+					? target.closest("button:not([type=submit])")
+					: !target.matches("[type=search]");
+			if (!isChange) return;
+			isChanged.current = true;
+			if (!before.has(form)) before.set(form, values.current);
 		}
-		form.addEventListener("input", change);
-		form.addEventListener("click", change);
+		// Parts of the form that load by themselves have changed its values since it was rendered.
+		for (const type of ["focusin", "pointerdown", "keydown"])
+			form.addEventListener(type, takeValues, true);
+		// Before the field's own listeners, which may render the form again.
+		for (const type of ["input", "click"]) form.addEventListener(type, change, true);
 		// The form goes too, and its listeners with it.
-		return () => void before.delete(form);
+		return () => forget(form);
 	}, []);
 	return () => {
-		if (ref.current) before.delete(ref.current);
+		const sent = ref.current && valuesOf(ref.current);
+		isChanged.current = false;
+		return () => {
+			const form = ref.current;
+			if (!form || sent === null) return;
+			// What is entered while the values are being saved isn't saved.
+			if (isChanged.current && valuesOf(form) !== sent) before.set(form, sent);
+			else forget(form);
+		};
 	};
 }

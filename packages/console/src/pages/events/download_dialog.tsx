@@ -46,6 +46,7 @@ export function DownloadDialog({
 		<Dialog title="Download" onClose={onClose}>
 			<Form
 				action="Download"
+				asks={false}
 				onCancel={onClose}
 				onSubmit={async (fields) => {
 					const [ending, accept] =

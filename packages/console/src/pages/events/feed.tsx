@@ -183,6 +183,7 @@ function TypesDialog({ types, onClose }: { types: string; onClose: () => void })
 		<Dialog title="Which events" onClose={onClose}>
 			<Form
 				action="Show events"
+				asks={false}
 				onCancel={onClose}
 				onSubmit={async () => {
 					change({ types: typesToSend(chosen).join(",") });
