@@ -334,6 +334,20 @@ describe("an Idempotency-Key", () => {
 		expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(200);
 	});
 
+	test("that has If-Match, too, gets its own response again, and not that of the GET", async () => {
+		const home = await furnished();
+		const path = `/api/projects/${home.project}/plugin_configs/${home.config}`;
+		const tag = (await home.ask("GET", path)).headers.get("etag") ?? "";
+		const send = () =>
+			post(home, `${path}/job`, "a job", {
+				body: { job: { type: "go" } },
+				headers: { "if-match": tag },
+			});
+		const first = await send();
+		expect([first.status, first.body]).toEqual([200, null]);
+		expect((await replayed(send)).body).toBeNull();
+	});
+
 	test("doesn't matter to a PATCH or a DELETE", async () => {
 		const home = await furnished();
 		const headers = { "idempotency-key": "" };
