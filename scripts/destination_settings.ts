@@ -37,12 +37,12 @@ const Document = z.object({
 });
 
 /** How descriptions mark secrets. */
-const SECRET = " Secret: no answer shows it.";
+const SECRET = " Secret: never returned.";
 
 /** Longer secrets, such as private keys, have several lines. */
 const MAX_LINE = 4096;
 
-/** What descriptions say of a setting that isn't given: "…; null for one file a run.", "…; 5432 by default." */
+/** What descriptions say of a setting that isn't given: "…; null for one file per run.", "…; 5432 by default." */
 const OTHERWISE = /; (?:null for )?(.+?)(?: by default)?\./;
 const HAS_OTHERWISE = /; null for |; \S+ by default\./;
 

@@ -18,28 +18,28 @@ type RequestHeader = {
 const REQUEST_HEADERS: Record<string, RequestHeader> = {
 	"Tenantry-Version": {
 		description:
-			"The version of the API that the response follows. By default it is the one that was the newest when the key was made.",
+			"The version of the API that the response follows. By default, the version that was the newest when the key was created.",
 		schema: { ...STRING, enum: VERSIONS.map(({ date }) => date) },
 		example: CURRENT_VERSION,
 		on: isBelowApi,
 	},
 	"Idempotency-Key": {
 		description:
-			"Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored.",
+			"Makes the request safe to repeat: for 24 hours, the same request with the same key returns the first response again, and nothing is done twice. Use a random UUID. Without an API key, the header is ignored.",
 		schema: { ...STRING, minLength: 1, maxLength: 255, pattern: "^[ -~]+$" },
 		example: "b1f4a3e6-5c2d-4f70-9a1e-2d8c7b6a5f43",
 		on: isRetryable,
 	},
 	"If-None-Match": {
 		description:
-			"The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body.",
+			"The `ETag` of an earlier response. If the content hasn't changed, the response is a 304 without a body.",
 		schema: STRING,
 		example: '"1YfN0c9mYwq3mB1yq4l0Qw"',
 		on: hasTag,
 	},
 	"If-Match": {
 		description:
-			"The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists.",
+			"The `ETag` of the object. If the object has changed since, the response is a 412 and nothing is done. `*` matches every object that exists.",
 		schema: STRING,
 		example: '"1YfN0c9mYwq3mB1yq4l0Qw"',
 		on: takesIfMatch,
@@ -80,7 +80,8 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 		always: true,
 	},
 	"Server-Timing": {
-		description: "What the request cost, such as the number of trips to the database (`d1_trips`).",
+		description:
+			"What the request cost, such as the number of round trips to the database (`d1_trips`).",
 		on: () => true,
 		always: true,
 	},
@@ -102,7 +103,7 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 	},
 	"Cache-Control": {
 		description:
-			"`private, no-cache` beside an `ETag`: keep the response, and ask with `If-None-Match` before you use it again. Otherwise `no-store`.",
+			"`private, no-cache` if there is an `ETag`: you can store the response, but check it with `If-None-Match` before you use it again. Otherwise `no-store`.",
 		on: ({ route }) =>
 			isBelowApi(route) || route.operation.isFile === true || route.operation.media === "text/html",
 	},
@@ -111,7 +112,7 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 		on: () => true,
 	},
 	ETag: {
-		description: "Stands for the content of the response. For `If-None-Match` and `If-Match`.",
+		description: "A hash of the response's content, for `If-None-Match` and `If-Match`.",
 		on: ({ status, route }) =>
 			(hasTag(route) || route.operation.isFile === true) && (status === 200 || status === 304),
 		always: true,
@@ -122,7 +123,7 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 	},
 	"x-d1-bookmark": {
 		description:
-			"The state of the database that the answer shows. Send it with a later request, and that request sees at least this state. Missing if the database was not asked.",
+			"The state of the database that the response shows. Send it with a later request to see at least this state. Missing if the request didn't use the database.",
 		on: () => true,
 	},
 	"Idempotency-Replayed": {
@@ -134,16 +135,16 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 	},
 	"RateLimit-Policy": {
 		description:
-			'How many requests a key may make: `"requests";q=480;w=60` are 480 in 60 seconds. Missing if the request was refused before it was counted.',
+			'How many requests a key may make: `"requests";q=480;w=60` are 480 in 60 seconds. Missing if the request was rejected before it was counted.',
 		on: ({ route }) => isBelowApi(route),
 	},
 	RateLimit: {
 		description:
-			"How many requests of the key are left, which is known only if there are none. Missing if something else is limited.",
+			"How many requests of the key are left, which is known only if there are none. Missing for other limits.",
 		on: ({ status }) => status === 429,
 	},
 	"Retry-After": {
-		description: "After how many seconds to try again.",
+		description: "How many seconds to wait before you try again.",
 		schema: INTEGER,
 		on: ({ status }) => [409, 429, 503].includes(status),
 	},

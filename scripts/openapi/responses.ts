@@ -11,15 +11,15 @@ import { hasTag, isBelowApi, isRetryable, type Route, takesIfMatch } from "./rou
 import { content, type Json, namedPage, schemaOf, text } from "./schemas.ts";
 
 describe(paging(), {
-	limit: "How many results a page has at most.",
+	limit: "The maximum number of results in a page.",
 	offset: "The index of the first result.",
-	cursor: "Where the page starts: part of the link `next`, which is all it is for.",
+	cursor: "Where the page starts. Part of the link `next`; don't set it yourself.",
 });
 
 describe(ErrorBody, {
 	type: "The kind of error.",
-	code: "The error, for programs.",
-	detail: "The error, for people.",
+	code: "The error code, for programs.",
+	detail: "The error message, for people.",
 	attr: "The field or parameter that is wrong, with two underscores between nested names; null if it isn't about a single one.",
 	choices: "The values that are allowed, if `code` is `invalid_choice`.",
 });
@@ -48,13 +48,13 @@ const DESCRIPTIONS: Record<number, string> = {
 	202: "Accepted",
 	204: "Deleted",
 	304: "Not modified",
-	400: "The request is wrong",
+	400: "The request is invalid",
 	401: "The key is missing or invalid",
-	403: "The key or its owner may not do this",
+	403: "The key or its owner isn't allowed to do this",
 	404: "Not found",
 	409: "Another request is changing the object, or has the same Idempotency-Key",
 	410: "The invite has expired",
-	412: "The object is not as If-Match says",
+	412: "The object has changed: its ETag isn't in If-Match",
 	413: "The body is too large",
 	415: "The body is not JSON",
 	429: "Too many requests",

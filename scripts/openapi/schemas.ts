@@ -44,7 +44,7 @@ const FEED_PAGE: Record<string, string> = {
 	results: "The results, oldest first.",
 	next: "The URL of the next results; null if there are none yet.",
 	after:
-		"Where to go on when `next` is null: send it as `after`. It is the id of the last event that was looked at; null if there has never been one.",
+		"The position to continue from when `next` is null: send it as `after`. It is the id of the last event that was examined; null if there has never been one.",
 };
 
 const hasAll = (shape: z.ZodObject, names: object) =>

@@ -25,7 +25,7 @@ export const ofOrganization: ActivityLog = {
 				id: "listActivity",
 				summary: "List the activity of an organization",
 				description:
-					"Lists the entries of the organization and of its projects, newest first. Any member may do so. Entries of a private project are shown to those who can see it, and entries of deleted projects to admins (level 8). What somebody changes about themselves, such as a key, is in the log of the organization they work in.\n\nWith `Accept: text/csv` or `application/x-ndjson` the answer is a file of all entries that the filters match, whatever `limit` and `offset` are.",
+					"Lists the entries of the organization and of its projects, newest first. Any member may do so. Entries of a private project are visible to those who can see it, entries of deleted projects to admins (level 8). Changes to a person's own account, such as keys, are in the log of their current organization.\n\nWith `Accept: text/csv` or `application/x-ndjson` the response is a file with all entries that match the filters. `limit` and `offset` are ignored.",
 			},
 		},
 	},
@@ -39,7 +39,7 @@ export const ofProject: ActivityLog = {
 				id: "listProjectActivity",
 				summary: "List the activity of a project",
 				description:
-					"Lists the entries of the project, its exports and its plugin configs, newest first. Anyone who can see the project may do so.\n\nWith `Accept: text/csv` or `application/x-ndjson` the answer is a file of all entries that the filters match, whatever `limit` and `offset` are.",
+					"Lists the entries of the project, its exports and its plugin configs, newest first. Anyone who can see the project may do so.\n\nWith `Accept: text/csv` or `application/x-ndjson` the response is a file with all entries that match the filters. `limit` and `offset` are ignored.",
 			},
 		},
 	},
@@ -53,29 +53,29 @@ describe(ActivityEntry, {
 			uuid: "Identifies the user, or the service account.",
 			first_name: "The user's first name, or the service account's name, as it is now.",
 			email:
-				"The user's email address, as it is now. Of a service account an address below `.invalid`, to which no mail can be sent.",
+				"The user's email address, as it is now. For a service account, an address under `.invalid` that can't receive mail.",
 		},
 	],
 	activity:
 		"What was done: `created`, `updated` or `deleted`, or the action, such as `job_triggered`, `upgraded`, `paused` or `verified`.",
 	scope: `The kind of the object: ${LOGGED_SCOPES}.`,
 	item_id:
-		"The object's id, as text also if it is a number. Of a `PluginConfigOrder` the project's id; of a `BatchExportDestination`, which was tested without being saved, its type.",
+		"The object's id, always as a string. For a `PluginConfigOrder`, the project's id; for a `BatchExportDestination` (an unsaved destination that was tested), its type.",
 	detail: [
 		"What was changed, and why.",
 		{
 			name: "The object's name when it was changed, such as the email address of a member; null if it has none.",
 			changes: [
-				"Each field that got another value. Empty if the entry is not about fields.",
+				"The fields whose values changed. Empty if the entry is not about fields.",
 				{
 					field:
-						"The field's name. Of a plugin's source the file's name; of a `PluginConfigOrder` the id of a config.",
+						"The field's name. For the source of a plugin, the file's name; for a `PluginConfigOrder`, the id of a config.",
 					action: [
-						"What became of the field.",
+						"How the field changed.",
 						{
 							created: "it had no value before.",
-							changed: "it has another value.",
-							deleted: "it has no value any more.",
+							changed: "it has a different value.",
+							deleted: "it no longer has a value.",
 						},
 					],
 					before: "The value before; null for none. `********` for a secret.",
@@ -83,10 +83,10 @@ describe(ActivityEntry, {
 				},
 			],
 			trigger:
-				'More about the cause, in a form of its own for each activity: `{"job": "operator"}` for the operator, the `job` that was started, the `run_id` or `backfill_id` that it is about. Null if there is nothing to add.',
+				'More information, depending on the activity: `{"job": "operator"}` for the operator, the `job` that was started, the `run_id` or `backfill_id` that it is about. Null if there is none.',
 		},
 	],
-	created_at: "When it was done.",
+	created_at: "When it happened.",
 });
 
 describe(filters, {

@@ -5,15 +5,15 @@ import { documentAs } from "../http/router.ts";
 import type auditStreams from "./routes.ts";
 import { AuditStream, create, FIXED, TYPES, test, update } from "./shape.ts";
 
-const TOO_MANY = "The organization has five streams already.";
+const TOO_MANY = "The organization already has five streams.";
 const ELSEWHERE =
-	"The destination leads to another server, so its secrets have to be given again. Or a setting is one that streams don't have, or is wrong.";
+	"The destination was changed to another server without its secrets, or a setting is unknown or invalid.";
 
 const reference: Reference<typeof auditStreams> = {
 	tag: {
 		name: "Audit streams",
 		description:
-			"Carry the organization's activity and events to a bucket of your own, every hour, as compressed JSON lines. Each line has the digest of the line before, so that a line that was changed, removed or added later is found. Requires level 8, also for reading.",
+			"Write the organization's activity and events to your own bucket, every hour, as compressed JSON Lines. Each line has the digest of the previous line, so that you can detect changed, removed and added lines. All operations require level 8.",
 	},
 	operations: {
 		"/": {
@@ -35,20 +35,20 @@ const reference: Reference<typeof auditStreams> = {
 				id: "getAuditStream",
 				summary: "Retrieve an audit stream",
 				description:
-					"Requires level 8. Answers with the stream, and with the number and the digest of its last file, to compare a copy of the files with.",
+					"Requires level 8. Returns the stream, with the number and digest of its last file, which you can compare with a copy of the files.",
 			},
 			patch: {
 				id: "updateAuditStream",
 				summary: "Change an audit stream",
 				description:
-					"Requires level 8. The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. A stream whose destination was changed, or that is enabled again, goes on within a minute where it had stopped.",
+					"Requires level 8. The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. A stream with a changed destination, or that is enabled again, continues within a minute where it stopped.",
 				errors: { invalid_input: ELSEWHERE },
 			},
 			delete: {
 				id: "deleteAuditStream",
 				summary: "Delete an audit stream",
 				description:
-					"Requires level 8. Files stay in the bucket. What was not delivered yet isn't any more.",
+					"Requires level 8. Files stay in the bucket. Undelivered entries are no longer delivered.",
 			},
 		},
 		"/:id/test": {
@@ -56,7 +56,7 @@ const reference: Reference<typeof auditStreams> = {
 				id: "testAuditStream",
 				summary: "Test the destination of an audit stream",
 				description:
-					"Requires level 8. Writes a small object and removes it, with the stored destination and the changes in the body, which are not saved. The answer is a 200 in either case, and says how each step went.",
+					"Requires level 8. Writes a small object and removes it, with the stored destination and the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.",
 				errors: { invalid_input: ELSEWHERE },
 			},
 		},
@@ -65,10 +65,9 @@ const reference: Reference<typeof auditStreams> = {
 export default reference;
 
 const NAME = "The stream's name.";
-const ENABLED = "Whether the stream delivers. One that is enabled again leaves nothing out.";
+const ENABLED = "Whether the stream delivers entries. After a pause, it continues without a gap.";
 
-const SETTINGS =
-	"Its settings, as those of an export, without the ones that say what files contain.";
+const SETTINGS = "Its settings: those of an export, except the ones for the content of files.";
 
 describe(create, {
 	name: NAME,
@@ -76,7 +75,7 @@ describe(create, {
 	enabled: `${ENABLED} True by default.`,
 	from: [
 		"Where the stream begins; `start` by default.",
-		{ start: "with all entries that are kept.", now: "with its own creation." },
+		{ start: "with the oldest entry that exists.", now: "with its own creation." },
 	],
 });
 
@@ -89,7 +88,7 @@ const settings = (type: (typeof TYPES)[number], change: (value: z.ZodType) => z.
 		prefix: change(z.string().max(512)),
 		...Object.fromEntries(fields.map(([key, value]) => [key, change(value)])),
 	});
-	describe(shape, { prefix: "How the keys of files begin." });
+	describe(shape, { prefix: "The prefix of the files' keys." });
 	return shape;
 };
 
@@ -151,11 +150,11 @@ describe(AuditStream, {
 	last_file: "The key of that file; null before there is one.",
 	last_delivered_at: "When that file was written; null before there is one.",
 	delivered_until:
-		"All entries that were written before this time are delivered; null until the stream has caught up for the first time.",
+		"All entries that were written before this time have been delivered; null until the stream has caught up for the first time.",
 	delivered_events: "How many entries the files have.",
 	missing_events:
-		"How many entries were deleted because of their age before they could be delivered. 0 unless the stream failed or was paused for very long.",
-	latest_error: "Why the latest try failed, for people; null if it didn't.",
+		"How many entries were deleted because of their age before they could be delivered. 0 unless the stream failed or was paused for a very long time.",
+	latest_error: "Why the latest attempt failed, as text for people; null if it succeeded.",
 	next_attempt_at: "When the stream delivers next; null while it is paused.",
 	created_at: "When the stream was created.",
 });

@@ -62,7 +62,10 @@ function checkConfig({ config = {} }: { config?: Destination["config"] | undefin
 			`Configuration has unknown field/s: ${given.map((key) => `'${key}'`).join(", ")}`,
 		);
 	if (/[{}]/.test(String(config.prefix ?? "")))
-		throw invalid("destination__config__prefix", "The prefix of an audit stream has no variables.");
+		throw invalid(
+			"destination__config__prefix",
+			"The prefix of an audit stream can't contain variables.",
+		);
 }
 
 const destination = z.object({

@@ -37,7 +37,7 @@ async function keys(env: Env) {
  */
 export async function seal(env: Env, secret: string, place: Place) {
 	const [newest] = await keys(env);
-	if (!newest) throw invalid(null, "Secrets can't be kept: SECRETS_KEY is not configured.");
+	if (!newest) throw invalid(null, "Secrets can't be stored: SECRETS_KEY is not configured.");
 	const iv = crypto.getRandomValues(new Uint8Array(12));
 	const sealed = await crypto.subtle.encrypt(
 		{ name: "AES-GCM", iv, additionalData: additionalData(place) },

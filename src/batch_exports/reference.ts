@@ -24,7 +24,7 @@ import {
 type BatchExports = Reference<typeof batchExports>;
 
 const DESCRIPTION =
-	"An export sends a project's events or persons to a destination, window after window. A backfill does so for a range. Any member who sees the project may do everything.";
+	"An export writes a project's events or persons to a destination, window after window. A backfill exports a range of time. Any member who can see the project can use all operations.";
 
 /** @param Id what the ids of the operations call an export */
 const named = (Id: string, tag: string, list: string, create: string): BatchExports => ({
@@ -39,20 +39,20 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 				id: `testNew${Id}`,
 				summary: "Test a destination before it is saved",
 				description:
-					"Does what a run would do, with a test row, and removes what it wrote. The answer is a 200 in either case, and says how each step went.",
+					"Does what a run would do, with a test row, and removes what it wrote. The response is a 200 in either case, with the result of each step.",
 			},
 		},
 		"/:id": {
 			get: {
 				id: `get${Id}`,
 				summary: "Retrieve an export",
-				description: "Answers with the export and its latest runs. Secrets are left out.",
+				description: "Returns the export and its latest runs. Secrets are omitted.",
 			},
 			patch: {
 				id: `update${Id}`,
 				summary: "Change an export",
 				description:
-					"The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. Stored secrets have to be given again if the destination leads to another server.",
+					"The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. If you change the destination to another server, you must send its secrets again.",
 			},
 			delete: {
 				id: `delete${Id}`,
@@ -65,7 +65,7 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 				id: `backfill${Id}`,
 				summary: "Start a backfill",
 				description:
-					"Exports the windows that fit into the range, one after another, also while the export is paused. Answers at once with the export and the `backfill_id`. At most three backfills of a project run at a time.",
+					"Exports the windows that fit into the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills.",
 			},
 		},
 		"/:id/pause": {
@@ -73,7 +73,7 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 				id: `pause${Id}`,
 				summary: "Pause an export",
 				description:
-					"No more scheduled runs start; runs that have started go on. Pausing a paused export changes nothing. Other fields in the body are validated and not applied.",
+					"Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing. Other fields in the body are validated, but not applied.",
 			},
 		},
 		"/:id/unpause": {
@@ -81,7 +81,7 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 				id: `unpause${Id}`,
 				summary: "Unpause an export",
 				description:
-					"Scheduled runs start again. With `backfill`, what was missed since the pause is exported too, and the answer has the `backfill_id`.",
+					"Scheduled runs start again. With `backfill`, the windows that were missed since the pause are exported too, and the response has the `backfill_id`.",
 			},
 		},
 		"/:id/test": {
@@ -89,7 +89,7 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 				id: `test${Id}`,
 				summary: "Test the destination of an export",
 				description:
-					"Tests the stored destination, with the changes in the body, which are not saved. The answer is a 200 in either case, and says how each step went.",
+					"Tests the stored destination, with the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.",
 			},
 		},
 		"/:id/logs": {
@@ -104,7 +104,7 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 			get: {
 				id: `list${Id}Metrics`,
 				summary: "List the daily totals of an export",
-				description: "Lists what the runs that ended on each day (UTC) came to, newest first.",
+				description: "Lists the totals of the runs that ended on each day (UTC), newest first.",
 			},
 		},
 		"/:id/runs": {
@@ -119,7 +119,7 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 			get: {
 				id: `get${Id}Run`,
 				summary: "Retrieve a run",
-				description: "Answers with the run and how far it is.",
+				description: "Returns the run with its progress.",
 			},
 		},
 		"/:id/runs/:run_id/cancel": {
@@ -135,7 +135,7 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 				id: `retry${Id}Run`,
 				summary: "Retry a run",
 				description:
-					"Goes on from where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or while its unfinished output is still being removed.",
+					"Continues where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or its unfinished output is still being removed.",
 			},
 		},
 		"/:id/runs/:run_id/logs": {
@@ -150,7 +150,7 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 				id: `list${Id}Backfills`,
 				summary: "List the backfills of an export",
 				description:
-					"Lists the backfills and how far each is, newest first. With `after` or `before`, those with the newest ranges first.",
+					"Lists the backfills with their progress, newest first. With `after` or `before`, those with the newest ranges first.",
 			},
 		},
 		"/:id/backfills/:backfill_id/cancel": {
@@ -167,22 +167,22 @@ export const ofOrganization = named(
 	"BatchExport",
 	"Batch exports",
 	"Lists the exports of all projects that you can see, newest first.",
-	"Creates an export in the oldest project that you can see. The first window is the one under way.",
+	"Creates an export in the oldest project that you can see. The first window is the one in progress.",
 );
 
 export const ofProject = named(
 	"ProjectBatchExport",
 	"Batch exports of a project",
 	"Lists the exports of the project, newest first.",
-	"Creates an export in the project. The first window is the one under way.",
+	"Creates an export in the project. The first window is the one in progress.",
 );
 
 const STATUSES = {
-	Starting: "waits for its turn.",
-	Running: "is under way.",
-	Completed: "has written everything, also if there was nothing to write.",
-	Failed: "needs you to act; `latest_error` says what to fix.",
-	FailedRetryable: "gave up after several tries.",
+	Starting: "waits to start.",
+	Running: "is in progress.",
+	Completed: "has written all rows, or there were none.",
+	Failed: "failed, and you have to fix something; `latest_error` says what.",
+	FailedRetryable: "gave up after several attempts.",
 	Cancelled: "was cancelled.",
 };
 
@@ -195,20 +195,20 @@ const LEVELS = {
 
 describe(BatchExportRun, {
 	id: "Identifies the run.",
-	status: ["How far the run is.", STATUSES],
-	records_completed: "How many rows the destination has.",
+	status: ["The status of the run.", STATUSES],
+	records_completed: "How many rows have been exported.",
 	records_total_count: "How many rows the window has; null before they are counted.",
-	latest_error: "Why the run failed, or its latest try; null if nothing went wrong.",
+	latest_error: "Why the run or its latest attempt failed; null if it didn't.",
 	data_interval_start: "The start of the window, which is part of it.",
 	data_interval_end: "The end of the window, which isn't part of it.",
-	cursor: "Where a retry would go on, in a form that is only for the service; null at the start.",
+	cursor: "Where a retry would continue, in an internal format; null at the start.",
 	created_at: "When the run was scheduled.",
-	finished_at: "When the run ended; null while it hasn't.",
-	last_updated_at: "When the run last got any further.",
+	finished_at: "When the run ended; null if it hasn't.",
+	last_updated_at: "When the run last made progress.",
 	batch_export: "The id of the export.",
 	backfill_id: "The id of the backfill that the run belongs to; null for a scheduled run.",
 	attempt:
-		"How often the run was started: 0 while it waits for the first time, above 1 after a retry or a crash.",
+		"How often the run was started: 0 before its first start, more than 1 after a retry or a crash.",
 });
 
 const INTERVALS = {
@@ -230,12 +230,12 @@ describe(create, {
 		{ type: "The kind of destination.", config: "The destination's settings." },
 	],
 	interval: ["The length of the windows, in UTC.", INTERVALS],
-	paused: "Whether no scheduled runs start; false by default.",
-	last_paused_at: "When the export was last paused: where a backfill after a pause begins.",
+	paused: "Whether scheduled runs are paused; false by default.",
+	last_paused_at: "When the export was last paused. A backfill with `unpause` starts there.",
 	start_at: "No window begins before this time; null for no limit.",
 	end_at: "No window ends after this time; null for no limit.",
 	xql_query:
-		"A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns.",
+		"A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns.",
 });
 
 describe(BatchExport, {
@@ -254,14 +254,14 @@ describe(BatchExport, {
 		},
 	],
 	interval: ["The length of the windows, in UTC.", INTERVALS],
-	paused: "Whether no scheduled runs start.",
+	paused: "Whether scheduled runs are paused.",
 	created_at: "When the export was created.",
 	last_updated_at: "When the export was last changed.",
 	last_paused_at: "When the export was last paused; null if never.",
 	start_at: "No window begins before this time; null for no limit.",
 	end_at: "No window ends after this time; null for no limit.",
 	latest_runs: "The ten newest runs.",
-	xql_query: "The query in its normal form; null if all columns are exported.",
+	xql_query: "The normalized query; null if all columns are exported.",
 	schema: [
 		"The parsed query; null without one.",
 		{
@@ -271,7 +271,7 @@ describe(BatchExport, {
 			],
 			where: "The condition; missing if there is none.",
 			values: "The values of the placeholders in expressions.",
-			xql_query: "The query in its normal form.",
+			xql_query: "The normalized query.",
 		},
 	],
 });
@@ -306,7 +306,10 @@ describe(
 
 describe(
 	unpause,
-	{ backfill: "Whether to export what was missed since the pause, too; false by default." },
+	{
+		backfill:
+			"Whether to also export the windows that were missed since the pause; false by default.",
+	},
 	update,
 );
 
@@ -314,9 +317,9 @@ describe(
 	backfill,
 	{
 		start_at:
-			"Where the range begins, with an offset from UTC. By default one interval before its end.",
+			"The start of the range, with an offset from UTC. By default one interval before its end.",
 		end_at:
-			"Where the range ends, with an offset from UTC and not in the future. By default the end of the last whole interval.",
+			"The end of the range, with an offset from UTC and not in the future. By default the end of the last complete interval.",
 	},
 	update.omit({ start_at: true, end_at: true }),
 );
@@ -339,26 +342,26 @@ describe(BatchExportBackfill, {
 	start_at: "Where the range begins.",
 	end_at: "Where the range ends.",
 	status: [
-		"How far the backfill is.",
+		"The status of the backfill.",
 		{
 			Running: "has runs that haven't ended.",
 			Completed: "all runs have ended; some may have failed.",
 			Cancelled: "was cancelled.",
 		},
 	],
-	total_runs: "How many windows fit into the range.",
+	total_runs: "How many windows are in the range.",
 	finished_runs: "How many runs have ended.",
 	failed_runs: "How many of the runs that ended have failed.",
 	created_at: "When the backfill was started.",
 	finished_at: "When its last run ended; null while it is running.",
-	last_updated_at: "When the backfill last got any further.",
+	last_updated_at: "When the backfill last made progress.",
 });
 
 describe(BatchExportLogEntry, {
 	id: "Identifies the entry.",
 	timestamp: "When it was written.",
 	level: ["How serious it is.", LEVELS],
-	message: "What happened, for people.",
+	message: "What happened, as text for people.",
 	run_id: "The id of the run that it is about; null if it is about the export.",
 });
 
@@ -366,7 +369,7 @@ describe(BatchExportDay, {
 	day: "The day, in UTC.",
 	runs: "How many runs completed.",
 	rows: "How many rows these runs wrote.",
-	bytes: "The size of these rows as text, without a file format or compression.",
+	bytes: "The size of these rows as text, before formatting and compression.",
 	failures: "How many runs failed.",
 	seconds: "How long all these runs took together.",
 });
@@ -375,29 +378,29 @@ describe(logFilters, {
 	after: "Only entries that were written after this time.",
 	before: "Only entries that were written before this time.",
 	search: "Only entries whose message contains this text, in any case. At most 200 characters.",
-	level: "Only entries of this level, in any case. May be repeated.",
+	level: "Only entries of this level, in any case. Can be repeated.",
 });
 
 describe(runFilters, {
-	status: "Only runs with this status, in any case. May be repeated.",
+	status: "Only runs with this status, in any case. Can be repeated.",
 	after: "Only runs whose window ends after this time.",
 	before: "Only runs whose window ends before this time.",
 	starts_before:
-		"Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. A backfill that doesn't begin where an interval does has windows of its own: of these, only those that end by this time.",
+		"Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time.",
 });
 
 describe(backfillFilters, {
-	status: "Only backfills with this status, in any case. May be repeated.",
+	status: "Only backfills with this status, in any case. Can be repeated.",
 	after: "Only backfills whose range ends after this time.",
 	before: "Only backfills whose range ends before this time.",
 });
 
-describe(retry, { from: "`start` starts over, also where the run could go on." });
+describe(retry, { from: "`start` starts over, even if the run could continue." });
 
 describe(TestResult, {
 	success: "Whether every step succeeded.",
 	steps: [
 		"The steps, up to the first that failed.",
-		{ name: "What was tried.", error: "Why the step failed; null if it didn't." },
+		{ name: "The name of the step.", error: "Why the step failed; null if it succeeded." },
 	],
 });

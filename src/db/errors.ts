@@ -30,7 +30,7 @@ export function fromDatabaseError(error: Error) {
 			"unique",
 		);
 	if (error.message.includes("CHECK constraint failed: still_admitted"))
-		return forbidden("Your access changed while the request was under way.");
+		return forbidden("Your access changed during the request.");
 	if (error.message.includes("CHECK constraint failed: still_unchanged"))
 		return preconditionFailed();
 	if (error.message.includes("CHECK constraint failed: still_unused"))

@@ -3,13 +3,13 @@ import type domains from "./routes.ts";
 import { create, Domain, filters, update, Verified } from "./shape.ts";
 
 const TAKEN =
-	"An organization has the domain already: yours, or another one that has verified it or added it within the last three days.";
+	"The domain already belongs to your organization, or to another one that has verified it or added it within the last three days.";
 
 const reference: Reference<typeof domains> = {
 	tag: {
 		name: "Domains",
 		description:
-			"Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are for the service that signs people in through providers; here, a domain that enforces single sign-on keeps people from signing in by mail.",
+			"Email domains of an organization, with their settings for single sign-on. A domain is only a claim until it is verified with a DNS record. The settings are for the service that signs people in through providers. Here, a domain that enforces single sign-on prevents people from signing in by mail.",
 	},
 	operations: {
 		"/": {
@@ -22,11 +22,11 @@ const reference: Reference<typeof domains> = {
 				id: "createDomain",
 				summary: "Add a domain",
 				description:
-					"Requires level 8. The answer has the `verification_challenge` to publish in the DNS. A domain belongs to one organization only; another organization's unverified claim that is older than three days gives way to yours.",
+					"Requires level 8. The response has the `verification_challenge` to publish in the DNS. A domain belongs to one organization only. Adding it replaces another organization's unverified claim that is older than three days.",
 				errors: {
 					unique: TAKEN,
 					invalid_input:
-						"`domain` isn't a valid name in lower case, or anybody may register names below it, as with `co.uk`.",
+						"`domain` isn't a valid name in lower case, or anyone can register names under it, as with `co.uk`.",
 				},
 			},
 		},
@@ -34,13 +34,13 @@ const reference: Reference<typeof domains> = {
 			get: {
 				id: "getDomain",
 				summary: "Retrieve a domain",
-				description: "Answers with the domain. Any member may read it.",
+				description: "Returns the domain. Any member may read it.",
 			},
 			patch: {
 				id: "updateDomain",
 				summary: "Change a domain",
 				description:
-					"Requires level 8. Fields that aren't in the body stay as they are. `jit_provisioning_enabled` and `sso_enforcement` can be set once the domain is verified. Renaming an unverified domain makes a new `verification_challenge`. Answers with the domain.",
+					"Requires level 8. Fields that aren't in the body don't change. `jit_provisioning_enabled` and `sso_enforcement` can be set once the domain is verified. Renaming an unverified domain makes a new `verification_challenge`. Returns the domain.",
 				errors: {
 					unique: TAKEN,
 					verification_required: "Only a verified domain can have this setting.",
@@ -52,7 +52,7 @@ const reference: Reference<typeof domains> = {
 				id: "deleteDomain",
 				summary: "Delete a domain",
 				description:
-					"Requires level 8. Deletes its settings, too. Other organizations may add the domain afterwards.",
+					"Requires level 8. Also deletes its settings. After that, other organizations can add the domain.",
 			},
 		},
 		"/:id/verify": {
@@ -60,8 +60,8 @@ const reference: Reference<typeof domains> = {
 				id: "verifyDomain",
 				summary: "Verify a domain",
 				description:
-					"Requires level 8. Looks for the `verification_challenge` in the TXT records of `_tenantry-challenge.<domain>`. The answer is a 200 in either case: if the domain wasn't verified, nothing changes, and `verification_error` says what was found. Try again after you have changed the DNS.",
-				errors: { already_verified: "The domain has been verified before." },
+					"Requires level 8. Looks for the `verification_challenge` in the TXT records of `_tenantry-challenge.<domain>`. The response is a 200 in either case. If the domain wasn't verified, `verification_error` says what was found. Try again after you have changed the DNS.",
+				errors: { already_verified: "The domain is already verified." },
 			},
 		},
 	},
@@ -69,12 +69,12 @@ const reference: Reference<typeof domains> = {
 export default reference;
 
 const NAME =
-	"A domain name such as `example.com`, in lower case and of at most 128 characters. It must be one that can be registered, or below one. Unique across all organizations.";
+	"A domain name such as `example.com`, in lower case and of at most 128 characters. It must be a registrable domain or a subdomain of one. Unique across all organizations.";
 const JIT =
-	"Just-in-time provisioning: whether somebody who signs in for the first time with an email address of this domain joins the organization.";
+	"Just-in-time provisioning: whether someone who signs in for the first time with an email address of this domain joins the organization.";
 const SSO = `How people with an email address of this domain have to sign in:
 
-- empty: in any way they like.
+- empty: in any way.
 - \`saml\`: through the organization's own SAML identity provider.
 - \`google-oauth2\`, \`github\`, \`gitlab\`: with an account there.`;
 const SAML = {
@@ -100,7 +100,7 @@ describe(
 describe(Domain, {
 	id: "Identifies the domain, in paths too.",
 	domain: "The domain name, in lower case. Unique across all organizations.",
-	is_verified: "Whether the organization has proved that the domain is its own.",
+	is_verified: "Whether the organization has proved that it owns the domain.",
 	verified_at: "When the domain was verified; null if it isn't.",
 	verification_challenge:
 		"The text of 43 characters to publish as a TXT record at `_tenantry-challenge.<domain>`. Stays the same until an unverified domain is renamed.",
@@ -114,7 +114,7 @@ describe(
 	Verified,
 	{
 		verification_error:
-			"Why the domain isn't verified, for people: what the DNS has in place of the challenge, or that it didn't answer. Null if the domain is verified now.",
+			"Why the domain isn't verified, as text for people: what the DNS returned instead of the challenge, or that it didn't respond. Null if the domain is verified now.",
 	},
 	Domain,
 );

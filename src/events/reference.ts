@@ -6,18 +6,18 @@ const reference: Reference<typeof events> = {
 	tag: {
 		name: "Events",
 		description:
-			"What happened in a project, and to whom. The project's exports read events, and the persons that are made from them.",
+			"What happened in a project, and to whom. The project's exports read events, and the persons that are derived from them.",
 	},
 	operations: {
 		"/": {
 			post: {
 				id: "ingestEvents",
 				summary: "Ingest events",
-				description: `Takes a list of events, a single event, or one event a line (\`application/x-ndjson\` or \`application/jsonl\`), at most 1 MiB. Either all are taken or none. Anyone who can see the project may do so, with the scope \`project:write\`.
+				description: `Accepts a list of events, a single event, or one event per line (\`application/x-ndjson\` or \`application/jsonl\`), at most 1 MiB. Stores all of them or none. Anyone who can see the project may do so, with the scope \`project:write\`.
 
-An event whose \`uuid\` the project already has is not taken again and changes no person, so a request can safely be sent again as it was. The activity log gets no entry.
+An event whose \`uuid\` the project already has is ignored and changes no person, so you can safely repeat a request. Writes no activity log entry.
 
-A 400 is about the first event that is wrong: \`attr\` starts with its position, as in \`0__event\`.`,
+A 400 is about the first invalid event. \`attr\` starts with its position, as in \`0__event\`.`,
 			},
 		},
 	},
@@ -30,16 +30,16 @@ describe(event, {
 	distinct_id:
 		"Identifies who did it in your own system, at most 400 characters. The project has at most one person for each.",
 	person_id:
-		"The person's id. Without one, the id is derived from the project and `distinct_id`; one that is given later takes its place.",
+		"The person's id. If missing, it is derived from the project and `distinct_id`, and replaced if you send one later.",
 	properties:
-		"More about the event: any JSON object, at most 100 levels deep. Numbers keep every digit; a number outside the range of a double is a 400. `{}` by default.",
+		"More about the event: any JSON object, at most 100 levels deep. Numbers keep all digits; a number outside the range of a double is a 400. `{}` by default.",
 	person_properties:
-		"What the event says about the person, in the form of `properties`. It is merged over what is known, key by key; null is a value like any other. Left out if the person's properties would become larger than 512 KiB.",
+		"What the event says about the person, in the form of `properties`. It is merged into the stored properties, key by key; null is a value like any other. Ignored if the person's properties would become larger than 512 KiB.",
 	elements_chain: "The page elements that the event is about, as text. Empty by default.",
 	timestamp:
-		"When it happened, in ISO 8601; UTC if it has no offset. By default when the event is stored. Exports on a schedule go by when events are stored, backfills by this time.",
+		"When it happened, in ISO 8601; UTC if it has no offset. By default, the time when the event is stored. Scheduled exports select events by when they were stored, backfills by this time.",
 });
 
 describe(Accepted, {
-	accepted: "How many events the request had, including those that were known already.",
+	accepted: "How many events the request had, including known ones.",
 });

@@ -6,21 +6,21 @@ const reference: Reference<typeof feed> = {
 	tag: {
 		name: "Feed",
 		description:
-			"Everything that happens in an organization, in order: changes by people and by the operator, and what happens without a caller, such as the end of an export's run. Events are kept for 365 days.",
+			"Everything that happens in an organization, in order: changes by people and the operator, and events without a caller, such as the end of an export run. Events are kept for 365 days.",
 	},
 	operations: {
 		"/": {
 			get: {
 				id: "listFeedEvents",
-				summary: "Follow what happens in an organization",
-				description: `Lists events, oldest first. Any member may do so. Events of a private project are shown to those who can see it, and events of deleted projects to admins (level 8).
+				summary: "Follow the events of an organization",
+				description: `Lists events, oldest first. Any member may do so. Events of a private project are visible to those who can see it, events of deleted projects to admins (level 8).
 
-Call \`next\` until it is null. Then wait, and go on with \`after\` of the last answer: you get each event once, and none is missed, also while others write. A page may have fewer events than \`limit\`, or none, although \`next\` leads on.
+Request \`next\` until it is null. Then wait, and send a request with \`after\` of the last response. You get each event once and miss none, even while others write. A page can have fewer events than \`limit\`, or none, although there is a \`next\`.
 
-With \`Accept: text/csv\` or \`application/x-ndjson\` the answer is a file of all events after \`after\`, whatever \`limit\` is.`,
+With \`Accept: text/csv\` or \`application/x-ndjson\` the response is a file with all events after \`after\`. \`limit\` is ignored.`,
 				errors: {
 					does_not_exist:
-						"`after` is no event of this organization, or older than 365 days. Leave it out to begin with the oldest event.",
+						"`after` isn't an event of this organization, or is older than 365 days. To start with the oldest event, omit it.",
 				},
 			},
 		},
@@ -34,14 +34,14 @@ describe(FeedEvent, {
 	created_at: "When it happened.",
 	api_version: "The version of the API that the event follows.",
 	actor: [
-		"Who did it.",
+		"Who or what caused the event.",
 		{
 			type: [
 				"The kind of the actor.",
 				{
 					user: "a person, with one of their keys.",
 					service_account: "a service account, with one of its keys.",
-					system: "nobody: the service did it by itself, as on a schedule.",
+					system: "the service itself, for example on a schedule.",
 					operator: "the operator of the service.",
 				},
 			],
@@ -52,38 +52,37 @@ describe(FeedEvent, {
 		},
 	],
 	data: [
-		"What it was done to.",
+		"The object and its changes.",
 		{
 			scope: "The kind of the object, such as `Member`.",
-			item_id: "The object's id, as text also if it is a number.",
+			item_id: "The object's id, always as a string.",
 			organization_id: "The organization's id.",
 			project_id: "The project's id; null if it isn't about a project.",
 			name: "The object's name when it happened; null if it has none.",
 			changes: [
-				"Each field that got another value. Empty if the event is not about fields. Secrets are `********`.",
+				"The fields whose values changed. Empty if the event is not about fields. Secrets are `********`.",
 				{
 					field: "The field's name.",
 					action: [
-						"What became of the field.",
+						"How the field changed.",
 						{
 							created: "it had no value before.",
-							changed: "it has another value.",
-							deleted: "it has no value any more.",
+							changed: "it has a different value.",
+							deleted: "it no longer has a value.",
 						},
 					],
 					before: "The value before; null for none.",
 					after: "The value after; null for none.",
 				},
 			],
-			trigger:
-				"More about the event, in a form of its own for each type. Null if there is nothing to add.",
+			trigger: "More information, depending on the type. Null if there is none.",
 		},
 	],
 });
 
 describe(filters, {
 	after:
-		"Only events after the one with this id: `after` of the last answer. By default, the feed begins with the oldest event.",
+		"Only events after the one with this id: `after` of the last response. By default, the feed begins with the oldest event.",
 	types:
-		"Only events of these types, such as `member.updated`, or `member.*` for all that begin so. Repeat the parameter, or separate types by commas. A type that doesn't exist matches nothing.",
+		"Only events of these types, such as `member.updated`, or `member.*` for all types with this prefix. Repeat the parameter, or separate types with commas. Unknown types match nothing.",
 });

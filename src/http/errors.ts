@@ -117,7 +117,7 @@ export const idempotencyKeyInUse = (seconds: number) =>
 		status: 409,
 		type: "invalid_request",
 		code: "idempotency_key_in_use",
-		detail: "A request with this Idempotency-Key is under way.",
+		detail: "A request with this Idempotency-Key is in progress.",
 		headers: { "Retry-After": String(seconds) },
 	});
 

@@ -45,7 +45,7 @@ function checkAcceptable(invitation: Invitation) {
 	if ((key && !recipient) || invite.is_active === false)
 		throw invalid(null, "This invite is for another user.", "invalid_recipient");
 	if (invite.member_level !== null)
-		throw invalid(null, "You already are a member of this organization.", "user_already_member");
+		throw invalid(null, "You are already a member of this organization.", "user_already_member");
 	// The holder of a link that wasn't mailed may not own the address, so the user's key is needed.
 	if (invite.user_id !== null && !invite.emailing_attempt_made && !recipient)
 		throw invalid(

@@ -151,7 +151,7 @@ async function failLost(env: Env, db: Database) {
 		.orderBy(pluginJobs.started_at)
 		.limit(GIVE_UP_BATCH_SIZE);
 	await forEach(CUT_OFF, lost, ({ id }) =>
-		fail(env, id, "The job was cut off by a restart, and is not run again."),
+		fail(env, id, "The job was interrupted by a restart. It isn't run again."),
 	);
 }
 

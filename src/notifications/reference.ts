@@ -6,7 +6,7 @@ const reference: Reference<typeof notifications> = {
 	tag: {
 		name: "Notifications",
 		description:
-			"Which events an organization has mailed, and to whom: failed runs of exports, keys that expire, and so on. A mail lists what has happened since the last one; there is at most one mail an hour for each type.",
+			"Which events of an organization are sent by mail, and to whom: failed export runs, expiring keys, and so on. A mail lists the events since the last one. There is at most one mail an hour for each type.",
 	},
 	operations: {
 		"/": {
@@ -14,13 +14,13 @@ const reference: Reference<typeof notifications> = {
 				id: "getNotifications",
 				summary: "Retrieve the notifications",
 				description:
-					"Answers with all types of events that can be mailed, and who gets the mails of each. Any member may read it.",
+					"Returns all event types that can be mailed, with their recipients. Any member may do so.",
 			},
 			patch: {
 				id: "updateNotifications",
 				summary: "Change the notifications",
 				description:
-					"Requires level 8. Types that aren't in the body stay as they are. `recipients` `[]` turns the mails of a type off. Answers with all types.",
+					"Requires level 8. Types that aren't in the body don't change. `recipients` `[]` turns off the mails of a type. Returns all types.",
 				errors: {
 					invalid_input: "A type is listed twice.",
 					does_not_exist: "One of `recipients` isn't an active member of the organization.",
@@ -32,7 +32,7 @@ const reference: Reference<typeof notifications> = {
 export default reference;
 
 const RECIPIENTS =
-	"Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody.";
+	"Who gets mail: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody.";
 
 describe(Subscription, {
 	type: [
@@ -43,18 +43,18 @@ describe(Subscription, {
 			"batch_export_run.failed": "a run of an export failed. Mailed to admins by default.",
 			"batch_export_run.skipped":
 				"windows of an export were skipped after downtime. Mailed to admins by default.",
-			"batch_export_run.completed": "a run of an export is complete. Not mailed by default.",
+			"batch_export_run.completed": "a run of an export completed. Not mailed by default.",
 			"plugin_job.failed": "a job or task of a plugin failed. Not mailed by default.",
 			"key.expiring": "an API key expires within seven days. Mailed to its owner by default.",
 			"domain.unverified":
-				"the DNS no longer has the challenge of a verified domain. Mailed to admins by default.",
+				"the TXT record of a verified domain is missing. Mailed to admins by default.",
 			"webhook.disabled":
-				"a webhook was disabled, because its endpoint is gone or has failed for five days. Mailed to admins by default.",
+				"a webhook was disabled, because its endpoint returned 410 or failed for five days. Mailed to admins by default.",
 			"audit_stream.failed":
 				"an audit stream can't deliver the activity log. Mailed to admins by default.",
 		},
 	],
-	recipients: `${RECIPIENTS} Members who have left are left out; if everybody on a list has left, it is \`admins\`.`,
+	recipients: `${RECIPIENTS} Members who have left are omitted; if everyone on a list has left, it is \`admins\`.`,
 });
 
 describe(Notifications, {

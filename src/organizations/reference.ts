@@ -6,7 +6,7 @@ const reference: Reference<typeof organizations> = {
 	tag: {
 		name: "Organizations",
 		description:
-			"An organization has members, projects, domains, plugins and exports. `@current` stands for the one you work in.",
+			"An organization has members, projects, domains, plugins and exports. `@current` stands for your current one.",
 	},
 	operations: {
 		"/": {
@@ -14,13 +14,13 @@ const reference: Reference<typeof organizations> = {
 				id: "listOrganizations",
 				summary: "List your organizations",
 				description:
-					"Lists the organizations that you are a member of and that your key may reach, newest first.",
+					"Lists the organizations that you are a member of and that your key can access, newest first.",
 			},
 			post: {
 				id: "createOrganization",
 				summary: "Create an organization",
 				description:
-					"You become its owner. A project `Default project` is created with it, and both become the ones you work in. A key restricted to organizations or projects can't create one.",
+					"You become its owner. A project `Default project` is created with it, and both become your current ones. A key restricted to organizations or projects can't create one.",
 			},
 		},
 		"/:id": {
@@ -28,33 +28,33 @@ const reference: Reference<typeof organizations> = {
 				id: "getOrganization",
 				summary: "Retrieve an organization",
 				description:
-					"Answers with the organization as you see it: your level, and your projects. An organization that you don't belong to is a 404.",
+					"Returns the organization, with your level and the projects that you can see. An organization that you don't belong to is a 404.",
 			},
 			patch: {
 				id: "updateOrganization",
 				summary: "Change an organization",
 				description:
-					"Requires level 8. Fields that aren't in the body stay as they are. Answers with the organization.",
+					"Requires level 8. Fields that aren't in the body don't change. Returns the organization.",
 			},
 			delete: {
 				id: "deleteOrganization",
 				summary: "Delete an organization",
 				description:
-					"Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users stay, and those who worked in it move to another of their organizations. This can't be undone.",
+					"Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users aren't deleted; if it was their current organization, another of theirs becomes the current one. This can't be undone.",
 			},
 		},
 	},
 };
 export default reference;
 
-const NAME = "What people call the organization, at most 64 characters. Needn't be unique.";
+const NAME = "What people call the organization, at most 64 characters. Doesn't have to be unique.";
 const LOGO =
 	"The UUID of the image that serves as logo; null for none. The service doesn't check that the image exists.";
-const JOIN_MAIL = "Whether the other admins and owners get a mail when somebody accepts an invite.";
+const JOIN_MAIL = "Whether the other admins and owners get a mail when someone accepts an invite.";
 const ENFORCE_2FA =
-	"Whether members need a second factor to sign in; null if it was never decided. Keys work without one.";
+	"Whether members need a second factor to sign in; null if never set. API keys work without one.";
 const KEYS_MUST_EXPIRE =
-	"Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working.";
+	"Whether API keys that can access the organization must have an `expires_at`. If so, keys without one can't be created, rolled or changed; existing ones continue to work.";
 
 describe(create, {
 	name: NAME,
@@ -85,7 +85,7 @@ describe(Organization, {
 		"What the operator has enabled for the organization; an empty list by default.",
 		{
 			key: "Identifies the feature.",
-			name: "The feature's name, for people.",
+			name: "The display name of the feature.",
 			description: "What the feature offers; missing if the operator hasn't said.",
 			limit: "How much of it the organization may use; missing if there is no limit.",
 		},

@@ -199,7 +199,7 @@ async function checkLockout(tenant: Tenant, id: string, allowed_ips: string[] | 
 /** @throws 400 if the key is one of a session, and would last longer */
 function checkSession({ is_session, expires_at: end }: Row, { expires_at }: Grants) {
 	if (is_session && end !== null && (expires_at === null || expires_at > end))
-		throw invalid("expires_at", "The key of a session can't be made to last longer.");
+		throw invalid("expires_at", "The expiry of a session can't be extended.");
 }
 
 export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<typeof Update>) =>

@@ -5,22 +5,22 @@ import { create, KeyDay, PersonalApiKey, update } from "./shape.ts";
 type Operations = Reference<ReturnType<typeof apiKeys>>["operations"];
 
 const EXPIRY_REQUIRED =
-	"The key has no `expires_at`, and an organization that it can reach requires one.";
+	"The key has no `expires_at`, and an organization that it can access requires one.";
 
 const USAGE =
-	"Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are left out. The numbers are written after the responses, up to half a minute later.";
+	"Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are omitted. The numbers are saved up to half a minute after the responses.";
 
 export const ofCaller: Reference<ReturnType<typeof apiKeys>> = {
 	tag: {
 		name: "Personal API keys",
 		description:
-			"The keys with which you use this API. Each has scopes, and may be restricted to organizations, projects or addresses. `@current` stands for the one in use.",
+			"The keys that you use this API with. Each has scopes, and can be restricted to organizations, projects or IP addresses. `@current` stands for the one in use.",
 	},
 	operations: operationsOf("PersonalApiKey", {
-		list: "Lists your keys without their values, newest first. Expired keys are listed, too.",
+		list: "Lists your keys without their values, newest first, including expired ones.",
 		cantSee:
 			"You don't belong to an organization, or can't see a project, in the restrictions. `attr` has its position.",
-		full: "You have 25 keys already, or `scoped_projects` and `scoped_teams` list different projects.",
+		full: "You already have 25 keys, or `scoped_projects` and `scoped_teams` list different projects.",
 		access: "",
 		whose: "your keys",
 		others: "Keys of others are a 404.",
@@ -31,13 +31,13 @@ export const ofServiceAccount: Reference<ReturnType<typeof apiKeys>> = {
 	tag: {
 		name: "Service accounts",
 		description:
-			"Accounts of an organization for programs: they have a level and keys, and outlive the people who made them.",
+			"Accounts of an organization for programs. They have a level and keys, and don't depend on the people who created them.",
 	},
 	operations: operationsOf("ServiceAccountKey", {
 		list: "Lists the account's keys without their values, newest first. Requires level 8.",
 		cantSee: "The account can't see a project in the restrictions. `attr` has its position.",
-		full: "The account has 25 keys already, or `scoped_projects` and `scoped_teams` list different projects.",
-		access: " Requires level 8. The key reaches the account's organization only.",
+		full: "The account already has 25 keys, or `scoped_projects` and `scoped_teams` list different projects.",
+		access: " Requires level 8. The key can access only the account's organization.",
 		whose: "the account's keys",
 		others: "Keys of others are a 404.",
 	}),
@@ -54,7 +54,7 @@ function operationsOf(word: string, words: Words): Operations {
 			post: {
 				id: `create${word}`,
 				summary: "Create a key",
-				description: `Only this answer shows the key's \`value\`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403.${access}`,
+				description: `Only this response shows the key's \`value\`: store it. A key can't create a key with more permissions or a longer life than its own: that is a 403.${access}`,
 				errors: { does_not_exist, expiry_required, invalid_input: full },
 			},
 		},
@@ -62,24 +62,24 @@ function operationsOf(word: string, words: Words): Operations {
 			get: {
 				id: `get${word}`,
 				summary: "Retrieve a key",
-				description: `Answers with one of ${whose}, without its value. ${others}`,
+				description: `Returns one of ${whose}, without its value. ${others}`,
 			},
 			patch: {
 				id: `update${word}`,
 				summary: "Change a key",
-				description: `Changes one of ${whose}. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403. The key in use must allow the address that it is used from.`,
+				description: `Changes one of ${whose}. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body don't change. You can't give a key more permissions or a longer life than those of the key in use: that is a 403. The key in use must still allow your IP address.`,
 				errors: {
 					does_not_exist,
 					expiry_required,
 					invalid_input:
-						"`scoped_projects` and `scoped_teams` list different projects, or the key in use would refuse your address.",
+						"`scoped_projects` and `scoped_teams` list different projects, or the key in use would no longer allow your IP address.",
 				},
 			},
 			delete: {
 				id: `revoke${word}`,
 				summary: "Revoke a key",
 				description:
-					"Deletes the key. Requests with it are refused from now on, also if it is the one in use.",
+					"Deletes the key. Requests with it are rejected from now on, even if it is the key in use.",
 			},
 		},
 		"/:id/roll": {
@@ -87,28 +87,28 @@ function operationsOf(word: string, words: Words): Operations {
 				id: `roll${word}`,
 				summary: "Give a key a new value",
 				description:
-					"The old value stops working at once. Only this answer shows the new `value`: store it. Scopes, restrictions and expiry stay. A key that may do more than the one in use, or lives longer, can't be rolled: that is a 403.",
+					"The old value immediately stops working. Only this response shows the new `value`: store it. Scopes, restrictions and expiry stay. You can't roll a key with more permissions or a longer life than the key in use: that is a 403.",
 				errors: {
 					expiry_required,
-					invalid_input: "Another request rolled, changed or revoked the key meanwhile.",
+					invalid_input: "Another request rolled, changed or revoked the key at the same time.",
 				},
 			},
 		},
 		"/:id/usage": {
-			get: { id: `list${word}Usage`, summary: "List how much a key was used", description: USAGE },
+			get: { id: `list${word}Usage`, summary: "List the use of a key by day", description: USAGE },
 		},
 	};
 }
 
 const LABEL = "What the key is for, in your own words.";
 const SCOPES =
-	"What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires.";
+	"The key's permissions: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires.";
 const ORGANIZATIONS =
-	"The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent.";
+	"The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send.";
 const PROJECTS =
-	"The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`.";
+	"The integer ids of the projects that the key can access. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`.";
 const ALLOWED_IPS =
-	"The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as `203.0.113.0/24`. An empty list means any. From elsewhere, requests are a 403.";
+	"The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as `203.0.113.0/24`. An empty list allows all. Requests from other addresses are a 403.";
 const TEAMS = "Another name for `scoped_projects`.";
 const EXPIRY = "When the key stops working; null for never";
 const IN_THE_PAST = "A time in the past disables the key.";
@@ -137,7 +137,7 @@ describe(PersonalApiKey, {
 	id: "Identifies the key, in paths too. It isn't secret.",
 	label: LABEL,
 	value:
-		"The key itself, for the header `Authorization: Bearer <value>`. Only in the answer that creates or rolls the key; null in all others.",
+		"The key itself, for the header `Authorization: Bearer <value>`. Only in the response that creates or rolls the key; null in all others.",
 	mask_value: "The last four characters of the value, as `tnt_…abcd`, to tell keys apart.",
 	scopes: SCOPES,
 	scoped_organizations: ORGANIZATIONS,
@@ -152,8 +152,8 @@ describe(PersonalApiKey, {
 
 describe(KeyDay, {
 	day: "The day, in UTC.",
-	requests: "How many requests were made with the key, refused ones included.",
+	requests: "How many requests were made with the key, including rejected ones.",
 	refusals:
-		"How many of them were refused with a 403 or a 429, or with a 401 because the key had expired.",
-	last_address: "The address that the last of them came from; null if it isn't known.",
+		"How many of them were rejected with a 403 or a 429, or with a 401 because the key had expired.",
+	last_address: "The IP address of the last request; null if unknown.",
 });

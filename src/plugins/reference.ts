@@ -12,15 +12,15 @@ import {
 } from "./shape.ts";
 
 const ACCESS =
-	"Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403.";
+	"Any member may use these operations. The organization's `plugins_access_level` must be at least 3 to read and 6 to write; otherwise the response is a 403.";
 
 const SECRETS =
-	"requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage";
+	"requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage";
 
 export const ofAll: Reference<typeof allPlugins> = {
 	tag: {
 		name: "Plugins",
-		description: `The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. ${ACCESS}`,
+		description: `The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id in the path of any of the three families. ${ACCESS}`,
 	},
 	operations: {
 		"/": {
@@ -28,7 +28,7 @@ export const ofAll: Reference<typeof allPlugins> = {
 				id: "listPlugins",
 				summary: "List all plugins",
 				description:
-					"Lists the plugins that the organization can see, newest first: its own, global ones, and those with a config in one of its projects. Also those that belong to no family.",
+					"Lists the plugins that the organization can see, newest first: its own, global ones, and those with a config in one of its projects. Includes those that belong to no family.",
 			},
 		},
 	},
@@ -50,7 +50,7 @@ type Nouns = {
 const family = (nouns: Nouns): Family => ({
 	tag: {
 		name: nouns.tag,
-		description: `${nouns.which} Lists contain the plugins of the family; an id may be that of a plugin of any family. ${ACCESS}`,
+		description: `${nouns.which} Lists contain the plugins of the family; an id can be that of a plugin of any family. ${ACCESS}`,
 	},
 	operations: {
 		...ofFamily(nouns),
@@ -70,13 +70,13 @@ const ofFamily = ({ id, one, many, capabilities }: Nouns) => ({
 		post: {
 			id: `create${id}`,
 			summary: `Add a plugin to the ${many}`,
-			description: `Answers with the plugin, which belongs to the organization.
+			description: `Returns the plugin, which belongs to the organization.
 
-With a \`url\`, the plugin is downloaded from npm, GitHub or GitLab. Its \`plugin.json\` then determines \`name\`, \`description\`, \`icon\`, \`config_schema\` and \`public_jobs\`, its source the \`capabilities\`, and the version \`tag\`, whatever the body says. Only \`plugin.json\`, the main file, \`site.ts\` and \`frontend.tsx\` are kept.
+With a \`url\`, the plugin is downloaded from npm, GitHub or GitLab. Its \`plugin.json\` then determines \`name\`, \`description\`, \`icon\`, \`config_schema\` and \`public_jobs\`, its source the \`capabilities\`, and the version \`tag\`, whatever the body says. Only \`plugin.json\`, the main file, \`site.ts\` and \`frontend.tsx\` are stored.
 
 Without a \`url\`, the plugin has no source until you write it. Without \`capabilities\` either, it gets \`${capabilities}\`, which makes it ${one}.
 
-400 if the URL can't be installed from, or the organization has installed it already (the header \`Link\` leads to that plugin); if the download fails or takes longer than ten seconds; if \`plugin.json\` or the main file is missing or broken; and if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if \`is_global\` is true and the \`plugins_access_level\` is below 9.`,
+400 if the URL isn't supported, or the organization has already installed it (the header \`Link\` leads to that plugin); if the download fails or takes longer than ten seconds; if \`plugin.json\` or the main file is missing or invalid; or if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if \`is_global\` is true and the \`plugins_access_level\` is below 9.`,
 		},
 	},
 	"/activity": {
@@ -98,7 +98,7 @@ Without a \`url\`, the plugin has no source until you write it. Without \`capabi
 			id: `list${id}Repository`,
 			summary: "List the plugins that can be installed",
 			description:
-				"Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't answer with a list within five seconds.",
+				"Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't return a list within five seconds.",
 		},
 	},
 	"/unused": {
@@ -117,16 +117,16 @@ const ofSource = ({ id, one }: Nouns) => ({
 			id: `check${id}ForUpdates`,
 			summary: `Check ${one} for updates`,
 			description:
-				"Asks npm, GitHub or GitLab for the newest version at the plugin's URL, keeps it as `latest_tag`, and answers with the plugin. Another organization's plugin, and one that was written in place, isn't looked up: the answer says what is known. 400 if the URL can't be found, or doesn't answer within ten seconds.",
+				"Asks npm, GitHub or GitLab for the newest version at the plugin's URL, stores it as `latest_tag`, and returns the plugin. Plugins of other organizations and plugins without a URL aren't checked: the response has the stored version. 400 if the URL doesn't exist or doesn't respond within ten seconds.",
 		},
 	},
 	"/:id/upgrade": {
 		post: {
 			id: `upgrade${id}`,
 			summary: `Upgrade ${one}`,
-			description: `Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type \`source\` or \`local\`, or without a URL, stays as it is.
+			description: `Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type \`source\` or \`local\`, or without a URL, doesn't change.
 
-400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading ${SECRETS}.`,
+400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading ${SECRETS}.`,
 		},
 	},
 	"/:id/source": {
@@ -134,18 +134,18 @@ const ofSource = ({ id, one }: Nouns) => ({
 			id: `get${id}Source`,
 			summary: `Retrieve the source of ${one}`,
 			description:
-				"Answers with the plugin and the text of its files, whichever organization the plugin belongs to.",
+				"Returns the plugin and the text of its files, whichever organization the plugin belongs to.",
 		},
 	},
 	"/:id/update_source": {
 		patch: {
 			id: `update${id}Source`,
 			summary: `Write the source of ${one}`,
-			description: `The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.
+			description: `The body has the text of each file by its name, for at most 50 files. Null deletes a file. Other files don't change. Returns the plugin and all its files.
 
-\`plugin.json\` also sets \`name\`, and \`config_schema\` from its \`config\`. The main file, \`index.ts\` or else \`index.js\`, also sets \`capabilities\`, unless it can't be parsed. It is compiled at once, and so are \`site.ts\` and \`frontend.tsx\`. A compile error doesn't fail the request, but is in \`errors\`; jobs of a main file that doesn't compile fail with it.
+\`plugin.json\` also sets \`name\`, and \`config_schema\` from its \`config\`. The main file, \`index.ts\` or else \`index.js\`, also sets \`capabilities\`, unless it can't be parsed. It is compiled immediately, as are \`site.ts\` and \`frontend.tsx\`. A compile error doesn't fail the request, but is in \`errors\`. If the main file doesn't compile, the plugin's jobs fail with that error.
 
-400 if the plugin's type isn't \`source\`, \`plugin.json\` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing ${SECRETS}.`,
+400 if the plugin's type isn't \`source\`, \`plugin.json\` is invalid, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing ${SECRETS}.`,
 		},
 	},
 });
@@ -156,12 +156,12 @@ const ofPlugin = ({ id, one }: Nouns) => ({
 		get: {
 			id: `get${id}`,
 			summary: `Retrieve ${one}`,
-			description: "Answers with the plugin. 404 if the organization can't see it.",
+			description: "Returns the plugin. 404 if the organization can't see it.",
 		},
 		patch: {
 			id: `update${id}`,
 			summary: `Change ${one}`,
-			description: `Fields that aren't in the body stay as they are. Answers with the plugin. Values of configs that a new \`config_schema\` makes secret are masked at once.
+			description: `Fields that aren't in the body don't change. Returns the plugin. Values of configs that a new \`config_schema\` makes secret are masked immediately.
 
 403 for another organization's plugin, and if the body has \`is_global\` and the \`plugins_access_level\` is below 9. Changing \`capabilities\` or \`public_jobs\` ${SECRETS}.`,
 		},
@@ -169,7 +169,7 @@ const ofPlugin = ({ id, one }: Nouns) => ({
 			id: `delete${id}`,
 			summary: `Delete ${one}`,
 			description:
-				"Deletes the plugin with its source, and its configs with their logs and what they have stored. 400 while it is global, or while another organization has a config of it that is not deleted. 403 for another organization's plugin.",
+				"Deletes the plugin with its source, and its configs with their logs and storage. 400 if it is global, or another organization has a config of it that isn't deleted. 403 for another organization's plugin.",
 		},
 	},
 });
@@ -204,15 +204,15 @@ export const importApps = family({
 });
 
 const TYPES = {
-	local: "not at all.",
+	local: "it can't be changed.",
 	custom: "by upgrading the plugin from its `url`.",
 	repository: "by upgrading the plugin from its `url`.",
-	source: "by writing it in place.",
+	source: "with `update_source`.",
 	inline: "by upgrading the plugin from its `url`.",
 };
 
 const CAPABILITIES = [
-	"What the plugin's code offers, which decides about its families. Writing or installing source sets it.",
+	"What the plugin's code offers, which determines its families. Set when the source is written or installed.",
 	{
 		methods:
 			"The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`.",
@@ -223,7 +223,7 @@ const CAPABILITIES = [
 ] as const;
 
 const FIELDS =
-	"The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice.";
+	"The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice.";
 
 describe(Plugin, {
 	id: "Identifies the plugin, in paths too. It is the same in all organizations.",
@@ -232,13 +232,13 @@ describe(Plugin, {
 		"",
 		...Object.entries(TYPES).map(([type, meaning]) => `- \`${type}\`: ${meaning}`),
 	].join("\n"),
-	name: "The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none.",
+	name: "The display name, also of configs without their own. Not necessarily unique; empty if the plugin has none.",
 	description:
-		"What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none.",
-	url: "The page that the plugin was installed from, without a query or an access token. Null if it wasn't.",
-	icon: "The image that stands for the plugin, as its author wrote it: often a URL. Null for none.",
+		"What the plugin does. Also shown for configs without their own description. Empty if the plugin has none.",
+	url: "The URL that the plugin was installed from, without a query or access token. Null if it wasn't installed from a URL.",
+	icon: "The icon, as the plugin's author set it: often a URL. Null for none.",
 	config_schema: FIELDS,
-	tag: "The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it.",
+	tag: "The installed version: a version of an npm package, or a commit of a repository. Null if it wasn't set.",
 	latest_tag:
 		"The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't.",
 	is_global: "Whether every organization can see and configure the plugin.",
@@ -246,10 +246,10 @@ describe(Plugin, {
 	organization_name: "The name of that organization.",
 	capabilities: CAPABILITIES,
 	metrics:
-		"How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it.",
+		"How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service stores this, but doesn't use it.",
 	public_jobs:
-		"Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`.",
-	x_function_migration_available: 'Always `"false"`: there is nothing to migrate to yet.',
+		"Jobs that can be started for a config, by name, with any description by the author. They are in addition to `capabilities.jobs`.",
+	x_function_migration_available: 'Always `"false"`: there is nothing to migrate to.',
 });
 
 describe(update, {
@@ -257,10 +257,10 @@ describe(update, {
 		"How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.",
 		TYPES,
 	],
-	name: "The name for people, at most 200 characters, and not necessarily unique. Empty by default.",
-	description: "What the plugin does, for people; may have several lines. Empty by default.",
-	icon: "The image that stands for the plugin: a URL, or any other text. Null for none.",
-	config_schema: `${FIELDS} An empty list by default. Existing configs are not checked against it until they are changed.`,
+	name: "The display name, at most 200 characters, not necessarily unique. Empty by default.",
+	description: "What the plugin does; can have several lines. Empty by default.",
+	icon: "The icon: a URL, or any other text. Null for none.",
+	config_schema: `${FIELDS} An empty list by default. Existing configs aren't validated with it until they are changed.`,
 	tag: "The version, at most 200 characters; null for none. Installing and upgrading set it.",
 	is_global:
 		"Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9.",
@@ -273,7 +273,7 @@ describe(update, {
 describe(
 	create,
 	{
-		url: "The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later.",
+		url: "The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later.",
 	},
 	update,
 );
@@ -306,7 +306,7 @@ describe(
 		files:
 			"The text of each file by its name. The main file of an installed plugin is `index.ts` or `index.js`, whatever its name was.",
 		errors:
-			"Why files don't compile, by their names, with line and column, such as `Unexpected token (3:12)`. Files that compile, or needn't, are left out.",
+			"Why files don't compile, by their names, with line and column, such as `Unexpected token (3:12)`. Files without errors are omitted.",
 	},
 	Plugin,
 );
@@ -314,16 +314,16 @@ describe(
 describe(filters, {
 	search:
 		"Only plugins whose name, description or URL contains this text, in any case. At most 200 characters.",
-	family: "Only plugins of this family. May be repeated, for plugins of any of them.",
+	family: "Only plugins of this family. Can be repeated.",
 });
 
 describe(RepositoryEntry, {
 	name: "The plugin's name in the repository, which may differ from the one in its `plugin.json`.",
-	url: "The page to install the plugin from: the `url` of a new plugin.",
+	url: "The URL to install the plugin from: the `url` of a new plugin.",
 	description: "What the plugin does.",
 	verified: "Whether the repository marks the plugin as verified.",
 	maintainer: "Who publishes the plugin.",
-	type: "What the plugin is for, in the repository's own words, such as `data_in`, `data_out`, `data_enrichment` or `other`.",
-	icon: "The image that stands for the plugin; null for none.",
+	type: "The kind of plugin, as named by the repository, such as `data_in`, `data_out`, `data_enrichment` or `other`.",
+	icon: "The icon; null for none.",
 	installed: "Whether your organization has installed the plugin from this `url`.",
 });

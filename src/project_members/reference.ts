@@ -6,7 +6,7 @@ const reference: Reference<typeof projectMembers> = {
 	tag: {
 		name: "Project members",
 		description:
-			"Members of the organization who can see a private project. Level 8 makes one an admin of the project.",
+			"Members of the organization who can see a private project. Members with level 8 are admins of the project.",
 	},
 	operations: {
 		"/": {
@@ -14,7 +14,7 @@ const reference: Reference<typeof projectMembers> = {
 				id: "listProjectMembers",
 				summary: "List the members of a project",
 				description:
-					"Lists the project's own members whose users are active, newest first. Admins and owners of the organization see the project without being listed. Anybody who sees the project may do so.",
+					"Lists the project's own members whose users are active, newest first. Admins and owners of the organization see the project without being listed. Anyone who can see the project may do so.",
 			},
 			post: {
 				id: "addProjectMember",
@@ -48,7 +48,7 @@ describe(create, {
 });
 
 describe(ProjectMember, {
-	id: "Identifies the project membership. In paths, members go by the `uuid` of their `user`.",
+	id: "Identifies the project membership. In paths, use the `uuid` of the `user`.",
 	user: "The user who is the member.",
 	level: LEVEL,
 	joined_at: "When the user was added to the project.",

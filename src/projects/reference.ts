@@ -7,15 +7,15 @@ type Projects = Reference<typeof projects>;
 const TAG = {
 	name: "Projects",
 	description:
-		"A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in.",
+		"A project has events, exports and plugin configs. A private project is visible only to admins of the organization and members of the project. `@current` stands for your current one.",
 };
 
 const ONE = {
-	get: "Answers with the project. One that you can't see is a 404.",
+	get: "Returns the project. A project that you can't see is a 404.",
 	patch:
-		"Requires level 8, in the organization or the project. Fields that aren't in the body stay as they are. Answers with the project.",
+		"Requires level 8, in the organization or the project. Fields that aren't in the body don't change. Returns the project.",
 	delete:
-		"Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels what runs. Users who worked in it move to the oldest project that they see. This can't be undone.",
+		"Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels running exports. If it was a user's current project, the oldest one that they can see becomes the current one. This can't be undone.",
 };
 
 export const ofCaller: Projects = {
@@ -26,17 +26,17 @@ export const ofCaller: Projects = {
 				id: "listProjects",
 				summary: "List your projects",
 				description:
-					"Lists the projects that you can see and that your key may reach, by organization, and newest first within one.",
+					"Lists the projects that you can see and that your key can access, grouped by organization, newest first in each.",
 			},
 			post: {
 				id: "createProject",
 				summary: "Create a project",
 				description:
-					"Requires level 8 in the project's organization: that of the body, by default the one you work in. A key restricted to projects can't create one.",
+					"Requires level 8 in the project's organization, by default your current one. A key restricted to projects can't create one.",
 				errors: {
-					does_not_exist: "You aren't a member of `organization`, or your key may not reach it.",
+					does_not_exist: "You aren't a member of `organization`, or your key can't access it.",
 					required:
-						"A required field is missing. That is `organization`, too, if you work in none.",
+						"A required field is missing. `organization` is required if you have no current one.",
 				},
 			},
 		},
@@ -60,8 +60,7 @@ export const ofOrganization: Projects = {
 			post: {
 				id: "createOrganizationProject",
 				summary: "Create a project in an organization",
-				description:
-					"Requires level 8. An `organization` in the body is ignored: the path says it.",
+				description: "Requires level 8. Ignores `organization` in the body.",
 			},
 		},
 		"/:id": {
@@ -84,16 +83,16 @@ export const ofOrganization: Projects = {
 	},
 };
 
-const NAME = "What people call the project, at most 200 characters. Needn't be unique.";
+const NAME = "What people call the project, at most 200 characters. Doesn't have to be unique.";
 const TIMEZONE =
-	"A name in the IANA time zone database, in any case. Offsets such as `+02:00` are refused.";
+	"A name in the IANA time zone database, in any case. Offsets such as `+02:00` are rejected.";
 const ACCESS_CONTROL =
 	"Whether the project is private: only the organization's admins and owners, and the project's own members, can see it.";
 
 describe(create, {
 	name: NAME,
 	organization:
-		"The id of the organization that the project belongs to. By default the one you work in; ignored if the path names one.",
+		"The id of the organization that the project belongs to. By default your current one; ignored if the path has one.",
 	timezone: `${TIMEZONE} \`UTC\` by default.`,
 	access_control: `${ACCESS_CONTROL} False by default.`,
 });
@@ -106,7 +105,7 @@ describe(
 
 describe(Project, {
 	id: "Identifies the project, in paths too. Other resources call it `team_id`.",
-	uuid: "Another id of the project. Paths don't take it.",
+	uuid: "Another id of the project, which you can't use in paths.",
 	organization: "The id of the organization that the project belongs to.",
 	name: NAME,
 	timezone:

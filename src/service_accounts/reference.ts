@@ -21,7 +21,7 @@ const reference: Reference<typeof serviceAccounts> = {
 				description: "Requires level 8. Create a key for it next.",
 				errors: {
 					does_not_exist: CANT_SEE,
-					invalid_input: "The organization has 50 service accounts already.",
+					invalid_input: "The organization already has 50 service accounts.",
 				},
 			},
 		},
@@ -29,7 +29,7 @@ const reference: Reference<typeof serviceAccounts> = {
 			get: {
 				id: "getServiceAccount",
 				summary: "Retrieve a service account",
-				description: "Answers with the account. Requires level 8.",
+				description: "Returns the account. Requires level 8.",
 			},
 			patch: {
 				id: "updateServiceAccount",
@@ -42,7 +42,7 @@ const reference: Reference<typeof serviceAccounts> = {
 				id: "deleteServiceAccount",
 				summary: "Delete a service account",
 				description:
-					"Requires level 8. Its keys stop working at once. Entries of the activity log keep its name.",
+					"Requires level 8. Its keys immediately stop working. Activity log entries keep its name.",
 			},
 		},
 	},
@@ -51,9 +51,9 @@ export default reference;
 
 const NAME = "What the account is for, in your own words. At most 64 characters.";
 const LEVEL =
-	"What it may do in the organization: 1 as a member, 8 as an admin. Its keys' scopes limit that further.";
+	"Its level in the organization: 1 for a member, 8 for an admin. The scopes of its keys limit it further.";
 const PROJECTS =
-	"The ids of the private projects that it may see, besides those that any member can see. With level 8 it sees all.";
+	"The ids of the private projects that it can see, in addition to public ones. With level 8, it can see all.";
 
 describe(create, {
 	name: NAME,
@@ -73,6 +73,6 @@ describe(ServiceAccount, {
 	level: LEVEL,
 	projects: PROJECTS,
 	created_at: "When the account was created.",
-	created_by: "The user, or the service account, who created it.",
+	created_by: "The user or service account that created it.",
 	last_used_at: "When one of its keys was last used, to within an hour; null if none was.",
 });

@@ -3,7 +3,7 @@ import type signIn from "./routes.ts";
 import { complete, request, SignedIn, SignInRequested, setUp } from "./shape.ts";
 
 const EXPIRED =
-	"The token is unknown, older than 15 minutes or used, or five codes were tried with it.";
+	"The token is unknown, older than 15 minutes or used, or five codes were sent with it.";
 
 const SSO = "The domain of the user's address enforces single sign-on.";
 
@@ -11,7 +11,7 @@ const reference: Reference<typeof signIn> = {
 	tag: {
 		name: "Signing in",
 		description:
-			"How a person gets a key without having one: with a link that is mailed to them and, if they have one or an organization of theirs requires it, a second factor. These operations take no key.",
+			"How a person without a key gets one: with a link by mail and, if they have one or one of their organizations requires it, a second factor. These operations require no key.",
 	},
 	operations: {
 		"/": {
@@ -19,16 +19,16 @@ const reference: Reference<typeof signIn> = {
 				id: "requestSignIn",
 				summary: "Ask for a link to sign in",
 				description:
-					"Mails a link to the user with this address. It works once, for 15 minutes. The answer is the same for every address, also if nobody has it, or its user is deactivated or already got five mails within an hour. If the address's domain enforces single sign-on, the mail says so instead. An address on the network may ask ten times a minute; more are a 429.",
+					"Mails a link to the user with this address. It works once and expires after 15 minutes. The response is the same for every address, even if it is unknown, its user is deactivated, or its user already got five mails within an hour. If the address's domain enforces single sign-on, the mail says so instead. An IP address can request ten links a minute; more are a 429.",
 				errors: { invalid_input: "The operator hasn't set up mail." },
 			},
 		},
 		"/two_factor": {
 			post: {
 				id: "beginSignInTwoFactor",
-				summary: "Begin to set up a second factor when signing in",
+				summary: "Start to set up a second factor when signing in",
 				description:
-					"For those whom `completeSignIn` answers `two_factor_setup_required`. Makes a secret for an authenticator app, which only this answer shows. Then complete signing in with a code of it. Doesn't use the link up.",
+					"For users for whom `completeSignIn` returned `two_factor_setup_required`. Creates a secret for an authenticator app, which only this response shows. Then complete signing in with a code of it. Doesn't use up the link.",
 				errors: {
 					expired: EXPIRED,
 					sso_required: SSO,
@@ -41,7 +41,7 @@ const reference: Reference<typeof signIn> = {
 				id: "completeSignIn",
 				summary: "Sign in",
 				description:
-					"Takes the token of a link, and a code if a second factor is needed. Makes a key called Console with the scope `*` that expires after twelve hours: only this answer shows its `value`. It is listed and revoked like every other key. Uses the link up, and ends the user's other links. Removes keys of sessions that have expired and, if the user has 25 keys, the oldest of the other sessions. If nobody has proved before that the address is theirs, all keys of the user are revoked. A refusal doesn't use the link up. Five codes may be tried with a link, and a user may send ten wrong ones an hour; more are a 429.",
+					"Requires the token of a link, and a code if the user needs a second factor. Creates a key with the label Console and the scope `*` that expires after twelve hours. Only this response shows its `value`. You can list and revoke it like any other key. Uses up the link and the user's other links. Deletes expired sessions and, if the user has 25 keys, the oldest session. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429.",
 				errors: {
 					expired: EXPIRED,
 					sso_required: SSO,
@@ -61,7 +61,7 @@ const TOKEN = "The secret part of the link: what follows `#token=`.";
 
 describe(request, { email: "The address of the user, in any case." });
 
-describe(SignInRequested, { detail: "What happens now, for people." });
+describe(SignInRequested, { detail: "What happens next, as text for people." });
 
 describe(setUp, { token: TOKEN });
 

@@ -10,22 +10,22 @@ const reference: Reference<typeof twoFactor> = {
 	tag: {
 		name: "Second factor",
 		description:
-			"Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. Keys work without. Service accounts have no second factor: for them, all of this is a 403.",
+			"Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. API keys work without it. Service accounts have no second factor and get a 403.",
 	},
 	operations: {
 		"/": {
 			get: {
 				id: "getTwoFactor",
 				summary: "Retrieve your second factor",
-				description: "Says whether your second factor is enabled, and whether you need one.",
+				description: "Returns whether your second factor is enabled, and whether you need one.",
 			},
 		},
 		"/begin": {
 			post: {
 				id: "beginTwoFactor",
-				summary: "Begin to set up a second factor",
+				summary: "Start to set up a second factor",
 				description:
-					"Makes a secret for an authenticator app. Only this answer shows it. It counts once `confirmTwoFactor` gets a code of it; an earlier one that wasn't confirmed is replaced.",
+					"Creates a secret for an authenticator app. Only this response shows it. To enable it, send a code to `confirmTwoFactor`. Replaces an unconfirmed secret.",
 				errors: { invalid_input: "Your second factor is enabled already." },
 			},
 		},
@@ -33,7 +33,7 @@ const reference: Reference<typeof twoFactor> = {
 			post: {
 				id: "confirmTwoFactor",
 				summary: "Enable the second factor",
-				description: `Takes a code of the secret that \`beginTwoFactor\` has made. From then on, signing in takes a code. Only this answer shows the recovery codes: each works once, in place of a code. ${ATTEMPTS}`,
+				description: `Requires a code of the secret that \`beginTwoFactor\` created. From then on, signing in requires a code. Only this response shows the recovery codes: each works once, in place of a code. ${ATTEMPTS}`,
 				errors: {
 					invalid_code: WRONG,
 					invalid_input: "Your second factor is enabled already, or there is no secret yet.",
@@ -44,7 +44,7 @@ const reference: Reference<typeof twoFactor> = {
 			post: {
 				id: "disableTwoFactor",
 				summary: "Disable the second factor",
-				description: `Takes a code, or a recovery code. Deletes the secret and the recovery codes. ${ATTEMPTS}`,
+				description: `Requires a code or a recovery code. Deletes the secret and the recovery codes. ${ATTEMPTS}`,
 				errors: {
 					invalid_code: WRONG,
 					invalid_input:
@@ -56,7 +56,7 @@ const reference: Reference<typeof twoFactor> = {
 			post: {
 				id: "replaceTwoFactorCodes",
 				summary: "Replace your recovery codes",
-				description: `Takes a code, or a recovery code. The old recovery codes stop working; only this answer shows the new ones. ${ATTEMPTS}`,
+				description: `Requires a code or a recovery code. The old recovery codes stop working; only this response shows the new ones. ${ATTEMPTS}`,
 				errors: { invalid_code: WRONG, invalid_input: "Your second factor isn't enabled." },
 			},
 		},
@@ -65,10 +65,10 @@ const reference: Reference<typeof twoFactor> = {
 export default reference;
 
 describe(TwoFactor, {
-	is_enabled: "Whether signing in takes a second factor.",
+	is_enabled: "Whether signing in requires a second factor.",
 	enabled_at: "When it was enabled; null if it isn't.",
 	is_required:
-		"Whether an organization that you belong to requires a second factor. Then it can't be disabled.",
+		"Whether an organization that you belong to requires a second factor. If so, you can't disable it.",
 	recovery_codes_left: "How many recovery codes haven't been used yet.",
 });
 

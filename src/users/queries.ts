@@ -87,7 +87,7 @@ export async function update(
 		selectProject.where(and(eq(projects.id, project ?? 0), visibleProject(tenant))),
 	);
 	if (tenant.caller.is_service_account)
-		throw forbidden("A service account is changed by an admin of its organization.");
+		throw forbidden("Only an admin of its organization can change a service account.");
 	const me = toMe(found(row));
 	const leaves = organization && organization !== me.organization?.id;
 	if (organization && !me.organizations.some(({ id }) => id === organization))

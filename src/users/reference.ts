@@ -6,7 +6,7 @@ const reference: Reference<typeof users> = {
 	tag: {
 		name: "Users",
 		description:
-			"You: your names, and where you work. The organization and project you work in are what `@current` stands for in paths.",
+			"Your profile, and your current organization and project, which `@current` stands for in paths.",
 	},
 	operations: {
 		"/:uuid": {
@@ -14,13 +14,13 @@ const reference: Reference<typeof users> = {
 				id: "getUser",
 				summary: "Retrieve yourself",
 				description:
-					"Answers with your user, your organizations, and the organization and project that you work in. Other users are a 404.",
+					"Returns your user, your organizations, and your current organization and project. Other users are a 404.",
 			},
 			patch: {
 				id: "updateUser",
 				summary: "Change yourself",
 				description:
-					"Changes your names, or where you work, for all your keys. A service account can't do so: that is a 403. Choosing a project also chooses its organization; if you choose another organization alone, you work in its oldest project that you can see. Answers as `getUser` does.",
+					"Changes your names, or your current organization and project, for all your keys. For service accounts, this is a 403. A project also sets its organization. An organization alone also sets the oldest project in it that you can see. Returns the same as `getUser`.",
 				errors: {
 					does_not_exist:
 						"You or your key can't see the organization or the project, or the project belongs to another organization than the one in the body.",
@@ -32,14 +32,14 @@ const reference: Reference<typeof users> = {
 export default reference;
 
 describe(User, {
-	id: "A number that identifies the user. Paths and bodies take the `uuid`.",
+	id: "A number that identifies the user. In paths and bodies, use the `uuid`.",
 	uuid: "Identifies the user, in paths too.",
 	distinct_id: "A random id for the user's own events in analytics. It never changes.",
 	first_name: "At most 150 characters; may be empty.",
 	last_name: "At most 150 characters; may be empty.",
 	email: "In lower case, unique among all users. It can't be changed.",
 	is_email_verified:
-		"Whether the user has proved to own the address, by accepting an invite that was mailed to it, or by signing in with a link. Users that the operator creates count as verified.",
+		"Whether the user has proved that the email address is theirs, by accepting an invite that was mailed to it, or by signing in with a link. Users that the operator creates count as verified.",
 	mascot_config: "How the product draws the user's mascot; `{}` by default. Read-only.",
 });
 
@@ -56,12 +56,12 @@ describe(
 		is_service_account:
 			"Whether the key is one of a service account. Then `uuid` is the account's id, `first_name` its name, and no mail can be sent to `email`.",
 		organization:
-			"The organization you work in: the one you chose, else the oldest of your memberships. Null if there is none, or if your key may not reach it.",
+			"Your current organization: the one you chose, else the oldest of your memberships. Null if there is none, or your key can't access it.",
 		project:
-			"The project you work in: the one you chose, else the oldest that you can see in your organization. Null if there is none, or if your key may not reach it.",
+			"Your current project: the one you chose, else the oldest that you can see in your current organization. Null if there is none, or your key can't access it.",
 		team: "The same as `project`, under another name.",
 		organizations:
-			"The organizations that you belong to and that your key may reach. The one you joined last comes first.",
+			"The organizations that you belong to and that your key can access. The one you joined last is first.",
 	},
 	User,
 );
@@ -69,6 +69,6 @@ describe(
 describe(update, {
 	first_name: "At most 150 characters; may be empty.",
 	last_name: "At most 150 characters; may be empty.",
-	organization: "The id of the organization to work in.",
-	project: "The id of the project to work in. Its organization becomes yours, too.",
+	organization: "The id of the new current organization.",
+	project: "The id of the new current project. Also sets its organization.",
 });

@@ -135,6 +135,6 @@ export async function replay(tenant: Tenant, id: string, delivery_id: string) {
 	const webhook = found(row);
 	const { reason } = found(attempt);
 	if (reason === "test") throw invalid(null, "A test can't be replayed. Send another one.");
-	if (!event) throw invalid(null, "The event is older than 365 days, and no longer kept.");
+	if (!event) throw invalid(null, "The event is older than 365 days and no longer exists.");
 	return sendNow(tenant, webhook, { reason: "replay", activity: "delivery_replayed", event });
 }

@@ -128,7 +128,7 @@ test.each([
 	[
 		{ destination: { type: "R2", config: { prefix: "{year}" } } },
 		"destination__config__prefix",
-		"The prefix of an audit stream has no variables.",
+		"The prefix of an audit stream can't contain variables.",
 	],
 	[{ from: "then" }, "from", '"then" is not a valid choice.'],
 ])("%j is refused", async (body, attr, detail) => {

@@ -93,7 +93,7 @@ test("a write is refused if the key loses the address meanwhile", async () => {
 		body: { first_name: "Renamed" },
 		env: racing(() => setInD1(key, allowed_ips)),
 	});
-	expect(response).toMatchObject(forbidden("Your access changed while the request was under way."));
+	expect(response).toMatchObject(forbidden("Your access changed during the request."));
 });
 
 test("accepting an invite, and /mcp, check the address, too", async () => {

@@ -250,7 +250,7 @@ inBrowser("events", (open) => {
 		await page.getByRole("textbox", { name: "Access key ID" }).fill("AKIA");
 		await page.getByLabel("Secret access key").fill("secret-of-nobody");
 		await page.getByRole("button", { name: "Add audit stream" }).click();
-		await page.getByText("The prefix of an audit stream has no variables.").waitFor();
+		await page.getByText("The prefix of an audit stream can't contain variables.").waitFor();
 		await page.getByRole("radio", { name: "R2" }).check();
 		await page.getByRole("textbox", { name: "Prefix" }).fill("trail");
 		await page.getByRole("button", { name: "Add audit stream" }).click();

@@ -13,7 +13,7 @@ const changed = {
 	status: 403,
 	body: {
 		code: "permission_denied",
-		detail: "Your access changed while the request was under way.",
+		detail: "Your access changed during the request.",
 	},
 };
 

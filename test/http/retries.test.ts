@@ -308,7 +308,7 @@ describe("an Idempotency-Key", () => {
 		});
 		expect([status, body.detail]).toEqual([
 			400,
-			"Secrets can't be kept: SECRETS_KEY is not configured.",
+			"Secrets can't be stored: SECRETS_KEY is not configured.",
 		]);
 		expect((await home.ask("GET", "/api/projects")).body.count).toBe(1);
 	});

@@ -741,7 +741,7 @@ describe("the queue", () => {
 			while (!here.isCutOff) here = await cutOff();
 			const { organization, latest, logs, read } = here;
 			expect((await latest())?.status).toBe("failed");
-			const message = "The job was cut off by a restart, and is not run again.";
+			const message = "The job was interrupted by a restart. It isn't run again.";
 			expect((await read()).error).toBe(message);
 			expect((await logs()).at(-1)).toBe(`SYSTEM ERROR ${message}`);
 			expect(await systemEvents(organization)).toMatchObject([
@@ -996,9 +996,9 @@ describe("the schedule", () => {
 		await tick();
 		expect(await latest()).toMatchObject({ status: "failed" });
 		expect((await logs()).at(-1)).toBe(
-			"SYSTEM ERROR The job was cut off by a restart, and is not run again.",
+			"SYSTEM ERROR The job was interrupted by a restart. It isn't run again.",
 		);
-		expect((await read()).error).toBe("The job was cut off by a restart, and is not run again.");
+		expect((await read()).error).toBe("The job was interrupted by a restart. It isn't run again.");
 	});
 
 	test("deletes only log entries and jobs that are older than seven days", async () => {

@@ -369,7 +369,7 @@ describe("a config", () => {
 			body,
 			env: { SECRETS_KEY: "" },
 		});
-		expect(answer.body.detail).toBe("Secrets can't be kept: SECRETS_KEY is not configured.");
+		expect(answer.body.detail).toBe("Secrets can't be stored: SECRETS_KEY is not configured.");
 		const { id } = await make({ config: { token: "hunter22" } });
 		const [row] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id));
 		const rotated = {

@@ -614,7 +614,7 @@ describe("code that runs with stored secrets", () => {
 		expect(valid).toHaveLength(3);
 		for (const change of valid) {
 			expect(await as(member, change, racing(keepSecret))).toMatchObject(
-				forbidden("Your access changed while the request was under way."),
+				forbidden("Your access changed during the request."),
 			);
 			await db.update(pluginConfigs).set({ config: {} });
 		}
@@ -641,7 +641,7 @@ describe("code that runs with stored secrets", () => {
 				key,
 				env: racing(store),
 			}),
-		).toMatchObject(forbidden("Your access changed while the request was under way."));
+		).toMatchObject(forbidden("Your access changed during the request."));
 	});
 });
 

@@ -26,7 +26,7 @@ test("the settings of a destination have descriptions of their own", () => {
 test("settings say what holds without them, and which texts may be empty", () => {
 	const one = (type: string, name: string) => settings[type]?.find((field) => field.name === name);
 	expect(one("Postgres", "port")).toMatchObject({ kind: "number", otherwise: "5432" });
-	expect(one("R2", "max_file_size_mb")).toMatchObject({ otherwise: "one file a run" });
+	expect(one("R2", "max_file_size_mb")).toMatchObject({ otherwise: "one file per run" });
 	expect(one("R2", "prefix")).toMatchObject({ isRequired: true, mayBeEmpty: true });
 	expect(one("S3", "bucket_name")).not.toHaveProperty("mayBeEmpty");
 	expect(one("BigQuery", "private_key")).toMatchObject({ kind: "secret", isLong: true });

@@ -184,7 +184,7 @@ test("a server that a plugin in an endless loop hangs is restarted with its stat
 			},
 			{ interval: 2000 },
 		)
-		.toBe("The job was cut off by a restart, and is not run again.");
+		.toBe("The job was interrupted by a restart. It isn't run again.");
 	expect((await get("/api/organizations/@current/")).status).toBe(200);
 });
 

@@ -212,9 +212,7 @@ describe("a service account", () => {
 			body: { name: "x", level: 8 },
 			env: racing(demote),
 		});
-		expect(refused).toMatchObject(
-			forbidden("Your access changed while the request was under way."),
-		);
+		expect(refused).toMatchObject(forbidden("Your access changed during the request."));
 		expect((await here("GET", "/service_accounts")).body.count).toBe(0);
 	});
 
@@ -445,9 +443,7 @@ describe("the end of a service account", () => {
 			body: { name: "x" },
 			env: racing(() => here("DELETE", path)),
 		});
-		expect(refused).toMatchObject(
-			forbidden("Your access changed while the request was under way."),
-		);
+		expect(refused).toMatchObject(forbidden("Your access changed during the request."));
 	});
 
 	test("during a change of it, or of a key for it, is a 404", async () => {
@@ -534,7 +530,7 @@ describe("service accounts are not people", () => {
 		);
 		const body = { first_name: "Ada" };
 		expect(await as("PATCH", "/api/users/@me", { body })).toMatchObject(
-			forbidden("A service account is changed by an admin of its organization."),
+			forbidden("Only an admin of its organization can change a service account."),
 		);
 	});
 

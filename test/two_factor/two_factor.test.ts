@@ -342,6 +342,6 @@ test("a request takes two round trips, and reading the state writes nothing", as
 	expect(env.SECRETS_KEY).toBeDefined();
 	expect(await post(home, "begin", undefined, { env: { SECRETS_KEY: "" } })).toMatchObject({
 		status: 400,
-		body: { detail: "Secrets can't be kept: SECRETS_KEY is not configured." },
+		body: { detail: "Secrets can't be stored: SECRETS_KEY is not configured." },
 	});
 });

@@ -350,7 +350,7 @@ describe("deliveries", () => {
 		expect((await entriesOf(home)).at(-1)).toMatchObject({ activity: "delivery_replayed" });
 		await db.delete(activityLog).where(eq(activityLog.id, first?.event_id ?? ""));
 		expect((await home.here("POST", path)).body.detail).toBe(
-			"The event is older than 365 days, and no longer kept.",
+			"The event is older than 365 days and no longer exists.",
 		);
 		expect((await home.here("POST", `${one.at}/deliveries/${v7()}/replay`)).status).toBe(404);
 	});

@@ -7,7 +7,7 @@ export const GROUPS: Group[] = [
 		name: "organizations",
 		resource: "organizations",
 		description:
-			"An organization has members, projects, domains, plugins and exports. `@current` stands for the one you work in.",
+			"An organization has members, projects, domains, plugins and exports. `@current` stands for your current one.",
 		commands: [
 			{
 				name: "list",
@@ -15,10 +15,10 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List your organizations",
 				description:
-					"Lists the organizations that you are a member of and that your key may reach, newest first.",
+					"Lists the organizations that you are a member of and that your key can access, newest first.",
 				path: [],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -40,14 +40,14 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Create an organization",
 				description:
-					"You become its owner. A project `Default project` is created with it, and both become the ones you work in. A key restricted to organizations or projects can't create one.",
+					"You become its owner. A project `Default project` is created with it, and both become your current ones. A key restricted to organizations or projects can't create one.",
 				path: [],
 				query: [],
 				body: [
 					{
 						name: "name",
 						kind: "string",
-						help: "What people call the organization, at most 64 characters. Needn't be unique.",
+						help: "What people call the organization, at most 64 characters. Doesn't have to be unique.",
 						isRequired: true,
 					},
 					{
@@ -58,17 +58,17 @@ export const GROUPS: Group[] = [
 					{
 						name: "is_member_join_email_enabled",
 						kind: "boolean",
-						help: "Whether the other admins and owners get a mail when somebody accepts an invite. True by default.",
+						help: "Whether the other admins and owners get a mail when someone accepts an invite. True by default.",
 					},
 					{
 						name: "enforce_2fa",
 						kind: "boolean",
-						help: "Whether members need a second factor to sign in; null if it was never decided. Keys work without one.",
+						help: "Whether members need a second factor to sign in; null if never set. API keys work without one.",
 					},
 					{
 						name: "keys_must_expire",
 						kind: "boolean",
-						help: "Whether API keys that can reach the organization must have an expires_at. Then keys without one can't be created, rolled or changed; those that exist go on working. False by default.",
+						help: "Whether API keys that can access the organization must have an expires_at. If so, keys without one can't be created, rolled or changed; existing ones continue to work. False by default.",
 					},
 				],
 				needsBody: true,
@@ -79,7 +79,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Retrieve an organization",
 				description:
-					"Answers with the organization as you see it: your level, and your projects. An organization that you don't belong to is a 404.",
+					"Returns the organization, with your level and the projects that you can see. An organization that you don't belong to is a 404.",
 				path: [
 					{
 						name: "id",
@@ -96,7 +96,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change an organization",
 				description:
-					"Requires level 8. Fields that aren't in the body stay as they are. Answers with the organization.",
+					"Requires level 8. Fields that aren't in the body don't change. Returns the organization.",
 				path: [
 					{
 						name: "id",
@@ -110,7 +110,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "name",
 						kind: "string",
-						help: "What people call the organization, at most 64 characters. Needn't be unique.",
+						help: "What people call the organization, at most 64 characters. Doesn't have to be unique.",
 					},
 					{
 						name: "logo_media_id",
@@ -120,17 +120,17 @@ export const GROUPS: Group[] = [
 					{
 						name: "is_member_join_email_enabled",
 						kind: "boolean",
-						help: "Whether the other admins and owners get a mail when somebody accepts an invite.",
+						help: "Whether the other admins and owners get a mail when someone accepts an invite.",
 					},
 					{
 						name: "enforce_2fa",
 						kind: "boolean",
-						help: "Whether members need a second factor to sign in; null if it was never decided. Keys work without one.",
+						help: "Whether members need a second factor to sign in; null if never set. API keys work without one.",
 					},
 					{
 						name: "keys_must_expire",
 						kind: "boolean",
-						help: "Whether API keys that can reach the organization must have an expires_at. Then keys without one can't be created, rolled or changed; those that exist go on working.",
+						help: "Whether API keys that can access the organization must have an expires_at. If so, keys without one can't be created, rolled or changed; existing ones continue to work.",
 					},
 				],
 			},
@@ -140,7 +140,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Delete an organization",
 				description:
-					"Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users stay, and those who worked in it move to another of their organizations. This can't be undone.",
+					"Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users aren't deleted; if it was their current organization, another of theirs becomes the current one. This can't be undone.",
 				path: [
 					{
 						name: "id",
@@ -157,7 +157,7 @@ export const GROUPS: Group[] = [
 		name: "members",
 		resource: "members",
 		description:
-			"The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. To add somebody, create an invite.",
+			"The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. To add someone, create an invite.",
 		commands: [
 			{
 				name: "list",
@@ -175,12 +175,12 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "email",
 						kind: "string",
-						help: "Only the member with this whole email address, in any case.",
+						help: "Only the member with exactly this email address, in any case.",
 					},
 					{
 						name: "search",
@@ -213,7 +213,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a member's level",
 				description:
-					"Requires level 8. You can neither change your own level, nor that of a member above you, nor give a level above yours: each is a 403. Answers with the member.",
+					"Requires level 8. You can't change your own level, change a member whose level is above yours, or grant a level above yours: each is a 403. Returns the member.",
 				path: [
 					{
 						name: "organization",
@@ -233,7 +233,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "level",
 						kind: "integer",
-						help: "The new level: 1 for a member, 8 for an admin, 15 for an owner. At most your own. Without it, nothing changes.",
+						help: "The new level: 1 for a member, 8 for an admin, 15 for an owner. At most your own. If missing, nothing changes.",
 					},
 				],
 			},
@@ -243,7 +243,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Remove a member, or leave the organization",
 				description:
-					"Removing others requires level 8, and at least their level; `@me` leaves the organization, at any level but 15. The member loses access at once and also leaves the organization's projects.",
+					"Removing others requires level 8, and at least their level. To leave the organization, use `@me`; owners can't. The member immediately loses access, and is also removed from the organization's projects.",
 				path: [
 					{
 						name: "organization",
@@ -266,7 +266,7 @@ export const GROUPS: Group[] = [
 		name: "invites",
 		resource: "invites",
 		description:
-			"An invite lets the person with an email address join an organization. It works once, for three days, and only as long as its inviter may still give what it offers.",
+			"An invite lets the person with an email address join an organization. It works once, expires after three days, and is valid only while its inviter can grant its level.",
 		commands: [
 			{
 				name: "list",
@@ -274,7 +274,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the invites",
 				description:
-					"Lists the invites that nobody has accepted yet, expired ones too, newest first. Any member may do so.",
+					"Lists the invites that haven't been accepted, including expired ones, newest first. Any member may do so.",
 				path: [
 					{
 						name: "organization",
@@ -284,7 +284,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "search",
@@ -309,7 +309,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Invite a person",
 				description:
-					"Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the answer, unless `send_email` is false or the operator hasn't set up mail: then the answer has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, unless the operator has set another limit; more are a 429 with `Retry-After`.",
+					"Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the response, unless `send_email` is false or the operator hasn't set up mail: then the response has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, unless the operator has set another limit; more are a 429 with `Retry-After`.",
 				path: [
 					{
 						name: "organization",
@@ -323,7 +323,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "target_email",
 						kind: "string",
-						help: "The person's email address, kept in lower case. The invite replaces older ones of the organization for the same address.",
+						help: "The person's email address, stored in lower case. The invite replaces older ones of the organization for the same address.",
 						isRequired: true,
 					},
 					{
@@ -339,17 +339,17 @@ export const GROUPS: Group[] = [
 					{
 						name: "message",
 						kind: "string",
-						help: "What the mail and the invite's page say in your own words; may have line breaks. Null for nothing.",
+						help: "Your message in the mail and on the invite's page; can have line breaks. Null for none.",
 					},
 					{
 						name: "private_project_access",
 						kind: "json",
-						help: "The private projects that the person joins, each with a level. Projects that are deleted by then, or where the inviter may no longer give the level, are left out. At most 100 entries, of projects that you can see, with levels up to your own; empty by default.",
+						help: "The private projects that the person joins, each with a level. Projects that are deleted when the invite is accepted, or whose level the inviter can no longer grant, are ignored. At most 100 entries, of projects that you can see, with levels up to your own; empty by default.",
 					},
 					{
 						name: "send_email",
 						kind: "boolean",
-						help: "Whether to mail the link; true by default. If false, the answer has accept_url.",
+						help: "Whether to mail the link; true by default. If false, the response has accept_url.",
 					},
 				],
 				needsBody: true,
@@ -360,7 +360,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Invite several people",
 				description:
-					"Takes a list of at most 20 invites and creates all or none, by the rules of `createInvite`. The answer has the fields of the first invite, and all of them as `results`.",
+					"Accepts a list of at most 20 invites and creates all or none, by the rules of `createInvite`. The response has the fields of the first invite, and all of them as `results`.",
 				path: [
 					{
 						name: "organization",
@@ -396,7 +396,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Preview an invite",
 				description:
-					"Says which organization invites, who, and for whom. Changes nothing. A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your address.",
+					"Returns the organization, the inviter and the invited email address. Changes nothing. A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your IP address.",
 				path: [{ name: "token", kind: "string", help: "The secret part of the invite's link." }],
 				query: [],
 				isPublic: true,
@@ -407,19 +407,19 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Accept an invite",
 				description:
-					"The person becomes a member, and works in the organization from then on. Somebody new becomes a user, and gets a key whose value only this answer shows. Somebody who has a key should send it: it says who accepts, and needs no scope. If an existing user's address was never verified, and a mail carried the link, accepting without a key hands the user over to you: its keys are revoked, and you get a new one. A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your address.",
+					"The person becomes a member, and the organization becomes their current one. A new person becomes a user and gets a key; only this response shows its value. If you have a key, send it: it identifies you, and needs no scope. If the email address of an existing user was never verified, and the link was mailed, accepting without a key revokes the user's keys and creates a new one for you. A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your IP address.",
 				path: [{ name: "token", kind: "string", help: "The secret part of the invite's link." }],
 				query: [],
 				body: [
 					{
 						name: "first_name",
 						kind: "string",
-						help: "The first name of a new user; by default the invite's. At most 150 characters. An existing user keeps its name.",
+						help: "The first name of a new user; by default the invite's. At most 150 characters. An existing user's name doesn't change.",
 					},
 					{
 						name: "last_name",
 						kind: "string",
-						help: "The last name of a new user; empty by default. At most 150 characters. An existing user keeps its name.",
+						help: "The last name of a new user; empty by default. At most 150 characters. An existing user's name doesn't change.",
 					},
 				],
 				isPublic: true,
@@ -430,7 +430,7 @@ export const GROUPS: Group[] = [
 		name: "domains",
 		resource: "domains",
 		description:
-			"Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are for the service that signs people in through providers; here, a domain that enforces single sign-on keeps people from signing in by mail.",
+			"Email domains of an organization, with their settings for single sign-on. A domain is only a claim until it is verified with a DNS record. The settings are for the service that signs people in through providers. Here, a domain that enforces single sign-on prevents people from signing in by mail.",
 		commands: [
 			{
 				name: "list",
@@ -447,7 +447,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "search",
@@ -471,7 +471,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Add a domain",
 				description:
-					"Requires level 8. The answer has the `verification_challenge` to publish in the DNS. A domain belongs to one organization only; another organization's unverified claim that is older than three days gives way to yours.",
+					"Requires level 8. The response has the `verification_challenge` to publish in the DNS. A domain belongs to one organization only. Adding it replaces another organization's unverified claim that is older than three days.",
 				path: [
 					{
 						name: "organization",
@@ -485,7 +485,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "domain",
 						kind: "string",
-						help: "A domain name such as example.com, in lower case and of at most 128 characters. It must be one that can be registered, or below one. Unique across all organizations.",
+						help: "A domain name such as example.com, in lower case and of at most 128 characters. It must be a registrable domain or a subdomain of one. Unique across all organizations.",
 						isRequired: true,
 					},
 					{
@@ -511,7 +511,7 @@ export const GROUPS: Group[] = [
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve a domain",
-				description: "Answers with the domain. Any member may read it.",
+				description: "Returns the domain. Any member may read it.",
 				path: [
 					{
 						name: "organization",
@@ -529,7 +529,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a domain",
 				description:
-					"Requires level 8. Fields that aren't in the body stay as they are. `jit_provisioning_enabled` and `sso_enforcement` can be set once the domain is verified. Renaming an unverified domain makes a new `verification_challenge`. Answers with the domain.",
+					"Requires level 8. Fields that aren't in the body don't change. `jit_provisioning_enabled` and `sso_enforcement` can be set once the domain is verified. Renaming an unverified domain makes a new `verification_challenge`. Returns the domain.",
 				path: [
 					{
 						name: "organization",
@@ -544,12 +544,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "domain",
 						kind: "string",
-						help: "A domain name such as example.com, in lower case and of at most 128 characters. It must be one that can be registered, or below one. Unique across all organizations. Can be changed only until the domain is verified.",
+						help: "A domain name such as example.com, in lower case and of at most 128 characters. It must be a registrable domain or a subdomain of one. Unique across all organizations. Can be changed only until the domain is verified.",
 					},
 					{
 						name: "jit_provisioning_enabled",
 						kind: "boolean",
-						help: "Just-in-time provisioning: whether somebody who signs in for the first time with an email address of this domain joins the organization. The domain has to be verified.",
+						help: "Just-in-time provisioning: whether someone who signs in for the first time with an email address of this domain joins the organization. The domain has to be verified.",
 					},
 					{
 						name: "sso_enforcement",
@@ -580,7 +580,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Delete a domain",
 				description:
-					"Requires level 8. Deletes its settings, too. Other organizations may add the domain afterwards.",
+					"Requires level 8. Also deletes its settings. After that, other organizations can add the domain.",
 				path: [
 					{
 						name: "organization",
@@ -598,7 +598,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Verify a domain",
 				description:
-					"Requires level 8. Looks for the `verification_challenge` in the TXT records of `_tenantry-challenge.<domain>`. The answer is a 200 in either case: if the domain wasn't verified, nothing changes, and `verification_error` says what was found. Try again after you have changed the DNS.",
+					"Requires level 8. Looks for the `verification_challenge` in the TXT records of `_tenantry-challenge.<domain>`. The response is a 200 in either case. If the domain wasn't verified, `verification_error` says what was found. Try again after you have changed the DNS.",
 				path: [
 					{
 						name: "organization",
@@ -616,7 +616,7 @@ export const GROUPS: Group[] = [
 		name: "notifications",
 		resource: "notifications",
 		description:
-			"Which events an organization has mailed, and to whom: failed runs of exports, keys that expire, and so on. A mail lists what has happened since the last one; there is at most one mail an hour for each type.",
+			"Which events of an organization are sent by mail, and to whom: failed export runs, expiring keys, and so on. A mail lists the events since the last one. There is at most one mail an hour for each type.",
 		commands: [
 			{
 				name: "get",
@@ -624,7 +624,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Retrieve the notifications",
 				description:
-					"Answers with all types of events that can be mailed, and who gets the mails of each. Any member may read it.",
+					"Returns all event types that can be mailed, with their recipients. Any member may do so.",
 				path: [
 					{
 						name: "organization",
@@ -641,7 +641,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change the notifications",
 				description:
-					"Requires level 8. Types that aren't in the body stay as they are. `recipients` `[]` turns the mails of a type off. Answers with all types.",
+					"Requires level 8. Types that aren't in the body don't change. `recipients` `[]` turns off the mails of a type. Returns all types.",
 				path: [
 					{
 						name: "organization",
@@ -661,7 +661,7 @@ export const GROUPS: Group[] = [
 		name: "organization-projects",
 		resource: "organizationProjects",
 		description:
-			"A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in.",
+			"A project has events, exports and plugin configs. A private project is visible only to admins of the organization and members of the project. `@current` stands for your current one.",
 		commands: [
 			{
 				name: "list",
@@ -678,7 +678,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "search",
@@ -693,8 +693,7 @@ export const GROUPS: Group[] = [
 				method: "create",
 				verb: "POST",
 				summary: "Create a project in an organization",
-				description:
-					"Requires level 8. An `organization` in the body is ignored: the path says it.",
+				description: "Requires level 8. Ignores `organization` in the body.",
 				path: [
 					{
 						name: "organization",
@@ -708,18 +707,18 @@ export const GROUPS: Group[] = [
 					{
 						name: "name",
 						kind: "string",
-						help: "What people call the project, at most 200 characters. Needn't be unique.",
+						help: "What people call the project, at most 200 characters. Doesn't have to be unique.",
 						isRequired: true,
 					},
 					{
 						name: "organization",
 						kind: "string",
-						help: "The id of the organization that the project belongs to. By default the one you work in; ignored if the path names one.",
+						help: "The id of the organization that the project belongs to. By default your current one; ignored if the path has one.",
 					},
 					{
 						name: "timezone",
 						kind: "string",
-						help: "A name in the IANA time zone database, in any case. Offsets such as +02:00 are refused. UTC by default.",
+						help: "A name in the IANA time zone database, in any case. Offsets such as +02:00 are rejected. UTC by default.",
 					},
 					{
 						name: "access_control",
@@ -734,7 +733,7 @@ export const GROUPS: Group[] = [
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve a project of an organization",
-				description: "Answers with the project. One that you can't see is a 404.",
+				description: "Returns the project. A project that you can't see is a 404.",
 				path: [
 					{
 						name: "organization",
@@ -757,7 +756,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a project of an organization",
 				description:
-					"Requires level 8, in the organization or the project. Fields that aren't in the body stay as they are. Answers with the project.",
+					"Requires level 8, in the organization or the project. Fields that aren't in the body don't change. Returns the project.",
 				path: [
 					{
 						name: "organization",
@@ -777,12 +776,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "name",
 						kind: "string",
-						help: "What people call the project, at most 200 characters. Needn't be unique.",
+						help: "What people call the project, at most 200 characters. Doesn't have to be unique.",
 					},
 					{
 						name: "timezone",
 						kind: "string",
-						help: "A name in the IANA time zone database, in any case. Offsets such as +02:00 are refused.",
+						help: "A name in the IANA time zone database, in any case. Offsets such as +02:00 are rejected.",
 					},
 					{
 						name: "access_control",
@@ -797,7 +796,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Delete a project of an organization",
 				description:
-					"Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels what runs. Users who worked in it move to the oldest project that they see. This can't be undone.",
+					"Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels running exports. If it was a user's current project, the oldest one that they can see becomes the current one. This can't be undone.",
 				path: [
 					{
 						name: "organization",
@@ -820,7 +819,7 @@ export const GROUPS: Group[] = [
 		name: "projects",
 		resource: "projects",
 		description:
-			"A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in.",
+			"A project has events, exports and plugin configs. A private project is visible only to admins of the organization and members of the project. `@current` stands for your current one.",
 		commands: [
 			{
 				name: "list",
@@ -828,10 +827,10 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List your projects",
 				description:
-					"Lists the projects that you can see and that your key may reach, by organization, and newest first within one.",
+					"Lists the projects that you can see and that your key can access, grouped by organization, newest first in each.",
 				path: [],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "search",
@@ -847,25 +846,25 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Create a project",
 				description:
-					"Requires level 8 in the project's organization: that of the body, by default the one you work in. A key restricted to projects can't create one.",
+					"Requires level 8 in the project's organization, by default your current one. A key restricted to projects can't create one.",
 				path: [],
 				query: [],
 				body: [
 					{
 						name: "name",
 						kind: "string",
-						help: "What people call the project, at most 200 characters. Needn't be unique.",
+						help: "What people call the project, at most 200 characters. Doesn't have to be unique.",
 						isRequired: true,
 					},
 					{
 						name: "organization",
 						kind: "string",
-						help: "The id of the organization that the project belongs to. By default the one you work in; ignored if the path names one.",
+						help: "The id of the organization that the project belongs to. By default your current one; ignored if the path has one.",
 					},
 					{
 						name: "timezone",
 						kind: "string",
-						help: "A name in the IANA time zone database, in any case. Offsets such as +02:00 are refused. UTC by default.",
+						help: "A name in the IANA time zone database, in any case. Offsets such as +02:00 are rejected. UTC by default.",
 					},
 					{
 						name: "access_control",
@@ -880,7 +879,7 @@ export const GROUPS: Group[] = [
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve a project",
-				description: "Answers with the project. One that you can't see is a 404.",
+				description: "Returns the project. A project that you can't see is a 404.",
 				path: [
 					{
 						name: "id",
@@ -897,7 +896,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a project",
 				description:
-					"Requires level 8, in the organization or the project. Fields that aren't in the body stay as they are. Answers with the project.",
+					"Requires level 8, in the organization or the project. Fields that aren't in the body don't change. Returns the project.",
 				path: [
 					{
 						name: "id",
@@ -911,12 +910,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "name",
 						kind: "string",
-						help: "What people call the project, at most 200 characters. Needn't be unique.",
+						help: "What people call the project, at most 200 characters. Doesn't have to be unique.",
 					},
 					{
 						name: "timezone",
 						kind: "string",
-						help: "A name in the IANA time zone database, in any case. Offsets such as +02:00 are refused.",
+						help: "A name in the IANA time zone database, in any case. Offsets such as +02:00 are rejected.",
 					},
 					{
 						name: "access_control",
@@ -931,7 +930,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Delete a project",
 				description:
-					"Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels what runs. Users who worked in it move to the oldest project that they see. This can't be undone.",
+					"Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels running exports. If it was a user's current project, the oldest one that they can see becomes the current one. This can't be undone.",
 				path: [
 					{
 						name: "id",
@@ -948,7 +947,7 @@ export const GROUPS: Group[] = [
 		name: "project-members",
 		resource: "projectMembers",
 		description:
-			"Members of the organization who can see a private project. Level 8 makes one an admin of the project.",
+			"Members of the organization who can see a private project. Members with level 8 are admins of the project.",
 		commands: [
 			{
 				name: "list",
@@ -956,7 +955,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the members of a project",
 				description:
-					"Lists the project's own members whose users are active, newest first. Admins and owners of the organization see the project without being listed. Anybody who sees the project may do so.",
+					"Lists the project's own members whose users are active, newest first. Admins and owners of the organization see the project without being listed. Anyone who can see the project may do so.",
 				path: [
 					{
 						name: "project",
@@ -966,7 +965,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: ["user.uuid", "user.email", "level", "joined_at"],
@@ -1027,7 +1026,7 @@ export const GROUPS: Group[] = [
 		name: "exports",
 		resource: "batchExports",
 		description:
-			"An export sends a project's events or persons to a destination, window after window. A backfill does so for a range. Any member who sees the project may do everything.",
+			"An export writes a project's events or persons to a destination, window after window. A backfill exports a range of time. Any member who can see the project can use all operations.",
 		commands: [
 			{
 				name: "list",
@@ -1044,7 +1043,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: ["id", "name", "model", "interval", "paused", "created_at", "start_at", "end_at"],
@@ -1055,7 +1054,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Create an export",
 				description:
-					"Creates an export in the oldest project that you can see. The first window is the one under way.",
+					"Creates an export in the oldest project that you can see. The first window is the one in progress.",
 				path: [
 					{
 						name: "organization",
@@ -1084,12 +1083,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "paused",
 						kind: "boolean",
-						help: "Whether no scheduled runs start; false by default.",
+						help: "Whether scheduled runs are paused; false by default.",
 					},
 					{
 						name: "last_paused_at",
 						kind: "string",
-						help: "When the export was last paused: where a backfill after a pause begins.",
+						help: "When the export was last paused. A backfill with unpause starts there.",
 					},
 					{
 						name: "start_at",
@@ -1104,7 +1103,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 				],
 				needsBody: true,
@@ -1115,7 +1114,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Test a destination before it is saved",
 				description:
-					"Does what a run would do, with a test row, and removes what it wrote. The answer is a 200 in either case, and says how each step went.",
+					"Does what a run would do, with a test row, and removes what it wrote. The response is a 200 in either case, with the result of each step.",
 				path: [
 					{
 						name: "organization",
@@ -1136,7 +1135,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 				],
 				needsBody: true,
@@ -1146,7 +1145,7 @@ export const GROUPS: Group[] = [
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve an export",
-				description: "Answers with the export and its latest runs. Secrets are left out.",
+				description: "Returns the export and its latest runs. Secrets are omitted.",
 				path: [
 					{
 						name: "organization",
@@ -1164,7 +1163,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change an export",
 				description:
-					"The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. Stored secrets have to be given again if the destination leads to another server.",
+					"The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. If you change the destination to another server, you must send its secrets again.",
 				path: [
 					{
 						name: "organization",
@@ -1193,12 +1192,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "paused",
 						kind: "boolean",
-						help: "Whether no scheduled runs start; false by default.",
+						help: "Whether scheduled runs are paused; false by default.",
 					},
 					{
 						name: "last_paused_at",
 						kind: "string",
-						help: "When the export was last paused: where a backfill after a pause begins.",
+						help: "When the export was last paused. A backfill with unpause starts there.",
 					},
 					{
 						name: "start_at",
@@ -1213,7 +1212,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 				],
 			},
@@ -1240,7 +1239,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Start a backfill",
 				description:
-					"Exports the windows that fit into the range, one after another, also while the export is paused. Answers at once with the export and the `backfill_id`. At most three backfills of a project run at a time.",
+					"Exports the windows that fit into the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills.",
 				path: [
 					{
 						name: "organization",
@@ -1269,27 +1268,27 @@ export const GROUPS: Group[] = [
 					{
 						name: "paused",
 						kind: "boolean",
-						help: "Whether no scheduled runs start; false by default.",
+						help: "Whether scheduled runs are paused; false by default.",
 					},
 					{
 						name: "last_paused_at",
 						kind: "string",
-						help: "When the export was last paused: where a backfill after a pause begins.",
+						help: "When the export was last paused. A backfill with unpause starts there.",
 					},
 					{
 						name: "start_at",
 						kind: "string",
-						help: "Where the range begins, with an offset from UTC. By default one interval before its end.",
+						help: "The start of the range, with an offset from UTC. By default one interval before its end.",
 					},
 					{
 						name: "end_at",
 						kind: "string",
-						help: "Where the range ends, with an offset from UTC and not in the future. By default the end of the last whole interval.",
+						help: "The end of the range, with an offset from UTC and not in the future. By default the end of the last complete interval.",
 					},
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 				],
 			},
@@ -1299,7 +1298,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Pause an export",
 				description:
-					"No more scheduled runs start; runs that have started go on. Pausing a paused export changes nothing. Other fields in the body are validated and not applied.",
+					"Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing. Other fields in the body are validated, but not applied.",
 				path: [
 					{
 						name: "organization",
@@ -1328,12 +1327,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "paused",
 						kind: "boolean",
-						help: "Whether no scheduled runs start; false by default.",
+						help: "Whether scheduled runs are paused; false by default.",
 					},
 					{
 						name: "last_paused_at",
 						kind: "string",
-						help: "When the export was last paused: where a backfill after a pause begins.",
+						help: "When the export was last paused. A backfill with unpause starts there.",
 					},
 					{
 						name: "start_at",
@@ -1348,7 +1347,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 				],
 			},
@@ -1358,7 +1357,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Unpause an export",
 				description:
-					"Scheduled runs start again. With `backfill`, what was missed since the pause is exported too, and the answer has the `backfill_id`.",
+					"Scheduled runs start again. With `backfill`, the windows that were missed since the pause are exported too, and the response has the `backfill_id`.",
 				path: [
 					{
 						name: "organization",
@@ -1387,12 +1386,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "paused",
 						kind: "boolean",
-						help: "Whether no scheduled runs start; false by default.",
+						help: "Whether scheduled runs are paused; false by default.",
 					},
 					{
 						name: "last_paused_at",
 						kind: "string",
-						help: "When the export was last paused: where a backfill after a pause begins.",
+						help: "When the export was last paused. A backfill with unpause starts there.",
 					},
 					{
 						name: "start_at",
@@ -1407,12 +1406,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 					{
 						name: "backfill",
 						kind: "boolean",
-						help: "Whether to export what was missed since the pause, too; false by default.",
+						help: "Whether to also export the windows that were missed since the pause; false by default.",
 					},
 				],
 			},
@@ -1422,7 +1421,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Test the destination of an export",
 				description:
-					"Tests the stored destination, with the changes in the body, which are not saved. The answer is a 200 in either case, and says how each step went.",
+					"Tests the stored destination, with the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.",
 				path: [
 					{
 						name: "organization",
@@ -1451,12 +1450,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "paused",
 						kind: "boolean",
-						help: "Whether no scheduled runs start; false by default.",
+						help: "Whether scheduled runs are paused; false by default.",
 					},
 					{
 						name: "last_paused_at",
 						kind: "string",
-						help: "When the export was last paused: where a backfill after a pause begins.",
+						help: "When the export was last paused. A backfill with unpause starts there.",
 					},
 					{
 						name: "start_at",
@@ -1471,7 +1470,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 				],
 			},
@@ -1492,7 +1491,7 @@ export const GROUPS: Group[] = [
 					{ name: "id", kind: "string", help: "The export's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "after",
@@ -1512,7 +1511,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "level",
 						kind: "strings",
-						help: "Only entries of this level, in any case. May be repeated.",
+						help: "Only entries of this level, in any case. Can be repeated.",
 						choices: ["DEBUG", "INFO", "WARNING", "ERROR"],
 					},
 				],
@@ -1523,7 +1522,7 @@ export const GROUPS: Group[] = [
 				method: "listMetrics",
 				verb: "GET",
 				summary: "List the daily totals of an export",
-				description: "Lists what the runs that ended on each day (UTC) came to, newest first.",
+				description: "Lists the totals of the runs that ended on each day (UTC), newest first.",
 				path: [
 					{
 						name: "organization",
@@ -1534,7 +1533,7 @@ export const GROUPS: Group[] = [
 					{ name: "id", kind: "string", help: "The export's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: ["day", "runs", "rows", "bytes", "failures", "seconds"],
@@ -1556,12 +1555,12 @@ export const GROUPS: Group[] = [
 					{ name: "id", kind: "string", help: "The export's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "status",
 						kind: "strings",
-						help: "Only runs with this status, in any case. May be repeated.",
+						help: "Only runs with this status, in any case. Can be repeated.",
 						choices: ["Starting", "Running", "Completed", "Failed", "FailedRetryable", "Cancelled"],
 					},
 					{ name: "after", kind: "string", help: "Only runs whose window ends after this time." },
@@ -1569,7 +1568,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "starts_before",
 						kind: "string",
-						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range. A backfill that doesn't begin where an interval does has windows of its own: of these, only those that end by this time.",
+						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time.",
 					},
 				],
 				columns: [
@@ -1591,7 +1590,7 @@ export const GROUPS: Group[] = [
 				method: "getRun",
 				verb: "GET",
 				summary: "Retrieve a run",
-				description: "Answers with the run and how far it is.",
+				description: "Returns the run with its progress.",
 				path: [
 					{
 						name: "organization",
@@ -1629,7 +1628,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Retry a run",
 				description:
-					"Goes on from where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or while its unfinished output is still being removed.",
+					"Continues where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or its unfinished output is still being removed.",
 				path: [
 					{
 						name: "organization",
@@ -1645,7 +1644,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "from",
 						kind: "string",
-						help: "start starts over, also where the run could go on.",
+						help: "start starts over, even if the run could continue.",
 						choices: ["start"],
 					},
 				],
@@ -1667,7 +1666,7 @@ export const GROUPS: Group[] = [
 					{ name: "run", kind: "string", help: "The run's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "after",
@@ -1687,7 +1686,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "level",
 						kind: "strings",
-						help: "Only entries of this level, in any case. May be repeated.",
+						help: "Only entries of this level, in any case. Can be repeated.",
 						choices: ["DEBUG", "INFO", "WARNING", "ERROR"],
 					},
 				],
@@ -1699,7 +1698,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the backfills of an export",
 				description:
-					"Lists the backfills and how far each is, newest first. With `after` or `before`, those with the newest ranges first.",
+					"Lists the backfills with their progress, newest first. With `after` or `before`, those with the newest ranges first.",
 				path: [
 					{
 						name: "organization",
@@ -1710,12 +1709,12 @@ export const GROUPS: Group[] = [
 					{ name: "id", kind: "string", help: "The export's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "status",
 						kind: "strings",
-						help: "Only backfills with this status, in any case. May be repeated.",
+						help: "Only backfills with this status, in any case. Can be repeated.",
 						choices: ["Running", "Completed", "Cancelled"],
 					},
 					{
@@ -1765,7 +1764,7 @@ export const GROUPS: Group[] = [
 		name: "project-exports",
 		resource: "projectBatchExports",
 		description:
-			"An export sends a project's events or persons to a destination, window after window. A backfill does so for a range. Any member who sees the project may do everything.",
+			"An export writes a project's events or persons to a destination, window after window. A backfill exports a range of time. Any member who can see the project can use all operations.",
 		commands: [
 			{
 				name: "list",
@@ -1782,7 +1781,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: ["id", "name", "model", "interval", "paused", "created_at", "start_at", "end_at"],
@@ -1792,7 +1791,7 @@ export const GROUPS: Group[] = [
 				method: "create",
 				verb: "POST",
 				summary: "Create an export",
-				description: "Creates an export in the project. The first window is the one under way.",
+				description: "Creates an export in the project. The first window is the one in progress.",
 				path: [
 					{
 						name: "project",
@@ -1821,12 +1820,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "paused",
 						kind: "boolean",
-						help: "Whether no scheduled runs start; false by default.",
+						help: "Whether scheduled runs are paused; false by default.",
 					},
 					{
 						name: "last_paused_at",
 						kind: "string",
-						help: "When the export was last paused: where a backfill after a pause begins.",
+						help: "When the export was last paused. A backfill with unpause starts there.",
 					},
 					{
 						name: "start_at",
@@ -1841,7 +1840,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 				],
 				needsBody: true,
@@ -1852,7 +1851,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Test a destination before it is saved",
 				description:
-					"Does what a run would do, with a test row, and removes what it wrote. The answer is a 200 in either case, and says how each step went.",
+					"Does what a run would do, with a test row, and removes what it wrote. The response is a 200 in either case, with the result of each step.",
 				path: [
 					{
 						name: "project",
@@ -1873,7 +1872,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 				],
 				needsBody: true,
@@ -1883,7 +1882,7 @@ export const GROUPS: Group[] = [
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve an export",
-				description: "Answers with the export and its latest runs. Secrets are left out.",
+				description: "Returns the export and its latest runs. Secrets are omitted.",
 				path: [
 					{
 						name: "project",
@@ -1901,7 +1900,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change an export",
 				description:
-					"The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. Stored secrets have to be given again if the destination leads to another server.",
+					"The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. If you change the destination to another server, you must send its secrets again.",
 				path: [
 					{
 						name: "project",
@@ -1930,12 +1929,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "paused",
 						kind: "boolean",
-						help: "Whether no scheduled runs start; false by default.",
+						help: "Whether scheduled runs are paused; false by default.",
 					},
 					{
 						name: "last_paused_at",
 						kind: "string",
-						help: "When the export was last paused: where a backfill after a pause begins.",
+						help: "When the export was last paused. A backfill with unpause starts there.",
 					},
 					{
 						name: "start_at",
@@ -1950,7 +1949,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 				],
 			},
@@ -1977,7 +1976,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Start a backfill",
 				description:
-					"Exports the windows that fit into the range, one after another, also while the export is paused. Answers at once with the export and the `backfill_id`. At most three backfills of a project run at a time.",
+					"Exports the windows that fit into the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills.",
 				path: [
 					{
 						name: "project",
@@ -2006,27 +2005,27 @@ export const GROUPS: Group[] = [
 					{
 						name: "paused",
 						kind: "boolean",
-						help: "Whether no scheduled runs start; false by default.",
+						help: "Whether scheduled runs are paused; false by default.",
 					},
 					{
 						name: "last_paused_at",
 						kind: "string",
-						help: "When the export was last paused: where a backfill after a pause begins.",
+						help: "When the export was last paused. A backfill with unpause starts there.",
 					},
 					{
 						name: "start_at",
 						kind: "string",
-						help: "Where the range begins, with an offset from UTC. By default one interval before its end.",
+						help: "The start of the range, with an offset from UTC. By default one interval before its end.",
 					},
 					{
 						name: "end_at",
 						kind: "string",
-						help: "Where the range ends, with an offset from UTC and not in the future. By default the end of the last whole interval.",
+						help: "The end of the range, with an offset from UTC and not in the future. By default the end of the last complete interval.",
 					},
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 				],
 			},
@@ -2036,7 +2035,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Pause an export",
 				description:
-					"No more scheduled runs start; runs that have started go on. Pausing a paused export changes nothing. Other fields in the body are validated and not applied.",
+					"Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing. Other fields in the body are validated, but not applied.",
 				path: [
 					{
 						name: "project",
@@ -2065,12 +2064,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "paused",
 						kind: "boolean",
-						help: "Whether no scheduled runs start; false by default.",
+						help: "Whether scheduled runs are paused; false by default.",
 					},
 					{
 						name: "last_paused_at",
 						kind: "string",
-						help: "When the export was last paused: where a backfill after a pause begins.",
+						help: "When the export was last paused. A backfill with unpause starts there.",
 					},
 					{
 						name: "start_at",
@@ -2085,7 +2084,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 				],
 			},
@@ -2095,7 +2094,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Unpause an export",
 				description:
-					"Scheduled runs start again. With `backfill`, what was missed since the pause is exported too, and the answer has the `backfill_id`.",
+					"Scheduled runs start again. With `backfill`, the windows that were missed since the pause are exported too, and the response has the `backfill_id`.",
 				path: [
 					{
 						name: "project",
@@ -2124,12 +2123,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "paused",
 						kind: "boolean",
-						help: "Whether no scheduled runs start; false by default.",
+						help: "Whether scheduled runs are paused; false by default.",
 					},
 					{
 						name: "last_paused_at",
 						kind: "string",
-						help: "When the export was last paused: where a backfill after a pause begins.",
+						help: "When the export was last paused. A backfill with unpause starts there.",
 					},
 					{
 						name: "start_at",
@@ -2144,12 +2143,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 					{
 						name: "backfill",
 						kind: "boolean",
-						help: "Whether to export what was missed since the pause, too; false by default.",
+						help: "Whether to also export the windows that were missed since the pause; false by default.",
 					},
 				],
 			},
@@ -2159,7 +2158,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Test the destination of an export",
 				description:
-					"Tests the stored destination, with the changes in the body, which are not saved. The answer is a 200 in either case, and says how each step went.",
+					"Tests the stored destination, with the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.",
 				path: [
 					{
 						name: "project",
@@ -2188,12 +2187,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "paused",
 						kind: "boolean",
-						help: "Whether no scheduled runs start; false by default.",
+						help: "Whether scheduled runs are paused; false by default.",
 					},
 					{
 						name: "last_paused_at",
 						kind: "string",
-						help: "When the export was last paused: where a backfill after a pause begins.",
+						help: "When the export was last paused. A backfill with unpause starts there.",
 					},
 					{
 						name: "start_at",
@@ -2208,7 +2207,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "xql_query",
 						kind: "string",
-						help: "A query that chooses and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
 					},
 				],
 			},
@@ -2229,7 +2228,7 @@ export const GROUPS: Group[] = [
 					{ name: "id", kind: "string", help: "The export's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "after",
@@ -2249,7 +2248,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "level",
 						kind: "strings",
-						help: "Only entries of this level, in any case. May be repeated.",
+						help: "Only entries of this level, in any case. Can be repeated.",
 						choices: ["DEBUG", "INFO", "WARNING", "ERROR"],
 					},
 				],
@@ -2260,7 +2259,7 @@ export const GROUPS: Group[] = [
 				method: "listMetrics",
 				verb: "GET",
 				summary: "List the daily totals of an export",
-				description: "Lists what the runs that ended on each day (UTC) came to, newest first.",
+				description: "Lists the totals of the runs that ended on each day (UTC), newest first.",
 				path: [
 					{
 						name: "project",
@@ -2271,7 +2270,7 @@ export const GROUPS: Group[] = [
 					{ name: "id", kind: "string", help: "The export's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: ["day", "runs", "rows", "bytes", "failures", "seconds"],
@@ -2293,12 +2292,12 @@ export const GROUPS: Group[] = [
 					{ name: "id", kind: "string", help: "The export's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "status",
 						kind: "strings",
-						help: "Only runs with this status, in any case. May be repeated.",
+						help: "Only runs with this status, in any case. Can be repeated.",
 						choices: ["Starting", "Running", "Completed", "Failed", "FailedRetryable", "Cancelled"],
 					},
 					{ name: "after", kind: "string", help: "Only runs whose window ends after this time." },
@@ -2306,7 +2305,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "starts_before",
 						kind: "string",
-						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range. A backfill that doesn't begin where an interval does has windows of its own: of these, only those that end by this time.",
+						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time.",
 					},
 				],
 				columns: [
@@ -2328,7 +2327,7 @@ export const GROUPS: Group[] = [
 				method: "getRun",
 				verb: "GET",
 				summary: "Retrieve a run",
-				description: "Answers with the run and how far it is.",
+				description: "Returns the run with its progress.",
 				path: [
 					{
 						name: "project",
@@ -2366,7 +2365,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Retry a run",
 				description:
-					"Goes on from where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or while its unfinished output is still being removed.",
+					"Continues where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or its unfinished output is still being removed.",
 				path: [
 					{
 						name: "project",
@@ -2382,7 +2381,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "from",
 						kind: "string",
-						help: "start starts over, also where the run could go on.",
+						help: "start starts over, even if the run could continue.",
 						choices: ["start"],
 					},
 				],
@@ -2404,7 +2403,7 @@ export const GROUPS: Group[] = [
 					{ name: "run", kind: "string", help: "The run's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "after",
@@ -2424,7 +2423,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "level",
 						kind: "strings",
-						help: "Only entries of this level, in any case. May be repeated.",
+						help: "Only entries of this level, in any case. Can be repeated.",
 						choices: ["DEBUG", "INFO", "WARNING", "ERROR"],
 					},
 				],
@@ -2436,7 +2435,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the backfills of an export",
 				description:
-					"Lists the backfills and how far each is, newest first. With `after` or `before`, those with the newest ranges first.",
+					"Lists the backfills with their progress, newest first. With `after` or `before`, those with the newest ranges first.",
 				path: [
 					{
 						name: "project",
@@ -2447,12 +2446,12 @@ export const GROUPS: Group[] = [
 					{ name: "id", kind: "string", help: "The export's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "status",
 						kind: "strings",
-						help: "Only backfills with this status, in any case. May be repeated.",
+						help: "Only backfills with this status, in any case. Can be repeated.",
 						choices: ["Running", "Completed", "Cancelled"],
 					},
 					{
@@ -2502,7 +2501,7 @@ export const GROUPS: Group[] = [
 		name: "plugins",
 		resource: "plugins",
 		description:
-			"The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403.",
+			"The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id in the path of any of the three families. Any member may use these operations. The organization's `plugins_access_level` must be at least 3 to read and 6 to write; otherwise the response is a 403.",
 		commands: [
 			{
 				name: "list",
@@ -2510,7 +2509,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List all plugins",
 				description:
-					"Lists the plugins that the organization can see, newest first: its own, global ones, and those with a config in one of its projects. Also those that belong to no family.",
+					"Lists the plugins that the organization can see, newest first: its own, global ones, and those with a config in one of its projects. Includes those that belong to no family.",
 				path: [
 					{
 						name: "organization",
@@ -2520,7 +2519,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "search",
@@ -2530,7 +2529,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "family",
 						kind: "strings",
-						help: "Only plugins of this family. May be repeated, for plugins of any of them.",
+						help: "Only plugins of this family. Can be repeated.",
 						choices: ["pipeline_destinations", "pipeline_frontend_apps", "pipeline_import_apps"],
 					},
 				],
@@ -2552,7 +2551,7 @@ export const GROUPS: Group[] = [
 		name: "destinations",
 		resource: "pipelineDestinations",
 		description:
-			"Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403.",
+			"Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`. Lists contain the plugins of the family; an id can be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` must be at least 3 to read and 6 to write; otherwise the response is a 403.",
 		commands: [
 			{
 				name: "list",
@@ -2570,7 +2569,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -2591,7 +2590,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Add a plugin to the destinations",
 				description:
-					'Answers with the plugin, which belongs to the organization.\n\nWith a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are kept.\n\nWithout a `url`, the plugin has no source until you write it. Without `capabilities` either, it gets `{"methods": ["onEvent"]}`, which makes it a destination.\n\n400 if the URL can\'t be installed from, or the organization has installed it already (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or broken; and if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.',
+					'Returns the plugin, which belongs to the organization.\n\nWith a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are stored.\n\nWithout a `url`, the plugin has no source until you write it. Without `capabilities` either, it gets `{"methods": ["onEvent"]}`, which makes it a destination.\n\n400 if the URL isn\'t supported, or the organization has already installed it (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or invalid; or if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.',
 				path: [
 					{
 						name: "organization",
@@ -2611,22 +2610,22 @@ export const GROUPS: Group[] = [
 					{
 						name: "name",
 						kind: "string",
-						help: "The name for people, at most 200 characters, and not necessarily unique. Empty by default.",
+						help: "The display name, at most 200 characters, not necessarily unique. Empty by default.",
 					},
 					{
 						name: "description",
 						kind: "string",
-						help: "What the plugin does, for people; may have several lines. Empty by default.",
+						help: "What the plugin does; can have several lines. Empty by default.",
 					},
 					{
 						name: "icon",
 						kind: "string",
-						help: "The image that stands for the plugin: a URL, or any other text. Null for none.",
+						help: "The icon: a URL, or any other text. Null for none.",
 					},
 					{
 						name: "config_schema",
 						kind: "json",
-						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and may have required, secret, and the choices of a choice. An empty list by default. Existing configs are not checked against it until they are changed.",
+						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and can have required, secret, and the choices of a choice. An empty list by default. Existing configs aren't validated with it until they are changed.",
 					},
 					{
 						name: "tag",
@@ -2641,7 +2640,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "capabilities",
 						kind: "json",
-						help: "What the plugin's code offers, which decides about its families. Writing or installing source sets it.",
+						help: "What the plugin's code offers, which determines its families. Set when the source is written or installed.",
 					},
 					{
 						name: "metrics",
@@ -2656,7 +2655,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "url",
 						kind: "string",
-						help: "The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Can't be changed later.",
+						help: "The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Can't be changed later.",
 					},
 				],
 			},
@@ -2676,7 +2675,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "user",
@@ -2717,7 +2716,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -2741,7 +2740,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the plugins that can be installed",
 				description:
-					"Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't answer with a list within five seconds.",
+					"Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't return a list within five seconds.",
 				path: [
 					{
 						name: "organization",
@@ -2751,7 +2750,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: ["name", "url", "description", "verified", "maintainer", "type", "installed"],
@@ -2772,7 +2771,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -2793,7 +2792,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Check a destination for updates",
 				description:
-					"Asks npm, GitHub or GitLab for the newest version at the plugin's URL, keeps it as `latest_tag`, and answers with the plugin. Another organization's plugin, and one that was written in place, isn't looked up: the answer says what is known. 400 if the URL can't be found, or doesn't answer within ten seconds.",
+					"Asks npm, GitHub or GitLab for the newest version at the plugin's URL, stores it as `latest_tag`, and returns the plugin. Plugins of other organizations and plugins without a URL aren't checked: the response has the stored version. 400 if the URL doesn't exist or doesn't respond within ten seconds.",
 				path: [
 					{
 						name: "organization",
@@ -2811,7 +2810,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Upgrade a destination",
 				description:
-					"Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.\n\n400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.\n\n400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -2832,22 +2831,22 @@ export const GROUPS: Group[] = [
 					{
 						name: "name",
 						kind: "string",
-						help: "The name for people, at most 200 characters, and not necessarily unique. Empty by default.",
+						help: "The display name, at most 200 characters, not necessarily unique. Empty by default.",
 					},
 					{
 						name: "description",
 						kind: "string",
-						help: "What the plugin does, for people; may have several lines. Empty by default.",
+						help: "What the plugin does; can have several lines. Empty by default.",
 					},
 					{
 						name: "icon",
 						kind: "string",
-						help: "The image that stands for the plugin: a URL, or any other text. Null for none.",
+						help: "The icon: a URL, or any other text. Null for none.",
 					},
 					{
 						name: "config_schema",
 						kind: "json",
-						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and may have required, secret, and the choices of a choice. An empty list by default. Existing configs are not checked against it until they are changed.",
+						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and can have required, secret, and the choices of a choice. An empty list by default. Existing configs aren't validated with it until they are changed.",
 					},
 					{
 						name: "tag",
@@ -2862,7 +2861,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "capabilities",
 						kind: "json",
-						help: "What the plugin's code offers, which decides about its families. Writing or installing source sets it.",
+						help: "What the plugin's code offers, which determines its families. Set when the source is written or installed.",
 					},
 					{
 						name: "metrics",
@@ -2882,7 +2881,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Retrieve the source of a destination",
 				description:
-					"Answers with the plugin and the text of its files, whichever organization the plugin belongs to.",
+					"Returns the plugin and the text of its files, whichever organization the plugin belongs to.",
 				path: [
 					{
 						name: "organization",
@@ -2900,7 +2899,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Write the source of a destination",
 				description:
-					"The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.\n\n`plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`; jobs of a main file that doesn't compile fail with it.\n\n400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"The body has the text of each file by its name, for at most 50 files. Null deletes a file. Other files don't change. Returns the plugin and all its files.\n\n`plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled immediately, as are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`. If the main file doesn't compile, the plugin's jobs fail with that error.\n\n400 if the plugin's type isn't `source`, `plugin.json` is invalid, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -2918,7 +2917,7 @@ export const GROUPS: Group[] = [
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve a destination",
-				description: "Answers with the plugin. 404 if the organization can't see it.",
+				description: "Returns the plugin. 404 if the organization can't see it.",
 				path: [
 					{
 						name: "organization",
@@ -2936,7 +2935,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a destination",
 				description:
-					"Fields that aren't in the body stay as they are. Answers with the plugin. Values of configs that a new `config_schema` makes secret are masked at once.\n\n403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"Fields that aren't in the body don't change. Returns the plugin. Values of configs that a new `config_schema` makes secret are masked immediately.\n\n403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -2957,22 +2956,22 @@ export const GROUPS: Group[] = [
 					{
 						name: "name",
 						kind: "string",
-						help: "The name for people, at most 200 characters, and not necessarily unique. Empty by default.",
+						help: "The display name, at most 200 characters, not necessarily unique. Empty by default.",
 					},
 					{
 						name: "description",
 						kind: "string",
-						help: "What the plugin does, for people; may have several lines. Empty by default.",
+						help: "What the plugin does; can have several lines. Empty by default.",
 					},
 					{
 						name: "icon",
 						kind: "string",
-						help: "The image that stands for the plugin: a URL, or any other text. Null for none.",
+						help: "The icon: a URL, or any other text. Null for none.",
 					},
 					{
 						name: "config_schema",
 						kind: "json",
-						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and may have required, secret, and the choices of a choice. An empty list by default. Existing configs are not checked against it until they are changed.",
+						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and can have required, secret, and the choices of a choice. An empty list by default. Existing configs aren't validated with it until they are changed.",
 					},
 					{
 						name: "tag",
@@ -2987,7 +2986,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "capabilities",
 						kind: "json",
-						help: "What the plugin's code offers, which decides about its families. Writing or installing source sets it.",
+						help: "What the plugin's code offers, which determines its families. Set when the source is written or installed.",
 					},
 					{
 						name: "metrics",
@@ -3007,7 +3006,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Delete a destination",
 				description:
-					"Deletes the plugin with its source, and its configs with their logs and what they have stored. 400 while it is global, or while another organization has a config of it that is not deleted. 403 for another organization's plugin.",
+					"Deletes the plugin with its source, and its configs with their logs and storage. 400 if it is global, or another organization has a config of it that isn't deleted. 403 for another organization's plugin.",
 				path: [
 					{
 						name: "organization",
@@ -3025,7 +3024,7 @@ export const GROUPS: Group[] = [
 		name: "frontend-apps",
 		resource: "pipelineFrontendApps",
 		description:
-			"Plugins that run in the browser: those with neither methods nor scheduled tasks. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403.",
+			"Plugins that run in the browser: those with neither methods nor scheduled tasks. Lists contain the plugins of the family; an id can be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` must be at least 3 to read and 6 to write; otherwise the response is a 403.",
 		commands: [
 			{
 				name: "list",
@@ -3043,7 +3042,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -3064,7 +3063,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Add a plugin to the frontend apps",
 				description:
-					"Answers with the plugin, which belongs to the organization.\n\nWith a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are kept.\n\nWithout a `url`, the plugin has no source until you write it. Without `capabilities` either, it gets `{}`, which makes it a frontend app.\n\n400 if the URL can't be installed from, or the organization has installed it already (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or broken; and if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.",
+					"Returns the plugin, which belongs to the organization.\n\nWith a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are stored.\n\nWithout a `url`, the plugin has no source until you write it. Without `capabilities` either, it gets `{}`, which makes it a frontend app.\n\n400 if the URL isn't supported, or the organization has already installed it (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or invalid; or if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.",
 				path: [
 					{
 						name: "organization",
@@ -3084,22 +3083,22 @@ export const GROUPS: Group[] = [
 					{
 						name: "name",
 						kind: "string",
-						help: "The name for people, at most 200 characters, and not necessarily unique. Empty by default.",
+						help: "The display name, at most 200 characters, not necessarily unique. Empty by default.",
 					},
 					{
 						name: "description",
 						kind: "string",
-						help: "What the plugin does, for people; may have several lines. Empty by default.",
+						help: "What the plugin does; can have several lines. Empty by default.",
 					},
 					{
 						name: "icon",
 						kind: "string",
-						help: "The image that stands for the plugin: a URL, or any other text. Null for none.",
+						help: "The icon: a URL, or any other text. Null for none.",
 					},
 					{
 						name: "config_schema",
 						kind: "json",
-						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and may have required, secret, and the choices of a choice. An empty list by default. Existing configs are not checked against it until they are changed.",
+						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and can have required, secret, and the choices of a choice. An empty list by default. Existing configs aren't validated with it until they are changed.",
 					},
 					{
 						name: "tag",
@@ -3114,7 +3113,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "capabilities",
 						kind: "json",
-						help: "What the plugin's code offers, which decides about its families. Writing or installing source sets it.",
+						help: "What the plugin's code offers, which determines its families. Set when the source is written or installed.",
 					},
 					{
 						name: "metrics",
@@ -3129,7 +3128,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "url",
 						kind: "string",
-						help: "The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Can't be changed later.",
+						help: "The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Can't be changed later.",
 					},
 				],
 			},
@@ -3149,7 +3148,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "user",
@@ -3190,7 +3189,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -3214,7 +3213,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the plugins that can be installed",
 				description:
-					"Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't answer with a list within five seconds.",
+					"Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't return a list within five seconds.",
 				path: [
 					{
 						name: "organization",
@@ -3224,7 +3223,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: ["name", "url", "description", "verified", "maintainer", "type", "installed"],
@@ -3245,7 +3244,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -3266,7 +3265,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Check a frontend app for updates",
 				description:
-					"Asks npm, GitHub or GitLab for the newest version at the plugin's URL, keeps it as `latest_tag`, and answers with the plugin. Another organization's plugin, and one that was written in place, isn't looked up: the answer says what is known. 400 if the URL can't be found, or doesn't answer within ten seconds.",
+					"Asks npm, GitHub or GitLab for the newest version at the plugin's URL, stores it as `latest_tag`, and returns the plugin. Plugins of other organizations and plugins without a URL aren't checked: the response has the stored version. 400 if the URL doesn't exist or doesn't respond within ten seconds.",
 				path: [
 					{
 						name: "organization",
@@ -3284,7 +3283,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Upgrade a frontend app",
 				description:
-					"Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.\n\n400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.\n\n400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -3305,22 +3304,22 @@ export const GROUPS: Group[] = [
 					{
 						name: "name",
 						kind: "string",
-						help: "The name for people, at most 200 characters, and not necessarily unique. Empty by default.",
+						help: "The display name, at most 200 characters, not necessarily unique. Empty by default.",
 					},
 					{
 						name: "description",
 						kind: "string",
-						help: "What the plugin does, for people; may have several lines. Empty by default.",
+						help: "What the plugin does; can have several lines. Empty by default.",
 					},
 					{
 						name: "icon",
 						kind: "string",
-						help: "The image that stands for the plugin: a URL, or any other text. Null for none.",
+						help: "The icon: a URL, or any other text. Null for none.",
 					},
 					{
 						name: "config_schema",
 						kind: "json",
-						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and may have required, secret, and the choices of a choice. An empty list by default. Existing configs are not checked against it until they are changed.",
+						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and can have required, secret, and the choices of a choice. An empty list by default. Existing configs aren't validated with it until they are changed.",
 					},
 					{
 						name: "tag",
@@ -3335,7 +3334,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "capabilities",
 						kind: "json",
-						help: "What the plugin's code offers, which decides about its families. Writing or installing source sets it.",
+						help: "What the plugin's code offers, which determines its families. Set when the source is written or installed.",
 					},
 					{
 						name: "metrics",
@@ -3355,7 +3354,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Retrieve the source of a frontend app",
 				description:
-					"Answers with the plugin and the text of its files, whichever organization the plugin belongs to.",
+					"Returns the plugin and the text of its files, whichever organization the plugin belongs to.",
 				path: [
 					{
 						name: "organization",
@@ -3373,7 +3372,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Write the source of a frontend app",
 				description:
-					"The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.\n\n`plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`; jobs of a main file that doesn't compile fail with it.\n\n400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"The body has the text of each file by its name, for at most 50 files. Null deletes a file. Other files don't change. Returns the plugin and all its files.\n\n`plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled immediately, as are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`. If the main file doesn't compile, the plugin's jobs fail with that error.\n\n400 if the plugin's type isn't `source`, `plugin.json` is invalid, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -3391,7 +3390,7 @@ export const GROUPS: Group[] = [
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve a frontend app",
-				description: "Answers with the plugin. 404 if the organization can't see it.",
+				description: "Returns the plugin. 404 if the organization can't see it.",
 				path: [
 					{
 						name: "organization",
@@ -3409,7 +3408,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a frontend app",
 				description:
-					"Fields that aren't in the body stay as they are. Answers with the plugin. Values of configs that a new `config_schema` makes secret are masked at once.\n\n403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"Fields that aren't in the body don't change. Returns the plugin. Values of configs that a new `config_schema` makes secret are masked immediately.\n\n403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -3430,22 +3429,22 @@ export const GROUPS: Group[] = [
 					{
 						name: "name",
 						kind: "string",
-						help: "The name for people, at most 200 characters, and not necessarily unique. Empty by default.",
+						help: "The display name, at most 200 characters, not necessarily unique. Empty by default.",
 					},
 					{
 						name: "description",
 						kind: "string",
-						help: "What the plugin does, for people; may have several lines. Empty by default.",
+						help: "What the plugin does; can have several lines. Empty by default.",
 					},
 					{
 						name: "icon",
 						kind: "string",
-						help: "The image that stands for the plugin: a URL, or any other text. Null for none.",
+						help: "The icon: a URL, or any other text. Null for none.",
 					},
 					{
 						name: "config_schema",
 						kind: "json",
-						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and may have required, secret, and the choices of a choice. An empty list by default. Existing configs are not checked against it until they are changed.",
+						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and can have required, secret, and the choices of a choice. An empty list by default. Existing configs aren't validated with it until they are changed.",
 					},
 					{
 						name: "tag",
@@ -3460,7 +3459,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "capabilities",
 						kind: "json",
-						help: "What the plugin's code offers, which decides about its families. Writing or installing source sets it.",
+						help: "What the plugin's code offers, which determines its families. Set when the source is written or installed.",
 					},
 					{
 						name: "metrics",
@@ -3480,7 +3479,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Delete a frontend app",
 				description:
-					"Deletes the plugin with its source, and its configs with their logs and what they have stored. 400 while it is global, or while another organization has a config of it that is not deleted. 403 for another organization's plugin.",
+					"Deletes the plugin with its source, and its configs with their logs and storage. 400 if it is global, or another organization has a config of it that isn't deleted. 403 for another organization's plugin.",
 				path: [
 					{
 						name: "organization",
@@ -3498,7 +3497,7 @@ export const GROUPS: Group[] = [
 		name: "import-apps",
 		resource: "pipelineImportApps",
 		description:
-			"Plugins that bring events in: those with scheduled tasks, or with methods but none of `onEvent`, `exportEvents`, `composeWebhook` and `processEvent`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403.",
+			"Plugins that bring events in: those with scheduled tasks, or with methods but none of `onEvent`, `exportEvents`, `composeWebhook` and `processEvent`. Lists contain the plugins of the family; an id can be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` must be at least 3 to read and 6 to write; otherwise the response is a 403.",
 		commands: [
 			{
 				name: "list",
@@ -3516,7 +3515,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -3537,7 +3536,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Add a plugin to the import apps",
 				description:
-					'Answers with the plugin, which belongs to the organization.\n\nWith a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are kept.\n\nWithout a `url`, the plugin has no source until you write it. Without `capabilities` either, it gets `{"scheduled_tasks": ["runEveryHour"]}`, which makes it an import app.\n\n400 if the URL can\'t be installed from, or the organization has installed it already (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or broken; and if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.',
+					'Returns the plugin, which belongs to the organization.\n\nWith a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are stored.\n\nWithout a `url`, the plugin has no source until you write it. Without `capabilities` either, it gets `{"scheduled_tasks": ["runEveryHour"]}`, which makes it an import app.\n\n400 if the URL isn\'t supported, or the organization has already installed it (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or invalid; or if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.',
 				path: [
 					{
 						name: "organization",
@@ -3557,22 +3556,22 @@ export const GROUPS: Group[] = [
 					{
 						name: "name",
 						kind: "string",
-						help: "The name for people, at most 200 characters, and not necessarily unique. Empty by default.",
+						help: "The display name, at most 200 characters, not necessarily unique. Empty by default.",
 					},
 					{
 						name: "description",
 						kind: "string",
-						help: "What the plugin does, for people; may have several lines. Empty by default.",
+						help: "What the plugin does; can have several lines. Empty by default.",
 					},
 					{
 						name: "icon",
 						kind: "string",
-						help: "The image that stands for the plugin: a URL, or any other text. Null for none.",
+						help: "The icon: a URL, or any other text. Null for none.",
 					},
 					{
 						name: "config_schema",
 						kind: "json",
-						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and may have required, secret, and the choices of a choice. An empty list by default. Existing configs are not checked against it until they are changed.",
+						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and can have required, secret, and the choices of a choice. An empty list by default. Existing configs aren't validated with it until they are changed.",
 					},
 					{
 						name: "tag",
@@ -3587,7 +3586,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "capabilities",
 						kind: "json",
-						help: "What the plugin's code offers, which decides about its families. Writing or installing source sets it.",
+						help: "What the plugin's code offers, which determines its families. Set when the source is written or installed.",
 					},
 					{
 						name: "metrics",
@@ -3602,7 +3601,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "url",
 						kind: "string",
-						help: "The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Can't be changed later.",
+						help: "The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Can't be changed later.",
 					},
 				],
 			},
@@ -3622,7 +3621,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "user",
@@ -3663,7 +3662,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -3687,7 +3686,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the plugins that can be installed",
 				description:
-					"Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't answer with a list within five seconds.",
+					"Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't return a list within five seconds.",
 				path: [
 					{
 						name: "organization",
@@ -3697,7 +3696,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: ["name", "url", "description", "verified", "maintainer", "type", "installed"],
@@ -3718,7 +3717,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -3739,7 +3738,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Check an import app for updates",
 				description:
-					"Asks npm, GitHub or GitLab for the newest version at the plugin's URL, keeps it as `latest_tag`, and answers with the plugin. Another organization's plugin, and one that was written in place, isn't looked up: the answer says what is known. 400 if the URL can't be found, or doesn't answer within ten seconds.",
+					"Asks npm, GitHub or GitLab for the newest version at the plugin's URL, stores it as `latest_tag`, and returns the plugin. Plugins of other organizations and plugins without a URL aren't checked: the response has the stored version. 400 if the URL doesn't exist or doesn't respond within ten seconds.",
 				path: [
 					{
 						name: "organization",
@@ -3757,7 +3756,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Upgrade an import app",
 				description:
-					"Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.\n\n400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.\n\n400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -3778,22 +3777,22 @@ export const GROUPS: Group[] = [
 					{
 						name: "name",
 						kind: "string",
-						help: "The name for people, at most 200 characters, and not necessarily unique. Empty by default.",
+						help: "The display name, at most 200 characters, not necessarily unique. Empty by default.",
 					},
 					{
 						name: "description",
 						kind: "string",
-						help: "What the plugin does, for people; may have several lines. Empty by default.",
+						help: "What the plugin does; can have several lines. Empty by default.",
 					},
 					{
 						name: "icon",
 						kind: "string",
-						help: "The image that stands for the plugin: a URL, or any other text. Null for none.",
+						help: "The icon: a URL, or any other text. Null for none.",
 					},
 					{
 						name: "config_schema",
 						kind: "json",
-						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and may have required, secret, and the choices of a choice. An empty list by default. Existing configs are not checked against it until they are changed.",
+						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and can have required, secret, and the choices of a choice. An empty list by default. Existing configs aren't validated with it until they are changed.",
 					},
 					{
 						name: "tag",
@@ -3808,7 +3807,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "capabilities",
 						kind: "json",
-						help: "What the plugin's code offers, which decides about its families. Writing or installing source sets it.",
+						help: "What the plugin's code offers, which determines its families. Set when the source is written or installed.",
 					},
 					{
 						name: "metrics",
@@ -3828,7 +3827,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Retrieve the source of an import app",
 				description:
-					"Answers with the plugin and the text of its files, whichever organization the plugin belongs to.",
+					"Returns the plugin and the text of its files, whichever organization the plugin belongs to.",
 				path: [
 					{
 						name: "organization",
@@ -3846,7 +3845,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Write the source of an import app",
 				description:
-					"The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.\n\n`plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`; jobs of a main file that doesn't compile fail with it.\n\n400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"The body has the text of each file by its name, for at most 50 files. Null deletes a file. Other files don't change. Returns the plugin and all its files.\n\n`plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled immediately, as are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`. If the main file doesn't compile, the plugin's jobs fail with that error.\n\n400 if the plugin's type isn't `source`, `plugin.json` is invalid, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -3864,7 +3863,7 @@ export const GROUPS: Group[] = [
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve an import app",
-				description: "Answers with the plugin. 404 if the organization can't see it.",
+				description: "Returns the plugin. 404 if the organization can't see it.",
 				path: [
 					{
 						name: "organization",
@@ -3882,7 +3881,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change an import app",
 				description:
-					"Fields that aren't in the body stay as they are. Answers with the plugin. Values of configs that a new `config_schema` makes secret are masked at once.\n\n403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"Fields that aren't in the body don't change. Returns the plugin. Values of configs that a new `config_schema` makes secret are masked immediately.\n\n403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -3903,22 +3902,22 @@ export const GROUPS: Group[] = [
 					{
 						name: "name",
 						kind: "string",
-						help: "The name for people, at most 200 characters, and not necessarily unique. Empty by default.",
+						help: "The display name, at most 200 characters, not necessarily unique. Empty by default.",
 					},
 					{
 						name: "description",
 						kind: "string",
-						help: "What the plugin does, for people; may have several lines. Empty by default.",
+						help: "What the plugin does; can have several lines. Empty by default.",
 					},
 					{
 						name: "icon",
 						kind: "string",
-						help: "The image that stands for the plugin: a URL, or any other text. Null for none.",
+						help: "The icon: a URL, or any other text. Null for none.",
 					},
 					{
 						name: "config_schema",
 						kind: "json",
-						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and may have required, secret, and the choices of a choice. An empty list by default. Existing configs are not checked against it until they are changed.",
+						help: "The fields of a config: a list of objects with a key, or an object of them by key. A field has a type (string, choice, json or attachment; string by default), and can have required, secret, and the choices of a choice. An empty list by default. Existing configs aren't validated with it until they are changed.",
 					},
 					{
 						name: "tag",
@@ -3933,7 +3932,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "capabilities",
 						kind: "json",
-						help: "What the plugin's code offers, which decides about its families. Writing or installing source sets it.",
+						help: "What the plugin's code offers, which determines its families. Set when the source is written or installed.",
 					},
 					{
 						name: "metrics",
@@ -3953,7 +3952,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Delete an import app",
 				description:
-					"Deletes the plugin with its source, and its configs with their logs and what they have stored. 400 while it is global, or while another organization has a config of it that is not deleted. 403 for another organization's plugin.",
+					"Deletes the plugin with its source, and its configs with their logs and storage. 400 if it is global, or another organization has a config of it that isn't deleted. 403 for another organization's plugin.",
 				path: [
 					{
 						name: "organization",
@@ -3971,7 +3970,7 @@ export const GROUPS: Group[] = [
 		name: "plugin-configs",
 		resource: "pluginConfigs",
 		description:
-			"A plugin that is set up for a project, with its settings, its log and its jobs. Anyone who can see the project may use these operations. While the organization's `plugins_access_level` is below 3, there are no configs: lists are empty, ids are not found, and adding or reordering configs and starting jobs is a 400.",
+			"A plugin that is configured for a project, with its settings, log and jobs. Anyone who can see the project may use these operations. While the organization's `plugins_access_level` is below 3, lists are empty, ids are a 404, and adding or reordering configs and starting jobs is a 400.",
 		commands: [
 			{
 				name: "list",
@@ -3979,7 +3978,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the plugin configs",
 				description:
-					"Lists the project's configs by `order`, lowest first, then by id. Deleted ones are left out.",
+					"Lists the project's configs by `order`, lowest first, then by id. Deleted ones are omitted.",
 				path: [
 					{
 						name: "project",
@@ -3989,7 +3988,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -4013,7 +4012,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Add a plugin config",
 				description:
-					"Sets a plugin up for the project; a project may have several configs of one plugin. Answers with the config, its secrets masked.\n\n400 if the organization can't see the plugin (`does_not_exist`), or the organization's `plugins_access_level` is below 3. 400 on `config__<key>` if a value doesn't fit the plugin's `config_schema` or, in an enabled config, a required one is missing.",
+					"Configures a plugin for the project. A project can have several configs of one plugin. Returns the config, its secrets masked.\n\n400 if the organization can't see the plugin (`does_not_exist`), or the organization's `plugins_access_level` is below 3. 400 on `config__<key>` if a value doesn't match the plugin's `config_schema`, or a required value of an enabled config is missing.",
 				path: [
 					{
 						name: "project",
@@ -4038,7 +4037,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "order",
 						kind: "integer",
-						help: "Where the config stands in lists, lowest first. Several may have the same; then the older is first.",
+						help: "The position in lists, lowest first. Of configs with the same value, the oldest is first.",
 						isRequired: true,
 					},
 					{
@@ -4054,12 +4053,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "deleted",
 						kind: "boolean",
-						help: "True hides the config from lists and disables it, whatever enabled says. False, the default, brings it back, still disabled unless enabled is true.",
+						help: "True hides the config from lists and disables it, whatever enabled is. False, the default, restores it; it stays disabled unless enabled is true.",
 					},
 					{
 						name: "config",
 						kind: "json",
-						help: "The settings, an object or its JSON text, with the fields of the plugin's config_schema; {} by default. Keys that the schema doesn't name are kept. Replaces all settings, except that a secret stays if it is missing, null or masked; an empty text clears it. Secrets are encrypted.",
+						help: "The settings, as an object or a string with JSON, with the fields of the plugin's config_schema; {} by default. Keys that aren't in the schema are stored too. Replaces all settings, but keeps secrets that are missing, null or masked. An empty string clears a secret. Secrets are encrypted.",
 					},
 				],
 				needsBody: true,
@@ -4070,7 +4069,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Reorder the plugin configs",
 				description:
-					"Sets the `order` of several configs at once, with one entry in the activity log. Configs that aren't enabled stay as they are. The answer has no body. 400 if the organization's `plugins_access_level` is below 3.",
+					"Sets the `order` of several configs at once, with one entry in the activity log. Configs that aren't enabled don't change. The response has no body. 400 if the organization's `plugins_access_level` is below 3.",
 				path: [
 					{
 						name: "project",
@@ -4084,7 +4083,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "orders",
 						kind: "json",
-						help: "The new order of each config, by its id; at most 10,000. Ids of unknown and disabled configs are ignored. Nothing changes without it.",
+						help: "The new order of each config, by its id; at most 10,000. Ids of unknown and disabled configs are ignored. If missing, nothing changes.",
 					},
 				],
 			},
@@ -4094,7 +4093,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Retrieve a plugin config",
 				description:
-					"Answers with the config, its secrets masked. Also finds one that `deleted` hides from the list.",
+					"Returns the config, its secrets masked. Also finds one that `deleted` hides from the list.",
 				path: [
 					{
 						name: "project",
@@ -4112,7 +4111,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a plugin config",
 				description:
-					"Fields that aren't in the body stay as they are; the plugin can't be changed. Answers with the config. Its log says if it was enabled, disabled or configured. 400 on `config__<key>` if a value doesn't fit the plugin's `config_schema`, or a required one is missing when the config is enabled or, while it is, gets another `config`.",
+					"Fields that aren't in the body don't change; the plugin can't be changed. Returns the config. Its log has an entry if it was enabled, disabled or configured. 400 on `config__<key>` if a value doesn't match the plugin's `config_schema`, or a required value of an enabled config is missing.",
 				path: [
 					{
 						name: "project",
@@ -4132,7 +4131,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "order",
 						kind: "integer",
-						help: "Where the config stands in lists, lowest first. Several may have the same; then the older is first.",
+						help: "The position in lists, lowest first. Of configs with the same value, the oldest is first.",
 					},
 					{
 						name: "name",
@@ -4147,12 +4146,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "deleted",
 						kind: "boolean",
-						help: "True hides the config from lists and disables it, whatever enabled says. False, the default, brings it back, still disabled unless enabled is true.",
+						help: "True hides the config from lists and disables it, whatever enabled is. False, the default, restores it; it stays disabled unless enabled is true.",
 					},
 					{
 						name: "config",
 						kind: "json",
-						help: "The settings, an object or its JSON text, with the fields of the plugin's config_schema; {} by default. Keys that the schema doesn't name are kept. Replaces all settings, except that a secret stays if it is missing, null or masked; an empty text clears it. Secrets are encrypted.",
+						help: "The settings, as an object or a string with JSON, with the fields of the plugin's config_schema; {} by default. Keys that aren't in the schema are stored too. Replaces all settings, but keeps secrets that are missing, null or masked. An empty string clears a secret. Secrets are encrypted.",
 					},
 				],
 			},
@@ -4160,9 +4159,9 @@ export const GROUPS: Group[] = [
 				name: "delete",
 				method: "delete",
 				verb: "DELETE",
-				summary: "Delete a plugin config for good",
+				summary: "Permanently delete a plugin config",
 				description:
-					"Also deletes its log, what its plugin has stored, and its jobs that wait. To be able to bring a config back, set `deleted` instead.",
+					"Also deletes its log, its storage and its waiting jobs. If you may want to restore the config, set `deleted` instead.",
 				path: [
 					{
 						name: "project",
@@ -4180,7 +4179,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Find a plugin config's activity log",
 				description:
-					'The answer has no body. Its header `Link` leads to the entries (`rel="alternate"`), which require the scope `activity_log:read`.',
+					'The response has no body. Its header `Link` leads to the entries (`rel="alternate"`), which require the scope `activity_log:read`.',
 				path: [
 					{
 						name: "project",
@@ -4198,7 +4197,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Find a plugin config's browser script",
 				description:
-					'The answer has no body. Its header `Link` leads to the script (`rel="alternate"`); there is none if the plugin has no `frontend.tsx`, or it doesn\'t compile.',
+					'The response has no body. Its header `Link` leads to the script (`rel="alternate"`); there is none if the plugin has no `frontend.tsx`, or it doesn\'t compile.',
 				path: [
 					{
 						name: "project",
@@ -4216,7 +4215,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Retrieve a plugin config's browser script",
 				description:
-					"Answers with the JavaScript of the plugin's `frontend.tsx`, an ES module. 404 if the plugin has no such file, or it doesn't compile.",
+					"Returns the JavaScript of the plugin's `frontend.tsx`, an ES module. 404 if the plugin has no such file, or it doesn't compile.",
 				path: [
 					{
 						name: "project",
@@ -4234,7 +4233,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Start a job",
 				description:
-					"Queues a job of the config's plugin, also while the config is disabled. The answer has no body and doesn't wait for the job. Its header `Link` leads to the config's log (`rel=\"monitor\"`), where the job reports.\n\nA job runs once, for at most ten seconds, and reaches only the hosts in the config's `allowed_hosts`. Organizations take turns, so the jobs of others make it wait only briefly. A job that fails, or that a restart cuts off, isn't run again.\n\n400 if `type` is missing or not a job of the plugin, if the config is deleted, or if the organization's `plugins_access_level` is below 3.",
+					"Queues a job of the config's plugin, even if the config is disabled. The response has no body and doesn't wait for the job. Its header `Link` leads to the config's log (`rel=\"monitor\"`), where the job writes its output.\n\nA job runs once, for at most ten seconds, and can connect only to the hosts in the config's `allowed_hosts`. Organizations take turns, so jobs of others delay it only briefly. A job that fails or is interrupted by a restart isn't run again.\n\n400 if `type` is missing or not a job of the plugin, if the config is deleted, or if the organization's `plugins_access_level` is below 3.",
 				path: [
 					{
 						name: "project",
@@ -4254,7 +4253,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Migrate a plugin config",
 				description:
-					"Always a 400 for a config that exists: there is nothing to migrate to yet, as `x_function_migration_available` says.",
+					"Always a 400 for a config that exists: there is nothing to migrate to (see `x_function_migration_available`).",
 				path: [
 					{
 						name: "project",
@@ -4272,7 +4271,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the log of a plugin config",
 				description:
-					"Lists what the service and the plugin's own code have logged, newest first. Secrets of the config are hidden. Entries are kept for seven days, and up to 1,000 of a run.",
+					"Lists log entries of the service and the plugin's code, newest first. Secrets of the config are masked. Entries are kept for seven days, at most 1,000 per run.",
 				path: [
 					{
 						name: "project",
@@ -4283,7 +4282,7 @@ export const GROUPS: Group[] = [
 					{ name: "id", kind: "string", help: "The plugin config's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "after",
@@ -4303,7 +4302,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "type_filter",
 						kind: "strings",
-						help: "Only entries of this type, in any case. May be repeated, for any of several types.",
+						help: "Only entries of this type, in any case. Can be repeated.",
 						choices: ["DEBUG", "LOG", "INFO", "WARN", "ERROR"],
 					},
 				],
@@ -4315,7 +4314,7 @@ export const GROUPS: Group[] = [
 		name: "events",
 		resource: "events",
 		description:
-			"What happened in a project, and to whom. The project's exports read events, and the persons that are made from them.",
+			"What happened in a project, and to whom. The project's exports read events, and the persons that are derived from them.",
 		commands: [
 			{
 				name: "ingest",
@@ -4323,7 +4322,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Ingest events",
 				description:
-					"Takes a list of events, a single event, or one event a line (`application/x-ndjson` or `application/jsonl`), at most 1 MiB. Either all are taken or none. Anyone who can see the project may do so, with the scope `project:write`.\n\nAn event whose `uuid` the project already has is not taken again and changes no person, so a request can safely be sent again as it was. The activity log gets no entry.\n\nA 400 is about the first event that is wrong: `attr` starts with its position, as in `0__event`.",
+					"Accepts a list of events, a single event, or one event per line (`application/x-ndjson` or `application/jsonl`), at most 1 MiB. Stores all of them or none. Anyone who can see the project may do so, with the scope `project:write`.\n\nAn event whose `uuid` the project already has is ignored and changes no person, so you can safely repeat a request. Writes no activity log entry.\n\nA 400 is about the first invalid event. `attr` starts with its position, as in `0__event`.",
 				path: [
 					{
 						name: "project",
@@ -4342,15 +4341,15 @@ export const GROUPS: Group[] = [
 		name: "feed",
 		resource: "feed",
 		description:
-			"Everything that happens in an organization, in order: changes by people and by the operator, and what happens without a caller, such as the end of an export's run. Events are kept for 365 days.",
+			"Everything that happens in an organization, in order: changes by people and the operator, and events without a caller, such as the end of an export run. Events are kept for 365 days.",
 		commands: [
 			{
 				name: "list",
 				method: "list",
 				verb: "GET",
-				summary: "Follow what happens in an organization",
+				summary: "Follow the events of an organization",
 				description:
-					"Lists events, oldest first. Any member may do so. Events of a private project are shown to those who can see it, and events of deleted projects to admins (level 8).\n\nCall `next` until it is null. Then wait, and go on with `after` of the last answer: you get each event once, and none is missed, also while others write. A page may have fewer events than `limit`, or none, although `next` leads on.\n\nWith `Accept: text/csv` or `application/x-ndjson` the answer is a file of all events after `after`, whatever `limit` is.",
+					"Lists events, oldest first. Any member may do so. Events of a private project are visible to those who can see it, events of deleted projects to admins (level 8).\n\nRequest `next` until it is null. Then wait, and send a request with `after` of the last response. You get each event once and miss none, even while others write. A page can have fewer events than `limit`, or none, although there is a `next`.\n\nWith `Accept: text/csv` or `application/x-ndjson` the response is a file with all events after `after`. `limit` is ignored.",
 				path: [
 					{
 						name: "organization",
@@ -4360,16 +4359,16 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{
 						name: "after",
 						kind: "string",
-						help: "Only events after the one with this id: after of the last answer. By default, the feed begins with the oldest event.",
+						help: "Only events after the one with this id: after of the last response. By default, the feed begins with the oldest event.",
 					},
 					{
 						name: "types",
 						kind: "strings",
-						help: "Only events of these types, such as member.updated, or member.* for all that begin so. Repeat the parameter, or separate types by commas. A type that doesn't exist matches nothing.",
+						help: "Only events of these types, such as member.updated, or member.* for all types with this prefix. Repeat the parameter, or separate types with commas. Unknown types match nothing.",
 					},
 				],
 				columns: ["id", "type", "created_at", "api_version"],
@@ -4388,7 +4387,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the activity of an organization",
 				description:
-					"Lists the entries of the organization and of its projects, newest first. Any member may do so. Entries of a private project are shown to those who can see it, and entries of deleted projects to admins (level 8). What somebody changes about themselves, such as a key, is in the log of the organization they work in.\n\nWith `Accept: text/csv` or `application/x-ndjson` the answer is a file of all entries that the filters match, whatever `limit` and `offset` are.",
+					"Lists the entries of the organization and of its projects, newest first. Any member may do so. Entries of a private project are visible to those who can see it, entries of deleted projects to admins (level 8). Changes to a person's own account, such as keys, are in the log of their current organization.\n\nWith `Accept: text/csv` or `application/x-ndjson` the response is a file with all entries that match the filters. `limit` and `offset` are ignored.",
 				path: [
 					{
 						name: "organization",
@@ -4398,7 +4397,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "scope",
@@ -4439,7 +4438,7 @@ export const GROUPS: Group[] = [
 		name: "audit-streams",
 		resource: "auditStreams",
 		description:
-			"Carry the organization's activity and events to a bucket of your own, every hour, as compressed JSON lines. Each line has the digest of the line before, so that a line that was changed, removed or added later is found. Requires level 8, also for reading.",
+			"Write the organization's activity and events to your own bucket, every hour, as compressed JSON Lines. Each line has the digest of the previous line, so that you can detect changed, removed and added lines. All operations require level 8.",
 		commands: [
 			{
 				name: "list",
@@ -4456,7 +4455,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -4497,7 +4496,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "enabled",
 						kind: "boolean",
-						help: "Whether the stream delivers. One that is enabled again leaves nothing out. True by default.",
+						help: "Whether the stream delivers entries. After a pause, it continues without a gap. True by default.",
 					},
 					{
 						name: "from",
@@ -4514,7 +4513,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Retrieve an audit stream",
 				description:
-					"Requires level 8. Answers with the stream, and with the number and the digest of its last file, to compare a copy of the files with.",
+					"Requires level 8. Returns the stream, with the number and digest of its last file, which you can compare with a copy of the files.",
 				path: [
 					{
 						name: "organization",
@@ -4532,7 +4531,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change an audit stream",
 				description:
-					"Requires level 8. The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. A stream whose destination was changed, or that is enabled again, goes on within a minute where it had stopped.",
+					"Requires level 8. The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. A stream with a changed destination, or that is enabled again, continues within a minute where it stopped.",
 				path: [
 					{
 						name: "organization",
@@ -4549,7 +4548,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "enabled",
 						kind: "boolean",
-						help: "Whether the stream delivers. One that is enabled again leaves nothing out.",
+						help: "Whether the stream delivers entries. After a pause, it continues without a gap.",
 					},
 				],
 			},
@@ -4559,7 +4558,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Delete an audit stream",
 				description:
-					"Requires level 8. Files stay in the bucket. What was not delivered yet isn't any more.",
+					"Requires level 8. Files stay in the bucket. Undelivered entries are no longer delivered.",
 				path: [
 					{
 						name: "organization",
@@ -4577,7 +4576,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Test the destination of an audit stream",
 				description:
-					"Requires level 8. Writes a small object and removes it, with the stored destination and the changes in the body, which are not saved. The answer is a 200 in either case, and says how each step went.",
+					"Requires level 8. Writes a small object and removes it, with the stored destination and the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.",
 				path: [
 					{
 						name: "organization",
@@ -4604,7 +4603,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the activity of a project",
 				description:
-					"Lists the entries of the project, its exports and its plugin configs, newest first. Anyone who can see the project may do so.\n\nWith `Accept: text/csv` or `application/x-ndjson` the answer is a file of all entries that the filters match, whatever `limit` and `offset` are.",
+					"Lists the entries of the project, its exports and its plugin configs, newest first. Anyone who can see the project may do so.\n\nWith `Accept: text/csv` or `application/x-ndjson` the response is a file with all entries that match the filters. `limit` and `offset` are ignored.",
 				path: [
 					{
 						name: "project",
@@ -4614,7 +4613,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "scope",
@@ -4655,7 +4654,7 @@ export const GROUPS: Group[] = [
 		name: "webhooks",
 		resource: "webhooks",
 		description:
-			"URLs of yours that get the events of an organization: everything that its activity log has, and what happens without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint takes them. All operations require level 8.",
+			"Send the events of an organization to your URLs: all entries of its activity log, and events without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint accepts them. All operations require level 8.",
 		commands: [
 			{
 				name: "list",
@@ -4672,7 +4671,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -4696,7 +4695,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Add a webhook",
 				description:
-					"Requires level 8. The answer has the `secret` that signs the deliveries; it isn't shown again. The webhook gets what happens after it was added. An organization can have 20 webhooks.",
+					"Requires level 8. The response has the `secret` that signs the deliveries; it isn't shown again. The webhook gets events that happen after its creation. An organization can have 20 webhooks.",
 				path: [
 					{
 						name: "organization",
@@ -4716,12 +4715,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "types",
 						kind: "strings",
-						help: "Which events it gets: types such as member.updated, or member.* for all that begin so, at most 100. Empty for all events. Empty by default.",
+						help: "The event types to send, such as member.updated, or member.* for all types with this prefix; at most 100. Empty for all events. Empty by default.",
 					},
 					{
 						name: "description",
 						kind: "string",
-						help: "A text of yours, at most 400 characters. Empty by default.",
+						help: "Your own description, at most 400 characters. Empty by default.",
 					},
 					{
 						name: "enabled",
@@ -4736,7 +4735,7 @@ export const GROUPS: Group[] = [
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve a webhook",
-				description: "Answers with the webhook, and how its deliveries go. Requires level 8.",
+				description: "Returns the webhook, with the state of its deliveries. Requires level 8.",
 				path: [
 					{
 						name: "organization",
@@ -4754,7 +4753,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a webhook",
 				description:
-					"Requires level 8. Fields that aren't in the body stay as they are. A change of `url`, `types` or `enabled` makes the next event due at once. Events that happen while a webhook is disabled wait until it is enabled. Answers with the webhook.",
+					"Requires level 8. Fields that aren't in the body don't change. A change of `url`, `types` or `enabled` starts the next attempt immediately. While a webhook is disabled, events wait. Returns the webhook.",
 				path: [
 					{
 						name: "organization",
@@ -4774,13 +4773,17 @@ export const GROUPS: Group[] = [
 					{
 						name: "types",
 						kind: "strings",
-						help: "Which events it gets: types such as member.updated, or member.* for all that begin so, at most 100. Empty for all events. A change concerns the events that were not delivered yet.",
+						help: "The event types to send, such as member.updated, or member.* for all types with this prefix; at most 100. Empty for all events. A change applies to all events that haven't been delivered.",
 					},
-					{ name: "description", kind: "string", help: "A text of yours, at most 400 characters." },
+					{
+						name: "description",
+						kind: "string",
+						help: "Your own description, at most 400 characters.",
+					},
 					{
 						name: "enabled",
 						kind: "boolean",
-						help: "Whether events are delivered. While they aren't, they wait, for as long as the activity log keeps them.",
+						help: "Whether events are delivered. While false, events wait for as long as the activity log keeps them.",
 					},
 				],
 			},
@@ -4789,7 +4792,7 @@ export const GROUPS: Group[] = [
 				method: "delete",
 				verb: "DELETE",
 				summary: "Delete a webhook",
-				description: "Requires level 8. Ends its deliveries, also those that are under way.",
+				description: "Requires level 8. Also stops a delivery that is in progress.",
 				path: [
 					{
 						name: "organization",
@@ -4807,7 +4810,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Test a webhook",
 				description:
-					"Requires level 8. Sends an event of the type `webhook.test` at once, also if the webhook is disabled, and answers with what came of it. The answer is a 200 in either case: `status` and `error` say whether your endpoint took the event.",
+					"Requires level 8. Sends an event of the type `webhook.test` immediately, even if the webhook is disabled, and returns the attempt. The response is a 200 in either case: `status` and `error` show whether your endpoint accepted the event.",
 				path: [
 					{
 						name: "organization",
@@ -4825,7 +4828,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Roll the secret of a webhook",
 				description:
-					"Requires level 8. The answer has a new `secret`; it isn't shown again. For 24 hours deliveries have two signatures, one of the new secret and one of the old.",
+					"Requires level 8. The response has a new `secret`; it isn't shown again. For 24 hours, deliveries are signed with both the new and the old secret.",
 				path: [
 					{
 						name: "organization",
@@ -4843,7 +4846,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Deliver the events since a time",
 				description:
-					"Requires level 8. Delivers every event since a time, again where it was delivered before, and goes on from there. Events before that time are not delivered any more: so a time after an event that your endpoint refuses is the way past it.",
+					"Requires level 8. Moves the webhook to a time, and delivers all events from there, even those that were delivered before. Events before that time are no longer delivered: to skip an event that your endpoint doesn't accept, use a later time.",
 				path: [
 					{
 						name: "organization",
@@ -4858,7 +4861,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "since",
 						kind: "string",
-						help: "The time of the first event to deliver, in ISO 8601; UTC if it has no offset. A time in the future passes over all events up to now.",
+						help: "The time of the first event to deliver, in ISO 8601; UTC if it has no offset. A time in the future skips all events up to now.",
 						isRequired: true,
 					},
 				],
@@ -4870,7 +4873,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the deliveries of a webhook",
 				description:
-					"Lists the attempts to deliver events, newest first. The last 100 are kept. Requires level 8.",
+					"Lists the attempts to deliver events, newest first. Only the last 100 are stored. Requires level 8.",
 				path: [
 					{
 						name: "organization",
@@ -4881,12 +4884,12 @@ export const GROUPS: Group[] = [
 					{ name: "id", kind: "string", help: "The webhook's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 					{
 						name: "status",
 						kind: "strings",
-						help: "Only attempts with this result. May be repeated.",
+						help: "Only attempts with this result. Can be repeated.",
 						choices: ["delivered", "failed"],
 					},
 					{
@@ -4914,7 +4917,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Deliver an event again",
 				description:
-					"Requires level 8. Sends the event of a delivery again, at once and out of order, and answers with what came of it. That has no effect on other deliveries.",
+					"Requires level 8. Immediately sends the event of a delivery again, out of order, and returns the attempt. Other deliveries aren't affected.",
 				path: [
 					{
 						name: "organization",
@@ -4933,7 +4936,7 @@ export const GROUPS: Group[] = [
 		name: "users",
 		resource: "users",
 		description:
-			"You: your names, and where you work. The organization and project you work in are what `@current` stands for in paths.",
+			"Your profile, and your current organization and project, which `@current` stands for in paths.",
 		commands: [
 			{
 				name: "get",
@@ -4941,7 +4944,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Retrieve yourself",
 				description:
-					"Answers with your user, your organizations, and the organization and project that you work in. Other users are a 404.",
+					"Returns your user, your organizations, and your current organization and project. Other users are a 404.",
 				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
 				query: [],
 			},
@@ -4951,17 +4954,17 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change yourself",
 				description:
-					"Changes your names, or where you work, for all your keys. A service account can't do so: that is a 403. Choosing a project also chooses its organization; if you choose another organization alone, you work in its oldest project that you can see. Answers as `getUser` does.",
+					"Changes your names, or your current organization and project, for all your keys. For service accounts, this is a 403. A project also sets its organization. An organization alone also sets the oldest project in it that you can see. Returns the same as `getUser`.",
 				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
 				query: [],
 				body: [
 					{ name: "first_name", kind: "string", help: "At most 150 characters; may be empty." },
 					{ name: "last_name", kind: "string", help: "At most 150 characters; may be empty." },
-					{ name: "organization", kind: "string", help: "The id of the organization to work in." },
+					{ name: "organization", kind: "string", help: "The id of the new current organization." },
 					{
 						name: "project",
 						kind: "integer",
-						help: "The id of the project to work in. Its organization becomes yours, too.",
+						help: "The id of the new current project. Also sets its organization.",
 					},
 				],
 			},
@@ -4971,14 +4974,14 @@ export const GROUPS: Group[] = [
 		name: "two-factor",
 		resource: "twoFactor",
 		description:
-			"Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. Keys work without. Service accounts have no second factor: for them, all of this is a 403.",
+			"Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. API keys work without it. Service accounts have no second factor and get a 403.",
 		commands: [
 			{
 				name: "get",
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve your second factor",
-				description: "Says whether your second factor is enabled, and whether you need one.",
+				description: "Returns whether your second factor is enabled, and whether you need one.",
 				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
 				query: [],
 			},
@@ -4986,9 +4989,9 @@ export const GROUPS: Group[] = [
 				name: "begin",
 				method: "begin",
 				verb: "POST",
-				summary: "Begin to set up a second factor",
+				summary: "Start to set up a second factor",
 				description:
-					"Makes a secret for an authenticator app. Only this answer shows it. It counts once `confirmTwoFactor` gets a code of it; an earlier one that wasn't confirmed is replaced.",
+					"Creates a secret for an authenticator app. Only this response shows it. To enable it, send a code to `confirmTwoFactor`. Replaces an unconfirmed secret.",
 				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
 				query: [],
 			},
@@ -4998,7 +5001,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Enable the second factor",
 				description:
-					"Takes a code of the secret that `beginTwoFactor` has made. From then on, signing in takes a code. Only this answer shows the recovery codes: each works once, in place of a code. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.",
+					"Requires a code of the secret that `beginTwoFactor` created. From then on, signing in requires a code. Only this response shows the recovery codes: each works once, in place of a code. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.",
 				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
 				query: [],
 				body: [
@@ -5017,7 +5020,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Disable the second factor",
 				description:
-					"Takes a code, or a recovery code. Deletes the secret and the recovery codes. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.",
+					"Requires a code or a recovery code. Deletes the secret and the recovery codes. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.",
 				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
 				query: [],
 				body: [
@@ -5036,7 +5039,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Replace your recovery codes",
 				description:
-					"Takes a code, or a recovery code. The old recovery codes stop working; only this answer shows the new ones. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.",
+					"Requires a code or a recovery code. The old recovery codes stop working; only this response shows the new ones. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.",
 				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
 				query: [],
 				body: [
@@ -5055,7 +5058,7 @@ export const GROUPS: Group[] = [
 		name: "sign-in",
 		resource: "signIn",
 		description:
-			"How a person gets a key without having one: with a link that is mailed to them and, if they have one or an organization of theirs requires it, a second factor. These operations take no key.",
+			"How a person without a key gets one: with a link by mail and, if they have one or one of their organizations requires it, a second factor. These operations require no key.",
 		commands: [
 			{
 				name: "request",
@@ -5063,7 +5066,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Ask for a link to sign in",
 				description:
-					"Mails a link to the user with this address. It works once, for 15 minutes. The answer is the same for every address, also if nobody has it, or its user is deactivated or already got five mails within an hour. If the address's domain enforces single sign-on, the mail says so instead. An address on the network may ask ten times a minute; more are a 429.",
+					"Mails a link to the user with this address. It works once and expires after 15 minutes. The response is the same for every address, even if it is unknown, its user is deactivated, or its user already got five mails within an hour. If the address's domain enforces single sign-on, the mail says so instead. An IP address can request ten links a minute; more are a 429.",
 				path: [],
 				query: [],
 				body: [
@@ -5081,9 +5084,9 @@ export const GROUPS: Group[] = [
 				name: "begin-two-factor",
 				method: "beginTwoFactor",
 				verb: "POST",
-				summary: "Begin to set up a second factor when signing in",
+				summary: "Start to set up a second factor when signing in",
 				description:
-					"For those whom `completeSignIn` answers `two_factor_setup_required`. Makes a secret for an authenticator app, which only this answer shows. Then complete signing in with a code of it. Doesn't use the link up.",
+					"For users for whom `completeSignIn` returned `two_factor_setup_required`. Creates a secret for an authenticator app, which only this response shows. Then complete signing in with a code of it. Doesn't use up the link.",
 				path: [],
 				query: [],
 				body: [
@@ -5103,7 +5106,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Sign in",
 				description:
-					"Takes the token of a link, and a code if a second factor is needed. Makes a key called Console with the scope `*` that expires after twelve hours: only this answer shows its `value`. It is listed and revoked like every other key. Uses the link up, and ends the user's other links. Removes keys of sessions that have expired and, if the user has 25 keys, the oldest of the other sessions. If nobody has proved before that the address is theirs, all keys of the user are revoked. A refusal doesn't use the link up. Five codes may be tried with a link, and a user may send ten wrong ones an hour; more are a 429.",
+					"Requires the token of a link, and a code if the user needs a second factor. Creates a key with the label Console and the scope `*` that expires after twelve hours. Only this response shows its `value`. You can list and revoke it like any other key. Uses up the link and the user's other links. Deletes expired sessions and, if the user has 25 keys, the oldest session. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429.",
 				path: [],
 				query: [],
 				body: [
@@ -5128,18 +5131,17 @@ export const GROUPS: Group[] = [
 		name: "keys",
 		resource: "personalApiKeys",
 		description:
-			"The keys with which you use this API. Each has scopes, and may be restricted to organizations, projects or addresses. `@current` stands for the one in use.",
+			"The keys that you use this API with. Each has scopes, and can be restricted to organizations, projects or IP addresses. `@current` stands for the one in use.",
 		commands: [
 			{
 				name: "list",
 				method: "list",
 				verb: "GET",
 				summary: "List your keys",
-				description:
-					"Lists your keys without their values, newest first. Expired keys are listed, too.",
+				description: "Lists your keys without their values, newest first, including expired ones.",
 				path: [],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -5158,7 +5160,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Create a key",
 				description:
-					"Only this answer shows the key's `value`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403.",
+					"Only this response shows the key's `value`: store it. A key can't create a key with more permissions or a longer life than its own: that is a 403.",
 				path: [],
 				query: [],
 				body: [
@@ -5171,7 +5173,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "scopes",
 						kind: "strings",
-						help: "What the key may do: <object>:read, <object>:write, which includes reading, or * for everything. Each operation names the scope that it requires. At least one.",
+						help: "The key's permissions: <object>:read, <object>:write, which includes reading, or * for everything. Each operation names the scope that it requires. At least one.",
 						choices: [
 							"*",
 							"organization:read",
@@ -5198,12 +5200,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "scoped_organizations",
 						kind: "strings",
-						help: "The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100; empty by default.",
+						help: "The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100; empty by default.",
 					},
 					{
 						name: "scoped_projects",
 						kind: "integers",
-						help: "The ids of the projects that the key may reach, each by its integer id. An empty list means all that you can see. A key restricted to projects can't use paths that begin with /api/organizations. At most 100; empty by default.",
+						help: "The integer ids of the projects that the key can access. An empty list means all that you can see. A key restricted to projects can't use paths that begin with /api/organizations. At most 100; empty by default.",
 					},
 					{
 						name: "scoped_teams",
@@ -5213,7 +5215,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "allowed_ips",
 						kind: "strings",
-						help: "The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as 203.0.113.0/24. An empty list means any. From elsewhere, requests are a 403. At most 50; empty by default.",
+						help: "The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as 203.0.113.0/24. An empty list allows all. Requests from other addresses are a 403. At most 50; empty by default.",
 					},
 					{
 						name: "expires_at",
@@ -5228,7 +5230,7 @@ export const GROUPS: Group[] = [
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve a key",
-				description: "Answers with one of your keys, without its value. Keys of others are a 404.",
+				description: "Returns one of your keys, without its value. Keys of others are a 404.",
 				path: [
 					{
 						name: "id",
@@ -5245,7 +5247,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a key",
 				description:
-					"Changes one of your keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403. The key in use must allow the address that it is used from.",
+					"Changes one of your keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body don't change. You can't give a key more permissions or a longer life than those of the key in use: that is a 403. The key in use must still allow your IP address.",
 				path: [
 					{
 						name: "id",
@@ -5264,7 +5266,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "scopes",
 						kind: "strings",
-						help: "What the key may do: <object>:read, <object>:write, which includes reading, or * for everything. Each operation names the scope that it requires. At least one. The list replaces the old one.",
+						help: "The key's permissions: <object>:read, <object>:write, which includes reading, or * for everything. Each operation names the scope that it requires. At least one. The list replaces the old one.",
 						choices: [
 							"*",
 							"organization:read",
@@ -5290,12 +5292,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "scoped_organizations",
 						kind: "strings",
-						help: "The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100. The list replaces the old one.",
+						help: "The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100. The list replaces the old one.",
 					},
 					{
 						name: "scoped_projects",
 						kind: "integers",
-						help: "The ids of the projects that the key may reach, each by its integer id. An empty list means all that you can see. A key restricted to projects can't use paths that begin with /api/organizations. At most 100. The list replaces the old one.",
+						help: "The integer ids of the projects that the key can access. An empty list means all that you can see. A key restricted to projects can't use paths that begin with /api/organizations. At most 100. The list replaces the old one.",
 					},
 					{
 						name: "scoped_teams",
@@ -5305,7 +5307,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "allowed_ips",
 						kind: "strings",
-						help: "The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as 203.0.113.0/24. An empty list means any. From elsewhere, requests are a 403. At most 50. The list replaces the old one.",
+						help: "The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as 203.0.113.0/24. An empty list allows all. Requests from other addresses are a 403. At most 50. The list replaces the old one.",
 					},
 					{
 						name: "expires_at",
@@ -5320,7 +5322,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Revoke a key",
 				description:
-					"Deletes the key. Requests with it are refused from now on, also if it is the one in use.",
+					"Deletes the key. Requests with it are rejected from now on, even if it is the key in use.",
 				path: [
 					{
 						name: "id",
@@ -5337,7 +5339,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Give a key a new value",
 				description:
-					"The old value stops working at once. Only this answer shows the new `value`: store it. Scopes, restrictions and expiry stay. A key that may do more than the one in use, or lives longer, can't be rolled: that is a 403.",
+					"The old value immediately stops working. Only this response shows the new `value`: store it. Scopes, restrictions and expiry stay. You can't roll a key with more permissions or a longer life than the key in use: that is a 403.",
 				path: [
 					{
 						name: "id",
@@ -5352,9 +5354,9 @@ export const GROUPS: Group[] = [
 				name: "usage",
 				method: "listUsage",
 				verb: "GET",
-				summary: "List how much a key was used",
+				summary: "List the use of a key by day",
 				description:
-					"Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are left out. The numbers are written after the responses, up to half a minute later.",
+					"Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are omitted. The numbers are saved up to half a minute after the responses.",
 				path: [
 					{
 						name: "id",
@@ -5364,7 +5366,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: ["day", "requests", "refusals", "last_address"],
@@ -5375,7 +5377,7 @@ export const GROUPS: Group[] = [
 		name: "service-accounts",
 		resource: "serviceAccounts",
 		description:
-			"Accounts of an organization for programs: they have a level and keys, and outlive the people who made them.",
+			"Accounts of an organization for programs. They have a level and keys, and don't depend on the people who created them.",
 		commands: [
 			{
 				name: "list",
@@ -5392,7 +5394,7 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: ["id", "name", "level", "created_at", "created_by.email", "last_used_at"],
@@ -5422,12 +5424,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "level",
 						kind: "integer",
-						help: "What it may do in the organization: 1 as a member, 8 as an admin. Its keys' scopes limit that further. 1 by default.",
+						help: "Its level in the organization: 1 for a member, 8 for an admin. The scopes of its keys limit it further. 1 by default.",
 					},
 					{
 						name: "projects",
 						kind: "integers",
-						help: "The ids of the private projects that it may see, besides those that any member can see. With level 8 it sees all. At most 100; empty by default.",
+						help: "The ids of the private projects that it can see, in addition to public ones. With level 8, it can see all. At most 100; empty by default.",
 					},
 				],
 				needsBody: true,
@@ -5437,7 +5439,7 @@ export const GROUPS: Group[] = [
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve a service account",
-				description: "Answers with the account. Requires level 8.",
+				description: "Returns the account. Requires level 8.",
 				path: [
 					{
 						name: "organization",
@@ -5475,12 +5477,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "level",
 						kind: "integer",
-						help: "What it may do in the organization: 1 as a member, 8 as an admin. Its keys' scopes limit that further.",
+						help: "Its level in the organization: 1 for a member, 8 for an admin. The scopes of its keys limit it further.",
 					},
 					{
 						name: "projects",
 						kind: "integers",
-						help: "The ids of the private projects that it may see, besides those that any member can see. With level 8 it sees all. At most 100. The list replaces the old one.",
+						help: "The ids of the private projects that it can see, in addition to public ones. With level 8, it can see all. At most 100. The list replaces the old one.",
 					},
 				],
 			},
@@ -5490,7 +5492,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Delete a service account",
 				description:
-					"Requires level 8. Its keys stop working at once. Entries of the activity log keep its name.",
+					"Requires level 8. Its keys immediately stop working. Activity log entries keep its name.",
 				path: [
 					{
 						name: "organization",
@@ -5508,7 +5510,7 @@ export const GROUPS: Group[] = [
 		name: "service-account-keys",
 		resource: "serviceAccountKeys",
 		description:
-			"Accounts of an organization for programs: they have a level and keys, and outlive the people who made them.",
+			"Accounts of an organization for programs. They have a level and keys, and don't depend on the people who created them.",
 		commands: [
 			{
 				name: "list",
@@ -5527,7 +5529,7 @@ export const GROUPS: Group[] = [
 					{ name: "account", kind: "string", help: "The service account's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: [
@@ -5546,7 +5548,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Create a key",
 				description:
-					"Only this answer shows the key's `value`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403. Requires level 8. The key reaches the account's organization only.",
+					"Only this response shows the key's `value`: store it. A key can't create a key with more permissions or a longer life than its own: that is a 403. Requires level 8. The key can access only the account's organization.",
 				path: [
 					{
 						name: "organization",
@@ -5567,7 +5569,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "scopes",
 						kind: "strings",
-						help: "What the key may do: <object>:read, <object>:write, which includes reading, or * for everything. Each operation names the scope that it requires. At least one.",
+						help: "The key's permissions: <object>:read, <object>:write, which includes reading, or * for everything. Each operation names the scope that it requires. At least one.",
 						choices: [
 							"*",
 							"organization:read",
@@ -5594,12 +5596,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "scoped_organizations",
 						kind: "strings",
-						help: "The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100; empty by default.",
+						help: "The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100; empty by default.",
 					},
 					{
 						name: "scoped_projects",
 						kind: "integers",
-						help: "The ids of the projects that the key may reach, each by its integer id. An empty list means all that you can see. A key restricted to projects can't use paths that begin with /api/organizations. At most 100; empty by default.",
+						help: "The integer ids of the projects that the key can access. An empty list means all that you can see. A key restricted to projects can't use paths that begin with /api/organizations. At most 100; empty by default.",
 					},
 					{
 						name: "scoped_teams",
@@ -5609,7 +5611,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "allowed_ips",
 						kind: "strings",
-						help: "The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as 203.0.113.0/24. An empty list means any. From elsewhere, requests are a 403. At most 50; empty by default.",
+						help: "The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as 203.0.113.0/24. An empty list allows all. Requests from other addresses are a 403. At most 50; empty by default.",
 					},
 					{
 						name: "expires_at",
@@ -5625,7 +5627,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Retrieve a key",
 				description:
-					"Answers with one of the account's keys, without its value. Keys of others are a 404.",
+					"Returns one of the account's keys, without its value. Keys of others are a 404.",
 				path: [
 					{
 						name: "organization",
@@ -5644,7 +5646,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a key",
 				description:
-					"Changes one of the account's keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403. The key in use must allow the address that it is used from.",
+					"Changes one of the account's keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body don't change. You can't give a key more permissions or a longer life than those of the key in use: that is a 403. The key in use must still allow your IP address.",
 				path: [
 					{
 						name: "organization",
@@ -5665,7 +5667,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "scopes",
 						kind: "strings",
-						help: "What the key may do: <object>:read, <object>:write, which includes reading, or * for everything. Each operation names the scope that it requires. At least one. The list replaces the old one.",
+						help: "The key's permissions: <object>:read, <object>:write, which includes reading, or * for everything. Each operation names the scope that it requires. At least one. The list replaces the old one.",
 						choices: [
 							"*",
 							"organization:read",
@@ -5691,12 +5693,12 @@ export const GROUPS: Group[] = [
 					{
 						name: "scoped_organizations",
 						kind: "strings",
-						help: "The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100. The list replaces the old one.",
+						help: "The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100. The list replaces the old one.",
 					},
 					{
 						name: "scoped_projects",
 						kind: "integers",
-						help: "The ids of the projects that the key may reach, each by its integer id. An empty list means all that you can see. A key restricted to projects can't use paths that begin with /api/organizations. At most 100. The list replaces the old one.",
+						help: "The integer ids of the projects that the key can access. An empty list means all that you can see. A key restricted to projects can't use paths that begin with /api/organizations. At most 100. The list replaces the old one.",
 					},
 					{
 						name: "scoped_teams",
@@ -5706,7 +5708,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "allowed_ips",
 						kind: "strings",
-						help: "The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as 203.0.113.0/24. An empty list means any. From elsewhere, requests are a 403. At most 50. The list replaces the old one.",
+						help: "The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as 203.0.113.0/24. An empty list allows all. Requests from other addresses are a 403. At most 50. The list replaces the old one.",
 					},
 					{
 						name: "expires_at",
@@ -5721,7 +5723,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Revoke a key",
 				description:
-					"Deletes the key. Requests with it are refused from now on, also if it is the one in use.",
+					"Deletes the key. Requests with it are rejected from now on, even if it is the key in use.",
 				path: [
 					{
 						name: "organization",
@@ -5740,7 +5742,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Give a key a new value",
 				description:
-					"The old value stops working at once. Only this answer shows the new `value`: store it. Scopes, restrictions and expiry stay. A key that may do more than the one in use, or lives longer, can't be rolled: that is a 403.",
+					"The old value immediately stops working. Only this response shows the new `value`: store it. Scopes, restrictions and expiry stay. You can't roll a key with more permissions or a longer life than the key in use: that is a 403.",
 				path: [
 					{
 						name: "organization",
@@ -5757,9 +5759,9 @@ export const GROUPS: Group[] = [
 				name: "usage",
 				method: "listUsage",
 				verb: "GET",
-				summary: "List how much a key was used",
+				summary: "List the use of a key by day",
 				description:
-					"Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are left out. The numbers are written after the responses, up to half a minute later.",
+					"Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are omitted. The numbers are saved up to half a minute after the responses.",
 				path: [
 					{
 						name: "organization",
@@ -5771,7 +5773,7 @@ export const GROUPS: Group[] = [
 					{ name: "id", kind: "string", help: "The key's id." },
 				],
 				query: [
-					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
 				],
 				columns: ["day", "requests", "refusals", "last_address"],

@@ -238,72 +238,72 @@ export const OPERATIONS = {
 
 /** The calls of the API, by resource. */
 export abstract class Resources {
-	/** An organization has members, projects, domains, plugins and exports. `@current` stands for the one you work in. */
+	/** An organization has members, projects, domains, plugins and exports. `@current` stands for your current one. */
 	declare readonly organizations: OrganizationsCalls;
-	/** An export sends a project's events or persons to a destination, window after window. A backfill does so for a range. Any member who sees the project may do everything. */
+	/** An export writes a project's events or persons to a destination, window after window. A backfill exports a range of time. Any member who can see the project can use all operations. */
 	declare readonly batchExports: BatchExportsCalls;
-	/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are for the service that signs people in through providers; here, a domain that enforces single sign-on keeps people from signing in by mail. */
+	/** Email domains of an organization, with their settings for single sign-on. A domain is only a claim until it is verified with a DNS record. The settings are for the service that signs people in through providers. Here, a domain that enforces single sign-on prevents people from signing in by mail. */
 	declare readonly domains: DomainsCalls;
-	/** An invite lets the person with an email address join an organization. It works once, for three days, and only as long as its inviter may still give what it offers. */
+	/** An invite lets the person with an email address join an organization. It works once, expires after three days, and is valid only while its inviter can grant its level. */
 	declare readonly invites: InvitesCalls;
-	/** The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. To add somebody, create an invite. */
+	/** The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. To add someone, create an invite. */
 	declare readonly members: MembersCalls;
-	/** Accounts of an organization for programs: they have a level and keys, and outlive the people who made them. */
+	/** Accounts of an organization for programs. They have a level and keys, and don't depend on the people who created them. */
 	declare readonly serviceAccounts: ServiceAccountsCalls;
-	/** Accounts of an organization for programs: they have a level and keys, and outlive the people who made them. */
+	/** Accounts of an organization for programs. They have a level and keys, and don't depend on the people who created them. */
 	declare readonly serviceAccountKeys: ServiceAccountKeysCalls;
-	/** A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in. */
+	/** A project has events, exports and plugin configs. A private project is visible only to admins of the organization and members of the project. `@current` stands for your current one. */
 	declare readonly organizationProjects: OrganizationProjectsCalls;
 	/** Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
 	declare readonly activityLog: ActivityLogCalls;
-	/** Everything that happens in an organization, in order: changes by people and by the operator, and what happens without a caller, such as the end of an export's run. Events are kept for 365 days. */
+	/** Everything that happens in an organization, in order: changes by people and the operator, and events without a caller, such as the end of an export run. Events are kept for 365 days. */
 	declare readonly feed: FeedCalls;
-	/** Carry the organization's activity and events to a bucket of your own, every hour, as compressed JSON lines. Each line has the digest of the line before, so that a line that was changed, removed or added later is found. Requires level 8, also for reading. */
+	/** Write the organization's activity and events to your own bucket, every hour, as compressed JSON Lines. Each line has the digest of the previous line, so that you can detect changed, removed and added lines. All operations require level 8. */
 	declare readonly auditStreams: AuditStreamsCalls;
-	/** Which events an organization has mailed, and to whom: failed runs of exports, keys that expire, and so on. A mail lists what has happened since the last one; there is at most one mail an hour for each type. */
+	/** Which events of an organization are sent by mail, and to whom: failed export runs, expiring keys, and so on. A mail lists the events since the last one. There is at most one mail an hour for each type. */
 	declare readonly notifications: NotificationsCalls;
-	/** URLs of yours that get the events of an organization: everything that its activity log has, and what happens without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint takes them. All operations require level 8. */
+	/** Send the events of an organization to your URLs: all entries of its activity log, and events without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint accepts them. All operations require level 8. */
 	declare readonly webhooks: WebhooksCalls;
-	/** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
+	/** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id in the path of any of the three families. Any member may use these operations. The organization's `plugins_access_level` must be at least 3 to read and 6 to write; otherwise the response is a 403. */
 	declare readonly plugins: PluginsCalls;
-	/** Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
+	/** Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`. Lists contain the plugins of the family; an id can be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` must be at least 3 to read and 6 to write; otherwise the response is a 403. */
 	declare readonly pipelineDestinations: PipelineDestinationsCalls;
-	/** Plugins that run in the browser: those with neither methods nor scheduled tasks. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
+	/** Plugins that run in the browser: those with neither methods nor scheduled tasks. Lists contain the plugins of the family; an id can be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` must be at least 3 to read and 6 to write; otherwise the response is a 403. */
 	declare readonly pipelineFrontendApps: PipelineFrontendAppsCalls;
-	/** Plugins that bring events in: those with scheduled tasks, or with methods but none of `onEvent`, `exportEvents`, `composeWebhook` and `processEvent`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
+	/** Plugins that bring events in: those with scheduled tasks, or with methods but none of `onEvent`, `exportEvents`, `composeWebhook` and `processEvent`. Lists contain the plugins of the family; an id can be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` must be at least 3 to read and 6 to write; otherwise the response is a 403. */
 	declare readonly pipelineImportApps: PipelineImportAppsCalls;
-	/** A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in. */
+	/** A project has events, exports and plugin configs. A private project is visible only to admins of the organization and members of the project. `@current` stands for your current one. */
 	declare readonly projects: ProjectsCalls;
-	/** An export sends a project's events or persons to a destination, window after window. A backfill does so for a range. Any member who sees the project may do everything. */
+	/** An export writes a project's events or persons to a destination, window after window. A backfill exports a range of time. Any member who can see the project can use all operations. */
 	declare readonly projectBatchExports: ProjectBatchExportsCalls;
-	/** A plugin that is set up for a project, with its settings, its log and its jobs. Anyone who can see the project may use these operations. While the organization's `plugins_access_level` is below 3, there are no configs: lists are empty, ids are not found, and adding or reordering configs and starting jobs is a 400. */
+	/** A plugin that is configured for a project, with its settings, log and jobs. Anyone who can see the project may use these operations. While the organization's `plugins_access_level` is below 3, lists are empty, ids are a 404, and adding or reordering configs and starting jobs is a 400. */
 	declare readonly pluginConfigs: PluginConfigsCalls;
-	/** What happened in a project, and to whom. The project's exports read events, and the persons that are made from them. */
+	/** What happened in a project, and to whom. The project's exports read events, and the persons that are derived from them. */
 	declare readonly events: EventsCalls;
-	/** Members of the organization who can see a private project. Level 8 makes one an admin of the project. */
+	/** Members of the organization who can see a private project. Members with level 8 are admins of the project. */
 	declare readonly projectMembers: ProjectMembersCalls;
 	/** Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
 	declare readonly projectActivityLog: ProjectActivityLogCalls;
-	/** You: your names, and where you work. The organization and project you work in are what `@current` stands for in paths. */
+	/** Your profile, and your current organization and project, which `@current` stands for in paths. */
 	declare readonly users: UsersCalls;
-	/** Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. Keys work without. Service accounts have no second factor: for them, all of this is a 403. */
+	/** Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. API keys work without it. Service accounts have no second factor and get a 403. */
 	declare readonly twoFactor: TwoFactorCalls;
-	/** The keys with which you use this API. Each has scopes, and may be restricted to organizations, projects or addresses. `@current` stands for the one in use. */
+	/** The keys that you use this API with. Each has scopes, and can be restricted to organizations, projects or IP addresses. `@current` stands for the one in use. */
 	declare readonly personalApiKeys: PersonalApiKeysCalls;
 	/** The service itself. These operations need no key. */
 	declare readonly service: ServiceCalls;
 	/** The service itself. These operations need no key. */
 	declare readonly health: HealthCalls;
-	/** How a person gets a key without having one: with a link that is mailed to them and, if they have one or an organization of theirs requires it, a second factor. These operations take no key. */
+	/** How a person without a key gets one: with a link by mail and, if they have one or one of their organizations requires it, a second factor. These operations require no key. */
 	declare readonly signIn: SignInCalls;
 }
 
-/** An organization has members, projects, domains, plugins and exports. `@current` stands for the one you work in. */
+/** An organization has members, projects, domains, plugins and exports. `@current` stands for your current one. */
 export interface OrganizationsCalls {
 	/**
 	 * List your organizations.
 	 *
-	 * Lists the organizations that you are a member of and that your key may reach, newest first.
+	 * Lists the organizations that you are a member of and that your key can access, newest first.
 	 */
 	list(
 		parameters?: ListOrganizationsParameters,
@@ -313,7 +313,7 @@ export interface OrganizationsCalls {
 	/**
 	 * Create an organization.
 	 *
-	 * You become its owner. A project `Default project` is created with it, and both become the ones you work in. A key restricted to organizations or projects can't create one.
+	 * You become its owner. A project `Default project` is created with it, and both become your current ones. A key restricted to organizations or projects can't create one.
 	 */
 	create(
 		body: CreateOrganizationBody,
@@ -323,7 +323,7 @@ export interface OrganizationsCalls {
 	/**
 	 * Retrieve an organization.
 	 *
-	 * Answers with the organization as you see it: your level, and your projects. An organization that you don't belong to is a 404.
+	 * Returns the organization, with your level and the projects that you can see. An organization that you don't belong to is a 404.
 	 */
 	get(
 		parameters: GetOrganizationParameters | From<"organizations">,
@@ -333,7 +333,7 @@ export interface OrganizationsCalls {
 	/**
 	 * Change an organization.
 	 *
-	 * Requires level 8. Fields that aren't in the body stay as they are. Answers with the organization.
+	 * Requires level 8. Fields that aren't in the body don't change. Returns the organization.
 	 */
 	update(
 		parameters: UpdateOrganizationParameters | From<"organizations">,
@@ -344,7 +344,7 @@ export interface OrganizationsCalls {
 	/**
 	 * Delete an organization.
 	 *
-	 * Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users stay, and those who worked in it move to another of their organizations. This can't be undone.
+	 * Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users aren't deleted; if it was their current organization, another of theirs becomes the current one. This can't be undone.
 	 */
 	delete(
 		parameters: DeleteOrganizationParameters | From<"organizations">,
@@ -352,7 +352,7 @@ export interface OrganizationsCalls {
 	): Promise<void>;
 }
 
-/** An export sends a project's events or persons to a destination, window after window. A backfill does so for a range. Any member who sees the project may do everything. */
+/** An export writes a project's events or persons to a destination, window after window. A backfill exports a range of time. Any member who can see the project can use all operations. */
 export interface BatchExportsCalls {
 	/**
 	 * List the exports.
@@ -367,7 +367,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Create an export.
 	 *
-	 * Creates an export in the oldest project that you can see. The first window is the one under way.
+	 * Creates an export in the oldest project that you can see. The first window is the one in progress.
 	 */
 	create(
 		parameters: CreateBatchExportParameters | From<"organizations">,
@@ -378,7 +378,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Test a destination before it is saved.
 	 *
-	 * Does what a run would do, with a test row, and removes what it wrote. The answer is a 200 in either case, and says how each step went.
+	 * Does what a run would do, with a test row, and removes what it wrote. The response is a 200 in either case, with the result of each step.
 	 */
 	testNew(
 		parameters: TestNewBatchExportParameters | From<"organizations">,
@@ -389,7 +389,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Retrieve an export.
 	 *
-	 * Answers with the export and its latest runs. Secrets are left out.
+	 * Returns the export and its latest runs. Secrets are omitted.
 	 */
 	get(
 		parameters: GetBatchExportParameters | From<"batchExports">,
@@ -399,7 +399,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Change an export.
 	 *
-	 * The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. Stored secrets have to be given again if the destination leads to another server.
+	 * The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. If you change the destination to another server, you must send its secrets again.
 	 */
 	update(
 		parameters: UpdateBatchExportParameters | From<"batchExports">,
@@ -420,7 +420,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Start a backfill.
 	 *
-	 * Exports the windows that fit into the range, one after another, also while the export is paused. Answers at once with the export and the `backfill_id`. At most three backfills of a project run at a time.
+	 * Exports the windows that fit into the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills.
 	 */
 	backfill(
 		parameters: BackfillBatchExportParameters | From<"batchExports">,
@@ -431,7 +431,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Pause an export.
 	 *
-	 * No more scheduled runs start; runs that have started go on. Pausing a paused export changes nothing. Other fields in the body are validated and not applied.
+	 * Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing. Other fields in the body are validated, but not applied.
 	 */
 	pause(
 		parameters: PauseBatchExportParameters | From<"batchExports">,
@@ -442,7 +442,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Unpause an export.
 	 *
-	 * Scheduled runs start again. With `backfill`, what was missed since the pause is exported too, and the answer has the `backfill_id`.
+	 * Scheduled runs start again. With `backfill`, the windows that were missed since the pause are exported too, and the response has the `backfill_id`.
 	 */
 	unpause(
 		parameters: UnpauseBatchExportParameters | From<"batchExports">,
@@ -453,7 +453,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Test the destination of an export.
 	 *
-	 * Tests the stored destination, with the changes in the body, which are not saved. The answer is a 200 in either case, and says how each step went.
+	 * Tests the stored destination, with the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.
 	 */
 	test(
 		parameters: TestBatchExportParameters | From<"batchExports">,
@@ -474,7 +474,7 @@ export interface BatchExportsCalls {
 	/**
 	 * List the daily totals of an export.
 	 *
-	 * Lists what the runs that ended on each day (UTC) came to, newest first.
+	 * Lists the totals of the runs that ended on each day (UTC), newest first.
 	 */
 	listMetrics(
 		parameters: ListBatchExportMetricsParameters | From<"batchExports">,
@@ -494,7 +494,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Retrieve a run.
 	 *
-	 * Answers with the run and how far it is.
+	 * Returns the run with its progress.
 	 */
 	getRun(
 		parameters: GetBatchExportRunParameters | From<"batchExports.run">,
@@ -514,7 +514,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Retry a run.
 	 *
-	 * Goes on from where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or while its unfinished output is still being removed.
+	 * Continues where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or its unfinished output is still being removed.
 	 */
 	retryRun(
 		parameters: RetryBatchExportRunParameters | From<"batchExports.run">,
@@ -535,7 +535,7 @@ export interface BatchExportsCalls {
 	/**
 	 * List the backfills of an export.
 	 *
-	 * Lists the backfills and how far each is, newest first. With `after` or `before`, those with the newest ranges first.
+	 * Lists the backfills with their progress, newest first. With `after` or `before`, those with the newest ranges first.
 	 */
 	listBackfills(
 		parameters: ListBatchExportBackfillsParameters | From<"batchExports">,
@@ -553,7 +553,7 @@ export interface BatchExportsCalls {
 	): Promise<Received<BatchExportBackfill, "batchExports.backfill">>;
 }
 
-/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are for the service that signs people in through providers; here, a domain that enforces single sign-on keeps people from signing in by mail. */
+/** Email domains of an organization, with their settings for single sign-on. A domain is only a claim until it is verified with a DNS record. The settings are for the service that signs people in through providers. Here, a domain that enforces single sign-on prevents people from signing in by mail. */
 export interface DomainsCalls {
 	/**
 	 * List the domains.
@@ -568,7 +568,7 @@ export interface DomainsCalls {
 	/**
 	 * Add a domain.
 	 *
-	 * Requires level 8. The answer has the `verification_challenge` to publish in the DNS. A domain belongs to one organization only; another organization's unverified claim that is older than three days gives way to yours.
+	 * Requires level 8. The response has the `verification_challenge` to publish in the DNS. A domain belongs to one organization only. Adding it replaces another organization's unverified claim that is older than three days.
 	 */
 	create(
 		parameters: CreateDomainParameters | From<"organizations">,
@@ -579,7 +579,7 @@ export interface DomainsCalls {
 	/**
 	 * Retrieve a domain.
 	 *
-	 * Answers with the domain. Any member may read it.
+	 * Returns the domain. Any member may read it.
 	 */
 	get(
 		parameters: GetDomainParameters | From<"domains">,
@@ -589,7 +589,7 @@ export interface DomainsCalls {
 	/**
 	 * Change a domain.
 	 *
-	 * Requires level 8. Fields that aren't in the body stay as they are. `jit_provisioning_enabled` and `sso_enforcement` can be set once the domain is verified. Renaming an unverified domain makes a new `verification_challenge`. Answers with the domain.
+	 * Requires level 8. Fields that aren't in the body don't change. `jit_provisioning_enabled` and `sso_enforcement` can be set once the domain is verified. Renaming an unverified domain makes a new `verification_challenge`. Returns the domain.
 	 */
 	update(
 		parameters: UpdateDomainParameters | From<"domains">,
@@ -600,7 +600,7 @@ export interface DomainsCalls {
 	/**
 	 * Delete a domain.
 	 *
-	 * Requires level 8. Deletes its settings, too. Other organizations may add the domain afterwards.
+	 * Requires level 8. Also deletes its settings. After that, other organizations can add the domain.
 	 */
 	delete(
 		parameters: DeleteDomainParameters | From<"domains">,
@@ -610,7 +610,7 @@ export interface DomainsCalls {
 	/**
 	 * Verify a domain.
 	 *
-	 * Requires level 8. Looks for the `verification_challenge` in the TXT records of `_tenantry-challenge.<domain>`. The answer is a 200 in either case: if the domain wasn't verified, nothing changes, and `verification_error` says what was found. Try again after you have changed the DNS.
+	 * Requires level 8. Looks for the `verification_challenge` in the TXT records of `_tenantry-challenge.<domain>`. The response is a 200 in either case. If the domain wasn't verified, `verification_error` says what was found. Try again after you have changed the DNS.
 	 */
 	verify(
 		parameters: VerifyDomainParameters | From<"domains">,
@@ -618,12 +618,12 @@ export interface DomainsCalls {
 	): Promise<Received<VerifiedDomain, "domains">>;
 }
 
-/** An invite lets the person with an email address join an organization. It works once, for three days, and only as long as its inviter may still give what it offers. */
+/** An invite lets the person with an email address join an organization. It works once, expires after three days, and is valid only while its inviter can grant its level. */
 export interface InvitesCalls {
 	/**
 	 * List the invites.
 	 *
-	 * Lists the invites that nobody has accepted yet, expired ones too, newest first. Any member may do so.
+	 * Lists the invites that haven't been accepted, including expired ones, newest first. Any member may do so.
 	 */
 	list(
 		parameters: ListInvitesParameters | From<"organizations">,
@@ -633,7 +633,7 @@ export interface InvitesCalls {
 	/**
 	 * Invite a person.
 	 *
-	 * Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the answer, unless `send_email` is false or the operator hasn't set up mail: then the answer has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, unless the operator has set another limit; more are a 429 with `Retry-After`.
+	 * Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the response, unless `send_email` is false or the operator hasn't set up mail: then the response has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, unless the operator has set another limit; more are a 429 with `Retry-After`.
 	 */
 	create(
 		parameters: CreateInviteParameters | From<"organizations">,
@@ -644,7 +644,7 @@ export interface InvitesCalls {
 	/**
 	 * Invite several people.
 	 *
-	 * Takes a list of at most 20 invites and creates all or none, by the rules of `createInvite`. The answer has the fields of the first invite, and all of them as `results`.
+	 * Accepts a list of at most 20 invites and creates all or none, by the rules of `createInvite`. The response has the fields of the first invite, and all of them as `results`.
 	 */
 	createMany(
 		parameters: CreateInvitesParameters | From<"organizations">,
@@ -665,14 +665,14 @@ export interface InvitesCalls {
 	/**
 	 * Preview an invite.
 	 *
-	 * Says which organization invites, who, and for whom. Changes nothing. A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your address.
+	 * Returns the organization, the inviter and the invited email address. Changes nothing. A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your IP address.
 	 */
 	preview(parameters: PreviewInviteParameters, options?: RequestOptions): Promise<Invitation>;
 
 	/**
 	 * Accept an invite.
 	 *
-	 * The person becomes a member, and works in the organization from then on. Somebody new becomes a user, and gets a key whose value only this answer shows. Somebody who has a key should send it: it says who accepts, and needs no scope. If an existing user's address was never verified, and a mail carried the link, accepting without a key hands the user over to you: its keys are revoked, and you get a new one. A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your address.
+	 * The person becomes a member, and the organization becomes their current one. A new person becomes a user and gets a key; only this response shows its value. If you have a key, send it: it identifies you, and needs no scope. If the email address of an existing user was never verified, and the link was mailed, accepting without a key revokes the user's keys and creates a new one for you. A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your IP address.
 	 */
 	accept(
 		parameters: AcceptInviteParameters,
@@ -681,7 +681,7 @@ export interface InvitesCalls {
 	): Promise<Accepted>;
 }
 
-/** The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. To add somebody, create an invite. */
+/** The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. To add someone, create an invite. */
 export interface MembersCalls {
 	/**
 	 * List the active members.
@@ -696,7 +696,7 @@ export interface MembersCalls {
 	/**
 	 * Change a member's level.
 	 *
-	 * Requires level 8. You can neither change your own level, nor that of a member above you, nor give a level above yours: each is a 403. Answers with the member.
+	 * Requires level 8. You can't change your own level, change a member whose level is above yours, or grant a level above yours: each is a 403. Returns the member.
 	 */
 	update(
 		parameters: UpdateMemberParameters | From<"members">,
@@ -707,7 +707,7 @@ export interface MembersCalls {
 	/**
 	 * Remove a member, or leave the organization.
 	 *
-	 * Removing others requires level 8, and at least their level; `@me` leaves the organization, at any level but 15. The member loses access at once and also leaves the organization's projects.
+	 * Removing others requires level 8, and at least their level. To leave the organization, use `@me`; owners can't. The member immediately loses access, and is also removed from the organization's projects.
 	 */
 	remove(
 		parameters: RemoveMemberParameters | From<"members">,
@@ -715,7 +715,7 @@ export interface MembersCalls {
 	): Promise<void>;
 }
 
-/** Accounts of an organization for programs: they have a level and keys, and outlive the people who made them. */
+/** Accounts of an organization for programs. They have a level and keys, and don't depend on the people who created them. */
 export interface ServiceAccountsCalls {
 	/**
 	 * List the service accounts of an organization.
@@ -741,7 +741,7 @@ export interface ServiceAccountsCalls {
 	/**
 	 * Retrieve a service account.
 	 *
-	 * Answers with the account. Requires level 8.
+	 * Returns the account. Requires level 8.
 	 */
 	get(
 		parameters: GetServiceAccountParameters | From<"serviceAccounts">,
@@ -762,7 +762,7 @@ export interface ServiceAccountsCalls {
 	/**
 	 * Delete a service account.
 	 *
-	 * Requires level 8. Its keys stop working at once. Entries of the activity log keep its name.
+	 * Requires level 8. Its keys immediately stop working. Activity log entries keep its name.
 	 */
 	delete(
 		parameters: DeleteServiceAccountParameters | From<"serviceAccounts">,
@@ -770,7 +770,7 @@ export interface ServiceAccountsCalls {
 	): Promise<void>;
 }
 
-/** Accounts of an organization for programs: they have a level and keys, and outlive the people who made them. */
+/** Accounts of an organization for programs. They have a level and keys, and don't depend on the people who created them. */
 export interface ServiceAccountKeysCalls {
 	/**
 	 * List the account's keys.
@@ -785,7 +785,7 @@ export interface ServiceAccountKeysCalls {
 	/**
 	 * Create a key.
 	 *
-	 * Only this answer shows the key's `value`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403. Requires level 8. The key reaches the account's organization only.
+	 * Only this response shows the key's `value`: store it. A key can't create a key with more permissions or a longer life than its own: that is a 403. Requires level 8. The key can access only the account's organization.
 	 */
 	create(
 		parameters: CreateServiceAccountKeyParameters | From<"serviceAccounts">,
@@ -796,7 +796,7 @@ export interface ServiceAccountKeysCalls {
 	/**
 	 * Retrieve a key.
 	 *
-	 * Answers with one of the account's keys, without its value. Keys of others are a 404.
+	 * Returns one of the account's keys, without its value. Keys of others are a 404.
 	 */
 	get(
 		parameters: GetServiceAccountKeyParameters | From<"serviceAccountKeys">,
@@ -806,7 +806,7 @@ export interface ServiceAccountKeysCalls {
 	/**
 	 * Change a key.
 	 *
-	 * Changes one of the account's keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403. The key in use must allow the address that it is used from.
+	 * Changes one of the account's keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body don't change. You can't give a key more permissions or a longer life than those of the key in use: that is a 403. The key in use must still allow your IP address.
 	 */
 	update(
 		parameters: UpdateServiceAccountKeyParameters | From<"serviceAccountKeys">,
@@ -817,7 +817,7 @@ export interface ServiceAccountKeysCalls {
 	/**
 	 * Revoke a key.
 	 *
-	 * Deletes the key. Requests with it are refused from now on, also if it is the one in use.
+	 * Deletes the key. Requests with it are rejected from now on, even if it is the key in use.
 	 */
 	revoke(
 		parameters: RevokeServiceAccountKeyParameters | From<"serviceAccountKeys">,
@@ -827,7 +827,7 @@ export interface ServiceAccountKeysCalls {
 	/**
 	 * Give a key a new value.
 	 *
-	 * The old value stops working at once. Only this answer shows the new `value`: store it. Scopes, restrictions and expiry stay. A key that may do more than the one in use, or lives longer, can't be rolled: that is a 403.
+	 * The old value immediately stops working. Only this response shows the new `value`: store it. Scopes, restrictions and expiry stay. You can't roll a key with more permissions or a longer life than the key in use: that is a 403.
 	 */
 	roll(
 		parameters: RollServiceAccountKeyParameters | From<"serviceAccountKeys">,
@@ -835,9 +835,9 @@ export interface ServiceAccountKeysCalls {
 	): Promise<Received<PersonalApiKey, "serviceAccountKeys">>;
 
 	/**
-	 * List how much a key was used.
+	 * List the use of a key by day.
 	 *
-	 * Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are left out. The numbers are written after the responses, up to half a minute later.
+	 * Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are omitted. The numbers are saved up to half a minute after the responses.
 	 */
 	listUsage(
 		parameters: ListServiceAccountKeyUsageParameters | From<"serviceAccountKeys">,
@@ -845,7 +845,7 @@ export interface ServiceAccountKeysCalls {
 	): Pages<KeyDay>;
 }
 
-/** A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in. */
+/** A project has events, exports and plugin configs. A private project is visible only to admins of the organization and members of the project. `@current` stands for your current one. */
 export interface OrganizationProjectsCalls {
 	/**
 	 * List the projects of an organization.
@@ -860,7 +860,7 @@ export interface OrganizationProjectsCalls {
 	/**
 	 * Create a project in an organization.
 	 *
-	 * Requires level 8. An `organization` in the body is ignored: the path says it.
+	 * Requires level 8. Ignores `organization` in the body.
 	 */
 	create(
 		parameters: CreateOrganizationProjectParameters | From<"organizations">,
@@ -871,7 +871,7 @@ export interface OrganizationProjectsCalls {
 	/**
 	 * Retrieve a project of an organization.
 	 *
-	 * Answers with the project. One that you can't see is a 404.
+	 * Returns the project. A project that you can't see is a 404.
 	 */
 	get(
 		parameters: GetOrganizationProjectParameters | From<"organizationProjects">,
@@ -881,7 +881,7 @@ export interface OrganizationProjectsCalls {
 	/**
 	 * Change a project of an organization.
 	 *
-	 * Requires level 8, in the organization or the project. Fields that aren't in the body stay as they are. Answers with the project.
+	 * Requires level 8, in the organization or the project. Fields that aren't in the body don't change. Returns the project.
 	 */
 	update(
 		parameters: UpdateOrganizationProjectParameters | From<"organizationProjects">,
@@ -892,7 +892,7 @@ export interface OrganizationProjectsCalls {
 	/**
 	 * Delete a project of an organization.
 	 *
-	 * Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels what runs. Users who worked in it move to the oldest project that they see. This can't be undone.
+	 * Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels running exports. If it was a user's current project, the oldest one that they can see becomes the current one. This can't be undone.
 	 */
 	delete(
 		parameters: DeleteOrganizationProjectParameters | From<"organizationProjects">,
@@ -905,9 +905,9 @@ export interface ActivityLogCalls {
 	/**
 	 * List the activity of an organization.
 	 *
-	 * Lists the entries of the organization and of its projects, newest first. Any member may do so. Entries of a private project are shown to those who can see it, and entries of deleted projects to admins (level 8). What somebody changes about themselves, such as a key, is in the log of the organization they work in.
+	 * Lists the entries of the organization and of its projects, newest first. Any member may do so. Entries of a private project are visible to those who can see it, entries of deleted projects to admins (level 8). Changes to a person's own account, such as keys, are in the log of their current organization.
 	 *
-	 * With `Accept: text/csv` or `application/x-ndjson` the answer is a file of all entries that the filters match, whatever `limit` and `offset` are.
+	 * With `Accept: text/csv` or `application/x-ndjson` the response is a file with all entries that match the filters. `limit` and `offset` are ignored.
 	 */
 	list(
 		parameters: ListActivityParameters | From<"organizations">,
@@ -915,16 +915,16 @@ export interface ActivityLogCalls {
 	): Pages<ActivityEntry>;
 }
 
-/** Everything that happens in an organization, in order: changes by people and by the operator, and what happens without a caller, such as the end of an export's run. Events are kept for 365 days. */
+/** Everything that happens in an organization, in order: changes by people and the operator, and events without a caller, such as the end of an export run. Events are kept for 365 days. */
 export interface FeedCalls {
 	/**
-	 * Follow what happens in an organization.
+	 * Follow the events of an organization.
 	 *
-	 * Lists events, oldest first. Any member may do so. Events of a private project are shown to those who can see it, and events of deleted projects to admins (level 8).
+	 * Lists events, oldest first. Any member may do so. Events of a private project are visible to those who can see it, events of deleted projects to admins (level 8).
 	 *
-	 * Call `next` until it is null. Then wait, and go on with `after` of the last answer: you get each event once, and none is missed, also while others write. A page may have fewer events than `limit`, or none, although `next` leads on.
+	 * Request `next` until it is null. Then wait, and send a request with `after` of the last response. You get each event once and miss none, even while others write. A page can have fewer events than `limit`, or none, although there is a `next`.
 	 *
-	 * With `Accept: text/csv` or `application/x-ndjson` the answer is a file of all events after `after`, whatever `limit` is.
+	 * With `Accept: text/csv` or `application/x-ndjson` the response is a file with all events after `after`. `limit` is ignored.
 	 */
 	list(
 		parameters: ListFeedEventsParameters | From<"organizations">,
@@ -932,7 +932,7 @@ export interface FeedCalls {
 	): Pages<FeedEvent>;
 }
 
-/** Carry the organization's activity and events to a bucket of your own, every hour, as compressed JSON lines. Each line has the digest of the line before, so that a line that was changed, removed or added later is found. Requires level 8, also for reading. */
+/** Write the organization's activity and events to your own bucket, every hour, as compressed JSON Lines. Each line has the digest of the previous line, so that you can detect changed, removed and added lines. All operations require level 8. */
 export interface AuditStreamsCalls {
 	/**
 	 * List the audit streams.
@@ -958,7 +958,7 @@ export interface AuditStreamsCalls {
 	/**
 	 * Retrieve an audit stream.
 	 *
-	 * Requires level 8. Answers with the stream, and with the number and the digest of its last file, to compare a copy of the files with.
+	 * Requires level 8. Returns the stream, with the number and digest of its last file, which you can compare with a copy of the files.
 	 */
 	get(
 		parameters: GetAuditStreamParameters | From<"auditStreams">,
@@ -968,7 +968,7 @@ export interface AuditStreamsCalls {
 	/**
 	 * Change an audit stream.
 	 *
-	 * Requires level 8. The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. A stream whose destination was changed, or that is enabled again, goes on within a minute where it had stopped.
+	 * Requires level 8. The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. A stream with a changed destination, or that is enabled again, continues within a minute where it stopped.
 	 */
 	update(
 		parameters: UpdateAuditStreamParameters | From<"auditStreams">,
@@ -979,7 +979,7 @@ export interface AuditStreamsCalls {
 	/**
 	 * Delete an audit stream.
 	 *
-	 * Requires level 8. Files stay in the bucket. What was not delivered yet isn't any more.
+	 * Requires level 8. Files stay in the bucket. Undelivered entries are no longer delivered.
 	 */
 	delete(
 		parameters: DeleteAuditStreamParameters | From<"auditStreams">,
@@ -989,7 +989,7 @@ export interface AuditStreamsCalls {
 	/**
 	 * Test the destination of an audit stream.
 	 *
-	 * Requires level 8. Writes a small object and removes it, with the stored destination and the changes in the body, which are not saved. The answer is a 200 in either case, and says how each step went.
+	 * Requires level 8. Writes a small object and removes it, with the stored destination and the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.
 	 */
 	test(
 		parameters: TestAuditStreamParameters | From<"auditStreams">,
@@ -998,12 +998,12 @@ export interface AuditStreamsCalls {
 	): Promise<BatchExportTrial>;
 }
 
-/** Which events an organization has mailed, and to whom: failed runs of exports, keys that expire, and so on. A mail lists what has happened since the last one; there is at most one mail an hour for each type. */
+/** Which events of an organization are sent by mail, and to whom: failed export runs, expiring keys, and so on. A mail lists the events since the last one. There is at most one mail an hour for each type. */
 export interface NotificationsCalls {
 	/**
 	 * Retrieve the notifications.
 	 *
-	 * Answers with all types of events that can be mailed, and who gets the mails of each. Any member may read it.
+	 * Returns all event types that can be mailed, with their recipients. Any member may do so.
 	 */
 	get(
 		parameters: GetNotificationsParameters | From<"organizations">,
@@ -1013,7 +1013,7 @@ export interface NotificationsCalls {
 	/**
 	 * Change the notifications.
 	 *
-	 * Requires level 8. Types that aren't in the body stay as they are. `recipients` `[]` turns the mails of a type off. Answers with all types.
+	 * Requires level 8. Types that aren't in the body don't change. `recipients` `[]` turns off the mails of a type. Returns all types.
 	 */
 	update(
 		parameters: UpdateNotificationsParameters | From<"notifications">,
@@ -1022,7 +1022,7 @@ export interface NotificationsCalls {
 	): Promise<Received<Notifications, "notifications">>;
 }
 
-/** URLs of yours that get the events of an organization: everything that its activity log has, and what happens without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint takes them. All operations require level 8. */
+/** Send the events of an organization to your URLs: all entries of its activity log, and events without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint accepts them. All operations require level 8. */
 export interface WebhooksCalls {
 	/**
 	 * List the webhooks.
@@ -1037,7 +1037,7 @@ export interface WebhooksCalls {
 	/**
 	 * Add a webhook.
 	 *
-	 * Requires level 8. The answer has the `secret` that signs the deliveries; it isn't shown again. The webhook gets what happens after it was added. An organization can have 20 webhooks.
+	 * Requires level 8. The response has the `secret` that signs the deliveries; it isn't shown again. The webhook gets events that happen after its creation. An organization can have 20 webhooks.
 	 */
 	create(
 		parameters: CreateWebhookParameters | From<"organizations">,
@@ -1048,7 +1048,7 @@ export interface WebhooksCalls {
 	/**
 	 * Retrieve a webhook.
 	 *
-	 * Answers with the webhook, and how its deliveries go. Requires level 8.
+	 * Returns the webhook, with the state of its deliveries. Requires level 8.
 	 */
 	get(
 		parameters: GetWebhookParameters | From<"webhooks">,
@@ -1058,7 +1058,7 @@ export interface WebhooksCalls {
 	/**
 	 * Change a webhook.
 	 *
-	 * Requires level 8. Fields that aren't in the body stay as they are. A change of `url`, `types` or `enabled` makes the next event due at once. Events that happen while a webhook is disabled wait until it is enabled. Answers with the webhook.
+	 * Requires level 8. Fields that aren't in the body don't change. A change of `url`, `types` or `enabled` starts the next attempt immediately. While a webhook is disabled, events wait. Returns the webhook.
 	 */
 	update(
 		parameters: UpdateWebhookParameters | From<"webhooks">,
@@ -1069,7 +1069,7 @@ export interface WebhooksCalls {
 	/**
 	 * Delete a webhook.
 	 *
-	 * Requires level 8. Ends its deliveries, also those that are under way.
+	 * Requires level 8. Also stops a delivery that is in progress.
 	 */
 	delete(
 		parameters: DeleteWebhookParameters | From<"webhooks">,
@@ -1079,7 +1079,7 @@ export interface WebhooksCalls {
 	/**
 	 * Test a webhook.
 	 *
-	 * Requires level 8. Sends an event of the type `webhook.test` at once, also if the webhook is disabled, and answers with what came of it. The answer is a 200 in either case: `status` and `error` say whether your endpoint took the event.
+	 * Requires level 8. Sends an event of the type `webhook.test` immediately, even if the webhook is disabled, and returns the attempt. The response is a 200 in either case: `status` and `error` show whether your endpoint accepted the event.
 	 */
 	test(
 		parameters: TestWebhookParameters | From<"webhooks">,
@@ -1089,7 +1089,7 @@ export interface WebhooksCalls {
 	/**
 	 * Roll the secret of a webhook.
 	 *
-	 * Requires level 8. The answer has a new `secret`; it isn't shown again. For 24 hours deliveries have two signatures, one of the new secret and one of the old.
+	 * Requires level 8. The response has a new `secret`; it isn't shown again. For 24 hours, deliveries are signed with both the new and the old secret.
 	 */
 	roll(
 		parameters: RollWebhookParameters | From<"webhooks">,
@@ -1099,7 +1099,7 @@ export interface WebhooksCalls {
 	/**
 	 * Deliver the events since a time.
 	 *
-	 * Requires level 8. Delivers every event since a time, again where it was delivered before, and goes on from there. Events before that time are not delivered any more: so a time after an event that your endpoint refuses is the way past it.
+	 * Requires level 8. Moves the webhook to a time, and delivers all events from there, even those that were delivered before. Events before that time are no longer delivered: to skip an event that your endpoint doesn't accept, use a later time.
 	 */
 	replay(
 		parameters: ReplayWebhookParameters | From<"webhooks">,
@@ -1110,7 +1110,7 @@ export interface WebhooksCalls {
 	/**
 	 * List the deliveries of a webhook.
 	 *
-	 * Lists the attempts to deliver events, newest first. The last 100 are kept. Requires level 8.
+	 * Lists the attempts to deliver events, newest first. Only the last 100 are stored. Requires level 8.
 	 */
 	listDeliveries(
 		parameters: ListWebhookDeliveriesParameters | From<"webhooks">,
@@ -1120,7 +1120,7 @@ export interface WebhooksCalls {
 	/**
 	 * Deliver an event again.
 	 *
-	 * Requires level 8. Sends the event of a delivery again, at once and out of order, and answers with what came of it. That has no effect on other deliveries.
+	 * Requires level 8. Immediately sends the event of a delivery again, out of order, and returns the attempt. Other deliveries aren't affected.
 	 */
 	replayDelivery(
 		parameters: ReplayWebhookDeliveryParameters | From<"webhooks">,
@@ -1128,12 +1128,12 @@ export interface WebhooksCalls {
 	): Promise<Received<WebhookDelivery, "webhooks">>;
 }
 
-/** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
+/** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id in the path of any of the three families. Any member may use these operations. The organization's `plugins_access_level` must be at least 3 to read and 6 to write; otherwise the response is a 403. */
 export interface PluginsCalls {
 	/**
 	 * List all plugins.
 	 *
-	 * Lists the plugins that the organization can see, newest first: its own, global ones, and those with a config in one of its projects. Also those that belong to no family.
+	 * Lists the plugins that the organization can see, newest first: its own, global ones, and those with a config in one of its projects. Includes those that belong to no family.
 	 */
 	list(
 		parameters: ListPluginsParameters | From<"organizations">,
@@ -1141,7 +1141,7 @@ export interface PluginsCalls {
 	): Pages<ListedPlugin>;
 }
 
-/** Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
+/** Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`. Lists contain the plugins of the family; an id can be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` must be at least 3 to read and 6 to write; otherwise the response is a 403. */
 export interface PipelineDestinationsCalls {
 	/**
 	 * List the destinations.
@@ -1156,13 +1156,13 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Add a plugin to the destinations.
 	 *
-	 * Answers with the plugin, which belongs to the organization.
+	 * Returns the plugin, which belongs to the organization.
 	 *
-	 * With a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are kept.
+	 * With a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are stored.
 	 *
 	 * Without a `url`, the plugin has no source until you write it. Without `capabilities` either, it gets `{"methods": ["onEvent"]}`, which makes it a destination.
 	 *
-	 * 400 if the URL can't be installed from, or the organization has installed it already (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or broken; and if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.
+	 * 400 if the URL isn't supported, or the organization has already installed it (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or invalid; or if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.
 	 */
 	create(
 		parameters: CreateDestinationParameters | From<"organizations">,
@@ -1193,7 +1193,7 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * List the plugins that can be installed.
 	 *
-	 * Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't answer with a list within five seconds.
+	 * Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't return a list within five seconds.
 	 */
 	listRepository(
 		parameters: ListDestinationRepositoryParameters | From<"organizations">,
@@ -1213,7 +1213,7 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Check a destination for updates.
 	 *
-	 * Asks npm, GitHub or GitLab for the newest version at the plugin's URL, keeps it as `latest_tag`, and answers with the plugin. Another organization's plugin, and one that was written in place, isn't looked up: the answer says what is known. 400 if the URL can't be found, or doesn't answer within ten seconds.
+	 * Asks npm, GitHub or GitLab for the newest version at the plugin's URL, stores it as `latest_tag`, and returns the plugin. Plugins of other organizations and plugins without a URL aren't checked: the response has the stored version. 400 if the URL doesn't exist or doesn't respond within ten seconds.
 	 */
 	checkForUpdates(
 		parameters: CheckDestinationForUpdatesParameters | From<"pipelineDestinations">,
@@ -1223,9 +1223,9 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Upgrade a destination.
 	 *
-	 * Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.
+	 * Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.
 	 *
-	 * 400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
+	 * 400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
 	 */
 	upgrade(
 		parameters: UpgradeDestinationParameters | From<"pipelineDestinations">,
@@ -1236,7 +1236,7 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Retrieve the source of a destination.
 	 *
-	 * Answers with the plugin and the text of its files, whichever organization the plugin belongs to.
+	 * Returns the plugin and the text of its files, whichever organization the plugin belongs to.
 	 */
 	getSource(
 		parameters: GetDestinationSourceParameters | From<"pipelineDestinations">,
@@ -1246,11 +1246,11 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Write the source of a destination.
 	 *
-	 * The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.
+	 * The body has the text of each file by its name, for at most 50 files. Null deletes a file. Other files don't change. Returns the plugin and all its files.
 	 *
-	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`; jobs of a main file that doesn't compile fail with it.
+	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled immediately, as are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`. If the main file doesn't compile, the plugin's jobs fail with that error.
 	 *
-	 * 400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
+	 * 400 if the plugin's type isn't `source`, `plugin.json` is invalid, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
 	 */
 	updateSource(
 		parameters: UpdateDestinationSourceParameters | From<"pipelineDestinations">,
@@ -1261,7 +1261,7 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Retrieve a destination.
 	 *
-	 * Answers with the plugin. 404 if the organization can't see it.
+	 * Returns the plugin. 404 if the organization can't see it.
 	 */
 	get(
 		parameters: GetDestinationParameters | From<"pipelineDestinations">,
@@ -1271,9 +1271,9 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Change a destination.
 	 *
-	 * Fields that aren't in the body stay as they are. Answers with the plugin. Values of configs that a new `config_schema` makes secret are masked at once.
+	 * Fields that aren't in the body don't change. Returns the plugin. Values of configs that a new `config_schema` makes secret are masked immediately.
 	 *
-	 * 403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
+	 * 403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
 	 */
 	update(
 		parameters: UpdateDestinationParameters | From<"pipelineDestinations">,
@@ -1284,7 +1284,7 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Delete a destination.
 	 *
-	 * Deletes the plugin with its source, and its configs with their logs and what they have stored. 400 while it is global, or while another organization has a config of it that is not deleted. 403 for another organization's plugin.
+	 * Deletes the plugin with its source, and its configs with their logs and storage. 400 if it is global, or another organization has a config of it that isn't deleted. 403 for another organization's plugin.
 	 */
 	delete(
 		parameters: DeleteDestinationParameters | From<"pipelineDestinations">,
@@ -1292,7 +1292,7 @@ export interface PipelineDestinationsCalls {
 	): Promise<void>;
 }
 
-/** Plugins that run in the browser: those with neither methods nor scheduled tasks. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
+/** Plugins that run in the browser: those with neither methods nor scheduled tasks. Lists contain the plugins of the family; an id can be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` must be at least 3 to read and 6 to write; otherwise the response is a 403. */
 export interface PipelineFrontendAppsCalls {
 	/**
 	 * List the frontend apps.
@@ -1307,13 +1307,13 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Add a plugin to the frontend apps.
 	 *
-	 * Answers with the plugin, which belongs to the organization.
+	 * Returns the plugin, which belongs to the organization.
 	 *
-	 * With a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are kept.
+	 * With a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are stored.
 	 *
 	 * Without a `url`, the plugin has no source until you write it. Without `capabilities` either, it gets `{}`, which makes it a frontend app.
 	 *
-	 * 400 if the URL can't be installed from, or the organization has installed it already (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or broken; and if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.
+	 * 400 if the URL isn't supported, or the organization has already installed it (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or invalid; or if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.
 	 */
 	create(
 		parameters: CreateFrontendAppParameters | From<"organizations">,
@@ -1344,7 +1344,7 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * List the plugins that can be installed.
 	 *
-	 * Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't answer with a list within five seconds.
+	 * Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't return a list within five seconds.
 	 */
 	listRepository(
 		parameters: ListFrontendAppRepositoryParameters | From<"organizations">,
@@ -1364,7 +1364,7 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Check a frontend app for updates.
 	 *
-	 * Asks npm, GitHub or GitLab for the newest version at the plugin's URL, keeps it as `latest_tag`, and answers with the plugin. Another organization's plugin, and one that was written in place, isn't looked up: the answer says what is known. 400 if the URL can't be found, or doesn't answer within ten seconds.
+	 * Asks npm, GitHub or GitLab for the newest version at the plugin's URL, stores it as `latest_tag`, and returns the plugin. Plugins of other organizations and plugins without a URL aren't checked: the response has the stored version. 400 if the URL doesn't exist or doesn't respond within ten seconds.
 	 */
 	checkForUpdates(
 		parameters: CheckFrontendAppForUpdatesParameters | From<"pipelineFrontendApps">,
@@ -1374,9 +1374,9 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Upgrade a frontend app.
 	 *
-	 * Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.
+	 * Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.
 	 *
-	 * 400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
+	 * 400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
 	 */
 	upgrade(
 		parameters: UpgradeFrontendAppParameters | From<"pipelineFrontendApps">,
@@ -1387,7 +1387,7 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Retrieve the source of a frontend app.
 	 *
-	 * Answers with the plugin and the text of its files, whichever organization the plugin belongs to.
+	 * Returns the plugin and the text of its files, whichever organization the plugin belongs to.
 	 */
 	getSource(
 		parameters: GetFrontendAppSourceParameters | From<"pipelineFrontendApps">,
@@ -1397,11 +1397,11 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Write the source of a frontend app.
 	 *
-	 * The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.
+	 * The body has the text of each file by its name, for at most 50 files. Null deletes a file. Other files don't change. Returns the plugin and all its files.
 	 *
-	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`; jobs of a main file that doesn't compile fail with it.
+	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled immediately, as are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`. If the main file doesn't compile, the plugin's jobs fail with that error.
 	 *
-	 * 400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
+	 * 400 if the plugin's type isn't `source`, `plugin.json` is invalid, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
 	 */
 	updateSource(
 		parameters: UpdateFrontendAppSourceParameters | From<"pipelineFrontendApps">,
@@ -1412,7 +1412,7 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Retrieve a frontend app.
 	 *
-	 * Answers with the plugin. 404 if the organization can't see it.
+	 * Returns the plugin. 404 if the organization can't see it.
 	 */
 	get(
 		parameters: GetFrontendAppParameters | From<"pipelineFrontendApps">,
@@ -1422,9 +1422,9 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Change a frontend app.
 	 *
-	 * Fields that aren't in the body stay as they are. Answers with the plugin. Values of configs that a new `config_schema` makes secret are masked at once.
+	 * Fields that aren't in the body don't change. Returns the plugin. Values of configs that a new `config_schema` makes secret are masked immediately.
 	 *
-	 * 403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
+	 * 403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
 	 */
 	update(
 		parameters: UpdateFrontendAppParameters | From<"pipelineFrontendApps">,
@@ -1435,7 +1435,7 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Delete a frontend app.
 	 *
-	 * Deletes the plugin with its source, and its configs with their logs and what they have stored. 400 while it is global, or while another organization has a config of it that is not deleted. 403 for another organization's plugin.
+	 * Deletes the plugin with its source, and its configs with their logs and storage. 400 if it is global, or another organization has a config of it that isn't deleted. 403 for another organization's plugin.
 	 */
 	delete(
 		parameters: DeleteFrontendAppParameters | From<"pipelineFrontendApps">,
@@ -1443,7 +1443,7 @@ export interface PipelineFrontendAppsCalls {
 	): Promise<void>;
 }
 
-/** Plugins that bring events in: those with scheduled tasks, or with methods but none of `onEvent`, `exportEvents`, `composeWebhook` and `processEvent`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
+/** Plugins that bring events in: those with scheduled tasks, or with methods but none of `onEvent`, `exportEvents`, `composeWebhook` and `processEvent`. Lists contain the plugins of the family; an id can be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` must be at least 3 to read and 6 to write; otherwise the response is a 403. */
 export interface PipelineImportAppsCalls {
 	/**
 	 * List the import apps.
@@ -1458,13 +1458,13 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Add a plugin to the import apps.
 	 *
-	 * Answers with the plugin, which belongs to the organization.
+	 * Returns the plugin, which belongs to the organization.
 	 *
-	 * With a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are kept.
+	 * With a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are stored.
 	 *
 	 * Without a `url`, the plugin has no source until you write it. Without `capabilities` either, it gets `{"scheduled_tasks": ["runEveryHour"]}`, which makes it an import app.
 	 *
-	 * 400 if the URL can't be installed from, or the organization has installed it already (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or broken; and if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.
+	 * 400 if the URL isn't supported, or the organization has already installed it (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or invalid; or if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.
 	 */
 	create(
 		parameters: CreateImportAppParameters | From<"organizations">,
@@ -1495,7 +1495,7 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * List the plugins that can be installed.
 	 *
-	 * Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't answer with a list within five seconds.
+	 * Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't return a list within five seconds.
 	 */
 	listRepository(
 		parameters: ListImportAppRepositoryParameters | From<"organizations">,
@@ -1515,7 +1515,7 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Check an import app for updates.
 	 *
-	 * Asks npm, GitHub or GitLab for the newest version at the plugin's URL, keeps it as `latest_tag`, and answers with the plugin. Another organization's plugin, and one that was written in place, isn't looked up: the answer says what is known. 400 if the URL can't be found, or doesn't answer within ten seconds.
+	 * Asks npm, GitHub or GitLab for the newest version at the plugin's URL, stores it as `latest_tag`, and returns the plugin. Plugins of other organizations and plugins without a URL aren't checked: the response has the stored version. 400 if the URL doesn't exist or doesn't respond within ten seconds.
 	 */
 	checkForUpdates(
 		parameters: CheckImportAppForUpdatesParameters | From<"pipelineImportApps">,
@@ -1525,9 +1525,9 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Upgrade an import app.
 	 *
-	 * Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.
+	 * Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.
 	 *
-	 * 400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
+	 * 400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
 	 */
 	upgrade(
 		parameters: UpgradeImportAppParameters | From<"pipelineImportApps">,
@@ -1538,7 +1538,7 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Retrieve the source of an import app.
 	 *
-	 * Answers with the plugin and the text of its files, whichever organization the plugin belongs to.
+	 * Returns the plugin and the text of its files, whichever organization the plugin belongs to.
 	 */
 	getSource(
 		parameters: GetImportAppSourceParameters | From<"pipelineImportApps">,
@@ -1548,11 +1548,11 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Write the source of an import app.
 	 *
-	 * The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.
+	 * The body has the text of each file by its name, for at most 50 files. Null deletes a file. Other files don't change. Returns the plugin and all its files.
 	 *
-	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`; jobs of a main file that doesn't compile fail with it.
+	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled immediately, as are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`. If the main file doesn't compile, the plugin's jobs fail with that error.
 	 *
-	 * 400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
+	 * 400 if the plugin's type isn't `source`, `plugin.json` is invalid, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
 	 */
 	updateSource(
 		parameters: UpdateImportAppSourceParameters | From<"pipelineImportApps">,
@@ -1563,7 +1563,7 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Retrieve an import app.
 	 *
-	 * Answers with the plugin. 404 if the organization can't see it.
+	 * Returns the plugin. 404 if the organization can't see it.
 	 */
 	get(
 		parameters: GetImportAppParameters | From<"pipelineImportApps">,
@@ -1573,9 +1573,9 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Change an import app.
 	 *
-	 * Fields that aren't in the body stay as they are. Answers with the plugin. Values of configs that a new `config_schema` makes secret are masked at once.
+	 * Fields that aren't in the body don't change. Returns the plugin. Values of configs that a new `config_schema` makes secret are masked immediately.
 	 *
-	 * 403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
+	 * 403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
 	 */
 	update(
 		parameters: UpdateImportAppParameters | From<"pipelineImportApps">,
@@ -1586,7 +1586,7 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Delete an import app.
 	 *
-	 * Deletes the plugin with its source, and its configs with their logs and what they have stored. 400 while it is global, or while another organization has a config of it that is not deleted. 403 for another organization's plugin.
+	 * Deletes the plugin with its source, and its configs with their logs and storage. 400 if it is global, or another organization has a config of it that isn't deleted. 403 for another organization's plugin.
 	 */
 	delete(
 		parameters: DeleteImportAppParameters | From<"pipelineImportApps">,
@@ -1594,12 +1594,12 @@ export interface PipelineImportAppsCalls {
 	): Promise<void>;
 }
 
-/** A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in. */
+/** A project has events, exports and plugin configs. A private project is visible only to admins of the organization and members of the project. `@current` stands for your current one. */
 export interface ProjectsCalls {
 	/**
 	 * List your projects.
 	 *
-	 * Lists the projects that you can see and that your key may reach, by organization, and newest first within one.
+	 * Lists the projects that you can see and that your key can access, grouped by organization, newest first in each.
 	 */
 	list(
 		parameters?: ListProjectsParameters,
@@ -1609,14 +1609,14 @@ export interface ProjectsCalls {
 	/**
 	 * Create a project.
 	 *
-	 * Requires level 8 in the project's organization: that of the body, by default the one you work in. A key restricted to projects can't create one.
+	 * Requires level 8 in the project's organization, by default your current one. A key restricted to projects can't create one.
 	 */
 	create(body: CreateProjectBody, options?: RequestOptions): Promise<Received<Project, "projects">>;
 
 	/**
 	 * Retrieve a project.
 	 *
-	 * Answers with the project. One that you can't see is a 404.
+	 * Returns the project. A project that you can't see is a 404.
 	 */
 	get(
 		parameters: GetProjectParameters | From<"projects">,
@@ -1626,7 +1626,7 @@ export interface ProjectsCalls {
 	/**
 	 * Change a project.
 	 *
-	 * Requires level 8, in the organization or the project. Fields that aren't in the body stay as they are. Answers with the project.
+	 * Requires level 8, in the organization or the project. Fields that aren't in the body don't change. Returns the project.
 	 */
 	update(
 		parameters: UpdateProjectParameters | From<"projects">,
@@ -1637,7 +1637,7 @@ export interface ProjectsCalls {
 	/**
 	 * Delete a project.
 	 *
-	 * Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels what runs. Users who worked in it move to the oldest project that they see. This can't be undone.
+	 * Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels running exports. If it was a user's current project, the oldest one that they can see becomes the current one. This can't be undone.
 	 */
 	delete(
 		parameters: DeleteProjectParameters | From<"projects">,
@@ -1645,7 +1645,7 @@ export interface ProjectsCalls {
 	): Promise<void>;
 }
 
-/** An export sends a project's events or persons to a destination, window after window. A backfill does so for a range. Any member who sees the project may do everything. */
+/** An export writes a project's events or persons to a destination, window after window. A backfill exports a range of time. Any member who can see the project can use all operations. */
 export interface ProjectBatchExportsCalls {
 	/**
 	 * List the exports.
@@ -1660,7 +1660,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Create an export.
 	 *
-	 * Creates an export in the project. The first window is the one under way.
+	 * Creates an export in the project. The first window is the one in progress.
 	 */
 	create(
 		parameters: CreateProjectBatchExportParameters | From<"projects">,
@@ -1671,7 +1671,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Test a destination before it is saved.
 	 *
-	 * Does what a run would do, with a test row, and removes what it wrote. The answer is a 200 in either case, and says how each step went.
+	 * Does what a run would do, with a test row, and removes what it wrote. The response is a 200 in either case, with the result of each step.
 	 */
 	testNew(
 		parameters: TestNewProjectBatchExportParameters | From<"projects">,
@@ -1682,7 +1682,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Retrieve an export.
 	 *
-	 * Answers with the export and its latest runs. Secrets are left out.
+	 * Returns the export and its latest runs. Secrets are omitted.
 	 */
 	get(
 		parameters: GetProjectBatchExportParameters | From<"projectBatchExports">,
@@ -1692,7 +1692,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Change an export.
 	 *
-	 * The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. Stored secrets have to be given again if the destination leads to another server.
+	 * The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. If you change the destination to another server, you must send its secrets again.
 	 */
 	update(
 		parameters: UpdateProjectBatchExportParameters | From<"projectBatchExports">,
@@ -1713,7 +1713,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Start a backfill.
 	 *
-	 * Exports the windows that fit into the range, one after another, also while the export is paused. Answers at once with the export and the `backfill_id`. At most three backfills of a project run at a time.
+	 * Exports the windows that fit into the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills.
 	 */
 	backfill(
 		parameters: BackfillProjectBatchExportParameters | From<"projectBatchExports">,
@@ -1724,7 +1724,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Pause an export.
 	 *
-	 * No more scheduled runs start; runs that have started go on. Pausing a paused export changes nothing. Other fields in the body are validated and not applied.
+	 * Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing. Other fields in the body are validated, but not applied.
 	 */
 	pause(
 		parameters: PauseProjectBatchExportParameters | From<"projectBatchExports">,
@@ -1735,7 +1735,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Unpause an export.
 	 *
-	 * Scheduled runs start again. With `backfill`, what was missed since the pause is exported too, and the answer has the `backfill_id`.
+	 * Scheduled runs start again. With `backfill`, the windows that were missed since the pause are exported too, and the response has the `backfill_id`.
 	 */
 	unpause(
 		parameters: UnpauseProjectBatchExportParameters | From<"projectBatchExports">,
@@ -1746,7 +1746,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Test the destination of an export.
 	 *
-	 * Tests the stored destination, with the changes in the body, which are not saved. The answer is a 200 in either case, and says how each step went.
+	 * Tests the stored destination, with the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.
 	 */
 	test(
 		parameters: TestProjectBatchExportParameters | From<"projectBatchExports">,
@@ -1767,7 +1767,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * List the daily totals of an export.
 	 *
-	 * Lists what the runs that ended on each day (UTC) came to, newest first.
+	 * Lists the totals of the runs that ended on each day (UTC), newest first.
 	 */
 	listMetrics(
 		parameters: ListProjectBatchExportMetricsParameters | From<"projectBatchExports">,
@@ -1787,7 +1787,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Retrieve a run.
 	 *
-	 * Answers with the run and how far it is.
+	 * Returns the run with its progress.
 	 */
 	getRun(
 		parameters: GetProjectBatchExportRunParameters | From<"projectBatchExports.run">,
@@ -1807,7 +1807,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Retry a run.
 	 *
-	 * Goes on from where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or while its unfinished output is still being removed.
+	 * Continues where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or its unfinished output is still being removed.
 	 */
 	retryRun(
 		parameters: RetryProjectBatchExportRunParameters | From<"projectBatchExports.run">,
@@ -1828,7 +1828,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * List the backfills of an export.
 	 *
-	 * Lists the backfills and how far each is, newest first. With `after` or `before`, those with the newest ranges first.
+	 * Lists the backfills with their progress, newest first. With `after` or `before`, those with the newest ranges first.
 	 */
 	listBackfills(
 		parameters: ListProjectBatchExportBackfillsParameters | From<"projectBatchExports">,
@@ -1846,12 +1846,12 @@ export interface ProjectBatchExportsCalls {
 	): Promise<Received<BatchExportBackfill, "projectBatchExports.backfill">>;
 }
 
-/** A plugin that is set up for a project, with its settings, its log and its jobs. Anyone who can see the project may use these operations. While the organization's `plugins_access_level` is below 3, there are no configs: lists are empty, ids are not found, and adding or reordering configs and starting jobs is a 400. */
+/** A plugin that is configured for a project, with its settings, log and jobs. Anyone who can see the project may use these operations. While the organization's `plugins_access_level` is below 3, lists are empty, ids are a 404, and adding or reordering configs and starting jobs is a 400. */
 export interface PluginConfigsCalls {
 	/**
 	 * List the plugin configs.
 	 *
-	 * Lists the project's configs by `order`, lowest first, then by id. Deleted ones are left out.
+	 * Lists the project's configs by `order`, lowest first, then by id. Deleted ones are omitted.
 	 */
 	list(
 		parameters: ListPluginConfigsParameters | From<"projects">,
@@ -1861,9 +1861,9 @@ export interface PluginConfigsCalls {
 	/**
 	 * Add a plugin config.
 	 *
-	 * Sets a plugin up for the project; a project may have several configs of one plugin. Answers with the config, its secrets masked.
+	 * Configures a plugin for the project. A project can have several configs of one plugin. Returns the config, its secrets masked.
 	 *
-	 * 400 if the organization can't see the plugin (`does_not_exist`), or the organization's `plugins_access_level` is below 3. 400 on `config__<key>` if a value doesn't fit the plugin's `config_schema` or, in an enabled config, a required one is missing.
+	 * 400 if the organization can't see the plugin (`does_not_exist`), or the organization's `plugins_access_level` is below 3. 400 on `config__<key>` if a value doesn't match the plugin's `config_schema`, or a required value of an enabled config is missing.
 	 */
 	create(
 		parameters: CreatePluginConfigParameters | From<"projects">,
@@ -1874,7 +1874,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Reorder the plugin configs.
 	 *
-	 * Sets the `order` of several configs at once, with one entry in the activity log. Configs that aren't enabled stay as they are. The answer has no body. 400 if the organization's `plugins_access_level` is below 3.
+	 * Sets the `order` of several configs at once, with one entry in the activity log. Configs that aren't enabled don't change. The response has no body. 400 if the organization's `plugins_access_level` is below 3.
 	 */
 	rearrange(
 		parameters: RearrangePluginConfigsParameters | From<"projects">,
@@ -1885,7 +1885,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Retrieve a plugin config.
 	 *
-	 * Answers with the config, its secrets masked. Also finds one that `deleted` hides from the list.
+	 * Returns the config, its secrets masked. Also finds one that `deleted` hides from the list.
 	 */
 	get(
 		parameters: GetPluginConfigParameters | From<"pluginConfigs">,
@@ -1895,7 +1895,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Change a plugin config.
 	 *
-	 * Fields that aren't in the body stay as they are; the plugin can't be changed. Answers with the config. Its log says if it was enabled, disabled or configured. 400 on `config__<key>` if a value doesn't fit the plugin's `config_schema`, or a required one is missing when the config is enabled or, while it is, gets another `config`.
+	 * Fields that aren't in the body don't change; the plugin can't be changed. Returns the config. Its log has an entry if it was enabled, disabled or configured. 400 on `config__<key>` if a value doesn't match the plugin's `config_schema`, or a required value of an enabled config is missing.
 	 */
 	update(
 		parameters: UpdatePluginConfigParameters | From<"pluginConfigs">,
@@ -1904,9 +1904,9 @@ export interface PluginConfigsCalls {
 	): Promise<Received<PluginConfig, "pluginConfigs">>;
 
 	/**
-	 * Delete a plugin config for good.
+	 * Permanently delete a plugin config.
 	 *
-	 * Also deletes its log, what its plugin has stored, and its jobs that wait. To be able to bring a config back, set `deleted` instead.
+	 * Also deletes its log, its storage and its waiting jobs. If you may want to restore the config, set `deleted` instead.
 	 */
 	delete(
 		parameters: DeletePluginConfigParameters | From<"pluginConfigs">,
@@ -1916,7 +1916,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Find a plugin config's activity log.
 	 *
-	 * The answer has no body. Its header `Link` leads to the entries (`rel="alternate"`), which require the scope `activity_log:read`.
+	 * The response has no body. Its header `Link` leads to the entries (`rel="alternate"`), which require the scope `activity_log:read`.
 	 */
 	getActivity(
 		parameters: GetPluginConfigActivityParameters | From<"pluginConfigs">,
@@ -1926,7 +1926,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Find a plugin config's browser script.
 	 *
-	 * The answer has no body. Its header `Link` leads to the script (`rel="alternate"`); there is none if the plugin has no `frontend.tsx`, or it doesn't compile.
+	 * The response has no body. Its header `Link` leads to the script (`rel="alternate"`); there is none if the plugin has no `frontend.tsx`, or it doesn't compile.
 	 */
 	getFrontend(
 		parameters: GetPluginConfigFrontendParameters | From<"pluginConfigs">,
@@ -1936,7 +1936,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Retrieve a plugin config's browser script.
 	 *
-	 * Answers with the JavaScript of the plugin's `frontend.tsx`, an ES module. 404 if the plugin has no such file, or it doesn't compile.
+	 * Returns the JavaScript of the plugin's `frontend.tsx`, an ES module. 404 if the plugin has no such file, or it doesn't compile.
 	 */
 	getScript(
 		parameters: GetPluginConfigScriptParameters | From<"pluginConfigs">,
@@ -1946,9 +1946,9 @@ export interface PluginConfigsCalls {
 	/**
 	 * Start a job.
 	 *
-	 * Queues a job of the config's plugin, also while the config is disabled. The answer has no body and doesn't wait for the job. Its header `Link` leads to the config's log (`rel="monitor"`), where the job reports.
+	 * Queues a job of the config's plugin, even if the config is disabled. The response has no body and doesn't wait for the job. Its header `Link` leads to the config's log (`rel="monitor"`), where the job writes its output.
 	 *
-	 * A job runs once, for at most ten seconds, and reaches only the hosts in the config's `allowed_hosts`. Organizations take turns, so the jobs of others make it wait only briefly. A job that fails, or that a restart cuts off, isn't run again.
+	 * A job runs once, for at most ten seconds, and can connect only to the hosts in the config's `allowed_hosts`. Organizations take turns, so jobs of others delay it only briefly. A job that fails or is interrupted by a restart isn't run again.
 	 *
 	 * 400 if `type` is missing or not a job of the plugin, if the config is deleted, or if the organization's `plugins_access_level` is below 3.
 	 */
@@ -1961,7 +1961,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Migrate a plugin config.
 	 *
-	 * Always a 400 for a config that exists: there is nothing to migrate to yet, as `x_function_migration_available` says.
+	 * Always a 400 for a config that exists: there is nothing to migrate to (see `x_function_migration_available`).
 	 */
 	migrate(
 		parameters: MigratePluginConfigParameters | From<"pluginConfigs">,
@@ -1971,7 +1971,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * List the log of a plugin config.
 	 *
-	 * Lists what the service and the plugin's own code have logged, newest first. Secrets of the config are hidden. Entries are kept for seven days, and up to 1,000 of a run.
+	 * Lists log entries of the service and the plugin's code, newest first. Secrets of the config are masked. Entries are kept for seven days, at most 1,000 per run.
 	 */
 	listLogs(
 		parameters: ListPluginConfigLogsParameters | From<"pluginConfigs">,
@@ -1979,33 +1979,33 @@ export interface PluginConfigsCalls {
 	): Pages<PluginLogEntry>;
 }
 
-/** What happened in a project, and to whom. The project's exports read events, and the persons that are made from them. */
+/** What happened in a project, and to whom. The project's exports read events, and the persons that are derived from them. */
 export interface EventsCalls {
 	/**
 	 * Ingest events.
 	 *
-	 * Takes a list of events, a single event, or one event a line (`application/x-ndjson` or `application/jsonl`), at most 1 MiB. Either all are taken or none. Anyone who can see the project may do so, with the scope `project:write`.
+	 * Accepts a list of events, a single event, or one event per line (`application/x-ndjson` or `application/jsonl`), at most 1 MiB. Stores all of them or none. Anyone who can see the project may do so, with the scope `project:write`.
 	 *
-	 * An event whose `uuid` the project already has is not taken again and changes no person, so a request can safely be sent again as it was. The activity log gets no entry.
+	 * An event whose `uuid` the project already has is ignored and changes no person, so you can safely repeat a request. Writes no activity log entry.
 	 *
-	 * A 400 is about the first event that is wrong: `attr` starts with its position, as in `0__event`.
+	 * A 400 is about the first invalid event. `attr` starts with its position, as in `0__event`.
 	 */
 	ingest(
 		parameters: IngestEventsParameters | From<"projects">,
 		body: IngestEventsBody,
 		options?: RequestOptions,
 	): Promise<{
-		/** How many events the request had, including those that were known already. */
+		/** How many events the request had, including known ones. */
 		accepted: number;
 	}>;
 }
 
-/** Members of the organization who can see a private project. Level 8 makes one an admin of the project. */
+/** Members of the organization who can see a private project. Members with level 8 are admins of the project. */
 export interface ProjectMembersCalls {
 	/**
 	 * List the members of a project.
 	 *
-	 * Lists the project's own members whose users are active, newest first. Admins and owners of the organization see the project without being listed. Anybody who sees the project may do so.
+	 * Lists the project's own members whose users are active, newest first. Admins and owners of the organization see the project without being listed. Anyone who can see the project may do so.
 	 */
 	list(
 		parameters: ListProjectMembersParameters | From<"projects">,
@@ -2041,7 +2041,7 @@ export interface ProjectActivityLogCalls {
 	 *
 	 * Lists the entries of the project, its exports and its plugin configs, newest first. Anyone who can see the project may do so.
 	 *
-	 * With `Accept: text/csv` or `application/x-ndjson` the answer is a file of all entries that the filters match, whatever `limit` and `offset` are.
+	 * With `Accept: text/csv` or `application/x-ndjson` the response is a file with all entries that match the filters. `limit` and `offset` are ignored.
 	 */
 	list(
 		parameters: ListProjectActivityParameters | From<"projects">,
@@ -2049,12 +2049,12 @@ export interface ProjectActivityLogCalls {
 	): Pages<ActivityEntry>;
 }
 
-/** You: your names, and where you work. The organization and project you work in are what `@current` stands for in paths. */
+/** Your profile, and your current organization and project, which `@current` stands for in paths. */
 export interface UsersCalls {
 	/**
 	 * Retrieve yourself.
 	 *
-	 * Answers with your user, your organizations, and the organization and project that you work in. Other users are a 404.
+	 * Returns your user, your organizations, and your current organization and project. Other users are a 404.
 	 */
 	get(
 		parameters: GetUserParameters | From<"users">,
@@ -2064,7 +2064,7 @@ export interface UsersCalls {
 	/**
 	 * Change yourself.
 	 *
-	 * Changes your names, or where you work, for all your keys. A service account can't do so: that is a 403. Choosing a project also chooses its organization; if you choose another organization alone, you work in its oldest project that you can see. Answers as `getUser` does.
+	 * Changes your names, or your current organization and project, for all your keys. For service accounts, this is a 403. A project also sets its organization. An organization alone also sets the oldest project in it that you can see. Returns the same as `getUser`.
 	 */
 	update(
 		parameters: UpdateUserParameters | From<"users">,
@@ -2073,12 +2073,12 @@ export interface UsersCalls {
 	): Promise<Received<Me, "users">>;
 }
 
-/** Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. Keys work without. Service accounts have no second factor: for them, all of this is a 403. */
+/** Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. API keys work without it. Service accounts have no second factor and get a 403. */
 export interface TwoFactorCalls {
 	/**
 	 * Retrieve your second factor.
 	 *
-	 * Says whether your second factor is enabled, and whether you need one.
+	 * Returns whether your second factor is enabled, and whether you need one.
 	 */
 	get(
 		parameters: GetTwoFactorParameters | From<"users">,
@@ -2086,9 +2086,9 @@ export interface TwoFactorCalls {
 	): Promise<TwoFactor>;
 
 	/**
-	 * Begin to set up a second factor.
+	 * Start to set up a second factor.
 	 *
-	 * Makes a secret for an authenticator app. Only this answer shows it. It counts once `confirmTwoFactor` gets a code of it; an earlier one that wasn't confirmed is replaced.
+	 * Creates a secret for an authenticator app. Only this response shows it. To enable it, send a code to `confirmTwoFactor`. Replaces an unconfirmed secret.
 	 */
 	begin(
 		parameters: BeginTwoFactorParameters | From<"users">,
@@ -2098,7 +2098,7 @@ export interface TwoFactorCalls {
 	/**
 	 * Enable the second factor.
 	 *
-	 * Takes a code of the secret that `beginTwoFactor` has made. From then on, signing in takes a code. Only this answer shows the recovery codes: each works once, in place of a code. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
+	 * Requires a code of the secret that `beginTwoFactor` created. From then on, signing in requires a code. Only this response shows the recovery codes: each works once, in place of a code. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
 	 */
 	confirm(
 		parameters: ConfirmTwoFactorParameters | From<"users">,
@@ -2109,7 +2109,7 @@ export interface TwoFactorCalls {
 	/**
 	 * Disable the second factor.
 	 *
-	 * Takes a code, or a recovery code. Deletes the secret and the recovery codes. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
+	 * Requires a code or a recovery code. Deletes the secret and the recovery codes. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
 	 */
 	disable(
 		parameters: DisableTwoFactorParameters | From<"users">,
@@ -2120,7 +2120,7 @@ export interface TwoFactorCalls {
 	/**
 	 * Replace your recovery codes.
 	 *
-	 * Takes a code, or a recovery code. The old recovery codes stop working; only this answer shows the new ones. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
+	 * Requires a code or a recovery code. The old recovery codes stop working; only this response shows the new ones. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
 	 */
 	replaceCodes(
 		parameters: ReplaceTwoFactorCodesParameters | From<"users">,
@@ -2129,12 +2129,12 @@ export interface TwoFactorCalls {
 	): Promise<TwoFactorWithCodes>;
 }
 
-/** The keys with which you use this API. Each has scopes, and may be restricted to organizations, projects or addresses. `@current` stands for the one in use. */
+/** The keys that you use this API with. Each has scopes, and can be restricted to organizations, projects or IP addresses. `@current` stands for the one in use. */
 export interface PersonalApiKeysCalls {
 	/**
 	 * List your keys.
 	 *
-	 * Lists your keys without their values, newest first. Expired keys are listed, too.
+	 * Lists your keys without their values, newest first, including expired ones.
 	 */
 	list(
 		parameters?: ListPersonalApiKeysParameters,
@@ -2144,7 +2144,7 @@ export interface PersonalApiKeysCalls {
 	/**
 	 * Create a key.
 	 *
-	 * Only this answer shows the key's `value`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403.
+	 * Only this response shows the key's `value`: store it. A key can't create a key with more permissions or a longer life than its own: that is a 403.
 	 */
 	create(
 		body: CreatePersonalApiKeyBody,
@@ -2154,7 +2154,7 @@ export interface PersonalApiKeysCalls {
 	/**
 	 * Retrieve a key.
 	 *
-	 * Answers with one of your keys, without its value. Keys of others are a 404.
+	 * Returns one of your keys, without its value. Keys of others are a 404.
 	 */
 	get(
 		parameters: GetPersonalApiKeyParameters | From<"personalApiKeys">,
@@ -2164,7 +2164,7 @@ export interface PersonalApiKeysCalls {
 	/**
 	 * Change a key.
 	 *
-	 * Changes one of your keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403. The key in use must allow the address that it is used from.
+	 * Changes one of your keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body don't change. You can't give a key more permissions or a longer life than those of the key in use: that is a 403. The key in use must still allow your IP address.
 	 */
 	update(
 		parameters: UpdatePersonalApiKeyParameters | From<"personalApiKeys">,
@@ -2175,7 +2175,7 @@ export interface PersonalApiKeysCalls {
 	/**
 	 * Revoke a key.
 	 *
-	 * Deletes the key. Requests with it are refused from now on, also if it is the one in use.
+	 * Deletes the key. Requests with it are rejected from now on, even if it is the key in use.
 	 */
 	revoke(
 		parameters: RevokePersonalApiKeyParameters | From<"personalApiKeys">,
@@ -2185,7 +2185,7 @@ export interface PersonalApiKeysCalls {
 	/**
 	 * Give a key a new value.
 	 *
-	 * The old value stops working at once. Only this answer shows the new `value`: store it. Scopes, restrictions and expiry stay. A key that may do more than the one in use, or lives longer, can't be rolled: that is a 403.
+	 * The old value immediately stops working. Only this response shows the new `value`: store it. Scopes, restrictions and expiry stay. You can't roll a key with more permissions or a longer life than the key in use: that is a 403.
 	 */
 	roll(
 		parameters: RollPersonalApiKeyParameters | From<"personalApiKeys">,
@@ -2193,9 +2193,9 @@ export interface PersonalApiKeysCalls {
 	): Promise<Received<PersonalApiKey, "personalApiKeys">>;
 
 	/**
-	 * List how much a key was used.
+	 * List the use of a key by day.
 	 *
-	 * Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are left out. The numbers are written after the responses, up to half a minute later.
+	 * Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are omitted. The numbers are saved up to half a minute after the responses.
 	 */
 	listUsage(
 		parameters: ListPersonalApiKeyUsageParameters | From<"personalApiKeys">,
@@ -2223,33 +2223,33 @@ export interface HealthCalls {
 	get(options?: RequestOptions): Promise<Health>;
 }
 
-/** How a person gets a key without having one: with a link that is mailed to them and, if they have one or an organization of theirs requires it, a second factor. These operations take no key. */
+/** How a person without a key gets one: with a link by mail and, if they have one or one of their organizations requires it, a second factor. These operations require no key. */
 export interface SignInCalls {
 	/**
 	 * Ask for a link to sign in.
 	 *
-	 * Mails a link to the user with this address. It works once, for 15 minutes. The answer is the same for every address, also if nobody has it, or its user is deactivated or already got five mails within an hour. If the address's domain enforces single sign-on, the mail says so instead. An address on the network may ask ten times a minute; more are a 429.
+	 * Mails a link to the user with this address. It works once and expires after 15 minutes. The response is the same for every address, even if it is unknown, its user is deactivated, or its user already got five mails within an hour. If the address's domain enforces single sign-on, the mail says so instead. An IP address can request ten links a minute; more are a 429.
 	 */
 	request(body: RequestSignInBody, options?: RequestOptions): Promise<SignInRequested>;
 
 	/**
-	 * Begin to set up a second factor when signing in.
+	 * Start to set up a second factor when signing in.
 	 *
-	 * For those whom `completeSignIn` answers `two_factor_setup_required`. Makes a secret for an authenticator app, which only this answer shows. Then complete signing in with a code of it. Doesn't use the link up.
+	 * For users for whom `completeSignIn` returned `two_factor_setup_required`. Creates a secret for an authenticator app, which only this response shows. Then complete signing in with a code of it. Doesn't use up the link.
 	 */
 	beginTwoFactor(body: BeginSignInTwoFactorBody, options?: RequestOptions): Promise<TwoFactorSetup>;
 
 	/**
 	 * Sign in.
 	 *
-	 * Takes the token of a link, and a code if a second factor is needed. Makes a key called Console with the scope `*` that expires after twelve hours: only this answer shows its `value`. It is listed and revoked like every other key. Uses the link up, and ends the user's other links. Removes keys of sessions that have expired and, if the user has 25 keys, the oldest of the other sessions. If nobody has proved before that the address is theirs, all keys of the user are revoked. A refusal doesn't use the link up. Five codes may be tried with a link, and a user may send ten wrong ones an hour; more are a 429.
+	 * Requires the token of a link, and a code if the user needs a second factor. Creates a key with the label Console and the scope `*` that expires after twelve hours. Only this response shows its `value`. You can list and revoke it like any other key. Uses up the link and the user's other links. Deletes expired sessions and, if the user has 25 keys, the oldest session. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429.
 	 */
 	complete(body: CompleteSignInBody, options?: RequestOptions): Promise<SignedIn>;
 }
 
 /** What `organizations.list` is about. */
 export interface ListOrganizationsParameters {
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -2257,15 +2257,15 @@ export interface ListOrganizationsParameters {
 
 /** The body of `createOrganization`. */
 export interface CreateOrganizationBody {
-	/** What people call the organization, at most 64 characters. Needn't be unique. */
+	/** What people call the organization, at most 64 characters. Doesn't have to be unique. */
 	name: string;
 	/** The UUID of the image that serves as logo; null for none. The service doesn't check that the image exists. */
 	logo_media_id?: (string | null) | undefined;
-	/** Whether the other admins and owners get a mail when somebody accepts an invite. True by default. */
+	/** Whether the other admins and owners get a mail when someone accepts an invite. True by default. */
 	is_member_join_email_enabled?: boolean | undefined;
-	/** Whether members need a second factor to sign in; null if it was never decided. Keys work without one. */
+	/** Whether members need a second factor to sign in; null if never set. API keys work without one. */
 	enforce_2fa?: (boolean | null) | undefined;
-	/** Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working. False by default. */
+	/** Whether API keys that can access the organization must have an `expires_at`. If so, keys without one can't be created, rolled or changed; existing ones continue to work. False by default. */
 	keys_must_expire?: boolean | undefined;
 }
 
@@ -2283,15 +2283,15 @@ export interface UpdateOrganizationParameters {
 
 /** The body of `updateOrganization`. */
 export interface UpdateOrganizationBody {
-	/** What people call the organization, at most 64 characters. Needn't be unique. */
+	/** What people call the organization, at most 64 characters. Doesn't have to be unique. */
 	name?: string | undefined;
 	/** The UUID of the image that serves as logo; null for none. The service doesn't check that the image exists. */
 	logo_media_id?: (string | null) | undefined;
-	/** Whether the other admins and owners get a mail when somebody accepts an invite. */
+	/** Whether the other admins and owners get a mail when someone accepts an invite. */
 	is_member_join_email_enabled?: boolean | undefined;
-	/** Whether members need a second factor to sign in; null if it was never decided. Keys work without one. */
+	/** Whether members need a second factor to sign in; null if never set. API keys work without one. */
 	enforce_2fa?: (boolean | null) | undefined;
-	/** Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working. */
+	/** Whether API keys that can access the organization must have an `expires_at`. If so, keys without one can't be created, rolled or changed; existing ones continue to work. */
 	keys_must_expire?: boolean | undefined;
 }
 
@@ -2305,7 +2305,7 @@ export interface DeleteOrganizationParameters {
 export interface ListBatchExportsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -2340,15 +2340,15 @@ export interface CreateBatchExportBody {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval: "hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes";
-	/** Whether no scheduled runs start; false by default. */
+	/** Whether scheduled runs are paused; false by default. */
 	paused?: boolean | undefined;
-	/** When the export was last paused: where a backfill after a pause begins. */
+	/** When the export was last paused. A backfill with `unpause` starts there. */
 	last_paused_at?: (string | null) | undefined;
 	/** No window begins before this time; null for no limit. */
 	start_at?: (string | null) | undefined;
 	/** No window ends after this time; null for no limit. */
 	end_at?: (string | null) | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
 }
 
@@ -2369,7 +2369,7 @@ export interface TestNewBatchExportBody {
 	 * - `persons`: who it happened to, with their properties.
 	 */
 	model?: ("events" | "persons") | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
 }
 
@@ -2412,15 +2412,15 @@ export interface UpdateBatchExportBody {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval?: ("hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes") | undefined;
-	/** Whether no scheduled runs start; false by default. */
+	/** Whether scheduled runs are paused; false by default. */
 	paused?: boolean | undefined;
-	/** When the export was last paused: where a backfill after a pause begins. */
+	/** When the export was last paused. A backfill with `unpause` starts there. */
 	last_paused_at?: (string | null) | undefined;
 	/** No window begins before this time; null for no limit. */
 	start_at?: (string | null) | undefined;
 	/** No window ends after this time; null for no limit. */
 	end_at?: (string | null) | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
 }
 
@@ -2463,15 +2463,15 @@ export interface BackfillBatchExportBody {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval?: ("hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes") | undefined;
-	/** Whether no scheduled runs start; false by default. */
+	/** Whether scheduled runs are paused; false by default. */
 	paused?: boolean | undefined;
-	/** When the export was last paused: where a backfill after a pause begins. */
+	/** When the export was last paused. A backfill with `unpause` starts there. */
 	last_paused_at?: (string | null) | undefined;
-	/** Where the range begins, with an offset from UTC. By default one interval before its end. */
+	/** The start of the range, with an offset from UTC. By default one interval before its end. */
 	start_at?: (string | null) | undefined;
-	/** Where the range ends, with an offset from UTC and not in the future. By default the end of the last whole interval. */
+	/** The end of the range, with an offset from UTC and not in the future. By default the end of the last complete interval. */
 	end_at?: (string | null) | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
 }
 
@@ -2506,15 +2506,15 @@ export interface PauseBatchExportBody {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval?: ("hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes") | undefined;
-	/** Whether no scheduled runs start; false by default. */
+	/** Whether scheduled runs are paused; false by default. */
 	paused?: boolean | undefined;
-	/** When the export was last paused: where a backfill after a pause begins. */
+	/** When the export was last paused. A backfill with `unpause` starts there. */
 	last_paused_at?: (string | null) | undefined;
 	/** No window begins before this time; null for no limit. */
 	start_at?: (string | null) | undefined;
 	/** No window ends after this time; null for no limit. */
 	end_at?: (string | null) | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
 }
 
@@ -2549,17 +2549,17 @@ export interface UnpauseBatchExportBody {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval?: ("hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes") | undefined;
-	/** Whether no scheduled runs start; false by default. */
+	/** Whether scheduled runs are paused; false by default. */
 	paused?: boolean | undefined;
-	/** When the export was last paused: where a backfill after a pause begins. */
+	/** When the export was last paused. A backfill with `unpause` starts there. */
 	last_paused_at?: (string | null) | undefined;
 	/** No window begins before this time; null for no limit. */
 	start_at?: (string | null) | undefined;
 	/** No window ends after this time; null for no limit. */
 	end_at?: (string | null) | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
-	/** Whether to export what was missed since the pause, too; false by default. */
+	/** Whether to also export the windows that were missed since the pause; false by default. */
 	backfill?: boolean | undefined;
 }
 
@@ -2594,15 +2594,15 @@ export interface TestBatchExportBody {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval?: ("hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes") | undefined;
-	/** Whether no scheduled runs start; false by default. */
+	/** Whether scheduled runs are paused; false by default. */
 	paused?: boolean | undefined;
-	/** When the export was last paused: where a backfill after a pause begins. */
+	/** When the export was last paused. A backfill with `unpause` starts there. */
 	last_paused_at?: (string | null) | undefined;
 	/** No window begins before this time; null for no limit. */
 	start_at?: (string | null) | undefined;
 	/** No window ends after this time; null for no limit. */
 	end_at?: (string | null) | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
 }
 
@@ -2612,7 +2612,7 @@ export interface ListBatchExportLogsParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -2622,7 +2622,7 @@ export interface ListBatchExportLogsParameters {
 	before?: string | undefined;
 	/** Only entries whose message contains this text, in any case. At most 200 characters. */
 	search?: string | undefined;
-	/** Only entries of this level, in any case. May be repeated. */
+	/** Only entries of this level, in any case. Can be repeated. */
 	level?:
 		| (("DEBUG" | "INFO" | "WARNING" | "ERROR")[] | "DEBUG" | "INFO" | "WARNING" | "ERROR")
 		| undefined;
@@ -2634,7 +2634,7 @@ export interface ListBatchExportMetricsParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -2646,11 +2646,11 @@ export interface ListBatchExportRunsParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** Only runs with this status, in any case. May be repeated. */
+	/** Only runs with this status, in any case. Can be repeated. */
 	status?:
 		| (
 				| ("Starting" | "Running" | "Completed" | "Failed" | "FailedRetryable" | "Cancelled")[]
@@ -2666,7 +2666,7 @@ export interface ListBatchExportRunsParameters {
 	after?: string | undefined;
 	/** Only runs whose window ends before this time. */
 	before?: string | undefined;
-	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. A backfill that doesn't begin where an interval does has windows of its own: of these, only those that end by this time. */
+	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time. */
 	starts_before?: string | undefined;
 }
 
@@ -2702,7 +2702,7 @@ export interface RetryBatchExportRunParameters {
 
 /** The body of `retryBatchExportRun`. */
 export interface RetryBatchExportRunBody {
-	/** `start` starts over, also where the run could go on. */
+	/** `start` starts over, even if the run could continue. */
 	from?: "start" | undefined;
 }
 
@@ -2714,7 +2714,7 @@ export interface ListBatchExportRunLogsParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -2724,7 +2724,7 @@ export interface ListBatchExportRunLogsParameters {
 	before?: string | undefined;
 	/** Only entries whose message contains this text, in any case. At most 200 characters. */
 	search?: string | undefined;
-	/** Only entries of this level, in any case. May be repeated. */
+	/** Only entries of this level, in any case. Can be repeated. */
 	level?:
 		| (("DEBUG" | "INFO" | "WARNING" | "ERROR")[] | "DEBUG" | "INFO" | "WARNING" | "ERROR")
 		| undefined;
@@ -2736,11 +2736,11 @@ export interface ListBatchExportBackfillsParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** Only backfills with this status, in any case. May be repeated. */
+	/** Only backfills with this status, in any case. Can be repeated. */
 	status?:
 		| (("Running" | "Completed" | "Cancelled")[] | "Running" | "Completed" | "Cancelled")
 		| undefined;
@@ -2764,7 +2764,7 @@ export interface CancelBatchExportBackfillParameters {
 export interface ListDomainsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -2780,7 +2780,7 @@ export interface CreateDomainParameters {
 
 /** The body of `createDomain`. */
 export interface CreateDomainBody {
-	/** A domain name such as `example.com`, in lower case and of at most 128 characters. It must be one that can be registered, or below one. Unique across all organizations. */
+	/** A domain name such as `example.com`, in lower case and of at most 128 characters. It must be a registrable domain or a subdomain of one. Unique across all organizations. */
 	domain: string;
 	/** The SAML entity ID, at most 512 characters. Null or empty for none. */
 	saml_entity_id?: (string | null) | undefined;
@@ -2808,14 +2808,14 @@ export interface UpdateDomainParameters {
 
 /** The body of `updateDomain`. */
 export interface UpdateDomainBody {
-	/** A domain name such as `example.com`, in lower case and of at most 128 characters. It must be one that can be registered, or below one. Unique across all organizations. Can be changed only until the domain is verified. */
+	/** A domain name such as `example.com`, in lower case and of at most 128 characters. It must be a registrable domain or a subdomain of one. Unique across all organizations. Can be changed only until the domain is verified. */
 	domain?: string | undefined;
-	/** Just-in-time provisioning: whether somebody who signs in for the first time with an email address of this domain joins the organization. The domain has to be verified. */
+	/** Just-in-time provisioning: whether someone who signs in for the first time with an email address of this domain joins the organization. The domain has to be verified. */
 	jit_provisioning_enabled?: boolean | undefined;
 	/**
 	 * How people with an email address of this domain have to sign in:
 	 *
-	 * - empty: in any way they like.
+	 * - empty: in any way.
 	 * - `saml`: through the organization's own SAML identity provider.
 	 * - `google-oauth2`, `github`, `gitlab`: with an account there.
 	 *
@@ -2850,7 +2850,7 @@ export interface VerifyDomainParameters {
 export interface ListInvitesParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -2866,15 +2866,15 @@ export interface CreateInviteParameters {
 
 /** The body of `createInvite`. */
 export interface CreateInviteBody {
-	/** The person's email address, kept in lower case. The invite replaces older ones of the organization for the same address. */
+	/** The person's email address, stored in lower case. The invite replaces older ones of the organization for the same address. */
 	target_email: string;
 	/** The person's first name, for the mail and as the first name of a new user. At most 30 characters; empty by default. */
 	first_name?: string | undefined;
 	/** The level that the person gets: 1 for a member, 8 for an admin, 15 for an owner. At most your own; 1 by default. */
 	level?: (1 | 8 | 15) | undefined;
-	/** What the mail and the invite's page say in your own words; may have line breaks. Null for nothing. */
+	/** Your message in the mail and on the invite's page; can have line breaks. Null for none. */
 	message?: (string | null) | undefined;
-	/** The private projects that the person joins, each with a level. Projects that are deleted by then, or where the inviter may no longer give the level, are left out. At most 100 entries, of projects that you can see, with levels up to your own; empty by default. */
+	/** The private projects that the person joins, each with a level. Projects that are deleted when the invite is accepted, or whose level the inviter can no longer grant, are ignored. At most 100 entries, of projects that you can see, with levels up to your own; empty by default. */
 	private_project_access?:
 		| {
 				/** The project's id. */
@@ -2883,7 +2883,7 @@ export interface CreateInviteBody {
 				level: (1 | 8) | ("member" | "admin");
 		  }[]
 		| undefined;
-	/** Whether to mail the link; true by default. If false, the answer has `accept_url`. */
+	/** Whether to mail the link; true by default. If false, the response has `accept_url`. */
 	send_email?: boolean | undefined;
 }
 
@@ -2895,15 +2895,15 @@ export interface CreateInvitesParameters {
 
 /** The body of `createInvites`. */
 export type CreateInvitesBody = {
-	/** The person's email address, kept in lower case. The invite replaces older ones of the organization for the same address. */
+	/** The person's email address, stored in lower case. The invite replaces older ones of the organization for the same address. */
 	target_email: string;
 	/** The person's first name, for the mail and as the first name of a new user. At most 30 characters; empty by default. */
 	first_name?: string | undefined;
 	/** The level that the person gets: 1 for a member, 8 for an admin, 15 for an owner. At most your own; 1 by default. */
 	level?: (1 | 8 | 15) | undefined;
-	/** What the mail and the invite's page say in your own words; may have line breaks. Null for nothing. */
+	/** Your message in the mail and on the invite's page; can have line breaks. Null for none. */
 	message?: (string | null) | undefined;
-	/** The private projects that the person joins, each with a level. Projects that are deleted by then, or where the inviter may no longer give the level, are left out. At most 100 entries, of projects that you can see, with levels up to your own; empty by default. */
+	/** The private projects that the person joins, each with a level. Projects that are deleted when the invite is accepted, or whose level the inviter can no longer grant, are ignored. At most 100 entries, of projects that you can see, with levels up to your own; empty by default. */
 	private_project_access?:
 		| {
 				/** The project's id. */
@@ -2912,7 +2912,7 @@ export type CreateInvitesBody = {
 				level: (1 | 8) | ("member" | "admin");
 		  }[]
 		| undefined;
-	/** Whether to mail the link; true by default. If false, the answer has `accept_url`. */
+	/** Whether to mail the link; true by default. If false, the response has `accept_url`. */
 	send_email?: boolean | undefined;
 }[];
 
@@ -2928,11 +2928,11 @@ export interface DeleteInviteParameters {
 export interface ListMembersParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** Only the member with this whole email address, in any case. */
+	/** Only the member with exactly this email address, in any case. */
 	email?: string | undefined;
 	/** Only members whose name or email address contains this text, in any case: `da lov` finds Ada Lovelace. At most 200 characters. */
 	search?: string | undefined;
@@ -2952,7 +2952,7 @@ export interface UpdateMemberParameters {
 
 /** The body of `updateMember`. */
 export interface UpdateMemberBody {
-	/** The new level: 1 for a member, 8 for an admin, 15 for an owner. At most your own. Without it, nothing changes. */
+	/** The new level: 1 for a member, 8 for an admin, 15 for an owner. At most your own. If missing, nothing changes. */
 	level?: (1 | 8 | 15) | undefined;
 }
 
@@ -2968,7 +2968,7 @@ export interface RemoveMemberParameters {
 export interface ListServiceAccountsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -2984,9 +2984,9 @@ export interface CreateServiceAccountParameters {
 export interface CreateServiceAccountBody {
 	/** What the account is for, in your own words. At most 64 characters. */
 	name: string;
-	/** What it may do in the organization: 1 as a member, 8 as an admin. Its keys' scopes limit that further. 1 by default. */
+	/** Its level in the organization: 1 for a member, 8 for an admin. The scopes of its keys limit it further. 1 by default. */
 	level?: (1 | 8) | undefined;
-	/** The ids of the private projects that it may see, besides those that any member can see. With level 8 it sees all. At most 100; empty by default. */
+	/** The ids of the private projects that it can see, in addition to public ones. With level 8, it can see all. At most 100; empty by default. */
 	projects?: number[] | undefined;
 }
 
@@ -3010,9 +3010,9 @@ export interface UpdateServiceAccountParameters {
 export interface UpdateServiceAccountBody {
 	/** What the account is for, in your own words. At most 64 characters. */
 	name?: string | undefined;
-	/** What it may do in the organization: 1 as a member, 8 as an admin. Its keys' scopes limit that further. */
+	/** Its level in the organization: 1 for a member, 8 for an admin. The scopes of its keys limit it further. */
 	level?: (1 | 8) | undefined;
-	/** The ids of the private projects that it may see, besides those that any member can see. With level 8 it sees all. At most 100. The list replaces the old one. */
+	/** The ids of the private projects that it can see, in addition to public ones. With level 8, it can see all. At most 100. The list replaces the old one. */
 	projects?: number[] | undefined;
 }
 
@@ -3030,7 +3030,7 @@ export interface ListServiceAccountKeysParameters {
 	organization: Alias<"@current">;
 	/** The service account's id. */
 	account: string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3048,7 +3048,7 @@ export interface CreateServiceAccountKeyParameters {
 export interface CreateServiceAccountKeyBody {
 	/** What the key is for, in your own words. At most 40 characters. */
 	label: string;
-	/** What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. At least one. */
+	/** The key's permissions: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. At least one. */
 	scopes: (
 		| "*"
 		| "organization:read"
@@ -3070,13 +3070,13 @@ export interface CreateServiceAccountKeyBody {
 		| "webhook:read"
 		| "webhook:write"
 	)[];
-	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100; empty by default. */
+	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100; empty by default. */
 	scoped_organizations?: string[] | undefined;
-	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100; empty by default. */
+	/** The integer ids of the projects that the key can access. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100; empty by default. */
 	scoped_projects?: number[] | undefined;
 	/** Another name for `scoped_projects`. Set only one of them, or both to the same projects. */
 	scoped_teams?: number[] | undefined;
-	/** The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as `203.0.113.0/24`. An empty list means any. From elsewhere, requests are a 403. At most 50; empty by default. */
+	/** The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as `203.0.113.0/24`. An empty list allows all. Requests from other addresses are a 403. At most 50; empty by default. */
 	allowed_ips?: string[] | undefined;
 	/** When the key stops working; null for never, which is the default. A time in the past disables the key. */
 	expires_at?: (string | null) | undefined;
@@ -3106,7 +3106,7 @@ export interface UpdateServiceAccountKeyParameters {
 export interface UpdateServiceAccountKeyBody {
 	/** What the key is for, in your own words. At most 40 characters. */
 	label?: string | undefined;
-	/** What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. At least one. The list replaces the old one. */
+	/** The key's permissions: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. At least one. The list replaces the old one. */
 	scopes?:
 		| (
 				| "*"
@@ -3130,13 +3130,13 @@ export interface UpdateServiceAccountKeyBody {
 				| "webhook:write"
 		  )[]
 		| undefined;
-	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100. The list replaces the old one. */
+	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100. The list replaces the old one. */
 	scoped_organizations?: string[] | undefined;
-	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100. The list replaces the old one. */
+	/** The integer ids of the projects that the key can access. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100. The list replaces the old one. */
 	scoped_projects?: number[] | undefined;
 	/** Another name for `scoped_projects`. Set only one of them, or both to the same projects. */
 	scoped_teams?: number[] | undefined;
-	/** The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as `203.0.113.0/24`. An empty list means any. From elsewhere, requests are a 403. At most 50. The list replaces the old one. */
+	/** The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as `203.0.113.0/24`. An empty list allows all. Requests from other addresses are a 403. At most 50. The list replaces the old one. */
 	allowed_ips?: string[] | undefined;
 	/** When the key stops working; null for never. A time in the past disables the key. */
 	expires_at?: (string | null) | undefined;
@@ -3170,7 +3170,7 @@ export interface ListServiceAccountKeyUsageParameters {
 	account: string;
 	/** The key's id. */
 	id: string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3180,7 +3180,7 @@ export interface ListServiceAccountKeyUsageParameters {
 export interface ListOrganizationProjectsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3196,11 +3196,11 @@ export interface CreateOrganizationProjectParameters {
 
 /** The body of `createOrganizationProject`. */
 export interface CreateOrganizationProjectBody {
-	/** What people call the project, at most 200 characters. Needn't be unique. */
+	/** What people call the project, at most 200 characters. Doesn't have to be unique. */
 	name: string;
-	/** The id of the organization that the project belongs to. By default the one you work in; ignored if the path names one. */
+	/** The id of the organization that the project belongs to. By default your current one; ignored if the path has one. */
 	organization?: string | undefined;
-	/** A name in the IANA time zone database, in any case. Offsets such as `+02:00` are refused. `UTC` by default. */
+	/** A name in the IANA time zone database, in any case. Offsets such as `+02:00` are rejected. `UTC` by default. */
 	timezone?: string | undefined;
 	/** Whether the project is private: only the organization's admins and owners, and the project's own members, can see it. False by default. */
 	access_control?: boolean | undefined;
@@ -3224,9 +3224,9 @@ export interface UpdateOrganizationProjectParameters {
 
 /** The body of `updateOrganizationProject`. */
 export interface UpdateOrganizationProjectBody {
-	/** What people call the project, at most 200 characters. Needn't be unique. */
+	/** What people call the project, at most 200 characters. Doesn't have to be unique. */
 	name?: string | undefined;
-	/** A name in the IANA time zone database, in any case. Offsets such as `+02:00` are refused. */
+	/** A name in the IANA time zone database, in any case. Offsets such as `+02:00` are rejected. */
 	timezone?: string | undefined;
 	/** Whether the project is private: only the organization's admins and owners, and the project's own members, can see it. */
 	access_control?: boolean | undefined;
@@ -3244,7 +3244,7 @@ export interface DeleteOrganizationProjectParameters {
 export interface ListActivityParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3266,11 +3266,11 @@ export interface ListActivityParameters {
 export interface ListFeedEventsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
-	/** Only events after the one with this id: `after` of the last answer. By default, the feed begins with the oldest event. */
+	/** Only events after the one with this id: `after` of the last response. By default, the feed begins with the oldest event. */
 	after?: string | undefined;
-	/** Only events of these types, such as `member.updated`, or `member.*` for all that begin so. Repeat the parameter, or separate types by commas. A type that doesn't exist matches nothing. */
+	/** Only events of these types, such as `member.updated`, or `member.*` for all types with this prefix. Repeat the parameter, or separate types with commas. Unknown types match nothing. */
 	types?: (string[] | string) | undefined;
 }
 
@@ -3278,7 +3278,7 @@ export interface ListFeedEventsParameters {
 export interface ListAuditStreamsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3296,12 +3296,12 @@ export interface CreateAuditStreamBody {
 	name: string;
 	/** The bucket. */
 	destination: AuditStreamDestination;
-	/** Whether the stream delivers. One that is enabled again leaves nothing out. True by default. */
+	/** Whether the stream delivers entries. After a pause, it continues without a gap. True by default. */
 	enabled?: boolean | undefined;
 	/**
 	 * Where the stream begins; `start` by default.
 	 *
-	 * - `start`: with all entries that are kept.
+	 * - `start`: with the oldest entry that exists.
 	 * - `now`: with its own creation.
 	 */
 	from?: ("start" | "now") | undefined;
@@ -3329,7 +3329,7 @@ export interface UpdateAuditStreamBody {
 	name?: string | undefined;
 	/** The bucket. */
 	destination?: AuditStreamDestinationUpdate | undefined;
-	/** Whether the stream delivers. One that is enabled again leaves nothing out. */
+	/** Whether the stream delivers entries. After a pause, it continues without a gap. */
 	enabled?: boolean | undefined;
 }
 
@@ -3383,7 +3383,7 @@ export interface UpdateNotificationsBody {
 					| "domain.unverified"
 					| "webhook.disabled"
 					| "audit_stream.failed";
-				/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody. */
+				/** Who gets mail: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody. */
 				recipients: ("admins" | "owner") | string[];
 		  }[]
 		| undefined;
@@ -3393,7 +3393,7 @@ export interface UpdateNotificationsBody {
 export interface ListWebhooksParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3409,9 +3409,9 @@ export interface CreateWebhookParameters {
 export interface CreateWebhookBody {
 	/** Where events are sent: an HTTP or HTTPS URL of at most 2,048 characters, without a user and password, whose host isn't in a private network. */
 	url: string;
-	/** Which events it gets: types such as `member.updated`, or `member.*` for all that begin so, at most 100. Empty for all events. Empty by default. */
+	/** The event types to send, such as `member.updated`, or `member.*` for all types with this prefix; at most 100. Empty for all events. Empty by default. */
 	types?: string[] | undefined;
-	/** A text of yours, at most 400 characters. Empty by default. */
+	/** Your own description, at most 400 characters. Empty by default. */
 	description?: string | undefined;
 	/** Whether events are delivered. True by default. */
 	enabled?: boolean | undefined;
@@ -3437,11 +3437,11 @@ export interface UpdateWebhookParameters {
 export interface UpdateWebhookBody {
 	/** Where events are sent: an HTTP or HTTPS URL of at most 2,048 characters, without a user and password, whose host isn't in a private network. */
 	url?: string | undefined;
-	/** Which events it gets: types such as `member.updated`, or `member.*` for all that begin so, at most 100. Empty for all events. A change concerns the events that were not delivered yet. */
+	/** The event types to send, such as `member.updated`, or `member.*` for all types with this prefix; at most 100. Empty for all events. A change applies to all events that haven't been delivered. */
 	types?: string[] | undefined;
-	/** A text of yours, at most 400 characters. */
+	/** Your own description, at most 400 characters. */
 	description?: string | undefined;
-	/** Whether events are delivered. While they aren't, they wait, for as long as the activity log keeps them. */
+	/** Whether events are delivered. While false, events wait for as long as the activity log keeps them. */
 	enabled?: boolean | undefined;
 }
 
@@ -3479,7 +3479,7 @@ export interface ReplayWebhookParameters {
 
 /** The body of `replayWebhook`. */
 export interface ReplayWebhookBody {
-	/** The time of the first event to deliver, in ISO 8601; UTC if it has no offset. A time in the future passes over all events up to now. */
+	/** The time of the first event to deliver, in ISO 8601; UTC if it has no offset. A time in the future skips all events up to now. */
 	since: string;
 }
 
@@ -3489,11 +3489,11 @@ export interface ListWebhookDeliveriesParameters {
 	organization: Alias<"@current">;
 	/** The webhook's id. */
 	id: string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** Only attempts with this result. May be repeated. */
+	/** Only attempts with this result. Can be repeated. */
 	status?: (("delivered" | "failed")[] | "delivered" | "failed") | undefined;
 	/** Only attempts with events of this type. Case matters. */
 	type?: string | undefined;
@@ -3513,13 +3513,13 @@ export interface ReplayWebhookDeliveryParameters {
 export interface ListPluginsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
 	/** Only plugins whose name, description or URL contains this text, in any case. At most 200 characters. */
 	search?: string | undefined;
-	/** Only plugins of this family. May be repeated, for plugins of any of them. */
+	/** Only plugins of this family. Can be repeated. */
 	family?:
 		| (
 				| ("pipeline_destinations" | "pipeline_frontend_apps" | "pipeline_import_apps")[]
@@ -3534,7 +3534,7 @@ export interface ListPluginsParameters {
 export interface ListDestinationsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3551,26 +3551,26 @@ export interface CreateDestinationBody {
 	/**
 	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
-	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
+	/** The display name, at most 200 characters, not necessarily unique. Empty by default. */
 	name?: string | undefined;
-	/** What the plugin does, for people; may have several lines. Empty by default. */
+	/** What the plugin does; can have several lines. Empty by default. */
 	description?: string | undefined;
-	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
+	/** The icon: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs aren't validated with it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
 	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
 	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities?:
 		| {
 				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
@@ -3585,7 +3585,7 @@ export interface CreateDestinationBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
-	/** The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
+	/** The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
 	url?: string | undefined;
 }
 
@@ -3593,7 +3593,7 @@ export interface CreateDestinationBody {
 export interface ListDestinationActivityParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3611,7 +3611,7 @@ export interface ListDestinationActivityParameters {
 export interface ListDestinationExportConfigsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3621,7 +3621,7 @@ export interface ListDestinationExportConfigsParameters {
 export interface ListDestinationRepositoryParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3631,7 +3631,7 @@ export interface ListDestinationRepositoryParameters {
 export interface ListUnusedDestinationsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3658,26 +3658,26 @@ export interface UpgradeDestinationBody {
 	/**
 	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
-	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
+	/** The display name, at most 200 characters, not necessarily unique. Empty by default. */
 	name?: string | undefined;
-	/** What the plugin does, for people; may have several lines. Empty by default. */
+	/** What the plugin does; can have several lines. Empty by default. */
 	description?: string | undefined;
-	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
+	/** The icon: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs aren't validated with it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
 	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
 	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities?:
 		| {
 				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
@@ -3734,26 +3734,26 @@ export interface UpdateDestinationBody {
 	/**
 	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
-	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
+	/** The display name, at most 200 characters, not necessarily unique. Empty by default. */
 	name?: string | undefined;
-	/** What the plugin does, for people; may have several lines. Empty by default. */
+	/** What the plugin does; can have several lines. Empty by default. */
 	description?: string | undefined;
-	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
+	/** The icon: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs aren't validated with it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
 	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
 	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities?:
 		| {
 				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
@@ -3782,7 +3782,7 @@ export interface DeleteDestinationParameters {
 export interface ListFrontendAppsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3799,26 +3799,26 @@ export interface CreateFrontendAppBody {
 	/**
 	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
-	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
+	/** The display name, at most 200 characters, not necessarily unique. Empty by default. */
 	name?: string | undefined;
-	/** What the plugin does, for people; may have several lines. Empty by default. */
+	/** What the plugin does; can have several lines. Empty by default. */
 	description?: string | undefined;
-	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
+	/** The icon: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs aren't validated with it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
 	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
 	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities?:
 		| {
 				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
@@ -3833,7 +3833,7 @@ export interface CreateFrontendAppBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
-	/** The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
+	/** The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
 	url?: string | undefined;
 }
 
@@ -3841,7 +3841,7 @@ export interface CreateFrontendAppBody {
 export interface ListFrontendAppActivityParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3859,7 +3859,7 @@ export interface ListFrontendAppActivityParameters {
 export interface ListFrontendAppExportConfigsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3869,7 +3869,7 @@ export interface ListFrontendAppExportConfigsParameters {
 export interface ListFrontendAppRepositoryParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3879,7 +3879,7 @@ export interface ListFrontendAppRepositoryParameters {
 export interface ListUnusedFrontendAppsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -3906,26 +3906,26 @@ export interface UpgradeFrontendAppBody {
 	/**
 	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
-	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
+	/** The display name, at most 200 characters, not necessarily unique. Empty by default. */
 	name?: string | undefined;
-	/** What the plugin does, for people; may have several lines. Empty by default. */
+	/** What the plugin does; can have several lines. Empty by default. */
 	description?: string | undefined;
-	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
+	/** The icon: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs aren't validated with it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
 	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
 	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities?:
 		| {
 				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
@@ -3982,26 +3982,26 @@ export interface UpdateFrontendAppBody {
 	/**
 	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
-	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
+	/** The display name, at most 200 characters, not necessarily unique. Empty by default. */
 	name?: string | undefined;
-	/** What the plugin does, for people; may have several lines. Empty by default. */
+	/** What the plugin does; can have several lines. Empty by default. */
 	description?: string | undefined;
-	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
+	/** The icon: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs aren't validated with it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
 	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
 	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities?:
 		| {
 				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
@@ -4030,7 +4030,7 @@ export interface DeleteFrontendAppParameters {
 export interface ListImportAppsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -4047,26 +4047,26 @@ export interface CreateImportAppBody {
 	/**
 	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
-	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
+	/** The display name, at most 200 characters, not necessarily unique. Empty by default. */
 	name?: string | undefined;
-	/** What the plugin does, for people; may have several lines. Empty by default. */
+	/** What the plugin does; can have several lines. Empty by default. */
 	description?: string | undefined;
-	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
+	/** The icon: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs aren't validated with it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
 	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
 	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities?:
 		| {
 				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
@@ -4081,7 +4081,7 @@ export interface CreateImportAppBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
-	/** The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
+	/** The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
 	url?: string | undefined;
 }
 
@@ -4089,7 +4089,7 @@ export interface CreateImportAppBody {
 export interface ListImportAppActivityParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -4107,7 +4107,7 @@ export interface ListImportAppActivityParameters {
 export interface ListImportAppExportConfigsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -4117,7 +4117,7 @@ export interface ListImportAppExportConfigsParameters {
 export interface ListImportAppRepositoryParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -4127,7 +4127,7 @@ export interface ListImportAppRepositoryParameters {
 export interface ListUnusedImportAppsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -4154,26 +4154,26 @@ export interface UpgradeImportAppBody {
 	/**
 	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
-	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
+	/** The display name, at most 200 characters, not necessarily unique. Empty by default. */
 	name?: string | undefined;
-	/** What the plugin does, for people; may have several lines. Empty by default. */
+	/** What the plugin does; can have several lines. Empty by default. */
 	description?: string | undefined;
-	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
+	/** The icon: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs aren't validated with it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
 	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
 	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities?:
 		| {
 				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
@@ -4230,26 +4230,26 @@ export interface UpdateImportAppBody {
 	/**
 	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
-	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
+	/** The display name, at most 200 characters, not necessarily unique. Empty by default. */
 	name?: string | undefined;
-	/** What the plugin does, for people; may have several lines. Empty by default. */
+	/** What the plugin does; can have several lines. Empty by default. */
 	description?: string | undefined;
-	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
+	/** The icon: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs aren't validated with it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
 	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
 	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities?:
 		| {
 				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
@@ -4276,7 +4276,7 @@ export interface DeleteImportAppParameters {
 
 /** What `projects.list` is about. */
 export interface ListProjectsParameters {
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -4286,11 +4286,11 @@ export interface ListProjectsParameters {
 
 /** The body of `createProject`. */
 export interface CreateProjectBody {
-	/** What people call the project, at most 200 characters. Needn't be unique. */
+	/** What people call the project, at most 200 characters. Doesn't have to be unique. */
 	name: string;
-	/** The id of the organization that the project belongs to. By default the one you work in; ignored if the path names one. */
+	/** The id of the organization that the project belongs to. By default your current one; ignored if the path has one. */
 	organization?: string | undefined;
-	/** A name in the IANA time zone database, in any case. Offsets such as `+02:00` are refused. `UTC` by default. */
+	/** A name in the IANA time zone database, in any case. Offsets such as `+02:00` are rejected. `UTC` by default. */
 	timezone?: string | undefined;
 	/** Whether the project is private: only the organization's admins and owners, and the project's own members, can see it. False by default. */
 	access_control?: boolean | undefined;
@@ -4310,9 +4310,9 @@ export interface UpdateProjectParameters {
 
 /** The body of `updateProject`. */
 export interface UpdateProjectBody {
-	/** What people call the project, at most 200 characters. Needn't be unique. */
+	/** What people call the project, at most 200 characters. Doesn't have to be unique. */
 	name?: string | undefined;
-	/** A name in the IANA time zone database, in any case. Offsets such as `+02:00` are refused. */
+	/** A name in the IANA time zone database, in any case. Offsets such as `+02:00` are rejected. */
 	timezone?: string | undefined;
 	/** Whether the project is private: only the organization's admins and owners, and the project's own members, can see it. */
 	access_control?: boolean | undefined;
@@ -4328,7 +4328,7 @@ export interface DeleteProjectParameters {
 export interface ListProjectBatchExportsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -4363,15 +4363,15 @@ export interface CreateProjectBatchExportBody {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval: "hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes";
-	/** Whether no scheduled runs start; false by default. */
+	/** Whether scheduled runs are paused; false by default. */
 	paused?: boolean | undefined;
-	/** When the export was last paused: where a backfill after a pause begins. */
+	/** When the export was last paused. A backfill with `unpause` starts there. */
 	last_paused_at?: (string | null) | undefined;
 	/** No window begins before this time; null for no limit. */
 	start_at?: (string | null) | undefined;
 	/** No window ends after this time; null for no limit. */
 	end_at?: (string | null) | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
 }
 
@@ -4392,7 +4392,7 @@ export interface TestNewProjectBatchExportBody {
 	 * - `persons`: who it happened to, with their properties.
 	 */
 	model?: ("events" | "persons") | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
 }
 
@@ -4435,15 +4435,15 @@ export interface UpdateProjectBatchExportBody {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval?: ("hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes") | undefined;
-	/** Whether no scheduled runs start; false by default. */
+	/** Whether scheduled runs are paused; false by default. */
 	paused?: boolean | undefined;
-	/** When the export was last paused: where a backfill after a pause begins. */
+	/** When the export was last paused. A backfill with `unpause` starts there. */
 	last_paused_at?: (string | null) | undefined;
 	/** No window begins before this time; null for no limit. */
 	start_at?: (string | null) | undefined;
 	/** No window ends after this time; null for no limit. */
 	end_at?: (string | null) | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
 }
 
@@ -4486,15 +4486,15 @@ export interface BackfillProjectBatchExportBody {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval?: ("hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes") | undefined;
-	/** Whether no scheduled runs start; false by default. */
+	/** Whether scheduled runs are paused; false by default. */
 	paused?: boolean | undefined;
-	/** When the export was last paused: where a backfill after a pause begins. */
+	/** When the export was last paused. A backfill with `unpause` starts there. */
 	last_paused_at?: (string | null) | undefined;
-	/** Where the range begins, with an offset from UTC. By default one interval before its end. */
+	/** The start of the range, with an offset from UTC. By default one interval before its end. */
 	start_at?: (string | null) | undefined;
-	/** Where the range ends, with an offset from UTC and not in the future. By default the end of the last whole interval. */
+	/** The end of the range, with an offset from UTC and not in the future. By default the end of the last complete interval. */
 	end_at?: (string | null) | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
 }
 
@@ -4529,15 +4529,15 @@ export interface PauseProjectBatchExportBody {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval?: ("hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes") | undefined;
-	/** Whether no scheduled runs start; false by default. */
+	/** Whether scheduled runs are paused; false by default. */
 	paused?: boolean | undefined;
-	/** When the export was last paused: where a backfill after a pause begins. */
+	/** When the export was last paused. A backfill with `unpause` starts there. */
 	last_paused_at?: (string | null) | undefined;
 	/** No window begins before this time; null for no limit. */
 	start_at?: (string | null) | undefined;
 	/** No window ends after this time; null for no limit. */
 	end_at?: (string | null) | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
 }
 
@@ -4572,17 +4572,17 @@ export interface UnpauseProjectBatchExportBody {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval?: ("hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes") | undefined;
-	/** Whether no scheduled runs start; false by default. */
+	/** Whether scheduled runs are paused; false by default. */
 	paused?: boolean | undefined;
-	/** When the export was last paused: where a backfill after a pause begins. */
+	/** When the export was last paused. A backfill with `unpause` starts there. */
 	last_paused_at?: (string | null) | undefined;
 	/** No window begins before this time; null for no limit. */
 	start_at?: (string | null) | undefined;
 	/** No window ends after this time; null for no limit. */
 	end_at?: (string | null) | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
-	/** Whether to export what was missed since the pause, too; false by default. */
+	/** Whether to also export the windows that were missed since the pause; false by default. */
 	backfill?: boolean | undefined;
 }
 
@@ -4617,15 +4617,15 @@ export interface TestProjectBatchExportBody {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval?: ("hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes") | undefined;
-	/** Whether no scheduled runs start; false by default. */
+	/** Whether scheduled runs are paused; false by default. */
 	paused?: boolean | undefined;
-	/** When the export was last paused: where a backfill after a pause begins. */
+	/** When the export was last paused. A backfill with `unpause` starts there. */
 	last_paused_at?: (string | null) | undefined;
 	/** No window begins before this time; null for no limit. */
 	start_at?: (string | null) | undefined;
 	/** No window ends after this time; null for no limit. */
 	end_at?: (string | null) | undefined;
-	/** A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
+	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
 }
 
@@ -4635,7 +4635,7 @@ export interface ListProjectBatchExportLogsParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -4645,7 +4645,7 @@ export interface ListProjectBatchExportLogsParameters {
 	before?: string | undefined;
 	/** Only entries whose message contains this text, in any case. At most 200 characters. */
 	search?: string | undefined;
-	/** Only entries of this level, in any case. May be repeated. */
+	/** Only entries of this level, in any case. Can be repeated. */
 	level?:
 		| (("DEBUG" | "INFO" | "WARNING" | "ERROR")[] | "DEBUG" | "INFO" | "WARNING" | "ERROR")
 		| undefined;
@@ -4657,7 +4657,7 @@ export interface ListProjectBatchExportMetricsParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -4669,11 +4669,11 @@ export interface ListProjectBatchExportRunsParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** Only runs with this status, in any case. May be repeated. */
+	/** Only runs with this status, in any case. Can be repeated. */
 	status?:
 		| (
 				| ("Starting" | "Running" | "Completed" | "Failed" | "FailedRetryable" | "Cancelled")[]
@@ -4689,7 +4689,7 @@ export interface ListProjectBatchExportRunsParameters {
 	after?: string | undefined;
 	/** Only runs whose window ends before this time. */
 	before?: string | undefined;
-	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. A backfill that doesn't begin where an interval does has windows of its own: of these, only those that end by this time. */
+	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time. */
 	starts_before?: string | undefined;
 }
 
@@ -4725,7 +4725,7 @@ export interface RetryProjectBatchExportRunParameters {
 
 /** The body of `retryProjectBatchExportRun`. */
 export interface RetryProjectBatchExportRunBody {
-	/** `start` starts over, also where the run could go on. */
+	/** `start` starts over, even if the run could continue. */
 	from?: "start" | undefined;
 }
 
@@ -4737,7 +4737,7 @@ export interface ListProjectBatchExportRunLogsParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -4747,7 +4747,7 @@ export interface ListProjectBatchExportRunLogsParameters {
 	before?: string | undefined;
 	/** Only entries whose message contains this text, in any case. At most 200 characters. */
 	search?: string | undefined;
-	/** Only entries of this level, in any case. May be repeated. */
+	/** Only entries of this level, in any case. Can be repeated. */
 	level?:
 		| (("DEBUG" | "INFO" | "WARNING" | "ERROR")[] | "DEBUG" | "INFO" | "WARNING" | "ERROR")
 		| undefined;
@@ -4759,11 +4759,11 @@ export interface ListProjectBatchExportBackfillsParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** Only backfills with this status, in any case. May be repeated. */
+	/** Only backfills with this status, in any case. Can be repeated. */
 	status?:
 		| (("Running" | "Completed" | "Cancelled")[] | "Running" | "Completed" | "Cancelled")
 		| undefined;
@@ -4787,7 +4787,7 @@ export interface CancelProjectBatchExportBackfillParameters {
 export interface ListPluginConfigsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -4805,15 +4805,15 @@ export interface CreatePluginConfigBody {
 	plugin: number;
 	/** Whether the plugin's scheduled tasks run; false by default. True requires every required field of `config`. */
 	enabled?: boolean | undefined;
-	/** Where the config stands in lists, lowest first. Several may have the same; then the older is first. */
+	/** The position in lists, lowest first. Of configs with the same value, the oldest is first. */
 	order: number;
 	/** At most 400 characters. Null, the default, shows the plugin's name. */
 	name?: (string | null) | undefined;
 	/** At most 1,000 characters. Null, the default, shows the plugin's description. */
 	description?: (string | null) | undefined;
-	/** True hides the config from lists and disables it, whatever `enabled` says. False, the default, brings it back, still disabled unless `enabled` is true. */
+	/** True hides the config from lists and disables it, whatever `enabled` is. False, the default, restores it; it stays disabled unless `enabled` is true. */
 	deleted?: boolean | undefined;
-	/** The settings, an object or its JSON text, with the fields of the plugin's `config_schema`; `{}` by default. Keys that the schema doesn't name are kept. Replaces all settings, except that a secret stays if it is missing, null or masked; an empty text clears it. Secrets are encrypted. */
+	/** The settings, as an object or a string with JSON, with the fields of the plugin's `config_schema`; `{}` by default. Keys that aren't in the schema are stored too. Replaces all settings, but keeps secrets that are missing, null or masked. An empty string clears a secret. Secrets are encrypted. */
 	config?: Record<string, unknown> | undefined;
 }
 
@@ -4825,7 +4825,7 @@ export interface RearrangePluginConfigsParameters {
 
 /** The body of `rearrangePluginConfigs`. */
 export interface RearrangePluginConfigsBody {
-	/** The new `order` of each config, by its id; at most 10,000. Ids of unknown and disabled configs are ignored. Nothing changes without it. */
+	/** The new `order` of each config, by its id; at most 10,000. Ids of unknown and disabled configs are ignored. If missing, nothing changes. */
 	orders?: Record<string, number> | undefined;
 }
 
@@ -4849,15 +4849,15 @@ export interface UpdatePluginConfigParameters {
 export interface UpdatePluginConfigBody {
 	/** Whether the plugin's scheduled tasks run; false by default. True requires every required field of `config`. */
 	enabled?: boolean | undefined;
-	/** Where the config stands in lists, lowest first. Several may have the same; then the older is first. */
+	/** The position in lists, lowest first. Of configs with the same value, the oldest is first. */
 	order?: number | undefined;
 	/** At most 400 characters. Null, the default, shows the plugin's name. */
 	name?: (string | null) | undefined;
 	/** At most 1,000 characters. Null, the default, shows the plugin's description. */
 	description?: (string | null) | undefined;
-	/** True hides the config from lists and disables it, whatever `enabled` says. False, the default, brings it back, still disabled unless `enabled` is true. */
+	/** True hides the config from lists and disables it, whatever `enabled` is. False, the default, restores it; it stays disabled unless `enabled` is true. */
 	deleted?: boolean | undefined;
-	/** The settings, an object or its JSON text, with the fields of the plugin's `config_schema`; `{}` by default. Keys that the schema doesn't name are kept. Replaces all settings, except that a secret stays if it is missing, null or masked; an empty text clears it. Secrets are encrypted. */
+	/** The settings, as an object or a string with JSON, with the fields of the plugin's `config_schema`; `{}` by default. Keys that aren't in the schema are stored too. Replaces all settings, but keeps secrets that are missing, null or masked. An empty string clears a secret. Secrets are encrypted. */
 	config?: Record<string, unknown> | undefined;
 }
 
@@ -4907,9 +4907,9 @@ export interface StartPluginConfigJobBody {
 	job: {
 		/** The job's name: one of the plugin's `capabilities.jobs`, or a key of its `public_jobs`. */
 		type: string;
-		/** What the job gets as its argument; `{}` by default. The activity log doesn't show it. */
+		/** The argument of the job; `{}` by default. It isn't in the activity log. */
 		payload?: Record<string, unknown> | undefined;
-		/** What to do with the job. It can only be started. */
+		/** What to do with the job. Only `start` is supported. */
 		operation?: "start" | undefined;
 	};
 }
@@ -4928,7 +4928,7 @@ export interface ListPluginConfigLogsParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -4938,7 +4938,7 @@ export interface ListPluginConfigLogsParameters {
 	before?: string | undefined;
 	/** Only entries whose message contains this text, in any case. At most 200 characters. */
 	search?: string | undefined;
-	/** Only entries of this type, in any case. May be repeated, for any of several types. */
+	/** Only entries of this type, in any case. Can be repeated. */
 	type_filter?:
 		| (
 				| ("DEBUG" | "LOG" | "INFO" | "WARN" | "ERROR")[]
@@ -4966,15 +4966,15 @@ export type IngestEventsBody =
 			event: string;
 			/** Identifies who did it in your own system, at most 400 characters. The project has at most one person for each. */
 			distinct_id: string;
-			/** The person's id. Without one, the id is derived from the project and `distinct_id`; one that is given later takes its place. */
+			/** The person's id. If missing, it is derived from the project and `distinct_id`, and replaced if you send one later. */
 			person_id?: (string | null) | undefined;
-			/** More about the event: any JSON object, at most 100 levels deep. Numbers keep every digit; a number outside the range of a double is a 400. `{}` by default. */
+			/** More about the event: any JSON object, at most 100 levels deep. Numbers keep all digits; a number outside the range of a double is a 400. `{}` by default. */
 			properties?: Record<string, unknown> | undefined;
-			/** What the event says about the person, in the form of `properties`. It is merged over what is known, key by key; null is a value like any other. Left out if the person's properties would become larger than 512 KiB. */
+			/** What the event says about the person, in the form of `properties`. It is merged into the stored properties, key by key; null is a value like any other. Ignored if the person's properties would become larger than 512 KiB. */
 			person_properties?: (Record<string, unknown> | null) | undefined;
 			/** The page elements that the event is about, as text. Empty by default. */
 			elements_chain?: string | undefined;
-			/** When it happened, in ISO 8601; UTC if it has no offset. By default when the event is stored. Exports on a schedule go by when events are stored, backfills by this time. */
+			/** When it happened, in ISO 8601; UTC if it has no offset. By default, the time when the event is stored. Scheduled exports select events by when they were stored, backfills by this time. */
 			timestamp?: string | undefined;
 	  }[]
 	| {
@@ -4984,15 +4984,15 @@ export type IngestEventsBody =
 			event: string;
 			/** Identifies who did it in your own system, at most 400 characters. The project has at most one person for each. */
 			distinct_id: string;
-			/** The person's id. Without one, the id is derived from the project and `distinct_id`; one that is given later takes its place. */
+			/** The person's id. If missing, it is derived from the project and `distinct_id`, and replaced if you send one later. */
 			person_id?: (string | null) | undefined;
-			/** More about the event: any JSON object, at most 100 levels deep. Numbers keep every digit; a number outside the range of a double is a 400. `{}` by default. */
+			/** More about the event: any JSON object, at most 100 levels deep. Numbers keep all digits; a number outside the range of a double is a 400. `{}` by default. */
 			properties?: Record<string, unknown> | undefined;
-			/** What the event says about the person, in the form of `properties`. It is merged over what is known, key by key; null is a value like any other. Left out if the person's properties would become larger than 512 KiB. */
+			/** What the event says about the person, in the form of `properties`. It is merged into the stored properties, key by key; null is a value like any other. Ignored if the person's properties would become larger than 512 KiB. */
 			person_properties?: (Record<string, unknown> | null) | undefined;
 			/** The page elements that the event is about, as text. Empty by default. */
 			elements_chain?: string | undefined;
-			/** When it happened, in ISO 8601; UTC if it has no offset. By default when the event is stored. Exports on a schedule go by when events are stored, backfills by this time. */
+			/** When it happened, in ISO 8601; UTC if it has no offset. By default, the time when the event is stored. Scheduled exports select events by when they were stored, backfills by this time. */
 			timestamp?: string | undefined;
 	  };
 
@@ -5000,7 +5000,7 @@ export type IngestEventsBody =
 export interface ListProjectMembersParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -5032,7 +5032,7 @@ export interface RemoveProjectMemberParameters {
 export interface ListProjectActivityParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -5068,9 +5068,9 @@ export interface UpdateUserBody {
 	first_name?: string | undefined;
 	/** At most 150 characters; may be empty. */
 	last_name?: string | undefined;
-	/** The id of the organization to work in. */
+	/** The id of the new current organization. */
 	organization?: string | undefined;
-	/** The id of the project to work in. Its organization becomes yours, too. */
+	/** The id of the new current project. Also sets its organization. */
 	project?: number | undefined;
 }
 
@@ -5124,7 +5124,7 @@ export interface ReplaceTwoFactorCodesBody {
 
 /** What `personalApiKeys.list` is about. */
 export interface ListPersonalApiKeysParameters {
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -5134,7 +5134,7 @@ export interface ListPersonalApiKeysParameters {
 export interface CreatePersonalApiKeyBody {
 	/** What the key is for, in your own words. At most 40 characters. */
 	label: string;
-	/** What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. At least one. */
+	/** The key's permissions: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. At least one. */
 	scopes: (
 		| "*"
 		| "organization:read"
@@ -5156,13 +5156,13 @@ export interface CreatePersonalApiKeyBody {
 		| "webhook:read"
 		| "webhook:write"
 	)[];
-	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100; empty by default. */
+	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100; empty by default. */
 	scoped_organizations?: string[] | undefined;
-	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100; empty by default. */
+	/** The integer ids of the projects that the key can access. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100; empty by default. */
 	scoped_projects?: number[] | undefined;
 	/** Another name for `scoped_projects`. Set only one of them, or both to the same projects. */
 	scoped_teams?: number[] | undefined;
-	/** The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as `203.0.113.0/24`. An empty list means any. From elsewhere, requests are a 403. At most 50; empty by default. */
+	/** The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as `203.0.113.0/24`. An empty list allows all. Requests from other addresses are a 403. At most 50; empty by default. */
 	allowed_ips?: string[] | undefined;
 	/** When the key stops working; null for never, which is the default. A time in the past disables the key. */
 	expires_at?: (string | null) | undefined;
@@ -5184,7 +5184,7 @@ export interface UpdatePersonalApiKeyParameters {
 export interface UpdatePersonalApiKeyBody {
 	/** What the key is for, in your own words. At most 40 characters. */
 	label?: string | undefined;
-	/** What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. At least one. The list replaces the old one. */
+	/** The key's permissions: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. At least one. The list replaces the old one. */
 	scopes?:
 		| (
 				| "*"
@@ -5208,13 +5208,13 @@ export interface UpdatePersonalApiKeyBody {
 				| "webhook:write"
 		  )[]
 		| undefined;
-	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100. The list replaces the old one. */
+	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100. The list replaces the old one. */
 	scoped_organizations?: string[] | undefined;
-	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100. The list replaces the old one. */
+	/** The integer ids of the projects that the key can access. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100. The list replaces the old one. */
 	scoped_projects?: number[] | undefined;
 	/** Another name for `scoped_projects`. Set only one of them, or both to the same projects. */
 	scoped_teams?: number[] | undefined;
-	/** The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as `203.0.113.0/24`. An empty list means any. From elsewhere, requests are a 403. At most 50. The list replaces the old one. */
+	/** The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as `203.0.113.0/24`. An empty list allows all. Requests from other addresses are a 403. At most 50. The list replaces the old one. */
 	allowed_ips?: string[] | undefined;
 	/** When the key stops working; null for never. A time in the past disables the key. */
 	expires_at?: (string | null) | undefined;
@@ -5236,7 +5236,7 @@ export interface RollPersonalApiKeyParameters {
 export interface ListPersonalApiKeyUsageParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
-	/** How many results a page has at most. */
+	/** The maximum number of results in a page. */
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
@@ -5256,9 +5256,9 @@ export interface AcceptInviteParameters {
 
 /** The body of `acceptInvite`. */
 export interface AcceptInviteBody {
-	/** The first name of a new user; by default the invite's. At most 150 characters. An existing user keeps its name. */
+	/** The first name of a new user; by default the invite's. At most 150 characters. An existing user's name doesn't change. */
 	first_name?: string | undefined;
-	/** The last name of a new user; empty by default. At most 150 characters. An existing user keeps its name. */
+	/** The last name of a new user; empty by default. At most 150 characters. An existing user's name doesn't change. */
 	last_name?: string | undefined;
 }
 
@@ -5285,7 +5285,7 @@ export interface CompleteSignInBody {
 export interface Organization {
 	/** Identifies the organization, in paths too. A UUID of version 7, so ids sort by creation time. */
 	id: string;
-	/** What people call the organization, at most 64 characters. Needn't be unique. */
+	/** What people call the organization, at most 64 characters. Doesn't have to be unique. */
 	name: string;
 	/** A unique name for URLs, made from the first `name`: at most 48 lower-case letters, digits, `_` and `-`. Renaming keeps it. */
 	slug: string;
@@ -5303,11 +5303,11 @@ export interface Organization {
 	teams: {
 		/** Identifies the project, in paths too. Other resources call it `team_id`. */
 		id: number;
-		/** Another id of the project. Paths don't take it. */
+		/** Another id of the project, which you can't use in paths. */
 		uuid: string;
 		/** The id of the organization that the project belongs to. */
 		organization: string;
-		/** What people call the project, at most 200 characters. Needn't be unique. */
+		/** What people call the project, at most 200 characters. Doesn't have to be unique. */
 		name: string;
 		/** The project's time zone: a name in the IANA time zone database, such as `Europe/Berlin`. */
 		timezone: string;
@@ -5318,22 +5318,22 @@ export interface Organization {
 	available_product_features: {
 		/** Identifies the feature. */
 		key: string;
-		/** The feature's name, for people. */
+		/** The display name of the feature. */
 		name: string;
 		/** What the feature offers; missing if the operator hasn't said. */
 		description?: string | undefined;
 		/** How much of it the organization may use; missing if there is no limit. */
 		limit?: number | undefined;
 	}[];
-	/** Whether the other admins and owners get a mail when somebody accepts an invite. */
+	/** Whether the other admins and owners get a mail when someone accepts an invite. */
 	is_member_join_email_enabled: boolean;
 	/** The text of a JSON object, `{}` by default. Read-only. */
 	metadata: string;
 	/** The operator's own id for the organization; null for none. Set by the operator. */
 	customer_id: string | null;
-	/** Whether members need a second factor to sign in; null if it was never decided. Keys work without one. */
+	/** Whether members need a second factor to sign in; null if never set. API keys work without one. */
 	enforce_2fa: boolean | null;
-	/** Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working. */
+	/** Whether API keys that can access the organization must have an `expires_at`. If so, keys without one can't be created, rolled or changed; existing ones continue to work. */
 	keys_must_expire: boolean;
 	/** The number of active members, as decimal text such as `3`. */
 	member_count: string;
@@ -5347,9 +5347,9 @@ export interface Error {
 		| "authentication_error"
 		| "throttled_error"
 		| "server_error";
-	/** The error, for programs. */
+	/** The error code, for programs. */
 	code: string;
-	/** The error, for people. */
+	/** The error message, for people. */
 	detail: string;
 	/** The field or parameter that is wrong, with two underscores between nested names; null if it isn't about a single one. */
 	attr: string | null;
@@ -5397,7 +5397,7 @@ export interface BatchExport {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval: "hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes";
-	/** Whether no scheduled runs start. */
+	/** Whether scheduled runs are paused. */
 	paused: boolean;
 	/** When the export was created. */
 	created_at: string;
@@ -5411,7 +5411,7 @@ export interface BatchExport {
 	end_at: string | null;
 	/** The ten newest runs. */
 	latest_runs: BatchExportRun[];
-	/** The query in its normal form; null if all columns are exported. */
+	/** The normalized query; null if all columns are exported. */
 	xql_query: string | null;
 	/** The parsed query; null without one. */
 	schema: {
@@ -5426,7 +5426,7 @@ export interface BatchExport {
 		where?: string | undefined;
 		/** The values of the placeholders in expressions. */
 		values: Record<string, string | number | boolean>;
-		/** The query in its normal form. */
+		/** The normalized query. */
 		xql_query: string;
 	} | null;
 }
@@ -5435,39 +5435,39 @@ export interface BatchExportRun {
 	/** Identifies the run. */
 	id: string;
 	/**
-	 * How far the run is.
+	 * The status of the run.
 	 *
-	 * - `Starting`: waits for its turn.
-	 * - `Running`: is under way.
-	 * - `Completed`: has written everything, also if there was nothing to write.
-	 * - `Failed`: needs you to act; `latest_error` says what to fix.
-	 * - `FailedRetryable`: gave up after several tries.
+	 * - `Starting`: waits to start.
+	 * - `Running`: is in progress.
+	 * - `Completed`: has written all rows, or there were none.
+	 * - `Failed`: failed, and you have to fix something; `latest_error` says what.
+	 * - `FailedRetryable`: gave up after several attempts.
 	 * - `Cancelled`: was cancelled.
 	 */
 	status: "Starting" | "Running" | "Completed" | "Failed" | "FailedRetryable" | "Cancelled";
-	/** How many rows the destination has. */
+	/** How many rows have been exported. */
 	records_completed: number;
 	/** How many rows the window has; null before they are counted. */
 	records_total_count: number | null;
-	/** Why the run failed, or its latest try; null if nothing went wrong. */
+	/** Why the run or its latest attempt failed; null if it didn't. */
 	latest_error: string | null;
 	/** The start of the window, which is part of it. */
 	data_interval_start: string;
 	/** The end of the window, which isn't part of it. */
 	data_interval_end: string;
-	/** Where a retry would go on, in a form that is only for the service; null at the start. */
+	/** Where a retry would continue, in an internal format; null at the start. */
 	cursor: string | null;
 	/** When the run was scheduled. */
 	created_at: string;
-	/** When the run ended; null while it hasn't. */
+	/** When the run ended; null if it hasn't. */
 	finished_at: string | null;
-	/** When the run last got any further. */
+	/** When the run last made progress. */
 	last_updated_at: string;
 	/** The id of the export. */
 	batch_export: string;
 	/** The id of the backfill that the run belongs to; null for a scheduled run. */
 	backfill_id: string | null;
-	/** How often the run was started: 0 while it waits for the first time, above 1 after a retry or a crash. */
+	/** How often the run was started: 0 before its first start, more than 1 after a retry or a crash. */
 	attempt: number;
 }
 
@@ -5481,46 +5481,46 @@ export type BatchExportDestination =
 				bucket_name: string;
 				/** The bucket's region. */
 				region: string;
-				/** How the keys of files begin. May have variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+				/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
 				prefix: string;
 				/**
 				 * The format of files; `JSONLines` by default.
 				 *
-				 * - `JSONLines`: one JSON object a line.
+				 * - `JSONLines`: one JSON object per line.
 				 * - `Parquet`: columns, with JSON as text.
 				 * - `CSV`: lines with a header (RFC 4180).
 				 */
 				file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
 				/**
-				 * How files are compressed; null for not at all.
+				 * How files are compressed; null for no compression.
 				 *
-				 * - `gzip`: of any format.
-				 * - `snappy`: of Parquet only.
-				 * - `zstd`: of any format.
+				 * - `gzip`: for all formats.
+				 * - `snappy`: for Parquet only.
+				 * - `zstd`: for all formats.
 				 */
 				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-				/** The size, in millions of bytes, after which another file begins; null for one file a run. */
+				/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
 				max_file_size_mb?: (number | null) | undefined;
-				/** Only events with these names are exported; all, if there are none. */
+				/** Only events with these names are exported. An empty list means all. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
 				/**
 				 * How the storage encrypts objects; null for the bucket's default.
 				 *
-				 * - `AES256`: with a key of the storage.
-				 * - `aws:kms`: with a key of the key service.
+				 * - `AES256`: with a key of the storage service.
+				 * - `aws:kms`: with a key of the key management service.
 				 */
 				encryption?: (("AES256" | "aws:kms") | null) | undefined;
 				/** The key for `aws:kms`; null for the account's default. */
 				kms_key_id?: (string | null) | undefined;
-				/** The id of the access key. Secret: no answer shows it. */
+				/** The id of the access key. Secret: never returned. */
 				aws_access_key_id?: (string | null) | undefined;
-				/** The secret of the access key. Secret: no answer shows it. */
+				/** The secret of the access key. Secret: never returned. */
 				aws_secret_access_key?: (string | null) | undefined;
-				/** The token of a temporary access key. Secret: no answer shows it. */
+				/** The token of a temporary access key. Secret: never returned. */
 				aws_session_token?: (string | null) | undefined;
-				/** The URL of the storage's API, if it isn't the provider's own. */
+				/** The URL of the storage's API; the provider's by default. */
 				endpoint_url?: (string | null) | undefined;
 				/** Whether the bucket is part of the host, not of the path; false by default. */
 				use_virtual_style_addressing?: (boolean | null) | undefined;
@@ -5531,34 +5531,34 @@ export type BatchExportDestination =
 			type: "R2";
 			/** The destination's settings. */
 			config: {
-				/** How the keys of files begin. May have variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+				/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
 				prefix: string;
 				/**
 				 * The format of files; `JSONLines` by default.
 				 *
-				 * - `JSONLines`: one JSON object a line.
+				 * - `JSONLines`: one JSON object per line.
 				 * - `Parquet`: columns, with JSON as text.
 				 * - `CSV`: lines with a header (RFC 4180).
 				 */
 				file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
 				/**
-				 * How files are compressed; null for not at all.
+				 * How files are compressed; null for no compression.
 				 *
-				 * - `gzip`: of any format.
-				 * - `snappy`: of Parquet only.
-				 * - `zstd`: of any format.
+				 * - `gzip`: for all formats.
+				 * - `snappy`: for Parquet only.
+				 * - `zstd`: for all formats.
 				 */
 				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-				/** The size, in millions of bytes, after which another file begins; null for one file a run. */
+				/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
 				max_file_size_mb?: (number | null) | undefined;
-				/** Only events with these names are exported; all, if there are none. */
+				/** Only events with these names are exported. An empty list means all. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
 				/**
 				 * R2 encrypts all objects.
 				 *
-				 * - `AES256`: with a key of the storage.
+				 * - `AES256`: with a key of the storage service.
 				 */
 				encryption?: ("AES256" | null) | undefined;
 			};
@@ -5568,11 +5568,11 @@ export type BatchExportDestination =
 			type: "HTTP";
 			/** The destination's settings. */
 			config: {
-				/** Where batches of events are posted. */
+				/** The URL that batches of events are sent to, with POST. */
 				url: string;
-				/** Sent as `Authorization: Bearer <token>`. Secret: no answer shows it. */
+				/** Sent as `Authorization: Bearer <token>`. Secret: never returned. */
 				token?: (string | null) | undefined;
-				/** Only events with these names are exported; all, if there are none. */
+				/** Only events with these names are exported. An empty list means all. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5583,9 +5583,9 @@ export type BatchExportDestination =
 			type: "Postgres";
 			/** The destination's settings. */
 			config: {
-				/** The user to sign in as. Secret: no answer shows it. */
+				/** The user to sign in as. Secret: never returned. */
 				user: string;
-				/** The user's password. Secret: no answer shows it. */
+				/** The user's password. Secret: never returned. */
 				password: string;
 				/** The server's host. */
 				host: string;
@@ -5597,9 +5597,9 @@ export type BatchExportDestination =
 				schema?: (string | null) | undefined;
 				/** The table; `events` by default. It is created if it is missing. */
 				table_name?: (string | null) | undefined;
-				/** Can't be honoured: every certificate is checked, and a self-signed one is refused. */
+				/** Not supported: all certificates are verified, and self-signed ones are rejected. */
 				has_self_signed_cert?: (boolean | null) | undefined;
-				/** Only events with these names are exported; all, if there are none. */
+				/** Only events with these names are exported. An empty list means all. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5622,11 +5622,11 @@ export type BatchExportDestination =
 				database: string;
 				/** The user to sign in as; `default` by default. */
 				user?: (string | null) | undefined;
-				/** The user's password. Secret: no answer shows it. */
+				/** The user's password. Secret: never returned. */
 				password?: (string | null) | undefined;
 				/** The table; `events` by default. It is created if it is missing. */
 				table_name?: (string | null) | undefined;
-				/** Only events with these names are exported; all, if there are none. */
+				/** Only events with these names are exported. An empty list means all. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5639,37 +5639,37 @@ export type BatchExportDestination =
 			config: {
 				/** The container. */
 				container_name: string;
-				/** How the keys of files begin. May have variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+				/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
 				prefix: string;
 				/**
 				 * The format of files; `JSONLines` by default.
 				 *
-				 * - `JSONLines`: one JSON object a line.
+				 * - `JSONLines`: one JSON object per line.
 				 * - `Parquet`: columns, with JSON as text.
 				 * - `CSV`: lines with a header (RFC 4180).
 				 */
 				file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
 				/**
-				 * How files are compressed; null for not at all.
+				 * How files are compressed; null for no compression.
 				 *
-				 * - `gzip`: of any format.
-				 * - `snappy`: of Parquet only.
-				 * - `zstd`: of any format.
+				 * - `gzip`: for all formats.
+				 * - `snappy`: for Parquet only.
+				 * - `zstd`: for all formats.
 				 */
 				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-				/** The size, in millions of bytes, after which another file begins; null for one file a run. */
+				/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
 				max_file_size_mb?: (number | null) | undefined;
-				/** Only events with these names are exported; all, if there are none. */
+				/** Only events with these names are exported. An empty list means all. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
 				/** The storage account. */
 				account_name: string;
-				/** The account's key; either this or `sas_token` is required. Secret: no answer shows it. */
+				/** The account's key; either this or `sas_token` is required. Secret: never returned. */
 				account_key?: (string | null) | undefined;
-				/** A shared access signature: the part of its URL after the question mark. Secret: no answer shows it. */
+				/** A shared access signature: the part of its URL after the question mark. Secret: never returned. */
 				sas_token?: (string | null) | undefined;
-				/** The URL of the storage's API, if it isn't the provider's own. */
+				/** The URL of the storage's API; the provider's by default. */
 				endpoint_url?: (string | null) | undefined;
 			};
 	  }
@@ -5680,35 +5680,35 @@ export type BatchExportDestination =
 			config: {
 				/** The bucket. */
 				bucket_name: string;
-				/** How the keys of files begin. May have variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+				/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
 				prefix: string;
 				/**
 				 * The format of files; `JSONLines` by default.
 				 *
-				 * - `JSONLines`: one JSON object a line.
+				 * - `JSONLines`: one JSON object per line.
 				 * - `Parquet`: columns, with JSON as text.
 				 * - `CSV`: lines with a header (RFC 4180).
 				 */
 				file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
 				/**
-				 * How files are compressed; null for not at all.
+				 * How files are compressed; null for no compression.
 				 *
-				 * - `gzip`: of any format.
-				 * - `snappy`: of Parquet only.
-				 * - `zstd`: of any format.
+				 * - `gzip`: for all formats.
+				 * - `snappy`: for Parquet only.
+				 * - `zstd`: for all formats.
 				 */
 				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-				/** The size, in millions of bytes, after which another file begins; null for one file a run. */
+				/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
 				max_file_size_mb?: (number | null) | undefined;
-				/** Only events with these names are exported; all, if there are none. */
+				/** Only events with these names are exported. An empty list means all. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
-				/** The id of an HMAC key of a service account. Secret: no answer shows it. */
+				/** The id of an HMAC key of a service account. Secret: never returned. */
 				hmac_access_id?: (string | null) | undefined;
-				/** The secret of the HMAC key. Secret: no answer shows it. */
+				/** The secret of the HMAC key. Secret: never returned. */
 				hmac_secret?: (string | null) | undefined;
-				/** The URL of the storage's API, if it isn't the provider's own. */
+				/** The URL of the storage's API; the provider's by default. */
 				endpoint_url?: (string | null) | undefined;
 			};
 	  }
@@ -5719,11 +5719,11 @@ export type BatchExportDestination =
 			config: {
 				/** The Google Cloud project. */
 				project_id: string;
-				/** The dataset, which has to exist. */
+				/** The dataset, which must exist. */
 				dataset_id: string;
 				/** The service account's email address. */
 				client_email: string;
-				/** The service account's private key, as in its JSON key file. Secret: no answer shows it. */
+				/** The service account's private key, as in its JSON key file. Secret: never returned. */
 				private_key: string;
 				/** The id of the private key. */
 				private_key_id?: (string | null) | undefined;
@@ -5735,7 +5735,7 @@ export type BatchExportDestination =
 				use_json_type?: (boolean | null) | undefined;
 				/** The URL of the API; Google's by default. */
 				endpoint_url?: (string | null) | undefined;
-				/** Only events with these names are exported; all, if there are none. */
+				/** Only events with these names are exported. An empty list means all. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5747,9 +5747,9 @@ export interface BatchExportTrial {
 	success: boolean;
 	/** The steps, up to the first that failed. */
 	steps: {
-		/** What was tried. */
+		/** The name of the step. */
 		name: string;
-		/** Why the step failed; null if it didn't. */
+		/** Why the step failed; null if it succeeded. */
 		error: string | null;
 	}[];
 }
@@ -5765,46 +5765,46 @@ export type BatchExportDestinationUpdate =
 						bucket_name?: (string | null) | undefined;
 						/** The bucket's region. */
 						region?: (string | null) | undefined;
-						/** How the keys of files begin. May have variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+						/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
 						prefix?: (string | null) | undefined;
 						/**
 						 * The format of files; `JSONLines` by default.
 						 *
-						 * - `JSONLines`: one JSON object a line.
+						 * - `JSONLines`: one JSON object per line.
 						 * - `Parquet`: columns, with JSON as text.
 						 * - `CSV`: lines with a header (RFC 4180).
 						 */
 						file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
 						/**
-						 * How files are compressed; null for not at all.
+						 * How files are compressed; null for no compression.
 						 *
-						 * - `gzip`: of any format.
-						 * - `snappy`: of Parquet only.
-						 * - `zstd`: of any format.
+						 * - `gzip`: for all formats.
+						 * - `snappy`: for Parquet only.
+						 * - `zstd`: for all formats.
 						 */
 						compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-						/** The size, in millions of bytes, after which another file begins; null for one file a run. */
+						/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
 						max_file_size_mb?: (number | null) | undefined;
-						/** Only events with these names are exported; all, if there are none. */
+						/** Only events with these names are exported. An empty list means all. */
 						include_events?: (string[] | null) | undefined;
 						/** Events with these names aren't exported. */
 						exclude_events?: (string[] | null) | undefined;
 						/**
 						 * How the storage encrypts objects; null for the bucket's default.
 						 *
-						 * - `AES256`: with a key of the storage.
-						 * - `aws:kms`: with a key of the key service.
+						 * - `AES256`: with a key of the storage service.
+						 * - `aws:kms`: with a key of the key management service.
 						 */
 						encryption?: (("AES256" | "aws:kms") | null) | undefined;
 						/** The key for `aws:kms`; null for the account's default. */
 						kms_key_id?: (string | null) | undefined;
-						/** The id of the access key. Secret: no answer shows it. */
+						/** The id of the access key. Secret: never returned. */
 						aws_access_key_id?: (string | null) | undefined;
-						/** The secret of the access key. Secret: no answer shows it. */
+						/** The secret of the access key. Secret: never returned. */
 						aws_secret_access_key?: (string | null) | undefined;
-						/** The token of a temporary access key. Secret: no answer shows it. */
+						/** The token of a temporary access key. Secret: never returned. */
 						aws_session_token?: (string | null) | undefined;
-						/** The URL of the storage's API, if it isn't the provider's own. */
+						/** The URL of the storage's API; the provider's by default. */
 						endpoint_url?: (string | null) | undefined;
 						/** Whether the bucket is part of the host, not of the path; false by default. */
 						use_virtual_style_addressing?: (boolean | null) | undefined;
@@ -5817,34 +5817,34 @@ export type BatchExportDestinationUpdate =
 			/** The settings to change. Null removes one. */
 			config?:
 				| {
-						/** How the keys of files begin. May have variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+						/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
 						prefix?: (string | null) | undefined;
 						/**
 						 * The format of files; `JSONLines` by default.
 						 *
-						 * - `JSONLines`: one JSON object a line.
+						 * - `JSONLines`: one JSON object per line.
 						 * - `Parquet`: columns, with JSON as text.
 						 * - `CSV`: lines with a header (RFC 4180).
 						 */
 						file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
 						/**
-						 * How files are compressed; null for not at all.
+						 * How files are compressed; null for no compression.
 						 *
-						 * - `gzip`: of any format.
-						 * - `snappy`: of Parquet only.
-						 * - `zstd`: of any format.
+						 * - `gzip`: for all formats.
+						 * - `snappy`: for Parquet only.
+						 * - `zstd`: for all formats.
 						 */
 						compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-						/** The size, in millions of bytes, after which another file begins; null for one file a run. */
+						/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
 						max_file_size_mb?: (number | null) | undefined;
-						/** Only events with these names are exported; all, if there are none. */
+						/** Only events with these names are exported. An empty list means all. */
 						include_events?: (string[] | null) | undefined;
 						/** Events with these names aren't exported. */
 						exclude_events?: (string[] | null) | undefined;
 						/**
 						 * R2 encrypts all objects.
 						 *
-						 * - `AES256`: with a key of the storage.
+						 * - `AES256`: with a key of the storage service.
 						 */
 						encryption?: ("AES256" | null) | undefined;
 				  }
@@ -5856,11 +5856,11 @@ export type BatchExportDestinationUpdate =
 			/** The settings to change. Null removes one. */
 			config?:
 				| {
-						/** Where batches of events are posted. */
+						/** The URL that batches of events are sent to, with POST. */
 						url?: (string | null) | undefined;
-						/** Sent as `Authorization: Bearer <token>`. Secret: no answer shows it. */
+						/** Sent as `Authorization: Bearer <token>`. Secret: never returned. */
 						token?: (string | null) | undefined;
-						/** Only events with these names are exported; all, if there are none. */
+						/** Only events with these names are exported. An empty list means all. */
 						include_events?: (string[] | null) | undefined;
 						/** Events with these names aren't exported. */
 						exclude_events?: (string[] | null) | undefined;
@@ -5873,9 +5873,9 @@ export type BatchExportDestinationUpdate =
 			/** The settings to change. Null removes one. */
 			config?:
 				| {
-						/** The user to sign in as. Secret: no answer shows it. */
+						/** The user to sign in as. Secret: never returned. */
 						user?: (string | null) | undefined;
-						/** The user's password. Secret: no answer shows it. */
+						/** The user's password. Secret: never returned. */
 						password?: (string | null) | undefined;
 						/** The server's host. */
 						host?: (string | null) | undefined;
@@ -5887,9 +5887,9 @@ export type BatchExportDestinationUpdate =
 						schema?: (string | null) | undefined;
 						/** The table; `events` by default. It is created if it is missing. */
 						table_name?: (string | null) | undefined;
-						/** Can't be honoured: every certificate is checked, and a self-signed one is refused. */
+						/** Not supported: all certificates are verified, and self-signed ones are rejected. */
 						has_self_signed_cert?: (boolean | null) | undefined;
-						/** Only events with these names are exported; all, if there are none. */
+						/** Only events with these names are exported. An empty list means all. */
 						include_events?: (string[] | null) | undefined;
 						/** Events with these names aren't exported. */
 						exclude_events?: (string[] | null) | undefined;
@@ -5914,11 +5914,11 @@ export type BatchExportDestinationUpdate =
 						database?: (string | null) | undefined;
 						/** The user to sign in as; `default` by default. */
 						user?: (string | null) | undefined;
-						/** The user's password. Secret: no answer shows it. */
+						/** The user's password. Secret: never returned. */
 						password?: (string | null) | undefined;
 						/** The table; `events` by default. It is created if it is missing. */
 						table_name?: (string | null) | undefined;
-						/** Only events with these names are exported; all, if there are none. */
+						/** Only events with these names are exported. An empty list means all. */
 						include_events?: (string[] | null) | undefined;
 						/** Events with these names aren't exported. */
 						exclude_events?: (string[] | null) | undefined;
@@ -5933,37 +5933,37 @@ export type BatchExportDestinationUpdate =
 				| {
 						/** The container. */
 						container_name?: (string | null) | undefined;
-						/** How the keys of files begin. May have variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+						/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
 						prefix?: (string | null) | undefined;
 						/**
 						 * The format of files; `JSONLines` by default.
 						 *
-						 * - `JSONLines`: one JSON object a line.
+						 * - `JSONLines`: one JSON object per line.
 						 * - `Parquet`: columns, with JSON as text.
 						 * - `CSV`: lines with a header (RFC 4180).
 						 */
 						file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
 						/**
-						 * How files are compressed; null for not at all.
+						 * How files are compressed; null for no compression.
 						 *
-						 * - `gzip`: of any format.
-						 * - `snappy`: of Parquet only.
-						 * - `zstd`: of any format.
+						 * - `gzip`: for all formats.
+						 * - `snappy`: for Parquet only.
+						 * - `zstd`: for all formats.
 						 */
 						compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-						/** The size, in millions of bytes, after which another file begins; null for one file a run. */
+						/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
 						max_file_size_mb?: (number | null) | undefined;
-						/** Only events with these names are exported; all, if there are none. */
+						/** Only events with these names are exported. An empty list means all. */
 						include_events?: (string[] | null) | undefined;
 						/** Events with these names aren't exported. */
 						exclude_events?: (string[] | null) | undefined;
 						/** The storage account. */
 						account_name?: (string | null) | undefined;
-						/** The account's key; either this or `sas_token` is required. Secret: no answer shows it. */
+						/** The account's key; either this or `sas_token` is required. Secret: never returned. */
 						account_key?: (string | null) | undefined;
-						/** A shared access signature: the part of its URL after the question mark. Secret: no answer shows it. */
+						/** A shared access signature: the part of its URL after the question mark. Secret: never returned. */
 						sas_token?: (string | null) | undefined;
-						/** The URL of the storage's API, if it isn't the provider's own. */
+						/** The URL of the storage's API; the provider's by default. */
 						endpoint_url?: (string | null) | undefined;
 				  }
 				| undefined;
@@ -5976,35 +5976,35 @@ export type BatchExportDestinationUpdate =
 				| {
 						/** The bucket. */
 						bucket_name?: (string | null) | undefined;
-						/** How the keys of files begin. May have variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+						/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
 						prefix?: (string | null) | undefined;
 						/**
 						 * The format of files; `JSONLines` by default.
 						 *
-						 * - `JSONLines`: one JSON object a line.
+						 * - `JSONLines`: one JSON object per line.
 						 * - `Parquet`: columns, with JSON as text.
 						 * - `CSV`: lines with a header (RFC 4180).
 						 */
 						file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
 						/**
-						 * How files are compressed; null for not at all.
+						 * How files are compressed; null for no compression.
 						 *
-						 * - `gzip`: of any format.
-						 * - `snappy`: of Parquet only.
-						 * - `zstd`: of any format.
+						 * - `gzip`: for all formats.
+						 * - `snappy`: for Parquet only.
+						 * - `zstd`: for all formats.
 						 */
 						compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-						/** The size, in millions of bytes, after which another file begins; null for one file a run. */
+						/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
 						max_file_size_mb?: (number | null) | undefined;
-						/** Only events with these names are exported; all, if there are none. */
+						/** Only events with these names are exported. An empty list means all. */
 						include_events?: (string[] | null) | undefined;
 						/** Events with these names aren't exported. */
 						exclude_events?: (string[] | null) | undefined;
-						/** The id of an HMAC key of a service account. Secret: no answer shows it. */
+						/** The id of an HMAC key of a service account. Secret: never returned. */
 						hmac_access_id?: (string | null) | undefined;
-						/** The secret of the HMAC key. Secret: no answer shows it. */
+						/** The secret of the HMAC key. Secret: never returned. */
 						hmac_secret?: (string | null) | undefined;
-						/** The URL of the storage's API, if it isn't the provider's own. */
+						/** The URL of the storage's API; the provider's by default. */
 						endpoint_url?: (string | null) | undefined;
 				  }
 				| undefined;
@@ -6017,11 +6017,11 @@ export type BatchExportDestinationUpdate =
 				| {
 						/** The Google Cloud project. */
 						project_id?: (string | null) | undefined;
-						/** The dataset, which has to exist. */
+						/** The dataset, which must exist. */
 						dataset_id?: (string | null) | undefined;
 						/** The service account's email address. */
 						client_email?: (string | null) | undefined;
-						/** The service account's private key, as in its JSON key file. Secret: no answer shows it. */
+						/** The service account's private key, as in its JSON key file. Secret: never returned. */
 						private_key?: (string | null) | undefined;
 						/** The id of the private key. */
 						private_key_id?: (string | null) | undefined;
@@ -6033,7 +6033,7 @@ export type BatchExportDestinationUpdate =
 						use_json_type?: (boolean | null) | undefined;
 						/** The URL of the API; Google's by default. */
 						endpoint_url?: (string | null) | undefined;
-						/** Only events with these names are exported; all, if there are none. */
+						/** Only events with these names are exported. An empty list means all. */
 						include_events?: (string[] | null) | undefined;
 						/** Events with these names aren't exported. */
 						exclude_events?: (string[] | null) | undefined;
@@ -6081,7 +6081,7 @@ export interface BackfilledBatchExport {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval: "hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes";
-	/** Whether no scheduled runs start. */
+	/** Whether scheduled runs are paused. */
 	paused: boolean;
 	/** When the export was created. */
 	created_at: string;
@@ -6095,7 +6095,7 @@ export interface BackfilledBatchExport {
 	end_at: string | null;
 	/** The ten newest runs. */
 	latest_runs: BatchExportRun[];
-	/** The query in its normal form; null if all columns are exported. */
+	/** The normalized query; null if all columns are exported. */
 	xql_query: string | null;
 	/** The parsed query; null without one. */
 	schema: {
@@ -6110,7 +6110,7 @@ export interface BackfilledBatchExport {
 		where?: string | undefined;
 		/** The values of the placeholders in expressions. */
 		values: Record<string, string | number | boolean>;
-		/** The query in its normal form. */
+		/** The normalized query. */
 		xql_query: string;
 	} | null;
 	/** The id of the backfill that was started. */
@@ -6157,7 +6157,7 @@ export interface UnpausedBatchExport {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval: "hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes";
-	/** Whether no scheduled runs start. */
+	/** Whether scheduled runs are paused. */
 	paused: boolean;
 	/** When the export was created. */
 	created_at: string;
@@ -6171,7 +6171,7 @@ export interface UnpausedBatchExport {
 	end_at: string | null;
 	/** The ten newest runs. */
 	latest_runs: BatchExportRun[];
-	/** The query in its normal form; null if all columns are exported. */
+	/** The normalized query; null if all columns are exported. */
 	xql_query: string | null;
 	/** The parsed query; null without one. */
 	schema: {
@@ -6186,7 +6186,7 @@ export interface UnpausedBatchExport {
 		where?: string | undefined;
 		/** The values of the placeholders in expressions. */
 		values: Record<string, string | number | boolean>;
-		/** The query in its normal form. */
+		/** The normalized query. */
 		xql_query: string;
 	} | null;
 	/** The id of the backfill that was started; missing if none was. */
@@ -6233,7 +6233,7 @@ export interface BatchExportWithBatchExportLogEntryPage {
 	 * - `every 15 minutes`: four windows an hour.
 	 */
 	interval: "hour" | "day" | "week" | "every 5 minutes" | "every 15 minutes";
-	/** Whether no scheduled runs start. */
+	/** Whether scheduled runs are paused. */
 	paused: boolean;
 	/** When the export was created. */
 	created_at: string;
@@ -6247,7 +6247,7 @@ export interface BatchExportWithBatchExportLogEntryPage {
 	end_at: string | null;
 	/** The ten newest runs. */
 	latest_runs: BatchExportRun[];
-	/** The query in its normal form; null if all columns are exported. */
+	/** The normalized query; null if all columns are exported. */
 	xql_query: string | null;
 	/** The parsed query; null without one. */
 	schema: {
@@ -6262,7 +6262,7 @@ export interface BatchExportWithBatchExportLogEntryPage {
 		where?: string | undefined;
 		/** The values of the placeholders in expressions. */
 		values: Record<string, string | number | boolean>;
-		/** The query in its normal form. */
+		/** The normalized query. */
 		xql_query: string;
 	} | null;
 	/** How many results there are on all pages. */
@@ -6289,7 +6289,7 @@ export interface BatchExportLogEntry {
 	 * - `ERROR`: what failed.
 	 */
 	level: "DEBUG" | "INFO" | "WARNING" | "ERROR";
-	/** What happened, for people. */
+	/** What happened, as text for people. */
 	message: string;
 	/** The id of the run that it is about; null if it is about the export. */
 	run_id: string | null;
@@ -6302,7 +6302,7 @@ export interface BatchExportDay {
 	runs: number;
 	/** How many rows these runs wrote. */
 	rows: number;
-	/** The size of these rows as text, without a file format or compression. */
+	/** The size of these rows as text, before formatting and compression. */
 	bytes: number;
 	/** How many runs failed. */
 	failures: number;
@@ -6320,14 +6320,14 @@ export interface BatchExportBackfill {
 	/** Where the range ends. */
 	end_at: string;
 	/**
-	 * How far the backfill is.
+	 * The status of the backfill.
 	 *
 	 * - `Running`: has runs that haven't ended.
 	 * - `Completed`: all runs have ended; some may have failed.
 	 * - `Cancelled`: was cancelled.
 	 */
 	status: "Running" | "Completed" | "Cancelled";
-	/** How many windows fit into the range. */
+	/** How many windows are in the range. */
 	total_runs: number;
 	/** How many runs have ended. */
 	finished_runs: number;
@@ -6337,7 +6337,7 @@ export interface BatchExportBackfill {
 	created_at: string;
 	/** When its last run ended; null while it is running. */
 	finished_at: string | null;
-	/** When the backfill last got any further. */
+	/** When the backfill last made progress. */
 	last_updated_at: string;
 }
 
@@ -6346,18 +6346,18 @@ export interface Domain {
 	id: string;
 	/** The domain name, in lower case. Unique across all organizations. */
 	domain: string;
-	/** Whether the organization has proved that the domain is its own. */
+	/** Whether the organization has proved that it owns the domain. */
 	is_verified: boolean;
 	/** When the domain was verified; null if it isn't. */
 	verified_at: string | null;
 	/** The text of 43 characters to publish as a TXT record at `_tenantry-challenge.<domain>`. Stays the same until an unverified domain is renamed. */
 	verification_challenge: string;
-	/** Just-in-time provisioning: whether somebody who signs in for the first time with an email address of this domain joins the organization. False for a new domain. */
+	/** Just-in-time provisioning: whether someone who signs in for the first time with an email address of this domain joins the organization. False for a new domain. */
 	jit_provisioning_enabled: boolean;
 	/**
 	 * How people with an email address of this domain have to sign in:
 	 *
-	 * - empty: in any way they like.
+	 * - empty: in any way.
 	 * - `saml`: through the organization's own SAML identity provider.
 	 * - `google-oauth2`, `github`, `gitlab`: with an account there.
 	 *
@@ -6379,18 +6379,18 @@ export interface VerifiedDomain {
 	id: string;
 	/** The domain name, in lower case. Unique across all organizations. */
 	domain: string;
-	/** Whether the organization has proved that the domain is its own. */
+	/** Whether the organization has proved that it owns the domain. */
 	is_verified: boolean;
 	/** When the domain was verified; null if it isn't. */
 	verified_at: string | null;
 	/** The text of 43 characters to publish as a TXT record at `_tenantry-challenge.<domain>`. Stays the same until an unverified domain is renamed. */
 	verification_challenge: string;
-	/** Just-in-time provisioning: whether somebody who signs in for the first time with an email address of this domain joins the organization. False for a new domain. */
+	/** Just-in-time provisioning: whether someone who signs in for the first time with an email address of this domain joins the organization. False for a new domain. */
 	jit_provisioning_enabled: boolean;
 	/**
 	 * How people with an email address of this domain have to sign in:
 	 *
-	 * - empty: in any way they like.
+	 * - empty: in any way.
 	 * - `saml`: through the organization's own SAML identity provider.
 	 * - `google-oauth2`, `github`, `gitlab`: with an account there.
 	 *
@@ -6405,7 +6405,7 @@ export interface VerifiedDomain {
 	saml_acs_url: string | null;
 	/** The X.509 certificate for SAML, as text, which the service doesn't check. Null or empty for none. */
 	saml_x509_cert: string | null;
-	/** Why the domain isn't verified, for people: what the DNS has in place of the challenge, or that it didn't answer. Null if the domain is verified now. */
+	/** Why the domain isn't verified, as text for people: what the DNS returned instead of the challenge, or that it didn't respond. Null if the domain is verified now. */
 	verification_error: string | null;
 }
 
@@ -6414,13 +6414,13 @@ export interface Invite {
 	id: string;
 	/** The address of the invited person, in lower case. */
 	target_email: string;
-	/** What the inviter gave as the person's first name; may be empty. */
+	/** The person's first name, as the inviter entered it; can be empty. */
 	first_name: string;
 	/** Whether the link was mailed when the invite was created. It doesn't say whether the mail arrived. */
 	emailing_attempt_made: boolean;
 	/** The level that the person gets: 1 for a member, 8 for an admin, 15 for an owner. */
 	level: 1 | 8 | 15;
-	/** Whether the invite can't be accepted any more: it is three days old, or its inviter may no longer invite to this level. */
+	/** Whether the invite can no longer be accepted: it is three days old, or its inviter can no longer grant this level. */
 	is_expired: boolean;
 	/** The inviter. */
 	created_by: User;
@@ -6428,9 +6428,9 @@ export interface Invite {
 	created_at: string;
 	/** The same as `created_at`: an invite is never changed. */
 	updated_at: string;
-	/** What the inviter wrote to the person; null for nothing. */
+	/** The inviter's message; null for none. */
 	message: string | null;
-	/** The private projects that the person joins, each with a level. Projects that are deleted by then, or where the inviter may no longer give the level, are left out. */
+	/** The private projects that the person joins, each with a level. Projects that are deleted when the invite is accepted, or whose level the inviter can no longer grant, are ignored. */
 	private_project_access: {
 		/** The project's id. */
 		id: number;
@@ -6440,7 +6440,7 @@ export interface Invite {
 }
 
 export interface User {
-	/** A number that identifies the user. Paths and bodies take the `uuid`. */
+	/** A number that identifies the user. In paths and bodies, use the `uuid`. */
 	id: number;
 	/** Identifies the user, in paths too. */
 	uuid: string;
@@ -6452,7 +6452,7 @@ export interface User {
 	last_name: string;
 	/** In lower case, unique among all users. It can't be changed. */
 	email: string;
-	/** Whether the user has proved to own the address, by accepting an invite that was mailed to it, or by signing in with a link. Users that the operator creates count as verified. */
+	/** Whether the user has proved that the email address is theirs, by accepting an invite that was mailed to it, or by signing in with a link. Users that the operator creates count as verified. */
 	is_email_verified: boolean;
 	/** How the product draws the user's mascot; `{}` by default. Read-only. */
 	mascot_config: Record<string, unknown>;
@@ -6463,30 +6463,30 @@ export interface NewInvite {
 	id: string;
 	/** The address of the invited person, in lower case. */
 	target_email: string;
-	/** What the inviter gave as the person's first name; may be empty. */
+	/** The person's first name, as the inviter entered it; can be empty. */
 	first_name: string;
 	/** Whether the link was mailed when the invite was created. It doesn't say whether the mail arrived. */
 	emailing_attempt_made: boolean;
 	/** The level that the person gets: 1 for a member, 8 for an admin, 15 for an owner. */
 	level: 1 | 8 | 15;
-	/** Whether the invite can't be accepted any more: it is three days old, or its inviter may no longer invite to this level. */
+	/** Whether the invite can no longer be accepted: it is three days old, or its inviter can no longer grant this level. */
 	is_expired: boolean;
-	/** The user, or the service account, who created it. */
+	/** The user or service account that created it. */
 	created_by: User;
 	/** When the invite was created. It works for three days from then. */
 	created_at: string;
 	/** The same as `created_at`: an invite is never changed. */
 	updated_at: string;
-	/** What the inviter wrote to the person; null for nothing. */
+	/** The inviter's message; null for none. */
 	message: string | null;
-	/** The private projects that the person joins, each with a level. Projects that are deleted by then, or where the inviter may no longer give the level, are left out. */
+	/** The private projects that the person joins, each with a level. Projects that are deleted when the invite is accepted, or whose level the inviter can no longer grant, are ignored. */
 	private_project_access: {
 		/** The project's id. */
 		id: number;
 		/** 1 or `member`: sees the project. 8 or `admin`: may also change it and its members. */
 		level: (1 | 8) | ("member" | "admin");
 	}[];
-	/** The link with which the person can accept, for you to hand over. Only in this answer, and missing if the link was mailed. Null unless your key has the scope `*`, no restrictions and no expiry, as a new user's key has. */
+	/** The link to accept the invite, for you to pass on. Only in this response, and missing if the link was mailed. Null unless your key has the scope `*`, no restrictions and no expiry, as a new user's key has. */
 	accept_url?: (string | null) | undefined;
 }
 
@@ -6495,30 +6495,30 @@ export interface NewInvites {
 	id: string;
 	/** The address of the invited person, in lower case. */
 	target_email: string;
-	/** What the inviter gave as the person's first name; may be empty. */
+	/** The person's first name, as the inviter entered it; can be empty. */
 	first_name: string;
 	/** Whether the link was mailed when the invite was created. It doesn't say whether the mail arrived. */
 	emailing_attempt_made: boolean;
 	/** The level that the person gets: 1 for a member, 8 for an admin, 15 for an owner. */
 	level: 1 | 8 | 15;
-	/** Whether the invite can't be accepted any more: it is three days old, or its inviter may no longer invite to this level. */
+	/** Whether the invite can no longer be accepted: it is three days old, or its inviter can no longer grant this level. */
 	is_expired: boolean;
-	/** The user, or the service account, who created it. */
+	/** The user or service account that created it. */
 	created_by: User;
 	/** When the invite was created. It works for three days from then. */
 	created_at: string;
 	/** The same as `created_at`: an invite is never changed. */
 	updated_at: string;
-	/** What the inviter wrote to the person; null for nothing. */
+	/** The inviter's message; null for none. */
 	message: string | null;
-	/** The private projects that the person joins, each with a level. Projects that are deleted by then, or where the inviter may no longer give the level, are left out. */
+	/** The private projects that the person joins, each with a level. Projects that are deleted when the invite is accepted, or whose level the inviter can no longer grant, are ignored. */
 	private_project_access: {
 		/** The project's id. */
 		id: number;
 		/** 1 or `member`: sees the project. 8 or `admin`: may also change it and its members. */
 		level: (1 | 8) | ("member" | "admin");
 	}[];
-	/** The link with which the person can accept, for you to hand over. Only in this answer, and missing if the link was mailed. Null unless your key has the scope `*`, no restrictions and no expiry, as a new user's key has. */
+	/** The link to accept the invite, for you to pass on. Only in this response, and missing if the link was mailed. Null unless your key has the scope `*`, no restrictions and no expiry, as a new user's key has. */
 	accept_url?: (string | null) | undefined;
 	/** How many invites were created. */
 	count: number;
@@ -6527,7 +6527,7 @@ export interface NewInvites {
 }
 
 export interface Member {
-	/** Identifies the membership. In paths, members go by the `uuid` of their `user`. */
+	/** Identifies the membership. In paths, use the `uuid` of the `user`. */
 	id: string;
 	/** The user who is the member. */
 	user: User;
@@ -6537,9 +6537,9 @@ export interface Member {
 	joined_at: string;
 	/** When the level was last changed; the same as `joined_at` if it never was. */
 	updated_at: string;
-	/** Whether signing in takes a second factor. */
+	/** Whether signing in requires a second factor. */
 	is_2fa_enabled: boolean;
-	/** Whether the user signs in through another provider, as the service that signs people in has recorded it; false by default. */
+	/** Whether the user signs in through another provider, as recorded by the service that signs people in; false by default. */
 	has_social_auth: boolean;
 }
 
@@ -6548,13 +6548,13 @@ export interface ServiceAccount {
 	id: string;
 	/** What the account is for, in your own words. At most 64 characters. */
 	name: string;
-	/** What it may do in the organization: 1 as a member, 8 as an admin. Its keys' scopes limit that further. */
+	/** Its level in the organization: 1 for a member, 8 for an admin. The scopes of its keys limit it further. */
 	level: 1 | 8;
-	/** The ids of the private projects that it may see, besides those that any member can see. With level 8 it sees all. */
+	/** The ids of the private projects that it can see, in addition to public ones. With level 8, it can see all. */
 	projects: number[];
 	/** When the account was created. */
 	created_at: string;
-	/** The user, or the service account, who created it. */
+	/** The user or service account that created it. */
 	created_by: User;
 	/** When one of its keys was last used, to within an hour; null if none was. */
 	last_used_at: string | null;
@@ -6565,11 +6565,11 @@ export interface PersonalApiKey {
 	id: string;
 	/** What the key is for, in your own words. */
 	label: string;
-	/** The key itself, for the header `Authorization: Bearer <value>`. Only in the answer that creates or rolls the key; null in all others. */
+	/** The key itself, for the header `Authorization: Bearer <value>`. Only in the response that creates or rolls the key; null in all others. */
 	value: string | null;
 	/** The last four characters of the value, as `tnt_…abcd`, to tell keys apart. */
 	mask_value: string;
-	/** What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. */
+	/** The key's permissions: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. */
 	scopes: (
 		| "*"
 		| "organization:read"
@@ -6591,13 +6591,13 @@ export interface PersonalApiKey {
 		| "webhook:read"
 		| "webhook:write"
 	)[];
-	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. */
+	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. */
 	scoped_organizations: string[];
-	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. */
+	/** The integer ids of the projects that the key can access. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. */
 	scoped_projects: number[];
 	/** Another name for `scoped_projects`. Always the same list. */
 	scoped_teams: number[];
-	/** The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as `203.0.113.0/24`. An empty list means any. From elsewhere, requests are a 403. */
+	/** The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as `203.0.113.0/24`. An empty list allows all. Requests from other addresses are a 403. */
 	allowed_ips: string[];
 	/** When the key stops working; null for never. */
 	expires_at: string | null;
@@ -6612,22 +6612,22 @@ export interface PersonalApiKey {
 export interface KeyDay {
 	/** The day, in UTC. */
 	day: string;
-	/** How many requests were made with the key, refused ones included. */
+	/** How many requests were made with the key, including rejected ones. */
 	requests: number;
-	/** How many of them were refused with a 403 or a 429, or with a 401 because the key had expired. */
+	/** How many of them were rejected with a 403 or a 429, or with a 401 because the key had expired. */
 	refusals: number;
-	/** The address that the last of them came from; null if it isn't known. */
+	/** The IP address of the last request; null if unknown. */
 	last_address: string | null;
 }
 
 export interface Project {
 	/** Identifies the project, in paths too. Other resources call it `team_id`. */
 	id: number;
-	/** Another id of the project. Paths don't take it. */
+	/** Another id of the project, which you can't use in paths. */
 	uuid: string;
 	/** The id of the organization that the project belongs to. */
 	organization: string;
-	/** What people call the project, at most 200 characters. Needn't be unique. */
+	/** What people call the project, at most 200 characters. Doesn't have to be unique. */
 	name: string;
 	/** The project's time zone: a name in the IANA time zone database, such as `Europe/Berlin`. */
 	timezone: string;
@@ -6646,29 +6646,29 @@ export interface ActivityEntry {
 		uuid: string;
 		/** The user's first name, or the service account's name, as it is now. */
 		first_name: string;
-		/** The user's email address, as it is now. Of a service account an address below `.invalid`, to which no mail can be sent. */
+		/** The user's email address, as it is now. For a service account, an address under `.invalid` that can't receive mail. */
 		email: string;
 	} | null;
 	/** What was done: `created`, `updated` or `deleted`, or the action, such as `job_triggered`, `upgraded`, `paused` or `verified`. */
 	activity: string;
 	/** The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `User`, `PersonalApiKey`, `TwoFactor`, `ServiceAccount`, `ServiceAccountKey`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `Webhook`, `AuditStream`, `BatchExportDestination`. */
 	scope: string;
-	/** The object's id, as text also if it is a number. Of a `PluginConfigOrder` the project's id; of a `BatchExportDestination`, which was tested without being saved, its type. */
+	/** The object's id, always as a string. For a `PluginConfigOrder`, the project's id; for a `BatchExportDestination` (an unsaved destination that was tested), its type. */
 	item_id: string;
 	/** What was changed, and why. */
 	detail: {
 		/** The object's name when it was changed, such as the email address of a member; null if it has none. */
 		name: string | null;
-		/** Each field that got another value. Empty if the entry is not about fields. */
+		/** The fields whose values changed. Empty if the entry is not about fields. */
 		changes: {
 			/** The field's name. */
 			field: string;
 			/**
-			 * What became of the field.
+			 * How the field changed.
 			 *
 			 * - `created`: it had no value before.
-			 * - `changed`: it has another value.
-			 * - `deleted`: it has no value any more.
+			 * - `changed`: it has a different value.
+			 * - `deleted`: it no longer has a value.
 			 */
 			action: "created" | "changed" | "deleted";
 			/** The value before; null for none. */
@@ -6676,10 +6676,10 @@ export interface ActivityEntry {
 			/** The value after; null for none. */
 			after: unknown;
 		}[];
-		/** More about the cause, in a form of its own for each activity: `{"job": "operator"}` for the operator, the `job` that was started, the `run_id` or `backfill_id` that it is about. Null if there is nothing to add. */
+		/** More information, depending on the activity: `{"job": "operator"}` for the operator, the `job` that was started, the `run_id` or `backfill_id` that it is about. Null if there is none. */
 		trigger: Record<string, unknown> | null;
 	};
-	/** When it was done. */
+	/** When it happened. */
 	created_at: string;
 }
 
@@ -6688,7 +6688,7 @@ export interface FeedEventPage {
 	results: FeedEvent[];
 	/** The URL of the next results; null if there are none yet. */
 	next: string | null;
-	/** Where to go on when `next` is null: send it as `after`. It is the id of the last event that was looked at; null if there has never been one. */
+	/** The position to continue from when `next` is null: send it as `after`. It is the id of the last event that was examined; null if there has never been one. */
 	after: string | null;
 }
 
@@ -6777,14 +6777,14 @@ export interface FeedEvent {
 	created_at: string;
 	/** The version of the API that the event follows. */
 	api_version: string;
-	/** Who did it. */
+	/** Who or what caused the event. */
 	actor: {
 		/**
 		 * The kind of the actor.
 		 *
 		 * - `user`: a person, with one of their keys.
 		 * - `service_account`: a service account, with one of its keys.
-		 * - `system`: nobody: the service did it by itself, as on a schedule.
+		 * - `system`: the service itself, for example on a schedule.
 		 * - `operator`: the operator of the service.
 		 */
 		type: "user" | "service_account" | "system" | "operator";
@@ -6795,11 +6795,11 @@ export interface FeedEvent {
 		/** The user's email address, as it is now; null for others. */
 		email: string | null;
 	};
-	/** What it was done to. */
+	/** The object and its changes. */
 	data: {
 		/** The kind of the object, such as `Member`. */
 		scope: string;
-		/** The object's id, as text also if it is a number. */
+		/** The object's id, always as a string. */
 		item_id: string;
 		/** The organization's id. */
 		organization_id: string | null;
@@ -6807,16 +6807,16 @@ export interface FeedEvent {
 		project_id: number | null;
 		/** The object's name when it happened; null if it has none. */
 		name: string | null;
-		/** Each field that got another value. Empty if the event is not about fields. Secrets are `********`. */
+		/** The fields whose values changed. Empty if the event is not about fields. Secrets are `********`. */
 		changes: {
 			/** The field's name. */
 			field: string;
 			/**
-			 * What became of the field.
+			 * How the field changed.
 			 *
 			 * - `created`: it had no value before.
-			 * - `changed`: it has another value.
-			 * - `deleted`: it has no value any more.
+			 * - `changed`: it has a different value.
+			 * - `deleted`: it no longer has a value.
 			 */
 			action: "created" | "changed" | "deleted";
 			/** The value before; null for none. */
@@ -6824,7 +6824,7 @@ export interface FeedEvent {
 			/** The value after; null for none. */
 			after: unknown;
 		}[];
-		/** More about the event, in a form of its own for each type. Null if there is nothing to add. */
+		/** More information, depending on the type. Null if there is none. */
 		trigger: Record<string, unknown> | null;
 	};
 }
@@ -6841,7 +6841,7 @@ export interface AuditStream {
 		/** Its settings without its secrets. */
 		config: Record<string, unknown>;
 	};
-	/** Whether the stream delivers. One that is enabled again leaves nothing out. */
+	/** Whether the stream delivers entries. After a pause, it continues without a gap. */
 	enabled: boolean;
 	/** The number of the last file, from 1; 0 before there is one. */
 	sequence: number;
@@ -6851,13 +6851,13 @@ export interface AuditStream {
 	last_file: string | null;
 	/** When that file was written; null before there is one. */
 	last_delivered_at: string | null;
-	/** All entries that were written before this time are delivered; null until the stream has caught up for the first time. */
+	/** All entries that were written before this time have been delivered; null until the stream has caught up for the first time. */
 	delivered_until: string | null;
 	/** How many entries the files have. */
 	delivered_events: number;
-	/** How many entries were deleted because of their age before they could be delivered. 0 unless the stream failed or was paused for very long. */
+	/** How many entries were deleted because of their age before they could be delivered. 0 unless the stream failed or was paused for a very long time. */
 	missing_events: number;
-	/** Why the latest try failed, for people; null if it didn't. */
+	/** Why the latest attempt failed, as text for people; null if it succeeded. */
 	latest_error: string | null;
 	/** When the stream delivers next; null while it is paused. */
 	next_attempt_at: string | null;
@@ -6869,9 +6869,9 @@ export type AuditStreamDestination =
 	| {
 			/** The kind of bucket. */
 			type: "S3";
-			/** Its settings, as those of an export, without the ones that say what files contain. */
+			/** Its settings: those of an export, except the ones for the content of files. */
 			config: {
-				/** How the keys of files begin. */
+				/** The prefix of the files' keys. */
 				prefix: string;
 				/** The bucket. */
 				bucket_name: string;
@@ -6880,19 +6880,19 @@ export type AuditStreamDestination =
 				/**
 				 * How the storage encrypts objects; null for the bucket's default.
 				 *
-				 * - `AES256`: with a key of the storage.
-				 * - `aws:kms`: with a key of the key service.
+				 * - `AES256`: with a key of the storage service.
+				 * - `aws:kms`: with a key of the key management service.
 				 */
 				encryption?: (("AES256" | "aws:kms") | null) | undefined;
 				/** The key for `aws:kms`; null for the account's default. */
 				kms_key_id?: (string | null) | undefined;
-				/** The id of the access key. Secret: no answer shows it. */
+				/** The id of the access key. Secret: never returned. */
 				aws_access_key_id?: (string | null) | undefined;
-				/** The secret of the access key. Secret: no answer shows it. */
+				/** The secret of the access key. Secret: never returned. */
 				aws_secret_access_key?: (string | null) | undefined;
-				/** The token of a temporary access key. Secret: no answer shows it. */
+				/** The token of a temporary access key. Secret: never returned. */
 				aws_session_token?: (string | null) | undefined;
-				/** The URL of the storage's API, if it isn't the provider's own. */
+				/** The URL of the storage's API; the provider's by default. */
 				endpoint_url?: (string | null) | undefined;
 				/** Whether the bucket is part of the host, not of the path; false by default. */
 				use_virtual_style_addressing?: (boolean | null) | undefined;
@@ -6901,14 +6901,14 @@ export type AuditStreamDestination =
 	| {
 			/** The kind of bucket. */
 			type: "R2";
-			/** Its settings, as those of an export, without the ones that say what files contain. */
+			/** Its settings: those of an export, except the ones for the content of files. */
 			config: {
-				/** How the keys of files begin. */
+				/** The prefix of the files' keys. */
 				prefix: string;
 				/**
 				 * R2 encrypts all objects.
 				 *
-				 * - `AES256`: with a key of the storage.
+				 * - `AES256`: with a key of the storage service.
 				 */
 				encryption?: ("AES256" | null) | undefined;
 			};
@@ -6921,7 +6921,7 @@ export type AuditStreamDestinationUpdate =
 			/** The settings to change. Null removes one. */
 			config?:
 				| {
-						/** How the keys of files begin. */
+						/** The prefix of the files' keys. */
 						prefix?: (string | null) | undefined;
 						/** The bucket. */
 						bucket_name?: (string | null) | undefined;
@@ -6930,19 +6930,19 @@ export type AuditStreamDestinationUpdate =
 						/**
 						 * How the storage encrypts objects; null for the bucket's default.
 						 *
-						 * - `AES256`: with a key of the storage.
-						 * - `aws:kms`: with a key of the key service.
+						 * - `AES256`: with a key of the storage service.
+						 * - `aws:kms`: with a key of the key management service.
 						 */
 						encryption?: (("AES256" | "aws:kms") | null) | undefined;
 						/** The key for `aws:kms`; null for the account's default. */
 						kms_key_id?: (string | null) | undefined;
-						/** The id of the access key. Secret: no answer shows it. */
+						/** The id of the access key. Secret: never returned. */
 						aws_access_key_id?: (string | null) | undefined;
-						/** The secret of the access key. Secret: no answer shows it. */
+						/** The secret of the access key. Secret: never returned. */
 						aws_secret_access_key?: (string | null) | undefined;
-						/** The token of a temporary access key. Secret: no answer shows it. */
+						/** The token of a temporary access key. Secret: never returned. */
 						aws_session_token?: (string | null) | undefined;
-						/** The URL of the storage's API, if it isn't the provider's own. */
+						/** The URL of the storage's API; the provider's by default. */
 						endpoint_url?: (string | null) | undefined;
 						/** Whether the bucket is part of the host, not of the path; false by default. */
 						use_virtual_style_addressing?: (boolean | null) | undefined;
@@ -6955,12 +6955,12 @@ export type AuditStreamDestinationUpdate =
 			/** The settings to change. Null removes one. */
 			config?:
 				| {
-						/** How the keys of files begin. */
+						/** The prefix of the files' keys. */
 						prefix?: (string | null) | undefined;
 						/**
 						 * R2 encrypts all objects.
 						 *
-						 * - `AES256`: with a key of the storage.
+						 * - `AES256`: with a key of the storage service.
 						 */
 						encryption?: ("AES256" | null) | undefined;
 				  }
@@ -6979,11 +6979,11 @@ export interface Subscription {
 	 * - `batch_export.paused`: an export was paused because its runs failed. Mailed to admins by default.
 	 * - `batch_export_run.failed`: a run of an export failed. Mailed to admins by default.
 	 * - `batch_export_run.skipped`: windows of an export were skipped after downtime. Mailed to admins by default.
-	 * - `batch_export_run.completed`: a run of an export is complete. Not mailed by default.
+	 * - `batch_export_run.completed`: a run of an export completed. Not mailed by default.
 	 * - `plugin_job.failed`: a job or task of a plugin failed. Not mailed by default.
 	 * - `key.expiring`: an API key expires within seven days. Mailed to its owner by default.
-	 * - `domain.unverified`: the DNS no longer has the challenge of a verified domain. Mailed to admins by default.
-	 * - `webhook.disabled`: a webhook was disabled, because its endpoint is gone or has failed for five days. Mailed to admins by default.
+	 * - `domain.unverified`: the TXT record of a verified domain is missing. Mailed to admins by default.
+	 * - `webhook.disabled`: a webhook was disabled, because its endpoint returned 410 or failed for five days. Mailed to admins by default.
 	 * - `audit_stream.failed`: an audit stream can't deliver the activity log. Mailed to admins by default.
 	 */
 	type:
@@ -6996,7 +6996,7 @@ export interface Subscription {
 		| "domain.unverified"
 		| "webhook.disabled"
 		| "audit_stream.failed";
-	/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody. Members who have left are left out; if everybody on a list has left, it is `admins`. */
+	/** Who gets mail: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody. Members who have left are omitted; if everyone on a list has left, it is `admins`. */
 	recipients: ("admins" | "owner") | string[];
 }
 
@@ -7005,27 +7005,27 @@ export interface Webhook {
 	id: string;
 	/** Where events are sent. */
 	url: string;
-	/** Which events it gets, as types or as beginnings such as `member.*`. Empty: all events. */
+	/** The event types to send, or prefixes such as `member.*`. Empty for all events. */
 	types: string[];
-	/** A text of yours. */
+	/** Your own description. */
 	description: string;
 	/** Whether events are delivered. */
 	enabled: boolean;
-	/** Why the service disabled the webhook: its endpoint answered 410, or failed for five days. Null if it didn't. */
+	/** Why the service disabled the webhook: its endpoint returned 410, or failed for five days. Null if it didn't. */
 	disabled_reason: string | null;
-	/** The secret that signs, `whsec_` and Base64: only in the answers to creating and rolling, else null. */
+	/** The signing secret, `whsec_` and Base64: only in the responses to creating and rolling, else null. */
 	secret: string | null;
-	/** Until when the secret before the last roll signs, too; null if it doesn't. */
+	/** Until when deliveries are also signed with the secret before the last roll; null if they aren't. */
 	previous_secret_expires_at: string | null;
-	/** When a delivery failed for the first time since the last one that succeeded; null if the last one succeeded. */
+	/** When deliveries started to fail; null if the last one succeeded. */
 	failing_since: string | null;
 	/** Why the last delivery failed; null if it succeeded. */
 	last_error: string | null;
-	/** When the next event is due to be sent, or was sent just now; null if there is none, or the webhook is disabled. */
+	/** When the next attempt is due; null if there is no event, or the webhook is disabled. */
 	next_attempt_at: string | null;
 	/** How many events were deleted, 365 days after they happened, before they could be delivered. */
 	missed_events: number;
-	/** The last attempt, a test included; null if there was none. */
+	/** The last attempt, including tests; null if there was none. */
 	last_delivery: WebhookDelivery | null;
 	/** When it was added. */
 	created_at: string;
@@ -7041,17 +7041,17 @@ export interface WebhookDelivery {
 	/**
 	 * Why the event was sent.
 	 *
-	 * - `event`: its turn had come.
+	 * - `event`: it was the next event.
 	 * - `replay`: a request asked to send it again.
 	 * - `test`: a request asked for a test.
 	 */
 	reason: "event" | "replay" | "test";
-	/** How often the event was tried when its turn had come, this attempt included. */
+	/** The number of attempts to deliver the event in order, including this one. */
 	attempt: number;
 	/**
-	 * What came of it.
+	 * The result.
 	 *
-	 * - `delivered`: the endpoint answered with a status of 200 to 299 within 15 seconds.
+	 * - `delivered`: the endpoint returned a status of 200 to 299 within 15 seconds.
 	 * - `failed`: it didn't; `error` says why.
 	 */
 	status: "delivered" | "failed";
@@ -7059,7 +7059,7 @@ export interface WebhookDelivery {
 	response_status: number | null;
 	/** How long it took, in milliseconds. */
 	duration_ms: number;
-	/** Why the event was not delivered, for people, with the beginning of the response; null if it was delivered. */
+	/** Why the event wasn't delivered, as text for people, with the start of the response; null if it was delivered. */
 	error: string | null;
 	/** When the attempt ended. */
 	created_at: string;
@@ -7071,24 +7071,24 @@ export interface ListedPlugin {
 	/**
 	 * How the source can be changed:
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type: "local" | "custom" | "repository" | "source" | "inline";
-	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
+	/** The display name, also of configs without their own. Not necessarily unique; empty if the plugin has none. */
 	name: string;
-	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
+	/** What the plugin does. Also shown for configs without their own description. Empty if the plugin has none. */
 	description: string;
-	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
+	/** The URL that the plugin was installed from, without a query or access token. Null if it wasn't installed from a URL. */
 	url: string | null;
-	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
+	/** The icon, as the plugin's author set it: often a URL. Null for none. */
 	icon: string | null;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: unknown[] | Record<string, unknown>;
-	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if it wasn't set. */
 	tag: string | null;
 	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
@@ -7098,7 +7098,7 @@ export interface ListedPlugin {
 	organization_id: string;
 	/** The name of that organization. */
 	organization_name: string;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities: {
 		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
@@ -7107,11 +7107,11 @@ export interface ListedPlugin {
 		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	};
-	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service stores this, but doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max">;
-	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
+	/** Jobs that can be started for a config, by name, with any description by the author. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown>;
-	/** Always `"false"`: there is nothing to migrate to yet. */
+	/** Always `"false"`: there is nothing to migrate to. */
 	x_function_migration_available: "false";
 	/**
 	 * The families that the plugin belongs to by its `capabilities`. There may be several, or none.
@@ -7129,24 +7129,24 @@ export interface Plugin {
 	/**
 	 * How the source can be changed:
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type: "local" | "custom" | "repository" | "source" | "inline";
-	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
+	/** The display name, also of configs without their own. Not necessarily unique; empty if the plugin has none. */
 	name: string;
-	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
+	/** What the plugin does. Also shown for configs without their own description. Empty if the plugin has none. */
 	description: string;
-	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
+	/** The URL that the plugin was installed from, without a query or access token. Null if it wasn't installed from a URL. */
 	url: string | null;
-	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
+	/** The icon, as the plugin's author set it: often a URL. Null for none. */
 	icon: string | null;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: unknown[] | Record<string, unknown>;
-	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if it wasn't set. */
 	tag: string | null;
 	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
@@ -7156,7 +7156,7 @@ export interface Plugin {
 	organization_id: string;
 	/** The name of that organization. */
 	organization_name: string;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities: {
 		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
@@ -7165,11 +7165,11 @@ export interface Plugin {
 		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	};
-	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service stores this, but doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max">;
-	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
+	/** Jobs that can be started for a config, by name, with any description by the author. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown>;
-	/** Always `"false"`: there is nothing to migrate to yet. */
+	/** Always `"false"`: there is nothing to migrate to. */
 	x_function_migration_available: "false";
 }
 
@@ -7179,24 +7179,24 @@ export interface PluginWithActivityEntryPage {
 	/**
 	 * How the source can be changed:
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type: ("local" | "custom" | "repository" | "source" | "inline") | null;
-	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
+	/** The display name, also of configs without their own. Not necessarily unique; empty if the plugin has none. */
 	name: string | null;
-	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
+	/** What the plugin does. Also shown for configs without their own description. Empty if the plugin has none. */
 	description: string | null;
-	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
+	/** The URL that the plugin was installed from, without a query or access token. Null if it wasn't installed from a URL. */
 	url: string | null;
-	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
+	/** The icon, as the plugin's author set it: often a URL. Null for none. */
 	icon: string | null;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: (unknown[] | Record<string, unknown>) | null;
-	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if it wasn't set. */
 	tag: string | null;
 	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
@@ -7206,7 +7206,7 @@ export interface PluginWithActivityEntryPage {
 	organization_id: string | null;
 	/** The name of that organization. */
 	organization_name: string | null;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities: {
 		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
@@ -7215,11 +7215,11 @@ export interface PluginWithActivityEntryPage {
 		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	} | null;
-	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service stores this, but doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max"> | null;
-	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
+	/** Jobs that can be started for a config, by name, with any description by the author. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown> | null;
-	/** Always `"false"`: there is nothing to migrate to yet. */
+	/** Always `"false"`: there is nothing to migrate to. */
 	x_function_migration_available: "false" | null;
 	/** How many results there are on all pages. */
 	count: number;
@@ -7237,24 +7237,24 @@ export interface PluginWithPluginConfigPage {
 	/**
 	 * How the source can be changed:
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type: ("local" | "custom" | "repository" | "source" | "inline") | null;
-	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
+	/** The display name, also of configs without their own. Not necessarily unique; empty if the plugin has none. */
 	name: string | null;
-	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
+	/** What the plugin does. Also shown for configs without their own description. Empty if the plugin has none. */
 	description: string | null;
-	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
+	/** The URL that the plugin was installed from, without a query or access token. Null if it wasn't installed from a URL. */
 	url: string | null;
-	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
+	/** The icon, as the plugin's author set it: often a URL. Null for none. */
 	icon: string | null;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: (unknown[] | Record<string, unknown>) | null;
-	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if it wasn't set. */
 	tag: string | null;
 	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
@@ -7264,7 +7264,7 @@ export interface PluginWithPluginConfigPage {
 	organization_id: string | null;
 	/** The name of that organization. */
 	organization_name: string | null;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities: {
 		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
@@ -7273,11 +7273,11 @@ export interface PluginWithPluginConfigPage {
 		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	} | null;
-	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service stores this, but doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max"> | null;
-	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
+	/** Jobs that can be started for a config, by name, with any description by the author. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown> | null;
-	/** Always `"false"`: there is nothing to migrate to yet. */
+	/** Always `"false"`: there is nothing to migrate to. */
 	x_function_migration_available: "false" | null;
 	/** How many results there are on all pages. */
 	count: number;
@@ -7294,19 +7294,19 @@ export interface PluginConfig {
 	id: number;
 	/** The id of the plugin, which can't be changed. */
 	plugin: number;
-	/** Whether the plugin's scheduled tasks run. Jobs can be started in any case. */
+	/** Whether the plugin's scheduled tasks run. You can start jobs in any case. */
 	enabled: boolean;
-	/** Where the config stands in lists, lowest first. */
+	/** The position in lists, lowest first. */
 	order: number;
-	/** The settings, as the JSON text of an object. A secret reads `**************** SECRET ****************`. */
+	/** The settings, as a JSON object in a string. Secrets are `**************** SECRET ****************`. */
 	config: string;
 	/** Why the newest job or scheduled task failed. Null if it didn't, or if none has ended yet. */
 	error: string | null;
 	/** The id of the project. */
 	team_id: number;
-	/** The plugin, as JSON text with the fields of `Plugin`. */
+	/** The plugin, as JSON in a string with the fields of `Plugin`. */
 	plugin_info: string;
-	/** Which share of the jobs and scheduled tasks of the last 24 hours succeeded: decimal text from `0` to `1`, such as `0.5`. Null if none ended. */
+	/** The fraction of jobs and scheduled tasks in the last 24 hours that succeeded, as a decimal string from `0` to `1`, such as `0.5`. Null if none ended. */
 	delivery_rate_24h: string | null;
 	/** When the config was added. */
 	created_at: string;
@@ -7326,24 +7326,24 @@ export interface PluginWithRepositoryEntryPage {
 	/**
 	 * How the source can be changed:
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type: ("local" | "custom" | "repository" | "source" | "inline") | null;
-	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
+	/** The display name, also of configs without their own. Not necessarily unique; empty if the plugin has none. */
 	name: string | null;
-	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
+	/** What the plugin does. Also shown for configs without their own description. Empty if the plugin has none. */
 	description: string | null;
-	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
+	/** The URL that the plugin was installed from, without a query or access token. Null if it wasn't installed from a URL. */
 	url: string | null;
-	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
+	/** The icon, as the plugin's author set it: often a URL. Null for none. */
 	icon: string | null;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: (unknown[] | Record<string, unknown>) | null;
-	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if it wasn't set. */
 	tag: string | null;
 	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
@@ -7353,7 +7353,7 @@ export interface PluginWithRepositoryEntryPage {
 	organization_id: string | null;
 	/** The name of that organization. */
 	organization_name: string | null;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities: {
 		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
@@ -7362,11 +7362,11 @@ export interface PluginWithRepositoryEntryPage {
 		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	} | null;
-	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service stores this, but doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max"> | null;
-	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
+	/** Jobs that can be started for a config, by name, with any description by the author. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown> | null;
-	/** Always `"false"`: there is nothing to migrate to yet. */
+	/** Always `"false"`: there is nothing to migrate to. */
 	x_function_migration_available: "false" | null;
 	/** How many results there are on all pages. */
 	count: number;
@@ -7381,7 +7381,7 @@ export interface PluginWithRepositoryEntryPage {
 export interface RepositoryEntry {
 	/** The plugin's name in the repository, which may differ from the one in its `plugin.json`. */
 	name: string;
-	/** The page to install the plugin from: the `url` of a new plugin. */
+	/** The URL to install the plugin from: the `url` of a new plugin. */
 	url: string;
 	/** What the plugin does. */
 	description: string;
@@ -7389,9 +7389,9 @@ export interface RepositoryEntry {
 	verified: boolean;
 	/** Who publishes the plugin. */
 	maintainer: string;
-	/** What the plugin is for, in the repository's own words, such as `data_in`, `data_out`, `data_enrichment` or `other`. */
+	/** The kind of plugin, as named by the repository, such as `data_in`, `data_out`, `data_enrichment` or `other`. */
 	type: string;
-	/** The image that stands for the plugin; null for none. */
+	/** The icon; null for none. */
 	icon: string | null;
 	/** Whether your organization has installed the plugin from this `url`. */
 	installed: boolean;
@@ -7403,24 +7403,24 @@ export interface PluginWithPluginPage {
 	/**
 	 * How the source can be changed:
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type: ("local" | "custom" | "repository" | "source" | "inline") | null;
-	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
+	/** The display name, also of configs without their own. Not necessarily unique; empty if the plugin has none. */
 	name: string | null;
-	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
+	/** What the plugin does. Also shown for configs without their own description. Empty if the plugin has none. */
 	description: string | null;
-	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
+	/** The URL that the plugin was installed from, without a query or access token. Null if it wasn't installed from a URL. */
 	url: (string | null) | null;
-	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
+	/** The icon, as the plugin's author set it: often a URL. Null for none. */
 	icon: (string | null) | null;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: (unknown[] | Record<string, unknown>) | null;
-	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if it wasn't set. */
 	tag: (string | null) | null;
 	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: (string | null) | null;
@@ -7430,7 +7430,7 @@ export interface PluginWithPluginPage {
 	organization_id: string | null;
 	/** The name of that organization. */
 	organization_name: string | null;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities: {
 		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
@@ -7439,11 +7439,11 @@ export interface PluginWithPluginPage {
 		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	} | null;
-	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service stores this, but doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max"> | null;
-	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
+	/** Jobs that can be started for a config, by name, with any description by the author. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown> | null;
-	/** Always `"false"`: there is nothing to migrate to yet. */
+	/** Always `"false"`: there is nothing to migrate to. */
 	x_function_migration_available: "false" | null;
 	/** How many results there are on all pages. */
 	count: number;
@@ -7461,24 +7461,24 @@ export interface PluginUpdate {
 	/**
 	 * How the source can be changed:
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type: "local" | "custom" | "repository" | "source" | "inline";
-	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
+	/** The display name, also of configs without their own. Not necessarily unique; empty if the plugin has none. */
 	name: string;
-	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
+	/** What the plugin does. Also shown for configs without their own description. Empty if the plugin has none. */
 	description: string;
-	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
+	/** The URL that the plugin was installed from, without a query or access token. Null if it wasn't installed from a URL. */
 	url: string | null;
-	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
+	/** The icon, as the plugin's author set it: often a URL. Null for none. */
 	icon: string | null;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: unknown[] | Record<string, unknown>;
-	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if it wasn't set. */
 	tag: string | null;
 	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
@@ -7488,7 +7488,7 @@ export interface PluginUpdate {
 	organization_id: string;
 	/** The name of that organization. */
 	organization_name: string;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities: {
 		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
@@ -7497,11 +7497,11 @@ export interface PluginUpdate {
 		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	};
-	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service stores this, but doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max">;
-	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
+	/** Jobs that can be started for a config, by name, with any description by the author. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown>;
-	/** Always `"false"`: there is nothing to migrate to yet. */
+	/** Always `"false"`: there is nothing to migrate to. */
 	x_function_migration_available: "false";
 	/** Whether `latest_tag` is known and differs from `tag`. */
 	update_available: boolean;
@@ -7513,24 +7513,24 @@ export interface PluginSource {
 	/**
 	 * How the source can be changed:
 	 *
-	 * - `local`: not at all.
+	 * - `local`: it can't be changed.
 	 * - `custom`: by upgrading the plugin from its `url`.
 	 * - `repository`: by upgrading the plugin from its `url`.
-	 * - `source`: by writing it in place.
+	 * - `source`: with `update_source`.
 	 * - `inline`: by upgrading the plugin from its `url`.
 	 */
 	plugin_type: "local" | "custom" | "repository" | "source" | "inline";
-	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
+	/** The display name, also of configs without their own. Not necessarily unique; empty if the plugin has none. */
 	name: string;
-	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
+	/** What the plugin does. Also shown for configs without their own description. Empty if the plugin has none. */
 	description: string;
-	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
+	/** The URL that the plugin was installed from, without a query or access token. Null if it wasn't installed from a URL. */
 	url: string | null;
-	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
+	/** The icon, as the plugin's author set it: often a URL. Null for none. */
 	icon: string | null;
-	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and can have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: unknown[] | Record<string, unknown>;
-	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if it wasn't set. */
 	tag: string | null;
 	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
@@ -7540,7 +7540,7 @@ export interface PluginSource {
 	organization_id: string;
 	/** The name of that organization. */
 	organization_name: string;
-	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
+	/** What the plugin's code offers, which determines its families. Set when the source is written or installed. */
 	capabilities: {
 		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
@@ -7549,15 +7549,15 @@ export interface PluginSource {
 		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	};
-	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service stores this, but doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max">;
-	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
+	/** Jobs that can be started for a config, by name, with any description by the author. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown>;
-	/** Always `"false"`: there is nothing to migrate to yet. */
+	/** Always `"false"`: there is nothing to migrate to. */
 	x_function_migration_available: "false";
 	/** The text of each file by its name. The main file of an installed plugin is `index.ts` or `index.js`, whatever its name was. */
 	files: Record<string, string>;
-	/** Why files don't compile, by their names, with line and column, such as `Unexpected token (3:12)`. Files that compile, or needn't, are left out. */
+	/** Why files don't compile, by their names, with line and column, such as `Unexpected token (3:12)`. Files without errors are omitted. */
 	errors: Record<string, string>;
 }
 
@@ -7570,7 +7570,7 @@ export interface PluginLogEntry {
 	plugin_id: number;
 	/** The id of the config. */
 	plugin_config_id: number;
-	/** When the service got the entry. */
+	/** When the service received the entry. */
 	timestamp: string;
 	/**
 	 * Who wrote it.
@@ -7590,14 +7590,14 @@ export interface PluginLogEntry {
 	 * - `ERROR`: what failed.
 	 */
 	type: "DEBUG" | "LOG" | "INFO" | "WARN" | "ERROR";
-	/** What happened, for people. A text of more than 4,000 characters is cut and ends in `…`. */
+	/** What happened, as text for people. More than 4,000 characters are truncated to end in `…`. */
 	message: string;
 	/** The same for all entries of one run of a job or task. */
 	instance_id: string;
 }
 
 export interface ProjectMember {
-	/** Identifies the project membership. In paths, members go by the `uuid` of their `user`. */
+	/** Identifies the project membership. In paths, use the `uuid` of the `user`. */
 	id: string;
 	/** The user who is the member. */
 	user: User;
@@ -7610,7 +7610,7 @@ export interface ProjectMember {
 }
 
 export interface Me {
-	/** A number that identifies the user. Paths and bodies take the `uuid`. */
+	/** A number that identifies the user. In paths and bodies, use the `uuid`. */
 	id: number;
 	/** Identifies the user, in paths too. */
 	uuid: string;
@@ -7622,13 +7622,13 @@ export interface Me {
 	last_name: string;
 	/** In lower case, unique among all users. It can't be changed. */
 	email: string;
-	/** Whether the user has proved to own the address, by accepting an invite that was mailed to it, or by signing in with a link. Users that the operator creates count as verified. */
+	/** Whether the user has proved that the email address is theirs, by accepting an invite that was mailed to it, or by signing in with a link. Users that the operator creates count as verified. */
 	is_email_verified: boolean;
 	/** How the product draws the user's mascot; `{}` by default. Read-only. */
 	mascot_config: Record<string, unknown>;
 	/** Whether the key is one of a service account. Then `uuid` is the account's id, `first_name` its name, and no mail can be sent to `email`. */
 	is_service_account: boolean;
-	/** The organization you work in: the one you chose, else the oldest of your memberships. Null if there is none, or if your key may not reach it. */
+	/** Your current organization: the one you chose, else the oldest of your memberships. Null if there is none, or your key can't access it. */
 	organization: {
 		/** Identifies the organization. */
 		id: string;
@@ -7639,22 +7639,22 @@ export interface Me {
 		/** The user's level: 1 for a member, 8 for an admin, 15 for an owner. */
 		membership_level: 1 | 8 | 15;
 	} | null;
-	/** The project you work in: the one you chose, else the oldest that you can see in your organization. Null if there is none, or if your key may not reach it. */
+	/** Your current project: the one you chose, else the oldest that you can see in your current organization. Null if there is none, or your key can't access it. */
 	project: Project | null;
 	/** The same as `project`, under another name. */
 	team: {
 		/** Identifies the project, in paths too. Other resources call it `team_id`. */
 		id: number;
-		/** Another id of the project. Paths don't take it. */
+		/** Another id of the project, which you can't use in paths. */
 		uuid: string;
 		/** The id of the organization that the project belongs to. */
 		organization: string;
-		/** What people call the project, at most 200 characters. Needn't be unique. */
+		/** What people call the project, at most 200 characters. Doesn't have to be unique. */
 		name: string;
 		/** The project's time zone: a name in the IANA time zone database, such as `Europe/Berlin`. */
 		timezone: string;
 	} | null;
-	/** The organizations that you belong to and that your key may reach. The one you joined last comes first. */
+	/** The organizations that you belong to and that your key can access. The one you joined last is first. */
 	organizations: {
 		/** Identifies the organization. */
 		id: string;
@@ -7668,11 +7668,11 @@ export interface Me {
 }
 
 export interface TwoFactor {
-	/** Whether signing in takes a second factor. */
+	/** Whether signing in requires a second factor. */
 	is_enabled: boolean;
 	/** When it was enabled; null if it isn't. */
 	enabled_at: string | null;
-	/** Whether an organization that you belong to requires a second factor. Then it can't be disabled. */
+	/** Whether an organization that you belong to requires a second factor. If so, you can't disable it. */
 	is_required: boolean;
 	/** How many recovery codes haven't been used yet. */
 	recovery_codes_left: number;
@@ -7686,11 +7686,11 @@ export interface TwoFactorSetup {
 }
 
 export interface TwoFactorWithCodes {
-	/** Whether signing in takes a second factor. */
+	/** Whether signing in requires a second factor. */
 	is_enabled: boolean;
 	/** When it was enabled; null if it isn't. */
 	enabled_at: string | null;
-	/** Whether an organization that you belong to requires a second factor. Then it can't be disabled. */
+	/** Whether an organization that you belong to requires a second factor. If so, you can't disable it. */
 	is_required: boolean;
 	/** How many recovery codes haven't been used yet. */
 	recovery_codes_left: number;
@@ -7723,9 +7723,9 @@ export interface Invitation {
 	inviter_first_name: string;
 	/** The address that the invite is for, in lower case. */
 	target_email: string;
-	/** What the inviter gave as the person's first name; may be empty. */
+	/** The person's first name, as the inviter entered it; can be empty. */
 	first_name: string;
-	/** Whether accepting would be refused, as the invite is too old or its inviter lost access. */
+	/** Whether the invite can no longer be accepted, because it is too old or its inviter lost access. */
 	is_expired: boolean;
 }
 
@@ -7743,12 +7743,12 @@ export interface Accepted {
 	};
 	/** The user who has joined, existing or new. */
 	user: User;
-	/** The key of a user who is new or was handed over, with the scope `*` and no expiry. Its `value` is shown only here. Null if the user keeps its keys. */
+	/** The new key, with the scope `*` and no expiry date. Only this response shows its `value`. Null if an existing user keeps their keys. */
 	personal_api_key: PersonalApiKey | null;
 }
 
 export interface SignInRequested {
-	/** What happens now, for people. */
+	/** What happens next, as text for people. */
 	detail: string;
 }
 

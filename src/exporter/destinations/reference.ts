@@ -3,35 +3,35 @@ import { describe } from "../../http/reference.ts";
 import { configs, TYPES } from "./config.ts";
 
 const FILTERS = {
-	include_events: "Only events with these names are exported; all, if there are none.",
+	include_events: "Only events with these names are exported. An empty list means all.",
 	exclude_events: "Events with these names aren't exported.",
 };
 
 const FILES = {
 	...FILTERS,
 	prefix:
-		"How the keys of files begin. May have variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`.",
+		"The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`.",
 	file_format: [
 		"The format of files; `JSONLines` by default.",
 		{
-			JSONLines: "one JSON object a line.",
+			JSONLines: "one JSON object per line.",
 			Parquet: "columns, with JSON as text.",
 			CSV: "lines with a header (RFC 4180).",
 		},
 	],
 	compression: [
-		"How files are compressed; null for not at all.",
+		"How files are compressed; null for no compression.",
 		{
-			gzip: "of any format.",
-			snappy: "of Parquet only.",
-			zstd: "of any format.",
+			gzip: "for all formats.",
+			snappy: "for Parquet only.",
+			zstd: "for all formats.",
 		},
 	],
 	max_file_size_mb:
-		"The size, in millions of bytes, after which another file begins; null for one file a run.",
+		"The size, in millions of bytes, after which a new file starts; null for one file per run.",
 } as const;
 
-const ENDPOINT = "The URL of the storage's API, if it isn't the provider's own.";
+const ENDPOINT = "The URL of the storage's API; the provider's by default.";
 const TABLE = "The table; `events` by default. It is created if it is missing.";
 
 describe(configs.S3, {
@@ -40,12 +40,15 @@ describe(configs.S3, {
 	region: "The bucket's region.",
 	encryption: [
 		"How the storage encrypts objects; null for the bucket's default.",
-		{ AES256: "with a key of the storage.", "aws:kms": "with a key of the key service." },
+		{
+			AES256: "with a key of the storage service.",
+			"aws:kms": "with a key of the key management service.",
+		},
 	],
 	kms_key_id: "The key for `aws:kms`; null for the account's default.",
-	aws_access_key_id: "The id of the access key. Secret: no answer shows it.",
-	aws_secret_access_key: "The secret of the access key. Secret: no answer shows it.",
-	aws_session_token: "The token of a temporary access key. Secret: no answer shows it.",
+	aws_access_key_id: "The id of the access key. Secret: never returned.",
+	aws_secret_access_key: "The secret of the access key. Secret: never returned.",
+	aws_session_token: "The token of a temporary access key. Secret: never returned.",
 	endpoint_url: ENDPOINT,
 	use_virtual_style_addressing:
 		"Whether the bucket is part of the host, not of the path; false by default.",
@@ -53,26 +56,26 @@ describe(configs.S3, {
 
 describe(configs.R2, {
 	...FILES,
-	encryption: ["R2 encrypts all objects.", { AES256: "with a key of the storage." }],
+	encryption: ["R2 encrypts all objects.", { AES256: "with a key of the storage service." }],
 });
 
 describe(configs.HTTP, {
 	...FILTERS,
-	url: "Where batches of events are posted.",
-	token: "Sent as `Authorization: Bearer <token>`. Secret: no answer shows it.",
+	url: "The URL that batches of events are sent to, with POST.",
+	token: "Sent as `Authorization: Bearer <token>`. Secret: never returned.",
 });
 
 describe(configs.Postgres, {
 	...FILTERS,
-	user: "The user to sign in as. Secret: no answer shows it.",
-	password: "The user's password. Secret: no answer shows it.",
+	user: "The user to sign in as. Secret: never returned.",
+	password: "The user's password. Secret: never returned.",
 	host: "The server's host.",
 	database: "The database.",
 	port: "The server's port; 5432 by default.",
 	schema: "The schema of the table; `public` by default.",
 	table_name: TABLE,
 	has_self_signed_cert:
-		"Can't be honoured: every certificate is checked, and a self-signed one is refused.",
+		"Not supported: all certificates are verified, and self-signed ones are rejected.",
 });
 
 describe(configs.NoOp, {});
@@ -82,7 +85,7 @@ describe(configs.ClickHouse, {
 	url: "The URL of the server's HTTP interface.",
 	database: "The database.",
 	user: "The user to sign in as; `default` by default.",
-	password: "The user's password. Secret: no answer shows it.",
+	password: "The user's password. Secret: never returned.",
 	table_name: TABLE,
 });
 
@@ -90,28 +93,27 @@ describe(configs.AzureBlob, {
 	...FILES,
 	container_name: "The container.",
 	account_name: "The storage account.",
-	account_key:
-		"The account's key; either this or `sas_token` is required. Secret: no answer shows it.",
+	account_key: "The account's key; either this or `sas_token` is required. Secret: never returned.",
 	sas_token:
-		"A shared access signature: the part of its URL after the question mark. Secret: no answer shows it.",
+		"A shared access signature: the part of its URL after the question mark. Secret: never returned.",
 	endpoint_url: ENDPOINT,
 });
 
 describe(configs.GCS, {
 	...FILES,
 	bucket_name: "The bucket.",
-	hmac_access_id: "The id of an HMAC key of a service account. Secret: no answer shows it.",
-	hmac_secret: "The secret of the HMAC key. Secret: no answer shows it.",
+	hmac_access_id: "The id of an HMAC key of a service account. Secret: never returned.",
+	hmac_secret: "The secret of the HMAC key. Secret: never returned.",
 	endpoint_url: ENDPOINT,
 });
 
 describe(configs.BigQuery, {
 	...FILTERS,
 	project_id: "The Google Cloud project.",
-	dataset_id: "The dataset, which has to exist.",
+	dataset_id: "The dataset, which must exist.",
 	client_email: "The service account's email address.",
 	private_key:
-		"The service account's private key, as in its JSON key file. Secret: no answer shows it.",
+		"The service account's private key, as in its JSON key file. Secret: never returned.",
 	private_key_id: "The id of the private key.",
 	token_uri: "Where access tokens are issued; Google's by default.",
 	table_id: TABLE,

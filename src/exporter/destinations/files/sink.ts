@@ -48,7 +48,9 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 		};
 		const bytes = JSON.stringify(state).length;
 		if (bytes - state.rest.length > MAX_STATE_BYTES)
-			throw new Misconfigured("There is more than one run can write: shorten the interval.");
+			throw new Misconfigured(
+				"The window has more data than one run can write: choose a shorter interval.",
+			);
 		if (bytes > MAX_STATE_BYTES) return null;
 		parts.clearSent();
 		return state;
