@@ -7,7 +7,7 @@ import { isValue, rowReader } from "./rows.ts";
 
 /*
  * Statements that the isolate keeps, so that their SQL isn't built anew in each request
- * (docs/architecture.md#cached-statements). What is kept has no value of any request, only placeholders.
+ * (docs/architecture.md#statements-that-are-kept). What is kept has no value of any request, only placeholders.
  */
 
 /** What the SQL of a statement depends on. There must be few forms, since what is made for each is kept. */
