@@ -18,7 +18,7 @@ const STEP_MS = 5 * 60_000;
 export const HEARTBEAT_MS = 10_000;
 
 /** How much a step may still do. `until` is in milliseconds since 1970. */
-export type Budget = { pages: number; until: number };
+type Budget = { pages: number; until: number };
 
 export const newBudget = (): Budget => ({
 	pages: PAGES_PER_STEP,

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 
-export type Mailbox = { name: string; address: string };
+type Mailbox = { name: string; address: string };
 
 export type Mail = {
 	to: string;

@@ -9,7 +9,7 @@ const PAGE_EVENTS = 100;
 const PAGE_BYTES = 1_000_000;
 
 /** Whose events, after which place in the feed, of which types (src/webhooks/types.ts). All are SQL. */
-export type Pending = { organization: SQL; after: SQL; selectors: SQL };
+type Pending = { organization: SQL; after: SQL; selectors: SQL };
 
 /** The events after a place in the feed that a webhook gets. */
 export const pendingOf = (
