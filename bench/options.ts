@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { OPERATIONS } from "./operations.ts";
 
 /** What can be measured alone, with `--only`. */
-export const PARTS = [
+const PARTS = [
 	...OPERATIONS,
 	"distance",
 	"growth",

@@ -21,7 +21,7 @@ export async function createState(script: string) {
 }
 
 /** This service, with a copy of the data. */
-export const startOwn = async (script: string, owner: Owner, state: string) =>
+const startOwn = async (script: string, owner: Owner, state: string) =>
 	asService("tenantry", owner, await startWorker({ script, state: newFolder(state) }));
 
 /** Starts a peer that may not be there; null, with a word, if it isn't. */

@@ -2,10 +2,11 @@ import { and, eq, type SQL } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
+import { iso } from "../db/now.ts";
 import { batchExports } from "../db/schema/batch_exports.ts";
 import { logWhere } from "../exporter/run_log.ts";
-import { begin, mayStart } from "../exporter/series.ts";
-import { boundaryBefore, nextStart, resume, schedule, within } from "../exporter/windows.ts";
+import { beginBackfill, mayStartBackfill } from "../exporter/series.ts";
+import { boundaryBefore, nextStart, resume, schedule, windowsIn } from "../exporter/windows.ts";
 import { found } from "../http/errors.ts";
 import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -63,12 +64,13 @@ async function tryUnpause(
 	const { interval } = row;
 	const missed = backfill &&
 		row.last_paused_at !== null && {
-			start: toIso(
+			start: iso(
 				Math.min(boundaryBefore(interval, Date.parse(row.last_paused_at)), nextStart(row)),
 			),
-			end: toIso(boundaryBefore(interval, Date.now())),
+			end: iso(boundaryBefore(interval, Date.now())),
 		};
-	const range = missed && within(interval, missed.start, missed.end).total > 0 ? missed : undefined;
+	const range =
+		missed && windowsIn(interval, missed.start, missed.end).total > 0 ? missed : undefined;
 	const backfill_id = v7();
 	const { windows, columns } = range
 		? { windows: [], columns: schedule(row, Date.now()) }
@@ -76,7 +78,7 @@ async function tryUnpause(
 	const unchanged = and(
 		eq(batchExports.paused, true),
 		scheduleUnchanged(row),
-		range && mayStart(row.team_id),
+		range && mayStartBackfill(row.team_id),
 	);
 	const [after] = await tenant.write({
 		entry: {
@@ -91,7 +93,7 @@ async function tryUnpause(
 			.where(and(notDeleted(row.id), unchanged)),
 		after: (changed) =>
 			range
-				? begin(db, backfill_id, row, range, changed)
+				? beginBackfill(db, backfill_id, row, range, changed)
 				: [logMessage(tenant, row, "The export was unpaused.", changed)],
 		answer: selectBegun(tenant, id, backfill_id),
 	});
@@ -102,5 +104,3 @@ async function tryUnpause(
 	if (begun === null) return toBatchExport(answer);
 	return { ...toBatchExport(answer), backfill_id: begun };
 }
-
-const toIso = (at: number) => new Date(at).toISOString();

@@ -5,10 +5,11 @@ import { type Database, insertWhere } from "../db/client.ts";
 import { now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
 import { batchExportDays, batchExportRuns } from "../db/schema/batch_exports.ts";
+import { pluralize } from "../http/plural.ts";
 import { type Attempt, reload, remember } from "./attempt.ts";
 import { clean } from "./clean.ts";
 import { isCurrent, type Loaded, logOf } from "./loaded.ts";
-import { isLogged, pluralize, withLogEntry } from "./run_log.ts";
+import { isLogged, withLogEntry } from "./run_log.ts";
 import { MAX_TRIES } from "./tries.ts";
 
 /** The progress of a run. */
@@ -114,8 +115,8 @@ const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert, co
  * Ends the run, logs its outcome and writes its event. Changes nothing if the run has ended, or if another attempt has taken over. Removes the
  * unfinished output of a run that has ended without success.
  */
-export async function end(attempt: Attempt, outcome: Outcome) {
-	const { env, launched } = attempt;
+export async function endRun(attempt: Attempt, outcome: Outcome) {
+	const { env, ref } = attempt;
 	const { run } = attempt.loaded;
 	const db = drizzle(env.DB);
 	const { status, latest_error } = outcome;
@@ -140,7 +141,7 @@ export async function end(attempt: Attempt, outcome: Outcome) {
 		}),
 	};
 	const [{ meta }] = await db.batch([
-		...withLogEntry(db, db.update(batchExportRuns).set(set).where(isCurrent(launched)), {
+		...withLogEntry(db, db.update(batchExportRuns).set(set).where(isCurrent(ref)), {
 			...logOf(run),
 			id: entry_id,
 			level: isComplete ? "INFO" : "ERROR",

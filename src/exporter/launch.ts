@@ -1,11 +1,12 @@
 import { and, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
+import { MINUTE_MS } from "../http/durations.ts";
 
-/** The parameters of a Workflow instance. Only the latest attempt of a run may write. */
-export type Launched = { run_id: string; attempt: number };
+/** Names an attempt of a run: the parameters of a Workflow instance. Only the latest attempt may write. */
+export type AttemptRef = { run_id: string; attempt: number };
 
 /** How many instances `createBatch` takes. */
 const CREATE_BATCH_SIZE = 100;
@@ -16,7 +17,7 @@ const LAUNCH_BATCH_SIZE = 3000;
 const { id, status, finished_at, launched, attempt, next_try_at, last_updated_at } =
 	batchExportRuns;
 
-const instanceId = ({ run_id, attempt }: Launched) => `${run_id}-${attempt}`;
+const instanceId = ({ run_id, attempt }: AttemptRef) => `${run_id}-${attempt}`;
 
 /**
  * The condition for runs that can be launched. The runs of one schedule go one after another, as do those of one
@@ -32,7 +33,7 @@ export const waiting = sql`not ${launched} and (backfill_id is not null or ${att
 const LOST_MS = 25_000;
 
 /** How long to wait for a queued instance. An account runs a limited number of instances at once. */
-const QUEUED_MS = 5 * 60_000;
+const QUEUED_MS = 5 * MINUTE_MS;
 
 /** How many of the instances that have not started are asked for their status. */
 const STATUS_BATCH_SIZE = 20;
@@ -41,7 +42,7 @@ const STATUS_BATCH_SIZE = 20;
 const lost = (before: string) =>
 	sql`${launched} and ${last_updated_at} < ${before} and coalesce(${next_try_at}, '') < ${before}`;
 
-const statusOf = (env: Env, { run_id, attempt }: Launched) =>
+const statusOf = (env: Env, { run_id, attempt }: AttemptRef) =>
 	env.EXPORT_RUNS.get(instanceId({ run_id, attempt }))
 		.then((instance) => instance.status())
 		.then(
@@ -54,8 +55,7 @@ const statusOf = (env: Env, { run_id, attempt }: Launched) =>
  * time: another instance would only make the queue longer.
  */
 export async function launchLost(env: Env, at: number) {
-	const before = (ms: number) => new Date(at - ms).toISOString();
-	const isLost = lost(before(LOST_MS));
+	const isLost = lost(iso(at - LOST_MS));
 	const hasStarted = sql`${status} = 'Running'`;
 	const unstarted = await drizzle(env.DB)
 		.select({ run_id: id, attempt })
@@ -67,7 +67,7 @@ export async function launchLost(env: Env, at: number) {
 	await launch(
 		env,
 		statuses.includes("queued")
-			? sql`(${isLost} and ${hasStarted} or ${lost(before(QUEUED_MS))})`
+			? sql`(${isLost} and ${hasStarted} or ${lost(iso(at - QUEUED_MS))})`
 			: isLost,
 	);
 }
@@ -82,7 +82,7 @@ export async function claimNext(
 		batch_export_id,
 		backfill_id,
 	}: Pick<typeof batchExportRuns.$inferSelect, "batch_export_id" | "backfill_id">,
-): Promise<Launched | null> {
+): Promise<AttemptRef | null> {
 	const series = sql`${batchExportRuns.batch_export_id} = ${batch_export_id}
 		and ${batchExportRuns.backfill_id} is ${backfill_id}`;
 	const next = db
@@ -117,7 +117,7 @@ export async function launch(env: Env, condition: SQL) {
 		// This order has an index of unfinished runs only. To order by id, SQLite would read all runs.
 		.orderBy(last_updated_at)
 		.limit(LAUNCH_BATCH_SIZE);
-	const starts: Launched[] = await db
+	const starts: AttemptRef[] = await db
 		.update(batchExportRuns)
 		.set({
 			launched: true,
@@ -132,13 +132,18 @@ export async function launch(env: Env, condition: SQL) {
 		try {
 			await start(env, starts.slice(i, i + CREATE_BATCH_SIZE));
 		} catch (error) {
-			console.error(JSON.stringify({ warning: "Runs were not started", error: String(error) }));
+			console.error(
+				JSON.stringify({
+					warning: "Runs of exports were not started; the next tick tries again",
+					error: String(error),
+				}),
+			);
 			return unlaunch(db, starts.slice(i));
 		}
 }
 
 /** Leaves these attempts, and with them their runs, to the next tick. */
-async function unlaunch(db: Database, starts: Launched[]) {
+async function unlaunch(db: Database, starts: AttemptRef[]) {
 	await db
 		.update(batchExportRuns)
 		.set({ launched: false })
@@ -148,7 +153,7 @@ async function unlaunch(db: Database, starts: Launched[]) {
 		);
 }
 
-const start = (env: Env, starts: Launched[]) =>
+const start = (env: Env, starts: AttemptRef[]) =>
 	env.EXPORT_RUNS.createBatch(
 		starts.map((params) => ({
 			id: instanceId(params),

@@ -4,14 +4,14 @@ import type { Database } from "../db/client.ts";
 import { batchExportRuns, batchExports } from "../db/schema/batch_exports.ts";
 import type { Job } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/index.ts";
-import type { Launched } from "./launch.ts";
+import type { AttemptRef } from "./launch.ts";
 import { parse } from "./query/query.ts";
 import { fieldsOf } from "./rows.ts";
 import { exportCipher, opened, shown } from "./secrets.ts";
 import type { Selection } from "./sources/source.ts";
 
 /** The condition that the run has not ended, and that this attempt is the current one. */
-export const isCurrent = ({ run_id, attempt }: Launched) =>
+export const isCurrent = ({ run_id, attempt }: AttemptRef) =>
 	and(
 		eq(batchExportRuns.id, run_id),
 		eq(batchExportRuns.attempt, attempt),
@@ -20,7 +20,7 @@ export const isCurrent = ({ run_id, attempt }: Launched) =>
 	);
 
 /** A run and its export; undefined if it doesn't exist. */
-export async function load(db: Database, run_id: string) {
+export async function loadRun(db: Database, run_id: string) {
 	const [row] = await db
 		.select({ run: batchExportRuns, batchExport: batchExports })
 		.from(batchExportRuns)
@@ -29,7 +29,7 @@ export async function load(db: Database, run_id: string) {
 	return row;
 }
 
-export type Loaded = NonNullable<Awaited<ReturnType<typeof load>>>;
+export type Loaded = NonNullable<Awaited<ReturnType<typeof loadRun>>>;
 
 /** Everything that an attempt needs: the destination, the selection of rows, and the job. */
 export async function prepare(env: Env, { run, batchExport }: Loaded) {

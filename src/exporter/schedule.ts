@@ -3,7 +3,7 @@ import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
 import type { SystemKind } from "../db/event_types.ts";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import {
 	batchExportBackfills,
@@ -11,12 +11,13 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../db/schema/batch_exports.ts";
+import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
+import { pluralize } from "../http/plural.ts";
 import { forEach, inTurn } from "../parts/parts.ts";
 import { clean } from "./clean.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
-import { load } from "./loaded.ts";
-import { pluralize } from "./run_log.ts";
-import { advance } from "./series.ts";
+import { loadRun } from "./loaded.ts";
+import { advanceBackfill } from "./series.ts";
 import { dueWindows, LENGTHS, MAX_CATCH_UP_WINDOWS } from "./windows.ts";
 
 /**
@@ -26,7 +27,7 @@ const BATCH_SIZE = 300;
 const MAX_BATCHES_PER_TICK = 30;
 
 /** How long a run has to remove its own leftovers, and how long to wait between two tries. */
-const CLEANUP_AGE_MS = 60_000;
+const CLEANUP_AGE_MS = MINUTE_MS;
 
 /** How many rows of each kind a tick handles: stalled backfills, leftovers, deleted exports. */
 const CLEANUP_BATCH_SIZE = 25;
@@ -35,13 +36,11 @@ const CLEANUP_BATCH_SIZE = 25;
 const PURGE_BATCH_SIZE = 5000;
 
 /** How long log entries and deleted exports are kept. */
-const RETENTION_MS = 7 * 86_400_000;
+const RETENTION_MS = 7 * DAY_MS;
 
-/** What parts with several items are called in the log. */
+/** The names of parts of the tick that handle several items, for the log. */
 const STALLED = "stalled backfills";
 const LEFTOVERS = "what runs left at destinations";
-
-const iso = (at: number) => new Date(at).toISOString();
 
 /**
  * The work of every minute: inserts the runs of windows that are due, adds the next runs of stalled backfills, launches
@@ -111,13 +110,13 @@ async function insertDueRuns(db: Database, at: number) {
 			data_interval_end: end,
 		})),
 	);
-	const skipping = plans.filter(({ passed }) => passed > 0);
+	const skipping = plans.filter(({ skipped }) => skipped > 0);
 	const entries = skipping.map((plan) => ({
 		...common(plan),
 		level: "WARNING" as const,
-		message: `Skipped: ${pluralize(plan.passed, "window")}, starting with the one that ended at ${plan.row.next_end_at}. At most ${MAX_CATCH_UP_WINDOWS} missed windows are caught up. Export the others with a backfill.`,
+		message: `Skipped: ${pluralize(plan.skipped, "window")}, starting with the one that ended at ${plan.row.next_end_at}. At most ${MAX_CATCH_UP_WINDOWS} missed windows are caught up. Export the others with a backfill.`,
 	}));
-	const skipped = skipping.map((plan) => ({ ...common(plan), ...eventOf(plan) }));
+	const events = skipping.map((plan) => ({ ...common(plan), ...eventOf(plan) }));
 	const updates = plans.map((plan) => ({ ...common(plan), ...plan.next }));
 	/** The export hasn't changed since it was read, so concurrent ticks and requests don't interfere. */
 	const isUnchanged = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
@@ -125,7 +124,7 @@ async function insertDueRuns(db: Database, at: number) {
 	await db.batch([
 		insertEach(db, batchExportRuns, runs, isUnchanged).onConflictDoNothing(),
 		insertEach(db, batchExportLogEntries, entries, isUnchanged),
-		insertEach(db, activityLog, skipped, isUnchanged),
+		insertEach(db, activityLog, events, isUnchanged),
 		db
 			.update(batchExports)
 			.set({
@@ -142,7 +141,7 @@ async function insertDueRuns(db: Database, at: number) {
 const SKIPPED: SystemKind = { scope: "BatchExportRun", activity: "skipped" };
 
 /** The event of the windows that an export skips: one for all of them (docs/notifications.md#events). */
-function eventOf({ row, passed }: { row: Due; passed: number }) {
+function eventOf({ row, skipped }: { row: Due; skipped: number }) {
 	const start = Date.parse(row.next_end_at) - LENGTHS[row.interval];
 	return {
 		organization_id: row.organization_id,
@@ -153,9 +152,9 @@ function eventOf({ row, passed }: { row: Due; passed: number }) {
 		name: row.name,
 		trigger: {
 			batch_export_id: row.id,
-			windows: passed,
+			windows: skipped,
 			data_interval_start: iso(start),
-			data_interval_end: iso(start + passed * LENGTHS[row.interval]),
+			data_interval_end: iso(start + skipped * LENGTHS[row.interval]),
 			error: `At most ${MAX_CATCH_UP_WINDOWS} missed windows are caught up.`,
 			next_step: "Export this range with a backfill.",
 		},
@@ -185,7 +184,7 @@ async function advanceBackfills(db: Database) {
 		.set({ last_updated_at: now() })
 		.where(inArray(batchExportBackfills.id, idle))
 		.returning({ id: batchExportBackfills.id });
-	await forEach(STALLED, chosen, ({ id }) => advance(db, id));
+	await forEach(STALLED, chosen, ({ id }) => advanceBackfill(db, id));
 }
 
 /** Deletes old log entries, and exports that were deleted some time ago. */
@@ -219,7 +218,7 @@ async function removeLeftovers(env: Env, at: number) {
 		.orderBy(batchExportRuns.last_updated_at)
 		.limit(CLEANUP_BATCH_SIZE);
 	await forEach(LEFTOVERS, left, async ({ id }) => {
-		const loaded = await load(db, id);
+		const loaded = await loadRun(db, id);
 		if (loaded) await clean(env, loaded);
 	});
 }

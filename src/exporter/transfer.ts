@@ -1,24 +1,25 @@
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import { batchExportLogEntries } from "../db/schema/batch_exports.ts";
+import { MINUTE_MS } from "../http/durations.ts";
+import { pluralize } from "../http/plural.ts";
 import { type Attempt, takeState, updateRun } from "./attempt.ts";
 import type { Destination, Job } from "./destinations/destination.ts";
-import { end, type Progress } from "./end.ts";
+import { endRun, type Progress } from "./end.ts";
 import { type Loaded, logOf, prepare } from "./loaded.ts";
 import { bytesOf } from "./rows.ts";
-import { pluralize } from "./run_log.ts";
 import { sourceOf } from "./sources/index.ts";
 import type { Page, Position } from "./sources/source.ts";
 
 /** A step ends after this many pages of rows, or after this time, to stay far from the limits for time and CPU. */
 const PAGES_PER_STEP = 100;
-const STEP_MS = 5 * 60_000;
+const STEP_MS = 5 * MINUTE_MS;
 
 /** How often a run reports that it is alive, and checks whether it was cancelled. */
 export const HEARTBEAT_MS = 10_000;
 
 /** How much a step may still do. `until` is in milliseconds since 1970. */
-export type Budget = { pages: number; until: number };
+type Budget = { pages: number; until: number };
 
 export const newBudget = (): Budget => ({
 	pages: PAGES_PER_STEP,
@@ -191,7 +192,7 @@ export async function transferRows(
 	// `close` makes files appear, so check first that this attempt is still the current one.
 	if (!isFresh) await update({});
 	const files = await sink.close();
-	await end(attempt, {
+	await endRun(attempt, {
 		...progress,
 		status: "Completed",
 		latest_error: null,

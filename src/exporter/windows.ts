@@ -1,25 +1,22 @@
 import { INTERVALS } from "../db/schema/batch_exports.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 
 export type Interval = (typeof INTERVALS)[number];
 
 /** The interval [`start`, `end`), in RFC 3339, UTC. */
 export type Window = { start: string; end: string };
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-
 /** In milliseconds. All days of UTC have the same length. */
 export const LENGTHS: Record<Interval, number> = {
-	hour: HOUR,
-	day: DAY,
-	week: 7 * DAY,
-	"every 5 minutes": 5 * MINUTE,
-	"every 15 minutes": 15 * MINUTE,
+	hour: HOUR_MS,
+	day: DAY_MS,
+	week: 7 * DAY_MS,
+	"every 5 minutes": 5 * MINUTE_MS,
+	"every 15 minutes": 15 * MINUTE_MS,
 };
 
 /** 1970-01-05, a Monday: a boundary of every interval. */
-const MONDAY = 4 * DAY;
+const MONDAY = 4 * DAY_MS;
 
 /** The `due_at` of an export that has no more windows. Times after it are longer texts, which sort before all others. */
 const NEVER = "9999-12-31T23:59:59.999Z";
@@ -98,8 +95,8 @@ export function reschedule(
 }
 
 /**
- * The windows that are due: the newest 24 at most, oldest first; how many older ones are skipped (`passed`); and the
- * columns for the next one.
+ * The windows that are due: the newest 24 at most, oldest first; how many older ones are `skipped`; and the columns for the
+ * next one.
  */
 export function dueWindows(row: Scheduled & { next_end_at: string }, now: number) {
 	const length = LENGTHS[row.interval];
@@ -109,12 +106,12 @@ export function dueWindows(row: Scheduled & { next_end_at: string }, now: number
 		row.end_at === null ? now : Date.parse(row.end_at),
 	);
 	const n = Math.max(0, Math.floor((until - first) / length) + 1);
-	const passed = Math.max(0, n - MAX_CATCH_UP_WINDOWS);
-	const windows = Array.from({ length: n - passed }, (_, i): Window => {
-		const end = first + (passed + i) * length;
+	const skipped = Math.max(0, n - MAX_CATCH_UP_WINDOWS);
+	const windows = Array.from({ length: n - skipped }, (_, i): Window => {
+		const end = first + (skipped + i) * length;
 		return { start: iso(end - length), end: iso(end) };
 	});
-	return { windows, passed, next: due(row, first + n * length) };
+	return { windows, skipped, next: due(row, first + n * length) };
 }
 
 /**
@@ -136,7 +133,7 @@ export function resume(
 }
 
 /** How many complete windows a range has, counted from `start`, and the one that follows the first `done`. */
-export function within(interval: Interval, start: string, end: string, done = 0) {
+export function windowsIn(interval: Interval, start: string, end: string, done = 0) {
 	const length = LENGTHS[interval];
 	const total = Math.floor((Date.parse(end) - Date.parse(start)) / length);
 	const at = Date.parse(start) + done * length;

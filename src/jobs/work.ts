@@ -10,7 +10,7 @@ import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
 import { type Compiled, MAINS } from "../plugins/main_file.ts";
-import { type ConfigRef, step, write } from "./job_log.ts";
+import { type ConfigRef, insertEntries, systemEntry } from "./log_entries.ts";
 import { allowedHosts } from "./outbound.ts";
 import { isWaiting, nextId, wake } from "./queue.ts";
 import type { Entry } from "./run_log.ts";
@@ -103,7 +103,7 @@ const wakeNext = (env: Env) =>
 	wake(env, 1).catch((error: unknown) =>
 		console.error(
 			JSON.stringify({
-				warning: "Could not wake a consumer for the waiting jobs",
+				warning: "No worker was woken for the next plugin job; the next tick wakes one",
 				error: String(error),
 			}),
 		),
@@ -118,7 +118,7 @@ export async function work(env: Env) {
 	const { kind, name, payload } = job;
 	const skip = (reason: string) => {
 		const error = `The ${kind} ${name} was not run: ${reason}.`;
-		return finish(db, job, [step("ERROR", error)], error);
+		return finish(db, job, [systemEntry("ERROR", error)], error);
 	};
 	const reason = whyNotRunnable(job);
 	if (reason !== null) return skip(reason);
@@ -127,7 +127,13 @@ export async function work(env: Env) {
 		fieldsOf(job.config_schema),
 		job.config,
 	).catch((error: unknown) => {
-		console.error(JSON.stringify({ job: job.id, error: String(error) }));
+		console.error(
+			JSON.stringify({
+				job: job.id,
+				warning: "The secrets of a plugin config can't be decrypted",
+				error: String(error),
+			}),
+		);
 	});
 	if (!decrypted) return skip("the secrets of its config can't be decrypted");
 	const { config, secrets } = decrypted;
@@ -143,7 +149,7 @@ export async function work(env: Env) {
 	return finish(
 		db,
 		job,
-		[...entries, ...(error === null ? [step("INFO", `The ${kind} ${name} is done.`)] : [])],
+		[...entries, ...(error === null ? [systemEntry("INFO", `The ${kind} ${name} is done.`)] : [])],
 		error,
 	);
 }
@@ -188,7 +194,7 @@ async function finish(db: Database, job: Ending, entries: Entry[], error: string
 			.update(pluginConfigs)
 			.set({ error })
 			.where(and(eq(pluginConfigs.id, plugin_config_id), unfinished)),
-		...write(db, job, entries, unfinished),
+		...insertEntries(db, job, entries, unfinished),
 		...(error === null ? [] : [recordEvent(db, failureOf(job, error), sql`${unfinished}`)]),
 		db
 			.update(pluginJobs)
@@ -215,5 +221,5 @@ export async function fail(env: Env, id: number, why: string) {
 		.from(pluginJobs)
 		.innerJoin(pluginConfigs, eq(pluginConfigs.id, pluginJobs.plugin_config_id))
 		.where(isUnfinished(id));
-	if (job) await finish(db, job, [step("ERROR", why)], why);
+	if (job) await finish(db, job, [systemEntry("ERROR", why)], why);
 }

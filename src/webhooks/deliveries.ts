@@ -6,7 +6,7 @@ import { webhookDeliveries } from "../db/schema/webhooks.ts";
 import type { Outcome } from "./attempt.ts";
 
 /** How many attempts are kept of a webhook. */
-export const MAX_DELIVERIES = 100;
+const MAX_DELIVERIES = 100;
 
 const { webhook_id, number } = webhookDeliveries;
 

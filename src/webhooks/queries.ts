@@ -4,8 +4,9 @@ import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { insertWhere } from "../db/client.ts";
 import type { ActivityOf } from "../db/event_types.ts";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { webhooks } from "../db/schema/webhooks.ts";
+import { MINUTE_MS } from "../http/durations.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -72,13 +73,10 @@ export const list = async (tenant: Tenant, page: Page) =>
 
 async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
-	return row;
+	return found(row);
 }
 
-export async function find(tenant: Tenant, id: string) {
-	const row = await read(tenant, id);
-	return row && toWebhook(row);
-}
+export const find = async (tenant: Tenant, id: string) => toWebhook(await read(tenant, id));
 
 export const entryOf = <A extends ActivityOf<"Webhook">>(
 	activity: A,
@@ -98,8 +96,8 @@ async function checkHost(tenant: Tenant, url: string) {
 	if (failure && !failure.retryable) throw invalid("url", failure.error);
 }
 
-/** SQL for the last place in the feed. */
-const END = sql<number>`coalesce((select max(position) from activity_log), 0)`;
+/** SQL for the last position in the feed. */
+const LAST_POSITION = sql<number>`coalesce((select max(position) from activity_log), 0)`;
 
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	await tenant.read();
@@ -117,7 +115,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 				organization_id: tenant.organization,
 				selectors: selectorsOf(body.types ?? []),
 				secret: await sealSecret(tenant.env, id, secret),
-				position: END,
+				position: LAST_POSITION,
 			},
 			sql`(select count(*) from ${webhooks} where ${ofOrganization(tenant)}) < ${MAX_WEBHOOKS}`,
 		),
@@ -125,7 +123,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 		after: () => [
 			tenant.db
 				.update(webhooks)
-				.set({ position: END, next_attempt_at: null })
+				.set({ position: LAST_POSITION, next_attempt_at: null })
 				.where(byId(tenant, id)),
 		],
 		answer: select(tenant).where(byId(tenant, id)),
@@ -146,7 +144,7 @@ const restart = (enabled: boolean | undefined) => ({
 
 /** If all events are delivered, other types are those of later events only. */
 const positionForTypes = sql<number>`case when ${columns.enabled} and ${columns.next_attempt_at} is null
-	then ${END} else ${columns.position} end`;
+	then ${LAST_POSITION} else ${columns.position} end`;
 
 /** The change of a row: if it isn't about the description alone, deliveries start anew. */
 function changeOf(row: Row, body: z.infer<typeof Update>) {
@@ -161,7 +159,7 @@ function changeOf(row: Row, body: z.infer<typeof Update>) {
 }
 
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
-	const row = found(await read(tenant, id));
+	const row = await read(tenant, id);
 	if (body.url !== undefined && body.url !== row.url) await checkHost(tenant, body.url);
 	const { scope, name } = entryOf("updated", { ...row, url: body.url ?? row.url });
 	const after = await tenant.patch(row, body, { scope, name, masked: ["url"] }, () => ({
@@ -172,7 +170,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 }
 
 export async function remove(tenant: Tenant, id: string) {
-	const row = found(await read(tenant, id));
+	const row = await read(tenant, id);
 	const { activity: _, ...entry } = entryOf("deleted", row);
 	const removed = await tenant.remove(
 		entry,
@@ -186,7 +184,7 @@ export async function remove(tenant: Tenant, id: string) {
  * @throws 400 if another request rolled it first
  */
 export async function roll(tenant: Tenant, id: string) {
-	const row = found(await read(tenant, id));
+	const row = await read(tenant, id);
 	const secret = await tenant.once(newSecret);
 	const sealed = await sealSecret(tenant.env, row.id, secret);
 	const [after] = await tenant.write({
@@ -197,7 +195,7 @@ export async function roll(tenant: Tenant, id: string) {
 				...TAKE_LEASE,
 				secret: sealed,
 				previous_secret: row.secret,
-				previous_secret_expires_at: new Date(Date.now() + ROLL_MS).toISOString(),
+				previous_secret_expires_at: iso(Date.now() + ROLL_MS),
 			})
 			.where(and(byId(tenant, row.id), eq(columns.secret, row.secret))),
 		answer: select(tenant).where(and(byId(tenant, row.id), eq(columns.secret, sealed))),
@@ -207,27 +205,27 @@ export async function roll(tenant: Tenant, id: string) {
 }
 
 /** An event can be written that long after its `created_at`. */
-const MAX_WRITE_MS = 60_000;
+const MAX_WRITE_MS = MINUTE_MS;
 
 /**
- * SQL for the place in the feed before the organization's first event since a time. Places are nearly
- * in the order of time: an index finds where to start looking.
+ * SQL for the position before the organization's first event since a time. Positions are nearly in the
+ * order of time: an index finds where to start looking.
  */
-const placeBefore = (tenant: Tenant, since: string) => sql<number>`coalesce((
+const positionBefore = (tenant: Tenant, since: string) => sql<number>`coalesce((
 	select position - 1 from activity_log
 	where organization_id = ${tenant.organization} and created_at >= ${since} and position >= (
-		select position from activity_log where created_at >= ${new Date(Date.parse(since) - MAX_WRITE_MS).toISOString()}
+		select position from activity_log where created_at >= ${iso(Date.parse(since) - MAX_WRITE_MS)}
 		order by created_at limit 1)
-	order by position limit 1), ${END})`;
+	order by position limit 1), ${LAST_POSITION})`;
 
 /** Delivers all events since a time again, and none before it. */
 export async function replay(tenant: Tenant, id: string, { since }: z.infer<typeof Replay>) {
-	const row = found(await read(tenant, id));
+	const row = await read(tenant, id);
 	const [after] = await tenant.write({
 		entry: { ...entryOf("replayed", row), trigger: { since } },
 		change: tenant.db
 			.update(webhooks)
-			.set({ ...restart(undefined), position: placeBefore(tenant, since), missed_events: 0 })
+			.set({ ...restart(undefined), position: positionBefore(tenant, since), missed_events: 0 })
 			.where(byId(tenant, row.id)),
 		answer: select(tenant).where(byId(tenant, row.id)),
 	});

@@ -1,8 +1,9 @@
 import { cipherOf } from "../auth/secrets.ts";
 import type { webhooks } from "../db/schema/webhooks.ts";
+import { DAY_MS } from "../http/durations.ts";
 
 /** How long the secret before a roll signs, too (docs/webhooks.md#rolling-the-secret). */
-export const ROLL_MS = 24 * 3_600_000;
+export const ROLL_MS = DAY_MS;
 
 /** The field that secrets are sealed for, in whichever column they are. */
 const FIELD = "secret";
@@ -32,7 +33,13 @@ export async function openSecrets(env: Env, row: Row) {
 	try {
 		return await Promise.all(sealed.map((text) => cipher(env, row.id).unseal(FIELD, text)));
 	} catch (error) {
-		console.error(JSON.stringify({ webhook: row.id, error: String(error) }));
+		console.error(
+			JSON.stringify({
+				webhook: row.id,
+				warning: "The secret of a webhook can't be decrypted",
+				error: String(error),
+			}),
+		);
 		throw new Error("The webhook's secret can't be decrypted. Roll it.");
 	}
 }

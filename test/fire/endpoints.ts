@@ -18,7 +18,7 @@ export const WAYS = [
 	"huge",
 	"503 with Retry-After",
 ] as const;
-export type Way = (typeof WAYS)[number];
+type Way = (typeof WAYS)[number];
 
 const SLOW_MS = 1500;
 const HUGE_BYTES = 2 ** 22;

@@ -10,9 +10,9 @@ import { toEvent } from "../../src/feed/event.ts";
 import { deliver } from "../../src/webhooks/deliver.ts";
 import { pendingOf, selectPending } from "../../src/webhooks/pending.ts";
 import worker from "../../src/worker.ts";
-import { change, type Hook, hook, lossy } from "../support/hooks.ts";
 import { digests, outbox } from "../support/mail.ts";
 import { eventually, stopClock, withoutPatience } from "../support/time.ts";
+import { change, type Hook, hook, lossy } from "../support/webhooks.ts";
 import { db, join, world } from "../support/world.ts";
 
 const tick = (at = Date.now()) =>
@@ -95,7 +95,7 @@ describe("an event", () => {
 			]);
 	});
 
-	test("of nobody, such as the end of a run, arrives by the clock", async () => {
+	test("of nobody, such as the end of a run, arrives by the schedule", async () => {
 		const home = await world();
 		const one = await hook(home, "", { types: ["batch_export_run.failed"] });
 		const [id] = await write(home.id, 1, {
@@ -120,7 +120,7 @@ describe("an event", () => {
 		expect(await other.types()).toEqual(["organization.updated"]);
 	});
 
-	test("whose message was lost arrives by the clock", async () => {
+	test("whose message was lost arrives by the schedule", async () => {
 		const home = await world();
 		const one = await hook(home);
 		await one.idle();
@@ -211,7 +211,7 @@ describe("an endpoint that fails", () => {
 		}
 	});
 
-	test("gets the event a second time after five seconds, without the clock", async () => {
+	test("gets the event a second time after five seconds, without the schedule", async () => {
 		const home = await world();
 		const one = await hook(home, "503,slow,204");
 		await change(home);
@@ -467,7 +467,7 @@ describe("a worker", () => {
 		expect(got.map(({ headers }) => headers["webhook-id"])).toEqual(idsOf(await one.feed()));
 	});
 
-	test("fails with a word about it if the secret can't be decrypted", async () => {
+	test("says in last_error that the secret can't be decrypted", async () => {
 		const error = vi.spyOn(console, "error").mockImplementation(() => {});
 		const home = await world();
 		const one = await hook(home, "", { enabled: false });

@@ -11,7 +11,7 @@ function write(response: ServerResponse, { status, headers, body }: Raw) {
 }
 
 /** What can happen to a request. */
-export const MISTREATMENTS = {
+const MISTREATMENTS = {
 	/** It doesn't arrive. */
 	dropRequest: async ({ request }) => {
 		request.socket.destroy();

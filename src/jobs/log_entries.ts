@@ -1,6 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { type Database, insertWhere } from "../db/client.ts";
+import { now } from "../db/now.ts";
 import { pluginLogEntries } from "../db/schema/plugin_configs.ts";
 import type { Entry } from "./run_log.ts";
 
@@ -21,7 +22,7 @@ const ENTRIES_PER_STATEMENT = 50;
  * Statements that insert the log entries of one run if `condition` holds. Each binds its entries as
  * one JSON value.
  */
-export function write(
+export function insertEntries(
 	db: Database,
 	{ team_id, plugin_id, plugin_config_id }: ConfigRef,
 	entries: Entry[],
@@ -54,9 +55,8 @@ export const logWhere = (
 		condition,
 	);
 
-/** A SYSTEM entry. */
-export const step = (type: Entry["type"], message: string): Entry => ({
-	timestamp: new Date().toISOString(),
+export const systemEntry = (type: Entry["type"], message: string): Entry => ({
+	timestamp: now(),
 	source: "SYSTEM",
 	type,
 	message,

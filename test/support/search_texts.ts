@@ -2,7 +2,7 @@
 import fc from "fast-check";
 
 /** Letters with and without case, some of which fold to others, and characters with a meaning in FTS5 or LIKE. */
-export const LETTERS = Array.from(
+const LETTERS = Array.from(
 	"aAbBkKsSßẞςσΣıIİiµμΜÅåΩωǅǆǄöÖğĞéÉдДაᲐᏸᏰ𐐨𐐀東京 '\"*%_-.:^()+ᾈᾀθ\u017f\u03d1\u03f4\u2126\u212a\u212b\u0301\u0308",
 );
 
