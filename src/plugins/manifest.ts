@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { invalid } from "../http/errors.ts";
 import { record, text } from "../http/fields.ts";
+import { BROWSER_FILES } from "./file_names.ts";
 
 const Plugin = z.object({
 	name: text(200).nullish(),
@@ -17,12 +18,10 @@ const Plugin = z.object({
 
 /** Main files to look for if plugin.json names none. Source comes before build output. */
 const MAINS = ["index.js", "index.ts", "dist/index.js"];
-/** A plugin that only has these files runs in browsers only and needs no main file. */
-const BROWSER = ["frontend.tsx", "site.ts"];
 
 /**
  * Reads plugin.json from a plugin's files; unknown keys are ignored. `main` is the path of an
- * existing file, or null if the plugin needs no main file.
+ * existing file, or null if the plugin only has files for browsers, so that it needs no main file.
  * @throws 400 if plugin.json is missing or invalid, or if the main file is missing
  */
 export function manifest(files: ReadonlyMap<string, string>) {
@@ -59,7 +58,7 @@ function mainOf(files: ReadonlyMap<string, string>, stated: string | null | unde
 		throw invalid(null, `Could not find main file ${stated} in plugin`);
 	}
 	const main = MAINS.find((path) => files.has(path));
-	if (main === undefined && !BROWSER.some((path) => files.has(path)))
+	if (main === undefined && !BROWSER_FILES.some((path) => files.has(path)))
 		throw invalid(null, "Could not find main file index.js or index.ts in plugin");
 	return main ?? null;
 }
