@@ -59,6 +59,7 @@ test("files that aren't compiled need no compiler", async () => {
 });
 
 test("if the shared isolate ends, another one compiles the files", async () => {
+	const log = vi.spyOn(console, "error").mockImplementation(() => {});
 	const write = await plugin();
 	const { status, body } = await write(
 		{ "index.js": MAIN, "site.ts": "const = 5" },
@@ -69,6 +70,8 @@ test("if the shared isolate ends, another one compiles the files", async () => {
 		capabilities: { methods: ["onEvent"], jobs: ["retry"] },
 		errors: { "site.ts": "Unexpected token (1:7)" },
 	});
+	expect(log).toHaveBeenCalledWith(expect.stringContaining("It ended."));
+	log.mockRestore();
 });
 
 test.each([
@@ -90,6 +93,7 @@ test.each([
 ])(
 	"%s, the files are kept with an error, and the capabilities with those from before",
 	async (_, bindings, error) => {
+		const log = vi.spyOn(console, "error").mockImplementation(() => {});
 		const write = await plugin();
 		const { body: before } = await write({ "index.js": MAIN });
 		const files = { "index.js": "export function processEvent() {}", "plugin.json": "{}" };
@@ -100,6 +104,7 @@ test.each([
 		expect(body.capabilities).toEqual(before.capabilities);
 		expect((await write(files)).body.errors).toEqual({ "index.js": error });
 		expect((await write({ "index.js": MAIN })).body.errors).toEqual({});
+		log.mockRestore();
 	},
 );
 
