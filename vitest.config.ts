@@ -43,15 +43,6 @@ export default defineConfig({
 		maxWorkers: availableParallelism() + 1,
 		projects: [
 			{
-				resolve: {
-					alias: [
-						{
-							// Its CommonJS files would be loaded twice, so that the parser's steps could not be counted.
-							find: /^sucrase\/dist\/(?!esm)/,
-							replacement: `${import.meta.dirname}/node_modules/sucrase/dist/esm/`,
-						},
-					],
-				},
 				plugins: [
 					cloudflareTest(async () => {
 						const [plugins, dns, ...servers] = await Promise.all([

@@ -1,7 +1,7 @@
 /**
- * Builds what browsers load into public/: the documentation, from docs/*.md and scripts/docs
+ * Builds files into public/. What browsers load: the documentation, from docs/*.md and scripts/docs
  * (docs/architecture.md#the-documentation-pages), and the console, from packages/console
- * (docs/architecture.md#the-console).
+ * (docs/architecture.md#the-console). What the worker loads: the compiler of plugins (docs/architecture.md#the-compiler).
  */
 import { createHash, randomUUID } from "node:crypto";
 import {
@@ -14,6 +14,7 @@ import {
 	writeFileSync,
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { buildSync } from "esbuild";
 import { html, raw } from "hono/html";
 import { consoleFiles } from "./console.ts";
 import {
@@ -30,7 +31,7 @@ const root = `${import.meta.dirname}/..`;
 const target = `${root}/public`;
 
 /** The folders of `public/` that are built here. */
-const BUILT = ["docs", "console"];
+const BUILT = ["docs", "console", "compiler"];
 
 const scalar = `${root}/node_modules/@scalar/api-reference/dist/browser`;
 
@@ -121,6 +122,22 @@ function addConsole(files: Files) {
 	for (const [path, text] of consoleFiles()) files.set(path, text);
 }
 
+/** Adds the compiler of plugins, a worker of its own. */
+function addCompiler(files: Files) {
+	const { outputFiles } = buildSync({
+		absWorkingDir: root,
+		entryPoints: ["src/plugins/compiler/worker.ts"],
+		bundle: true,
+		minify: true,
+		format: "esm",
+		target: "es2024",
+		external: ["cloudflare:*"],
+		legalComments: "none",
+		write: false,
+	});
+	for (const { text } of outputFiles) files.set("compiler/worker.js", text);
+}
+
 /** Writes a file at once, so that a server never sends half of it. */
 function write(file: string, text: string) {
 	if (existsSync(file) && readFileSync(file, "utf8") === text) return;
@@ -136,6 +153,7 @@ export function buildAssets() {
 	const files: Files = new Map();
 	addPages(files, addAssets(files));
 	addConsole(files);
+	addCompiler(files);
 	for (const [name, text] of files) write(`${target}/${name}`, text);
 	for (const folder of BUILT)
 		for (const entry of readdirSync(`${target}/${folder}`, {

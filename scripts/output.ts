@@ -25,7 +25,9 @@ const NOISE = [
 	/^Your Worker has access to the following bindings:$/,
 	/^Binding {2,}Resource/,
 	/^env\.\w+ /,
-	/^send_email binding called with the following message:$/,
+	/^send_email binding called with MessageBuilder:$/,
+	// The mail, of which the file with its text is shown.
+	/^(From|To|Subject|HTML): /,
 	/^Note that there is a newer version of Wrangler/,
 	/^If you think this is a bug then please create an issue/,
 	/Scheduled Workers are not automatically triggered/,
@@ -72,14 +74,12 @@ export function explain(line: string) {
 	}
 }
 
-/** The link in a mail (quoted-printable) that accepts an invite or signs in; undefined if there is none. */
+/** The link in a mail that accepts an invite or signs in; undefined if there is none. */
 const linkIn = (mail: string) =>
-	/https?:\/\/\S+\/(?:invites\/|console\/sign_in#token=)[\w-]{43}/.exec(
-		mail.replace(/=\r?\n/g, "").replace(/=3D/g, "="),
-	)?.[0];
+	/https?:\/\/\S+\/(?:invites\/|console\/sign_in#token=)[\w-]{43}/.exec(mail)?.[0];
 
 /**
- * Copies a mail into the state's folder, since the server deletes its files when it stops. Returns
+ * Copies a mail's text into the state's folder, since the server deletes its files when it stops. Returns
  * a line to show.
  */
 function keepMail(file: string) {
@@ -91,7 +91,7 @@ function keepMail(file: string) {
 
 /** Formats a line of the server's stdout; undefined if it is to be hidden. */
 function show(line: string) {
-	const [, mail] = /^Email: (.+\.eml)$/.exec(line) ?? [];
+	const [, mail] = /^Text: (.+\.txt)$/.exec(line) ?? [];
 	if (mail) return keepMail(mail);
 	if (line.startsWith("⎔ Reloading")) return "The code changed. Reloading…";
 	const hidden = HEALTHY.test(line) || NOISE.some((noise) => noise.test(line));

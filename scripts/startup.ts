@@ -5,6 +5,7 @@
 import { gzipSync } from "node:zlib";
 import { build, type Metafile, type Plugin } from "esbuild";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import { lowerMean, shuffled } from "../bench/table.ts";
 
 const root = `${import.meta.dirname}/..`;
 
@@ -98,11 +99,11 @@ export default {
 	},
 };`;
 
-const ROUNDS = 15;
+const ROUNDS = 50;
 
 /**
- * Milliseconds until a new isolate has answered its first request: of the worker, and of an empty one. Both are measured in
- * turns, because only their ratio says something about the code, and the least counts, because other programs only make it longer.
+ * Milliseconds until a new isolate has answered its first request: of the worker, and of an empty one, the mean of the lower half
+ * of the rounds. Only their ratio says something about the code.
  * @param script the bundled worker
  */
 export async function startTimes(script: string) {
@@ -127,11 +128,10 @@ export async function startTimes(script: string) {
 			return performance.now() - began;
 		};
 		const times: { worker: number[]; empty: number[] } = { worker: [], empty: [] };
-		for (let i = 0; i < ROUNDS; i++) {
-			times.worker.push(await measure("worker"));
-			times.empty.push(await measure("empty"));
-		}
-		return { worker: Math.min(...times.worker), empty: Math.min(...times.empty) };
+		for (let i = 0; i < ROUNDS; i++)
+			for (const name of shuffled(["worker", "empty"] as const))
+				times[name].push(await measure(name));
+		return { worker: lowerMean(times.worker), empty: lowerMean(times.empty) };
 	} finally {
 		await miniflare.dispose();
 	}

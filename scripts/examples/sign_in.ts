@@ -42,9 +42,9 @@ export async function twoFactor({ record, refuse }: Recorder): Promise<Replaceme
 async function tokenIn(folder: string) {
 	for (let waited = 0; waited < 60_000; waited += 200) {
 		const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
-		for (const name of names.filter((name) => name.endsWith(".eml"))) {
-			const mail = readFileSync(`${folder}/${name}`, "utf8").replace(/=\r?\n/g, "");
-			const [, token] = /sign_in#token=3D([\w-]{43})/.exec(mail) ?? [];
+		for (const name of names.filter((name) => name.endsWith(".txt"))) {
+			const mail = readFileSync(`${folder}/${name}`, "utf8");
+			const [, token] = /sign_in#token=([\w-]{43})/.exec(mail) ?? [];
 			if (token) return token;
 		}
 		await sleep(200);

@@ -1,4 +1,4 @@
-import type { Compiled } from "../plugins/main_file.ts";
+import type { Compiled } from "../plugins/compiler/compile.ts";
 import { GUEST } from "./guest.ts";
 import { type Entry, MAX_ENTRIES, MAX_MESSAGE_LENGTH, runLog } from "./run_log.ts";
 import { type Storage, storageCalls } from "./storage_calls.ts";

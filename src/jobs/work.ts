@@ -8,8 +8,10 @@ import { pluginJobs } from "../db/schema/jobs.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
+import type { Compiled } from "../plugins/compiler/compile.ts";
+import { compileFiles } from "../plugins/compiler.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
-import { type Compiled, MAINS } from "../plugins/main_file.ts";
+import { MAINS } from "../plugins/file_names.ts";
 import { type ConfigRef, insertEntries, systemEntry } from "./log_entries.ts";
 import { allowedHosts } from "./outbound.ts";
 import { isWaiting, nextId, wake } from "./queue.ts";
@@ -85,17 +87,20 @@ function whyNotRunnable({ kind, enabled, deleted, plugins_access_level }: Job) {
 	return null;
 }
 
+/** Without a main file. */
+const EMPTY: Compiled = { compiled: "", error: null };
+
 /**
  * The plugin's main file, as it was compiled when it was saved. A file that has no compiled output,
  * because it is too large or was saved before output was kept, is compiled now.
  */
-async function scriptOf({ main }: Job): Promise<Compiled> {
-	if (!main) return { compiled: "", error: null };
-	const { source, compiled, error } = main;
+async function scriptOf(env: Env, { main }: Job): Promise<Compiled> {
+	if (!main) return EMPTY;
+	const { filename, source, compiled, error } = main;
 	if (compiled !== null) return { compiled, error: null };
 	if (error !== null) return { compiled, error };
-	const { toScript } = await import("../plugins/compile.ts");
-	return toScript(source ?? "");
+	const [output = EMPTY] = await compileFiles(env, [{ filename, source: source ?? "" }]);
+	return output;
 }
 
 /** Wakes the next consumer. If that fails, the schedule does so later. */
@@ -139,7 +144,7 @@ export async function work(env: Env) {
 	const { config, secrets } = decrypted;
 	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
 	const { entries, error } = await run(env.LOADER, {
-		script: await scriptOf(job),
+		script: await scriptOf(env, job),
 		call,
 		storage: storage(env, db, job.plugin_config_id),
 		hosts: allowedHosts(config),

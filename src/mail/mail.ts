@@ -44,37 +44,21 @@ export const multiLine = (text: string) =>
 export const greeting = (first_name: string) =>
 	first_name ? `Hello ${singleLine(first_name)},` : "Hello,";
 
-/**
- * Builds the message (RFC 5322), as text and HTML. Header values are single lines, encoded
- * according to RFC 2047.
- *
- * The composer is nodemailer's, although mimetext is smaller: mimetext writes an encoded header as
- * one word of any length and text in lines of any length, where RFC 2047 allows 75 characters and
- * RFC 5322 998, and it labels UTF-8 as 7bit.
- */
+/** The message that the binding gets, as text and HTML. The mail service encodes it. */
 export async function compose(from: string, { to, reply_to, subject, paragraphs, link }: Mail) {
-	const { default: MimeNode } = await import("nodemailer/lib/mime-node");
-	const message = new MimeNode("multipart/alternative", { newline: "win" });
-	message.setHeader("From", { name: "Tenantry", address: from });
-	message.setHeader("To", to);
-	if (reply_to)
-		message.setHeader("Reply-To", {
-			...reply_to,
-			name: singleLine(reply_to.name),
-		});
-	message.setHeader("Subject", singleLine(subject));
 	const clean = paragraphs.map(multiLine);
 	const label = link && singleLine(link.label);
 	const text = [...clean, ...(link ? [`${label}: ${link.url}`] : [])];
-	message.createChild("text/plain; charset=utf-8").setContent(`${text.join("\n\n")}\n`);
-	message
-		.createChild("text/html; charset=utf-8")
-		.setContent(
-			String(
-				await html`<!doctype html><html lang="en"><body>${clean.map((paragraph) => html`<p style="white-space: pre-line">${paragraph}</p>`)}${link && html`<p><a href="${link.url}">${label}</a></p><p>${link.url}</p>`}</body></html>`,
-			),
-		);
-	return String(await message.build());
+	return {
+		from: { name: "Tenantry", email: from },
+		to,
+		...(reply_to && { replyTo: { name: singleLine(reply_to.name), email: reply_to.address } }),
+		subject: singleLine(subject),
+		text: `${text.join("\n\n")}\n`,
+		html: String(
+			await html`<!doctype html><html lang="en"><body>${clean.map((paragraph) => html`<p style="white-space: pre-line">${paragraph}</p>`)}${link && html`<p><a href="${link.url}">${label}</a></p><p>${link.url}</p>`}</body></html>`,
+		),
+	} satisfies EmailMessageBuilder;
 }
 
 /**
@@ -83,8 +67,7 @@ export async function compose(from: string, { to, reply_to, subject, paragraphs,
  */
 export async function send({ EMAIL, MAIL_FROM }: Env, mail: Mail) {
 	try {
-		const { EmailMessage } = await import("cloudflare:email");
-		await EMAIL.send(new EmailMessage(MAIL_FROM, mail.to, await compose(MAIL_FROM, mail)));
+		await EMAIL.send(await compose(MAIL_FROM, mail));
 		return true;
 	} catch (error) {
 		console.error(JSON.stringify({ warning: "A mail was not sent", error: String(error) }));

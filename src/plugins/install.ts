@@ -1,9 +1,8 @@
 import type { Capabilities } from "../db/schema/plugins.ts";
 import { invalid } from "../http/errors.ts";
 import { unpack } from "./archive.ts";
-import { capabilitiesOf } from "./capabilities.ts";
-import { compile } from "./compile.ts";
-import { MAINS } from "./main_file.ts";
+import { compileFiles } from "./compiler.ts";
+import { isCompiled, MAINS } from "./file_names.ts";
 import { manifest } from "./manifest.ts";
 import { download } from "./registries.ts";
 
@@ -24,40 +23,39 @@ export function assertSize(files: ReadonlyMap<string, string>) {
 	return files;
 }
 
-/**
- * The row of a file, with its compiled output. A main file that is too large to be stored with its
- * output has none, and no error: its jobs compile it.
- */
-export function toFile(filename: string, source: string) {
-	const { compiled, error } = compile(filename, source);
-	if (bytesOf(filename, source, compiled ?? "") <= MAX_ROW_BYTES)
-		return { filename, source, compiled, error };
-	const tooLarge = MAINS.includes(filename) ? null : "The file is too large to compile.";
-	return { filename, source, compiled: null, error: tooLarge };
-}
-
-/** The plugin's main file: one of the rows to write, or one that stays as it is. */
-export function mainFile(files: ReadonlyMap<string, string>, written: ReturnType<typeof toFile>[]) {
-	for (const name of MAINS) {
-		const source = files.get(name);
-		if (source !== undefined)
-			return written.find(({ filename }) => filename === name) ?? toFile(name, source);
-	}
-	return undefined;
-}
+/** A file to store: its row without the plugin's id, and its capabilities if it is a main file that compiles. */
+type File = Awaited<ReturnType<typeof toFiles>>[number];
 
 /**
- * The capabilities of a plugin with this main file, without empty lists. Without a main file, none.
- * If it doesn't compile, the capabilities from before.
+ * Compiles files where that is needed. A main file that is too large to be stored with its output has none, and no error: its
+ * jobs compile it.
  */
-export function capabilities(
-	main: ReturnType<typeof toFile> | undefined,
-	before: Capabilities = {},
-): Capabilities {
+export async function toFiles(env: Env, texts: ReadonlyMap<string, string>) {
+	const files = Array.from(texts, ([filename, source]) => ({ filename, source }));
+	const needed = files.filter(({ filename }) => isCompiled(filename));
+	const outputs = await compileFiles(env, needed);
+	return files.map((file) => {
+		const { filename, source } = file;
+		const output = outputs[needed.indexOf(file)];
+		const { compiled = null, error = null, capabilities = null } = output ?? {};
+		if (bytesOf(filename, source, compiled ?? "") <= MAX_ROW_BYTES)
+			return { row: { filename, source, compiled, error }, capabilities };
+		const tooLarge = MAINS.includes(filename) ? null : "The file is too large to compile.";
+		return { row: { filename, source, compiled: null, error: tooLarge }, capabilities };
+	});
+}
+
+/**
+ * The capabilities of a plugin with these files, without empty lists. Without a main file, none. If it doesn't compile, the
+ * capabilities from before.
+ */
+export function capabilities(files: File[], before: Capabilities = {}): Capabilities {
+	const mains = MAINS.map((name) => files.find(({ row }) => row.filename === name));
+	const main = mains.find(Boolean);
 	if (!main) return {};
-	if (main.error !== null) return before;
+	if (main.capabilities === null) return before;
 	return Object.fromEntries(
-		Object.entries(capabilitiesOf(main.source)).filter(([, names]) => names.length > 0),
+		Object.entries(main.capabilities).filter(([, names]) => names.length > 0),
 	);
 }
 
@@ -80,14 +78,9 @@ export async function install(env: Env, url: string) {
 			storedFiles.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])),
 		),
 	);
-	const files = Array.from(texts, ([name, text]) => toFile(name, text));
+	const files = await toFiles(env, texts);
 	return {
-		facts: {
-			...facts,
-			tag,
-			latest_tag,
-			capabilities: capabilities(files.find(({ filename }) => MAINS.includes(filename))),
-		},
-		files,
+		facts: { ...facts, tag, latest_tag, capabilities: capabilities(files) },
+		files: files.map(({ row }) => row),
 	};
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { invalid } from "../http/errors.ts";
 import { record, text } from "../http/fields.ts";
+import { BROWSER_FILES } from "./file_names.ts";
 
 const Plugin = z.object({
 	name: text(200).nullish(),
@@ -17,12 +18,10 @@ const Plugin = z.object({
 
 /** The paths of main files to look for if plugin.json names none. Source comes before build output. */
 const MAIN_PATHS = ["index.js", "index.ts", "dist/index.js"];
-/** A plugin that only has these files runs in browsers only and needs no main file. */
-const BROWSER_FILES = ["frontend.tsx", "site.ts"];
 
 /**
  * Reads plugin.json from a plugin's files; unknown keys are ignored. `main` is the path of an
- * existing file, or null if the plugin needs no main file.
+ * existing file, or null if the plugin only has files for browsers, so that it needs no main file.
  * @throws 400 if plugin.json is missing or invalid, or if the main file is missing
  */
 export function manifest(files: ReadonlyMap<string, string>) {

@@ -11,6 +11,7 @@ import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { bitsOf, type Family, familyNames } from "./families.ts";
+import { install } from "./install.ts";
 import { originOf, tokenCipher, tokenOf } from "./origin.ts";
 import { identify, latest } from "./registries.ts";
 import { resealIfSchemaChanged } from "./reseal.ts";
@@ -23,9 +24,6 @@ import {
 	toPlugin,
 	type update as Update,
 } from "./shape.ts";
-
-/** The compiler that this needs is large and loaded when it is first used. */
-const install = async (env: Env, url: string) => (await import("./install.ts")).install(env, url);
 
 /** The plugins of a family. */
 export const list = async (tenant: Tenant, { bit }: Family, page: Page) =>

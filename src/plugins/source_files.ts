@@ -7,7 +7,8 @@ import { found, invalid } from "../http/errors.ts";
 import { record, text } from "../http/fields.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
-import { MAINS } from "./main_file.ts";
+import { MAINS } from "./file_names.ts";
+import { assertSize, capabilities, toFiles } from "./install.ts";
 import { resealIfSchemaChanged } from "./reseal.ts";
 import { assertOwn, byId, type Row, select } from "./rows.ts";
 import { type PluginSource, type source, toPlugin } from "./shape.ts";
@@ -99,7 +100,6 @@ function parseManifest(text: string) {
 
 /** Writes the files in the body and deletes those that are null. Other files are kept. */
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof source>) {
-	const { assertSize, capabilities, mainFile, toFile } = await import("./install.ts");
 	const { row, files: before, errors } = await findEditable(tenant, id);
 	const changed = Object.entries(body).filter(
 		([name, text]) => (before.get(name) ?? null) !== text,
@@ -111,11 +111,15 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 	assertSize(files);
 	const facts = parseManifest(body["plugin.json"] ?? "{}");
 	if (changed.length === 0) return toSource(row, files, errors);
-	const { db } = tenant;
+	const { db, env } = tenant;
+	const names = changed.map(([name]) => name);
+	const changesMain = names.some((name) => MAINS.includes(name));
+	/** The main file, which has the capabilities, may be one that stays as it is. */
+	const main = changesMain ? MAINS.find((name) => files.has(name)) : undefined;
+	const needed = [...files].filter(([name]) => name === main || names.includes(name));
+	const compiled = await toFiles(env, new Map(needed));
+	const written = compiled.flatMap(({ row }) => (names.includes(row.filename) ? [row] : []));
 	const deleted = changed.flatMap(([name, text]) => (text === null ? [name] : []));
-	const written = changed.flatMap(([filename, text]) =>
-		text === null ? [] : [{ ...toFile(filename, text), plugin_id: row.id }],
-	);
 	const action = (name: string, text: string | null) =>
 		text === null ? "deleted" : before.has(name) ? "changed" : "created";
 	const [after] = await tenant.write({
@@ -141,7 +145,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 			...written.map((file) =>
 				db
 					.insert(pluginSourceFiles)
-					.values(file)
+					.values({ ...file, plugin_id: row.id })
 					.onConflictDoUpdate({
 						target: [pluginSourceFiles.plugin_id, pluginSourceFiles.filename],
 						set: file,
@@ -153,9 +157,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 			.set({
 				updated_at: now(),
 				...facts,
-				...(changed.some(([name]) => MAINS.includes(name)) && {
-					capabilities: capabilities(mainFile(files, written), row.capabilities),
-				}),
+				...(changesMain && { capabilities: capabilities(compiled, row.capabilities) }),
 			})
 			.where(eq(plugins.id, row.id)),
 		answer: select(tenant).where(eq(plugins.id, row.id)),

@@ -1,3 +1,5 @@
+import { createHmac } from "node:crypto";
+
 const ISSUER = "Tenantry";
 
 /** Seconds for which a code is shown (RFC 6238, section 5.2). */
@@ -5,13 +7,21 @@ const PERIOD = 30;
 
 /** Makes a secret of 160 random bits, in base32 (RFC 4226, section 4). */
 export async function newSecret() {
-	const { Secret } = await import("otpauth");
+	const { Secret } = await import("otpauth/bare");
 	return new Secret({ size: 20 }).base32;
 }
 
 async function generatorOf(secret: string, label: string) {
-	const { TOTP } = await import("otpauth");
-	return new TOTP({ issuer: ISSUER, label, secret, algorithm: "SHA1", digits: 6, period: PERIOD });
+	const { TOTP } = await import("otpauth/bare");
+	return new TOTP({
+		issuer: ISSUER,
+		label,
+		secret,
+		algorithm: "SHA1",
+		digits: 6,
+		period: PERIOD,
+		hmac: (_, key, message) => createHmac("sha1", key).update(message).digest(),
+	});
 }
 
 /** The URL from which authenticator apps read the secret, usually as a QR code. */

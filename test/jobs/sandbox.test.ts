@@ -1,14 +1,14 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { type Run, run } from "../../src/jobs/sandbox.ts";
-import { toScript } from "../../src/plugins/compile.ts";
+import { toScript } from "../support/compiler.ts";
 import { withoutPatience } from "../support/time.ts";
 
 /** Runs the job `go` of a plugin with an empty storage, unless `options` say otherwise. */
 async function runPlugin(source: string, options: Partial<Run> = {}) {
 	const stored = new Map<string, string>();
 	const result = await run(env.LOADER, {
-		script: toScript(source),
+		script: await toScript(source),
 		call: { kind: "job", type: "go", payload: {} },
 		config: {},
 		secrets: [],
@@ -122,7 +122,7 @@ describe("a plugin is run", () => {
 	test("only if the runtime has a sandbox", async () => {
 		const message = "This runtime has no sandbox (LOADER), so plugins don't run.";
 		const { entries, error } = await run(undefined, {
-			script: toScript(go("")),
+			script: await toScript(go("")),
 			call: { kind: "job", type: "go", payload: {} },
 			config: {},
 			secrets: [],
@@ -513,7 +513,7 @@ describe("a failure is reported and affects no other run", () => {
 				throw new Error("It is down.");
 			};
 			const { error } = await run(Object.assign(Object.create(env.LOADER), { load }), {
-				script: toScript(go("")),
+				script: await toScript(go("")),
 				call: { kind: "job", type: "go", payload: {} },
 				config: {},
 				secrets: [],

@@ -4,7 +4,7 @@ import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
 import { users } from "../../src/db/schema/users.ts";
 import { compose, type Mail, send } from "../../src/mail/mail.ts";
-import { decoded, headers, outbox } from "../support/mail.ts";
+import { outbox } from "../support/mail.ts";
 import { call, db, join, person, world } from "../support/world.ts";
 
 const FROM = "tenantry@example.com";
@@ -19,21 +19,16 @@ const mail = (more: Partial<Mail> = {}): Mail => ({
 describe("a message", () => {
 	test("has the same content as text and as HTML", async () => {
 		const url = "https://app.example.com/invites/x";
-		const message = await compose(
+		const { text, html, ...headers } = await compose(
 			FROM,
 			mail({ paragraphs: ["Grüße 🦔", "a & b"], link: { label: "Join", url } }),
 		);
-		expect(headers(message)).toEqual(
-			expect.arrayContaining([
-				"From: Tenantry <tenantry@example.com>",
-				"To: you@example.org",
-				"Subject: Hello",
-				"MIME-Version: 1.0",
-				expect.stringMatching(/^Content-Type: multipart\/alternative/),
-			]),
-		);
-		const [, text, html] = decoded(message).split(/Content-Type: text\//);
-		expect(text).toContain("Grüße 🦔\r\n\r\na & b\r\n\r\nJoin: https://app.example.com/invites/x");
+		expect(headers).toEqual({
+			from: { name: "Tenantry", email: FROM },
+			to: "you@example.org",
+			subject: "Hello",
+		});
+		expect(text).toBe("Grüße 🦔\n\na & b\n\nJoin: https://app.example.com/invites/x\n");
 		expect(html).toContain(
 			`>Grüße 🦔</p><p style="white-space: pre-line">a &amp; b</p><p><a href="${url}">Join</a></p>`,
 		);
@@ -47,23 +42,20 @@ describe("a message", () => {
 		"\0",
 		"é\r\nBcc: evil@example.net",
 		"\u0007\u001b[31m\u0085\u2028\u202e",
-	])("takes no header from what people wrote: %j", async (evil) => {
-		const names = headers(await compose(FROM, mail())).map((line) => line.split(":")[0]);
-		const message = await compose(
+	])("takes no line from what people wrote into a header: %j", async (evil) => {
+		const { subject, replyTo } = await compose(
 			FROM,
 			mail({
 				subject: `x${evil}`,
 				reply_to: { name: `x${evil}`, address: "me@example.org" },
 			}),
 		);
-		const now = headers(message).map((line) => line.split(":")[0]);
-		expect(now.toSorted()).toEqual([...names, "Reply-To"].toSorted());
-		// biome-ignore lint/suspicious/noControlCharactersInRegex: none may be left
-		expect(message).not.toMatch(/[\0-\x09\x0b\x0c\x0e-\x1f]/);
+		expect(replyTo).toEqual({ name: subject, email: "me@example.org" });
+		expect(subject).toMatch(/^x[^\p{Cc}\p{Zl}\p{Zp}\u202e]*$/u);
 	});
 
 	test("keeps the line breaks of a text, and no other control characters", async () => {
-		const message = await compose(
+		const { text, html } = await compose(
 			FROM,
 			mail({
 				paragraphs: ["one\r\ntwo\rthree\0\u001b[31m\n\u202efour"],
@@ -73,32 +65,22 @@ describe("a message", () => {
 				},
 			}),
 		);
-		const [, text = "", html = ""] = decoded(message).split(/Content-Type: text\//);
-		expect(text).toContain("one\r\ntwo\r\nthree [31m\r\nfour\r\n\r\n");
-		expect(text).toContain("Join https://evil.example: https://x.example\r\n");
-		expect(html).toContain(">one\r\ntwo\r\nthree [31m\r\nfour</p>");
+		expect(text).toBe(
+			"one\ntwo\nthree [31m\nfour\n\nJoin https://evil.example: https://x.example\n",
+		);
+		expect(html).toContain(">one\ntwo\nthree [31m\nfour</p>");
 	});
 
 	test("escapes markup in text of users", async () => {
-		const message = decoded(
-			await compose(
-				FROM,
-				mail({
-					paragraphs: ["<script>alert(1)</script>"],
-					link: { label: "<b>", url: 'https://x.example/"><img>' },
-				}),
-			),
-		);
-		const html = message.split("text/html")[1] ?? "";
-		expect(html).not.toMatch(/<script|<b>|<img/);
-	});
-
-	test("keeps its lines short, however long the text", async () => {
-		const message = await compose(
+		const { html } = await compose(
 			FROM,
-			mail({ subject: "é".repeat(300), paragraphs: ["x".repeat(5000)] }),
+			mail({
+				paragraphs: ["<script>alert(1)</script>"],
+				link: { label: "<b>", url: 'https://x.example/"><img>' },
+			}),
 		);
-		for (const line of message.split("\r\n")) expect(line.length).toBeLessThanOrEqual(78);
+		expect(html).toContain("&lt;script&gt;");
+		expect(html).not.toMatch(/<script|<b>|<img/);
 	});
 });
 
@@ -131,12 +113,12 @@ describe("mail is sent", () => {
 		await invite("two@invited.test", { send_email: false });
 		await invite("three@invited.test", {}, { MAIL_FROM: "" });
 		await invite("four@invited.test", {}, { APP_URL: "" });
-		expect(sent).toEqual([{ from: FROM, to: "one@invited.test" }]);
+		expect(sent).toMatchObject([{ from: { email: FROM }, to: "one@invited.test" }]);
 	});
 
 	test("for an invite with its inviter, level, message and expiry, and a link to APP_URL", async () => {
 		const { owner, here } = await world("Acme");
-		const { messages, env: other } = outbox();
+		const { sent, env: other } = outbox();
 		const invite = (level: number) =>
 			here("POST", "/invites", {
 				body: {
@@ -149,23 +131,21 @@ describe("mail is sent", () => {
 		const { created_at } = (await invite(8)).body;
 		await db.update(users).set({ first_name: "" }).where(eq(users.id, owner.id));
 		await invite(1);
-		const [first = "", second = ""] = messages;
-		expect(headers(first)).toEqual(
-			expect.arrayContaining([
-				"Subject: Test invites you to Acme",
-				`Reply-To: Test <${owner.email}>`,
-			]),
-		);
+		const [first, second] = sent;
+		expect(first).toMatchObject({
+			subject: "Test invites you to Acme",
+			replyTo: { name: "Test", email: owner.email },
+		});
 		const end = new Date(Date.parse(created_at) + 3 * 86_400_000);
 		const time = end.toISOString().slice(11, 16);
-		const text = decoded(first).replaceAll("\r\n", "\n");
+		const text = first?.text;
 		expect(text).toContain(
 			`Test (${owner.email}) invites you to join Acme on Tenantry as an admin.\n\nHello,\nlook at this.\n\nThe link works once, until ${end.getUTCDate()} `,
 		);
 		expect(text).toContain(` at ${time} UTC.`);
 		expect(text).toMatch(/\nJoin Acme: https:\/\/app\.example\.com\/invites\/[\w-]{43}\n/);
 		expect(text).not.toContain("tenantry.test/invites");
-		expect(decoded(second)).toContain(
+		expect(second?.text).toContain(
 			`${owner.email} invites you to join Acme on Tenantry as a member.`,
 		);
 	});

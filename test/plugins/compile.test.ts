@@ -1,12 +1,12 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compile, toScript } from "../../src/plugins/compile.ts";
+import { compile, toScript } from "../support/compiler.ts";
 
 const DEEP = "The source is nested too deeply.";
 
 describe("files for browsers are compiled", () => {
-	test("site.ts keeps its imports and exports", () => {
-		const { compiled, error } = compile(
+	test("site.ts keeps its imports and exports", async () => {
+		const { compiled, error } = await compile(
 			"site.ts",
 			"export function inject({ config }: { config: Config }): void { (window as any).x = config?.y ?? <number>1 }",
 		);
@@ -15,25 +15,15 @@ describe("files for browsers are compiled", () => {
 		expect(compiled).not.toMatch(/Config\b|any|number/);
 	});
 
-	test("frontend.tsx becomes calls to React.createElement", () => {
-		expect(
-			compile("frontend.tsx", "export const App = ({ a }: P) => <><b id={a}>hi &amp; bye</b></>;"),
-		).toEqual({
+	test("frontend.tsx becomes calls to React.createElement", async () => {
+		const source = "export const App = ({ a }: P) => <><b id={a}>hi &amp; bye</b></>;";
+		expect(await compile("frontend.tsx", source)).toEqual({
 			compiled:
 				"export const App = ({ a }) => React.createElement(React.Fragment, null, React.createElement('b', { id: a,}, \"hi & bye\"  ));",
 			error: null,
+			capabilities: null,
 		});
 	});
-
-	test.each(["main.ts", "plugin.json", "site.tsx", "constructor", ""])(
-		"%s is not compiled",
-		(filename) => {
-			expect(compile(filename, "const = 5")).toEqual({
-				compiled: null,
-				error: null,
-			});
-		},
-	);
 
 	test.each([
 		["site.ts", "let a = 1;\nconst = 5;", "Unexpected token (2:7)"],
@@ -46,9 +36,12 @@ describe("files for browsers are compiled", () => {
 		["site.ts", `${"<T>(".repeat(40)}1${")".repeat(40)}`, DEEP],
 		["frontend.tsx", "<a>({...".repeat(40), DEEP],
 		["frontend.tsx", "<a>".repeat(100_000), DEEP],
-	])("%s with an error: the message says what is wrong, and where", (filename, text, error) => {
-		expect(compile(filename, text)).toEqual({ compiled: null, error });
-	});
+	])(
+		"%s with an error: the message says what is wrong, and where",
+		async (filename, text, error) => {
+			expect(await compile(filename, text)).toEqual({ compiled: null, error, capabilities: null });
+		},
+	);
 });
 
 describe("a plugin is compiled to a script", () => {
@@ -60,8 +53,8 @@ describe("a plugin is compiled to a script", () => {
 		["export const a: number = 1", expect.stringContaining("exports.a = a")],
 		["export const a = b < c > (d)", expect.stringContaining("b < c > (d)")],
 		["import { type A } from 'x'; let a: A", expect.not.stringContaining("x")],
-	])("%s", (source, compiled) => {
-		expect(toScript(source)).toEqual({ compiled, error: null });
+	])("%s", async (source, compiled) => {
+		expect(await toScript(source)).toMatchObject({ compiled, error: null });
 	});
 
 	test.each([
@@ -70,14 +63,14 @@ describe("a plugin is compiled to a script", () => {
 		["return 1", expect.stringMatching(/\(1:\d+\)$/)],
 		["import.meta", expect.stringMatching(/\(1:\d+\)$/)],
 		["(".repeat(100_000), DEEP],
-	])("%s: refused", (source, error) => {
-		expect(toScript(source)).toEqual({ compiled: null, error });
+	])("%s: refused", async (source, error) => {
+		expect(await toScript(source)).toEqual({ compiled: null, error, capabilities: null });
 	});
 });
 
-test("no input makes the compiler throw", () => {
-	fc.assert(
-		fc.property(
+test("no input makes the compiler throw", async () => {
+	await fc.assert(
+		fc.asyncProperty(
 			fc.constantFrom("site.ts", "frontend.tsx"),
 			fc.oneof(
 				fc.string({ unit: "binary" }),
@@ -92,8 +85,8 @@ test("no input makes the compiler throw", () => {
 					)
 					.map((tokens) => tokens.join(" ")),
 			),
-			(filename, text) => {
-				for (const { compiled, error } of [compile(filename, text), toScript(text)])
+			async (filename, text) => {
+				for (const { compiled, error } of [await compile(filename, text), await toScript(text)])
 					expect([compiled === null, error === null].sort()).toEqual([false, true]);
 			},
 		),

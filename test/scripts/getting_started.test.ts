@@ -115,6 +115,6 @@ test("npm start prints the requests, and the link in the invite's mail", async (
 	await server.says(/POST \/api\/organizations\/@current\/invites 201 \d+ ms 2 trips/);
 	await server.says(/POST \/api\/invites\/…\/accept 200 \d+ ms \d trips/);
 	await server.says(
-		/A mail was sent: \S+\.eml, with the link http:\/\/localhost:\d+\/invites\/[\w-]{43}/,
+		/A mail was sent: \S+\.txt, with the link http:\/\/localhost:\d+\/invites\/[\w-]{43}/,
 	);
 });

@@ -17,6 +17,5 @@ import "../../src/exporter/destinations/s3.ts";
 import "../../src/exporter/run.ts";
 import "../../src/jobs/queue.ts";
 import "../../src/jobs/work.ts";
-import "../../src/plugins/compile.ts";
 import "../../src/webhooks/attempt.ts";
 import "../../src/webhooks/deliver.ts";

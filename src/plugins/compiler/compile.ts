@@ -1,7 +1,10 @@
 import { type Options, type Program, parse } from "acorn";
-import { type Transform, transform } from "sucrase/dist/index.js";
-import * as state from "sucrase/dist/parser/tokenizer/state.js";
-import { type Compiled, MAINS } from "./main_file.ts";
+import { type Transform, transform } from "sucrase";
+import State from "sucrase/dist/esm/parser/tokenizer/state.js";
+import { MAINS } from "../file_names.ts";
+
+/** JavaScript, or why the source doesn't compile. */
+export type Compiled = { compiled: string; error: null } | { compiled: null; error: string };
 
 /**
  * Sucrase backtracks when its first guess at the syntax was wrong, and nested backtracking is
@@ -10,34 +13,22 @@ import { type Compiled, MAINS } from "./main_file.ts";
  */
 const MAX_REREADS = 20;
 let remainingRereads = 0;
-const { prototype } = state.default.default ?? state.default;
-const { restoreFromSnapshot } = prototype;
-prototype.restoreFromSnapshot = function (snapshot) {
+const { restoreFromSnapshot } = State.prototype;
+State.prototype.restoreFromSnapshot = function (snapshot) {
 	remainingRereads -= this.pos - snapshot.pos;
 	if (remainingRereads < 0) throw new RangeError("The parser backtracked too often.");
 	restoreFromSnapshot.call(this, snapshot);
 };
 
-/** Transforms for the files that browsers load. */
-const BROWSER = new Map<string, Transform[]>([
-	["site.ts", ["typescript"]],
-	["frontend.tsx", ["typescript", "jsx"]],
-]);
-
 /**
  * Compiles a plugin's file when it is saved. A main file becomes a script (`toScript`). A file that
- * browsers load becomes JavaScript, and its JSX calls to `React.createElement`. For other files,
- * both `compiled` and `error` are null.
+ * browsers load becomes JavaScript, and its JSX calls to `React.createElement`.
  */
-export function compile(
-	filename: string,
-	text: string,
-): Compiled | { compiled: null; error: null } {
+export function compile(filename: string, text: string): Compiled {
 	if (MAINS.includes(filename)) return toScript(text);
-	const transforms = BROWSER.get(filename);
-	if (!transforms) return { compiled: null, error: null };
 	return attempt(() => {
-		const compiled = transpile(text, transforms);
+		const isJsx = filename.endsWith("x");
+		const compiled = transpile(text, isJsx ? ["typescript", "jsx"] : ["typescript"]);
 		parseAs(compiled, "module");
 		return compiled;
 	});
@@ -48,7 +39,7 @@ export function compile(
  * with the parameters `module`, `exports` and `require`. The result is parsed as a script, so it
  * can't close that function and escape from it.
  */
-export function toScript(source: string): Compiled {
+function toScript(source: string): Compiled {
 	return attempt(() => {
 		const javascript = toJavaScript(source);
 		const script = isModule(parseAny(javascript)) ? transpile(javascript, ["imports"]) : javascript;

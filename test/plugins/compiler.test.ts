@@ -1,0 +1,114 @@
+import { env, exports } from "cloudflare:workers";
+import { expect, test, vi } from "vitest";
+import { world } from "../support/world.ts";
+
+const MAIN = "export function onEvent() {}\nexport const jobs = { retry() {} }";
+
+/** A plugin, and a function that writes its source with other bindings. */
+async function plugin() {
+	const { here } = await world();
+	const { body } = await here("POST", "/pipeline_destinations", { body: {} });
+	const path = `/pipeline_destinations/${body.id}/update_source`;
+	return (files: Record<string, string>, bindings: object = {}) =>
+		here("PATCH", path, { body: files, env: bindings });
+}
+
+/** The worker's LOADER, except for these functions. */
+const loader = (functions: Partial<WorkerLoader>): WorkerLoader => ({
+	get: (name, getCode) => env.LOADER.get(name, getCode),
+	load: (code) => env.LOADER.load(code),
+	...functions,
+});
+
+/** A compiler that ends while it compiles. */
+const broken = () =>
+	env.LOADER.load({
+		compatibilityDate: "2026-08-01",
+		mainModule: "worker.js",
+		modules: {
+			"worker.js": `import { WorkerEntrypoint } from "cloudflare:workers";
+			export default class extends WorkerEntrypoint { compile() { this.ctx.abort("It ended."); } }`,
+		},
+	});
+
+test("all files of a request are compiled in one call, in an isolate that the next request uses, too", async () => {
+	const get = vi.fn<WorkerLoader["get"]>((name, getCode) => env.LOADER.get(name, getCode));
+	const load = vi.fn<WorkerLoader["load"]>();
+	const LOADER = loader({ get, load });
+	const files = { "index.js": MAIN, "site.ts": "let a: 1", "frontend.tsx": "<p/>" };
+	for (const write of [await plugin(), await plugin()])
+		expect(await write(files, { LOADER })).toMatchObject({
+			status: 200,
+			body: { capabilities: { methods: ["onEvent"], jobs: ["retry"] }, errors: {} },
+		});
+	const ids = get.mock.calls.map(([name]) => name);
+	expect(ids).toEqual([ids[0], ids[0]]);
+	expect(load).not.toHaveBeenCalled();
+	const code = await get.mock.calls[0]?.[1]();
+	expect(code).toMatchObject({ globalOutbound: null, limits: { cpuMs: 10_000 } });
+	expect(code).not.toHaveProperty("env");
+});
+
+test("files that aren't compiled need no compiler", async () => {
+	const write = await plugin();
+	const get = vi.fn<WorkerLoader["get"]>();
+	const files = { "main.ts": "const = 5", "site.tsx": "const = 5", constructor: "const = 5" };
+	const { status, body } = await write(files, { LOADER: loader({ get }) });
+	expect({ status, errors: body.errors }).toEqual({ status: 200, errors: {} });
+	expect(get).not.toHaveBeenCalled();
+});
+
+test("if the shared isolate ends, another one compiles the files", async () => {
+	const log = vi.spyOn(console, "error").mockImplementation(() => {});
+	const write = await plugin();
+	const { status, body } = await write(
+		{ "index.js": MAIN, "site.ts": "const = 5" },
+		{ LOADER: loader({ get: broken }) },
+	);
+	expect(status).toBe(200);
+	expect(body).toMatchObject({
+		capabilities: { methods: ["onEvent"], jobs: ["retry"] },
+		errors: { "site.ts": "Unexpected token (1:7)" },
+	});
+	expect(log).toHaveBeenCalledWith(expect.stringContaining("It ended."));
+	log.mockRestore();
+});
+
+test.each([
+	[
+		"if that ends, too",
+		{ LOADER: loader({ get: broken, load: broken }) },
+		"The compiler failed or took too long.",
+	],
+	[
+		"if the compiler isn't deployed",
+		{ ASSETS: { fetch: async () => new Response(null, { status: 404 }) } },
+		"The compiler failed or took too long.",
+	],
+	[
+		"if the runtime has none",
+		{ LOADER: undefined },
+		"This runtime has no isolate for the compiler (LOADER).",
+	],
+])(
+	"%s, the files are kept with an error, and the capabilities with those from before",
+	async (_, bindings, error) => {
+		const log = vi.spyOn(console, "error").mockImplementation(() => {});
+		const write = await plugin();
+		const { body: before } = await write({ "index.js": MAIN });
+		const files = { "index.js": "export function processEvent() {}", "plugin.json": "{}" };
+		const { status, body } = await write(files, bindings);
+		expect(status).toBe(200);
+		expect(body).toMatchObject({ files, errors: { "index.js": error } });
+		expect(Object.keys(body.errors)).toEqual(["index.js"]);
+		expect(body.capabilities).toEqual(before.capabilities);
+		expect((await write(files)).body.errors).toEqual({ "index.js": error });
+		expect((await write({ "index.js": MAIN })).body.errors).toEqual({});
+		log.mockRestore();
+	},
+);
+
+test("the compiler's own file is not sent to clients", async () => {
+	const { status } = await exports.default.fetch("https://example.com/compiler/worker.js");
+	expect(status).toBe(404);
+});
