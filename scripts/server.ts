@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { openSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { environment, fail } from "./run.ts";
+import { environment, fail, signalGroup } from "./run.ts";
 
 const root = `${import.meta.dirname}/..`;
 
@@ -41,17 +41,8 @@ function configure(folder: string) {
 
 const running = new Set<ChildProcess>();
 
-/** Kills a server with all that it started: it leads a process group. */
-function killGroup(server: ChildProcess) {
-	try {
-		if (server.pid) process.kill(-server.pid, "SIGKILL");
-	} catch {
-		// It has already ended.
-	}
-}
-
 process.on("exit", () => {
-	for (const server of running) killGroup(server);
+	for (const server of running) signalGroup(server, "SIGKILL");
 });
 for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => process.exit(1));
 
@@ -121,7 +112,7 @@ export async function serve(options: Options) {
 		url,
 		ended,
 		kill() {
-			killGroup(server);
+			signalGroup(server, "SIGKILL");
 			return ended;
 		},
 	};
