@@ -9,6 +9,7 @@ import {
 	PluginSource,
 	PluginUpdate,
 	update,
+	upgrade,
 } from "./shape.ts";
 
 const ACCESS =
@@ -124,9 +125,9 @@ const ofSource = ({ id, one }: Nouns) => ({
 		post: {
 			id: `upgrade${id}`,
 			summary: `Upgrade ${one}`,
-			description: `Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type \`source\` or \`local\`, or without a URL, stays as it is.
+			description: `Installs the plugin from its URL again: the newest version, unless the URL names one. With \`url\` in the body, installs that version of the same package or repository, and the plugin's URL changes to it. What was installed is replaced, and configs stay. Answers with the plugin. Other fields in the body are validated and not applied. A plugin of type \`source\` or \`local\`, or without a URL, stays as it is.
 
-400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading ${SECRETS}.`,
+400 for the reasons for which installing fails, and if \`url\` is of another package or repository, or of a plugin that is installed already. 403 for another organization's plugin. Upgrading ${SECRETS}.`,
 		},
 	},
 	"/:id/source": {
@@ -273,7 +274,15 @@ describe(update, {
 describe(
 	create,
 	{
-		url: "The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later.",
+		url: "The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Upgrading can change the version in it.",
+	},
+	update,
+);
+
+describe(
+	upgrade,
+	{
+		url: "The version to install, as the URL of a page of the same package or repository, at most 800 characters. Without a version, branch, tag or commit in it, the plugin has the newest version from now on. A token stays the same if it has none. By default the plugin's own URL.",
 	},
 	update,
 );

@@ -2656,7 +2656,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "url",
 						kind: "string",
-						help: "The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Can't be changed later.",
+						help: "The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Upgrading can change the version in it.",
 					},
 				],
 			},
@@ -2811,7 +2811,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Upgrade a destination",
 				description:
-					"Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.\n\n400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"Installs the plugin from its URL again: the newest version, unless the URL names one. With `url` in the body, installs that version of the same package or repository, and the plugin's URL changes to it. What was installed is replaced, and configs stay. Answers with the plugin. Other fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.\n\n400 for the reasons for which installing fails, and if `url` is of another package or repository, or of a plugin that is installed already. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -2873,6 +2873,11 @@ export const GROUPS: Group[] = [
 						name: "public_jobs",
 						kind: "json",
 						help: "Jobs that can be started for a config, by name, with anything about each. Empty by default.",
+					},
+					{
+						name: "url",
+						kind: "string",
+						help: "The version to install, as the URL of a page of the same package or repository, at most 800 characters. Without a version, branch, tag or commit in it, the plugin has the newest version from now on. A token stays the same if it has none. By default the plugin's own URL.",
 					},
 				],
 			},
@@ -3129,7 +3134,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "url",
 						kind: "string",
-						help: "The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Can't be changed later.",
+						help: "The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Upgrading can change the version in it.",
 					},
 				],
 			},
@@ -3284,7 +3289,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Upgrade a frontend app",
 				description:
-					"Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.\n\n400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"Installs the plugin from its URL again: the newest version, unless the URL names one. With `url` in the body, installs that version of the same package or repository, and the plugin's URL changes to it. What was installed is replaced, and configs stay. Answers with the plugin. Other fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.\n\n400 for the reasons for which installing fails, and if `url` is of another package or repository, or of a plugin that is installed already. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -3346,6 +3351,11 @@ export const GROUPS: Group[] = [
 						name: "public_jobs",
 						kind: "json",
 						help: "Jobs that can be started for a config, by name, with anything about each. Empty by default.",
+					},
+					{
+						name: "url",
+						kind: "string",
+						help: "The version to install, as the URL of a page of the same package or repository, at most 800 characters. Without a version, branch, tag or commit in it, the plugin has the newest version from now on. A token stays the same if it has none. By default the plugin's own URL.",
 					},
 				],
 			},
@@ -3602,7 +3612,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "url",
 						kind: "string",
-						help: "The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Can't be changed later.",
+						help: "The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Upgrading can change the version in it.",
 					},
 				],
 			},
@@ -3757,7 +3767,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Upgrade an import app",
 				description:
-					"Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.\n\n400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"Installs the plugin from its URL again: the newest version, unless the URL names one. With `url` in the body, installs that version of the same package or repository, and the plugin's URL changes to it. What was installed is replaced, and configs stay. Answers with the plugin. Other fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.\n\n400 for the reasons for which installing fails, and if `url` is of another package or repository, or of a plugin that is installed already. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -3819,6 +3829,11 @@ export const GROUPS: Group[] = [
 						name: "public_jobs",
 						kind: "json",
 						help: "Jobs that can be started for a config, by name, with anything about each. Empty by default.",
+					},
+					{
+						name: "url",
+						kind: "string",
+						help: "The version to install, as the URL of a page of the same package or repository, at most 800 characters. Without a version, branch, tag or commit in it, the plugin has the newest version from now on. A token stays the same if it has none. By default the plugin's own URL.",
 					},
 				],
 			},

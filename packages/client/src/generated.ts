@@ -1223,9 +1223,9 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Upgrade a destination.
 	 *
-	 * Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.
+	 * Installs the plugin from its URL again: the newest version, unless the URL names one. With `url` in the body, installs that version of the same package or repository, and the plugin's URL changes to it. What was installed is replaced, and configs stay. Answers with the plugin. Other fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.
 	 *
-	 * 400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
+	 * 400 for the reasons for which installing fails, and if `url` is of another package or repository, or of a plugin that is installed already. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
 	upgrade(
 		parameters: UpgradeDestinationParameters | From<"pipelineDestinations">,
@@ -1374,9 +1374,9 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Upgrade a frontend app.
 	 *
-	 * Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.
+	 * Installs the plugin from its URL again: the newest version, unless the URL names one. With `url` in the body, installs that version of the same package or repository, and the plugin's URL changes to it. What was installed is replaced, and configs stay. Answers with the plugin. Other fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.
 	 *
-	 * 400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
+	 * 400 for the reasons for which installing fails, and if `url` is of another package or repository, or of a plugin that is installed already. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
 	upgrade(
 		parameters: UpgradeFrontendAppParameters | From<"pipelineFrontendApps">,
@@ -1525,9 +1525,9 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Upgrade an import app.
 	 *
-	 * Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.
+	 * Installs the plugin from its URL again: the newest version, unless the URL names one. With `url` in the body, installs that version of the same package or repository, and the plugin's URL changes to it. What was installed is replaced, and configs stay. Answers with the plugin. Other fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.
 	 *
-	 * 400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
+	 * 400 for the reasons for which installing fails, and if `url` is of another package or repository, or of a plugin that is installed already. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
 	upgrade(
 		parameters: UpgradeImportAppParameters | From<"pipelineImportApps">,
@@ -3585,7 +3585,7 @@ export interface CreateDestinationBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
-	/** The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
+	/** The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Upgrading can change the version in it. */
 	url?: string | undefined;
 }
 
@@ -3692,6 +3692,8 @@ export interface UpgradeDestinationBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
+	/** The version to install, as the URL of a page of the same package or repository, at most 800 characters. Without a version, branch, tag or commit in it, the plugin has the newest version from now on. A token stays the same if it has none. By default the plugin's own URL. */
+	url?: string | undefined;
 }
 
 /** What `pipelineDestinations.getSource` is about. */
@@ -3833,7 +3835,7 @@ export interface CreateFrontendAppBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
-	/** The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
+	/** The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Upgrading can change the version in it. */
 	url?: string | undefined;
 }
 
@@ -3940,6 +3942,8 @@ export interface UpgradeFrontendAppBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
+	/** The version to install, as the URL of a page of the same package or repository, at most 800 characters. Without a version, branch, tag or commit in it, the plugin has the newest version from now on. A token stays the same if it has none. By default the plugin's own URL. */
+	url?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.getSource` is about. */
@@ -4081,7 +4085,7 @@ export interface CreateImportAppBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
-	/** The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
+	/** The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Upgrading can change the version in it. */
 	url?: string | undefined;
 }
 
@@ -4188,6 +4192,8 @@ export interface UpgradeImportAppBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
+	/** The version to install, as the URL of a page of the same package or repository, at most 800 characters. Without a version, branch, tag or commit in it, the plugin has the newest version from now on. A token stays the same if it has none. By default the plugin's own URL. */
+	url?: string | undefined;
 }
 
 /** What `pipelineImportApps.getSource` is about. */
