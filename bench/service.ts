@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { environment } from "../scripts/run.ts";
+import { environment, signalGroup } from "../scripts/run.ts";
 import { bootstrap } from "../scripts/server.ts";
 import { freePort } from "../test/support/server.ts";
 import { logCollections } from "./memory.ts";
@@ -89,9 +89,7 @@ export async function startService(rows: number, largeRows: number) {
 			detached: true,
 		},
 	);
-	process.on("exit", () => {
-		if (server.pid) process.kill(-server.pid, "SIGKILL");
-	});
+	process.on("exit", () => signalGroup(server, "SIGKILL"));
 
 	async function request(method: string, path: string, body?: unknown) {
 		const response = await fetch(`http://127.0.0.1:${port}/api/projects/1/batch_exports${path}`, {

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { type ChildProcess, execFileSync } from "node:child_process";
 
 /** Keeps tools offline: no update check, no metrics, no lookup of this machine's location. */
 const offline = {
@@ -13,6 +13,15 @@ export const environment: NodeJS.ProcessEnv = { ...process.env, ...offline };
 export function fail(why: string, code = 1): never {
 	console.error(why);
 	process.exit(code);
+}
+
+/** Sends a signal to a process that leads a group (`detached`), and to all that it started. Does nothing if they have ended. */
+export function signalGroup({ pid }: ChildProcess, name: "SIGINT" | "SIGKILL") {
+	try {
+		if (pid) process.kill(-pid, name);
+	} catch {
+		// All have ended.
+	}
 }
 
 /**

@@ -4,7 +4,7 @@ import { openSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { environment, fail, run } from "./run.ts";
+import { environment, fail, run, signalGroup } from "./run.ts";
 
 const root = `${import.meta.dirname}/..`;
 
@@ -51,17 +51,8 @@ function configure(folder: string) {
 
 const running = new Set<ChildProcess>();
 
-/** Kills a server with all that it started: it leads a process group. */
-function killGroup(server: ChildProcess) {
-	try {
-		if (server.pid) process.kill(-server.pid, "SIGKILL");
-	} catch {
-		// It has already ended.
-	}
-}
-
 process.on("exit", () => {
-	for (const server of running) killGroup(server);
+	for (const server of running) signalGroup(server, "SIGKILL");
 });
 for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => process.exit(1));
 
@@ -131,7 +122,7 @@ export async function serve(options: Options) {
 		url,
 		ended,
 		kill() {
-			killGroup(server);
+			signalGroup(server, "SIGKILL");
 			return ended;
 		},
 	};

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { logFile, reader } from "./output.ts";
-import { environment, fail } from "./run.ts";
+import { environment, fail, signalGroup } from "./run.ts";
 import { EMAIL, lockOrFail, registry, settings, state, variablesFile } from "./state.ts";
 
 const port = Number(process.env.PORT || 8787);
@@ -80,14 +80,6 @@ function serve() {
 	return server;
 }
 
-function signal(server: ChildProcess, name: "SIGINT" | "SIGKILL") {
-	try {
-		if (server.pid) process.kill(-server.pid, name);
-	} catch {
-		// The process group has ended already.
-	}
-}
-
 const hasEnded = (server: ChildProcess) => server.exitCode !== null || server.signalCode !== null;
 
 /** Waits until the server answers; false if it ended first. */
@@ -155,10 +147,10 @@ const key = await setup();
 
 console.log("Starting the server…");
 let server = serve();
-process.on("exit", () => signal(server, "SIGKILL"));
+process.on("exit", () => signalGroup(server, "SIGKILL"));
 /** Stops the server, then ends this process, which kills a server that has not stopped. */
 async function stop() {
-	signal(server, "SIGINT");
+	signalGroup(server, "SIGINT");
 	for (let i = 0; i < 30 && !hasEnded(server); i++) await sleep(100);
 	process.exit(0);
 }
@@ -210,7 +202,7 @@ for (;;) {
 			? "The server ended. Starting it again…"
 			: `The server has not answered for ${HANG_SECONDS} seconds. Starting it again…`,
 	);
-	signal(server, "SIGKILL");
+	signalGroup(server, "SIGKILL");
 	while (!hasEnded(server)) await sleep(50);
 	server = serve();
 	if (await isReady(server)) console.log(`Tenantry listens on ${url} again.`);

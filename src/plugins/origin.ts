@@ -7,10 +7,18 @@ import type { Row } from "./rows.ts";
 
 /**
  * The cipher for a plugin's token. It is bound to the organization and the URL, which are unique
- * together and never change, because the id isn't known before the insert.
+ * together, because the id isn't known before the insert.
  */
-export const tokenCipher = (env: Env, organization_id: string | null, url: string | null) =>
+const tokenCipher = (env: Env, organization_id: string | null, url: string | null) =>
 	cipherOf(env, "plugins", JSON.stringify([organization_id, url]));
+
+/** Encrypts the token of a plugin of this URL; null if it has none. */
+export const sealToken = async (
+	env: Env,
+	{ organization_id, url }: { organization_id: string | null; url: string | null },
+	token: string,
+) =>
+	token === "" ? null : await tokenCipher(env, organization_id, url).seal("private_token", token);
 
 /** The plugin's sealed token, which no response contains. */
 export const tokenOf = ({ db }: Tenant, id: string) =>

@@ -12,7 +12,7 @@ import type { Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { bitsOf, type Family, familyNames } from "./families.ts";
 import { install } from "./install.ts";
-import { originOf, tokenCipher, tokenOf } from "./origin.ts";
+import { originOf, sealToken, tokenOf } from "./origin.ts";
 import { identify, latest } from "./registries.ts";
 import { resealIfSchemaChanged } from "./reseal.ts";
 import { assertOwn, byId, select, visible } from "./rows.ts";
@@ -105,6 +105,23 @@ function alreadyInstalled(
 	});
 }
 
+/** Selects the plugin that the organization has installed from this URL. */
+const installedFrom = ({ db, organization }: Tenant, address: string | null) =>
+	db
+		.select({ id: plugins.id })
+		.from(plugins)
+		.where(and(eq(plugins.organization_id, organization), eq(plugins.url, address ?? "")));
+
+/** Handles the failure of a write that sets the URL of a plugin. */
+const onConflict =
+	(tenant: Tenant, family: Family, address: string | null) => async (error: unknown) => {
+		if (isUniqueViolation(error, "plugins.url")) {
+			const [[installed]] = await tenant.read(installedFrom(tenant, address));
+			if (installed) throw alreadyInstalled(tenant, family, address, installed);
+		}
+		throw error;
+	};
+
 export async function insert(
 	tenant: Tenant,
 	family: Family,
@@ -112,23 +129,12 @@ export async function insert(
 ) {
 	const { db, env } = tenant;
 	const { address, token } = identify(url ?? "");
-	const assertNotInstalled = async () => {
-		const [[installed]] = await tenant.read(
-			db
-				.select({ id: plugins.id })
-				.from(plugins)
-				.where(
-					and(eq(plugins.organization_id, tenant.organization), eq(plugins.url, address ?? "")),
-				),
-		);
-		assertMayBeGlobal(tenant, body.is_global === true);
-		if (installed) throw alreadyInstalled(tenant, family, address, installed);
-	};
-	await assertNotInstalled();
+	const [[installed]] = await tenant.read(installedFrom(tenant, address));
+	assertMayBeGlobal(tenant, body.is_global === true);
+	if (installed) throw alreadyInstalled(tenant, family, address, installed);
 	const { facts, files } = url ? await install(env, url) : { facts: {}, files: [] };
 	const id = newestId(tenant);
 	const { organization_id } = tenant.caller;
-	const cipher = tokenCipher(env, organization_id, address);
 	const row = {
 		...body,
 		plugin_type: body.plugin_type ?? (url ? "custom" : "source"),
@@ -136,7 +142,7 @@ export async function insert(
 		...facts,
 		organization_id: tenant.organization,
 		url: address,
-		private_token: token === "" ? null : await cipher.seal("private_token", token),
+		private_token: await sealToken(env, { organization_id, url: address }, token),
 	};
 	const [plugin] = await tenant
 		.write({
@@ -151,10 +157,7 @@ export async function insert(
 				files.map((file) => db.insert(pluginSourceFiles).values({ ...file, plugin_id: id })),
 			answer: select(tenant).where(eq(plugins.id, id)),
 		})
-		.catch(async (error: unknown) => {
-			if (isUniqueViolation(error, "plugins.url")) await assertNotInstalled();
-			throw error;
-		});
+		.catch(onConflict(tenant, family, address));
 	return toPlugin(found(plugin));
 }
 
@@ -230,8 +233,37 @@ export async function checkForUpdates(tenant: Tenant, id: string) {
 	};
 }
 
-/** Reinstalls the plugin from its URL. A plugin without a URL is left unchanged. */
-export async function upgrade(tenant: Tenant, id: string) {
+/**
+ * The URL to install another version of a plugin from, with the token that it keeps if `url` has none.
+ * @param origin where it was installed from; null if it was written in place
+ * @throws 400 if `url` is of another package or repository
+ */
+function versionAt(origin: string | null, url: string | undefined) {
+	if (url === undefined) return origin;
+	const before = identify(origin ?? "");
+	const after = identify(url);
+	if (origin === null || before.project !== after.project)
+		throw invalid(
+			"url",
+			before.project === null
+				? "This plugin was not installed from a URL."
+				: `Must be a version of ${before.project}.`,
+		);
+	const token = after.token || before.token;
+	const query = token === "" ? "" : `?${new URLSearchParams({ private_token: token })}`;
+	return `${after.address}${query}`;
+}
+
+/**
+ * Installs the plugin from its URL again, or from the URL of another version, which it then has. A plugin without a URL is
+ * left unchanged.
+ */
+export async function upgrade(
+	tenant: Tenant,
+	family: Family,
+	id: string,
+	version: string | undefined,
+) {
 	const [[row], [code], [token]] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
 		codeStatus(tenant, id),
@@ -239,28 +271,37 @@ export async function upgrade(tenant: Tenant, id: string) {
 	);
 	const before = assertOwn(tenant, found(row));
 	authorizeCodeChange(tenant, code);
-	const url = await originOf(tenant, before, token?.private_token);
+	const url = versionAt(await originOf(tenant, before, token?.private_token), version);
 	if (url === null) return toPlugin(before);
 	const { db, env } = tenant;
+	const { address, token: private_token } = identify(url);
 	const { facts, files } = await install(env, url);
-	const [after] = await tenant.write({
-		entry: {
-			activity: "upgraded",
-			scope: "Plugin",
-			item_id: before.id,
-			name: facts.name,
-			changes: changes({ tag: before.tag }, { tag: facts.tag }),
-		},
-		before: [
-			assertCodeAuthorized(tenant, before.id),
-			db.delete(pluginSourceFiles).where(eq(pluginSourceFiles.plugin_id, before.id)),
-			...files.map((file) =>
-				db.insert(pluginSourceFiles).values({ ...file, plugin_id: before.id }),
-			),
-		],
-		change: db.update(plugins).set(facts).where(eq(plugins.id, before.id)),
-		answer: select(tenant).where(eq(plugins.id, before.id)),
-	});
+	// The URL is set even if it stays: another request may have moved the plugin to another version meanwhile.
+	const installed = { ...facts, url: address };
+	const sealed = await sealToken(env, { ...before, url: address }, private_token);
+	const [after] = await tenant
+		.write({
+			entry: {
+				activity: "upgraded",
+				scope: "Plugin",
+				item_id: before.id,
+				name: facts.name,
+				changes: changes(before, { tag: facts.tag, url: address }),
+			},
+			before: [
+				assertCodeAuthorized(tenant, before.id),
+				db.delete(pluginSourceFiles).where(eq(pluginSourceFiles.plugin_id, before.id)),
+				...files.map((file) =>
+					db.insert(pluginSourceFiles).values({ ...file, plugin_id: before.id }),
+				),
+			],
+			change: db
+				.update(plugins)
+				.set({ ...installed, private_token: sealed })
+				.where(eq(plugins.id, before.id)),
+			answer: select(tenant).where(eq(plugins.id, before.id)),
+		})
+		.catch(onConflict(tenant, family, address));
 	resealIfSchemaChanged(tenant, before, found(after));
 	return toPlugin(found(after));
 }

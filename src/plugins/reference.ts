@@ -9,6 +9,7 @@ import {
 	PluginSource,
 	PluginUpdate,
 	update,
+	upgrade,
 } from "./shape.ts";
 
 const ACCESS =
@@ -124,9 +125,9 @@ const ofSource = ({ id, one }: Nouns) => ({
 		post: {
 			id: `upgrade${id}`,
 			summary: `Upgrade ${one}`,
-			description: `Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type \`source\` or \`local\`, or without a URL, doesn't change.
+			description: `Installs the plugin from its URL again: the newest version, unless the URL names one. With \`url\` in the body, installs that version of the same package or repository, and changes the plugin's URL to it. Replaces the installed version, and keeps configs. Returns the plugin. Other fields in the body are validated and not applied. A plugin of type \`source\` or \`local\`, or without a URL, doesn't change.
 
-400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading ${SECRETS}.`,
+400 for the same reasons as when installing, and if \`url\` is of another package or repository, or of a plugin that is already installed. 403 for another organization's plugin. Upgrading ${SECRETS}.`,
 		},
 	},
 	"/:id/source": {
@@ -273,7 +274,15 @@ describe(update, {
 describe(
 	create,
 	{
-		url: "The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later.",
+		url: "The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Upgrading can change the version in it.",
+	},
+	update,
+);
+
+describe(
+	upgrade,
+	{
+		url: "The URL of the version to install, of the same package or repository, at most 800 characters. Without a version, branch, tag or commit, the plugin follows the newest version from then on. Without a token, the stored one is kept. Defaults to the plugin's URL.",
 	},
 	update,
 );

@@ -80,14 +80,18 @@ function parsePage(text: string) {
 }
 
 /**
- * The canonical form of an installation URL (null if plugins can't be installed from it) and its
- * token ("" if none).
+ * The canonical form of an installation URL, that of its package or repository without a version (both null if plugins
+ * can't be installed from it), and its token ("" if none).
  */
 export function identify(url: string) {
 	const { website, page } = parsePage(url) ?? {};
 	return website && page
-		? { address: website.address(page), token: page.token }
-		: { address: null, token: "" };
+		? {
+				address: website.address(page),
+				project: website.address({ ...page, ref: undefined }),
+				token: page.token,
+			}
+		: { address: null, project: null, token: "" };
 }
 
 /**

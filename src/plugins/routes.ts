@@ -18,6 +18,7 @@ import {
 	PluginSource,
 	PluginUpdate,
 	update,
+	upgrade,
 } from "./shape.ts";
 import * as source from "./source_files.ts";
 
@@ -56,8 +57,10 @@ export const familyRoutes = (family: Family) => {
 		.get("/:id/check_for_updates", ok(PluginUpdate), async (c) =>
 			c.json(await plugins.checkForUpdates(c.var.tenant, c.req.param("id"))),
 		)
-		.post("/:id/upgrade", ok(Plugin), body(update, plugins.findOwnCode), async (c) =>
-			c.json(await plugins.upgrade(c.var.tenant, c.req.param("id"))),
+		.post("/:id/upgrade", ok(Plugin), body(upgrade, plugins.findOwnCode), async (c) =>
+			c.json(
+				await plugins.upgrade(c.var.tenant, family, c.req.param("id"), c.req.valid("json").url),
+			),
 		)
 		.get("/:id/source", ok(PluginSource), async (c) =>
 			c.json(await source.find(c.var.tenant, c.req.param("id"))),

@@ -107,6 +107,9 @@ export const update = z.object({
 /** `url` says where to install the plugin from (docs/plugins.md#installing-from-a-url). */
 export const create = update.extend({ url: text(800).optional() });
 
+/** `url` says which version to move to (docs/plugins.md#installing-from-a-url). */
+export const upgrade = update.extend({ url: text(800).optional() });
+
 /** A plugin and the families it belongs to (docs/plugins.md#families). */
 export const ListedPlugin = Plugin.extend({
 	families: z.array(z.enum(FAMILIES)),

@@ -11,8 +11,9 @@ import {
 	UNSUCCESSFUL,
 } from "../../src/db/schema/batch_exports.ts";
 import { projects } from "../../src/db/schema/projects.ts";
+import { LENGTHS } from "../../src/exporter/windows.ts";
 import { wrong } from "../support/refusals.ts";
-import { stopClock } from "../support/time.ts";
+import { eventually, stopClock } from "../support/time.ts";
 import { call, cost, db, join, racing, times, world } from "../support/world.ts";
 
 const NO_OP = { type: "NoOp", config: {} };
@@ -742,6 +743,55 @@ describe("backfills", () => {
 		expect(await here("POST", at(path), { body })).toMatchObject(
 			wrong("invalid_input", detail, attr),
 		);
+	});
+
+	test.each([
+		["a leap day", "day", "2024-02-28T00:00:00Z", "2024-03-02T00:00:00Z", 3],
+		["a day of 23 hours", "day", "2026-03-29T00:00:00+01:00", "2026-03-30T00:00:00+02:00", 0],
+		["a day of 25 hours", "day", "2026-10-25T00:00:00+02:00", "2026-10-26T00:00:00+01:00", 1],
+		["the turn of the year", "week", "2025-12-29T00:00:00Z", "2026-01-12T00:00:00Z", 2],
+		["the first years", "week", "0001-01-01T00:00:00Z", "0001-01-15T00:00:00Z", 2],
+		["one interval", "hour", "2026-01-01T00:00:00.5Z", "2026-01-01T01:00:00.5Z", 1],
+		["a time before all events", "hour", "1969-12-31T22:30:00Z", "1970-01-01T00:30:00Z", 2],
+	] as const)("of %s has windows of equal length", async (_, interval, start_at, end_at, total) => {
+		const { here, path } = await exporting({ interval, paused: true });
+		const answer = await here("POST", at(path), { body: { start_at, end_at } });
+		if (total === 0) {
+			const detail = `The range is shorter than the export's interval (${interval}).`;
+			return expect(answer).toMatchObject(wrong("invalid_input", detail, "start_at"));
+		}
+		await eventually(async () =>
+			expect((await here("GET", `${path}/backfills`)).body.results).toMatchObject([
+				{ status: "Completed", total_runs: total, finished_runs: total, failed_runs: 0 },
+			]),
+		);
+		const { results } = (await here("GET", `${path}/runs?after=0001-01-01T00:00:00Z`)).body;
+		const length = LENGTHS[interval];
+		expect(
+			results.map((run: { data_interval_end: string }) => Date.parse(run.data_interval_end)),
+		).toEqual(Array.from({ length: total }, (_, i) => Date.parse(start_at) + (total - i) * length));
+	});
+
+	test("without a start have the last complete interval before the end; without an end, all up to now", async () => {
+		const { here, path } = await exporting({ paused: true });
+		const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000;
+		const ask = async (body: object) => {
+			const answer = await here("POST", at(path), { body });
+			const [{ start_at, end_at, total_runs }] = (await here("GET", `${path}/backfills`)).body
+				.results;
+			return [answer.status, start_at, end_at, total_runs];
+		};
+		expect(await ask({ end_at: "2026-01-01T10:30:00Z" })).toEqual([
+			200,
+			"2026-01-01T09:00:00.000Z",
+			"2026-01-01T10:30:00.000Z",
+			1,
+		]);
+		const start_at = new Date(hour - 5 * 3_600_000).toISOString();
+		expect(await ask({ start_at })).toMatchObject([200, start_at, expect.any(String), 5]);
+		expect(
+			await here("POST", at(path), { body: { start_at: new Date(hour + 1).toISOString() } }),
+		).toMatchObject(wrong("invalid_input", "start_at must be before end_at.", "start_at"));
 	});
 
 	/** Inserts running backfills. */

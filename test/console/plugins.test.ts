@@ -357,16 +357,16 @@ inBrowser("plugins", (open) => {
 		expect((await client.plugins.list({ organization: organization.id })).count).toBe(0);
 	});
 
-	test("a plugin whose address names a version stays at it", async () => {
+	test("a plugin whose address names a version moves to the newest one", async () => {
 		const { client, organization, path } = await newOrganization();
 		const url = `${NPM}/greeting/v/1.0.0`;
 		const { id } = await client.pipelineDestinations.create(organization, { url });
 		const page = await open(`${path}/plugins/${id}`);
 		await page.getByText("1.1.0 available").waitFor();
 		await page.getByRole("button", { name: "Upgrade", exact: true }).click();
-		await page.getByText("unless the plugin's address names a version").waitFor();
 		await page.getByRole("button", { name: "Upgrade plugin" }).click();
-		await page.getByText("Greeting stays at 1.0.0.").waitFor();
+		await page.getByText("Greeting is upgraded to 1.1.0.").waitFor();
+		await page.getByRole("link", { name: "npm: greeting/v/1.1.0" }).waitFor();
 	});
 
 	test("a member finds no buttons for what is an admin's", async () => {

@@ -6,7 +6,7 @@ import { organizations } from "../../src/db/schema/organizations.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
 import { pluginSourceFiles, plugins } from "../../src/db/schema/plugins.ts";
 import { forbidden, wrong } from "../support/refusals.ts";
-import { TOKEN } from "../support/registry.ts";
+import { HEAD, RELEASE, TOKEN } from "../support/registry.ts";
 import { eventually } from "../support/time.ts";
 import { call, cost, db, join, racing, times, weighing, world } from "../support/world.ts";
 
@@ -997,6 +997,87 @@ describe("installing from a url", () => {
 		expect(JSON.stringify(visible)).not.toContain(TOKEN);
 		const [row] = await db.select().from(plugins).where(eq(plugins.id, created.id));
 		expect(row?.private_token).toMatch(/^sealed:/);
+	});
+
+	describe("upgrading to the url of another version", () => {
+		const move = (home: Home, { id }: { id: number }, url: string) =>
+			home.here("POST", `/${DESTINATIONS}/${id}/upgrade`, { body: { url } });
+
+		test("installs that version, which the plugin then has, and is in the log", async () => {
+			const home = await world();
+			const old = await make(home, { url: `${url}/v/1.0.0` });
+			const moved = await move(home, old, `${url}/v/1.1.0/?activeTab=code`);
+			expect(moved).toMatchObject({
+				status: 200,
+				body: { id: old.id, tag: "1.1.0", url: `${url}/v/1.1.0` },
+			});
+			expect(cost(moved).trips).toBe(2);
+			expect((await home.here("GET", "/activity_log?scope=Plugin")).body.results[0]).toMatchObject({
+				activity: "upgraded",
+				detail: {
+					changes: [
+						{ field: "tag", before: "1.0.0", after: "1.1.0" },
+						{ field: "url", before: `${url}/v/1.0.0`, after: `${url}/v/1.1.0` },
+					],
+				},
+			});
+			expect((await move(home, old, `${url}/v/1.0.0`)).body.tag).toBe("1.0.0");
+			expect((await move(home, old, url)).body).toMatchObject({ tag: "1.1.0", url });
+		});
+
+		test("is refused for another package, for what was written in place, and for a version that isn’t there", async () => {
+			const home = await world();
+			const fixed = `${url}/v/1.0.0`;
+			const installed = await make(home, { url: fixed });
+			const other = "https://www.npmjs.com/package/@scope/hello";
+			for (const wanted of [other, "https://github.com/u/hello", "https://example.com", ""])
+				expect(await move(home, installed, wanted)).toMatchObject(
+					wrong("invalid_input", `Must be a version of ${url}.`, "url"),
+				);
+			expect(await move(home, await make(home), url)).toMatchObject(
+				wrong("invalid_input", "This plugin was not installed from a URL.", "url"),
+			);
+			expect(await move(home, installed, `${url}/v/9.9.9`)).toMatchObject(
+				wrong("invalid_input", "Could not find version 9.9.9 of npm package hello.", null),
+			);
+			expect((await home.here("GET", `/${DESTINATIONS}/${installed.id}`)).body).toEqual(installed);
+		});
+
+		test("is refused while another plugin is installed from it", async () => {
+			const home = await world();
+			const old = await make(home, { url: `${url}/v/1.0.0` });
+			await make(home, { url });
+			const refused = await move(home, old, url);
+			expect(refused).toMatchObject(
+				wrong("invalid_input", `Plugin from URL "${url}" already installed!`, null),
+			);
+			expect(refused.headers.get("link")).toContain('rel="item"');
+			expect((await home.here("GET", `/${DESTINATIONS}/${old.id}`)).body).toEqual(old);
+		});
+
+		test("keeps the token of a private repository, or takes another", async () => {
+			const home = await world();
+			const page = "https://github.com/u/private";
+			const created = await make(home, { url: `${page}?private_token=${TOKEN}` });
+			const moved = await move(home, created, `${page}/tree/v1/x`);
+			expect(moved).toMatchObject({
+				status: 200,
+				body: { url: `${page}/tree/v1/x`, tag: RELEASE },
+			});
+			const again = await home.here("POST", `/${DESTINATIONS}/${created.id}/upgrade`);
+			expect(again).toMatchObject({ status: 200, body: { tag: RELEASE } });
+			expect((await move(home, created, `${page}?private_token=wrong`)).status).toBe(400);
+			expect((await move(home, created, `${page}?private_token=${TOKEN}`)).body.tag).toBe(HEAD);
+		});
+
+		test("leaves a url that says what is installed, whichever of two requests at once comes last", async () => {
+			const home = await world();
+			const old = await make(home, { url: `${url}/v/1.0.0` });
+			const path = `/${DESTINATIONS}/${old.id}`;
+			await Promise.all([move(home, old, `${url}/v/1.1.0`), home.here("POST", `${path}/upgrade`)]);
+			const { body } = await home.here("GET", path);
+			expect(body.url).toBe(`${url}/v/${body.tag}`);
+		});
 	});
 
 	test("upgrade and check_for_updates change nothing for a plugin without a url", async () => {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { environment as offline } from "../../scripts/run.ts";
+import { environment as offline, signalGroup } from "../../scripts/run.ts";
 import { discard, folder, freePort, Server } from "../support/server.ts";
 
 type Block = {
@@ -71,7 +71,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-	if (shell.pid) process.kill(-shell.pid, "SIGKILL");
+	signalGroup(shell, "SIGKILL");
 	await server.stop();
 	discard(state);
 });

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
 import * as z from "zod";
+import { signalGroup } from "../../../scripts/run.ts";
 import { freePort } from "../../../test/support/peers.ts";
 import { databases, PASSWORD } from "../../../test/support/postgres.ts";
 import { isPythonWith, pythonWith } from "../../../test/support/python.ts";
@@ -81,9 +82,7 @@ export async function start(python: string): Promise<Service | null> {
 		],
 		{ ...environment, stdio: ["ignore", "ignore", "inherit"], detached: true },
 	);
-	const stop = async () => {
-		if (server.pid && server.exitCode === null) process.kill(-server.pid, "SIGKILL");
-	};
+	const stop = () => signalGroup(server, "SIGKILL");
 	process.on("exit", stop);
 	const url = new URL(`http://127.0.0.1:${port}`);
 	const answers = () =>
@@ -105,7 +104,7 @@ export async function start(python: string): Promise<Service | null> {
 		reset: () => client.query("truncate service_invite, service_activitylog"),
 		counts: false,
 		async stop() {
-			await stop();
+			stop();
 			await client.end();
 		},
 	};

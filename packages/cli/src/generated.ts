@@ -2655,7 +2655,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "url",
 						kind: "string",
-						help: "The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Can't be changed later.",
+						help: "The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Upgrading can change the version in it.",
 					},
 				],
 			},
@@ -2810,7 +2810,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Upgrade a destination",
 				description:
-					"Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.\n\n400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
+					"Installs the plugin from its URL again: the newest version, unless the URL names one. With `url` in the body, installs that version of the same package or repository, and changes the plugin's URL to it. Replaces the installed version, and keeps configs. Returns the plugin. Other fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.\n\n400 for the same reasons as when installing, and if `url` is of another package or repository, or of a plugin that is already installed. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -2872,6 +2872,11 @@ export const GROUPS: Group[] = [
 						name: "public_jobs",
 						kind: "json",
 						help: "Jobs that can be started for a config, by name, with anything about each. Empty by default.",
+					},
+					{
+						name: "url",
+						kind: "string",
+						help: "The URL of the version to install, of the same package or repository, at most 800 characters. Without a version, branch, tag or commit, the plugin follows the newest version from then on. Without a token, the stored one is kept. Defaults to the plugin's URL.",
 					},
 				],
 			},
@@ -3128,7 +3133,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "url",
 						kind: "string",
-						help: "The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Can't be changed later.",
+						help: "The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Upgrading can change the version in it.",
 					},
 				],
 			},
@@ -3283,7 +3288,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Upgrade a frontend app",
 				description:
-					"Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.\n\n400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
+					"Installs the plugin from its URL again: the newest version, unless the URL names one. With `url` in the body, installs that version of the same package or repository, and changes the plugin's URL to it. Replaces the installed version, and keeps configs. Returns the plugin. Other fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.\n\n400 for the same reasons as when installing, and if `url` is of another package or repository, or of a plugin that is already installed. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -3345,6 +3350,11 @@ export const GROUPS: Group[] = [
 						name: "public_jobs",
 						kind: "json",
 						help: "Jobs that can be started for a config, by name, with anything about each. Empty by default.",
+					},
+					{
+						name: "url",
+						kind: "string",
+						help: "The URL of the version to install, of the same package or repository, at most 800 characters. Without a version, branch, tag or commit, the plugin follows the newest version from then on. Without a token, the stored one is kept. Defaults to the plugin's URL.",
 					},
 				],
 			},
@@ -3601,7 +3611,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "url",
 						kind: "string",
-						help: "The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Can't be changed later.",
+						help: "The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add ?private_token=; the token is encrypted and never shown. Upgrading can change the version in it.",
 					},
 				],
 			},
@@ -3756,7 +3766,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Upgrade an import app",
 				description:
-					"Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.\n\n400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
+					"Installs the plugin from its URL again: the newest version, unless the URL names one. With `url` in the body, installs that version of the same package or repository, and changes the plugin's URL to it. Replaces the installed version, and keeps configs. Returns the plugin. Other fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.\n\n400 for the same reasons as when installing, and if `url` is of another package or repository, or of a plugin that is already installed. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -3818,6 +3828,11 @@ export const GROUPS: Group[] = [
 						name: "public_jobs",
 						kind: "json",
 						help: "Jobs that can be started for a config, by name, with anything about each. Empty by default.",
+					},
+					{
+						name: "url",
+						kind: "string",
+						help: "The URL of the version to install, of the same package or repository, at most 800 characters. Without a version, branch, tag or commit, the plugin follows the newest version from then on. Without a token, the stored one is kept. Defaults to the plugin's URL.",
 					},
 				],
 			},

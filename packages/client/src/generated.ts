@@ -1223,9 +1223,9 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Upgrade a destination.
 	 *
-	 * Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.
+	 * Installs the plugin from its URL again: the newest version, unless the URL names one. With `url` in the body, installs that version of the same package or repository, and changes the plugin's URL to it. Replaces the installed version, and keeps configs. Returns the plugin. Other fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.
 	 *
-	 * 400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
+	 * 400 for the same reasons as when installing, and if `url` is of another package or repository, or of a plugin that is already installed. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
 	 */
 	upgrade(
 		parameters: UpgradeDestinationParameters | From<"pipelineDestinations">,
@@ -1374,9 +1374,9 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Upgrade a frontend app.
 	 *
-	 * Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.
+	 * Installs the plugin from its URL again: the newest version, unless the URL names one. With `url` in the body, installs that version of the same package or repository, and changes the plugin's URL to it. Replaces the installed version, and keeps configs. Returns the plugin. Other fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.
 	 *
-	 * 400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
+	 * 400 for the same reasons as when installing, and if `url` is of another package or repository, or of a plugin that is already installed. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
 	 */
 	upgrade(
 		parameters: UpgradeFrontendAppParameters | From<"pipelineFrontendApps">,
@@ -1525,9 +1525,9 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Upgrade an import app.
 	 *
-	 * Installs the plugin from its URL again: the newest version, unless the URL names one. Replaces the installed version, and keeps configs. Returns the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.
+	 * Installs the plugin from its URL again: the newest version, unless the URL names one. With `url` in the body, installs that version of the same package or repository, and changes the plugin's URL to it. Replaces the installed version, and keeps configs. Returns the plugin. Other fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, doesn't change.
 	 *
-	 * 400 for the same reasons as when installing. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
+	 * 400 for the same reasons as when installing, and if `url` is of another package or repository, or of a plugin that is already installed. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage.
 	 */
 	upgrade(
 		parameters: UpgradeImportAppParameters | From<"pipelineImportApps">,
@@ -3585,7 +3585,7 @@ export interface CreateDestinationBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
-	/** The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
+	/** The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Upgrading can change the version in it. */
 	url?: string | undefined;
 }
 
@@ -3692,6 +3692,8 @@ export interface UpgradeDestinationBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
+	/** The URL of the version to install, of the same package or repository, at most 800 characters. Without a version, branch, tag or commit, the plugin follows the newest version from then on. Without a token, the stored one is kept. Defaults to the plugin's URL. */
+	url?: string | undefined;
 }
 
 /** What `pipelineDestinations.getSource` is about. */
@@ -3833,7 +3835,7 @@ export interface CreateFrontendAppBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
-	/** The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
+	/** The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Upgrading can change the version in it. */
 	url?: string | undefined;
 }
 
@@ -3940,6 +3942,8 @@ export interface UpgradeFrontendAppBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
+	/** The URL of the version to install, of the same package or repository, at most 800 characters. Without a version, branch, tag or commit, the plugin follows the newest version from then on. Without a token, the stored one is kept. Defaults to the plugin's URL. */
+	url?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.getSource` is about. */
@@ -4081,7 +4085,7 @@ export interface CreateImportAppBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
-	/** The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
+	/** The URL to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Upgrading can change the version in it. */
 	url?: string | undefined;
 }
 
@@ -4188,6 +4192,8 @@ export interface UpgradeImportAppBody {
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
 	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
+	/** The URL of the version to install, of the same package or repository, at most 800 characters. Without a version, branch, tag or commit, the plugin follows the newest version from then on. Without a token, the stored one is kept. Defaults to the plugin's URL. */
+	url?: string | undefined;
 }
 
 /** What `pipelineImportApps.getSource` is about. */

@@ -10,7 +10,7 @@ import { Badge, Facts } from "../../ui/values.tsx";
 import { useAccess } from "./access.ts";
 import { PluginView, usePlugin, useRights } from "./plugin_view.tsx";
 import { fieldsOf, jobsOf } from "./schema.ts";
-import { hasUpdate, nameOf, originOf, Version, versionName } from "./words.tsx";
+import { hasUpdate, nameOf, newest, originOf, Version, versionName } from "./words.tsx";
 
 /** One plugin: what it is and can do, its version, and removing it. */
 export default function PluginPage() {
@@ -89,14 +89,13 @@ function Updates({ plugin, onChange }: Part) {
 	async function upgrade() {
 		const isSure = await confirm({
 			title: `Upgrade ${nameOf(plugin)}?`,
-			text: `Version ${versionName(plugin.latest_tag ?? "")} replaces the code that runs now, in all projects at once, unless the plugin's address names a version. Settings stay.`,
+			text: `Version ${versionName(plugin.latest_tag ?? "")} replaces the code that runs now, in all projects at once. Settings stay.`,
 			action: "Upgrade plugin",
 			isDangerous: false,
 		});
 		if (!isSure) return;
-		const upgraded = await api.pipelineDestinations.upgrade(at(plugin), {});
+		const upgraded = await api.pipelineDestinations.upgrade(at(plugin), newest(plugin));
 		onChange(upgraded);
-		// A version that the plugin's address names stays the one that is installed.
 		say(
 			upgraded.tag === plugin.tag
 				? `${nameOf(upgraded)} stays at ${versionName(upgraded.tag ?? "")}.`

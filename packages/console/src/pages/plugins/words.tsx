@@ -29,6 +29,12 @@ type Versioned = Pick<Plugin, "tag" | "latest_tag">;
 export const hasUpdate = ({ tag, latest_tag }: Versioned) =>
 	latest_tag !== null && latest_tag !== tag;
 
+/** What an upgrade to the newest version asks for: an address of npm that names a version has to name that one. */
+export const newest = ({ url, latest_tag }: Plugin) =>
+	url !== null && latest_tag !== null
+		? { url: url.replace(/(npmjs\.com\/package\/.+\/v\/).+$/, (_, page) => page + latest_tag) }
+		: {};
+
 /** A version as people compare it: a commit by its first letters. */
 export const versionName = (tag: string) => (/^[\da-f]{40}$/.test(tag) ? tag.slice(0, 7) : tag);
 
