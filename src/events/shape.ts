@@ -1,37 +1,7 @@
 import * as z from "zod";
-import { issue, moment, rawText, uuid, whyUnstorable } from "../http/fields.ts";
+import { issue, moment, rawText, uuid } from "../http/fields.ts";
+import { whyInvalid } from "../http/json_value.ts";
 import { documentAs } from "../http/router.ts";
-
-/** How deep JSON may nest: far less than what the destinations' databases can read. */
-const MAX_DEPTH = 100;
-
-const MAX_NUMBER_LENGTH = 400;
-
-/**
- * Why a number can't be stored as it was written; undefined if it can. Databases reject or change numbers outside the
- * range of a double.
- */
-const whyInvalidNumber = (source: string) =>
-	source.length > MAX_NUMBER_LENGTH || !isInRange(source)
-		? "Ensure this number is one that a double can hold, of at most 400 characters."
-		: undefined;
-
-/** Whether the number doesn't overflow a double, and doesn't underflow to zero. */
-const isInRange = (source: string) =>
-	Number.isFinite(Number(source)) && (Number(source) !== 0 || !/^[^e]*[1-9]/i.test(source));
-
-/** Why a JSON value can't be stored; undefined if it can. */
-function whyInvalid(value: unknown, depth = 0): string | undefined {
-	if (typeof value === "string") return whyUnstorable(value);
-	if (JSON.isRawJSON(value)) return whyInvalidNumber(value.rawJSON);
-	if (typeof value !== "object" || value === null) return undefined;
-	if (depth === MAX_DEPTH) return `Ensure this value is nested at most ${MAX_DEPTH} levels deep.`;
-	for (const [key, inner] of Object.entries(value)) {
-		const why = whyUnstorable(key) ?? whyInvalid(inner, depth + 1);
-		if (why) return why;
-	}
-	return undefined;
-}
 
 /** A JSON object whose numbers keep every digit. It isn't a record of zod, which drops the key `__proto__`. */
 const dictionary = () =>

@@ -168,13 +168,20 @@ export const tooLarge = (bytes: number) =>
 		detail: `Request body is larger than ${bytes} bytes.`,
 	});
 
-export const unsupportedMediaType = (type: string) =>
+const unsupported = (detail: string) =>
 	new ApiError({
 		status: 415,
 		type: "invalid_request",
 		code: "unsupported_media_type",
-		detail: `Unsupported media type "${type}" in request.`,
+		detail,
 	});
+
+export const unsupportedMediaType = (type: string) =>
+	unsupported(`Unsupported media type "${type}" in request.`);
+
+/** A `Content-Encoding`, which has the same status as a media type (RFC 9110, section 8.4). */
+export const unsupportedEncoding = (encoding: string) =>
+	unsupported(`Unsupported content encoding "${encoding}" in request.`);
 
 export const throttled = (
 	seconds: number,

@@ -2,7 +2,14 @@ import { type Hook, zValidator } from "@hono/zod-validator";
 import type { Context, MiddlewareHandler } from "hono";
 import type * as z from "zod";
 import type { App } from "../env.ts";
-import { ApiError, invalid, parseError, tooLarge, unsupportedMediaType } from "./errors.ts";
+import {
+	ApiError,
+	invalid,
+	parseError,
+	tooLarge,
+	unsupportedEncoding,
+	unsupportedMediaType,
+} from "./errors.ts";
 import { parseExact } from "./exact.ts";
 import { issue, notAChoice } from "./fields.ts";
 import { describeRoute } from "./router.ts";
@@ -253,6 +260,8 @@ async function readValue(c: Context<App>, { lines, exact }: BodyOptions) {
 	const isBlank = bytes.every((byte) => WHITE_SPACE.includes(byte));
 	if (!isLines && isBlank) return {};
 	if (!isLines && !JSON_TYPE.test(type)) throw unsupportedMediaType(type);
+	const encoding = c.req.header("content-encoding")?.trim() || "identity";
+	if (encoding.toLowerCase() !== "identity") throw unsupportedEncoding(encoding);
 	const [, charset = "utf-8"] = CHARSET.exec(header) ?? [];
 	if (!/^utf-?8$/i.test(charset)) throw parseError("The charset of the body must be UTF-8.");
 	const read = exact ? parseExact : JSON.parse;

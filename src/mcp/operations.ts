@@ -77,7 +77,7 @@ function segment(name: string, value: Parameters[string] | undefined) {
 	const text = String(value ?? "");
 	if (text === "") throw new WrongArguments(`The parameter "${name}" is missing.`);
 	if (text === "." || text === "..") throw new WrongArguments(`"${text}" is no ${name}.`);
-	return encodeURIComponent(text).replaceAll("%40", "@");
+	return encodeURIComponent(text.toWellFormed()).replaceAll("%40", "@");
 }
 
 /**

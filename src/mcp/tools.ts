@@ -25,6 +25,9 @@ const parameters = Parameters.default({}).describe(
 	'Values for the parameters of the path and the query, by name: {"organization_id": "@current"}.',
 );
 
+/** A value that is sent as a header. */
+const headerValue = () => z.string().regex(/^[ -~]*$/, "Must be printable characters of ASCII.");
+
 const ListArguments = z.strictObject({
 	tag: z.string().optional().describe("Only operations with this tag."),
 	search: z
@@ -38,8 +41,7 @@ const ReadArguments = z.strictObject({
 	operationId,
 	parameters,
 	from: z.int().min(0).optional().describe("Where to go on in an answer that was too long."),
-	bookmark: z
-		.string()
+	bookmark: headerValue()
 		.optional()
 		.describe("The bookmark of a change, so that the answer shows at least that change."),
 });
@@ -55,14 +57,12 @@ const ChangeArguments = z.strictObject({
 		.boolean()
 		.optional()
 		.describe("true: make the change. Otherwise the answer says what would be done."),
-	idempotencyKey: z
-		.string()
+	idempotencyKey: headerValue()
 		.optional()
 		.describe(
 			"For POST: calls with the same key make the change once. Use a new key for each change.",
 		),
-	ifMatch: z
-		.string()
+	ifMatch: headerValue()
 		.optional()
 		.describe("The etag of a read. The change is refused if the object has changed since."),
 });

@@ -10,6 +10,7 @@ import {
 	text,
 	timestamp,
 } from "../http/fields.ts";
+import { json } from "../http/json_value.ts";
 import { documentAs } from "../http/router.ts";
 
 const NOT_A_DICTIONARY = "Expected a dictionary of items.";
@@ -24,7 +25,7 @@ const config = z
 			issues.push({ code: "custom", input: value, message: NOT_A_DICTIONARY });
 			return z.NEVER;
 		}
-	}, record(z.unknown()))
+	}, record(json()))
 	.optional();
 
 export const create = z.object({
@@ -43,7 +44,7 @@ export const update = create.omit({ plugin: true }).partial();
 /** A job to run. `type` is optional here because the handler checks it, for the error's wording. */
 const jobFields = {
 	type: text(200).nullish(),
-	payload: record(z.unknown()).optional(),
+	payload: record(json()).optional(),
 	operation: z.enum(["start"]).optional(),
 };
 

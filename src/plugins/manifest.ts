@@ -1,19 +1,22 @@
 import * as z from "zod";
 import { invalid } from "../http/errors.ts";
-import { record, text } from "../http/fields.ts";
+import { multilineText, record, text } from "../http/fields.ts";
+import { json } from "../http/json_value.ts";
 import { BROWSER_FILES } from "./file_names.ts";
 
 const Plugin = z.object({
 	name: text(200).nullish(),
-	description: z.string().nullish(),
-	icon: z.string().nullish(),
+	description: multilineText().nullish(),
+	icon: multilineText().nullish(),
 	main: z.string().nullish(),
-	config: z
-		.union([z.array(z.unknown()), z.record(z.string(), z.unknown())], {
-			error: "Must be a list or an object",
-		})
+	config: json()
+		.pipe(
+			z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())], {
+				error: "Must be a list or an object",
+			}),
+		)
 		.nullish(),
-	publicJobs: record(z.unknown()).nullish(),
+	publicJobs: record(json()).nullish(),
 });
 
 /** The paths of main files to look for if plugin.json names none. Source comes before build output. */

@@ -5,6 +5,7 @@ import { aliased } from "../db/client.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { plugins } from "../db/schema/plugins.ts";
 import { boolean, choices, multilineText, record, refuseProto, text } from "../http/fields.ts";
+import { json } from "../http/json_value.ts";
 import { documentAs } from "../http/router.ts";
 import { FAMILIES } from "./families.ts";
 
@@ -88,8 +89,7 @@ export const update = z.object({
 	config_schema: z
 		.preprocess(
 			refuseProto,
-			z
-				.unknown()
+			json()
 				.refine((value) => typeof value === "object" && value !== null, {
 					abort: true,
 					error: "Expected a list or a dictionary of items.",
@@ -101,7 +101,7 @@ export const update = z.object({
 	is_global: boolean().optional(),
 	capabilities: capabilities.optional(),
 	metrics: record(metric).optional(),
-	public_jobs: record(z.unknown()).optional(),
+	public_jobs: record(json()).optional(),
 });
 
 /** `url` says where to install the plugin from (docs/plugins.md#installing-from-a-url). */

@@ -5,6 +5,7 @@ import { now } from "../db/now.ts";
 import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
 import { found, invalid } from "../http/errors.ts";
 import { record, text } from "../http/fields.ts";
+import { json } from "../http/json_value.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { MAINS } from "./file_names.ts";
@@ -79,7 +80,9 @@ export async function findEditable(tenant: Tenant, id: string) {
 
 const Manifest = z.object({
 	name: text(200).optional(),
-	config: z.union([z.array(z.unknown()), record(z.unknown())]).optional(),
+	config: json()
+		.pipe(z.union([z.array(z.unknown()), record(z.unknown())]))
+		.optional(),
 });
 
 /** The columns that plugin.json sets. */
@@ -93,7 +96,7 @@ function parseManifest(text: string) {
 	} catch {
 		throw invalid(
 			"plugin.json",
-			"Must be a JSON object. Its name must be a string, and its config a list or an object.",
+			"Must be a JSON object. Its name must be a string, and its config a list or an object of at most 100 levels.",
 		);
 	}
 }

@@ -115,7 +115,7 @@ export async function populate(
 	await ask("POST", `${below}/members`, { user_uuid: member.uuid, level: 1 });
 	const domain = (i: number) => make(`${base}/domains`, { domain: `fuzz-${i}.example.com` });
 	const webhook = () =>
-		make(`${base}/webhooks`, { url: `${url}/nowhere`, types: ["nothing.happened"] });
+		make(`${base}/webhooks`, { url: "https://receiver.example.com", types: ["nothing.happened"] });
 	const newKey = (label: string) => make("/api/personal_api_keys", { label, scopes: ["*"] });
 	const newAccount = (name: string) => make(`${base}/service_accounts`, { name });
 	const account = await newAccount("Account");

@@ -257,6 +257,23 @@ describe("a body that can’t be read", () => {
 		).toBe(201);
 	});
 
+	test("gets a 415 with its encoding if it is compressed", async () => {
+		const { ask } = await world();
+		const send = (encoding: string) =>
+			ask("POST", "/api/organizations", {
+				body: { name: "x" },
+				headers: { "content-encoding": encoding },
+			});
+		expect(await send("gzip")).toMatchObject({
+			status: 415,
+			body: {
+				code: "unsupported_media_type",
+				detail: 'Unsupported content encoding "gzip" in request.',
+			},
+		});
+		expect((await send("Identity")).status).toBe(201);
+	});
+
 	const bytes = (...parts: (string | number[])[]) =>
 		new Blob(
 			parts.map((part) => (typeof part === "string" ? part : new Uint8Array(part))),

@@ -102,6 +102,18 @@ test.each([
 		{ operationId: "listMembers", parameters: { organization_id: ".." } },
 		'".." is no organization_id.',
 	],
+	[
+		"a bookmark that can't be sent",
+		"read",
+		{ operationId: "whoami", bookmark: "a\nb" },
+		"bookmark: Must be printable characters of ASCII.",
+	],
+	[
+		"an ETag that can't be sent",
+		"change",
+		{ operationId: "deleteDomain", ifMatch: "☃" },
+		"ifMatch: Must be printable characters of ASCII.",
+	],
 	["an unknown argument", "whoami", { x: 1 }, "Unrecognized key"],
 	["an argument of another type", "change", { operationId: "x", confirm: "yes" }, "confirm"],
 ])("%s is an error of the tool", async (_, name, given, message) => {
@@ -114,10 +126,12 @@ test.each([
 
 test("a parameter can't leave its segment of the path", async () => {
 	const { tool } = await connected();
-	const parameters = { organization_id: "@current/../../users/@me?x=" };
-	expect(await tool("read", { operationId: "listMembers", parameters })).toMatchObject({
-		isError: true,
-		status: 404,
-		error: { detail: "Organization not found." },
-	});
+	for (const organization_id of ["@current/../../users/@me?x=", "\ud800"])
+		expect(
+			await tool("read", { operationId: "listMembers", parameters: { organization_id } }),
+		).toMatchObject({
+			isError: true,
+			status: 404,
+			error: { detail: "Organization not found." },
+		});
 });

@@ -204,6 +204,22 @@ describe("a config", () => {
 		},
 	);
 
+	const deep = `{"url": ${"[".repeat(101)}${"]".repeat(101)}}`;
+
+	test.each([JSON.parse(deep), deep])(
+		"nested more than 100 levels deep is refused: %#",
+		async (config) => {
+			const { make, at } = await home();
+			expect(await at("PATCH", `/${(await make()).id}`, { config })).toMatchObject(
+				wrong(
+					"invalid_input",
+					"Ensure this value is nested at most 100 levels deep.",
+					"config__url",
+				),
+			);
+		},
+	);
+
 	test("of a field of unknown type is refused", async () => {
 		const { at, plugin } = await home([{ key: "k", type: "colour" }]);
 		expect(

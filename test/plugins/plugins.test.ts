@@ -76,6 +76,51 @@ test.each([
 	);
 });
 
+const nested = (levels: number) => JSON.parse("[".repeat(levels) + "]".repeat(levels));
+
+describe("JSON that can't be stored is refused", () => {
+	const tooDeep = "Ensure this value is nested at most 100 levels deep.";
+	const lone = "Lone surrogates are not allowed.";
+
+	test.each([
+		[{ config_schema: nested(101) }, tooDeep, "config_schema"],
+		[{ config_schema: { key: [{ "\ud800": 1 }] } }, lone, "config_schema"],
+		[{ public_jobs: { send: nested(2000) } }, tooDeep, "public_jobs__send"],
+		[{ public_jobs: { send: "\0" } }, "Null characters are not allowed.", "public_jobs__send"],
+	])("%#", async (body, detail, attr) => {
+		const { here } = await world();
+		const refusal = wrong("invalid_input", detail, attr);
+		expect(await here("POST", `/${DESTINATIONS}`, { body })).toMatchObject(refusal);
+	});
+
+	test("in plugin.json", async () => {
+		const home = await world();
+		const { id } = await make(home);
+		const text = JSON.stringify({ config: nested(101) });
+		const path = `/${DESTINATIONS}/${id}/update_source`;
+		expect(await home.here("PATCH", path, { body: { "plugin.json": text } })).toMatchObject(
+			wrong(
+				"invalid_input",
+				"Must be a JSON object. Its name must be a string, and its config a list or an object of at most 100 levels.",
+				"plugin.json",
+			),
+		);
+	});
+});
+
+test("a schema and public jobs of 100 levels can be read wherever they appear", async () => {
+	const home = await world();
+	const fields = { config_schema: nested(100), public_jobs: { send: nested(100) } };
+	const { id } = await make(home, fields);
+	const before = await home.here("GET", `/${DESTINATIONS}/${id}`);
+	const headers = { "if-match": before.headers.get("etag") ?? "" };
+	expect(
+		await home.here("PATCH", `/${DESTINATIONS}/${id}`, { body: { name: "Deep" }, headers }),
+	).toMatchObject({ status: 200, body: fields });
+	for (const path of [`/${DESTINATIONS}/${id}`, `/${DESTINATIONS}`, "/activity_log", "/events"])
+		expect((await home.here("GET", path)).status).toBe(200);
+});
+
 test("a plugin created through a family without capabilities is listed in that family", async () => {
 	const home = await world();
 	for (const family of FAMILIES) {

@@ -48,6 +48,15 @@ describe("objects", () => {
 		});
 	});
 
+	test("above the one that is meant are not deleted", async () => {
+		expect(await tenantry(["domains", "delete", "..", ...here(), "--yes"])).toEqual({
+			code: 2,
+			out: "",
+			err: 'Error: domains.delete can\'t have ".." as the parameter "id".\n',
+		});
+		expect(await value(["organizations", "get", organization])).toMatchObject({ id: organization });
+	});
+
 	test("have bodies from --data, a file and stdin, in which options win", async () => {
 		const file = `${home}/body.json`;
 		writeFileSync(file, '{"name": "from a file", "timezone": "Asia/Tokyo"}');

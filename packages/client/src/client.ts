@@ -37,7 +37,11 @@ function pathOf({ call, route }: Operation, values: Values) {
 		const value = values[name];
 		if (value === undefined || value === null || value === "")
 			throw new TypeError(`${call} needs the parameter "${name}".`);
-		return encodeURIComponent(`${value}`).replaceAll("%40", "@");
+		const text = `${value}`;
+		// URLs have no way to write these as names: they would lead to the object above.
+		if (text === "." || text === "..")
+			throw new TypeError(`${call} can't have "${text}" as the parameter "${name}".`);
+		return encodeURIComponent(text).replaceAll("%40", "@");
 	});
 }
 

@@ -88,6 +88,17 @@ test("a value can't lead a request to another path", async () => {
 	);
 });
 
+test.each([".", ".."])("the id %j can't lead a request to the object above", async (id) => {
+	sent.length = 0;
+	await expect(tenantry.domains.delete({ organization, id })).rejects.toThrow(
+		`domains.delete can't have "${id}" as the parameter "id".`,
+	);
+	expect(sent).toHaveLength(0);
+	expect(await tenantry.organizations.get({ id: organization })).toMatchObject({
+		id: organization,
+	});
+});
+
 test("a parameter that is missing is named before anything is sent", async () => {
 	sent.length = 0;
 	const id: string = JSON.parse("null");

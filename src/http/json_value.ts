@@ -1,0 +1,41 @@
+import * as z from "zod";
+import { issue, whyUnstorable } from "./fields.ts";
+
+/** How deep JSON may nest: far less than what databases can read, ours and those of exports. */
+const MAX_DEPTH = 100;
+
+const MAX_NUMBER_LENGTH = 400;
+
+const NOT_A_DOUBLE = "Ensure this number is one that a double can hold, of at most 400 characters.";
+
+/**
+ * Why a number can't be stored as it was written; undefined if it can. Databases reject or change numbers outside the
+ * range of a double.
+ */
+const whyInvalidNumber = (source: string) =>
+	source.length > MAX_NUMBER_LENGTH || !isInRange(source) ? NOT_A_DOUBLE : undefined;
+
+/** Whether the number doesn't overflow a double, and doesn't underflow to zero. */
+const isInRange = (source: string) =>
+	Number.isFinite(Number(source)) && (Number(source) !== 0 || !/^[^e]*[1-9]/i.test(source));
+
+/** Why a JSON value can't be stored; undefined if it can. */
+export function whyInvalid(value: unknown, depth = 0): string | undefined {
+	if (typeof value === "string") return whyUnstorable(value);
+	if (typeof value === "number") return Number.isFinite(value) ? undefined : NOT_A_DOUBLE;
+	if (JSON.isRawJSON(value)) return whyInvalidNumber(value.rawJSON);
+	if (typeof value !== "object" || value === null) return undefined;
+	if (depth === MAX_DEPTH) return `Ensure this value is nested at most ${MAX_DEPTH} levels deep.`;
+	for (const [key, inner] of Object.entries(value)) {
+		const why = whyUnstorable(key) ?? whyInvalid(inner, depth + 1);
+		if (why) return why;
+	}
+	return undefined;
+}
+
+/** Any JSON value that can be stored. */
+export const json = () =>
+	z.unknown().check(({ value, issues }) => {
+		const why = whyInvalid(value);
+		if (why) issues.push(issue(value, "invalid_input", why));
+	});
