@@ -177,10 +177,22 @@ inBrowser("the shell", (open) => {
 		await checkLooks(page, "shell-discard");
 		await stay();
 		await page.evaluate("history.back()");
+		await question.waitFor();
+		// Back again, after something was done: without that, browsers don't let the page ask.
+		await question.getByRole("heading").click();
+		await page.evaluate("history.back()");
 		await stay();
 		await page.getByRole("button", { name: "Organization: North Ltd" }).click();
 		await page.getByRole("link", { name: "East Ltd" }).click();
 		await stay();
+		// The list with the link is hidden again.
+		await expect.poll(() => focused(page)).toContain("North Ltd");
+		await page.setViewportSize({ width: 390, height: 800 });
+		await page.getByRole("button", { name: "Menu" }).click();
+		await inMenu(page, "Members").press("Enter");
+		await stay();
+		await expect.poll(() => focused(page)).toBe("Menu");
+		await page.setViewportSize({ width: 1280, height: 800 });
 		await page.getByRole("button", { name: "Sign out" }).click();
 		await stay();
 		const asked = page.waitForEvent("dialog");

@@ -9,9 +9,9 @@ export type Loaded<T> = {
 	/** Why the last load failed; undefined if it didn't. */
 	error: TenantryError | Error | undefined;
 	isLoading: boolean;
-	/** Loads again, such as after a change. */
-	reload: () => void;
-	/** Shows this until the next load, such as what a change has answered. */
+	/** Loads again, such as after a change. Resolves to what was loaded; undefined if that failed or the page was left. */
+	reload: () => Promise<T | undefined>;
+	/** Shows this until the next load. Not for what `useSave` saves: only what is loaded has the ETag for the next change. */
 	replace: (data: T) => void;
 	/** The same for a part of it: gets what is shown by then, which other changes may have changed, too. */
 	change: (changed: (data: T) => T) => void;
@@ -36,23 +36,51 @@ export function useLoad<T>(
 	/** The inputs of the last load. Those that a render has just changed are loaded after it. */
 	const asked = useRef(inputs);
 	const isAsked = inputs.every((input, i) => Object.is(input, asked.current[i]));
+	/** What resolves the reloads that no load has ended yet; undefined once the page is left. */
+	const reloads = useRef<((data?: T) => void)[] | undefined>([]);
 	useEffect(() => {
 		asked.current = inputs;
 		const controller = new AbortController();
+		const ends = reloads.current?.splice(0) ?? [];
 		setState(({ data }) => ({ data, error: undefined, isLoading: true }));
-		load(controller.signal).then(
-			(data) => {
-				if (!controller.signal.aborted) setState({ data, error: undefined, isLoading: false });
-			},
-			(error: unknown) => {
-				if (controller.signal.aborted || isAbort(error)) return;
-				const cause = error instanceof Error ? error : new Error(String(error));
-				setState({ data: undefined, error: cause, isLoading: false });
-			},
-		);
-		return () => controller.abort();
+		load(controller.signal)
+			.then(
+				(data) => {
+					if (!controller.signal.aborted) setState({ data, error: undefined, isLoading: false });
+					return data;
+				},
+				(error: unknown) => {
+					if (controller.signal.aborted || isAbort(error)) return undefined;
+					const cause = error instanceof Error ? error : new Error(String(error));
+					setState({ data: undefined, error: cause, isLoading: false });
+					return undefined;
+				},
+			)
+			.then((data) => {
+				for (const end of ends) end(data);
+			});
+		return () => {
+			controller.abort();
+			// The load that replaces this one ends them.
+			reloads.current?.push(...ends.splice(0));
+		};
 	}, [...inputs, turn]);
-	const reload = useCallback(() => setTurn((turn) => turn + 1), []);
+	useEffect(
+		() => () => {
+			for (const end of reloads.current ?? []) end();
+			reloads.current = undefined;
+		},
+		[],
+	);
+	const reload = useCallback(
+		() =>
+			new Promise<T | undefined>((resolve) => {
+				if (!reloads.current) return resolve(undefined);
+				reloads.current.push(resolve);
+				setTurn((turn) => turn + 1);
+			}),
+		[],
+	);
 	const replace = useCallback(
 		(data: T) => setState({ data, error: undefined, isLoading: false }),
 		[],
@@ -113,7 +141,8 @@ export const pageOf = <T>(
 /** How many rows a page of a list shows. */
 const ROWS = 50;
 
-export type List<T> = Omit<Loaded<Page<T>>, "replace" | "change"> & {
+export type List<T> = Omit<Loaded<Page<T>>, "reload" | "replace" | "change"> & {
+	reload: () => void;
 	/** The index of the first row that is shown. While another page is loaded, that of the page before. */
 	offset: number;
 	/** How many rows a page shows. */

@@ -8,7 +8,7 @@ import { Show } from "./ui/feedback.tsx";
 type Context = {
 	organization: Received<Organization, "organizations">;
 	/** Loads it again, after something about it has changed. */
-	reloadOrganization: () => void;
+	reloadOrganization: () => Promise<unknown>;
 	/** Whether the caller is an admin or owner: others get no buttons for what they may not do. */
 	isAdmin: boolean;
 	isOwner: boolean;

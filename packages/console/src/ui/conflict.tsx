@@ -49,8 +49,11 @@ export function useSave<T extends Values, Changes extends Values>({
 	read: () => Promise<T>;
 	/** Changes it, by the client's `update`. */
 	update: (object: T, changes: Changes, options?: RequestOptions) => Promise<T>;
-	/** Called with the object as it is after the change, or after the user took the other version. */
-	onSaved: (object: T) => void;
+	/**
+	 * Called after the change, or after the user took the other version, with the object as it is then. The page has to
+	 * load it again: the answer to a change has no ETag, and without one the next change could overwrite those of others.
+	 */
+	onSaved: (object: T) => unknown;
 	/** The names of the fields, for people. */
 	labels: Partial<Record<keyof Changes & string, string>>;
 	/** Gives the object's values under the names of the changes, if they aren't the object's own fields. */
@@ -66,9 +69,9 @@ export function useSave<T extends Values, Changes extends Values>({
 	 * @returns whether it was saved; if not, the dialog is open
 	 */
 	async function save(object: T, changes: Changes): Promise<boolean> {
+		let saved: T;
 		try {
-			onSaved(await update(object, changes));
-			return true;
+			saved = await update(object, changes);
 		} catch (error) {
 			if (!(error instanceof PreconditionFailedError)) throw error;
 			const theirs = await read();
@@ -79,6 +82,8 @@ export function useSave<T extends Values, Changes extends Values>({
 			setClash({ theirs, changes });
 			return false;
 		}
+		await onSaved(saved);
+		return true;
 	}
 
 	/** Saves changes of an object that is newer than what the form shows. */
@@ -141,8 +146,8 @@ export function useSave<T extends Values, Changes extends Values>({
 					aria-disabled={isBusy}
 					onClick={() =>
 						run(async () => {
+							await onSaved(clash.theirs);
 							setClash(undefined);
-							onSaved(clash.theirs);
 							setVersion((version) => version + 1);
 						})
 					}

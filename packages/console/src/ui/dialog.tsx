@@ -10,6 +10,17 @@ import { hasUnsaved, watchForms } from "./unsaved.ts";
 const FIRST =
 	"form :is(input:not([type=hidden], [type=radio]:not(:checked)), select, textarea, .buttons > button)";
 
+/** The button that opens what an element is in, such as a menu that has closed. */
+function openerOf(element: Element) {
+	for (let around: Element | null = element; around; around = around.parentElement) {
+		const opener = document.querySelector<HTMLElement>(
+			`[aria-controls="${CSS.escape(around.id)}"]`,
+		);
+		if (around.id && opener?.checkVisibility()) return opener;
+	}
+	return undefined;
+}
+
 /** A dialog above the page. It exists while it is open: Escape and × call `onClose`, unless the user keeps changes of a form. */
 export function Dialog({
 	title,
@@ -29,6 +40,7 @@ export function Dialog({
 	const id = useId();
 	useLayoutEffect(() => {
 		const dialog = ref.current;
+		const { activeElement } = document;
 		dialog?.showModal();
 		dialog?.querySelector<HTMLElement>(FIRST)?.focus();
 		dialogs.value = [...dialogs.value, id];
@@ -36,6 +48,7 @@ export function Dialog({
 			dialogs.value = dialogs.value.filter((open) => open !== id);
 			// Gives the focus back to where it was.
 			dialog?.close();
+			if (activeElement && !activeElement.checkVisibility()) openerOf(activeElement)?.focus();
 		};
 	}, []);
 	async function leave() {

@@ -61,6 +61,7 @@ export function Form({
 	onCancel,
 	others = [],
 	asks = true,
+	showsSaved = false,
 	children,
 }: {
 	/** The words of the button, such as "Save". */
@@ -74,12 +75,15 @@ export function Form({
 	others?: readonly (readonly [action: string, onSubmit: (fields: FormData) => Promise<unknown>])[];
 	/** Whether it asks before changes of it are lost. Not if it saves nothing, such as a choice of filters. */
 	asks?: boolean;
+	/** Whether the fields show what is saved. After a save they are made anew, unless something was entered meanwhile. */
+	showsSaved?: boolean;
 	children: ComponentChildren;
 }) {
 	const form = useRef<HTMLFormElement>(null);
 	const [wrong, setWrong] = useState<FieldError>();
 	const [problem, setProblem] = useState("");
 	const [isBusy, setBusy] = useState(false);
+	const [saves, setSaves] = useState(0);
 	const sendChanges = useUnsaved(form, asks);
 
 	function refuse(error: unknown) {
@@ -104,7 +108,8 @@ export function Form({
 			const forgetChanges = sendChanges();
 			const other = others.find(([words]) => words === event.submitter?.dataset.action);
 			if (other) await other[1](fields);
-			else if ((await onSubmit(fields)) !== false) forgetChanges();
+			else if ((await onSubmit(fields)) !== false && forgetChanges() && showsSaved)
+				setSaves((saves) => saves + 1);
 		} catch (error) {
 			refuse(error);
 		}
@@ -120,7 +125,9 @@ export function Form({
 
 	return (
 		<form ref={form} class="form" onSubmit={submit} onInput={onInput} aria-busy={isBusy}>
-			<Wrong.Provider value={wrong}>{children}</Wrong.Provider>
+			<Wrong.Provider key={saves} value={wrong}>
+				{children}
+			</Wrong.Provider>
 			<div class="form-problem" role="alert">
 				{problem}
 			</div>

@@ -32,7 +32,8 @@ export function watchForms(watcher: () => void) {
 
 /**
  * Notices when somebody changes the form.
- * @returns what is called when the form's values are sent; it returns what is called when these are saved
+ * @returns what is called when the form's values are sent; it returns what is called when these are saved,
+ * which answers whether nothing was entered meanwhile
  */
 export function useUnsaved(ref: RefObject<HTMLFormElement | null>, isWatched: boolean) {
 	/** The values while nobody has changed any. Some are loaded after the form appears. */
@@ -70,10 +71,12 @@ export function useUnsaved(ref: RefObject<HTMLFormElement | null>, isWatched: bo
 		isChanged.current = false;
 		return () => {
 			const form = ref.current;
-			if (!form || sent === null) return;
+			if (!form || sent === null) return false;
 			// What is entered while the values are being saved isn't saved.
-			if (isChanged.current && valuesOf(form) !== sent) before.set(form, sent);
-			else forget(form);
+			const isSaved = !isChanged.current || valuesOf(form) === sent;
+			if (isSaved) forget(form);
+			else before.set(form, sent);
+			return isSaved;
 		};
 	};
 }

@@ -30,8 +30,7 @@ export type Opened = {
 	of: Received<BatchExport, "batchExports">;
 	/** The path of the export's page. */
 	path: string;
-	reload: () => void;
-	replace: Loaded<Received<BatchExport, "batchExports">>["replace"];
+	reload: Loaded<Received<BatchExport, "batchExports">>["reload"];
 };
 
 const Settings = lazy(() => import("./settings.tsx"));
@@ -45,7 +44,7 @@ const TABS = [
 	["settings", "Settings", Settings],
 ] as const;
 
-async function pause({ of, replace }: Opened) {
+async function pause({ of, reload }: Opened) {
 	const isSure = await confirm({
 		title: `Pause “${of.name}”?`,
 		text: (
@@ -62,7 +61,7 @@ async function pause({ of, replace }: Opened) {
 	});
 	if (!isSure) return;
 	await api.batchExports.pause(of);
-	replace(await api.batchExports.get(of));
+	await reload();
 	say("The export is paused.");
 }
 
@@ -98,7 +97,7 @@ function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
 }
 
 function Export({ opened, tab }: { opened: Opened; tab: string }) {
-	const { of, path, reload, replace } = opened;
+	const { of, path, reload } = opened;
 	const isBusy = of.latest_runs.some((run) => !hasEnded(run));
 	// Not while somebody changes the settings: what they see must be what they opened.
 	usePolling(reload, tab !== "settings", isBusy ? BUSY_MS : IDLE_MS);
@@ -129,7 +128,7 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 			/>
 			<Content {...opened} />
 			{isUnpausing && (
-				<Unpause of={of} onClose={() => setUnpausing(false)} onDone={replace} path={path} />
+				<Unpause of={of} onClose={() => setUnpausing(false)} onDone={reload} path={path} />
 			)}
 		</PageView>
 	);
@@ -143,7 +142,7 @@ export default function ExportPage() {
 		(signal) => api.batchExports.get({ organization: organization.id, id }, { signal }),
 		[organization.id, id],
 	);
-	const { reload, replace } = loaded;
+	const { reload } = loaded;
 	if (loaded.error)
 		return (
 			<PageView title="Batch export" above={[[to("batch_exports"), "Batch exports"]]}>
@@ -152,9 +151,7 @@ export default function ExportPage() {
 		);
 	return (
 		<Show of={loaded}>
-			{(of) => (
-				<Export opened={{ of, path: to(`batch_exports/${id}`), reload, replace }} tab={tab} />
-			)}
+			{(of) => <Export opened={{ of, path: to(`batch_exports/${id}`), reload }} tab={tab} />}
 		</Show>
 	);
 }

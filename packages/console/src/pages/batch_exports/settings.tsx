@@ -78,25 +78,22 @@ async function remove(of: Export, onDone: () => void) {
 }
 
 /** The settings of an export, a test of its destination, and its deletion. */
-export default function Settings({ of, replace }: Opened) {
+export default function Settings({ of, reload }: Opened) {
 	const { organization, to } = useOrganization();
 	const navigate = useNavigate();
 	const { type } = of.destination;
 	const trial = useTrial();
-	/** Each save makes the form anew, with what is stored then. */
-	const [saves, setSaves] = useState(0);
+	/** What the form began with. Pausing reads the export again, and others may have changed it. */
+	const [before, setBefore] = useState(of);
 	/** What is saved, with its secrets, which the dialog about conflicts doesn't get to see. */
 	const body = useRef<UpdateBatchExportBody>({});
 	const parameters = { organization: organization.id, id: of.id };
-	const { save, dialog } = useSave<Flat, Record<string, unknown>>({
+	const { save, dialog, version } = useSave<Flat, Record<string, unknown>>({
 		read: async () => flat(await api.batchExports.get(parameters)),
-		update: async ({ source }) => {
-			await api.batchExports.update(source, body.current);
-			return flat(await api.batchExports.get(parameters));
-		},
-		onSaved: ({ source }) => {
-			replace(source);
-			setSaves((saves) => saves + 1);
+		update: async ({ source }) => flat(await api.batchExports.update(source, body.current)),
+		onSaved: async () => {
+			const read = await reload();
+			if (read) setBefore(read);
 		},
 		labels: {
 			...LABELS,
@@ -105,15 +102,17 @@ export default function Settings({ of, replace }: Opened) {
 	});
 
 	async function submit(fields: FormData) {
-		body.current = updateOf(of, fields);
+		body.current = updateOf(before, fields);
 		if (Object.keys(body.current).length === 0) return say("Nothing has changed.");
-		const isSaved = await besideSettings(type, () => save(flat(of), listed(type, body.current)));
+		const isSaved = await besideSettings(type, () =>
+			save(flat(before), listed(type, body.current)),
+		);
 		if (isSaved) say("The export is saved.");
 		return isSaved;
 	}
 
 	async function test(fields: FormData) {
-		const { destination, model, xql_query } = updateOf(of, fields);
+		const { destination, model, xql_query } = updateOf(before, fields);
 		await besideSettings(type, () =>
 			trial.run(type, () => api.batchExports.test(of, { destination, model, xql_query })),
 		);
@@ -122,12 +121,13 @@ export default function Settings({ of, replace }: Opened) {
 	return (
 		<>
 			<Form
-				key={saves}
+				key={version}
 				action="Save changes"
+				showsSaved
 				others={[["Test destination", test]]}
 				onSubmit={submit}
 			>
-				<ExportFields of={of} onChange={trial.clear} />
+				<ExportFields of={before} onChange={trial.clear} />
 				{trial.panel}
 			</Form>
 			{dialog}

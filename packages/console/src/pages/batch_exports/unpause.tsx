@@ -17,7 +17,7 @@ export function Unpause({
 	of: Received<BatchExport, "batchExports">;
 	path: string;
 	onClose: () => void;
-	onDone: (of: Received<BatchExport, "batchExports">) => void;
+	onDone: () => Promise<unknown>;
 }) {
 	const navigate = useNavigate();
 	const skipped = skippedBy(of);
@@ -25,7 +25,7 @@ export function Unpause({
 		const { backfill_id } = await api.batchExports.unpause(of, {
 			backfill: text(fields, "backfill") === "yes",
 		});
-		onDone(await api.batchExports.get(of));
+		await onDone();
 		onClose();
 		say(
 			backfill_id

@@ -26,7 +26,7 @@ const LABELS = {
 
 type Row = Received<DomainType, "domains">;
 
-const useSaveDomain = (at: { organization: string; id: string }, onSaved: (saved: Row) => void) =>
+const useSaveDomain = (at: { organization: string; id: string }, onSaved: () => Promise<unknown>) =>
 	useSave<Row, UpdateDomainBody>({
 		read: () => api.domains.get(at),
 		update: (domain, changes, options) => api.domains.update(domain, changes, options),
@@ -42,14 +42,9 @@ export default function Domain() {
 	const [isRenaming, setRenaming] = useState(false);
 	const at = { organization: organization.id, id };
 	const loaded = useLoad((signal) => api.domains.get(at, { signal }), [organization.id, id]);
-	const show = (saved: Row) => {
-		loaded.replace(saved);
-		// Only a GET has an ETag, which the next change needs.
-		loaded.reload();
-	};
-	const { save, dialog, version } = useSaveDomain(at, show);
-	const rename = useSaveDomain(at, (saved) => {
-		show(saved);
+	const { save, dialog, version } = useSaveDomain(at, loaded.reload);
+	const rename = useSaveDomain(at, async () => {
+		await loaded.reload();
 		setRenaming(false);
 	});
 	const domain = loaded.data;

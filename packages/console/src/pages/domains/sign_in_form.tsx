@@ -34,6 +34,7 @@ export function SignInForm({
 	return (
 		<Form
 			action="Save sign-in settings"
+			showsSaved
 			isSecondary={!domain.is_verified}
 			onSubmit={async (fields) => {
 				const isSaved = await save(domain, changesIn(domain, fields));

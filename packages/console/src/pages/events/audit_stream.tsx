@@ -20,6 +20,8 @@ import { useEvery } from "./every.ts";
 import {
 	BucketFields,
 	destinationChangesOf,
+	LABELS,
+	listed,
 	placeOf,
 	StateBadge,
 	stateOf,
@@ -41,9 +43,11 @@ function EditDialog({ stream, save, onClose }: { stream: Row; save: Save; onClos
 				action="Save"
 				onCancel={onClose}
 				onSubmit={async (fields) => {
+					const name = text(fields, "name");
+					const destination = destinationChangesOf(before, fields);
 					const isSaved = await save(before, {
-						name: text(fields, "name"),
-						destination: destinationChangesOf(type, fields),
+						...(name !== before.name && { name }),
+						...(destination && { destination }),
 					});
 					if (isSaved) say("The audit stream is saved.");
 					return isSaved;
@@ -145,36 +149,36 @@ const factsOf = (stream: Row) =>
 		["Added", <Time value={stream.created_at} />],
 	] as const;
 
-const useSaveStream = (stream: Row, onSaved: (stream: Row) => void) =>
-	useSave<Row, UpdateAuditStreamBody>({
+const BODY = Symbol("what is sent");
+
+/** What changes in words, and as it is sent. */
+type Changes = Record<string, unknown> & { [BODY]: UpdateAuditStreamBody };
+
+const useSaveStream = (stream: Row, onSaved: () => Promise<unknown>) =>
+	useSave<Row, Changes>({
 		read: () => api.auditStreams.get(stream),
-		update: (object, changes, options) => api.auditStreams.update(object, changes, options),
+		update: (object, changes, options) => api.auditStreams.update(object, changes[BODY], options),
 		onSaved,
-		labels: { name: "Name", destination: "Bucket", enabled: "Enabled" },
+		labels: LABELS,
+		fields: (stream) => ({ ...stream, ...stream.destination.config }),
 	});
 
-function Shown({
-	stream,
-	reload,
-	replace,
-}: {
-	stream: Row;
-	reload: () => void;
-	replace: (stream: Row) => void;
-}) {
+const changesOf = (body: UpdateAuditStreamBody) => Object.assign(listed(body), { [BODY]: body });
+
+function Shown({ stream, reload }: { stream: Row; reload: () => Promise<unknown> }) {
 	const { to } = useOrganization();
 	const navigate = useNavigate();
 	const [isEditing, setEditing] = useState(false);
 	const [trial, setTrial] = useState<BatchExportTrial>();
 	// A load that fails replaces the page, and with it what is just being typed.
 	useEvery(SECONDS, () => !isEditing && !trial && reload());
-	const { save, dialog } = useSaveStream(stream, replace);
-	const edit = useSaveStream(stream, (saved) => {
-		replace(saved);
+	const { save, dialog } = useSaveStream(stream, reload);
+	const edit = useSaveStream(stream, async () => {
+		await reload();
 		setEditing(false);
 	});
 	async function enable(enabled: boolean) {
-		if (await save(stream, { enabled })) say(enabled ? "Resumed." : "Paused.");
+		if (await save(stream, changesOf({ enabled }))) say(enabled ? "Resumed." : "Paused.");
 	}
 	async function remove() {
 		const isSure = await confirm({
@@ -223,7 +227,11 @@ function Shown({
 				</Danger>
 			</DangerZone>
 			{isEditing && (
-				<EditDialog stream={stream} save={edit.save} onClose={() => setEditing(false)} />
+				<EditDialog
+					stream={stream}
+					save={(before, body) => edit.save(before, changesOf(body))}
+					onClose={() => setEditing(false)}
+				/>
 			)}
 			{trial && <TrialDialog trial={trial} onClose={() => setTrial(undefined)} />}
 			{dialog}
@@ -240,7 +248,7 @@ export default function AuditStreamPage() {
 			text="Audit streams carry what happens in all projects, also in private ones."
 			get={(parameters, options) => api.auditStreams.get(parameters, options)}
 		>
-			{(stream, { reload, replace }) => <Shown stream={stream} reload={reload} replace={replace} />}
+			{(stream, { reload }) => <Shown stream={stream} reload={reload} />}
 		</OneForAdmins>
 	);
 }

@@ -135,7 +135,7 @@ type Chosen = { subscription: Subscription; people: People };
 type Change = Record<string, string> & { [CHOSEN]: Chosen };
 
 /** Saves who gets the mails of a type, unless somebody else changed it since this page read it. */
-function useSaveRecipients(data: Data, { replace, reload }: Loaded<Data>) {
+function useSaveRecipients(data: Data, { reload }: Loaded<Data>) {
 	const { organization } = useOrganization();
 	const { save, dialog } = useSave<Data, Change>({
 		read: () => load(organization.id),
@@ -147,11 +147,7 @@ function useSaveRecipients(data: Data, { replace, reload }: Loaded<Data>) {
 				people: new Map([...old.people, ...people]),
 			};
 		},
-		onSaved: (saved) => {
-			replace(saved);
-			// For its ETag, which only a GET has.
-			reload();
-		},
+		onSaved: reload,
 		labels: Object.fromEntries(Object.entries(TYPES).map(([type, [title]]) => [type, title])),
 		fields: ({ read, people }) =>
 			Object.fromEntries(read.subscriptions.map((one) => [one.type, wordsOf(one, people)])),

@@ -6,6 +6,7 @@ import type {
 	AuditStreamDestination,
 	AuditStreamDestinationUpdate,
 	BatchExportTrial,
+	UpdateAuditStreamBody,
 } from "tenantry-client";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Check, Field, Select, text } from "../../ui/form.tsx";
@@ -167,15 +168,43 @@ export const destinationOf = (type: "S3" | "R2", fields: FormData): AuditStreamD
 		? { type, config: { prefix: at(fields, "prefix") } }
 		: { type, config: { ...settingsOf(fields), ...keyOf(fields) } };
 
-/** The changes of a destination. A key that isn't given stays. */
+/** What differs from the settings that are stored; undefined if nothing does. A key that isn't given stays. */
 export function destinationChangesOf(
-	type: "S3" | "R2",
+	{ destination: { type, config } }: AuditStream,
 	fields: FormData,
-): AuditStreamDestinationUpdate {
-	if (type === "R2") return { type, config: { prefix: at(fields, "prefix") } };
-	const given = Object.entries(keyOf(fields)).filter(([, value]) => value !== "");
-	return { type, config: { ...settingsOf(fields), ...Object.fromEntries(given) } };
+): AuditStreamDestinationUpdate | undefined {
+	const given: object = destinationOf(type, fields).config;
+	const changed = Object.entries(given).filter(
+		([name, value]) => (value || null) !== (config[name] || null),
+	);
+	return changed.length > 0 ? { type, config: Object.fromEntries(changed) } : undefined;
 }
+
+const KEY = ["aws_access_key_id", "aws_secret_access_key"];
+
+/** What changes, in words: settings beside the other fields, and the key without its values. */
+export function listed({ destination, ...others }: UpdateAuditStreamBody) {
+	const settings = Object.entries(destination?.config ?? {}).map(([name, value]) => [
+		name,
+		KEY.includes(name) ? "A new value" : value,
+	]);
+	return { ...others, ...Object.fromEntries(settings) };
+}
+
+/** The names of what `listed` has. */
+export const LABELS = {
+	name: "Name",
+	enabled: "Enabled",
+	bucket_name: "Bucket",
+	region: "Region",
+	prefix: "Prefix",
+	aws_access_key_id: "Access key ID",
+	aws_secret_access_key: "Secret access key",
+	endpoint_url: "Endpoint",
+	use_virtual_style_addressing: "The bucket is part of the host",
+	encryption: "Encryption",
+	kms_key_id: "KMS key",
+};
 
 /** How each step of a test went. */
 export function TrialDialog({ trial, onClose }: { trial: BatchExportTrial; onClose: () => void }) {

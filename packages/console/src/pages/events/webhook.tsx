@@ -156,7 +156,7 @@ function useDeliveries(webhook: Row) {
 	);
 }
 
-const useSaveWebhook = (webhook: Row, onSaved: (webhook: Row) => void) =>
+const useSaveWebhook = (webhook: Row, onSaved: () => Promise<unknown>) =>
 	useSave<Row, UpdateWebhookBody>({
 		read: () => api.webhooks.get(webhook),
 		update: (object, changes, options) => api.webhooks.update(object, changes, options),
@@ -164,15 +164,7 @@ const useSaveWebhook = (webhook: Row, onSaved: (webhook: Row) => void) =>
 		labels: { url: "URL", description: "Description", types: "Events", enabled: "Enabled" },
 	});
 
-function Shown({
-	webhook,
-	reload,
-	replace,
-}: {
-	webhook: Row;
-	reload: () => void;
-	replace: (webhook: Row) => void;
-}) {
+function Shown({ webhook, reload }: { webhook: Row; reload: () => Promise<unknown> }) {
 	const { to } = useOrganization();
 	const [open, setOpen] = useState<Open>();
 	const deliveries = useDeliveries(webhook);
@@ -183,9 +175,9 @@ function Shown({
 	// A load that fails replaces the page, and with it a secret that is just shown.
 	useEvery(SECONDS, () => open === undefined && refresh());
 	const close = () => setOpen(undefined);
-	const { save, dialog } = useSaveWebhook(webhook, replace);
-	const edit = useSaveWebhook(webhook, (saved) => {
-		replace(saved);
+	const { save, dialog } = useSaveWebhook(webhook, reload);
+	const edit = useSaveWebhook(webhook, async () => {
+		await reload();
 		close();
 	});
 	const actions = useActions(webhook, refresh, save);
@@ -255,9 +247,7 @@ export default function WebhookPage() {
 			text="Webhooks carry events of all projects, also of private ones."
 			get={(parameters, options) => api.webhooks.get(parameters, options)}
 		>
-			{(webhook, { reload, replace }) => (
-				<Shown webhook={webhook} reload={reload} replace={replace} />
-			)}
+			{(webhook, { reload }) => <Shown webhook={webhook} reload={reload} />}
 		</OneForAdmins>
 	);
 }

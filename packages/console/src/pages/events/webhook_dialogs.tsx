@@ -9,6 +9,17 @@ import { typesToSend, WhichEvents } from "./types.tsx";
 
 type Row = Received<Webhook, "webhooks">;
 
+/** What the form changes: only that is sent, so that it overwrites nothing else. */
+function changesIn(webhook: Row, fields: FormData, types: string[]) {
+	const [url, description] = [text(fields, "url"), text(fields, "description")];
+	const isSame = types.toSorted().join() === webhook.types.toSorted().join();
+	return {
+		...(url !== webhook.url && { url }),
+		...(description !== webhook.description && { description }),
+		...(!isSame && { types }),
+	};
+}
+
 /** Changes what a webhook gets, and where. What saves it closes it, too. */
 export function EditDialog({
 	webhook,
@@ -28,11 +39,7 @@ export function EditDialog({
 				action="Save"
 				onCancel={onClose}
 				onSubmit={async (fields) => {
-					const isSaved = await save(before, {
-						url: text(fields, "url"),
-						description: text(fields, "description"),
-						types: typesToSend(types),
-					});
+					const isSaved = await save(before, changesIn(before, fields, typesToSend(types)));
 					if (isSaved) say("The webhook is saved.");
 					return isSaved;
 				}}

@@ -41,9 +41,8 @@ function Edit() {
 	const { save, dialog } = useSave<Account, AccountSettings>({
 		read: () => api.serviceAccounts.get({ organization: organization.id, id: account.id }),
 		update: (account, changes) => api.serviceAccounts.update(account, changes),
-		onSaved: ({ name }) => {
-			// What a change answers has no ETag for the next one.
-			loaded.reload();
+		onSaved: async ({ name }) => {
+			await loaded.reload();
 			close();
 			say(`“${name}” is saved.`);
 		},

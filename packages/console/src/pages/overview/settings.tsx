@@ -55,15 +55,12 @@ function changesOf(
 
 function SettingsForm() {
 	const { organization, reloadOrganization } = useOrganization();
-	const { save, dialog } = useSave({
+	const { save, dialog, version } = useSave({
 		read: () => api.organizations.get({ id: organization.id }),
 		update: api.organizations.update,
 		labels: LABELS,
-		onSaved: () => {
-			reloadOrganization();
-			// The menu has the name, too.
-			return attempt(reloadMe);
-		},
+		// The menu has the name, too.
+		onSaved: () => Promise.all([reloadOrganization(), attempt(reloadMe)]),
 	});
 	async function submit(fields: FormData) {
 		const changes = changesOf(valuesOf(fields), organization);
@@ -74,7 +71,7 @@ function SettingsForm() {
 	}
 	return (
 		<>
-			<Form key={organization.updated_at} action="Save" onSubmit={submit}>
+			<Form key={version} action="Save" showsSaved onSubmit={submit}>
 				<Field
 					name="name"
 					label="Name"

@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { useNavigate } from "../../load.ts";
+import { type Loaded, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
@@ -16,23 +16,11 @@ import { changedSettings, nameOfSetting, SettingFields } from "./settings.tsx";
 /** The settings of a plugin in a project. */
 export default function ConfigPage() {
 	const loaded = useConfig();
-	const [saves, setSaves] = useState(0);
 	return (
 		<ConfigView of={loaded} tab="">
 			{(config) => (
 				<>
-					<Settings
-						// Saved values replace those in the form; turning it on or off doesn't.
-						key={[saves, config.name, config.description, config.config].join("\n")}
-						config={config}
-						onSaved={(saved) => {
-							say(`${configName(saved)} is saved.`);
-							setSaves(saves + 1);
-							loaded.replace(saved);
-							// For its ETag, which only a GET has.
-							loaded.reload();
-						}}
-					/>
+					<Settings key={`${config.team_id} ${config.id}`} config={config} reload={loaded.reload} />
 					<Remove config={config} />
 				</>
 			)}
@@ -57,14 +45,16 @@ function shownSettings(config: Config) {
 	);
 }
 
-function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config) => void }) {
-	const plugin = pluginIn(config);
+function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["reload"] }) {
+	/** What the form began with. The switch reads the config again, and others may have changed it. */
+	const [before, setBefore] = useState(config);
+	const plugin = pluginIn(before);
 	const fields = fieldsOf(plugin.config_schema);
-	const stored = parsed(config.config);
+	const stored = parsed(before.config);
 	/** The settings that change. The comparison of versions only says that a secret is a new one. */
 	const settings = useRef<Values>({});
-	const { save, dialog } = useSave<Config, Values>({
-		read: () => api.pluginConfigs.get({ project: config.team_id, id: config.id }),
+	const { save, dialog, version } = useSave<Config, Values>({
+		read: () => api.pluginConfigs.get({ project: before.team_id, id: before.id }),
 		update: (read, { name, description }) =>
 			api.pluginConfigs.update(read, {
 				...(name !== undefined && { name: String(name) || null }),
@@ -73,7 +63,11 @@ function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config
 					config: { ...parsed(read.config), ...settings.current },
 				}),
 			}),
-		onSaved,
+		onSaved: async (saved) => {
+			const read = await reload();
+			if (read) setBefore(read);
+			say(`${configName(saved)} is saved.`);
+		},
 		labels: {
 			name: "Name",
 			description: "Description",
@@ -97,18 +91,20 @@ function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config
 		const description = text(form, "description");
 		return {
 			...underNames(Object.fromEntries(compared)),
-			...(name !== config.name && { name }),
-			...(description !== config.description && { description }),
+			...(name !== before.name && { name }),
+			...(description !== before.description && { description }),
 		};
 	}
 
 	return (
 		<>
 			<Form
+				key={version}
 				action="Save"
+				showsSaved
 				onSubmit={async (form) => {
 					const changes = changesIn(form);
-					if (Object.keys(changes).length > 0) return save(config, changes);
+					if (Object.keys(changes).length > 0) return save(before, changes);
 					return say("Nothing has changed.");
 				}}
 			>
@@ -117,7 +113,7 @@ function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config
 					name="name"
 					label="Name"
 					maxlength={400}
-					defaultValue={config.name}
+					defaultValue={before.name}
 					hint="What this project calls the plugin."
 				/>
 				<Area
@@ -125,7 +121,7 @@ function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config
 					label="Description"
 					rows={2}
 					maxlength={1000}
-					defaultValue={config.description}
+					defaultValue={before.description}
 				/>
 			</Form>
 			{dialog}

@@ -47,15 +47,7 @@ export function ConfigView({
 				[to("plugin_configs"), "Plugin configs"],
 				[to(`plugin_configs?project=${project}`), team?.name ?? `Project ${project}`],
 			]}
-			actions={
-				config && (
-					<EnabledSwitch
-						config={config}
-						// Read again for its ETag, which only a GET has.
-						onChanged={async (changed) => of.replace(await api.pluginConfigs.get(changed))}
-					/>
-				)
-			}
+			actions={config && <EnabledSwitch config={config} onChanged={of.reload} />}
 			lead={
 				config && (
 					<>

@@ -42,7 +42,11 @@ export function useDrafts(id: number, saved: Record<string, string>, start: Chan
 		changes,
 		isChanged,
 		write: (name: string, text: string | null) => setDraft((draft) => ({ ...draft, [name]: text })),
-		discard: () => setDraft({}),
+		/** Drops changes, such as those that are saved now. What was written since then stays. */
+		discard: (dropped: Changes) =>
+			setDraft((draft) =>
+				Object.fromEntries(Object.entries(draft).filter(([name, text]) => text !== dropped[name])),
+			),
 	};
 }
 

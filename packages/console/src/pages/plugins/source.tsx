@@ -31,24 +31,24 @@ export default function SourcePage() {
 }
 
 /** Saves files, unless somebody else changed one since they were read. */
-function useSaveFiles(source: Source, loaded: Loaded<Source>, onSaved: () => void) {
+function useSaveFiles(source: Source, loaded: Loaded<Source>, discard: (changes: Changes) => void) {
 	const { organization } = useOrganization();
 	const answer = useRef(source);
+	const sent = useRef<Changes>({});
 	const { save, dialog } = useSave<Source, Changes>({
 		read: () =>
 			api.pipelineDestinations.getSource({ organization: organization.id, id: source.id }),
 		update: (read, changes) => api.pipelineDestinations.updateSource(read, changes),
-		onSaved: (saved) => {
-			onSaved();
+		onSaved: async (saved) => {
 			answer.current = saved;
-			loaded.replace(saved);
-			// For its ETag, which only a GET has.
-			loaded.reload();
+			await loaded.reload();
+			discard(sent.current);
 		},
 		labels: {},
 		fields: ({ files }) => files,
 	});
 	async function saveFiles(changes: Changes) {
+		sent.current = changes;
 		if (!(await save(source, changes))) return;
 		const broken = Object.keys(answer.current.errors).filter((name) => name in changes);
 		if (broken.length === 0) say("The source is saved.");
@@ -147,7 +147,7 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 										text: <p>All files go back to what is saved.</p>,
 										action: "Discard changes",
 									});
-									if (yes) drafts.discard();
+									if (yes) drafts.discard(drafts.changes);
 								}}
 							>
 								Discard changes

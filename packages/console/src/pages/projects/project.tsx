@@ -53,12 +53,7 @@ export default function Project() {
 		read: () => read(),
 		update: (project, changes, options) =>
 			api.organizationProjects.update(project, changes, options),
-		onSaved: (project) => {
-			loaded.replace({ project, mayChange: true });
-			// Only a GET has an ETag, which the next change needs.
-			loaded.reload();
-			reloadOrganization();
-		},
+		onSaved: () => Promise.all([loaded.reload(), reloadOrganization()]),
 		labels: { name: "Name", timezone: "Time zone", access_control: "Private" },
 	});
 	const above = [[to("projects"), "Projects"]] as const;
@@ -106,6 +101,7 @@ export default function Project() {
 					<Form
 						key={version}
 						action="Save changes"
+						showsSaved
 						onSubmit={async (fields) => {
 							const isSaved = await save(project, changesIn(project, fields));
 							if (isSaved) say("The project is saved.");

@@ -19,13 +19,11 @@ type User = Received<Me, "users">;
 /** The caller's names. */
 function Names() {
 	const loaded = useLoad((signal) => api.users.get(ME, { signal }), []);
-	const { save, dialog } = useSave<User, UpdateUserBody>({
+	const { save, dialog, version } = useSave<User, UpdateUserBody>({
 		read: () => api.users.get(ME),
 		update: (user, changes, options) => api.users.update(user, changes, options),
-		onSaved: () => {
-			loaded.reload();
-			attempt(reloadMe);
-		},
+		// The menu has the caller, too.
+		onSaved: () => Promise.all([loaded.reload(), attempt(reloadMe)]),
 		labels: { first_name: "First name", last_name: "Last name" },
 	});
 	return (
@@ -33,8 +31,9 @@ function Names() {
 			<Show of={loaded}>
 				{(user) => (
 					<Form
-						key={`${user.first_name} ${user.last_name}`}
+						key={version}
 						action="Save changes"
+						showsSaved
 						onSubmit={async (fields) => {
 							const [first_name, last_name] = [
 								text(fields, "first_name"),

@@ -1,0 +1,221 @@
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { inBrowser, newMember, newOrganization } from "./support/browser.ts";
+
+type World = Awaited<ReturnType<typeof newOrganization>>;
+
+const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+
+/** Lets no request of this method get to the service, until what it returns is called. */
+async function hold(page: Page, method: string) {
+	const { promise: answer, resolve } = Promise.withResolvers<void>();
+	await page.route("**/api/**", async (route) => {
+		if (route.request().method() === method) await answer;
+		await route.fallback();
+	});
+	return resolve;
+}
+
+const newDomain = () => `${crypto.randomUUID()}.example.com`;
+
+const newWebhook = ({ client, organization }: World) =>
+	client.webhooks.create(organization, { url: "http://127.0.0.1:9/", types: ["invite.created"] });
+
+const newStream = ({ client, organization }: World) =>
+	client.auditStreams.create(organization, {
+		name: "Archive",
+		destination: { type: "R2", config: { prefix: "trail" } },
+	});
+
+const newExport = ({ client, organization }: World) =>
+	client.batchExports.create(organization, {
+		name: "Warehouse",
+		destination: {
+			type: "Postgres",
+			config: { host: "db.example.com", database: "one", user: "ada", password: "secret" },
+		},
+		interval: "day",
+	});
+
+async function newConfig({ client, organization, project }: World) {
+	const url = "https://www.npmjs.com/package/greeting";
+	const plugin = await client.pipelineDestinations.create(organization, { url });
+	return client.pluginConfigs.create(
+		{ project: project.id },
+		{ plugin: plugin.id, order: 1, config: { greeting: "Hello", token: "secret" } },
+	);
+}
+
+const conflict = (page: Page) => page.getByRole("dialog", { name: "Somebody else changed this" });
+
+/** Sends a form that somebody else's change is in the way of, and sends it once more: what was entered is still there. */
+async function insist(page: Page, save: string, row: string) {
+	for (const choice of ["Close", "Save your version"]) {
+		await button(page, save).click();
+		await conflict(page).getByRole("row", { name: row }).waitFor();
+		await conflict(page).getByRole("button", { name: choice }).click();
+		await conflict(page).waitFor({ state: "detached" });
+	}
+}
+
+inBrowser("what is saved", (open) => {
+	describe("right after Pause doesn't overwrite what somebody else saved", () => {
+		async function check(page: Page, label: string, change: () => Promise<unknown>) {
+			await button(page, "Pause").waitFor();
+			const answer = await hold(page, "GET");
+			const paused = page.waitForResponse((response) => response.request().method() === "PATCH");
+			await button(page, "Pause").click();
+			await paused;
+			await button(page, "Edit").click();
+			await page.getByLabel(label, { exact: true }).fill("Mine");
+			await change();
+			answer();
+			await insist(page, "Save", `${label} Mine Theirs`);
+			await page.getByRole("dialog").waitFor({ state: "detached" });
+		}
+
+		test("of a webhook", async () => {
+			const world = await newOrganization();
+			const { id } = await newWebhook(world);
+			const at = { organization: world.organization.id, id };
+			const page = await open(`${world.path}/webhooks/${id}`);
+			await check(page, "Description", () =>
+				world.client.webhooks.update(at, { description: "Theirs", types: [] }),
+			);
+			const { description, types } = await world.client.webhooks.get(at);
+			expect([description, types]).toEqual(["Mine", []]);
+		});
+
+		test("of an audit stream", async () => {
+			const world = await newOrganization();
+			const { id } = await newStream(world);
+			const at = { organization: world.organization.id, id };
+			const page = await open(`${world.path}/audit_streams/${id}`);
+			await check(page, "Name", () =>
+				world.client.auditStreams.update(at, {
+					name: "Theirs",
+					destination: { type: "R2", config: { prefix: "theirs" } },
+				}),
+			);
+			const { name, destination } = await world.client.auditStreams.get(at);
+			expect([name, destination.config]).toEqual(["Mine", { prefix: "theirs" }]);
+		});
+	});
+
+	test("as a domain's name, after a conflict, is what was entered before it", async () => {
+		const { client, organization, path } = await newOrganization();
+		const [first, mine, theirs] = [newDomain(), newDomain(), newDomain()];
+		const { id } = await client.domains.create(organization, { domain: first });
+		const at = { organization: organization.id, id };
+		const page = await open(`${path}/domains/${id}`);
+		await button(page, "Rename").click();
+		await page.getByLabel("Domain", { exact: true }).fill(mine);
+		await client.domains.update(at, { domain: theirs });
+		await insist(page, "Rename domain", `Domain ${mine} ${theirs}`);
+		await page.getByRole("heading", { name: mine }).waitFor();
+		await page.getByRole("dialog").waitFor({ state: "detached" });
+		expect((await client.domains.get(at)).domain).toBe(mine);
+	});
+
+	describe("is sent once, and what is entered meanwhile stays, and is asked for", () => {
+		const forms: Record<
+			string,
+			readonly [save: string, label: string, path: (world: World) => string | Promise<string>]
+		> = {
+			"an organization's settings": ["Save", "Name", ({ path }) => `${path}/settings`],
+			"a project": [
+				"Save changes",
+				"Name",
+				({ path, project }) => `${path}/projects/${project.id}`,
+			],
+			"the account": ["Save changes", "Last name", () => "/console/account"],
+			"a domain": [
+				"Save sign-in settings",
+				"Entity ID",
+				async ({ client, organization, path }) => {
+					const { id } = await client.domains.create(organization, { domain: newDomain() });
+					return `${path}/domains/${id}`;
+				},
+			],
+			"an export": [
+				"Save changes",
+				"Database",
+				async (world) => `${world.path}/batch_exports/${(await newExport(world)).id}/settings`,
+			],
+			"a plugin config": [
+				"Save",
+				"Name",
+				async (world) =>
+					`${world.path}/plugin_configs/${world.project.id}/${(await newConfig(world)).id}`,
+			],
+		};
+		test.each(Object.entries(forms))("in the form of %s", async (_, [save, label, pathOf]) => {
+			const world = await newOrganization();
+			const page = await open(await pathOf(world), {
+				key: await newMember(world.organization.id, 15),
+			});
+			const sent: unknown[] = [];
+			page.on("request", (request) => {
+				if (request.method() === "PATCH") sent.push(request.postData());
+			});
+			const field = page.getByLabel(label, { exact: true });
+			await field.fill("First");
+			const answer = await hold(page, "PATCH");
+			await button(page, save).click();
+			await page.locator("form[aria-busy=true]").waitFor();
+			await button(page, save).click({ force: true });
+			await field.fill("Second");
+			await field.press("Enter");
+			answer();
+			await page.locator("form[aria-busy=false]").waitFor();
+			expect(sent).toEqual([expect.stringContaining("First")]);
+			expect(await field.inputValue()).toBe("Second");
+			await page.getByRole("link", { name: "API keys" }).first().click();
+			await button(page, "Keep editing").click();
+			await button(page, save).click();
+			await expect.poll(() => sent).toEqual([expect.anything(), expect.stringContaining("Second")]);
+			await page.locator("form[aria-busy=false]").waitFor();
+			expect(await field.inputValue()).toBe("Second");
+			await page.getByRole("link", { name: "API keys" }).first().click();
+			await page.getByRole("heading", { name: "API keys" }).waitFor();
+		});
+	});
+
+	test("of a plugin config isn't lost when it is enabled, and sets nothing back that somebody else saved", async () => {
+		const world = await newOrganization();
+		const { id } = await newConfig(world);
+		const at = { project: world.project.id, id };
+		const page = await open(`${world.path}/plugin_configs/${world.project.id}/${id}`);
+		await page.getByLabel("Description").fill("Mine");
+		await world.client.pluginConfigs.update(at, {
+			config: { greeting: "Theirs", token: "secret" },
+		});
+		await page.getByRole("switch").click();
+		await page.getByRole("switch", { checked: true }).waitFor();
+		expect(await page.getByLabel("Description").inputValue()).toBe("Mine");
+		await button(page, "Save").click();
+		await page.getByText("Greeting is saved.").waitFor();
+		await expect.poll(() => page.getByLabel("Greeting").inputValue()).toBe("Theirs");
+		const { description, config } = await world.client.pluginConfigs.get(at);
+		expect([description, JSON.parse(config).greeting]).toEqual(["Mine", "Theirs"]);
+	});
+
+	test("of an export sets nothing back that somebody else saved, also after it was paused", async () => {
+		const world = await newOrganization();
+		const made = await newExport(world);
+		const page = await open(`${world.path}/batch_exports/${made.id}/settings`);
+		await page.getByLabel("Database").fill("mine");
+		await world.client.batchExports.update(made, { name: "Theirs" });
+		await button(page, "Pause").click();
+		await button(page, "Pause export").click();
+		await button(page, "Resume").waitFor();
+		expect(await page.getByLabel("Database").inputValue()).toBe("mine");
+		await button(page, "Save changes").click();
+		await page.getByText("The export is saved.").waitFor();
+		const { name, destination } = await world.client.batchExports.get(made);
+		expect([name, destination.config]).toEqual([
+			"Theirs",
+			{ host: "db.example.com", database: "mine" },
+		]);
+	});
+});
