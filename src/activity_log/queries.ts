@@ -1,10 +1,12 @@
 import { and, type Column, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { countWhere, paged } from "../db/list.ts";
+import { iso } from "../db/now.ts";
 import { activityCounts, activityLog } from "../db/schema/activity_log.ts";
 import { auditStreams } from "../db/schema/audit_streams.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
+import { DAY_MS } from "../http/durations.ts";
 import type { Key, Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { isAdmin, visibleTo } from "../tenant/visible.ts";
@@ -95,13 +97,10 @@ const selectSmall = ({ db }: Tenant) =>
 		.from(activityLog)
 		.leftJoin(users, eq(users.id, activityLog.user_id));
 
-const DAY_MS = 86_400_000;
 const RETENTION_MS = 365 * DAY_MS;
 
 /** Entries that an enabled audit stream has not delivered are kept for longer (docs/audit.md#what-is-kept). */
 const UNDELIVERED_RETENTION_MS = 395 * DAY_MS;
-
-const ago = (milliseconds: number) => new Date(Date.now() - milliseconds).toISOString();
 
 /**
  * Deletes entries that are older than the retention period, ten thousand at most. Audit streams count those that they can't
@@ -110,7 +109,7 @@ const ago = (milliseconds: number) => new Date(Date.now() - milliseconds).toISOS
 export async function deleteExpired({ DB }: Env) {
 	const db = drizzle(DB);
 	const expired = sql`select e.position, e.organization_id from activity_log as e
-		where e.created_at < ${ago(RETENTION_MS)} and (e.created_at < ${ago(UNDELIVERED_RETENTION_MS)}
+		where e.created_at < ${iso(Date.now() - RETENTION_MS)} and (e.created_at < ${iso(Date.now() - UNDELIVERED_RETENTION_MS)}
 			or not exists (select 1 from audit_streams as s
 				where s.organization_id = e.organization_id and s.enabled and s.position < e.position))
 		order by e.created_at, e.position limit 10000`;

@@ -1,7 +1,9 @@
 /** Delivers the streams that are due (docs/audit.md). */
+
 import { asc } from "drizzle-orm";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
 import { counted } from "../db/counted.ts";
+import { iso } from "../db/now.ts";
 import { auditStreams } from "../db/schema/audit_streams.ts";
 import { Misconfigured, Superseded } from "../exporter/destinations/destination.ts";
 import type { Bucket } from "../exporter/destinations/files/bucket.ts";
@@ -11,17 +13,7 @@ import type { Stream } from "./entries.ts";
 import { type File, nextFile, plannedFile } from "./file.ts";
 import { fileName, keyOf } from "./keys.ts";
 import { streamCipher } from "./queries.ts";
-import {
-	claim,
-	fail,
-	finish,
-	isDue,
-	iso,
-	keepPlan,
-	lastHour,
-	recordFile,
-	release,
-} from "./state.ts";
+import { claim, fail, finish, isDue, keepPlan, lastHour, recordFile, release } from "./state.ts";
 
 /** How many streams one tick delivers at a time, and for how long it begins with further ones. */
 const CONCURRENCY = 6;

@@ -1,18 +1,16 @@
 /** What is stored about the deliveries of a stream. */
+
 import { and, eq, lte, or, sql } from "drizzle-orm";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
 import { type AuditFile, auditStreams } from "../db/schema/audit_streams.ts";
 import { Misconfigured, Superseded } from "../exporter/destinations/destination.ts";
 import { reason } from "../exporter/reason.ts";
 import { retryAfterOf } from "../exporter/tries.ts";
 import { delay } from "../exporter/windows.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 import type { Stream } from "./entries.ts";
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 
 /** How long a stream belongs to the tick that has claimed it: longer than a delivery takes. */
 const CLAIM_MS = 10 * MINUTE_MS;
@@ -31,8 +29,6 @@ export function lastHour(at: number) {
 	const settled = at - SETTLE_MS;
 	return settled - (settled % HOUR_MS);
 }
-
-export const iso = (at: number) => new Date(at).toISOString();
 
 /** The condition for streams that are due, and that no tick has claimed. */
 export const isDue = (at: number) =>

@@ -2,6 +2,7 @@ import { and, eq, type SQL } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
+import { iso } from "../db/now.ts";
 import { batchExports } from "../db/schema/batch_exports.ts";
 import { logWhere } from "../exporter/run_log.ts";
 import { begin, mayStart } from "../exporter/series.ts";
@@ -63,10 +64,10 @@ async function tryUnpause(
 	const { interval } = row;
 	const missed = backfill &&
 		row.last_paused_at !== null && {
-			start: toIso(
+			start: iso(
 				Math.min(boundaryBefore(interval, Date.parse(row.last_paused_at)), nextStart(row)),
 			),
-			end: toIso(boundaryBefore(interval, Date.now())),
+			end: iso(boundaryBefore(interval, Date.now())),
 		};
 	const range = missed && within(interval, missed.start, missed.end).total > 0 ? missed : undefined;
 	const backfill_id = v7();
@@ -102,5 +103,3 @@ async function tryUnpause(
 	if (begun === null) return toBatchExport(answer);
 	return { ...toBatchExport(answer), backfill_id: begun };
 }
-
-const toIso = (at: number) => new Date(at).toISOString();

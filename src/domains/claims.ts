@@ -1,19 +1,21 @@
 import { and, eq, isNull, lte, ne, type SQL, sql } from "drizzle-orm";
 import { OWNER } from "../db/levels.ts";
+import { iso } from "../db/now.ts";
 import { withEntry } from "../db/record.ts";
 import { domains } from "../db/schema/domains.ts";
 import { members } from "../db/schema/members.ts";
+import { DAY_MS } from "../http/durations.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
 /**
  * After this time, another organization may take over an unverified domain
  * (docs/organizations.md#domains).
  */
-const CLAIM_MS = 3 * 86_400_000;
+const CLAIM_MS = 3 * DAY_MS;
 
 /** WHERE clause: another organization's lapsed claim on the name. */
 function hasLapsed(tenant: Tenant, name: string) {
-	const cutoff = new Date(Date.now() - CLAIM_MS).toISOString();
+	const cutoff = iso(Date.now() - CLAIM_MS);
 	return and(
 		eq(domains.domain, name),
 		ne(domains.organization_id, tenant.organization),

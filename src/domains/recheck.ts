@@ -1,15 +1,15 @@
 import { and, eq, isNotNull, lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
+import { iso } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
 import { domains } from "../db/schema/domains.ts";
+import { DAY_MS, HOUR_MS } from "../http/durations.ts";
 import { logged } from "../parts/parts.ts";
 import { lookUpChallenge } from "./verify.ts";
 
-const HOUR_MS = 3_600_000;
-
 /** How often the challenge of a verified domain is looked up. */
-const INTERVAL_MS = 24 * HOUR_MS;
+const INTERVAL_MS = DAY_MS;
 
 /** How long to wait after the resolver failed, or a look-up was cut off. */
 const RETRY_MS = HOUR_MS;
@@ -19,8 +19,6 @@ const MAX_FAILURES = 3;
 
 /** How many domains a tick looks up, all at once. */
 const BATCH_SIZE = 20;
-
-const iso = (at: number) => new Date(at).toISOString();
 
 /** When a domain that was looked up just now is looked up again. */
 export const nextRecheck = (at: number) => iso(at + INTERVAL_MS);

@@ -2,10 +2,11 @@ import { and, eq, isNotNull } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
+import { DAY_MS } from "../http/durations.ts";
 import { type Loaded, prepare } from "./loaded.ts";
 
 /** When to stop trying to remove the leftovers of a run: the bucket may be gone, or the credentials revoked. */
-const CLEANUP_GIVE_UP_MS = 7 * 86_400_000;
+const CLEANUP_GIVE_UP_MS = 7 * DAY_MS;
 
 /**
  * Removes the unfinished output of a run that has ended. If that fails, a later tick tries again. If the destination keeps

@@ -1,8 +1,9 @@
 import { and, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
+import { MINUTE_MS } from "../http/durations.ts";
 
 /** The parameters of a Workflow instance. Only the latest attempt of a run may write. */
 export type Launched = { run_id: string; attempt: number };
@@ -32,7 +33,7 @@ export const waiting = sql`not ${launched} and (backfill_id is not null or ${att
 const LOST_MS = 25_000;
 
 /** How long to wait for a queued instance. An account runs a limited number of instances at once. */
-const QUEUED_MS = 5 * 60_000;
+const QUEUED_MS = 5 * MINUTE_MS;
 
 /** How many of the instances that have not started are asked for their status. */
 const STATUS_BATCH_SIZE = 20;
@@ -54,8 +55,7 @@ const statusOf = (env: Env, { run_id, attempt }: Launched) =>
  * time: another instance would only make the queue longer.
  */
 export async function launchLost(env: Env, at: number) {
-	const before = (ms: number) => new Date(at - ms).toISOString();
-	const isLost = lost(before(LOST_MS));
+	const isLost = lost(iso(at - LOST_MS));
 	const hasStarted = sql`${status} = 'Running'`;
 	const unstarted = await drizzle(env.DB)
 		.select({ run_id: id, attempt })
@@ -67,7 +67,7 @@ export async function launchLost(env: Env, at: number) {
 	await launch(
 		env,
 		statuses.includes("queued")
-			? sql`(${isLost} and ${hasStarted} or ${lost(before(QUEUED_MS))})`
+			? sql`(${isLost} and ${hasStarted} or ${lost(iso(at - QUEUED_MS))})`
 			: isLost,
 	);
 }

@@ -1,6 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { type Attempt, openAttempt } from "./attempt.ts";
 import { pauseIfFailing } from "./auto_pause.ts";
@@ -93,7 +93,7 @@ async function countTry(
 	{ tries, latest_error, wait_ms }: { tries: number; latest_error: string; wait_ms: number },
 ) {
 	const db = drizzle(env.DB);
-	const next_try_at = new Date(Date.now() + wait_ms).toISOString();
+	const next_try_at = iso(Date.now() + wait_ms);
 	await db.batch([
 		...withLogEntry(
 			db,

@@ -3,7 +3,7 @@ import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
 import type { SystemKind } from "../db/event_types.ts";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import {
 	batchExportBackfills,
@@ -11,6 +11,7 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../db/schema/batch_exports.ts";
+import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
 import { forEach, inTurn } from "../parts/parts.ts";
 import { clean } from "./clean.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
@@ -26,7 +27,7 @@ const BATCH_SIZE = 300;
 const MAX_BATCHES_PER_TICK = 30;
 
 /** How long a run has to remove its own leftovers, and how long to wait between two tries. */
-const CLEANUP_AGE_MS = 60_000;
+const CLEANUP_AGE_MS = MINUTE_MS;
 
 /** How many rows of each kind a tick handles: stalled backfills, leftovers, deleted exports. */
 const CLEANUP_BATCH_SIZE = 25;
@@ -35,13 +36,11 @@ const CLEANUP_BATCH_SIZE = 25;
 const PURGE_BATCH_SIZE = 5000;
 
 /** How long log entries and deleted exports are kept. */
-const RETENTION_MS = 7 * 86_400_000;
+const RETENTION_MS = 7 * DAY_MS;
 
 /** What parts with several items are called in the log. */
 const STALLED = "stalled backfills";
 const LEFTOVERS = "what runs left at destinations";
-
-const iso = (at: number) => new Date(at).toISOString();
 
 /**
  * The work of every minute: inserts the runs of windows that are due, adds the next runs of stalled backfills, launches

@@ -1,6 +1,7 @@
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import { batchExportLogEntries } from "../db/schema/batch_exports.ts";
+import { MINUTE_MS } from "../http/durations.ts";
 import { type Attempt, takeState, updateRun } from "./attempt.ts";
 import type { Destination, Job } from "./destinations/destination.ts";
 import { end, type Progress } from "./end.ts";
@@ -12,7 +13,7 @@ import type { Page, Position } from "./sources/source.ts";
 
 /** A step ends after this many pages of rows, or after this time, to stay far from the limits for time and CPU. */
 const PAGES_PER_STEP = 100;
-const STEP_MS = 5 * 60_000;
+const STEP_MS = 5 * MINUTE_MS;
 
 /** How often a run reports that it is alive, and checks whether it was cancelled. */
 export const HEARTBEAT_MS = 10_000;

@@ -1,12 +1,13 @@
+import { HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 import { Unavailable } from "./destinations/destination.ts";
 
 /** How many tries in a row may fail without progress, and how long to wait between them (docs/exports.md#runs). */
 export const MAX_TRIES = 5;
 const MIN_DELAY_MS = 5000;
-const MAX_DELAY_MS = 2 * 60_000;
+const MAX_DELAY_MS = 2 * MINUTE_MS;
 
 /** The longest Retry-After that is honoured. */
-const MAX_RETRY_AFTER_MS = 60 * 60_000;
+const MAX_RETRY_AFTER_MS = HOUR_MS;
 
 /** How many milliseconds a server asked to wait, at most an hour; 0 if it didn't. */
 export const retryAfterOf = (error: unknown) =>

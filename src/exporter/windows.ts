@@ -1,25 +1,22 @@
 import { INTERVALS } from "../db/schema/batch_exports.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 
 export type Interval = (typeof INTERVALS)[number];
 
 /** The interval [`start`, `end`), in RFC 3339, UTC. */
 export type Window = { start: string; end: string };
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-
 /** In milliseconds. All days of UTC have the same length. */
 export const LENGTHS: Record<Interval, number> = {
-	hour: HOUR,
-	day: DAY,
-	week: 7 * DAY,
-	"every 5 minutes": 5 * MINUTE,
-	"every 15 minutes": 15 * MINUTE,
+	hour: HOUR_MS,
+	day: DAY_MS,
+	week: 7 * DAY_MS,
+	"every 5 minutes": 5 * MINUTE_MS,
+	"every 15 minutes": 15 * MINUTE_MS,
 };
 
 /** 1970-01-05, a Monday: a boundary of every interval. */
-const MONDAY = 4 * DAY;
+const MONDAY = 4 * DAY_MS;
 
 /** The `due_at` of an export that has no more windows. Times after it are longer texts, which sort before all others. */
 const NEVER = "9999-12-31T23:59:59.999Z";

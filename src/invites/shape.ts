@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { LEVELS, level } from "../db/levels.ts";
+import { DAY_MS } from "../http/durations.ts";
 import {
 	boolean,
 	email,
@@ -44,7 +45,7 @@ export const NewInvites = NewInvite.extend({
 	results: z.array(NewInvite),
 }).meta({ id: "NewInvites" });
 
-export const LIFETIME_MS = 3 * 86_400_000;
+export const LIFETIME_MS = 3 * DAY_MS;
 
 type Age = { created_at: string };
 

@@ -1,6 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { type Database, insertWhere } from "../db/client.ts";
+import { now } from "../db/now.ts";
 import { pluginLogEntries } from "../db/schema/plugin_configs.ts";
 import type { Entry } from "./run_log.ts";
 
@@ -56,7 +57,7 @@ export const logWhere = (
 
 /** A SYSTEM entry. */
 export const step = (type: Entry["type"], message: string): Entry => ({
-	timestamp: new Date().toISOString(),
+	timestamp: now(),
 	source: "SYSTEM",
 	type,
 	message,

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { redactor, variants } from "../auth/secrets.ts";
+import { now } from "../db/now.ts";
 
 export const MAX_ENTRIES = 1000;
 export const MAX_MESSAGE_LENGTH = 4000;
@@ -31,7 +32,7 @@ export function runLog(secrets: string[]) {
 	const entries: Entry[] = [];
 	let full = false;
 	const write = (source: Entry["source"], type: Entry["type"], message: string) =>
-		entries.push({ timestamp: new Date().toISOString(), source, type, message: redact(message) });
+		entries.push({ timestamp: now(), source, type, message: redact(message) });
 	return {
 		/** Adds the entries that the isolate sends, which can be anything. */
 		receive(lines: unknown) {

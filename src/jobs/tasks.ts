@@ -3,8 +3,10 @@ import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
+import { iso } from "../db/now.ts";
 import { pluginJobs } from "../db/schema/jobs.ts";
 import { pluginLogEntries } from "../db/schema/plugin_configs.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 import { forEach, inTurn } from "../parts/parts.ts";
 import type { ConfigRef } from "./job_log.ts";
 import { countWaiting, wake } from "./queue.ts";
@@ -12,7 +14,7 @@ import { fail } from "./work.ts";
 
 /** A job that has been running for longer is considered lost. */
 const LOST_MS = 30_000;
-const RETENTION_MS = 7 * 86_400_000;
+const RETENTION_MS = 7 * DAY_MS;
 /** The limit of an organization, both for tasks queued in one minute and for tasks waiting. */
 const MAX_TASKS_PER_MINUTE = 1000;
 /** How many lost jobs a tick fails. Each takes five statements. */
@@ -25,23 +27,18 @@ const ENTRIES_BATCH_SIZE = 1000;
 /** What the part that fails them is called in the log. */
 const CUT_OFF = "plugin jobs that were cut off";
 
-const ago = (at: number, milliseconds: number) => new Date(at - milliseconds).toISOString();
-
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-
 /** The interval of a task in milliseconds, by the prefix of its name. */
 const INTERVALS = Object.entries({
-	runEveryMinute: MINUTE,
-	runEveryHour: HOUR,
-	runEveryDay: 24 * HOUR,
+	runEveryMinute: MINUTE_MS,
+	runEveryHour: HOUR_MS,
+	runEveryDay: DAY_MS,
 });
 
 /** When the current minute, hour and day began, with the name prefix of their tasks. */
 const slots = (at: number) =>
 	INTERVALS.map(([name, length]) => ({
 		name,
-		begun: new Date(at - (at % length)).toISOString(),
+		begun: iso(at - (at % length)),
 	}));
 
 /**
@@ -87,7 +84,7 @@ const selectDropped = (db: Database, at: number) =>
 
 /** Queues the tasks that are due, and logs how many were dropped to the log of each config. */
 async function runTasks(db: Database, at: number) {
-	const minute = new Date(at - (at % MINUTE)).toISOString();
+	const minute = iso(at - (at % MINUTE_MS));
 	await queueTasks(db, at, minute);
 	const dropped = await selectDropped(db, at);
 	for (let i = 0; i < dropped.length; i += ENTRIES_BATCH_SIZE)
@@ -145,7 +142,7 @@ async function failLost(env: Env, db: Database) {
 		.where(
 			and(
 				sql`${pluginJobs.status} = 'running'`,
-				lt(pluginJobs.started_at, ago(Date.now(), LOST_MS)),
+				lt(pluginJobs.started_at, iso(Date.now() - LOST_MS)),
 			),
 		)
 		.orderBy(pluginJobs.started_at)
@@ -157,7 +154,7 @@ async function failLost(env: Env, db: Database) {
 
 /** Deletes old log entries and jobs. */
 async function deleteOld(db: Database) {
-	const cutoff = ago(Date.now(), RETENTION_MS);
+	const cutoff = iso(Date.now() - RETENTION_MS);
 	const { timestamp } = pluginLogEntries;
 	await db.batch([
 		deleteOlderThan(db, pluginLogEntries, pluginLogEntries.id, timestamp, cutoff),

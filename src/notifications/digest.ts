@@ -1,9 +1,11 @@
 import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
+import { iso } from "../db/now.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import { alerts, notifications } from "../db/schema/notifications.ts";
 import { organizations } from "../db/schema/organizations.ts";
+import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
 import { configured, send } from "../mail/mail.ts";
 import { forEach, inTurn } from "../parts/parts.ts";
 import { compose } from "./mails.ts";
@@ -32,12 +34,10 @@ const MAX_MAILS = 500;
 const MAX_EVENTS = 1000;
 
 /** How long to wait after no mail could be sent. */
-const RETRY_MS = 60_000;
+const RETRY_MS = MINUTE_MS;
 
 /** Where mail isn't configured, alerts are forgotten after this time. */
-const MAX_WAIT_MS = 7 * 86_400_000;
-
-const iso = (at: number) => new Date(at).toISOString();
+const MAX_WAIT_MS = 7 * DAY_MS;
 
 /** The alerts of one type in one organization. */
 type Group = Pick<typeof alerts.$inferSelect, "organization_id" | "scope" | "activity">;

@@ -1,8 +1,6 @@
 import { kindsOf, typeOf } from "../db/event_types.ts";
 import type { Recipients } from "../db/schema/notifications.ts";
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
+import { DAY_MS, HOUR_MS } from "../http/durations.ts";
 
 /** The types of events that can be mailed (docs/notifications.md#what-is-mailed). */
 export const TYPES = [

@@ -3,12 +3,12 @@ import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { type Database, inList, insertEach } from "../db/client.ts";
 import type { SystemKind } from "../db/event_types.ts";
+import { iso } from "../db/now.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import { members } from "../db/schema/members.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { users } from "../db/schema/users.ts";
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from "../http/durations.ts";
 
 /** How long before a key expires the event is written. */
 const NOTICE_MS = 7 * DAY_MS;
@@ -35,7 +35,7 @@ export async function tick(env: Env, at: number) {
 	const due = await db
 		.select()
 		.from(personalApiKeys)
-		.where(and(isUnannounced, lte(expires_at, new Date(at + NOTICE_MS).toISOString())))
+		.where(and(isUnannounced, lte(expires_at, iso(at + NOTICE_MS))))
 		.orderBy(expires_at)
 		.limit(BATCH_SIZE);
 	if (due.length === 0) return;

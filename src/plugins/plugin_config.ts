@@ -1,8 +1,10 @@
 import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { aliased } from "../db/client.ts";
+import { iso } from "../db/now.ts";
 import { pluginJobs } from "../db/schema/jobs.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
+import { DAY_MS } from "../http/durations.ts";
 import { timestamp } from "../http/fields.ts";
 import { fieldsOf, masked } from "./config.ts";
 import { pluginColumns, toPlugin } from "./shape.ts";
@@ -35,9 +37,7 @@ const rate = () =>
 	sql<
 		number | null
 	>`(select avg(${pluginJobs.status} = 'done') from ${pluginJobs} where ${pluginJobs.plugin_config_id} = ${pluginConfigs.id}
-		and ${pluginJobs.finished_at} > ${new Date(Date.now() - 86_400_000).toISOString()})`.as(
-		"delivery_rate_24h",
-	);
+		and ${pluginJobs.finished_at} > ${iso(Date.now() - DAY_MS)})`.as("delivery_rate_24h");
 
 /**
  * The columns of a `PluginConfig`, for queries that join `plugin_configs`, `plugins` and their

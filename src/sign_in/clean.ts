@@ -1,14 +1,9 @@
 import { drizzle } from "drizzle-orm/d1";
 import { deleteOlderThan } from "../db/client.ts";
+import { iso } from "../db/now.ts";
 import { signIns } from "../db/schema/sign_in.ts";
-import { HOUR_MS } from "./rules.ts";
+import { MAIL_WINDOW_MS } from "./rules.ts";
 
 /** Deletes the links that no longer count against the limit of mails, ten thousand at most. */
 export const tick = async ({ DB }: Env, at: number) =>
-	deleteOlderThan(
-		drizzle(DB),
-		signIns,
-		signIns.id,
-		signIns.created_at,
-		new Date(at - HOUR_MS).toISOString(),
-	);
+	deleteOlderThan(drizzle(DB), signIns, signIns.id, signIns.created_at, iso(at - MAIL_WINDOW_MS));

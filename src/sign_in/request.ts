@@ -5,19 +5,18 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, newToken } from "../auth/keys.ts";
 import { insertWhere } from "../db/client.ts";
+import { iso } from "../db/now.ts";
 import { signIns } from "../db/schema/sign_in.ts";
 import { users } from "../db/schema/users.ts";
 import type { App } from "../env.ts";
 import { invalid } from "../http/errors.ts";
 import { configured, send } from "../mail/mail.ts";
 import { mailLink, mailSso } from "./mails.ts";
-import { HOUR_MS, LIFETIME_MS, ssoOf } from "./rules.ts";
+import { LIFETIME_MS, MAIL_WINDOW_MS, ssoOf } from "./rules.ts";
 import type { SignInRequested } from "./shape.ts";
 
 /** Mails that a user gets in an hour. */
 const MAX_MAILS = 5;
-
-const iso = (at: number) => new Date(at).toISOString();
 
 /**
  * Mails a link after the response, if somebody has the address. All that depends on the address
@@ -51,7 +50,7 @@ async function mail(env: Env, email: string) {
 	const at = Date.now();
 	const user_id = sql<number>`(select ${users.id} from ${users}
 		where ${users.email} = ${email} and ${users.is_active} and not ${users.is_service_account})`;
-	const mails = sql`(select count(*) from ${signIns} where ${signIns.user_id} = ${user_id} and ${signIns.created_at} > ${iso(at - HOUR_MS)})`;
+	const mails = sql`(select count(*) from ${signIns} where ${signIns.user_id} = ${user_id} and ${signIns.created_at} > ${iso(at - MAIL_WINDOW_MS)})`;
 	const row = {
 		id,
 		user_id,

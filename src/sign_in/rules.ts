@@ -1,11 +1,12 @@
 import { type SQL, sql } from "drizzle-orm";
 import { domains } from "../db/schema/domains.ts";
+import { HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 
 /** How long a link works. */
-export const LIFETIME_MS = 15 * 60_000;
+export const LIFETIME_MS = 15 * MINUTE_MS;
 
-/** For how long a link counts against the limit of mails. */
-export const HOUR_MS = 3_600_000;
+/** How long a link counts against the limit of mails. */
+export const MAIL_WINDOW_MS = HOUR_MS;
 
 /**
  * SQL for how people with the address have to sign in, if its domain is verified and enforces

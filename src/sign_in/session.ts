@@ -2,12 +2,13 @@ import { and, eq, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { inList, insertEach, insertWhere } from "../db/client.ts";
 import type { ActivityOf, Kind } from "../db/event_types.ts";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { signIns } from "../db/schema/sign_in.ts";
 import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
 import { users } from "../db/schema/users.ts";
+import { HOUR_MS } from "../http/durations.ts";
 import { MAX_KEYS } from "../personal_api_keys/shape.ts";
 import { reserveDue } from "../tenant/wake.ts";
 import { afterUse, isEnforced, isUnused, itsFactor, type Proof } from "../two_factor/proof.ts";
@@ -20,7 +21,7 @@ import { ssoOf } from "./rules.ts";
 const LABEL = "Console";
 
 /** How long the key of a session lasts. */
-const SESSION_MS = 12 * 3_600_000;
+const SESSION_MS = 12 * HOUR_MS;
 
 type Key = SignIn["keys"][number];
 
@@ -131,7 +132,7 @@ export function statements(env: Env, signIn: SignIn, made: New) {
 		label: LABEL,
 		...key,
 		scopes: ["*"],
-		expires_at: new Date(Date.now() + SESSION_MS).toISOString(),
+		expires_at: iso(Date.now() + SESSION_MS),
 		is_session: true,
 	};
 	return {

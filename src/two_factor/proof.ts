@@ -1,11 +1,12 @@
 import { and, eq, isNotNull, isNull, lt, lte, or, type SQL, sql } from "drizzle-orm";
 import { cipherOf } from "../auth/secrets.ts";
 import type { Database } from "../db/client.ts";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
 import { users } from "../db/schema/users.ts";
+import { HOUR_MS } from "../http/durations.ts";
 import { invalid, throttled } from "../http/errors.ts";
 import { digestsOf } from "./recovery_codes.ts";
 import { stepOf } from "./totp.ts";
@@ -17,8 +18,6 @@ import { stepOf } from "./totp.ts";
 
 /** Wrong codes that a user may send in an hour. */
 export const MAX_ATTEMPTS = 10;
-
-const HOUR_MS = 3_600_000;
 
 /** The columns of a user's second factor, for a select from `users` joined with `two_factors`. */
 export const factorColumns = {
@@ -56,7 +55,7 @@ export const cipherFor = (env: Env, user_id: number) => cipherOf(env, "two_facto
  * user has no second factor to check.
  */
 export function countAttempt(db: Database, user_id: SQL | number, condition: SQL) {
-	const since = new Date(Date.now() - HOUR_MS).toISOString();
+	const since = iso(Date.now() - HOUR_MS);
 	const isOver = sql`${twoFactors.attempts_since} <= ${since}`;
 	return db
 		.update(twoFactors)

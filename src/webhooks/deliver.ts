@@ -1,6 +1,7 @@
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import { type EventRow, toEvent } from "../feed/event.ts";
+import { MINUTE_MS } from "../http/durations.ts";
 import { wake } from "../tenant/wake.ts";
 import { attempts, type Endpoint } from "./attempt.ts";
 import { toDelivery } from "./deliveries.ts";
@@ -18,13 +19,16 @@ import { openSecrets } from "./secret.ts";
  */
 
 /** How often a worker records what it has delivered. */
-const RECORD_MS = 1000;
+const RECORD_INTERVAL_MS = 1000;
 
-/** Then another message goes on: a worker has thirty seconds, and an attempt may take fifteen. */
-const WORK_MS = 10_000;
+/**
+ * How long a worker goes on sending before it hands over to another by a message: it has thirty seconds in all, and an
+ * attempt may take fifteen.
+ */
+const MAX_SENDING_MS = 10_000;
 
-/** A message can be delayed for so long. The clock sends the later ones. */
-const MINUTE_MS = 60_000;
+/** The longest delay of a message that is sent here. The schedule sends the messages of later attempts. */
+const MAX_DELAY_MS = MINUTE_MS;
 
 const Wake = z.object({ webhook: z.string(), lease: z.string().optional() });
 
@@ -35,7 +39,7 @@ async function send(
 	{ id: webhook, position, failures }: Webhook,
 	events: EventRow[],
 ): Promise<Round> {
-	const until = Date.now() + RECORD_MS;
+	const until = Date.now() + RECORD_INTERVAL_MS;
 	const round: Round = { deliveries: [], position, failure: undefined };
 	for (const row of events) {
 		if (Date.now() > until) break;
@@ -64,7 +68,7 @@ async function send(
 async function afterFailure(env: Env, { id, next_attempt_at }: Webhook) {
 	if (next_attempt_at === null) return undefined;
 	const delay = Date.parse(next_attempt_at) - Date.now();
-	if (delay > MINUTE_MS) return undefined;
+	if (delay > MAX_DELAY_MS) return undefined;
 	return wake(env, [{ webhook: id, delaySeconds: Math.max(0, Math.ceil(delay / 1000)) }]);
 }
 
@@ -72,7 +76,7 @@ async function afterFailure(env: Env, { id, next_attempt_at }: Webhook) {
 export async function deliver(env: Env, message: unknown) {
 	const db = drizzle(env.DB);
 	const attempt = attempts(env);
-	const until = Date.now() + WORK_MS;
+	const until = Date.now() + MAX_SENDING_MS;
 	let claimed = await claim(db, Wake.parse(message));
 	while (claimed) {
 		const { webhook, events } = claimed;

@@ -1,7 +1,7 @@
 /** Where a worker starts, and how it records how far it came (deliver.ts). */
 import { and, eq, isNull, lte, or, sql } from "drizzle-orm";
 import { type Database, runBatch } from "../db/client.ts";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
 import { webhooks } from "../db/schema/webhooks.ts";
 import type { EventRow } from "../feed/event.ts";
@@ -29,9 +29,7 @@ export type Round = {
 	failure: Outcome | undefined;
 };
 
-const from = (at: number) => new Date(at).toISOString();
-
-const leaseEnd = () => from(Date.now() + LEASE_MS);
+const leaseEnd = () => iso(Date.now() + LEASE_MS);
 
 /** WHERE clause: this worker has the webhook. */
 const isMine = ({ id, lease }: Pick<Webhook, "id" | "lease">) =>
@@ -50,7 +48,7 @@ export async function claim(db: Database, { webhook: id, lease: handedOver = "" 
 				and(
 					eq(webhooks.id, id),
 					eq(webhooks.enabled, true),
-					lte(webhooks.next_attempt_at, from(Date.now() + CLOCK_SKEW_MS)),
+					lte(webhooks.next_attempt_at, iso(Date.now() + CLOCK_SKEW_MS)),
 					or(
 						isNull(webhooks.leased_until),
 						lte(webhooks.leased_until, now()),
@@ -104,7 +102,7 @@ function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure
 		disabled_reason,
 		next_attempt_at:
 			disabled_reason === null
-				? from(
+				? iso(
 						nextAttempt(Date.now(), {
 							failures,
 							failingSince: Date.parse(failing_since),

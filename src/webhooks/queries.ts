@@ -4,8 +4,9 @@ import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { insertWhere } from "../db/client.ts";
 import type { ActivityOf } from "../db/event_types.ts";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { webhooks } from "../db/schema/webhooks.ts";
+import { MINUTE_MS } from "../http/durations.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -197,7 +198,7 @@ export async function roll(tenant: Tenant, id: string) {
 				...TAKE_LEASE,
 				secret: sealed,
 				previous_secret: row.secret,
-				previous_secret_expires_at: new Date(Date.now() + ROLL_MS).toISOString(),
+				previous_secret_expires_at: iso(Date.now() + ROLL_MS),
 			})
 			.where(and(byId(tenant, row.id), eq(columns.secret, row.secret))),
 		answer: select(tenant).where(and(byId(tenant, row.id), eq(columns.secret, sealed))),
@@ -207,7 +208,7 @@ export async function roll(tenant: Tenant, id: string) {
 }
 
 /** An event can be written that long after its `created_at`. */
-const MAX_WRITE_MS = 60_000;
+const MAX_WRITE_MS = MINUTE_MS;
 
 /**
  * SQL for the place in the feed before the organization's first event since a time. Places are nearly
@@ -216,7 +217,7 @@ const MAX_WRITE_MS = 60_000;
 const placeBefore = (tenant: Tenant, since: string) => sql<number>`coalesce((
 	select position - 1 from activity_log
 	where organization_id = ${tenant.organization} and created_at >= ${since} and position >= (
-		select position from activity_log where created_at >= ${new Date(Date.parse(since) - MAX_WRITE_MS).toISOString()}
+		select position from activity_log where created_at >= ${iso(Date.parse(since) - MAX_WRITE_MS)}
 		order by created_at limit 1)
 	order by position limit 1), ${END})`;
 

@@ -1,25 +1,24 @@
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 
 /** The pauses after the first failures of an event; then always the last (docs/webhooks.md#retries). */
 const PAUSES_MS = [
 	5000,
-	5 * MINUTE,
-	30 * MINUTE,
-	2 * HOUR,
-	5 * HOUR,
-	10 * HOUR,
-	14 * HOUR,
-	20 * HOUR,
+	5 * MINUTE_MS,
+	30 * MINUTE_MS,
+	2 * HOUR_MS,
+	5 * HOUR_MS,
+	10 * HOUR_MS,
+	14 * HOUR_MS,
+	20 * HOUR_MS,
 ];
 
-const MAX_PAUSE_MS = 20 * HOUR;
+const MAX_PAUSE_MS = 20 * HOUR_MS;
 
 /** Spreads the attempts of endpoints that failed at the same time. */
 const JITTER = 0.1;
 
 /** How long an endpoint may fail before it is disabled. */
-export const MAX_FAILING_MS = 5 * 24 * HOUR;
+export const MAX_FAILING_MS = 5 * DAY_MS;
 
 /**
  * When an event is tried again, in milliseconds since 1970.

@@ -1,16 +1,15 @@
 import { lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { iso } from "../db/now.ts";
 import { webhooks } from "../db/schema/webhooks.ts";
+import { MINUTE_MS } from "../http/durations.ts";
 import { wake } from "../tenant/wake.ts";
 
 /** How many webhooks one tick wakes. Those that are due for longest come first. */
-const MAX_WEBHOOKS = 1000;
+const WAKE_BATCH_SIZE = 1000;
 
 /** The most messages that a queue accepts in one batch. */
-const MESSAGES = 100;
-
-/** The next tick is that far away. */
-const MINUTE_MS = 60_000;
+const MAX_BATCH_MESSAGES = 100;
 
 /**
  * Runs every minute: sends a message for each webhook that is due before the next tick, delayed until
@@ -23,11 +22,9 @@ export async function tick(env: Env, at: number) {
 		.select({ id, next_attempt_at, lease, leased_until })
 		.from(webhooks)
 		// As in the index, which is partial.
-		.where(
-			sql`${webhooks.enabled} and ${lte(next_attempt_at, new Date(at + MINUTE_MS).toISOString())}`,
-		)
+		.where(sql`${webhooks.enabled} and ${lte(next_attempt_at, iso(at + MINUTE_MS))}`)
 		.orderBy(next_attempt_at)
-		.limit(MAX_WEBHOOKS);
+		.limit(WAKE_BATCH_SIZE);
 	const messages = due.map((row) => {
 		// Without a lease it is only reserved for a worker, whose message may have been lost.
 		const busyUntil = row.lease === null ? null : row.leased_until;
@@ -35,6 +32,6 @@ export async function tick(env: Env, at: number) {
 		const wait = Math.max(0, ...moments.filter((moment) => moment > at)) - at;
 		return { webhook: row.id, delaySeconds: Math.max(0, Math.ceil(wait / 1000)) };
 	});
-	for (let i = 0; i < messages.length; i += MESSAGES)
-		await wake(env, messages.slice(i, i + MESSAGES));
+	for (let i = 0; i < messages.length; i += MAX_BATCH_MESSAGES)
+		await wake(env, messages.slice(i, i + MAX_BATCH_MESSAGES));
 }

@@ -1,8 +1,9 @@
 import { cipherOf } from "../auth/secrets.ts";
 import type { webhooks } from "../db/schema/webhooks.ts";
+import { DAY_MS } from "../http/durations.ts";
 
 /** How long the secret before a roll signs, too (docs/webhooks.md#rolling-the-secret). */
-export const ROLL_MS = 24 * 3_600_000;
+export const ROLL_MS = DAY_MS;
 
 /** The field that secrets are sealed for, in whichever column they are. */
 const FIELD = "secret";

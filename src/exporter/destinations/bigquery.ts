@@ -1,4 +1,5 @@
 import { digest } from "../../auth/keys.ts";
+import { DAY_MS, HOUR_MS } from "../../http/durations.ts";
 import { sampleOf } from "../sample.ts";
 import { type Client, connect, type Fields } from "./bigquery/client.ts";
 import { type Settings, STAGING } from "./bigquery/errors.ts";
@@ -15,11 +16,9 @@ export type State = { staging: string; rows: number; digest: string };
 /** The minimum size of a load job, except for the last one. */
 const LOAD_BYTES = 8 * 2 ** 20;
 
-const DAY_MS = 86_400_000;
-
 /** When BigQuery removes staging tables that a run or a test could not remove. */
 const STAGING_LIFETIME_MS = 7 * DAY_MS;
-const TEST_LIFETIME_MS = 3_600_000;
+const TEST_LIFETIME_MS = HOUR_MS;
 
 const EMPTY: State = { staging: "", rows: 0, digest: "" };
 

@@ -1,8 +1,10 @@
 // The global of this name is slow to look up in workerd.
+
 import { Buffer } from "node:buffer";
 import type { SchemaElement } from "hyparquet";
 import { ByteWriter } from "hyparquet-writer";
 import { writePlain } from "hyparquet-writer/src/plain.js";
+import { DAY_MS } from "../../../http/durations.ts";
 import type { Kind } from "../../query/expression.ts";
 import type { Row } from "../../rows.ts";
 import { NOTHING } from "../format.ts";
@@ -26,8 +28,6 @@ export const TYPES = {
 		logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MICROS" },
 	},
 } satisfies Record<Kind, Partial<SchemaElement>>;
-
-const DAY_MS = 86_400_000;
 
 const ISO_LENGTH = "2026-01-01T00:00:00.000Z".length;
 const MINUTE_LENGTH = "2026-01-01T00:00:".length;
