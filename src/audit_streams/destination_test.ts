@@ -1,20 +1,15 @@
 import type * as z from "zod";
 import type { TestResult } from "../batch_exports/shape.ts";
 import { endpointOf } from "../exporter/destinations/config.ts";
+import { runSteps, TEST_TIMEOUT_MS, testResult } from "../exporter/destinations/steps.ts";
 import { merged, opened } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { keyOf } from "./keys.ts";
 import { activityOf, read, streamCipher } from "./queries.ts";
 import type { test as Test } from "./shape.ts";
 
-/** Shorter than in a delivery, since a user is waiting for the response. */
-const TEST_TIMEOUT_MS = 10_000;
-
-/** In characters. */
-const MAX_ERROR_LENGTH = 2000;
-
 /** Tests the destination of a stream, with the changes in the body. */
-export async function of(
+export async function testDestination(
 	tenant: Tenant,
 	id: string,
 	{ destination = {} }: z.infer<typeof Test>,
@@ -29,9 +24,8 @@ export async function of(
 	});
 	const { organization_id } = tenant.caller;
 	const stream = { ...row, organization_id: organization_id ?? "", destination: stored };
-	const [{ bucketOf }, { runSteps }, { NO_MARK }] = await Promise.all([
+	const [{ bucketOf }, { NO_MARK }] = await Promise.all([
 		import("../exporter/destinations/index.ts"),
-		import("../exporter/destinations/steps.ts"),
 		import("../exporter/destinations/files/bucket.ts"),
 	]);
 	const { bucket, steps } = await bucketOf(
@@ -48,11 +42,5 @@ export async function of(
 			await bucket.remove(key).catch(() => {});
 		},
 	});
-	return {
-		success: results.every(({ error }) => error === null),
-		steps: results.map(({ name, error }) => ({
-			name,
-			error: error === null ? null : error.slice(0, MAX_ERROR_LENGTH),
-		})),
-	};
+	return testResult(results);
 }

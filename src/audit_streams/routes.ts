@@ -4,7 +4,7 @@ import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
 import { atLeast } from "../tenant/middleware.ts";
 import { body } from "../tenant/valid.ts";
-import * as destinationTest from "./destination_test.ts";
+import { testDestination } from "./destination_test.ts";
 import * as auditStreams from "./queries.ts";
 import { AuditStream, create, test, update } from "./shape.ts";
 
@@ -27,5 +27,5 @@ export default router()
 		return c.body(null, 204);
 	})
 	.post("/:id/test", ok(TestResult), atLeast(ADMIN), body(test, auditStreams.find), async (c) =>
-		c.json(await destinationTest.of(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+		c.json(await testDestination(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	);

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { Destination } from "../db/schema/batch_exports.ts";
 import { endpointOf } from "../exporter/destinations/config.ts";
+import { TEST_TIMEOUT_MS, testResult } from "../exporter/destinations/steps.ts";
 import { parse } from "../exporter/query/query.ts";
 import { fieldsOf, type Model } from "../exporter/rows.ts";
 import { sampleOf } from "../exporter/sample.ts";
@@ -10,14 +11,8 @@ import { checkQuery } from "./rules.ts";
 import type { test as Test, TestResult, update as Update } from "./shape.ts";
 import { activityOf, read } from "./statements.ts";
 
-/** Shorter than in a run, since a user is waiting for the response. */
-const TEST_TIMEOUT_MS = 10_000;
-
-/** In characters. */
-const MAX_ERROR_LENGTH = 2000;
-
 /** Tests a destination that is not saved yet. */
-export async function before(
+export async function testNewDestination(
 	tenant: Tenant,
 	{ destination, model = "events", xql_query = null }: z.infer<typeof Test>,
 ) {
@@ -31,7 +26,7 @@ export async function before(
 		item_id: type,
 		name: endpointOf(config) ?? type,
 	});
-	return attempt(
+	return test(
 		tenant.env,
 		{ type, config },
 		{ model, xql_query, team_id: tenant.caller.project_id ?? 0 },
@@ -39,7 +34,7 @@ export async function before(
 }
 
 /** Tests the destination of an export, with the changes in the body. */
-export async function of(
+export async function testDestination(
 	tenant: Tenant,
 	id: string,
 	{
@@ -57,7 +52,7 @@ export async function of(
 	const cipher = exportCipher(tenant.env, row);
 	const stored = await merged(cipher, row.destination, destination);
 	await tenant.log({ ...activityOf(row), ...entryOf(stored) });
-	return attempt(tenant.env, await opened(cipher, stored), {
+	return test(tenant.env, await opened(cipher, stored), {
 		...content,
 		team_id: row.team_id,
 	});
@@ -72,7 +67,8 @@ const entryOf = ({ type, config }: Destination) => ({
 /** What the export writes. */
 type Content = { model: Model; xql_query: string | null; team_id: number };
 
-async function attempt(
+/** Runs the test of a destination whose secrets are decrypted. */
+async function test(
 	env: Env,
 	{ type, config }: Destination,
 	{ model, xql_query, team_id }: Content,
@@ -81,12 +77,5 @@ async function attempt(
 	const destination = await destinationOf(env, type, config, TEST_TIMEOUT_MS);
 	const query = xql_query === null ? null : parse(xql_query).fields;
 	const fields = fieldsOf(model, query, destination.database);
-	const steps = await destination.test(sampleOf(model, fields, team_id));
-	return {
-		success: steps.every(({ error }) => error === null),
-		steps: steps.map(({ name, error }) => ({
-			name,
-			error: error === null ? null : error.slice(0, MAX_ERROR_LENGTH),
-		})),
-	};
+	return testResult(await destination.test(sampleOf(model, fields, team_id)));
 }

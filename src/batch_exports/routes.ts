@@ -2,7 +2,7 @@ import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, paginatedWithin, router } from "../http/router.ts";
 import { body, query } from "../tenant/valid.ts";
 import * as backfills from "./backfills.ts";
-import * as destinationTest from "./destination_test.ts";
+import { testDestination, testNewDestination } from "./destination_test.ts";
 import * as logs from "./logs.ts";
 import * as metrics from "./metrics.ts";
 import * as pauses from "./pauses.ts";
@@ -37,7 +37,7 @@ export default router()
 		c.json(await batchExports.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
 	.post("/test", ok(TestResult), body(test), async (c) =>
-		c.json(await destinationTest.before(c.var.tenant, c.req.valid("json"))),
+		c.json(await testNewDestination(c.var.tenant, c.req.valid("json"))),
 	)
 	.get("/:id", ok(BatchExport), async (c) =>
 		c.json(await batchExports.find(c.var.tenant, c.req.param("id"))),
@@ -59,7 +59,7 @@ export default router()
 		c.json(await pauses.unpause(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
 	.post("/:id/test", ok(TestResult), body(update, batchExports.find), async (c) =>
-		c.json(await destinationTest.of(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+		c.json(await testDestination(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
 	.get(
 		"/:id/logs",
