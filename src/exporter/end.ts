@@ -5,10 +5,11 @@ import { type Database, insertWhere } from "../db/client.ts";
 import { now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
 import { batchExportDays, batchExportRuns } from "../db/schema/batch_exports.ts";
+import { pluralize } from "../http/plural.ts";
 import { type Attempt, reload, remember } from "./attempt.ts";
 import { clean } from "./clean.ts";
 import { isCurrent, type Loaded, logOf } from "./loaded.ts";
-import { isLogged, pluralize, withLogEntry } from "./run_log.ts";
+import { isLogged, withLogEntry } from "./run_log.ts";
 import { MAX_TRIES } from "./tries.ts";
 
 /** The progress of a run. */

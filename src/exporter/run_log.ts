@@ -13,9 +13,6 @@ type Entry = {
 	message: string | SQL;
 };
 
-/** A number and a noun, such as "1 row" or "2 rows". */
-export const pluralize = (n: number, noun: string) => `${n} ${noun}${n === 1 ? "" : "s"}`;
-
 /** The statement that writes an entry to an export's log if `condition` holds. */
 export const logWhere = (db: Database, entry: Entry, condition: SQL) =>
 	insertWhere(db, batchExportLogEntries, entry, condition);

@@ -12,11 +12,11 @@ import {
 	batchExports,
 } from "../db/schema/batch_exports.ts";
 import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
+import { pluralize } from "../http/plural.ts";
 import { forEach, inTurn } from "../parts/parts.ts";
 import { clean } from "./clean.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
 import { load } from "./loaded.ts";
-import { pluralize } from "./run_log.ts";
 import { advance } from "./series.ts";
 import { dueWindows, LENGTHS, MAX_CATCH_UP_WINDOWS } from "./windows.ts";
 

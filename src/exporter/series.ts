@@ -2,7 +2,8 @@ import { and, eq, isNull, max, type SQL, sql } from "drizzle-orm";
 import { type Database, insertWhere } from "../db/client.ts";
 import { now } from "../db/now.ts";
 import { batchExportBackfills, batchExportRuns } from "../db/schema/batch_exports.ts";
-import { logWhere, pluralize, withLogEntry } from "./run_log.ts";
+import { pluralize } from "../http/plural.ts";
+import { logWhere, withLogEntry } from "./run_log.ts";
 import { type Interval, type Window, within } from "./windows.ts";
 
 /** How many backfills of a project may run at once. */

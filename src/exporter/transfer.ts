@@ -2,12 +2,12 @@ import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import { batchExportLogEntries } from "../db/schema/batch_exports.ts";
 import { MINUTE_MS } from "../http/durations.ts";
+import { pluralize } from "../http/plural.ts";
 import { type Attempt, takeState, updateRun } from "./attempt.ts";
 import type { Destination, Job } from "./destinations/destination.ts";
 import { end, type Progress } from "./end.ts";
 import { type Loaded, logOf, prepare } from "./loaded.ts";
 import { bytesOf } from "./rows.ts";
-import { pluralize } from "./run_log.ts";
 import { sourceOf } from "./sources/index.ts";
 import type { Page, Position } from "./sources/source.ts";
 

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type * as z from "zod";
 import type { App } from "../env.ts";
-import { isReachable, type Mail, send, singleLine } from "../mail/mail.ts";
+import { greeting, isReachable, linkTo, type Mail, send, singleLine } from "../mail/mail.ts";
 import type { Caller } from "../tenant/guard.ts";
 import { expiresAt, type Invite, type NewInvite } from "./shape.ts";
 import { dateAndTime, introduce, nameOf, type Person, roleOf } from "./wording.ts";
@@ -24,7 +24,7 @@ const invitation = (invite: z.infer<typeof Invite>, organization: string, url: s
 		}),
 		subject: `${nameOf(created_by)} invites you to ${organization}`,
 		paragraphs: [
-			first_name ? `Hello ${singleLine(first_name)},` : "Hello,",
+			greeting(first_name),
 			`${introduce(created_by)} invites you to join ${singleLine(organization)} on Tenantry as ${roleOf(level)}.`,
 			...(message ? [message] : []),
 			`The link works once, until ${dateAndTime(expiresAt(invite))}.`,
@@ -51,8 +51,6 @@ const isUnlimited = ({ key, is_session }: Caller) =>
 	key.allowed_ips.length === 0 &&
 	(key.expires_at === null || is_session);
 
-const withoutTrailingSlash = (url: string) => url.replace(/\/+$/, "");
-
 /**
  * Mails the link, after the response is sent. If no mail is to be sent, the response has the link
  * as `accept_url`, for the inviter to hand over. That is null if the inviter's key may do less than
@@ -62,7 +60,7 @@ export function deliver(
 	c: Context<App>,
 	{ invite, organization_name, token }: Created,
 ): z.infer<typeof NewInvite> {
-	const linkAt = (base: string) => `${withoutTrailingSlash(base)}/invites/${token}`;
+	const linkAt = (base: string) => linkTo(base, `/invites/${token}`);
 	if (invite.emailing_attempt_made) {
 		// Not from the Host header, which the client controls.
 		const url = linkAt(c.env.APP_URL);

@@ -19,6 +19,13 @@ export type Mail = {
  */
 export const configured = ({ MAIL_FROM, APP_URL }: Env) => MAIL_FROM !== "" && APP_URL !== "";
 
+/**
+ * A link to a page of the service.
+ * @param base the service's address, such as `APP_URL`
+ * @param path begins with a slash
+ */
+export const linkTo = (base: string, path: string) => base.replace(/\/+$/, "") + path;
+
 /** Whether mail can be sent to the address: nobody has one below `.invalid` (RFC 6761, section 6.4). */
 export const isReachable = (address: string) => !address.endsWith(".invalid");
 
@@ -32,6 +39,10 @@ export const multiLine = (text: string) =>
 		.split(/\r\n?|\n/)
 		.map(singleLine)
 		.join("\n");
+
+/** The first line of a mail. */
+export const greeting = (first_name: string) =>
+	first_name ? `Hello ${singleLine(first_name)},` : "Hello,";
 
 /**
  * Builds the message (RFC 5322), as text and HTML. Header values are single lines, encoded

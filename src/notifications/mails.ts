@@ -1,5 +1,6 @@
 import type { EventRow } from "../feed/event.ts";
-import { type Mail, singleLine } from "../mail/mail.ts";
+import { pluralize } from "../http/plural.ts";
+import { linkTo, type Mail, singleLine } from "../mail/mail.ts";
 import type { Type } from "./types.ts";
 
 /** What mails need of an event. */
@@ -20,8 +21,6 @@ const shortened = (text: string) =>
 	text.length > MAX_ERROR_LENGTH ? `${text.slice(0, MAX_ERROR_LENGTH).toWellFormed()}…` : text;
 
 const errorOf = (event: Event) => shortened(detail(event, "error"));
-
-const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
 const windowOf = (event: Event) =>
 	`${detail(event, "data_interval_start")} to ${detail(event, "data_interval_end")}`;
@@ -60,7 +59,7 @@ const WORDINGS: Record<Type, Wording> = {
 	"batch_export_run.skipped": {
 		subject: (n, isOne, of) => `${n} batch export${isOne ? "" : "s"} skipped windows in ${of}`,
 		line: (event) =>
-			`${count(Number(detail(event, "windows")), "window")} from ${windowOf(event)}. ${errorOf(event)}`,
+			`${pluralize(Number(detail(event, "windows")), "window")} from ${windowOf(event)}. ${errorOf(event)}`,
 		path: ofExport,
 		advice:
 			"The rows of these windows are missing from the destination. Export them with a backfill.",
@@ -68,7 +67,7 @@ const WORDINGS: Record<Type, Wording> = {
 	"batch_export_run.completed": {
 		subject: (n, isOne, of) =>
 			`${n} run${isOne ? "" : "s"} of batch exports ${isOne ? "is" : "are"} complete in ${of}`,
-		line: (event) => `${windowOf(event)}: ${count(Number(detail(event, "rows")), "row")}`,
+		line: (event) => `${windowOf(event)}: ${pluralize(Number(detail(event, "rows")), "row")}`,
 		path: ofRun,
 		advice: "The rows of these windows have arrived at the destination.",
 	},
@@ -133,11 +132,11 @@ export function compose(
 	{ type, organization, events, isMore }: Digest,
 ): Omit<Mail, "to"> {
 	const { subject, line, path, advice } = WORDINGS[type];
-	const base = appUrl.replace(/\/+$/, "");
+	const link = (path: string) => linkTo(appUrl, path);
 	const n = events.length;
 	const listed = events.slice(0, MAX_LISTED).map((event) => {
 		const name = event.name ? `${singleLine(event.name)}: ` : "";
-		return `${event.created_at} – ${name}${line(event)}\n${base}${path(event, organization.id)}`;
+		return `${event.created_at} – ${name}${line(event)}\n${link(path(event, organization.id))}`;
 	});
 	const others = n - listed.length;
 	const rest = isMore
@@ -152,8 +151,8 @@ export function compose(
 			...listed,
 			...(rest ? [rest] : []),
 			advice,
-			`You get this mail because of the notifications of ${singleLine(organization.name)} for ${type}. An admin can change who gets it, or turn it off: PATCH ${base}/api/organizations/${organization.id}/notifications`,
+			`You get this mail because of the notifications of ${singleLine(organization.name)} for ${type}. An admin can change who gets it, or turn it off: PATCH ${link(`/api/organizations/${organization.id}/notifications`)}`,
 		],
-		link: { label: "About notifications", url: `${base}/docs/notifications` },
+		link: { label: "About notifications", url: link("/docs/notifications") },
 	};
 }

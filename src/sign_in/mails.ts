@@ -1,23 +1,20 @@
-import { type Mail, singleLine } from "../mail/mail.ts";
+import { greeting, linkTo, type Mail } from "../mail/mail.ts";
 import { providerOf } from "./rules.ts";
 
 type Recipient = { first_name: string; email: string; loses_keys: boolean };
-
-const greet = ({ first_name }: Recipient) =>
-	first_name ? `Hello ${singleLine(first_name)},` : "Hello,";
 
 const UNWANTED = "If you didn't ask for this mail, ignore it: nobody else can use it.";
 
 /** The token is in the fragment, which browsers send to no server. */
 const linkOf = ({ APP_URL }: Env, token: string) =>
-	`${APP_URL.replace(/\/+$/, "")}/console/sign_in#token=${token}`;
+	linkTo(APP_URL, `/console/sign_in#token=${token}`);
 
 /** The mail with a link. */
 export const mailLink = (env: Env, recipient: Recipient, token: string): Mail => ({
 	to: recipient.email,
 	subject: "Sign in to Tenantry",
 	paragraphs: [
-		greet(recipient),
+		greeting(recipient.first_name),
 		`With this link you sign in to Tenantry as ${recipient.email}. It works once, for 15 minutes.`,
 		...(recipient.loses_keys
 			? [
@@ -34,7 +31,7 @@ export const mailSso = (recipient: Recipient, sso: string): Mail => ({
 	to: recipient.email,
 	subject: "Sign in to Tenantry through single sign-on",
 	paragraphs: [
-		greet(recipient),
+		greeting(recipient.first_name),
 		`Your organization requires that everybody with an address like ${recipient.email} signs in through single sign-on (${providerOf(sso)}). So this mail has no link to sign in with.`,
 		UNWANTED,
 	],
