@@ -7,7 +7,7 @@ import { batchExportBackfills, batchExportRuns, batchExports } from "../db/schem
 import { projects } from "../db/schema/projects.ts";
 import { logWhere } from "../exporter/run_log.ts";
 import { begin, MAX_RUNNING_BACKFILLS, mayStart } from "../exporter/series.ts";
-import { lastWindow, type Window, within } from "../exporter/windows.ts";
+import { lastWindow, type Window, windowsIn } from "../exporter/windows.ts";
 import { found, invalid, throttled } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -137,7 +137,7 @@ function rangeOf({ interval }: Row, { start_at, end_at }: z.infer<typeof Backfil
 	const start = start_at ?? (end_at ? lastWindow(interval, Date.parse(end)).start : last.start);
 	if (start >= end) throw invalid("start_at", "start_at must be before end_at.");
 	if (end > now()) throw invalid("end_at", "end_at must not be in the future.");
-	if (within(interval, start, end).total === 0)
+	if (windowsIn(interval, start, end).total === 0)
 		throw invalid(
 			start_at ? "start_at" : "end_at",
 			`The range is shorter than the export's interval (${interval}).`,

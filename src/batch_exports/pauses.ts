@@ -6,7 +6,7 @@ import { iso } from "../db/now.ts";
 import { batchExports } from "../db/schema/batch_exports.ts";
 import { logWhere } from "../exporter/run_log.ts";
 import { begin, mayStart } from "../exporter/series.ts";
-import { boundaryBefore, nextStart, resume, schedule, within } from "../exporter/windows.ts";
+import { boundaryBefore, nextStart, resume, schedule, windowsIn } from "../exporter/windows.ts";
 import { found } from "../http/errors.ts";
 import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -69,7 +69,8 @@ async function tryUnpause(
 			),
 			end: iso(boundaryBefore(interval, Date.now())),
 		};
-	const range = missed && within(interval, missed.start, missed.end).total > 0 ? missed : undefined;
+	const range =
+		missed && windowsIn(interval, missed.start, missed.end).total > 0 ? missed : undefined;
 	const backfill_id = v7();
 	const { windows, columns } = range
 		? { windows: [], columns: schedule(row, Date.now()) }

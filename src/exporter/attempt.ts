@@ -3,13 +3,13 @@ import { now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { clean } from "./clean.ts";
 import { Superseded } from "./destinations/destination.ts";
-import type { Launched } from "./launch.ts";
+import type { AttemptRef } from "./launch.ts";
 import { isCurrent, type Loaded, load } from "./loaded.ts";
 
 /** An attempt of a run, carried out by an instance. */
 export type Attempt = {
 	env: Env;
-	launched: Launched;
+	ref: AttemptRef;
 	/**
 	 * The run's row and its export. They are loaded once; after that, the row has what this attempt has stored. If it turns
 	 * out that someone else has changed the row, they are loaded again.
@@ -22,15 +22,15 @@ export type Attempt = {
 };
 
 /** Loads the run of an attempt; undefined if it doesn't exist. */
-export async function openAttempt(env: Env, launched: Launched): Promise<Attempt | undefined> {
-	const loaded = await load(drizzle(env.DB), launched.run_id);
-	return loaded && { env, launched, loaded, isStale: false, lacksState: false };
+export async function openAttempt(env: Env, ref: AttemptRef): Promise<Attempt | undefined> {
+	const loaded = await load(drizzle(env.DB), ref.run_id);
+	return loaded && { env, ref, loaded, isStale: false, lacksState: false };
 }
 
 /** Loads the row again. */
 export async function reload(attempt: Attempt) {
-	const { env, launched } = attempt;
-	attempt.loaded = (await load(drizzle(env.DB), launched.run_id)) ?? attempt.loaded;
+	const { env, ref } = attempt;
+	attempt.loaded = (await load(drizzle(env.DB), ref.run_id)) ?? attempt.loaded;
 	attempt.isStale = false;
 	attempt.lacksState = false;
 }
@@ -59,13 +59,10 @@ export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
  * @throws Superseded if the run was cancelled or another attempt has taken over, after cleaning up
  */
 export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>) {
-	const { env, launched } = attempt;
+	const { env, ref } = attempt;
 	const changes = { ...set, last_updated_at: now() };
 	attempt.isStale = true;
-	const { meta } = await drizzle(env.DB)
-		.update(batchExportRuns)
-		.set(changes)
-		.where(isCurrent(launched));
+	const { meta } = await drizzle(env.DB).update(batchExportRuns).set(changes).where(isCurrent(ref));
 	if (meta.changes > 0) return remember(attempt, changes);
 	await reload(attempt);
 	await clean(env, attempt.loaded, set.state);

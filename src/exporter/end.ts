@@ -116,7 +116,7 @@ const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert, co
  * unfinished output of a run that has ended without success.
  */
 export async function end(attempt: Attempt, outcome: Outcome) {
-	const { env, launched } = attempt;
+	const { env, ref } = attempt;
 	const { run } = attempt.loaded;
 	const db = drizzle(env.DB);
 	const { status, latest_error } = outcome;
@@ -141,7 +141,7 @@ export async function end(attempt: Attempt, outcome: Outcome) {
 		}),
 	};
 	const [{ meta }] = await db.batch([
-		...withLogEntry(db, db.update(batchExportRuns).set(set).where(isCurrent(launched)), {
+		...withLogEntry(db, db.update(batchExportRuns).set(set).where(isCurrent(ref)), {
 			...logOf(run),
 			id: entry_id,
 			level: isComplete ? "INFO" : "ERROR",

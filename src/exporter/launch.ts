@@ -5,8 +5,8 @@ import { iso, now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { MINUTE_MS } from "../http/durations.ts";
 
-/** The parameters of a Workflow instance. Only the latest attempt of a run may write. */
-export type Launched = { run_id: string; attempt: number };
+/** Names an attempt of a run: the parameters of a Workflow instance. Only the latest attempt may write. */
+export type AttemptRef = { run_id: string; attempt: number };
 
 /** How many instances `createBatch` takes. */
 const CREATE_BATCH_SIZE = 100;
@@ -17,7 +17,7 @@ const LAUNCH_BATCH_SIZE = 3000;
 const { id, status, finished_at, launched, attempt, next_try_at, last_updated_at } =
 	batchExportRuns;
 
-const instanceId = ({ run_id, attempt }: Launched) => `${run_id}-${attempt}`;
+const instanceId = ({ run_id, attempt }: AttemptRef) => `${run_id}-${attempt}`;
 
 /**
  * The condition for runs that can be launched. The runs of one schedule go one after another, as do those of one
@@ -42,7 +42,7 @@ const STATUS_BATCH_SIZE = 20;
 const lost = (before: string) =>
 	sql`${launched} and ${last_updated_at} < ${before} and coalesce(${next_try_at}, '') < ${before}`;
 
-const statusOf = (env: Env, { run_id, attempt }: Launched) =>
+const statusOf = (env: Env, { run_id, attempt }: AttemptRef) =>
 	env.EXPORT_RUNS.get(instanceId({ run_id, attempt }))
 		.then((instance) => instance.status())
 		.then(
@@ -82,7 +82,7 @@ export async function claimNext(
 		batch_export_id,
 		backfill_id,
 	}: Pick<typeof batchExportRuns.$inferSelect, "batch_export_id" | "backfill_id">,
-): Promise<Launched | null> {
+): Promise<AttemptRef | null> {
 	const series = sql`${batchExportRuns.batch_export_id} = ${batch_export_id}
 		and ${batchExportRuns.backfill_id} is ${backfill_id}`;
 	const next = db
@@ -117,7 +117,7 @@ export async function launch(env: Env, condition: SQL) {
 		// This order has an index of unfinished runs only. To order by id, SQLite would read all runs.
 		.orderBy(last_updated_at)
 		.limit(LAUNCH_BATCH_SIZE);
-	const starts: Launched[] = await db
+	const starts: AttemptRef[] = await db
 		.update(batchExportRuns)
 		.set({
 			launched: true,
@@ -138,7 +138,7 @@ export async function launch(env: Env, condition: SQL) {
 }
 
 /** Leaves these attempts, and with them their runs, to the next tick. */
-async function unlaunch(db: Database, starts: Launched[]) {
+async function unlaunch(db: Database, starts: AttemptRef[]) {
 	await db
 		.update(batchExportRuns)
 		.set({ launched: false })
@@ -148,7 +148,7 @@ async function unlaunch(db: Database, starts: Launched[]) {
 		);
 }
 
-const start = (env: Env, starts: Launched[]) =>
+const start = (env: Env, starts: AttemptRef[]) =>
 	env.EXPORT_RUNS.createBatch(
 		starts.map((params) => ({
 			id: instanceId(params),

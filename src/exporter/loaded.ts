@@ -4,14 +4,14 @@ import type { Database } from "../db/client.ts";
 import { batchExportRuns, batchExports } from "../db/schema/batch_exports.ts";
 import type { Job } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/index.ts";
-import type { Launched } from "./launch.ts";
+import type { AttemptRef } from "./launch.ts";
 import { parse } from "./query/query.ts";
 import { fieldsOf } from "./rows.ts";
 import { exportCipher, opened, shown } from "./secrets.ts";
 import type { Selection } from "./sources/source.ts";
 
 /** The condition that the run has not ended, and that this attempt is the current one. */
-export const isCurrent = ({ run_id, attempt }: Launched) =>
+export const isCurrent = ({ run_id, attempt }: AttemptRef) =>
 	and(
 		eq(batchExportRuns.id, run_id),
 		eq(batchExportRuns.attempt, attempt),

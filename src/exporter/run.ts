@@ -6,7 +6,7 @@ import { type Attempt, openAttempt } from "./attempt.ts";
 import { pauseIfFailing } from "./auto_pause.ts";
 import { Misconfigured, Superseded } from "./destinations/destination.ts";
 import { end, type Progress, sentence } from "./end.ts";
-import { claimNext, type Launched } from "./launch.ts";
+import { type AttemptRef, claimNext } from "./launch.ts";
 import { isCurrent, logOf } from "./loaded.ts";
 import { reason } from "./reason.ts";
 import { withLogEntry } from "./run_log.ts";
@@ -15,13 +15,13 @@ import { HEARTBEAT_MS, isSpent, newBudget, transferRows } from "./transfer.ts";
 import { delayAfter, MAX_TRIES } from "./tries.ts";
 
 /** The run that an instance continues with, and how long it waits before. */
-export type Turn = Launched & { wait_ms: number };
+export type Turn = AttemptRef & { wait_ms: number };
 
 /**
  * Continues a run, then the next ones of its series, until a run has to wait or the budget of the step is spent.
  * @returns the run to continue with; null if none is left
  */
-export async function runSeries(env: Env, first: Launched): Promise<Turn | null> {
+export async function runSeries(env: Env, first: AttemptRef): Promise<Turn | null> {
 	const budget = newBudget();
 	for (let current = first; ; ) {
 		// Lets the local server handle requests: its storage is in the same process, so statements alone never yield to
@@ -29,7 +29,7 @@ export async function runSeries(env: Env, first: Launched): Promise<Turn | null>
 		await scheduler.wait(1);
 		const attempt = await openAttempt(env, current);
 		if (!attempt) return null;
-		const wait_ms = await part(attempt, budget);
+		const wait_ms = await continueRun(attempt, budget);
 		if (wait_ms !== null) return { ...current, wait_ms };
 		const next = await afterRun(attempt);
 		if (next === null) return null;
@@ -51,7 +51,7 @@ const progressOf = ({ loaded: { run } }: Attempt): Progress => ({
  * @returns how many milliseconds to wait before the next call; null if the run has ended, or if another attempt has taken
  * over
  */
-export async function part(attempt: Attempt, budget = newBudget()): Promise<number | null> {
+export async function continueRun(attempt: Attempt, budget = newBudget()): Promise<number | null> {
 	const progress = progressOf(attempt);
 	const heartbeat = setInterval(() => beat(attempt), HEARTBEAT_MS);
 	try {
@@ -77,19 +77,17 @@ export async function part(attempt: Attempt, budget = newBudget()): Promise<numb
  * Reports that the attempt is alive. Also after the run was cancelled: once files start to appear, all of them must, before
  * a tick removes the leftovers.
  */
-const beat = ({ env, launched }: Attempt) =>
+const beat = ({ env, ref }: Attempt) =>
 	drizzle(env.DB)
 		.update(batchExportRuns)
 		.set({ last_updated_at: now() })
-		.where(
-			and(eq(batchExportRuns.id, launched.run_id), eq(batchExportRuns.attempt, launched.attempt)),
-		)
+		.where(and(eq(batchExportRuns.id, ref.run_id), eq(batchExportRuns.attempt, ref.attempt)))
 		// The next heartbeat may succeed.
 		.catch(() => {});
 
 /** Stores and logs a failed try and the time of the next one. */
 async function countTry(
-	{ env, launched, loaded }: Attempt,
+	{ env, ref, loaded }: Attempt,
 	{ tries, latest_error, wait_ms }: { tries: number; latest_error: string; wait_ms: number },
 ) {
 	const db = drizzle(env.DB);
@@ -100,7 +98,7 @@ async function countTry(
 			db
 				.update(batchExportRuns)
 				.set({ tries, next_try_at, latest_error, last_updated_at: now() })
-				.where(isCurrent(launched)),
+				.where(isCurrent(ref)),
 			{
 				...logOf(loaded.run),
 				level: "WARNING",
@@ -114,8 +112,8 @@ async function countTry(
  * Ends a run after its step has failed at every retry.
  * @returns the next run of the series; null if there is none
  */
-export async function giveUp(env: Env, launched: Launched, error: unknown): Promise<Turn | null> {
-	const attempt = await openAttempt(env, launched);
+export async function giveUp(env: Env, ref: AttemptRef, error: unknown): Promise<Turn | null> {
+	const attempt = await openAttempt(env, ref);
 	if (!attempt) return null;
 	const { run } = attempt.loaded;
 	await end(attempt, {
@@ -129,21 +127,21 @@ export async function giveUp(env: Env, launched: Launched, error: unknown): Prom
 }
 
 /** Leaves a run to the next tick, which starts another instance. */
-export const release = async (env: Env, launched: Launched) => {
+export const release = async (env: Env, ref: AttemptRef) => {
 	await drizzle(env.DB)
 		.update(batchExportRuns)
 		.set({ launched: false, last_updated_at: now() })
-		.where(isCurrent(launched));
+		.where(isCurrent(ref));
 };
 
 /**
  * Follows up on a run that has ended: pauses the export if too many runs have failed, and adds the backfill's next run.
  * @returns the next run of the series; null if there is none, or if another attempt has taken over
  */
-export async function afterRun({ env, launched, loaded }: Attempt): Promise<Launched | null> {
+export async function afterRun({ env, ref, loaded }: Attempt): Promise<AttemptRef | null> {
 	const db = drizzle(env.DB);
 	const { attempt, finished_at, status, backfill_id } = loaded.run;
-	if (attempt !== launched.attempt || finished_at === null) return null;
+	if (attempt !== ref.attempt || finished_at === null) return null;
 	if (status === "Failed") await pauseIfFailing(env, loaded);
 	if (backfill_id !== null) await advance(db, backfill_id);
 	return claimNext(db, loaded.run);

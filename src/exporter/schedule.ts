@@ -110,13 +110,13 @@ async function insertDueRuns(db: Database, at: number) {
 			data_interval_end: end,
 		})),
 	);
-	const skipping = plans.filter(({ passed }) => passed > 0);
+	const skipping = plans.filter(({ skipped }) => skipped > 0);
 	const entries = skipping.map((plan) => ({
 		...common(plan),
 		level: "WARNING" as const,
-		message: `Skipped: ${pluralize(plan.passed, "window")}, starting with the one that ended at ${plan.row.next_end_at}. At most ${MAX_CATCH_UP_WINDOWS} missed windows are caught up. Export the others with a backfill.`,
+		message: `Skipped: ${pluralize(plan.skipped, "window")}, starting with the one that ended at ${plan.row.next_end_at}. At most ${MAX_CATCH_UP_WINDOWS} missed windows are caught up. Export the others with a backfill.`,
 	}));
-	const skipped = skipping.map((plan) => ({ ...common(plan), ...eventOf(plan) }));
+	const events = skipping.map((plan) => ({ ...common(plan), ...eventOf(plan) }));
 	const updates = plans.map((plan) => ({ ...common(plan), ...plan.next }));
 	/** The export hasn't changed since it was read, so concurrent ticks and requests don't interfere. */
 	const isUnchanged = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
@@ -124,7 +124,7 @@ async function insertDueRuns(db: Database, at: number) {
 	await db.batch([
 		insertEach(db, batchExportRuns, runs, isUnchanged).onConflictDoNothing(),
 		insertEach(db, batchExportLogEntries, entries, isUnchanged),
-		insertEach(db, activityLog, skipped, isUnchanged),
+		insertEach(db, activityLog, events, isUnchanged),
 		db
 			.update(batchExports)
 			.set({
@@ -141,7 +141,7 @@ async function insertDueRuns(db: Database, at: number) {
 const SKIPPED: SystemKind = { scope: "BatchExportRun", activity: "skipped" };
 
 /** The event of the windows that an export skips: one for all of them (docs/notifications.md#events). */
-function eventOf({ row, passed }: { row: Due; passed: number }) {
+function eventOf({ row, skipped }: { row: Due; skipped: number }) {
 	const start = Date.parse(row.next_end_at) - LENGTHS[row.interval];
 	return {
 		organization_id: row.organization_id,
@@ -152,9 +152,9 @@ function eventOf({ row, passed }: { row: Due; passed: number }) {
 		name: row.name,
 		trigger: {
 			batch_export_id: row.id,
-			windows: passed,
+			windows: skipped,
 			data_interval_start: iso(start),
-			data_interval_end: iso(start + passed * LENGTHS[row.interval]),
+			data_interval_end: iso(start + skipped * LENGTHS[row.interval]),
 			error: `At most ${MAX_CATCH_UP_WINDOWS} missed windows are caught up.`,
 			next_step: "Export this range with a backfill.",
 		},

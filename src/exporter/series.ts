@@ -1,10 +1,11 @@
 import { and, eq, isNull, max, type SQL, sql } from "drizzle-orm";
 import { type Database, insertWhere } from "../db/client.ts";
+import { isUniqueViolation } from "../db/errors.ts";
 import { now } from "../db/now.ts";
 import { batchExportBackfills, batchExportRuns } from "../db/schema/batch_exports.ts";
 import { pluralize } from "../http/plural.ts";
 import { logWhere, withLogEntry } from "./run_log.ts";
-import { type Interval, type Window, within } from "./windows.ts";
+import { type Interval, type Window, windowsIn } from "./windows.ts";
 
 /** How many backfills of a project may run at once. */
 export const MAX_RUNNING_BACKFILLS = 3;
@@ -24,7 +25,7 @@ export function begin(
 	{ start, end }: Window,
 	condition: SQL,
 ) {
-	const { total, window } = within(interval, start, end);
+	const { total, window } = windowsIn(interval, start, end);
 	const isInserted = sql`exists (select 1 from ${batchExportBackfills} where ${batchExportBackfills.id} = ${backfill_id})`;
 	return [
 		insertWhere(
@@ -87,8 +88,8 @@ export async function advance(db: Database, id: string) {
 	]);
 	if (backfill?.status !== "Running") return;
 	const { interval, start_at, end_at, total_runs } = backfill;
-	const done = within(interval, start_at, last?.end ?? start_at).total;
-	const { window } = within(interval, start_at, end_at, done);
+	const done = windowsIn(interval, start_at, last?.end ?? start_at).total;
+	const { window } = windowsIn(interval, start_at, end_at, done);
 	const idle = sql`not exists (select 1 from batch_export_runs as open
 		where open.batch_export_id = ${backfill.batch_export_id} and open.finished_at is null and open.backfill_id = ${id})
 		and exists (select 1 from batch_export_backfills as running where running.id = ${id} and running.status = 'Running')`;
@@ -97,7 +98,7 @@ export async function advance(db: Database, id: string) {
 			.batch([runOf(db, backfill, window, idle)])
 			// Another call has added the run.
 			.catch((error: unknown) => {
-				if (!String(error).includes("UNIQUE")) throw error;
+				if (!isUniqueViolation(error, "batch_export_runs.backfill_id")) throw error;
 			});
 		return;
 	}

@@ -95,8 +95,8 @@ export function reschedule(
 }
 
 /**
- * The windows that are due: the newest 24 at most, oldest first; how many older ones are skipped (`passed`); and the
- * columns for the next one.
+ * The windows that are due: the newest 24 at most, oldest first; how many older ones are `skipped`; and the columns for the
+ * next one.
  */
 export function dueWindows(row: Scheduled & { next_end_at: string }, now: number) {
 	const length = LENGTHS[row.interval];
@@ -106,12 +106,12 @@ export function dueWindows(row: Scheduled & { next_end_at: string }, now: number
 		row.end_at === null ? now : Date.parse(row.end_at),
 	);
 	const n = Math.max(0, Math.floor((until - first) / length) + 1);
-	const passed = Math.max(0, n - MAX_CATCH_UP_WINDOWS);
-	const windows = Array.from({ length: n - passed }, (_, i): Window => {
-		const end = first + (passed + i) * length;
+	const skipped = Math.max(0, n - MAX_CATCH_UP_WINDOWS);
+	const windows = Array.from({ length: n - skipped }, (_, i): Window => {
+		const end = first + (skipped + i) * length;
 		return { start: iso(end - length), end: iso(end) };
 	});
-	return { windows, passed, next: due(row, first + n * length) };
+	return { windows, skipped, next: due(row, first + n * length) };
 }
 
 /**
@@ -133,7 +133,7 @@ export function resume(
 }
 
 /** How many complete windows a range has, counted from `start`, and the one that follows the first `done`. */
-export function within(interval: Interval, start: string, end: string, done = 0) {
+export function windowsIn(interval: Interval, start: string, end: string, done = 0) {
 	const length = LENGTHS[interval];
 	const total = Math.floor((Date.parse(end) - Date.parse(start)) / length);
 	const at = Date.parse(start) + done * length;

@@ -1,5 +1,5 @@
 import { WorkflowEntrypoint, type WorkflowEvent, type WorkflowStep } from "cloudflare:workers";
-import type { Launched } from "./launch.ts";
+import type { AttemptRef } from "./launch.ts";
 import type { Turn } from "./run.ts";
 import { MAX_TRIES } from "./tries.ts";
 
@@ -22,8 +22,8 @@ const STEP = {
  * No instance starts another one. On Cloudflare it could, since a new instance is only queued. But the local server runs it
  * at once, nested in the one that created it, and stops working at a nesting of about fifty.
  */
-export class ExportRun extends WorkflowEntrypoint<Env, Launched> {
-	override async run({ payload }: WorkflowEvent<Launched>, step: WorkflowStep) {
+export class ExportRun extends WorkflowEntrypoint<Env, AttemptRef> {
+	override async run({ payload }: WorkflowEvent<AttemptRef>, step: WorkflowStep) {
 		// The engine is loaded here, so that requests to the API don't wait for it.
 		const { giveUp, release, runSeries } = await import("./run.ts");
 		let turn: Turn | null = { ...payload, wait_ms: 0 };
@@ -37,6 +37,6 @@ export class ExportRun extends WorkflowEntrypoint<Env, Launched> {
 			}
 		}
 		const rest = turn;
-		if (rest) await step.do("leave to the clock", STEP, () => release(this.env, rest));
+		if (rest) await step.do("leave to the schedule", STEP, () => release(this.env, rest));
 	}
 }

@@ -17,8 +17,8 @@ import { projects } from "../../src/db/schema/projects.ts";
 import { openAttempt } from "../../src/exporter/attempt.ts";
 import { clean } from "../../src/exporter/clean.ts";
 import { Misconfigured } from "../../src/exporter/destinations/destination.ts";
-import type { Launched } from "../../src/exporter/launch.ts";
-import { afterRun, giveUp, part } from "../../src/exporter/run.ts";
+import type { AttemptRef } from "../../src/exporter/launch.ts";
+import { afterRun, continueRun, giveUp } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { tick as sendDigests } from "../../src/notifications/digest.ts";
 import * as azure from "../support/azure.ts";
@@ -53,14 +53,15 @@ const POSTGRES = {
 type Json = Record<string, unknown>;
 
 /** An attempt with the run as it is now. */
-async function opened(run: Launched, more: Partial<Env> = {}) {
+async function opened(run: AttemptRef, more: Partial<Env> = {}) {
 	const attempt = await openAttempt({ ...env, ...more }, run);
 	if (!attempt) throw new Error("The run is gone.");
 	return attempt;
 }
 
 /** Carries out a part of an attempt. Returns how long to wait before the next one; null if the run has ended. */
-const partOf = async (run: Launched, more: Partial<Env> = {}) => part(await opened(run, more));
+const partOf = async (run: AttemptRef, more: Partial<Env> = {}) =>
+	continueRun(await opened(run, more));
 
 /** Removes the wait between two tries. */
 let workflows: Awaited<ReturnType<typeof introspectWorkflow>>;
@@ -580,7 +581,8 @@ describe("what is exported equals what was ingested", () => {
 			xql_query: "SELECT uuid FROM events WHERE properties.i = 4999",
 		});
 		const { run, find } = await launched(home.export_id);
-		const step = async () => part(await opened(run), { pages: 2, until: Number.POSITIVE_INFINITY });
+		const step = async () =>
+			continueRun(await opened(run), { pages: 2, until: Number.POSITIVE_INFINITY });
 		expect(await step()).toBe(0);
 		const { cursor } = await find();
 		expect(cursor).not.toBeNull();
@@ -868,7 +870,7 @@ describe("a destination that", () => {
 			const end = `2026-01-01T13:00:0${n}.000Z`;
 			const { run, find } = await launched(home.export_id, end);
 			const attempt = await opened(run);
-			expect(await part(attempt)).toBeNull();
+			expect(await continueRun(attempt)).toBeNull();
 			await afterRun(attempt);
 			expect((await find()).status).toBe("Failed");
 			const { body } = await home.here("GET", `${home.path}/runs/${run.run_id}/logs`);
@@ -966,7 +968,7 @@ describe("the end of a run", () => {
 		const { run, types } = await ending({ type: "NoOp", config: {} });
 		await carried(run);
 		const stale = await opened(run);
-		await part(stale);
+		await continueRun(stale);
 		await giveUp(env, run, new Error("The machine is gone."));
 		expect(await types()).toEqual(["batch_export_run.completed"]);
 	});
@@ -974,7 +976,7 @@ describe("the end of a run", () => {
 	test("is one event, also if two attempts find at once that it failed", async () => {
 		const { run, types, here, path } = await ending(HTTP("/status/403"));
 		const both = [await opened(run), await opened(run)];
-		for (const attempt of both) expect(await part(attempt)).toBeNull();
+		for (const attempt of both) expect(await continueRun(attempt)).toBeNull();
 		expect(await types()).toEqual(["batch_export_run.failed"]);
 		const { body } = await here("GET", `${path}/metrics`);
 		expect(body.results).toMatchObject([{ failures: 1 }]);
@@ -989,7 +991,7 @@ describe("the end of a run", () => {
 					env.DB.batch([...statements, env.DB.prepare("insert into assertions values (0, 1, 1)")]),
 			}),
 		});
-		await part(attempt).catch(() => {});
+		await continueRun(attempt).catch(() => {});
 		const { finished_at } = (await opened(run)).loaded.run;
 		expect(finished_at).toBeNull();
 		expect(await types()).toEqual([]);
@@ -1048,7 +1050,7 @@ function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
 }
 
 /** Carries out an attempt to the end of the run, or to the first try that fails. Returns how long to wait then. */
-async function carried(run: Launched, more: Partial<Env> = {}) {
+async function carried(run: AttemptRef, more: Partial<Env> = {}) {
 	for (;;) {
 		const wait_ms = await partOf(run, more);
 		if (wait_ms !== 0) return wait_ms;
@@ -1056,7 +1058,7 @@ async function carried(run: Launched, more: Partial<Env> = {}) {
 }
 
 /** Counts the round trips to D1 of an attempt and of what follows it. */
-async function tripsOf(run: Launched, more: Partial<Env> = {}) {
+async function tripsOf(run: AttemptRef, more: Partial<Env> = {}) {
 	let trips = 0;
 	const counting =
 		<Args extends unknown[], Result>(call: (...args: Args) => Result) =>
@@ -1078,7 +1080,7 @@ async function tripsOf(run: Launched, more: Partial<Env> = {}) {
 		batch: counting((statements: D1PreparedStatement[]) => env.DB.batch(statements)),
 	});
 	const attempt = await opened(run, { DB, ...more });
-	expect(await part(attempt)).toBeNull();
+	expect(await continueRun(attempt)).toBeNull();
 	await afterRun(attempt);
 	return trips;
 }
@@ -1157,7 +1159,7 @@ describe("a run that", () => {
 				stored = (await find()).state;
 			}),
 		);
-		expect(await part(attempt)).toBeNull();
+		expect(await continueRun(attempt)).toBeNull();
 		expect(stored).toMatchObject({ rest: expect.stringMatching(/.{1000}/) });
 		expect(inMemory).toBeNull();
 	});

@@ -8,7 +8,7 @@ import {
 	lastWindow,
 	reschedule,
 	schedule,
-	within,
+	windowsIn,
 } from "../../src/exporter/windows.ts";
 
 const at = Date.parse;
@@ -139,7 +139,7 @@ describe("what is due", () => {
 		expect(ends(one, end + late - 1)).toEqual([]);
 		expect(dueWindows(one, end + Math.ceil(late))).toMatchObject({
 			windows: [{ start: "2025-12-31T23:00:00.000Z", end: one.next_end_at }],
-			passed: 0,
+			skipped: 0,
 			next: { next_end_at: "2026-01-01T01:00:00.000Z" },
 		});
 	});
@@ -148,10 +148,10 @@ describe("what is due", () => {
 		const one = hourly();
 		const three = ends(one, at("2026-01-01T02:10:00Z"));
 		expect(three.map((end) => end.slice(11, 16))).toEqual(["00:00", "01:00", "02:00"]);
-		const { windows, passed, next } = dueWindows(one, at("2026-01-02T06:10:00Z"));
+		const { windows, skipped, next } = dueWindows(one, at("2026-01-02T06:10:00Z"));
 		expect(windows).toHaveLength(24);
 		expect(windows[0]?.end).toBe("2026-01-01T07:00:00.000Z");
-		expect(passed).toBe(7);
+		expect(skipped).toBe(7);
 		expect(next.next_end_at).toBe("2026-01-02T07:00:00.000Z");
 	});
 
@@ -166,12 +166,12 @@ describe("what is due", () => {
 
 test("a range has only complete windows", () => {
 	const start = "2026-01-01T00:30:00.000Z";
-	expect(within("hour", start, "2026-01-01T03:45:00.000Z", 2)).toEqual({
+	expect(windowsIn("hour", start, "2026-01-01T03:45:00.000Z", 2)).toEqual({
 		total: 3,
 		window: {
 			start: "2026-01-01T02:30:00.000Z",
 			end: "2026-01-01T03:30:00.000Z",
 		},
 	});
-	expect(within("hour", start, "2026-01-01T01:29:59.999Z").total).toBe(0);
+	expect(windowsIn("hour", start, "2026-01-01T01:29:59.999Z").total).toBe(0);
 });
