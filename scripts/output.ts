@@ -37,10 +37,19 @@ const NOISE = [
 	/^\s*stack: /,
 ];
 
+/** What the fields of a log line stand for, where their names don't say it. */
+const SUBJECTS: Record<string, string> = {
+	request_id: "request",
+	part: "the part",
+	audit_stream: "audit stream",
+};
+
 /** Formats an error that the worker logged as JSON. */
 function describe(json: string) {
-	const { request_id, job, error, warning }: Record<string, unknown> = JSON.parse(json);
-	const where = request_id ? ` in request ${request_id}` : job ? ` in job ${job}` : "";
+	const { error, warning, ...about }: Record<string, unknown> = JSON.parse(json);
+	const where = Object.entries(about)
+		.map(([name, value]) => ` in ${SUBJECTS[name] ?? name} ${value}`)
+		.join("");
 	const kind = warning ? `Warning${where}: ${warning}` : `Error${where}`;
 	const [first = ""] = String(error).split("\n");
 	return `${kind}: ${first.replace(/^Error: /, "")}`.slice(0, MAX_ERROR_LENGTH);

@@ -131,6 +131,14 @@ test.each([
 		"Warning: A mail was not sent: no sender",
 	],
 	[
+		'✘ [ERROR] {"part":"old exports","error":"Error: D1 is down"}',
+		"Error in the part old exports: D1 is down",
+	],
+	[
+		'✘ [ERROR] {"audit_stream":"s-1","warning":"A file was not delivered","error":"Error: D1 is down"}',
+		"Warning in audit stream s-1: A file was not delivered: D1 is down",
+	],
+	[
 		"✘ [ERROR] e = rust/worker/ffi.rs:110: failed: Name or service not known",
 		"Error: Name or service not known",
 	],
