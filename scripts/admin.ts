@@ -3,6 +3,7 @@
  * are imported only after the arguments are checked.
  */
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { fail } from "./run.ts";
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
@@ -95,11 +96,6 @@ ${Object.entries(COMMANDS)
 ${COMMON}`;
 
 const WRONG_USAGE = 2;
-
-function fail(why: string, code = 1): never {
-	console.error(why);
-	process.exit(code);
-}
 
 function print(text: string): never {
 	console.log(text);

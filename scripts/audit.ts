@@ -239,7 +239,8 @@ export async function verify(folder: string, { head, after }: Options) {
 	return { ok: problems.length === 0, streams, problems, more_problems };
 }
 
-const many = (n: number, noun: string) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+const many = (n: number, noun: string, plural = `${noun}s`) =>
+	`${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
 
 /** The result for people. */
 export function describe({
@@ -251,7 +252,7 @@ export function describe({
 	const lines = [
 		...streams.map(({ stream, files, entries, sequence, digest, missing }) =>
 			[
-				`Stream ${stream}: ${many(files, "file")}, ${many(entries, "entry").replace(/entrys$/, "entries")}.`,
+				`Stream ${stream}: ${many(files, "file")}, ${many(entries, "entry", "entries")}.`,
 				`  The last is file ${sequence}, with the digest ${digest}.`,
 				...(missing > 0
 					? [

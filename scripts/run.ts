@@ -9,10 +9,10 @@ const offline = {
 };
 export const environment: NodeJS.ProcessEnv = { ...process.env, ...offline };
 
-/** Prints an error and ends the script with exit code 1. */
-export function fail(why: string): never {
+/** Prints an error and ends the script. */
+export function fail(why: string, code = 1): never {
 	console.error(why);
-	process.exit(1);
+	process.exit(code);
 }
 
 /**
