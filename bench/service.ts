@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { environment, run } from "../scripts/run.ts";
+import { environment } from "../scripts/run.ts";
+import { bootstrap } from "../scripts/server.ts";
 import { freePort } from "../test/support/server.ts";
 import { logCollections } from "./memory.ts";
 import { cpuOf } from "./processes.ts";
@@ -55,15 +56,10 @@ function fill(database: DatabaseSync, i: number, rows: number): Window {
  */
 export async function startService(rows: number, largeRows: number) {
 	const state = mkdtempSync(`${tmpdir()}/tenantry-bench-`);
-	environment.STATE_DIR = state;
 	process.on("exit", () => rmSync(state, { recursive: true, force: true }));
 	for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => process.exit(1));
 
-	run("wrangler", "d1", "migrations", "apply", "DB", "--local", "--persist-to", state);
-	const bootstrap = ["bootstrap", "--email", "bench@example.com", "--json"];
-	const { key } = z
-		.object({ key: z.string() })
-		.parse(JSON.parse(run("node", "scripts/admin.ts", ...bootstrap)));
+	const { key } = bootstrap(state);
 	const folder = `${state}/v3/d1/miniflare-D1DatabaseObject`;
 	const file = readdirSync(folder).find((name) => /^\w{64}\.sqlite$/.test(name));
 	const database = `${folder}/${file}`;

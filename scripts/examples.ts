@@ -7,6 +7,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import dns from "dns-packet";
 import { conflict, throttled } from "../src/http/errors.ts";
+import { freePort } from "../test/support/peers.ts";
 import { auditStreams } from "./examples/audit_streams.ts";
 import { events, exports } from "./examples/exports.ts";
 import { keysIn, normalizer } from "./examples/normalize.ts";
@@ -15,8 +16,7 @@ import { plugins } from "./examples/plugins.ts";
 import { recorder } from "./examples/recorder.ts";
 import { signIn, twoFactor } from "./examples/sign_in.ts";
 import { webhooks } from "./examples/webhooks.ts";
-import { environment, run } from "./run.ts";
-import { freePort, serve } from "./server.ts";
+import { bootstrap, serve } from "./server.ts";
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
@@ -65,14 +65,7 @@ const peerUrl = `http://127.0.0.1:${peerPort}`;
 
 rmSync(work, { recursive: true, force: true });
 mkdirSync(state, { recursive: true });
-environment.STATE_DIR = state;
-run("wrangler", "d1", "migrations", "apply", "DB", "--local", "--persist-to", state);
-const owner: { key: string; organization: string; project: number } = JSON.parse(
-	run(
-		...(["node", "scripts/admin.ts", "bootstrap", "--email", "admin@example.com"] as const),
-		...["--organization", "Acme", "--json"],
-	),
-);
+const owner = bootstrap(state, { email: "admin@example.com", organization: "Acme" });
 const server = await serve({
 	name: "tenantry-examples",
 	port: await freePort(),

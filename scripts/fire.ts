@@ -16,10 +16,11 @@ import { type Random, seeded } from "../test/fire/random.ts";
 import { startReceiver } from "../test/fire/receiver.ts";
 import { exportsOf, INTERVAL_MS, judgeRuns, windowEnd } from "../test/fire/runs.ts";
 import { buckets } from "../test/support/bucket.ts";
+import { freePort } from "../test/support/peers.ts";
 import { databases } from "../test/support/postgres.ts";
-import { bootstrap, keepServer, prepareState } from "./kept_server.ts";
+import { keepServer, prepareState } from "./kept_server.ts";
 import { fail } from "./run.ts";
-import { freePort } from "./server.ts";
+import { bootstrap } from "./server.ts";
 
 const MINUTE_MS = 60_000;
 

@@ -13,10 +13,11 @@ import * as z from "zod";
 import { judgeEndpoint, startEndpoints } from "../test/fire/endpoints.ts";
 import { seeded } from "../test/fire/random.ts";
 import { HANG_MS } from "../test/support/hang.ts";
+import { freePort } from "../test/support/peers.ts";
 import { pythonWith, STANDARD_WEBHOOKS } from "../test/support/python.ts";
-import { bootstrap, keepServer, prepareState } from "./kept_server.ts";
+import { keepServer, prepareState } from "./kept_server.ts";
 import { fail } from "./run.ts";
-import { freePort } from "./server.ts";
+import { bootstrap } from "./server.ts";
 
 const CLIENTS = 6;
 const RETRY_MS = 500;

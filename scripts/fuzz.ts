@@ -9,8 +9,9 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { judged } from "../test/fuzz/document.ts";
 import { populate } from "../test/fuzz/world.ts";
+import { freePort } from "../test/support/peers.ts";
 import { environment, fail, run } from "./run.ts";
-import { freePort, serve } from "./server.ts";
+import { bootstrap, serve } from "./server.ts";
 
 const root = `${import.meta.dirname}/..`;
 const settings = `${root}/test/fuzz`;
@@ -54,18 +55,8 @@ function options(words: string[]) {
 install();
 rmSync(work, { recursive: true, force: true });
 mkdirSync(state, { recursive: true });
-environment.STATE_DIR = state;
 console.log("Starting the server…");
-run(
-	...(["wrangler", "d1", "migrations", "apply", "DB", "--local"] as const),
-	...["--persist-to", state],
-);
-const owner: { key: string; organization: string; project: number } = JSON.parse(
-	run(
-		...(["node", "scripts/admin.ts", "bootstrap"] as const),
-		...["--email", "owner@example.com", "--json"],
-	),
-);
+const owner = bootstrap(state);
 const { url } = await serve({
 	name: "tenantry-fuzz",
 	port: await freePort(),

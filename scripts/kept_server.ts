@@ -1,39 +1,21 @@
 /** A server that tests kill again and again, with a new state of its own. */
 import { mkdirSync, rmSync } from "node:fs";
-import { Owner } from "../test/fire/runs.ts";
-import { environment, run } from "./run.ts";
+import { environment } from "./run.ts";
 import { serve } from "./server.ts";
 
 /** The same interval as in `npm start`. */
 const TICK_MS = 30_000;
 
 /**
- * Empties the folder of a command, and makes the state in it that the other functions use.
+ * Empties the folder of a command, and makes a state in it. Its servers register in that folder, too.
  * @returns the folder of the state
  */
 export function prepareState(work: string) {
 	const state = `${work}/state`;
 	rmSync(work, { recursive: true, force: true });
 	mkdirSync(state, { recursive: true });
-	environment.STATE_DIR = state;
 	environment.CLOUDFLARE_DEV_REGISTRY_PATH = `${work}/registry`;
 	return state;
-}
-
-/** Creates the tables, and the owner of an organization. */
-export function bootstrap(state: string) {
-	run(
-		...(["wrangler", "d1", "migrations", "apply", "DB", "--local"] as const),
-		...["--persist-to", state],
-	);
-	return Owner.parse(
-		JSON.parse(
-			run(
-				...(["node", "scripts/admin.ts", "bootstrap"] as const),
-				...["--email", "owner@example.com", "--json"],
-			),
-		),
-	);
 }
 
 type Options = { name: string; port: number; work: string; state: string };

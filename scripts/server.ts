@@ -3,18 +3,28 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { openSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { environment, fail } from "./run.ts";
+import * as z from "zod";
+import { environment, fail, run } from "./run.ts";
 
 const root = `${import.meta.dirname}/..`;
 
-export const freePort = () =>
-	new Promise<number>((resolve) => {
-		const probe = createServer().listen(0, "127.0.0.1", () => {
-			const address = probe.address();
-			const port = typeof address === "object" && address ? address.port : 0;
-			probe.close(() => resolve(port));
-		});
-	});
+const Owner = z.object({ key: z.string(), organization: z.string(), project: z.int() });
+
+/** The owner of an organization, as `bootstrap` creates it. */
+export type Owner = z.infer<typeof Owner>;
+
+/** Creates the tables of a state and an owner. Later commands of this process act on the state, too. */
+export function bootstrap(
+	state: string,
+	{ email = "owner@example.com", organization }: { email?: string; organization?: string } = {},
+) {
+	environment.STATE_DIR = state;
+	run("wrangler", "d1", "migrations", "apply", "DB", "--local", "--persist-to", state);
+	const options = ["--email", email, ...(organization ? ["--organization", organization] : [])];
+	return Owner.parse(
+		JSON.parse(run("node", "scripts/admin.ts", "bootstrap", ...options, "--json")),
+	);
+}
 
 /** Whether nobody listens on the port. */
 const isFree = (port: number) =>

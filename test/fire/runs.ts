@@ -1,6 +1,7 @@
 /** The exports of the fire test, and their runs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
+import type { Owner } from "../../scripts/server.ts";
 import { HANG_MS } from "../support/hang.ts";
 import type { Output } from "./outputs.ts";
 
@@ -16,9 +17,6 @@ const POLL_MS = 2_000;
 /** The end of the window that contains a time. */
 export const windowEnd = (at: number) => (Math.floor(at / INTERVAL_MS) + 1) * INTERVAL_MS;
 
-/** The output of the operator's command that creates the owner. */
-export const Owner = z.object({ key: z.string(), project: z.int() });
-
 const Export = z.object({ id: z.string() });
 
 const Run = z.object({
@@ -33,7 +31,7 @@ const Runs = z.object({ results: z.array(Run) });
 type Run = z.infer<typeof Run>;
 
 /** The exports of a project. Requests are repeated while the server is down. */
-export function exportsOf(url: string, { key, project }: z.infer<typeof Owner>) {
+export function exportsOf(url: string, { key, project }: Owner) {
 	async function ask(path: string, body?: object): Promise<unknown> {
 		const deadline = Date.now() + RUNS_TIMEOUT_MS;
 		for (;;) {

@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync } from "node:fs";
 import type { TestProject } from "vitest/node";
 import * as z from "zod";
-import { environment, run } from "../../../../scripts/run.ts";
-import { serve } from "../../../../scripts/server.ts";
+import { run } from "../../../../scripts/run.ts";
+import { bootstrap, serve } from "../../../../scripts/server.ts";
 import { discard, freePort } from "../../../../test/support/server.ts";
 
 const root = `${import.meta.dirname}/../../../..`;
@@ -52,17 +52,7 @@ export default async function setup({ provide }: TestProject) {
 	const work = mkdtempSync(`${root}/.wrangler/client-`);
 	const state = `${work}/state`;
 	mkdirSync(state);
-	environment.STATE_DIR = state;
-	run(
-		...(["wrangler", "d1", "migrations", "apply", "DB", "--local"] as const),
-		...["--persist-to", state],
-	);
-	const { key }: { key: string } = JSON.parse(
-		run(
-			...(["node", "scripts/admin.ts", "bootstrap"] as const),
-			...["--email", "owner@example.com", "--json"],
-		),
-	);
+	const { key } = bootstrap(state);
 	run("npm", "run", "build", "--workspace=tenantry-client");
 	const port = await freePort();
 	const server = await serve({ name: `tenantry-client-${port}`, port, folder: work, state });
