@@ -55,7 +55,13 @@ export async function tick(given: Env, at: number) {
 			if (isOver()) return;
 			await turn(env, id, { at, isOver }).catch((error: unknown) => {
 				if (!(error instanceof Superseded))
-					console.error(JSON.stringify({ audit_stream: id, error: String(error) }));
+					console.error(
+						JSON.stringify({
+							audit_stream: id,
+							warning: "The state of an audit stream was not stored; a later tick tries again",
+							error: String(error),
+						}),
+					);
 			});
 		}
 	};

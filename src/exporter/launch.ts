@@ -132,7 +132,12 @@ export async function launch(env: Env, condition: SQL) {
 		try {
 			await start(env, starts.slice(i, i + CREATE_BATCH_SIZE));
 		} catch (error) {
-			console.error(JSON.stringify({ warning: "Runs were not started", error: String(error) }));
+			console.error(
+				JSON.stringify({
+					warning: "Runs of exports were not started; the next tick tries again",
+					error: String(error),
+				}),
+			);
 			return unlaunch(db, starts.slice(i));
 		}
 }

@@ -62,7 +62,9 @@ export function storageCalls(storage: Storage, limit: TimeLimit) {
 const never = () => new Promise<never>(() => {});
 
 function failed(error: unknown): Result {
-	console.error(JSON.stringify({ warning: "A plugin's storage failed", error: String(error) }));
+	console.error(
+		JSON.stringify({ warning: "A plugin could not use its storage", error: String(error) }),
+	);
 	return { refusal: "The storage failed." };
 }
 

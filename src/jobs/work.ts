@@ -103,7 +103,7 @@ const wakeNext = (env: Env) =>
 	wake(env, 1).catch((error: unknown) =>
 		console.error(
 			JSON.stringify({
-				warning: "Could not wake a consumer for the waiting jobs",
+				warning: "No worker was woken for the next plugin job; the next tick wakes one",
 				error: String(error),
 			}),
 		),
@@ -127,7 +127,13 @@ export async function work(env: Env) {
 		fieldsOf(job.config_schema),
 		job.config,
 	).catch((error: unknown) => {
-		console.error(JSON.stringify({ job: job.id, error: String(error) }));
+		console.error(
+			JSON.stringify({
+				job: job.id,
+				warning: "The secrets of a plugin config can't be decrypted",
+				error: String(error),
+			}),
+		);
 	});
 	if (!decrypted) return skip("the secrets of its config can't be decrypted");
 	const { config, secrets } = decrypted;

@@ -33,7 +33,13 @@ export async function openSecrets(env: Env, row: Row) {
 	try {
 		return await Promise.all(sealed.map((text) => cipher(env, row.id).unseal(FIELD, text)));
 	} catch (error) {
-		console.error(JSON.stringify({ webhook: row.id, error: String(error) }));
+		console.error(
+			JSON.stringify({
+				webhook: row.id,
+				warning: "The secret of a webhook can't be decrypted",
+				error: String(error),
+			}),
+		);
 		throw new Error("The webhook's secret can't be decrypted. Roll it.");
 	}
 }
