@@ -38,7 +38,7 @@ const PURGE_BATCH_SIZE = 5000;
 /** How long log entries and deleted exports are kept. */
 const RETENTION_MS = 7 * DAY_MS;
 
-/** What parts with several items are called in the log. */
+/** The names of parts of the tick that handle several items, for the log. */
 const STALLED = "stalled backfills";
 const LEFTOVERS = "what runs left at destinations";
 

@@ -8,7 +8,7 @@ import { pluginJobs } from "../db/schema/jobs.ts";
 import { pluginLogEntries } from "../db/schema/plugin_configs.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 import { forEach, inTurn } from "../parts/parts.ts";
-import type { ConfigRef } from "./job_log.ts";
+import type { ConfigRef } from "./log_entries.ts";
 import { countWaiting, wake } from "./queue.ts";
 import { fail } from "./work.ts";
 
@@ -24,7 +24,7 @@ const MAX_DROPPED_ENTRIES = 10_000;
 /** Keeps the JSON of a batch well below D1's 2 MB limit for a value. */
 const ENTRIES_BATCH_SIZE = 1000;
 
-/** What the part that fails them is called in the log. */
+/** The name of a part of the tick, for the log. */
 const CUT_OFF = "plugin jobs that were cut off";
 
 /** The interval of a task in milliseconds, by the prefix of its name. */

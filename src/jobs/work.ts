@@ -10,7 +10,7 @@ import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
 import { type Compiled, MAINS } from "../plugins/main_file.ts";
-import { type ConfigRef, step, write } from "./job_log.ts";
+import { type ConfigRef, insertEntries, systemEntry } from "./log_entries.ts";
 import { allowedHosts } from "./outbound.ts";
 import { isWaiting, nextId, wake } from "./queue.ts";
 import type { Entry } from "./run_log.ts";
@@ -118,7 +118,7 @@ export async function work(env: Env) {
 	const { kind, name, payload } = job;
 	const skip = (reason: string) => {
 		const error = `The ${kind} ${name} was not run: ${reason}.`;
-		return finish(db, job, [step("ERROR", error)], error);
+		return finish(db, job, [systemEntry("ERROR", error)], error);
 	};
 	const reason = whyNotRunnable(job);
 	if (reason !== null) return skip(reason);
@@ -149,7 +149,7 @@ export async function work(env: Env) {
 	return finish(
 		db,
 		job,
-		[...entries, ...(error === null ? [step("INFO", `The ${kind} ${name} is done.`)] : [])],
+		[...entries, ...(error === null ? [systemEntry("INFO", `The ${kind} ${name} is done.`)] : [])],
 		error,
 	);
 }
@@ -194,7 +194,7 @@ async function finish(db: Database, job: Ending, entries: Entry[], error: string
 			.update(pluginConfigs)
 			.set({ error })
 			.where(and(eq(pluginConfigs.id, plugin_config_id), unfinished)),
-		...write(db, job, entries, unfinished),
+		...insertEntries(db, job, entries, unfinished),
 		...(error === null ? [] : [recordEvent(db, failureOf(job, error), sql`${unfinished}`)]),
 		db
 			.update(pluginJobs)
@@ -221,5 +221,5 @@ export async function fail(env: Env, id: number, why: string) {
 		.from(pluginJobs)
 		.innerJoin(pluginConfigs, eq(pluginConfigs.id, pluginJobs.plugin_config_id))
 		.where(isUnfinished(id));
-	if (job) await finish(db, job, [step("ERROR", why)], why);
+	if (job) await finish(db, job, [systemEntry("ERROR", why)], why);
 }

@@ -12,7 +12,7 @@ import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
 import { projects } from "../db/schema/projects.ts";
 import { doesNotExist, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
-import { logWhere } from "../jobs/job_log.ts";
+import { logWhere } from "../jobs/log_entries.ts";
 import { assertComplete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
 import { configColumns, toPluginConfig } from "../plugins/plugin_config.ts";
 import { itsOrganization } from "../plugins/shape.ts";

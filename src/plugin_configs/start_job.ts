@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { pluginJobs } from "../db/schema/jobs.ts";
 import { found, invalid } from "../http/errors.ts";
-import { logWhere } from "../jobs/job_log.ts";
+import { logWhere } from "../jobs/log_entries.ts";
 import { countWaiting, MAX_WAKE_UPS, wake } from "../jobs/queue.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertAvailable, byId, refOf, select } from "./queries.ts";

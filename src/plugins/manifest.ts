@@ -15,10 +15,10 @@ const Plugin = z.object({
 	publicJobs: record(z.unknown()).nullish(),
 });
 
-/** Main files to look for if plugin.json names none. Source comes before build output. */
-const MAINS = ["index.js", "index.ts", "dist/index.js"];
+/** The paths of main files to look for if plugin.json names none. Source comes before build output. */
+const MAIN_PATHS = ["index.js", "index.ts", "dist/index.js"];
 /** A plugin that only has these files runs in browsers only and needs no main file. */
-const BROWSER = ["frontend.tsx", "site.ts"];
+const BROWSER_FILES = ["frontend.tsx", "site.ts"];
 
 /**
  * Reads plugin.json from a plugin's files; unknown keys are ignored. `main` is the path of an
@@ -58,8 +58,8 @@ function mainOf(files: ReadonlyMap<string, string>, stated: string | null | unde
 		if (files.has(path)) return path;
 		throw invalid(null, `Could not find main file ${stated} in plugin`);
 	}
-	const main = MAINS.find((path) => files.has(path));
-	if (main === undefined && !BROWSER.some((path) => files.has(path)))
+	const main = MAIN_PATHS.find((path) => files.has(path));
+	if (main === undefined && !BROWSER_FILES.some((path) => files.has(path)))
 		throw invalid(null, "Could not find main file index.js or index.ts in plugin");
 	return main ?? null;
 }

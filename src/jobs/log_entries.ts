@@ -22,7 +22,7 @@ const ENTRIES_PER_STATEMENT = 50;
  * Statements that insert the log entries of one run if `condition` holds. Each binds its entries as
  * one JSON value.
  */
-export function write(
+export function insertEntries(
 	db: Database,
 	{ team_id, plugin_id, plugin_config_id }: ConfigRef,
 	entries: Entry[],
@@ -55,8 +55,7 @@ export const logWhere = (
 		condition,
 	);
 
-/** A SYSTEM entry. */
-export const step = (type: Entry["type"], message: string): Entry => ({
+export const systemEntry = (type: Entry["type"], message: string): Entry => ({
 	timestamp: now(),
 	source: "SYSTEM",
 	type,
