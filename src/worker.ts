@@ -23,8 +23,8 @@ async function runJob(message: Message, env: Env) {
 }
 
 /**
- * Starts to deliver a webhook's events. The message is done at once: if this worker is killed, the
- * clock sends another one.
+ * Starts to deliver a webhook's events. The message is acknowledged at once: if this worker is killed,
+ * the schedule sends another one.
  */
 function startDelivery(message: Message, env: Env, context: ExecutionContext) {
 	message.ack();

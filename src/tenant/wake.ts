@@ -51,7 +51,7 @@ export function reserveDue(env: Env, db: Connected, organization: string | SQL |
 }
 
 /**
- * Sends a message for each webhook. If that fails, the clock does so within a minute.
+ * Sends a message for each webhook. If that fails, the schedule does so within a minute.
  * @param delaySeconds when it arrives, at the earliest
  */
 export async function wake({ DELIVERIES }: Env, wakes: (Wake & { delaySeconds?: number })[]) {

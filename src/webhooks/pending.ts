@@ -8,10 +8,10 @@ import { eventColumns } from "../feed/event.ts";
 const PAGE_EVENTS = 100;
 const PAGE_BYTES = 1_000_000;
 
-/** Whose events, after which place in the feed, of which types (src/webhooks/types.ts). All are SQL. */
+/** SQL for the organization, the position after which its events are pending, and the types (src/webhooks/types.ts). */
 type Pending = { organization: SQL; after: SQL; selectors: SQL };
 
-/** The events after a place in the feed that a webhook gets. */
+/** The events after a position that a webhook gets. */
 export const pendingOf = (
 	{ organization_id, selectors }: { organization_id: string; selectors: string[] },
 	after: number,
@@ -22,7 +22,7 @@ export const pendingOf = (
 });
 
 /**
- * SQL for the places of the next `limit` events, in order. Each type is a seek in an index, so what
+ * SQL for the positions of the next `limit` events, in order. Each type is a seek in an index, so what
  * other types the feed has costs nothing: a selector without an activity is first resolved to the
  * activities that occur, by one seek for each. Not to those of `ACTIVITIES`, as in the feed: while a
  * new version is deployed, a worker of the old one must not pass over activities that it doesn't

@@ -24,7 +24,7 @@ export type Webhook = typeof webhooks.$inferSelect;
 export type Round = {
 	/** The attempts; all but the last have succeeded, and the last one unless there is a `failure`. */
 	deliveries: ReturnType<typeof toDelivery>[];
-	/** The place in the feed of the last event that was delivered. */
+	/** The position of the last event that was delivered. */
 	position: number;
 	failure: Outcome | undefined;
 };

@@ -99,8 +99,8 @@ async function checkHost(tenant: Tenant, url: string) {
 	if (failure && !failure.retryable) throw invalid("url", failure.error);
 }
 
-/** SQL for the last place in the feed. */
-const END = sql<number>`coalesce((select max(position) from activity_log), 0)`;
+/** SQL for the last position in the feed. */
+const LAST_POSITION = sql<number>`coalesce((select max(position) from activity_log), 0)`;
 
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	await tenant.read();
@@ -118,7 +118,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 				organization_id: tenant.organization,
 				selectors: selectorsOf(body.types ?? []),
 				secret: await sealSecret(tenant.env, id, secret),
-				position: END,
+				position: LAST_POSITION,
 			},
 			sql`(select count(*) from ${webhooks} where ${ofOrganization(tenant)}) < ${MAX_WEBHOOKS}`,
 		),
@@ -126,7 +126,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 		after: () => [
 			tenant.db
 				.update(webhooks)
-				.set({ position: END, next_attempt_at: null })
+				.set({ position: LAST_POSITION, next_attempt_at: null })
 				.where(byId(tenant, id)),
 		],
 		answer: select(tenant).where(byId(tenant, id)),
@@ -147,7 +147,7 @@ const restart = (enabled: boolean | undefined) => ({
 
 /** If all events are delivered, other types are those of later events only. */
 const positionForTypes = sql<number>`case when ${columns.enabled} and ${columns.next_attempt_at} is null
-	then ${END} else ${columns.position} end`;
+	then ${LAST_POSITION} else ${columns.position} end`;
 
 /** The change of a row: if it isn't about the description alone, deliveries start anew. */
 function changeOf(row: Row, body: z.infer<typeof Update>) {
@@ -211,15 +211,15 @@ export async function roll(tenant: Tenant, id: string) {
 const MAX_WRITE_MS = MINUTE_MS;
 
 /**
- * SQL for the place in the feed before the organization's first event since a time. Places are nearly
- * in the order of time: an index finds where to start looking.
+ * SQL for the position before the organization's first event since a time. Positions are nearly in the
+ * order of time: an index finds where to start looking.
  */
-const placeBefore = (tenant: Tenant, since: string) => sql<number>`coalesce((
+const positionBefore = (tenant: Tenant, since: string) => sql<number>`coalesce((
 	select position - 1 from activity_log
 	where organization_id = ${tenant.organization} and created_at >= ${since} and position >= (
 		select position from activity_log where created_at >= ${iso(Date.parse(since) - MAX_WRITE_MS)}
 		order by created_at limit 1)
-	order by position limit 1), ${END})`;
+	order by position limit 1), ${LAST_POSITION})`;
 
 /** Delivers all events since a time again, and none before it. */
 export async function replay(tenant: Tenant, id: string, { since }: z.infer<typeof Replay>) {
@@ -228,7 +228,7 @@ export async function replay(tenant: Tenant, id: string, { since }: z.infer<type
 		entry: { ...entryOf("replayed", row), trigger: { since } },
 		change: tenant.db
 			.update(webhooks)
-			.set({ ...restart(undefined), position: placeBefore(tenant, since), missed_events: 0 })
+			.set({ ...restart(undefined), position: positionBefore(tenant, since), missed_events: 0 })
 			.where(byId(tenant, row.id)),
 		answer: select(tenant).where(byId(tenant, row.id)),
 	});

@@ -95,7 +95,7 @@ describe("an event", () => {
 			]);
 	});
 
-	test("of nobody, such as the end of a run, arrives by the clock", async () => {
+	test("of nobody, such as the end of a run, arrives by the schedule", async () => {
 		const home = await world();
 		const one = await hook(home, "", { types: ["batch_export_run.failed"] });
 		const [id] = await write(home.id, 1, {
@@ -120,7 +120,7 @@ describe("an event", () => {
 		expect(await other.types()).toEqual(["organization.updated"]);
 	});
 
-	test("whose message was lost arrives by the clock", async () => {
+	test("whose message was lost arrives by the schedule", async () => {
 		const home = await world();
 		const one = await hook(home);
 		await one.idle();
@@ -211,7 +211,7 @@ describe("an endpoint that fails", () => {
 		}
 	});
 
-	test("gets the event a second time after five seconds, without the clock", async () => {
+	test("gets the event a second time after five seconds, without the schedule", async () => {
 		const home = await world();
 		const one = await hook(home, "503,slow,204");
 		await change(home);
