@@ -1,7 +1,8 @@
 /** Delivers the streams that are due (docs/audit.md). */
 
 import { asc } from "drizzle-orm";
-import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
+import { drizzle } from "drizzle-orm/d1";
+import type { Database } from "../db/client.ts";
 import { counted } from "../db/counted.ts";
 import { iso } from "../db/now.ts";
 import { auditStreams } from "../db/schema/audit_streams.ts";
@@ -13,17 +14,17 @@ import type { Stream } from "./entries.ts";
 import { type File, nextFile, plannedFile } from "./file.ts";
 import { fileName, keyOf } from "./keys.ts";
 import { streamCipher } from "./queries.ts";
-import { claim, fail, finish, isDue, keepPlan, lastHour, recordFile, release } from "./state.ts";
+import { claim, fail, finish, isDue, lastHour, recordFile, release, storePlan } from "./state.ts";
 
-/** How many streams one tick delivers at a time, and for how long it begins with further ones. */
+/** How many streams one tick delivers at a time, and how long it takes on further ones. */
 const CONCURRENCY = 6;
 const MAX_TICK_MS = 45_000;
 
 /**
- * After how many statements a tick begins with no other stream or file (docs/scale.md#what-one-tick-does). So it begins with no
- * more streams than that.
+ * After this many statements, a tick begins no other stream or file (docs/scale.md#what-one-tick-does). So it begins no more
+ * streams than that.
  *
- * Each of the streams that are under way then may need 25 more: one to claim it; 20 for a file (2 to plan it, one to survey its
+ * Each stream that is under way by then may need 25 more: one to claim it; 20 for a file (2 to plan it, one to survey its
  * entries, at most 15 pages, one to store the plan and one to record the file); one to end its turn; 3 if that fails.
  */
 const MAX_STATEMENTS = 110;
@@ -53,7 +54,7 @@ export async function tick(given: Env, at: number) {
 	const work = async () => {
 		for (const { id } of queue) {
 			if (isOver()) return;
-			await turn(env, id, { at, isOver }).catch((error: unknown) => {
+			await takeTurn(env, id, { at, isOver }).catch((error: unknown) => {
 				if (!(error instanceof Superseded))
 					console.error(
 						JSON.stringify({
@@ -71,8 +72,8 @@ export async function tick(given: Env, at: number) {
 /** When a tick began, and whether it must begin nothing else. */
 type Tick = { at: number; isOver: () => boolean };
 
-/** Delivers the next files of a stream, unless another tick is at it. */
-async function turn(env: Env, id: string, tick: Tick) {
+/** Delivers the next files of a stream, unless another tick has claimed it. */
+async function takeTurn(env: Env, id: string, tick: Tick) {
 	const { at } = tick;
 	const stream = await claim(drizzle(env.DB), id, at);
 	if (!stream) return;
@@ -99,11 +100,11 @@ async function deliver(env: Env, claimed: Stream, { at, isOver }: Tick) {
 }
 
 /**
- * Writes the next file. What it has is stored before, so that another try writes the same bytes. A stored plan that can't be
- * followed any more is dropped instead.
+ * Writes the next file. Its plan is stored first, so that another try writes the same bytes. If a stored plan can't be
+ * followed any more, drops it and writes nothing.
  * @returns the stream after it; null if there is nothing to deliver
  */
-async function deliverNext(db: DrizzleD1Database, bucket: Bucket, stream: Stream, until: string) {
+async function deliverNext(db: Database, bucket: Bucket, stream: Stream, until: string) {
 	const { file } = stream;
 	// An earlier try may have been cut off after it had written the file.
 	if (file) {
@@ -111,9 +112,9 @@ async function deliverNext(db: DrizzleD1Database, bucket: Bucket, stream: Stream
 		if (await isWritten(bucket, stream, key, file.digest)) return recordFile(db, stream, file, key);
 	}
 	const next = await (file ? plannedFile(db, stream, file) : nextFile(db, stream, until));
-	if (!next) return file ? keepPlan(db, stream, null) : null;
+	if (!next) return file ? storePlan(db, stream, null) : null;
 	const key = keyOf(stream, fileName(next.plan));
-	const planned = await keepPlan(db, stream, next.plan);
+	const planned = await storePlan(db, stream, next.plan);
 	if (!file) await isWritten(bucket, stream, key, next.plan.digest);
 	await put(bucket, stream, key, next);
 	return recordFile(db, planned, next.plan, key);

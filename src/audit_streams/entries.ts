@@ -1,7 +1,6 @@
 /** The entries of the activity log that a stream has not delivered yet. */
 import { and, asc, eq, gt, lte, sql } from "drizzle-orm";
-import type { DrizzleD1Database } from "drizzle-orm/d1";
-import { inList } from "../db/client.ts";
+import { type Database, inList } from "../db/client.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import type { AuditFile, auditStreams } from "../db/schema/audit_streams.ts";
 import { users } from "../db/schema/users.ts";
@@ -28,7 +27,7 @@ const { position, organization_id, user_id, changes, trigger, name, created_at }
 const size = sql<number>`(octet_length(${changes}) + coalesce(octet_length(${trigger}), 0) + coalesce(octet_length(${name}), 0))`;
 
 /** The positions, sizes and users of the entries after `after`, at most a file of them. */
-const survey = (db: DrizzleD1Database, stream: Stream, after: number, limit: number) =>
+const survey = (db: Database, stream: Stream, after: number, limit: number) =>
 	db
 		.select({ position, user_id, created_at, size })
 		.from(activityLog)
@@ -53,7 +52,7 @@ function fitting(entries: Surveyed[], until: string) {
 
 /** Which entries the next file has. Null if there are none before `until`. */
 export async function planFile(
-	db: DrizzleD1Database,
+	db: Database,
 	stream: Stream,
 	until: string,
 ): Promise<Omit<AuditFile, "digest"> | null> {
@@ -95,11 +94,7 @@ function pageEnds(entries: Surveyed[]) {
 }
 
 /** The entries of a file, page by page, with its users as they were when it was planned. */
-export async function* pagesOf(
-	db: DrizzleD1Database,
-	stream: Stream,
-	file: Omit<AuditFile, "digest">,
-) {
+export async function* pagesOf(db: Database, stream: Stream, file: Omit<AuditFile, "digest">) {
 	const surveyed = await survey(db, stream, file.after, file.count);
 	const { user: _, ...columns } = eventColumns;
 	let { after } = file;

@@ -1,4 +1,4 @@
-import type { DrizzleD1Database } from "drizzle-orm/d1";
+import type { Database } from "../db/client.ts";
 import type { AuditFile } from "../db/schema/audit_streams.ts";
 import { toEvent } from "../feed/event.ts";
 import { FORMAT, type Header, link } from "./chain.ts";
@@ -27,7 +27,7 @@ const headerOf = (
  * @returns null if an entry is gone that the plan has
  */
 async function build(
-	db: DrizzleD1Database,
+	db: Database,
 	stream: Stream,
 	plan: Omit<AuditFile, "digest">,
 ): Promise<File | null> {
@@ -64,7 +64,7 @@ async function build(
  * form, and entries that are too old are deleted.
  */
 export async function plannedFile(
-	db: DrizzleD1Database,
+	db: Database,
 	stream: Stream,
 	plan: AuditFile,
 ): Promise<File | null> {
@@ -73,11 +73,7 @@ export async function plannedFile(
 }
 
 /** The next file of a stream, with the entries that were made before `until`. Null if there are none. */
-export async function nextFile(
-	db: DrizzleD1Database,
-	stream: Stream,
-	until: string,
-): Promise<File | null> {
+export async function nextFile(db: Database, stream: Stream, until: string): Promise<File | null> {
 	const plan = await planFile(db, stream, until);
 	return plan && build(db, stream, plan);
 }

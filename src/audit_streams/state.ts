@@ -1,7 +1,8 @@
-/** What is stored about the deliveries of a stream. */
+/** How the state of a stream's deliveries is claimed, stored and released. */
 
 import { and, eq, lte, or, sql } from "drizzle-orm";
-import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
+import { drizzle } from "drizzle-orm/d1";
+import type { Database } from "../db/client.ts";
 import { iso, now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
 import { type AuditFile, auditStreams } from "../db/schema/audit_streams.ts";
@@ -15,11 +16,11 @@ import type { Stream } from "./entries.ts";
 /** How long a stream belongs to the tick that has claimed it: longer than a delivery takes. */
 const CLAIM_MS = 10 * MINUTE_MS;
 
-/** How long temporary errors may go on before there is an event. */
-const PATIENCE_MS = 6 * HOUR_MS;
+/** How long temporary errors go on before an event is recorded. */
+const MAX_FAILING_MS = 6 * HOUR_MS;
 
-/** How long a stream tries to deliver the rest after its organization was deleted. */
-const CLOSING_MS = 7 * DAY_MS;
+/** How long a stream of a deleted organization tries to deliver the rest. */
+const MAX_CLOSING_MS = 7 * DAY_MS;
 
 /** How long after an hour its entries may still be committed. */
 const SETTLE_MS = 30_000;
@@ -38,7 +39,7 @@ export const isDue = (at: number) =>
 	);
 
 /** Claims a stream. Undefined if another tick was faster. */
-export async function claim(db: DrizzleD1Database, id: string, at: number) {
+export async function claim(db: Database, id: string, at: number) {
 	const [stream] = await db
 		.update(auditStreams)
 		.set({ claim: sql`${auditStreams.claim} + 1`, claimed_until: iso(at + CLAIM_MS) })
@@ -55,20 +56,20 @@ const isCurrent = ({ id, claim }: Stream) =>
  * Changes the stream's row.
  * @throws Superseded if another tick has claimed it, or if somebody has changed, paused or deleted it
  */
-async function write(db: DrizzleD1Database, stream: Stream, set: Partial<Stream>): Promise<Stream> {
+async function write(db: Database, stream: Stream, set: Partial<Stream>): Promise<Stream> {
 	const [row] = await db.update(auditStreams).set(set).where(isCurrent(stream)).returning();
 	if (!row) throw new Superseded();
 	return row;
 }
 
-/** Stores which file comes next, before it is written; null: it is to be planned anew. */
-export const keepPlan = (db: DrizzleD1Database, stream: Stream, file: AuditFile | null) =>
+/** Stores the plan of the next file before it is written; null drops a stored plan. */
+export const storePlan = (db: Database, stream: Stream, file: AuditFile | null) =>
 	write(db, stream, { file });
 
 const SUCCEEDED = { tries: 0, failing_since: null, latest_error: null };
 
-/** Takes note of a file that is in the bucket. The next one follows it. */
-export const recordFile = (db: DrizzleD1Database, stream: Stream, file: AuditFile, key: string) =>
+/** Records that a file is in the bucket. The next one follows it. */
+export const recordFile = (db: Database, stream: Stream, file: AuditFile, key: string) =>
 	write(db, stream, {
 		position: file.to,
 		sequence: file.sequence,
@@ -81,7 +82,7 @@ export const recordFile = (db: DrizzleD1Database, stream: Stream, file: AuditFil
 	});
 
 /** Ends a turn of a stream that has more to deliver: it goes on with the next tick. */
-export async function release(db: DrizzleD1Database, stream: Stream, at: number) {
+export async function release(db: Database, stream: Stream, at: number) {
 	await write(db, stream, { next_attempt_at: iso(at), claimed_until: null });
 }
 
@@ -89,12 +90,12 @@ export async function release(db: DrizzleD1Database, stream: Stream, at: number)
 const startAfter = ({ id }: Stream, end: number) => iso(end + delay(id, "hour"));
 
 /** Deletes the stream of an organization that was deleted. */
-async function remove(db: DrizzleD1Database, stream: Stream) {
+async function remove(db: Database, stream: Stream) {
 	await db.delete(auditStreams).where(isCurrent(stream));
 }
 
 /** The stream has delivered everything up to the last full hour. It continues after the hour. */
-export async function finish(db: DrizzleD1Database, stream: Stream, at: number) {
+export async function finish(db: Database, stream: Stream, at: number) {
 	if (stream.organization_deleted_at !== null) return remove(db, stream);
 	const hour = lastHour(at);
 	await write(db, stream, {
@@ -113,7 +114,7 @@ const pauseAfter = (tries: number, error: unknown) =>
 
 /** Whether a deleted organization's stream has failed for so long that it gives up. */
 const givesUp = ({ organization_deleted_at }: Stream, at: number) =>
-	organization_deleted_at !== null && Date.parse(organization_deleted_at) < at - CLOSING_MS;
+	organization_deleted_at !== null && Date.parse(organization_deleted_at) < at - MAX_CLOSING_MS;
 
 /**
  * Stores why a try failed and when the next one is. Records an event at most once a day: at once
@@ -132,26 +133,27 @@ export async function fail(env: Env, stream: Stream, error: unknown, at: number)
 		next_attempt_at: iso(at + pauseAfter(tries, error)),
 		claimed_until: null,
 	});
-	const isLasting = error instanceof Misconfigured || Date.parse(failing_since) <= at - PATIENCE_MS;
+	const isLasting =
+		error instanceof Misconfigured || Date.parse(failing_since) <= at - MAX_FAILING_MS;
 	if (isLasting) await recordFailure(db, row, latest_error, at);
 }
 
 /** Records an event, unless the last one is less than a day old. */
 async function recordFailure(
-	db: DrizzleD1Database,
+	db: Database,
 	{ id, name, organization_id }: Stream,
 	latest_error: string,
 	at: number,
 ) {
 	const { told_at } = auditStreams;
-	const told = db
+	const tell = db
 		.update(auditStreams)
 		.set({ told_at: iso(at) })
 		.where(
 			and(eq(auditStreams.id, id), or(sql`${told_at} is null`, lte(told_at, iso(at - DAY_MS)))),
 		);
 	await db.batch([
-		told,
+		tell,
 		recordEvent(
 			db,
 			{
