@@ -72,13 +72,10 @@ export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeo
 
 async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
-	return row;
+	return found(row);
 }
 
-export async function find(tenant: Tenant, id: string) {
-	const row = await read(tenant, id);
-	return row && toDomain(row);
-}
+export const find = async (tenant: Tenant, id: string) => toDomain(await read(tenant, id));
 
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const [[claim]] = await tenant.read(lapsedClaim(tenant, body.domain));
@@ -172,7 +169,7 @@ const isUnchanged = (row: Row) =>
 	);
 
 export async function remove(tenant: Tenant, id: string) {
-	const row = found(await read(tenant, id));
+	const row = await read(tenant, id);
 	const removed = await tenant.remove(
 		{ scope: "Domain", item_id: row.id, name: row.domain },
 		tenant.db.delete(domains).where(byId(tenant, id)).returning({ id: columns.id }),
@@ -186,7 +183,7 @@ export async function remove(tenant: Tenant, id: string) {
  * @throws 400 if the domain is already verified
  */
 export async function verify(tenant: Tenant, id: string): Promise<z.infer<typeof Verified>> {
-	const row = found(await read(tenant, id));
+	const row = await read(tenant, id);
 	const { domain, verification_challenge } = row;
 	if (row.verified_at !== null)
 		throw invalid(null, "This domain has already been verified.", "already_verified");

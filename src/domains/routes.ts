@@ -1,5 +1,4 @@
 import { ADMIN } from "../db/levels.ts";
-import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
 import { atLeast } from "../tenant/middleware.ts";
@@ -15,9 +14,7 @@ export default router()
 	.post("/", created(Domain), atLeast(ADMIN), body(create), async (c) =>
 		c.json(await domains.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.get("/:id", ok(Domain), async (c) =>
-		c.json(found(await domains.find(c.var.tenant, c.req.param("id")))),
-	)
+	.get("/:id", ok(Domain), async (c) => c.json(await domains.find(c.var.tenant, c.req.param("id"))))
 	.patch("/:id", ok(Domain), atLeast(ADMIN), body(update, domains.find), async (c) =>
 		c.json(await domains.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)

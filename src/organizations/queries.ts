@@ -65,7 +65,7 @@ const itself = keep([], (tenant) =>
 
 export async function find(tenant: Tenant) {
 	const [[row]] = await tenant.read(tenant.kept(itself, {}));
-	return row;
+	return found(row);
 }
 
 type New = z.infer<typeof create> & {
@@ -121,7 +121,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 }
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
-	const row = found(await find(tenant));
+	const row = await find(tenant);
 	const byId = eq(organizations.id, row.id);
 	const entry = { scope: "Organization" as const, name: body.name ?? row.name };
 	return tenant.patch(row, body, entry, () => ({
@@ -131,7 +131,7 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 }
 
 export async function remove(tenant: Tenant) {
-	const { id, name } = found(await find(tenant));
+	const { id, name } = await find(tenant);
 	const removed = await tenant.remove(
 		{
 			scope: "Organization",

@@ -1,5 +1,4 @@
 import { ADMIN, OWNER } from "../db/levels.ts";
-import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
 import { atLeast } from "../tenant/middleware.ts";
@@ -15,7 +14,7 @@ export default router()
 	.post("/", created(Organization), body(create), async (c) =>
 		c.json(await organizations.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.get("/:id", ok(Organization), async (c) => c.json(found(await organizations.find(c.var.tenant))))
+	.get("/:id", ok(Organization), async (c) => c.json(await organizations.find(c.var.tenant)))
 	.patch("/:id", ok(Organization), atLeast(ADMIN), body(update), async (c) =>
 		c.json(await organizations.update(c.var.tenant, c.req.valid("json"))),
 	)

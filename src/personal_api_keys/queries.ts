@@ -40,10 +40,13 @@ export const byId = ({ key }: Tenant, { user_id }: Owner, id: string) =>
 		eq(personalApiKeys.id, id === "@current" ? key.id : id.toLowerCase()),
 	);
 
-/** The id of the owner's user; undefined or null if there is no such owner. */
+/**
+ * The id of the owner's user.
+ * @throws 404 if there is no such owner
+ */
 export async function findOwner(tenant: Tenant, owner: Owner) {
 	const [[user]] = await tenant.read(selectOwner(tenant, owner));
-	return user?.id;
+	return found(user?.id);
 }
 
 /**
@@ -69,7 +72,7 @@ export async function list(tenant: Tenant, owner: Owner, page: Page) {
 
 export async function find(tenant: Tenant, owner: Owner, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, owner, id)));
-	return row && toPersonalApiKey(row);
+	return toPersonalApiKey(found(row));
 }
 
 /** The projects of a body, and which of the two field names it uses for them. */

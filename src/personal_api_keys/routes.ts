@@ -1,6 +1,5 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { App } from "../env.ts";
-import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -27,7 +26,7 @@ export default (owner: OwnerOf, ...access: MiddlewareHandler<App>[]) => {
 			c.json(await keys.insert(c.var.tenant, owner(c), c.req.valid("json")), 201),
 		)
 		.get("/:id", ok(PersonalApiKey), async (c) =>
-			c.json(found(await keys.find(c.var.tenant, owner(c), c.req.param("id")))),
+			c.json(await keys.find(c.var.tenant, owner(c), c.req.param("id"))),
 		)
 		.patch("/:id", ok(PersonalApiKey), body(update, find), async (c) =>
 			c.json(await keys.update(c.var.tenant, owner(c), c.req.param("id"), c.req.valid("json"))),

@@ -65,7 +65,7 @@ const itself = keep([], (tenant) =>
 
 export async function find(tenant: Tenant) {
 	const [[row]] = await tenant.read(tenant.kept(itself, {}));
-	return row;
+	return found(row);
 }
 
 /**
@@ -123,7 +123,7 @@ export async function insert(tenant: Tenant, { organization, ...body }: z.infer<
 }
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
-	const row = found(await find(tenant));
+	const row = await find(tenant);
 	const byId = eq(projects.id, row.id);
 	const entry = { scope: "Project" as const, name: body.name ?? row.name };
 	return tenant.patch(row, body, entry, () => ({
@@ -133,7 +133,7 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 }
 
 export async function remove(tenant: Tenant) {
-	const { id, name, organization } = found(await find(tenant));
+	const { id, name, organization } = await find(tenant);
 	const removed = await tenant.remove(
 		{
 			scope: "Project",

@@ -1,5 +1,4 @@
 import { ADMIN, OWNER } from "../db/levels.ts";
-import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
 import { atLeast } from "../tenant/middleware.ts";
@@ -18,7 +17,7 @@ export default router()
 	.post("/", created(Project), body(create), async (c) =>
 		c.json(await projects.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.get("/:id", ok(Project), async (c) => c.json(found(await projects.find(c.var.tenant))))
+	.get("/:id", ok(Project), async (c) => c.json(await projects.find(c.var.tenant)))
 	.patch("/:id", ok(Project), atLeast(ADMIN), body(update), async (c) =>
 		c.json(await projects.update(c.var.tenant, c.req.valid("json"))),
 	)

@@ -66,7 +66,7 @@ export const list = (tenant: Tenant, page: Page) =>
 
 export async function find(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
-	return row;
+	return found(row);
 }
 
 /** SQL: the number of the organization's accounts. */

@@ -1,5 +1,4 @@
 import { ADMIN } from "../db/levels.ts";
-import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
 import { atLeast } from "../tenant/middleware.ts";
@@ -17,7 +16,7 @@ export default router()
 		c.json(await accounts.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
 	.get("/:id", ok(ServiceAccount), async (c) =>
-		c.json(found(await accounts.find(c.var.tenant, c.req.param("id")))),
+		c.json(await accounts.find(c.var.tenant, c.req.param("id"))),
 	)
 	.patch("/:id", ok(ServiceAccount), body(update, accounts.find), async (c) =>
 		c.json(await accounts.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),

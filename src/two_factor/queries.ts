@@ -60,13 +60,10 @@ function assertPerson({ caller }: Tenant) {
 async function read(tenant: Tenant, uuid: string) {
 	const [[row]] = await tenant.read(select(tenant, uuid));
 	assertPerson(tenant);
-	return row;
+	return found(row);
 }
 
-export async function find(tenant: Tenant, uuid: string) {
-	const row = await read(tenant, uuid);
-	return row && toTwoFactor(row);
-}
+export const find = async (tenant: Tenant, uuid: string) => toTwoFactor(await read(tenant, uuid));
 
 const entry = <A extends ActivityOf<"TwoFactor">>(
 	{ currentOrganization }: Tenant,
@@ -88,7 +85,7 @@ const alreadyEnabled = () =>
 /** Makes a secret, which counts once `confirm` gets a code of it. An earlier one is replaced. */
 export const begin = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
-		const row = found(await read(tenant, uuid));
+		const row = await read(tenant, uuid);
 		if (row.enabled_at !== null) throw alreadyEnabled();
 		const { user_id } = row;
 		const secret = await tenant.once(newSecret);
@@ -115,9 +112,9 @@ export const begin = (tenant: Tenant, uuid: string) =>
 async function readAndProve(tenant: Tenant, uuid: string, code: string, check: (row: Row) => void) {
 	const { db, env, key } = tenant;
 	const attempt = countAttempt(db, key.user_id, keyStillWorks(key.hash, key));
-	const [attempts, [found_]] = await tenant.read(attempt, select(tenant, uuid));
+	const [attempts, [user]] = await tenant.read(attempt, select(tenant, uuid));
 	assertPerson(tenant);
-	const row = found(found_);
+	const row = found(user);
 	check(row);
 	if (row.secret === null) throw invalid(null, "No second factor was set up.");
 	const proof = await prove(env, { ...row, secret: row.secret }, code, attempts.length > 0);

@@ -1,4 +1,3 @@
-import { found } from "../http/errors.ts";
 import { ok, router } from "../http/router.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { body } from "../tenant/valid.ts";
@@ -11,9 +10,7 @@ const find = async (tenant: Tenant, uuid: string) => (await queries()).find(tena
 
 /** docs/keys.md#the-second-factor */
 export default router()
-	.get("/", ok(TwoFactor), async (c) =>
-		c.json(found(await find(c.var.tenant, c.req.param("uuid") ?? ""))),
-	)
+	.get("/", ok(TwoFactor), async (c) => c.json(await find(c.var.tenant, c.req.param("uuid") ?? "")))
 	.post("/begin", ok(TwoFactorSetup), async (c) => {
 		const { begin } = await queries();
 		return c.json(await begin(c.var.tenant, c.req.param("uuid") ?? ""));

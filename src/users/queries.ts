@@ -65,7 +65,7 @@ const toMe = ({ organization_id, ...row }: Row): z.infer<typeof Me> => ({
 
 export async function find(tenant: Tenant, uuid: string) {
 	const [[row]] = await tenant.read(selectCaller(tenant, uuid));
-	return row && toMe(row);
+	return toMe(found(row));
 }
 
 /**

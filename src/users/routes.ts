@@ -1,4 +1,3 @@
-import { found } from "../http/errors.ts";
 import { ok, router } from "../http/router.ts";
 import { body } from "../tenant/valid.ts";
 import * as users from "./queries.ts";
@@ -6,9 +5,7 @@ import { Me, update } from "./shape.ts";
 
 /** docs/organizations.md#users. */
 export default router()
-	.get("/:uuid", ok(Me), async (c) =>
-		c.json(found(await users.find(c.var.tenant, c.req.param("uuid")))),
-	)
+	.get("/:uuid", ok(Me), async (c) => c.json(await users.find(c.var.tenant, c.req.param("uuid"))))
 	.patch("/:uuid", ok(Me), body(update, users.find), async (c) =>
 		c.json(await users.update(c.var.tenant, c.req.param("uuid"), c.req.valid("json"))),
 	);

@@ -73,13 +73,10 @@ export const list = async (tenant: Tenant, page: Page) =>
 
 async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
-	return row;
+	return found(row);
 }
 
-export async function find(tenant: Tenant, id: string) {
-	const row = await read(tenant, id);
-	return row && toWebhook(row);
-}
+export const find = async (tenant: Tenant, id: string) => toWebhook(await read(tenant, id));
 
 export const entryOf = <A extends ActivityOf<"Webhook">>(
 	activity: A,
@@ -162,7 +159,7 @@ function changeOf(row: Row, body: z.infer<typeof Update>) {
 }
 
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
-	const row = found(await read(tenant, id));
+	const row = await read(tenant, id);
 	if (body.url !== undefined && body.url !== row.url) await checkHost(tenant, body.url);
 	const { scope, name } = entryOf("updated", { ...row, url: body.url ?? row.url });
 	const after = await tenant.patch(row, body, { scope, name, masked: ["url"] }, () => ({
@@ -173,7 +170,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 }
 
 export async function remove(tenant: Tenant, id: string) {
-	const row = found(await read(tenant, id));
+	const row = await read(tenant, id);
 	const { activity: _, ...entry } = entryOf("deleted", row);
 	const removed = await tenant.remove(
 		entry,
@@ -187,7 +184,7 @@ export async function remove(tenant: Tenant, id: string) {
  * @throws 400 if another request rolled it first
  */
 export async function roll(tenant: Tenant, id: string) {
-	const row = found(await read(tenant, id));
+	const row = await read(tenant, id);
 	const secret = await tenant.once(newSecret);
 	const sealed = await sealSecret(tenant.env, row.id, secret);
 	const [after] = await tenant.write({
@@ -223,7 +220,7 @@ const positionBefore = (tenant: Tenant, since: string) => sql<number>`coalesce((
 
 /** Delivers all events since a time again, and none before it. */
 export async function replay(tenant: Tenant, id: string, { since }: z.infer<typeof Replay>) {
-	const row = found(await read(tenant, id));
+	const row = await read(tenant, id);
 	const [after] = await tenant.write({
 		entry: { ...entryOf("replayed", row), trigger: { since } },
 		change: tenant.db
