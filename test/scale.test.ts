@@ -15,8 +15,8 @@ import * as tasks from "../src/jobs/tasks.ts";
 import { work } from "../src/jobs/work.ts";
 import { deliver } from "../src/webhooks/deliver.ts";
 import { fill, metered } from "./support/events.ts";
-import { change, hook, lossy } from "./support/hooks.ts";
 import { eventually } from "./support/time.ts";
+import { change, hook, lossy } from "./support/webhooks.ts";
 import { cost, db, world } from "./support/world.ts";
 
 const HOUR = 3_600_000;

@@ -14,7 +14,7 @@ import { plugins } from "../../src/db/schema/plugins.ts";
 import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { FAMILIES } from "../../src/plugins/families.ts";
-import { needles, text } from "../support/letters.ts";
+import { needles, text } from "../support/search_texts.ts";
 import { call, cost, db, furnished, join, keyFor, person, times, world } from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof furnished>>;

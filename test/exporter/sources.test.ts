@@ -11,8 +11,8 @@ import { clickhouse } from "../../src/exporter/sources/clickhouse.ts";
 import { d1 } from "../../src/exporter/sources/d1.ts";
 import { sourceOf } from "../../src/exporter/sources/index.ts";
 import type { Position, Selection, Source } from "../../src/exporter/sources/source.ts";
+import { access, create, mirror, noClickHouse } from "../support/clickhouse_tables.ts";
 import { fill, metered } from "../support/events.ts";
-import { access, create, mirror, noClickHouse } from "../support/mirror.ts";
 import { db, times } from "../support/world.ts";
 
 let teams = 0;

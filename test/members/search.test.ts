@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { users } from "../../src/db/schema/users.ts";
-import { needles, text } from "../support/letters.ts";
+import { needles, text } from "../support/search_texts.ts";
 import { db, join, times, world } from "../support/world.ts";
 
 const PEOPLE = 60;

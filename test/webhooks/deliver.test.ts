@@ -10,9 +10,9 @@ import { toEvent } from "../../src/feed/event.ts";
 import { deliver } from "../../src/webhooks/deliver.ts";
 import { pendingOf, selectPending } from "../../src/webhooks/pending.ts";
 import worker from "../../src/worker.ts";
-import { change, type Hook, hook, lossy } from "../support/hooks.ts";
 import { digests, outbox } from "../support/mail.ts";
 import { eventually, stopClock, withoutPatience } from "../support/time.ts";
+import { change, type Hook, hook, lossy } from "../support/webhooks.ts";
 import { db, join, world } from "../support/world.ts";
 
 const tick = (at = Date.now()) =>
@@ -467,7 +467,7 @@ describe("a worker", () => {
 		expect(got.map(({ headers }) => headers["webhook-id"])).toEqual(idsOf(await one.feed()));
 	});
 
-	test("fails with a word about it if the secret can't be decrypted", async () => {
+	test("says in last_error that the secret can't be decrypted", async () => {
 		const error = vi.spyOn(console, "error").mockImplementation(() => {});
 		const home = await world();
 		const one = await hook(home, "", { enabled: false });

@@ -7,8 +7,8 @@ import { unseal } from "../../src/auth/secrets.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
 import { deliver } from "../../src/webhooks/deliver.ts";
-import { change, hook, lossy } from "../support/hooks.ts";
 import { stopClock, withoutPatience } from "../support/time.ts";
+import { change, hook, lossy } from "../support/webhooks.ts";
 import { call, cost, db, join, keyFor, world } from "../support/world.ts";
 
 const URL = "https://192.0.2.1/hook";

@@ -4,9 +4,9 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Job, Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { type Column, fieldsOf, type Row } from "../../../src/exporter/rows.ts";
 import { sampleOf } from "../../../src/exporter/sample.ts";
+import { access, noClickHouse } from "../../support/clickhouse_tables.ts";
 import { destinationOf, job, rows, run } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
-import { access, noClickHouse } from "../../support/mirror.ts";
 import { world } from "../../support/world.ts";
 
 const DATABASE = "default";

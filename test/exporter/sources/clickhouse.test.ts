@@ -5,7 +5,7 @@ import { parse } from "../../../src/exporter/query/query.ts";
 import { fieldsOf, type Row } from "../../../src/exporter/rows.ts";
 import { clickhouse } from "../../../src/exporter/sources/clickhouse.ts";
 import type { Position, Selection, Source } from "../../../src/exporter/sources/source.ts";
-import { access, noClickHouse } from "../../support/mirror.ts";
+import { access, noClickHouse } from "../../support/clickhouse_tables.ts";
 
 const EVENTS = `team_id Int64, uuid UUID, event LowCardinality(String), distinct_id String, person_id Nullable(String),
 	properties String, person_properties String, elements_chain String, timestamp DateTime64(6, 'UTC'),
