@@ -107,7 +107,7 @@ const json = (row: string, document: string) =>
 
 /**
  * Merges the person properties of new events into the persons, key by key. The last value of a key wins, even null.
- * (trap: json_patch would drop a key that is null, and merges nested objects)
+ * SQLite's json_patch doesn't do that: it drops a key that is null, and merges nested objects.
  */
 const upsertPersons = ({ db, project }: Tenant, list: string) =>
 	db

@@ -33,7 +33,7 @@ function whyInvalid(value: unknown, depth = 0): string | undefined {
 	return undefined;
 }
 
-/** A JSON object whose numbers keep every digit. (trap: zod's own record drops the key `__proto__`) */
+/** A JSON object whose numbers keep every digit. It isn't a record of zod, which drops the key `__proto__`. */
 const dictionary = () =>
 	z
 		.unknown()
