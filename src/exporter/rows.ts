@@ -51,8 +51,14 @@ const FIELDS: Record<Model, Field[]> = {
 	],
 };
 
-/** The fields that databases get in any case, because they are the key of rows. */
-const KEYS: Record<Model, Field[]> = {
+/** The columns that identify the row of an event or a person in a table. */
+export const PRIMARY_KEYS: Record<Model, string[]> = {
+	events: ["uuid"],
+	persons: ["team_id", "distinct_id"],
+};
+
+/** The fields that databases always get, whatever the query is. ClickHouse needs `team_id`, too. */
+const KEY_FIELDS: Record<Model, Field[]> = {
 	events: [column("uuid"), column("team_id", "integer")],
 	persons: [],
 };
@@ -63,7 +69,7 @@ const KEYS: Record<Model, Field[]> = {
 export const shadowedKey = (model: Model, query: Field[]) =>
 	query.find(
 		({ name, expression }) =>
-			KEYS[model].some((key) => key.name === name) &&
+			KEY_FIELDS[model].some((key) => key.name === name) &&
 			!(expression.type === "column" && expression.name === name),
 	)?.name;
 
@@ -73,5 +79,7 @@ export const shadowedKey = (model: Model, query: Field[]) =>
 export function fieldsOf(model: Model, query: Field[] | null, database: boolean): Field[] {
 	const fields = query ?? FIELDS[model];
 	const names = new Set(fields.map(({ name }) => name));
-	return database ? [...fields, ...KEYS[model].filter(({ name }) => !names.has(name))] : fields;
+	return database
+		? [...fields, ...KEY_FIELDS[model].filter(({ name }) => !names.has(name))]
+		: fields;
 }

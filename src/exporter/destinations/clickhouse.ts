@@ -4,8 +4,8 @@ import { sampleOf } from "../sample.ts";
 import {
 	type Client,
 	check,
-	client as clientFor,
 	codeOf,
+	connect,
 	type Settings,
 	tableOf,
 } from "./clickhouse/client.ts";
@@ -52,7 +52,7 @@ async function checkGrants({ ask, run }: Client, config: Settings) {
  * parts are merged; until then, `FINAL` hides the old one.
  */
 export function clickhouse(env: Env, config: Settings, timeoutMs: number): Destination<State> {
-	const client = clientFor(env, config, timeoutMs);
+	const client = connect(env, config, timeoutMs);
 	const { ask, insert } = client;
 
 	return {

@@ -1,22 +1,22 @@
-import type { Row } from "../rows.ts";
+import { PRIMARY_KEYS, type Row } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
 import type { Destination, Job } from "./destination.ts";
 import { begin, connect, type Session } from "./postgres/connection.ts";
 import { copyText } from "./postgres/copy.ts";
 import { type Settings, SignInRejected } from "./postgres/errors.ts";
 import { putInto } from "./postgres/put.ts";
-import { ensureTable, findTable, KEYS, statementsFor, tableOf } from "./postgres/table.ts";
+import { ensureTable, findTable, statementsFor, tableOf } from "./postgres/table.ts";
 import { runSteps } from "./steps.ts";
 
 /** Rows are safe as soon as they are written. */
 type State = Record<string, never>;
 
-/** Each transaction has its price: these many pages share one. Until it is committed they are in memory. */
+/** How many pages share a transaction, since each transaction costs time. Until it is committed, they are in memory. */
 const PAGES_PER_TRANSACTION = 10;
 
-/** The rows by what tells them apart; of those with the same key the last. */
+/** The rows by their key. Of rows with the same key, the last one counts. */
 function byKey({ columns, model }: Job, rows: Row[]) {
-	const at = KEYS[model].map((name) => columns.findIndex((column) => column.name === name));
+	const at = PRIMARY_KEYS[model].map((name) => columns.findIndex((column) => column.name === name));
 	return new Map(rows.map((row) => [at.map((i) => row[i]).join("\n"), row]));
 }
 
@@ -44,15 +44,15 @@ function waitingPages(job: Job) {
 }
 
 /**
- * A table of PostgreSQL, made where it is missing, in which each row is once: a row that comes again replaces the one
- * that is there. One connection serves a part of a run.
+ * Writes to a PostgreSQL table, which is created if it doesn't exist. Each row is in it once: a row that is written again
+ * replaces the stored one. Each part of a run uses one connection.
  * @param timeoutMs how long the server may take for a statement
  */
 export function postgres(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const table = tableOf(config);
 
 	function prepare({ columns, model }: Job) {
-		const context = { config, table, key: KEYS[model], timeoutMs };
+		const context = { config, table, key: PRIMARY_KEYS[model], timeoutMs };
 		return {
 			statements: statementsFor(table, columns, model),
 			connect: () => connect(env, context),
@@ -110,7 +110,7 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 
 		async abort() {},
 
-		/** What a run does, in a transaction that is rolled back. */
+		/** Does what a run does, in a transaction that is rolled back. */
 		test({ job, rows } = sampleOf("events")) {
 			const { connect, ensure, statements } = prepare(job);
 			const { stage, upsert } = statements;
@@ -131,7 +131,7 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 					if (!session) return;
 					await session.query(begin(timeoutMs));
 					await ensure(session);
-					// Twice, since the second row replaces the first; and with what would be checked at the end.
+					// The second upsert replaces the rows of the first. Constraints are checked as a commit would check them.
 					await session.copy([stage, upsert, upsert, "set constraints all immediate"].join(";"), [
 						copyText(job.columns, rows),
 					]);

@@ -1,7 +1,6 @@
 import type { Kind } from "../../query/expression.ts";
-import type { Column, Row } from "../../rows.ts";
+import { type Column, PRIMARY_KEYS, type Row } from "../../rows.ts";
 import { type Job, Misconfigured } from "../destination.ts";
-import { KEYS } from "../postgres/table.ts";
 import type { Fields } from "./client.ts";
 import type { Settings } from "./errors.ts";
 
@@ -111,7 +110,7 @@ export function mergeStatement(
 	const { staging, table, fields } = tables;
 	const values = withTypes(columns, fields, `${config.dataset_id}.${table}`);
 	const at = (name: string) => columns.findIndex((column) => column.name === name);
-	const key = KEYS[model];
+	const key = PRIMARY_KEYS[model];
 	const version = model === "persons" ? at(VERSION) : -1;
 	const order = [
 		...(version >= 0 ? [`${native(staged(version), "integer")} DESC`] : []),

@@ -96,7 +96,7 @@ const INSERT_SETTINGS = {
 };
 
 /** Sends statements to ClickHouse's HTTP interface. */
-export function client(env: Env, config: Settings, timeoutMs: number) {
+export function connect(env: Env, config: Settings, timeoutMs: number) {
 	const { url, database, user, password = "" } = config;
 	const { exchange } = sender(env, timeoutMs);
 	const credentials = Buffer.from(`${user ?? "default"}:${password ?? ""}`);
@@ -133,4 +133,4 @@ export function client(env: Env, config: Settings, timeoutMs: number) {
 	};
 }
 
-export type Client = ReturnType<typeof client>;
+export type Client = ReturnType<typeof connect>;

@@ -12,9 +12,9 @@ const NO_TLS = "The server does not support SSL connections";
 const NOT_CONNECTED = "cannot connect";
 const NOT_POSTGRES = "There was an error establishing an SSL connection";
 
-/** A server that is slow says so itself before the client gives up. */
+/** The client waits longer than the server, so that a slow server reports its own timeout. */
 const CLIENT_TIMEOUT_FACTOR = 1.25;
-/** A lock has its own error, which has to come before the one of the statement that waits for it. */
+/** Shorter than the timeout of a statement, so that waiting for a lock has an error of its own. */
 const LOCK_TIMEOUT_FACTOR = 0.75;
 
 /** The head of a CopyData message: its type and length (PostgreSQL, "Message Formats"). */
@@ -39,7 +39,7 @@ class CopyQuery extends Query {
 		this.#data = data;
 	}
 
-	/** `pg` calls this when the server waits for the data; its own would refuse. */
+	/** `pg` calls this when the server waits for the data. The method of `Query` would refuse to send any. */
 	handleCopyInResponse({ stream }: pg.Connection) {
 		for (const chunk of this.#data) {
 			stream.write(copyDataHead(chunk));
@@ -55,13 +55,13 @@ export type Session = {
 	query(sql: string, values?: (string | string[])[]): Promise<{ rows: Record<string, unknown>[] }>;
 	/** Sends statements in one go; `data` is what the COPY among them reads. */
 	copy(sql: string, data: Uint8Array[]): Promise<void>;
-	/** Says goodbye and closes the connection. */
+	/** Ends the session and closes the connection. */
 	end(): void;
 	/** Closes the connection at once. */
 	destroy(): void;
 };
 
-/** Begins a transaction in which values are read alike whatever the server's settings are. */
+/** Begins a transaction in which values are read the same way, whatever the server's settings are. */
 export const begin = (timeoutMs: number) =>
 	[
 		"begin",
@@ -73,7 +73,7 @@ export const begin = (timeoutMs: number) =>
 
 /**
  * Connects and signs in, with TLS if the server offers it.
- * @throws Misconfigured, or a plain error for what may pass, with a message for the user
+ * @throws Misconfigured, or a plain error if a retry may succeed, with a message for the user
  */
 export async function connect(env: Env, context: Context, tls = true): Promise<Session> {
 	const { config, timeoutMs } = context;

@@ -59,7 +59,7 @@ export type Context = {
 	config: Settings;
 	/** The table's name in SQL. */
 	table: string;
-	/** The columns that tell rows apart. */
+	/** The columns of the primary key. */
 	key: string[];
 	timeoutMs: number;
 };

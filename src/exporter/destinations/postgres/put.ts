@@ -6,9 +6,9 @@ import type { findTable, statementsFor } from "./table.ts";
 type Pages = (isChecked: boolean) => Uint8Array[];
 
 /**
- * Puts rows into a table, each call in a transaction of its own. New rows cost the server least if they go straight into the
- * table. Where it refuses that, for instance because one of them is in the table, nothing of them is stored. They then go
- * through the temporary table, as does all that follows: a step that comes again is mostly not the only one.
+ * Writes rows to a table, each call in a transaction of its own. COPY straight into the table costs the server least. If
+ * the server rejects that, for instance because the table already has one of the rows, it stores none of them. Then these
+ * rows, and all that follow, go through the temporary table: a run that writes one row again usually writes others again.
  */
 export function putInto(
 	session: Session,

@@ -1,10 +1,10 @@
 import utils from "pg/lib/utils.js";
 import type { Kind } from "../../query/expression.ts";
-import type { Column, Model } from "../../rows.ts";
+import { type Column, type Model, PRIMARY_KEYS } from "../../rows.ts";
 import type { Session } from "./connection.ts";
 import type { Settings } from "./errors.ts";
 
-/** The columns of a table that is made here. */
+/** The types of columns in a created table. */
 const TYPES: Record<Kind, string> = {
 	text: "text",
 	json: "jsonb",
@@ -13,12 +13,6 @@ const TYPES: Record<Kind, string> = {
 	boolean: "boolean",
 	date: "date",
 	timestamp: "timestamptz",
-};
-
-/** The columns that tell rows apart. */
-export const KEYS: Record<Model, string[]> = {
-	events: ["uuid"],
-	persons: ["team_id", "distinct_id"],
 };
 
 const quoted = (...names: string[]) => names.map((name) => utils.escapeIdentifier(name)).join(", ");
@@ -63,7 +57,7 @@ export async function findTable({ query }: Session, config: Settings, columns: C
 	};
 }
 
-/** Makes the table unless it is there, within a transaction. One at a time, since two that make it at once would collide. */
+/** Creates the table if it doesn't exist, within a transaction. A lock keeps two sessions from creating it at once. */
 export async function ensureTable(
 	session: Session,
 	config: Settings,
@@ -79,16 +73,16 @@ export async function ensureTable(
 	if (!hasSchema) await query(`create schema ${quoted(namesOf(config).schema)}`);
 	const definitions = columns.map(({ name, kind }) => `${quoted(name)} ${TYPES[kind]}`);
 	await query(
-		`create table ${table} (${definitions.join(", ")}, primary key (${quoted(...KEYS[model])}))`,
+		`create table ${table} (${definitions.join(", ")}, primary key (${quoted(...PRIMARY_KEYS[model])}))`,
 	);
 }
 
 /** A temporary table. Its columns have the types of the table's, so that COPY reads values as those. */
 const STAGING = "pg_temp.tenantry_rows";
 
-/** Statements that put rows into a table, within a transaction. */
+/** Statements that write rows to a table, within a transaction. */
 export function statementsFor(table: string, columns: Column[], model: Model) {
-	const key = KEYS[model];
+	const key = PRIMARY_KEYS[model];
 	const all = quoted(...columns.map(({ name }) => name));
 	const changes = columns
 		.filter(({ name }) => !key.includes(name))
@@ -97,9 +91,9 @@ export function statementsFor(table: string, columns: Column[], model: Model) {
 	const upsertFrom = (rows: string) =>
 		`insert into ${table} (${all}) select ${all} from ${rows} on conflict (${quoted(...key)}) do ${action}`;
 	return {
-		/** Fails where any upsert would, as without a unique index, and keeps the table as it is until the transaction ends. */
+		/** Fails if every upsert would, such as without a unique index. Until the transaction ends, nobody can alter the table. */
 		check: upsertFrom(`${table} where false`),
-		/** Reads rows into the table, all of which have to be new. */
+		/** Reads rows into the table. All of them have to be new. */
 		load: `copy ${table} (${all}) from stdin`,
 		/** Reads rows into a temporary table. */
 		stage: `create temporary table ${STAGING} on commit drop as select ${all} from ${table} with no data;
