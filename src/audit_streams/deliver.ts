@@ -8,7 +8,7 @@ import { iso } from "../db/now.ts";
 import { auditStreams } from "../db/schema/audit_streams.ts";
 import { Misconfigured, Superseded } from "../exporter/destinations/destination.ts";
 import type { Bucket } from "../exporter/destinations/files/bucket.ts";
-import { bucketOf } from "../exporter/destinations/index.ts";
+import { openBucket } from "../exporter/destinations/index.ts";
 import { opened } from "../exporter/secrets.ts";
 import type { Stream } from "./entries.ts";
 import { type File, nextFile, plannedFile } from "./file.ts";
@@ -88,7 +88,7 @@ async function takeTurn(env: Env, id: string, tick: Tick) {
 async function deliver(env: Env, claimed: Stream, { at, isOver }: Tick) {
 	const db = drizzle(env.DB);
 	const destination = await opened(streamCipher(env, claimed.id), claimed.destination);
-	const { bucket } = await bucketOf(env, destination, TIMEOUT_MS);
+	const { bucket } = await openBucket(env, destination, TIMEOUT_MS);
 	const until = claimed.organization_deleted_at === null ? iso(lastHour(at)) : FOREVER;
 	let stream = claimed;
 	for (let files = 0; files === 0 || (files < MAX_FILES && !isOver()); files += 1) {

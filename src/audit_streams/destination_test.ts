@@ -24,11 +24,11 @@ export async function testDestination(
 	});
 	const { organization_id } = tenant.caller;
 	const stream = { ...row, organization_id: organization_id ?? "", destination: stored };
-	const [{ bucketOf }, { NO_MARK }] = await Promise.all([
+	const [{ openBucket }, { NO_MARK }] = await Promise.all([
 		import("../exporter/destinations/index.ts"),
 		import("../exporter/destinations/files/bucket.ts"),
 	]);
-	const { bucket, steps } = await bucketOf(
+	const { bucket, steps } = await openBucket(
 		tenant.env,
 		await opened(cipher, stored),
 		TEST_TIMEOUT_MS,

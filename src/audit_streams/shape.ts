@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Destination } from "../db/schema/batch_exports.ts";
-import { check } from "../exporter/destinations/config.ts";
+import { parseConfig } from "../exporter/destinations/config.ts";
 import { shown } from "../exporter/secrets.ts";
 import { invalid } from "../http/errors.ts";
 import { boolean, choice, name, notAChoice, timestamp } from "../http/fields.ts";
@@ -77,7 +77,7 @@ export const create = z.object({
 			if (!isType(value.type))
 				throw invalid("destination__type", notAChoice(value.type), "invalid_choice", TYPES);
 			checkConfig(value);
-			check(value.type, value.config ?? {});
+			parseConfig(value.type, value.config ?? {});
 		}),
 	),
 	enabled: boolean().optional(),

@@ -6,7 +6,7 @@ import { now } from "../db/now.ts";
 import { batchExportBackfills, batchExportRuns, batchExports } from "../db/schema/batch_exports.ts";
 import { projects } from "../db/schema/projects.ts";
 import { logWhere } from "../exporter/run_log.ts";
-import { begin, MAX_RUNNING_BACKFILLS, mayStart } from "../exporter/series.ts";
+import { beginBackfill, MAX_RUNNING_BACKFILLS, mayStartBackfill } from "../exporter/series.ts";
 import { lastWindow, type Window, windowsIn } from "../exporter/windows.ts";
 import { found, invalid, throttled } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
@@ -154,12 +154,12 @@ export async function start(tenant: Tenant, id: string, body: z.infer<typeof Bac
 	const range = rangeOf(row, body);
 	const { db } = tenant;
 	const backfill_id = v7();
-	const [first, ...rest] = begin(
+	const [first, ...rest] = beginBackfill(
 		db,
 		backfill_id,
 		row,
 		range,
-		sql`${mayStart(row.team_id)} and exists (select 1 from batch_exports where ${notDeleted(row.id)})`,
+		sql`${mayStartBackfill(row.team_id)} and exists (select 1 from batch_exports where ${notDeleted(row.id)})`,
 	);
 	const [after] = await tenant.write({
 		entry: {

@@ -5,7 +5,7 @@ import { changes } from "../db/changes.ts";
 import { iso } from "../db/now.ts";
 import { batchExports } from "../db/schema/batch_exports.ts";
 import { logWhere } from "../exporter/run_log.ts";
-import { begin, mayStart } from "../exporter/series.ts";
+import { beginBackfill, mayStartBackfill } from "../exporter/series.ts";
 import { boundaryBefore, nextStart, resume, schedule, windowsIn } from "../exporter/windows.ts";
 import { found } from "../http/errors.ts";
 import { retry } from "../tenant/retry.ts";
@@ -78,7 +78,7 @@ async function tryUnpause(
 	const unchanged = and(
 		eq(batchExports.paused, true),
 		scheduleUnchanged(row),
-		range && mayStart(row.team_id),
+		range && mayStartBackfill(row.team_id),
 	);
 	const [after] = await tenant.write({
 		entry: {
@@ -93,7 +93,7 @@ async function tryUnpause(
 			.where(and(notDeleted(row.id), unchanged)),
 		after: (changed) =>
 			range
-				? begin(db, backfill_id, row, range, changed)
+				? beginBackfill(db, backfill_id, row, range, changed)
 				: [logMessage(tenant, row, "The export was unpaused.", changed)],
 		answer: selectBegun(tenant, id, backfill_id),
 	});

@@ -171,6 +171,29 @@ const FROM_START = {
 const unlessResumed = (column: keyof typeof FROM_START) =>
 	sql`iif(resume_state is null, ${FROM_START[column]}, ${batchExportRuns[column]})`;
 
+/** The columns of a run that is retried. */
+const restarted = ({ from }: z.infer<typeof Retry>) => ({
+	status: "Starting" as const,
+	// An attempt that is still alive can't write any more until a new one is launched.
+	launched: false,
+	// A pause holds back only runs without attempts.
+	attempt: sql`max(${batchExportRuns.attempt}, 1)`,
+	...(from === "start"
+		? { ...FROM_START, resume_state: null }
+		: {
+				records_completed: unlessResumed("records_completed"),
+				records_total_count: unlessResumed("records_total_count"),
+				bytes: unlessResumed("bytes"),
+				cursor: unlessResumed("cursor"),
+			}),
+	latest_error: null,
+	tries: 0,
+	next_try_at: null,
+	started_at: null,
+	finished_at: null,
+	last_updated_at: now(),
+});
+
 /**
  * Starts a run again: where it ended, if the destination has kept what was written, otherwise from the first row. The
  * attempt itself checks that nothing has changed since.
@@ -180,7 +203,7 @@ export async function retry(
 	tenant: Tenant,
 	id: string,
 	run_id: string,
-	{ from }: z.infer<typeof Retry>,
+	options: z.infer<typeof Retry>,
 ) {
 	const { parent, run } = await read(tenant, id, run_id);
 	if (run.finished_at === null) throw invalid(null, "Only a run that has ended can be retried.");
@@ -193,27 +216,7 @@ export async function retry(
 		},
 		change: db
 			.update(batchExportRuns)
-			.set({
-				status: "Starting",
-				// An attempt that is still alive can't write any more until a new one is launched.
-				launched: false,
-				// A pause holds back only runs without attempts.
-				attempt: sql`max(${batchExportRuns.attempt}, 1)`,
-				...(from === "start"
-					? { ...FROM_START, resume_state: null }
-					: {
-							records_completed: unlessResumed("records_completed"),
-							records_total_count: unlessResumed("records_total_count"),
-							bytes: unlessResumed("bytes"),
-							cursor: unlessResumed("cursor"),
-						}),
-				latest_error: null,
-				tries: 0,
-				next_try_at: null,
-				started_at: null,
-				finished_at: null,
-				last_updated_at: now(),
-			})
+			.set(restarted(options))
 			.where(
 				and(
 					eq(batchExportRuns.id, run.id),

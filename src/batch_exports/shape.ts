@@ -6,7 +6,7 @@ import {
 	MODELS,
 	RUN_STATUSES,
 } from "../db/schema/batch_exports.ts";
-import { check, TYPES } from "../exporter/destinations/config.ts";
+import { parseConfig, TYPES } from "../exporter/destinations/config.ts";
 import { parse } from "../exporter/query/query.ts";
 import { shown } from "../exporter/secrets.ts";
 import {
@@ -101,7 +101,7 @@ const fields = z.object({
 
 export const create = fields.extend({
 	destination: fields.shape.destination.check(
-		checkedBy(({ type, config }) => check(type, config ?? {})),
+		checkedBy(({ type, config }) => parseConfig(type, config ?? {})),
 	),
 });
 

@@ -4,7 +4,7 @@ import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { clean } from "./clean.ts";
 import { Superseded } from "./destinations/destination.ts";
 import type { AttemptRef } from "./launch.ts";
-import { isCurrent, type Loaded, load } from "./loaded.ts";
+import { isCurrent, type Loaded, loadRun } from "./loaded.ts";
 
 /** An attempt of a run, carried out by an instance. */
 export type Attempt = {
@@ -23,14 +23,14 @@ export type Attempt = {
 
 /** Loads the run of an attempt; undefined if it doesn't exist. */
 export async function openAttempt(env: Env, ref: AttemptRef): Promise<Attempt | undefined> {
-	const loaded = await load(drizzle(env.DB), ref.run_id);
+	const loaded = await loadRun(drizzle(env.DB), ref.run_id);
 	return loaded && { env, ref, loaded, isStale: false, lacksState: false };
 }
 
 /** Loads the row again. */
 export async function reload(attempt: Attempt) {
 	const { env, ref } = attempt;
-	attempt.loaded = (await load(drizzle(env.DB), ref.run_id)) ?? attempt.loaded;
+	attempt.loaded = (await loadRun(drizzle(env.DB), ref.run_id)) ?? attempt.loaded;
 	attempt.isStale = false;
 	attempt.lacksState = false;
 }

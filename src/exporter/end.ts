@@ -115,7 +115,7 @@ const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert, co
  * Ends the run, logs its outcome and writes its event. Changes nothing if the run has ended, or if another attempt has taken over. Removes the
  * unfinished output of a run that has ended without success.
  */
-export async function end(attempt: Attempt, outcome: Outcome) {
+export async function endRun(attempt: Attempt, outcome: Outcome) {
 	const { env, ref } = attempt;
 	const { run } = attempt.loaded;
 	const db = drizzle(env.DB);

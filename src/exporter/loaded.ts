@@ -20,7 +20,7 @@ export const isCurrent = ({ run_id, attempt }: AttemptRef) =>
 	);
 
 /** A run and its export; undefined if it doesn't exist. */
-export async function load(db: Database, run_id: string) {
+export async function loadRun(db: Database, run_id: string) {
 	const [row] = await db
 		.select({ run: batchExportRuns, batchExport: batchExports })
 		.from(batchExportRuns)
@@ -29,7 +29,7 @@ export async function load(db: Database, run_id: string) {
 	return row;
 }
 
-export type Loaded = NonNullable<Awaited<ReturnType<typeof load>>>;
+export type Loaded = NonNullable<Awaited<ReturnType<typeof loadRun>>>;
 
 /** Everything that an attempt needs: the destination, the selection of rows, and the job. */
 export async function prepare(env: Env, { run, batchExport }: Loaded) {

@@ -5,12 +5,12 @@ import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { type Attempt, openAttempt } from "./attempt.ts";
 import { pauseIfFailing } from "./auto_pause.ts";
 import { Misconfigured, Superseded } from "./destinations/destination.ts";
-import { end, type Progress, sentence } from "./end.ts";
+import { endRun, type Progress, sentence } from "./end.ts";
 import { type AttemptRef, claimNext } from "./launch.ts";
 import { isCurrent, logOf } from "./loaded.ts";
 import { reason } from "./reason.ts";
 import { withLogEntry } from "./run_log.ts";
-import { advance } from "./series.ts";
+import { advanceBackfill } from "./series.ts";
 import { HEARTBEAT_MS, isSpent, newBudget, transferRows } from "./transfer.ts";
 import { delayAfter, MAX_TRIES } from "./tries.ts";
 
@@ -62,7 +62,7 @@ export async function continueRun(attempt: Attempt, budget = newBudget()): Promi
 		const tries = progress.tries + 1;
 		if (error instanceof Misconfigured || tries >= MAX_TRIES) {
 			const status = error instanceof Misconfigured ? "Failed" : "FailedRetryable";
-			await end(attempt, { ...progress, status, latest_error });
+			await endRun(attempt, { ...progress, status, latest_error });
 			return null;
 		}
 		const wait_ms = delayAfter(tries, error);
@@ -116,7 +116,7 @@ export async function giveUp(env: Env, ref: AttemptRef, error: unknown): Promise
 	const attempt = await openAttempt(env, ref);
 	if (!attempt) return null;
 	const { run } = attempt.loaded;
-	await end(attempt, {
+	await endRun(attempt, {
 		...run,
 		started_at: run.started_at ?? now(),
 		status: "FailedRetryable",
@@ -143,6 +143,6 @@ export async function afterRun({ env, ref, loaded }: Attempt): Promise<AttemptRe
 	const { attempt, finished_at, status, backfill_id } = loaded.run;
 	if (attempt !== ref.attempt || finished_at === null) return null;
 	if (status === "Failed") await pauseIfFailing(env, loaded);
-	if (backfill_id !== null) await advance(db, backfill_id);
+	if (backfill_id !== null) await advanceBackfill(db, backfill_id);
 	return claimNext(db, loaded.run);
 }

@@ -16,8 +16,8 @@ import { pluralize } from "../http/plural.ts";
 import { forEach, inTurn } from "../parts/parts.ts";
 import { clean } from "./clean.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
-import { load } from "./loaded.ts";
-import { advance } from "./series.ts";
+import { loadRun } from "./loaded.ts";
+import { advanceBackfill } from "./series.ts";
 import { dueWindows, LENGTHS, MAX_CATCH_UP_WINDOWS } from "./windows.ts";
 
 /**
@@ -184,7 +184,7 @@ async function advanceBackfills(db: Database) {
 		.set({ last_updated_at: now() })
 		.where(inArray(batchExportBackfills.id, idle))
 		.returning({ id: batchExportBackfills.id });
-	await forEach(STALLED, chosen, ({ id }) => advance(db, id));
+	await forEach(STALLED, chosen, ({ id }) => advanceBackfill(db, id));
 }
 
 /** Deletes old log entries, and exports that were deleted some time ago. */
@@ -218,7 +218,7 @@ async function removeLeftovers(env: Env, at: number) {
 		.orderBy(batchExportRuns.last_updated_at)
 		.limit(CLEANUP_BATCH_SIZE);
 	await forEach(LEFTOVERS, left, async ({ id }) => {
-		const loaded = await load(db, id);
+		const loaded = await loadRun(db, id);
 		if (loaded) await clean(env, loaded);
 	});
 }

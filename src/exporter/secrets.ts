@@ -1,7 +1,7 @@
 import { type Cipher, cipherOf } from "../auth/secrets.ts";
 import type { Destination } from "../db/schema/batch_exports.ts";
 import { invalid } from "../http/errors.ts";
-import { check, endpointOf, secretsOf } from "./destinations/config.ts";
+import { endpointOf, parseConfig, secretsOf } from "./destinations/config.ts";
 
 type Config = Destination["config"];
 
@@ -44,7 +44,9 @@ export const opened = async (cipher: Cipher, destination: Destination) => ({
  * @throws 400 if the config is invalid
  */
 export const normalized = (type: string, config: Config): Config =>
-	Object.fromEntries(Object.entries(check(type, config)).filter(([, value]) => value !== null));
+	Object.fromEntries(
+		Object.entries(parseConfig(type, config)).filter(([, value]) => value !== null),
+	);
 
 /**
  * A new destination as it is stored, with encrypted secrets.

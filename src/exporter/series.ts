@@ -11,14 +11,14 @@ import { type Interval, type Window, windowsIn } from "./windows.ts";
 export const MAX_RUNNING_BACKFILLS = 3;
 
 /** The condition that the project may start another backfill. */
-export const mayStart = (project_id: number) =>
+export const mayStartBackfill = (project_id: number) =>
 	sql`(select count(*) from batch_export_backfills as running
 		where running.project_id = ${project_id} and running.status = 'Running') < ${MAX_RUNNING_BACKFILLS}`;
 
 type BatchExport = { id: string; team_id: number; interval: Interval };
 
 /** The statements that insert and log a backfill and its first run, if `condition` holds. */
-export function begin(
+export function beginBackfill(
 	db: Database,
 	backfill_id: string,
 	{ id: batch_export_id, team_id, interval }: BatchExport,
@@ -78,7 +78,7 @@ const runOf = (
  * Adds the next run to a running backfill, or completes it after its last window. Does nothing while one of its runs is
  * unfinished. Concurrent calls are safe: each window gets one run.
  */
-export async function advance(db: Database, id: string) {
+export async function advanceBackfill(db: Database, id: string) {
 	const [[backfill], [last]] = await db.batch([
 		db.select().from(batchExportBackfills).where(eq(batchExportBackfills.id, id)),
 		db

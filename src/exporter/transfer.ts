@@ -5,7 +5,7 @@ import { MINUTE_MS } from "../http/durations.ts";
 import { pluralize } from "../http/plural.ts";
 import { type Attempt, takeState, updateRun } from "./attempt.ts";
 import type { Destination, Job } from "./destinations/destination.ts";
-import { end, type Progress } from "./end.ts";
+import { endRun, type Progress } from "./end.ts";
 import { type Loaded, logOf, prepare } from "./loaded.ts";
 import { bytesOf } from "./rows.ts";
 import { sourceOf } from "./sources/index.ts";
@@ -192,7 +192,7 @@ export async function transferRows(
 	// `close` makes files appear, so check first that this attempt is still the current one.
 	if (!isFresh) await update({});
 	const files = await sink.close();
-	await end(attempt, {
+	await endRun(attempt, {
 		...progress,
 		status: "Completed",
 		latest_error: null,

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { check, secretsOf } from "../../src/exporter/destinations/config.ts";
+import { parseConfig, secretsOf } from "../../src/exporter/destinations/config.ts";
 import { ApiError } from "../../src/http/errors.ts";
 
 const S3 = { bucket_name: "exports", region: "eu-north-1", prefix: "events" };
@@ -35,7 +35,7 @@ const NOT_A_KEY =
 /** The error for a config: code, detail and attr; null if it is valid. */
 function refused(type: string, config: unknown) {
 	try {
-		check(type, config);
+		parseConfig(type, config);
 		return null;
 	} catch (error) {
 		if (!(error instanceof ApiError)) throw error;
@@ -483,7 +483,7 @@ test("a private key's line breaks may be written as \\n", async () => {
 	const { private_key } = BIGQUERY;
 	const escaped = private_key.trim().replaceAll("\n", "\\n");
 	expect(escaped).not.toContain("\n");
-	expect(check("BigQuery", { ...BIGQUERY, private_key: escaped })).toMatchObject({
+	expect(parseConfig("BigQuery", { ...BIGQUERY, private_key: escaped })).toMatchObject({
 		private_key: private_key.trim(),
 	});
 });
@@ -505,7 +505,7 @@ test("a private key has to be an RSA key", async () => {
 });
 
 test("a host is normalised as in URLs", () => {
-	const host = (host: string) => check("Postgres", { ...POSTGRES, host });
+	const host = (host: string) => parseConfig("Postgres", { ...POSTGRES, host });
 	expect(host("DB.example.com")).toMatchObject({ host: "db.example.com" });
 	expect(host("127.1")).toMatchObject({ host: "127.0.0.1" });
 	expect(host("::1")).toMatchObject({ host: "[::1]" });

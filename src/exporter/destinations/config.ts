@@ -93,7 +93,7 @@ const missingField = (key: string) =>
  * Parses a config of the type (docs/exports.md#destinations).
  * @throws 400 if it is invalid
  */
-export function check(type: string, config: unknown): Config {
+export function parseConfig(type: string, config: unknown): Config {
 	if (!isType(type)) throw invalid("destination__type", notAChoice(type), "invalid_choice", TYPES);
 	const shape: z.ZodObject = configs[type];
 	const keys = z.record(z.string(), z.unknown()).catch({}).parse(config);

@@ -67,7 +67,7 @@ export async function destinationOf(
  * @param config with decrypted secrets
  * @throws Misconfigured if the type or the config isn't valid any more
  */
-export async function bucketOf(
+export async function openBucket(
 	env: Env,
 	{ type, config }: { type: string; config: unknown },
 	timeoutMs: number,
