@@ -164,6 +164,7 @@ const FROM_START = {
 	records_completed: 0,
 	records_total_count: null,
 	bytes: 0,
+	unfit_values: 0,
 	cursor: null,
 };
 
@@ -184,6 +185,7 @@ const restarted = ({ from }: z.infer<typeof Retry>) => ({
 				records_completed: unlessResumed("records_completed"),
 				records_total_count: unlessResumed("records_total_count"),
 				bytes: unlessResumed("bytes"),
+				unfit_values: unlessResumed("unfit_values"),
 				cursor: unlessResumed("cursor"),
 			}),
 	latest_error: null,

@@ -1043,6 +1043,20 @@ describe("runs", () => {
 		});
 	});
 
+	test("a run that is retried from the start counts its rows, bytes and values written as null anew", async () => {
+		const { here, path, made } = await exporting();
+		const id = await run(made.id, {
+			status: "Failed",
+			finished_at: "2026-01-01T02:00:00.000Z",
+			records_completed: 7,
+			bytes: 70,
+			unfit_values: 3,
+		});
+		expect((await here("POST", `${path}/runs/${id}/retry`)).status).toBe(200);
+		const [row] = await db.select().from(batchExportRuns).where(eq(batchExportRuns.id, id));
+		expect(row).toMatchObject({ records_completed: 0, bytes: 0, unfit_values: 0 });
+	});
+
 	test("a run whose leftovers have not been removed can't be retried", async () => {
 		const { here, path, made } = await exporting();
 		const id = await run(made.id, {
