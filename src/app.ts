@@ -126,7 +126,7 @@ const rows = [...publicRoutes.slice(1), ...families]
 const rowFor = (path: string): Row =>
 	rows.find(({ pattern }) => pattern.test(path))?.row ?? publicRoutes[0];
 
-/** The apps of the rows that were asked for. Values and never promises, which a cancelled request would leave behind. */
+/** The apps of the rows that were asked for. Not promises of them: one that a cancelled request leaves behind never settles. */
 const apps = new Map<Row, Awaited<ReturnType<typeof mount>>>();
 
 /** The app of a row. */

@@ -11,7 +11,7 @@ export const HELD_MS = 30_000;
 /** How many records are held. With more, the oldest go. */
 export const MAX_HELD = 1_000;
 
-/** By digest, the oldest first. Values and never promises: one that a cancelled request leaves behind would never settle. */
+/** By digest, the oldest first. Not promises of them: one that a cancelled request leaves behind never settles. */
 const records = new Map<string, { key: Key; since: number }>();
 
 /** The record that is held under the digest; undefined if there is none, or it is too old. */

@@ -84,7 +84,7 @@ export function countUse(c: Context<App>, key_id: string, status: number) {
 	}
 }
 
-/** Whether a write is due: also if it lies further ahead than any, because the clock was set back. */
+/** Whether a write is due. If the clock was set back, `dueAt` lies further ahead than `delay`: then it is due, too. */
 const isDue = (at: number, delay: number) => at >= dueAt || dueAt > at + delay;
 
 const RETENTION_MS = 90 * 86_400_000;

@@ -5,7 +5,7 @@ const encoder = new TextEncoder();
 
 /**
  * The strong ETag of a body: 128 bits of its SHA-256. `?pretty` changes the bytes but not the
- * content: such an ETag has another end, which `tagsIn` removes.
+ * content: such an ETag has a suffix, which `tagsIn` removes.
  */
 export async function tagOf(body: string, pretty = false) {
 	const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(body)));

@@ -128,11 +128,13 @@ export const checkedBy =
 
 type Target = "json" | "query";
 
-/** A middleware after which `c.req.valid(T)` returns that part of the request as parsed by `S`. */
+/** What typed clients send as a part of a request, and what the handler gets. */
 type Input<T extends Target, S extends z.ZodType> = {
 	in: Record<T, z.input<S>>;
 	out: Record<T, z.output<S>>;
 };
+
+/** A middleware after which `c.req.valid(T)` returns that part of the request as parsed by `S`. */
 type Validated<T extends Target, S extends z.ZodType> = MiddlewareHandler<App, string, Input<T, S>>;
 
 /**

@@ -52,8 +52,8 @@ const keyWhere = ({ key }: TenantSql, condition: SQL) =>
 
 /**
  * Conditions for the lists of a key with restrictions. They start from its lists, so that a page doesn't read what the key
- * can't reach. Whether it has restrictions says the record in KV, which may be old: so they hold for everything of the
- * caller's if D1 says that it has none.
+ * can't reach. The record in KV says whether a key has restrictions, and may be old: if D1 says that it has none, the
+ * conditions hold for everything of the caller's.
  */
 const listedOrganization = (tenant: TenantSql) => sql`${members.organization_id} in (
   select value from ${personalApiKeys}, json_each(${scoped_organizations}) where ${personalApiKeys.id} = ${tenant.key.id}
