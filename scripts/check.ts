@@ -20,7 +20,7 @@ const MAX_START_KIB = 80;
  * The maximum size of the rest, compressed, with the families. A new isolate parses it, too. Workers allow 3 MiB (free) or
  * 10 MiB for everything.
  */
-const MAX_REST_KIB = 490;
+const MAX_REST_KIB = 370;
 
 /** The maximum size of the client, minified and compressed. */
 const MAX_CLIENT_KIB = 6;
