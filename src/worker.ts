@@ -23,16 +23,23 @@ async function runJob(message: Message, env: Env) {
 }
 
 /**
- * Starts to deliver a webhook's events. The message is acknowledged at once: if this worker is killed,
- * the schedule sends another one.
+ * Starts a delivery of a webhook's events or of audit streams. The message is acknowledged at once: if this worker is killed, the
+ * schedule sends another one.
  */
 function startDelivery(message: Message, env: Env, context: ExecutionContext) {
 	message.ack();
+	const { body } = message;
+	const isAboutStreams = typeof body === "object" && body !== null && "audit_streams" in body;
 	const run = async () => {
-		const { deliver } = await import("./webhooks/deliver.ts");
-		await deliver(env, message.body);
+		if (!isAboutStreams) return (await import("./webhooks/deliver.ts")).deliver(env, body);
+		const [{ isStale }, { deliverDue }] = await Promise.all([
+			import("./jobs/queue.ts"),
+			import("./audit_streams/deliver.ts"),
+		]);
+		if (!isStale(message)) await deliverDue(env, body);
 	};
-	context.waitUntil(logged("delivery of a webhook", run()));
+	const part = isAboutStreams ? "audit streams" : "delivery of a webhook";
+	context.waitUntil(logged(part, run()));
 }
 
 export default {
@@ -45,7 +52,7 @@ export default {
 				import("./events/queries.ts"),
 				import("./exporter/schedule.ts"),
 				import("./jobs/tasks.ts"),
-				import("./audit_streams/deliver.ts"),
+				import("./audit_streams/schedule.ts"),
 				import("./domains/recheck.ts"),
 				import("./notifications/digest.ts"),
 				import("./personal_api_keys/expiry.ts"),

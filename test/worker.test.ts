@@ -4,6 +4,8 @@ import { count, type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { afterEach, expect, test, vi } from "vitest";
+import { LIMITS, TICK } from "../bench/scale/assumptions.ts";
+import { deliverDue } from "../src/audit_streams/deliver.ts";
 import { inList, insertEach } from "../src/db/client.ts";
 import { counted } from "../src/db/counted.ts";
 import { activityLog } from "../src/db/schema/activity_log.ts";
@@ -47,6 +49,8 @@ async function fill<T extends SQLiteTable>(
 
 /** How many of most things are due: more than one tick takes. */
 const N = 60;
+/** How many audit streams are due. */
+const STREAMS = 150;
 const EXPORTS = 9100;
 /** How many of the exports have a window that is due: one each. The others have ended. */
 const OPEN = 3100;
@@ -123,9 +127,9 @@ async function overload(exports = EXPORTS) {
 		verified_at: LONG_AGO,
 		recheck_at: LONG_AGO,
 	}));
-	const ids = Array.from({ length: N }, () => v7());
+	const ids = Array.from({ length: STREAMS }, () => v7());
 	const other = (i: number) => ({ id: v7(), organization_id: ids[i] ?? "" });
-	await fill(organizations, N, (i) => ({
+	await fill(organizations, STREAMS, (i) => ({
 		id: ids[i] ?? "",
 		name: "Other",
 		slug: v7(),
@@ -142,7 +146,14 @@ async function overload(exports = EXPORTS) {
 		trigger: { batch_export_id: "1", error: "No." },
 		created_at: LONG_AGO,
 	}));
-	await fill(auditStreams, N, (i) => ({
+	await fill(activityLog, STREAMS - N, (i) => ({
+		...other(N + i),
+		activity: "created",
+		scope: "Project",
+		item_id: "1",
+		created_at: LONG_AGO,
+	}));
+	await fill(auditStreams, STREAMS, (i) => ({
 		...other(i),
 		name: "Archive",
 		destination: { type: "R2", config: { prefix: "" } },
@@ -194,9 +205,13 @@ const left = async (): Promise<Record<string, number>> => ({
 	links: await rows(signIns, sql`true`),
 });
 
-/** Bindings that start no instances, take webhooks as their workers do, and keep mails. */
+/**
+ * Bindings that start no instances, take webhooks as their workers do, and keep mails. `deliverStreams` delivers the audit
+ * streams for which there is a message, and returns how many statements that took.
+ */
 function bindings() {
 	const batches: string[][] = [];
+	const messages: unknown[] = [];
 	const mails = outbox();
 	const EXPORT_RUNS: Workflow = Object.assign(Object.create(env.EXPORT_RUNS), {
 		createBatch: async (batch: { id: string }[]) => {
@@ -210,8 +225,14 @@ function bindings() {
 			const ids = messages.map(({ body }) => body.webhook);
 			return db.update(webhooks).set({ next_attempt_at: null }).where(inList(webhooks.id, ids));
 		},
+		send: async (message: unknown) => messages.push(message),
 	});
-	return { batches, mails, env: { ...env, ...mails.env, EXPORT_RUNS, DELIVERIES } };
+	const deliverStreams = async () => {
+		const { DB, statements } = counted(env.DB);
+		for (const message of messages.splice(0)) await deliverDue({ ...env, DB }, message);
+		return statements();
+	};
+	return { batches, deliverStreams, mails, env: { ...env, ...mails.env, EXPORT_RUNS, DELIVERIES } };
 }
 
 const tick = (at: number, bindings: Env) =>
@@ -222,7 +243,8 @@ const tick = (at: number, bindings: Env) =>
 
 test("a tick keeps below D1's limit of statements, and the next ones work off what it leaves", async () => {
 	await overload();
-	const { batches, mails, env: bound } = bindings();
+	const { batches, deliverStreams, mails, env: bound } = bindings();
+	const streamed: number[] = [];
 	const started: string[] = [];
 	const spent: number[] = [];
 	// The ticks are at almost the same time, however long they take, so that no run counts as lost.
@@ -232,6 +254,7 @@ test("a tick keeps below D1's limit of statements, and the next ones work off wh
 		const { DB, statements } = counted(env.DB);
 		await tick(at + i * 1000, { ...bound, DB });
 		spent.push(statements());
+		streamed.push(await deliverStreams());
 		const created = batches.splice(0);
 		const ids = created.flat();
 		expect(created).toHaveLength(Math.ceil(ids.length / 100));
@@ -241,9 +264,18 @@ test("a tick keeps below D1's limit of statements, and the next ones work off wh
 			expect(n, part).toBeLessThan(Math.max(before[part] ?? 0, 1));
 			if (i === 0) expect(n, part).toBeGreaterThan(0);
 		}
+		if (i === 0)
+			expect(STREAMS - Number(after["audit streams"])).toBeGreaterThanOrEqual(
+				LIMITS.streams_a_tick,
+			);
 		before = after;
 	}
-	expect(spent).toEqual([764, 619, 439, 152, 88]);
+	// A digest can wait for the next tick.
+	expect([spent[0], spent.reduce((sum, statements) => sum + statements, 0)]).toEqual([640, 1506]);
+	expect(Math.max(...spent)).toBeLessThan(TICK.reduce((sum, part) => sum + part.statements, 0));
+	// Those that are under way after 800 statements need up to 150 more.
+	expect(streamed[0]).toBeGreaterThan(800);
+	expect(Math.max(...streamed)).toBeLessThan(950);
 	expect(Object.entries(before).filter(([, n]) => n > 0)).toEqual([]);
 	expect([started.length, new Set(started).size]).toEqual([OPEN + N, OPEN + N]);
 	expect(mails.take().filter(({ subject }) => subject.startsWith("1 run"))).toHaveLength(N);
@@ -262,8 +294,9 @@ test("a part of a tick that fails stops no other, nor a step that fails those af
 		batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
 	});
 	const before = await left();
-	const { batches, env: bound } = bindings();
+	const { batches, deliverStreams, env: bound } = bindings();
 	await tick(Date.now(), { ...bound, DB });
+	await deliverStreams();
 	const after = await left();
 	const unchanged = Object.keys(after).filter((part) => after[part] === before[part]);
 	expect(unchanged).toEqual(["stalled backfills", "domains", "digests", "links"]);

@@ -153,5 +153,39 @@ export const LIMITS = {
 	/** src/db/client.ts: `deleteOlderThan`. */
 	deletions_a_tick: 10_000,
 	/** src/audit_streams/deliver.ts: what `MAX_STATEMENTS` allow. */
-	streams_a_tick: 14,
+	streams_a_tick: 100,
 };
+
+/**
+ * The parts of a tick: what each takes at most, and how many statements that needs if every part has more to do. Test ticks
+ * stay below the sum (test/worker.test.ts).
+ */
+export const TICK: { part: string; items: string; statements: number }[] = [
+	{
+		part: "windows of exports",
+		items: `${LIMITS.exports_a_tick.toLocaleString("en")} exports`,
+		statements: 150,
+	},
+	{ part: "stalled backfills", items: "25", statements: 101 },
+	{
+		part: "runs to launch, and lost ones",
+		items: `${LIMITS.launches_a_tick.toLocaleString("en")} each`,
+		statements: 5,
+	},
+	{ part: "what runs left at destinations", items: "25", statements: 51 },
+	{
+		part: "plugin tasks",
+		items: "1,000 an organization; 10,000 log entries about dropped ones",
+		statements: 12,
+	},
+	{ part: "plugin jobs that were cut off", items: "20", statements: 101 },
+	{ part: "waking workers", items: "100 jobs, 1,000 webhooks, the audit streams", statements: 3 },
+	{ part: "look-ups of verified domains", items: "20", statements: 61 },
+	{ part: "digests", items: "25, and none after 500 mails", statements: 202 },
+	{ part: "keys that expire", items: "50", statements: 4 },
+	{
+		part: "deleting what is past its time",
+		items: `${LIMITS.deletions_a_tick.toLocaleString("en")} rows of each table, 5,000 events and persons of deleted projects, 5,000 runs of deleted exports`,
+		statements: 12,
+	},
+];

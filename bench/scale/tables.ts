@@ -15,6 +15,7 @@ import {
 	RUN_SECONDS,
 	SHARED_ISOLATES,
 	START_SPREAD_SECONDS,
+	TICK,
 	TRIGGERED_ROW_MS,
 	WORKFLOW,
 } from "./assumptions.ts";
@@ -244,6 +245,13 @@ const waits = () =>
 		}),
 	]);
 
+const tick = () =>
+	table([
+		["Part", "Items a tick", "Statements"],
+		...TICK.map(({ part, items, statements }) => [part, items, statements]),
+		["Sum", "", TICK.reduce((sum, { statements }) => sum + statements, 0)],
+	]);
+
 /** What the steps of the page buy. */
 const steps = () =>
 	table([
@@ -270,7 +278,7 @@ const steps = () =>
 		],
 		[
 			"5. Ticks by shard",
-			`all bounds of a tick for each database: of ${number(holds)} organizations, ${number(LIMITS.streams_a_tick * 60)} with an audit stream`,
+			"all bounds of a tick for each database",
 			"an index of what is due for each part",
 		],
 		[
@@ -294,5 +302,6 @@ export const tables = (): Record<string, string> => ({
 	"Dollars a month": money(),
 	"Which limit is met first": limits(),
 	"The busiest hour of one database, simulated": waits(),
+	"What one tick does": tick(),
 	"What to do": steps(),
 });

@@ -2,6 +2,7 @@
 
 import { asc } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import * as z from "zod";
 import type { Database } from "../db/client.ts";
 import { counted } from "../db/counted.ts";
 import { iso } from "../db/now.ts";
@@ -21,13 +22,13 @@ const CONCURRENCY = 6;
 const MAX_TICK_MS = 45_000;
 
 /**
- * After this many statements, a tick begins no other stream or file (docs/scale.md#what-one-tick-does). So it begins no more
- * streams than that.
+ * After this many statements, an invocation starts no other stream or file (docs/scale.md#what-one-tick-does), so it starts at most
+ * this many streams. D1 allows 1,000 in an invocation.
  *
  * Each stream that is under way by then may need 25 more: one to claim it; 20 for a file (2 to plan it, one to survey its
  * entries, at most 15 pages, one to store the plan and one to record the file); one to end its turn; 3 if that fails.
  */
-const MAX_STATEMENTS = 110;
+const MAX_STATEMENTS = 800;
 
 /** How many files of a stream one tick writes. */
 const MAX_FILES = 5;
@@ -37,6 +38,12 @@ const TIMEOUT_MS = 20_000;
 
 /** After any entry: the time up to which a stream delivers whose organization was deleted. */
 const FOREVER = "9999-12-31T23:59:59.999Z";
+
+const Message = z.object({ audit_streams: z.int() });
+
+/** Delivers the streams that were due when the message was sent. `message` is of the queue. */
+export const deliverDue = (env: Env, message: unknown) =>
+	tick(env, Message.parse(message).audit_streams);
 
 /** The work of every minute. Streams take turns, so a slow bucket delays no other stream. */
 export async function tick(given: Env, at: number) {

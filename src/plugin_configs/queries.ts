@@ -2,7 +2,7 @@ import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
-import { inList, rowId } from "../db/client.ts";
+import { inList, insertWhere, rowId } from "../db/client.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
 import { counter } from "../db/list.ts";
 import { now } from "../db/now.ts";
@@ -90,11 +90,12 @@ export async function insert(
 	{ plugin: plugin_id, config = {}, ...body }: z.infer<typeof create>,
 ) {
 	const { db, project, organization } = tenant;
+	const isVisible = and(eq(plugins.id, plugin_id), visiblePlugin(tenant));
 	const [[plugin]] = await tenant.read(
 		db
 			.select({ name: plugins.name, config_schema: plugins.config_schema })
 			.from(plugins)
-			.where(and(eq(plugins.id, plugin_id), visiblePlugin(tenant))),
+			.where(isVisible),
 	);
 	assertAvailable(tenant);
 	if (!plugin) throw doesNotExist("plugin", plugin_id);
@@ -112,25 +113,36 @@ export async function insert(
 			item_id: id,
 			name: body.name ?? plugin.name,
 		},
-		change: db.insert(pluginConfigs).values({
-			...body,
-			uuid,
-			enabled,
-			enabled_at: enabled ? now() : null,
-			plugin_id,
-			project_id: project,
-			organization_id: organization,
-			config: merged,
-		}),
+		change: insertWhere(
+			db,
+			pluginConfigs,
+			{
+				...body,
+				uuid,
+				enabled,
+				enabled_at: enabled ? now() : null,
+				plugin_id,
+				project_id: project,
+				organization_id: organization,
+				config: merged,
+			},
+			// Another request may have deleted the plugin, or made it local.
+			sql`exists (select 1 from ${plugins} where ${isVisible})`,
+		),
 		after: (changed) =>
 			messages({ enabled: false }, { enabled }, false).map((message) =>
 				logWhere(db, { team_id: project, plugin_id, plugin_config_id: id }, message, changed),
 			),
 		answer: select(tenant).where(
-			and(eq(pluginConfigs.project_id, project), eq(pluginConfigs.id, id)),
+			and(
+				eq(pluginConfigs.project_id, project),
+				eq(pluginConfigs.id, id),
+				eq(pluginConfigs.uuid, uuid),
+			),
 		),
 	});
-	return toPluginConfig(found(row));
+	if (!row) throw doesNotExist("plugin", plugin_id);
+	return toPluginConfig(row);
 }
 
 /** If another request changed the config in the meantime, reads it again and retries. */

@@ -1,8 +1,12 @@
+import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { insertWhere } from "../db/client.ts";
 import { pluginJobs } from "../db/schema/jobs.ts";
+import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import { found, invalid } from "../http/errors.ts";
 import { logWhere } from "../jobs/log_entries.ts";
 import { countWaiting, MAX_WAKE_UPS, wake } from "../jobs/queue.ts";
+import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertAvailable, byId, refOf, select } from "./queries.ts";
 import type { job as Job } from "./shape.ts";
@@ -19,9 +23,12 @@ export async function find(tenant: Tenant, id: string) {
 
 /**
  * Queues a job of the config's plugin. The row is written first: if the message to the queue is
- * lost, the schedule sends another one.
+ * lost, the schedule sends another one. Starts again if another request deletes the config meanwhile.
  */
-export async function start(tenant: Tenant, id: string, { job }: z.infer<typeof Job>) {
+export const start = (tenant: Tenant, id: string, body: z.infer<typeof Job>) =>
+	retry(() => tryStart(tenant, id, body));
+
+async function tryStart(tenant: Tenant, id: string, { job }: z.infer<typeof Job>) {
 	const row = await find(tenant, id);
 	if (row.deleted) throw invalid(null, "This plugin configuration is deleted.");
 	const { type: name, payload = {}, operation = "start" } = job ?? {};
@@ -30,6 +37,7 @@ export async function start(tenant: Tenant, id: string, { job }: z.infer<typeof 
 	if (![...(capabilities.jobs ?? []), ...Object.keys(public_jobs)].includes(name))
 		throw invalid(null, `The plugin has no job "${name}".`);
 	const { db } = tenant;
+	const exists = and(eq(pluginConfigs.id, row.id), eq(pluginConfigs.deleted, false));
 	const [queued] = await tenant.write({
 		entry: {
 			activity: "job_triggered",
@@ -39,11 +47,20 @@ export async function start(tenant: Tenant, id: string, { job }: z.infer<typeof 
 			// The payload is left out because it may contain secrets.
 			trigger: { job: { type: name, operation } },
 		},
-		change: db.insert(pluginJobs).values({ plugin_config_id: row.id, kind: "job", name, payload }),
+		change: insertWhere(
+			db,
+			pluginJobs,
+			{ plugin_config_id: row.id, kind: "job", name, payload },
+			sql`exists (select 1 from ${pluginConfigs} where ${exists})`,
+		),
 		after: (changed) => [logWhere(db, refOf(row), `The job ${name} was queued.`, changed)],
-		answer: countWaiting(db),
+		answer: db
+			.select({ waiting: sql<number>`(${countWaiting(db)})`.as("waiting") })
+			.from(pluginConfigs)
+			.where(exists),
 	});
+	if (!queued) return undefined;
 	// More messages would wake nobody: consumers are awake already.
-	if (found(queued).waiting <= MAX_WAKE_UPS) tenant.later(() => wake(tenant.env, 1));
+	if (queued.waiting <= MAX_WAKE_UPS) tenant.later(() => wake(tenant.env, 1));
 	return row;
 }

@@ -189,7 +189,8 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 	return tenant.patch(row, { ...body, ...(projects && { projects }) }, entry, () => ({
 		change: db
 			.update(serviceAccounts)
-			.set({ name: name ?? row.name })
+			// Without a new name it stays as it is by then.
+			.set({ name: name ?? sql`${serviceAccounts.name}` })
 			.where(byId(tenant, row.id)),
 		after: () => [
 			...(name ? [db.update(users).set({ first_name: name }).where(eq(users.id, user_id))] : []),

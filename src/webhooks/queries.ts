@@ -9,6 +9,7 @@ import { webhooks } from "../db/schema/webhooks.ts";
 import { MINUTE_MS } from "../http/durations.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
+import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { newSecret, ROLL_MS, sealSecret } from "./secret.ts";
 import {
@@ -158,15 +159,25 @@ function changeOf(row: Row, body: z.infer<typeof Update>) {
 	};
 }
 
-export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
+/**
+ * Updates a webhook. Starts again if the webhook was enabled or disabled in the meantime, by another request or because its
+ * endpoint fails, since whether deliveries restart depends on that.
+ */
+export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
+	retry(() => tryUpdate(tenant, id, body));
+
+async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
 	const row = await read(tenant, id);
 	if (body.url !== undefined && body.url !== row.url) await checkHost(tenant, body.url);
 	const { scope, name } = entryOf("updated", { ...row, url: body.url ?? row.url });
 	const after = await tenant.patch(row, body, { scope, name, masked: ["url"] }, () => ({
-		change: tenant.db.update(webhooks).set(changeOf(row, body)).where(byId(tenant, row.id)),
+		change: tenant.db
+			.update(webhooks)
+			.set(changeOf(row, body))
+			.where(and(byId(tenant, row.id), eq(columns.enabled, row.enabled))),
 		answer: select(tenant).where(byId(tenant, row.id)),
 	}));
-	return toWebhook(after);
+	return changes(after, body).length > 0 ? undefined : toWebhook(after);
 }
 
 export async function remove(tenant: Tenant, id: string) {

@@ -4,7 +4,8 @@ import { eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { genesis } from "../../src/audit_streams/chain.ts";
-import { tick as deliver } from "../../src/audit_streams/deliver.ts";
+import { tick as deliver, deliverDue } from "../../src/audit_streams/deliver.ts";
+import { tick as schedule } from "../../src/audit_streams/schedule.ts";
 import { counted } from "../../src/db/counted.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { auditStreams } from "../../src/db/schema/audit_streams.ts";
@@ -14,7 +15,7 @@ import worker from "../../src/worker.ts";
 import { KEYS } from "../support/bucket.ts";
 import { askS3, listS3 } from "../support/exporting.ts";
 import { digests, outbox } from "../support/mail.ts";
-import { withoutPatience } from "../support/time.ts";
+import { eventually, withoutPatience } from "../support/time.ts";
 import { db, join, world } from "../support/world.ts";
 
 const HOUR = 3_600_000;
@@ -254,7 +255,21 @@ describe("an hourly delivery", () => {
 			createScheduledController({ cron: "* * * * *", scheduledTime: new Date(LATE) }),
 			env,
 		);
-		expect(await files()).toHaveLength(1);
+		await eventually(async () => expect(await files()).toHaveLength(1));
+	});
+
+	test("sends a message only where a stream is due", async () => {
+		await streaming();
+		const sent: unknown[] = [];
+		const DELIVERIES: Queue = Object.assign(Object.create(env.DELIVERIES), {
+			send: async (body: unknown) => sent.push(body),
+		});
+		const bound = { ...env, DELIVERIES };
+		await schedule(bound, LATE);
+		expect(sent).toEqual([{ audit_streams: LATE }]);
+		await deliverDue(env, sent[0]);
+		await schedule(bound, LATE);
+		expect(sent).toHaveLength(1);
 	});
 
 	test("costs one index look-up where nothing is due", async () => {

@@ -5,6 +5,8 @@ import { batchExports } from "../../src/db/schema/batch_exports.ts";
 import { domains } from "../../src/db/schema/domains.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
+import { webhooks } from "../../src/db/schema/webhooks.ts";
+import { address, guarded } from "../support/routes.ts";
 import { call, cost, db, furnished, join, keyFor, racing } from "../support/world.ts";
 
 type World = Awaited<ReturnType<typeof furnished>>;
@@ -96,6 +98,118 @@ test("a DELETE of an object that another request has just deleted is a 404, in t
 		const isReadAgain = ["Member", "Plugin"].includes(scope);
 		expect(cost(response).trips).toBe(isReadAgain ? 3 : 2);
 	}
+});
+
+/** The writes that are about an object, or about what belongs to it. */
+const writesOf = (home: World, object: string) =>
+	guarded
+		.filter(({ method }) => method !== "GET" && method !== "DELETE")
+		.map((route) => ({ ...route, address: address(route.path, home) }))
+		.filter((route) => `${route.address}/`.startsWith(`${object}/`));
+
+/** Writes whose answer isn't a 404 then: they were done before, or the deletion did what they ask for. */
+const OTHERS = {
+	"POST /test": 200,
+	"POST /cancel": 200,
+	"POST /retry": 400,
+	"POST /roll": 400,
+	"POST /migrate": 400,
+	"POST /unpause": 200,
+	"POST /verify": 200,
+	"POST /upgrade": 200,
+};
+
+// A tenant that is deleted is refused by the guard, whatever the write.
+const parts = objects.filter(([, scope]) => !["Organization", "Project"].includes(scope));
+
+test.each(parts)(
+	"a write that races with the DELETE of %s is a 404 and changes nothing",
+	async (_, scope, at) => {
+		const first = await furnished();
+		for (const [i, { method, path }] of writesOf(first, at(first)).entries()) {
+			const home = await furnished();
+			const write = writesOf(home, at(home))[i];
+			const other = await keyFor(home.owner.id);
+			const answer = await home.ask(method, write?.address ?? "", {
+				body: write?.body?.(home),
+				env: racing(() => call("DELETE", at(home), { key: other })),
+			});
+			const word = `${method} ${path.slice(path.lastIndexOf("/"))}`;
+			const otherwise = Object.entries(OTHERS).find(([write]) => write === word)?.[1];
+			expect([404, otherwise], `${scope}: ${method} ${path}`).toContain(answer.status);
+			const entries = await db
+				.select()
+				.from(activityLog)
+				.where(and(eq(activityLog.user_id, home.owner.id), eq(activityLog.activity, "updated")));
+			expect(entries, `${scope}: ${method} ${path}`).toEqual([]);
+		}
+	},
+);
+
+describe("what a new object needs", () => {
+	test("may be deleted meanwhile: a config of the plugin is refused", async () => {
+		const { ask, project, id } = await furnished();
+		const plugins = `/api/organizations/${id}/pipeline_destinations`;
+		const created = await ask("POST", plugins, { body: {} });
+		const response = await ask("POST", `/api/projects/${project}/plugin_configs`, {
+			body: { plugin: created.body.id, order: 1 },
+			env: racing(() => ask("DELETE", `${plugins}/${created.body.id}`)),
+		});
+		expect(response).toMatchObject({ status: 400, body: { attr: "plugin" } });
+	});
+
+	test("may be deleted meanwhile: who leaves the organization doesn't become a member of its project", async () => {
+		const { ask, project, id } = await furnished();
+		const { uuid } = await join(id, 1);
+		const response = await ask("POST", `/api/projects/${project}/members`, {
+			body: { user_uuid: uuid, level: 1 },
+			env: racing(() => ask("DELETE", `/api/organizations/${id}/members/${uuid}`)),
+		});
+		expect(response.status).toBe(404);
+	});
+});
+
+test("two owners who demote each other at once leave one owner", async () => {
+	const { id, ask, owner } = await furnished();
+	const other = await join(id, 15);
+	const demote = (uuid: string, key: string) =>
+		call("PATCH", `/api/organizations/${id}/members/${uuid}`, { key, body: { level: 8 } });
+	const one = await ask("PATCH", `/api/organizations/${id}/members/${other.uuid}`, {
+		body: { level: 8 },
+		env: racing(() => demote(owner.uuid, other.key)),
+	});
+	expect(one.status).toBe(403);
+	const answers = await Promise.all([demote(owner.uuid, other.key), demote(other.uuid, owner.key)]);
+	expect(answers.map(({ status }) => status)).toContain(403);
+	const owners = and(eq(members.organization_id, id), eq(members.level, 15));
+	expect(await db.$count(members, owners)).toBe(1);
+});
+
+describe("two changes of one object that race", () => {
+	test("both hold: a service account's name and its level", async () => {
+		const { here, account } = await furnished();
+		const path = `/service_accounts/${account}`;
+		const response = await here("PATCH", path, {
+			body: { level: 8 },
+			env: racing(() => here("PATCH", path, { body: { name: "Renamed" } })),
+		});
+		expect(response.status).toBe(200);
+		expect((await here("GET", path)).body).toMatchObject({ name: "Renamed", level: 8 });
+	});
+
+	test("don't enable a webhook without its deliveries", async () => {
+		const { here, webhook } = await furnished();
+		const path = `/webhooks/${webhook}`;
+		const its = eq(webhooks.id, webhook);
+		await db.update(webhooks).set({ enabled: true }).where(its);
+		const response = await here("PATCH", path, {
+			body: { description: "Mine", enabled: true },
+			env: racing(() => here("PATCH", path, { body: { enabled: false } })),
+		});
+		expect(response).toMatchObject({ status: 200, body: { enabled: true, description: "Mine" } });
+		const [row] = await db.select().from(webhooks).where(its);
+		expect(row?.next_attempt_at).not.toBeNull();
+	});
 });
 
 test("a member who becomes an owner during a DELETE is not removed, even by an owner", async () => {
