@@ -1,4 +1,5 @@
 import type { Key } from "./auth/keys.ts";
+import type { Compact } from "./http/json.ts";
 import type { Meter } from "./http/meter.ts";
 import type { Idempotency } from "./tenant/idempotency.ts";
 import type { Precondition } from "./tenant/precondition.ts";
@@ -28,7 +29,7 @@ export type App = {
 		requestId: string;
 		meter: Meter;
 		/** The JSON of the response in its compact form, without a newline. */
-		compact: string | undefined;
+		compact: Compact | undefined;
 		/** Returns D1's bookmark after the latest query; undefined before the first session. */
 		bookmark: (() => string | null) | undefined;
 		key: Key & { hash: string };

@@ -20,10 +20,12 @@ export async function countFailure(c: Context<App>, refusal: ApiError) {
 	return success ? refusal : throttled(60);
 }
 
-/** The record that the isolate holds, else KV's. */
-async function getRecord(c: Context<App>, hash: string) {
-	const record = held(hash);
-	if (record) return record;
+/**
+ * The key's record in KV.
+ * @throws 401 if the value isn't well-formed, before KV is read
+ */
+async function readRecord(c: Context<App>, value: string, hash: string) {
+	if (!isWellFormed(value)) throw await countFailure(c, badCredentials());
 	c.get("meter").kv_reads += 1;
 	return getCached(c.env, hash);
 }
@@ -59,10 +61,10 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 export const authenticate = createMiddleware<App>(async (c, next) => {
 	const [scheme, value, extra] = c.req.header("authorization")?.trim().split(/\s+/) ?? [];
 	if (scheme?.toLowerCase() !== "bearer") throw notAuthenticated();
-	if (!value || extra !== undefined || !isWellFormed(value))
-		throw await countFailure(c, badCredentials());
+	if (!value || extra !== undefined) throw await countFailure(c, badCredentials());
 	const hash = await digest(value);
-	let key = await getRecord(c, hash);
+	// A key whose record the isolate holds is well-formed.
+	let key = held(hash) ?? (await readRecord(c, value, hash));
 	if (!key || isExpired(key)) {
 		// Counted as a failure before D1 is queried, so that guessing is limited before it costs
 		// anything.

@@ -27,10 +27,12 @@ const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const base62 = (n: bigint, length: number): string =>
 	length === 0 ? "" : base62(n / 62n, length - 1) + DIGITS.charAt(Number(n % 62n));
 
+const encoder = new TextEncoder();
+
 /** As in node:zlib, which would be loaded when an isolate starts. */
 function crc32(text: string) {
 	let crc = ~0;
-	for (const byte of new TextEncoder().encode(text)) {
+	for (const byte of encoder.encode(text)) {
 		crc ^= byte;
 		for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 && 0xedb88320);
 	}
@@ -63,7 +65,7 @@ export function isWellFormed(value: string) {
 
 /** SHA-256 in lower-case hex. */
 export async function digest(value: string) {
-	const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(value));
+	const hash = await crypto.subtle.digest("SHA-256", encoder.encode(value));
 	return Buffer.from(hash).toString("hex");
 }
 

@@ -3,7 +3,7 @@ import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
 import type { Connected, Database } from "./client.ts";
-import { isValue, rowReader } from "./rows.ts";
+import { isValue, type Row, rowReader } from "./rows.ts";
 
 /*
  * Statements that the isolate keeps, so that their SQL isn't built anew in each request
@@ -47,7 +47,7 @@ type Prepared = {
 	mapResult: (result: unknown, isFromBatch: boolean) => unknown;
 };
 
-type MapResult = (result: { results: object[] }) => unknown;
+type MapResult = (result: { results: Row[] }) => unknown;
 
 /** How the result of a statement is read: the rows of most selects by a reader of our own, which is faster than Drizzle's. */
 function mapperOf(statement: Preparable<unknown>, prepared: Prepared): MapResult {

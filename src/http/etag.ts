@@ -7,8 +7,9 @@ const encoder = new TextEncoder();
  * The strong ETag of a body: 128 bits of its SHA-256. `?pretty` changes the bytes but not the
  * content: such an ETag has a suffix, which `tagsIn` removes.
  */
-export async function tagOf(body: string, pretty = false) {
-	const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(body)));
+export async function tagOf(body: string | BufferSource, pretty = false) {
+	const bytes = typeof body === "string" ? encoder.encode(body) : body;
+	const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 	const name = digest.slice(0, 16).toBase64({ alphabet: "base64url", omitPadding: true });
 	return `"${name}${pretty ? PRETTY : ""}"`;
 }
@@ -44,7 +45,7 @@ export const caching = createMiddleware<App>(async (c, next) => {
 	if (!["GET", "HEAD"].includes(c.req.method) || !hasContent(c.res)) return;
 	const compact = c.get("compact");
 	const isPretty = compact !== undefined && c.req.query("pretty") !== undefined;
-	const tag = await tagOf(compact ?? (await c.res.clone().text()), isPretty);
+	const tag = await tagOf(compact?.bytes ?? (await c.res.clone().arrayBuffer()), isPretty);
 	const isKnown = hasTag(c.req.header("if-none-match"), tag);
 	if (isKnown) c.res = new Response(null, { status: 304, headers: c.res.headers });
 	if (isKnown) c.res.headers.delete("content-type");

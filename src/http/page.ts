@@ -34,10 +34,10 @@ const cursorShape = lazy(() =>
 	z.tuple([z.int().min(0), z.int().min(0), z.array(z.union([z.string(), z.number()]))]),
 );
 
+const encoder = new TextEncoder();
+
 const write = (cursor: z.infer<ReturnType<typeof cursorShape>>) =>
-	new TextEncoder()
-		.encode(JSON.stringify(cursor))
-		.toBase64({ alphabet: "base64url", omitPadding: true });
+	encoder.encode(JSON.stringify(cursor)).toBase64({ alphabet: "base64url", omitPadding: true });
 
 /** The content of a cursor; undefined if it is malformed, or was made for another offset. */
 function read(cursor: string | undefined, offset: number): Page["after"] {
@@ -55,11 +55,12 @@ function read(cursor: string | undefined, offset: number): Page["after"] {
 
 /** The page that the request asks for. Missing and invalid parameters get their defaults. */
 export function page(c: Context<App>): Page {
-	const offset = Math.min(positiveOr(c.req.query("offset"), 0), Number.MAX_SAFE_INTEGER);
+	const { limit, offset: start, cursor } = c.req.query();
+	const offset = Math.min(positiveOr(start, 0), Number.MAX_SAFE_INTEGER);
 	return {
-		limit: Math.min(positiveOr(c.req.query("limit"), 100), 1000),
+		limit: Math.min(positiveOr(limit, 100), 1000),
 		offset,
-		after: read(c.req.query("cursor"), offset),
+		after: read(cursor, offset),
 		url: c.req.url,
 	};
 }

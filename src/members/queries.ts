@@ -8,14 +8,14 @@ import { organizations } from "../db/schema/organizations.ts";
 import { users } from "../db/schema/users.ts";
 import { searched } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
-import type { Page } from "../http/page.ts";
+import { mapResults, type Page } from "../http/page.ts";
 import { keep, keepList } from "../tenant/kept.ts";
 import { retry } from "../tenant/retry.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { userWith } from "../tenant/visible.ts";
-import { userColumns } from "../users/shape.ts";
-import type { filters, update as Update } from "./shape.ts";
+import { flatUserColumns, toUser } from "../users/shape.ts";
+import type { filters, Member, update as Update } from "./shape.ts";
 
 const NOT_ADMIN = "You can only edit others if you are an admin.";
 const ABOVE_YOU = "You can only edit others with level lower or equal to you.";
@@ -24,7 +24,7 @@ const select = ({ db }: TenantSql) =>
 	db
 		.select({
 			id: members.id,
-			user: userColumns,
+			...flatUserColumns,
 			level: members.level,
 			joined_at: members.joined_at,
 			updated_at: members.updated_at,
@@ -33,6 +33,18 @@ const select = ({ db }: TenantSql) =>
 		})
 		.from(members)
 		.innerJoin(users, eq(users.id, members.user_id));
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+const toMember = (row: Row): z.infer<typeof Member> => ({
+	id: row.id,
+	user: toUser(row),
+	level: row.level,
+	joined_at: row.joined_at,
+	updated_at: row.updated_at,
+	is_2fa_enabled: row.is_2fa_enabled,
+	has_social_auth: row.has_social_auth,
+});
 
 /** WHERE clause: service accounts are no members (docs/organizations.md#service-accounts). */
 const isPerson = eq(users.is_service_account, false);
@@ -45,7 +57,7 @@ const active = (tenant: TenantSql) => ({
 	where: and(eq(members.organization_id, tenant.organization), eq(members.is_active, true)),
 	total: counter(organizations.active_members, tenant.organization),
 	by: BY,
-	keys: ({ joined_at, id }: Member) => [joined_at, id],
+	keys: ({ joined_at, id }: Row) => [joined_at, id],
 });
 
 const newestFirst = keepList(
@@ -84,7 +96,11 @@ function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
 }
 
 /** Active members, newest first. */
-export function list(tenant: Tenant, page: Page, given: Filters) {
+export async function list(tenant: Tenant, page: Page, given: Filters) {
+	return mapResults(await listRows(tenant, page, given), toMember);
+}
+
+function listRows(tenant: Tenant, page: Page, given: Filters) {
 	if (Object.values(given).every((value) => value === undefined))
 		return tenant.keptPage(page, newestFirst);
 	const order = given.order === "joined_at" ? "asc" : "desc";
@@ -102,9 +118,7 @@ const selectUser = (tenant: TenantSql, isUser: SQL) =>
 
 const selectByUuid = keep(["uuid"], (tenant, { uuid }) => selectUser(tenant, eq(users.uuid, uuid)));
 
-type Member = Awaited<ReturnType<typeof select>>[number];
-
-const isSelf = ({ key }: Tenant, { user }: Member) => user.id === key.user_id;
+const isSelf = ({ key }: Tenant, { user_id }: Row) => user_id === key.user_id;
 
 /**
  * A member that the caller may edit.
@@ -150,13 +164,13 @@ export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof 
 		throw forbidden(
 			"You can only change access level of others to lower or equal to your current one.",
 		);
-	const entry = { scope: "Member" as const, name: member.user.email };
+	const entry = { scope: "Member" as const, name: member.email };
 	const after = await tenant.patch(member, body, entry, () => ({
 		change: tenant.kept(setLevel, { id: member.id, level, updated_at: now() }),
 		answer: tenant.kept(selectById, { id: member.id }),
 	}));
 	if (after.level !== level) throw forbidden(ABOVE_YOU);
-	return after;
+	return toMember(after);
 }
 
 /**
@@ -165,10 +179,10 @@ export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof 
  */
 export const remove = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
-		const { id, user, level } = await find(tenant, uuid);
+		const { id, email, level } = await find(tenant, uuid);
 		if (level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
 		return tenant.remove(
-			{ scope: "Member", item_id: id, name: user.email },
+			{ scope: "Member", item_id: id, name: email },
 			tenant.db
 				.delete(members)
 				.where(and(eq(members.id, id), lt(members.level, OWNER), editable(tenant)))

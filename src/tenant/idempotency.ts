@@ -200,7 +200,7 @@ export class Idempotency {
 			return;
 		}
 		const headers = [...response.headers].filter(([name]) => !NOT_KEPT.test(name));
-		const parts = { status, headers, body: this.#c.get("compact") ?? null };
+		const parts = { status, headers, body: this.#c.get("compact")?.text ?? null };
 		const answer = await this.#cipher.seal("answer", JSON.stringify(parts));
 		if (status >= 400) {
 			// Without a row, nothing was written, and the key stays free.

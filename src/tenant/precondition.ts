@@ -90,7 +90,7 @@ export class Precondition {
 			this.#object,
 			results.filter((_, i) => i % 2 === 0),
 		);
-		const body = this.#c.get("compact") ?? "";
+		const body = this.#c.get("compact")?.text ?? "";
 		// It isn't the response to this request.
 		this.#c.set("compact", undefined);
 		if (!hasAnswered) return;

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { now } from "../../src/db/now.ts";
@@ -62,6 +63,22 @@ test("an ETag is the same for every member who sees the same content, and anothe
 	await home.ask("PATCH", path, { body: { saml_entity_id: "x" } });
 	expect(tagOf(await home.ask("GET", path))).not.toBe(first);
 });
+
+// Letters of one to four bytes. With a single é, JSON is one byte longer than its text.
+test.each(["Acme", "é", "€", "日本語", "🦄 é"])(
+	"the ETag of %s is the digest of its content",
+	async (name) => {
+		const home = await furnished();
+		const path = `/api/organizations/${home.id}`;
+		await home.ask("PATCH", path, { body: { name } });
+		const response = await home.ask("GET", path);
+		expect(response.body).toMatchObject({ name });
+		const digest = createHash("sha256").update(JSON.stringify(response.body)).digest();
+		expect(tagOf(response)).toBe(`"${digest.subarray(0, 16).toString("base64url")}"`);
+		const pretty = await home.ask("GET", `${path}?pretty`);
+		expect(pretty.body).toEqual(response.body);
+	},
+);
 
 /** The object that a route changes: its own path, or without the name of the action. Source has a GET of its own. */
 const objectOf = (path: string) =>
