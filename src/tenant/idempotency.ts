@@ -4,7 +4,7 @@ import { drizzle } from "drizzle-orm/d1";
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { v7 } from "uuid";
-import { digest } from "../auth/keys.ts";
+import { digest, type Key } from "../auth/keys.ts";
 import { cipherOf } from "../auth/secrets.ts";
 import { assertThat } from "../db/assertion.ts";
 import { type Database, deleteOlderThan, insertWhere } from "../db/client.ts";
@@ -44,6 +44,12 @@ const KEY = /^[\x20-\x7e]{1,255}$/;
 
 const from = (at: number) => new Date(at).toISOString();
 
+/** What a key may do, the same for all keys that may do the same. */
+const accessOf = ({ scopes, organizations, projects, allowed_ips, expires_at }: Key) => [
+	...[scopes, organizations, projects, allowed_ips].map((list) => [...list].sort()),
+	expires_at,
+];
+
 /** The `Idempotency-Key` of a request. */
 export class Idempotency {
 	readonly #c: Context<App>;
@@ -51,6 +57,8 @@ export class Idempotency {
 	readonly #journal: Journal = { reads: [], made: [] };
 	/** What the killed request had, if this one takes over. */
 	#kept: { journal: Journal; rows: string } | undefined;
+	/** Method, path and body. */
+	#request: string[] = [];
 	#fingerprint = "";
 	#bodyError: unknown;
 	/** The id of the row that this request writes. */
@@ -87,8 +95,7 @@ export class Idempotency {
 			return new Uint8Array();
 		});
 		const path = pathname.replace(/\/+$/, "") + search;
-		const bytes = Buffer.from(body).toString("base64");
-		this.#fingerprint = await digest(JSON.stringify([method, path, bytes]));
+		this.#request = [method, path, Buffer.from(body).toString("base64")];
 	}
 
 	/** The statement that looks the key up, in the batch of the guard. */
@@ -97,12 +104,14 @@ export class Idempotency {
 	}
 
 	/**
-	 * Ends the request if the key was used before.
+	 * Ends the request if the `Idempotency-Key` was used before. A kept answer may hold a secret, such as the value of a new
+	 * API key, so an API key gets it only if it may do what the first one could.
 	 * @throws the kept answer, 400 for an invalid key or one of another request, 409 if the first
 	 * request is under way
 	 */
-	async check(db: Database, row: Row | undefined) {
+	async check(db: Database, key: Key, row: Row | undefined) {
 		if (this.#bodyError) throw this.#bodyError;
+		this.#fingerprint = await digest(JSON.stringify([...this.#request, accessOf(key)]));
 		if (!KEY.test(this.#key))
 			throw invalid(null, "Idempotency-Key must have 1 to 255 printable characters of ASCII.");
 		if (!row) return;

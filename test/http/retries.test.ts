@@ -189,6 +189,27 @@ describe("an Idempotency-Key", () => {
 		expect((await send(home.key)).status).toBe(401);
 	});
 
+	test.each([
+		{ scopes: ["personal_api_key:write"] },
+		{ scoped_projects: true },
+		{ expires_at: "2999-01-01T00:00:00.000Z" },
+	])("does not show the value of a new key to one with other access: %j", async (access) => {
+		const home = await world();
+		const body = { label: "New", scopes: ["*"] };
+		const send = (key: string) =>
+			post({ ask: home.ask }, "/api/personal_api_keys", "k", { key, body });
+		const { value } = (await send(home.key)).body;
+		expect((await replayed(() => send(home.key))).body.value).toBe(value);
+		const { scoped_projects, ...others } = { scoped_projects: false, ...access };
+		const other = await keyFor(home.owner.id, {
+			...others,
+			...(scoped_projects && { scoped_projects: [home.project] }),
+		});
+		const answer = await send(other);
+		expect(answer).toMatchObject({ status: 400, body: { code: "idempotency_key_reused" } });
+		expect(JSON.stringify(answer.body)).not.toContain(value);
+	});
+
 	test("has 1 to 255 printable characters", async () => {
 		const home = await world();
 		const path = `/api/organizations/${home.id}/projects`;
