@@ -153,7 +153,7 @@ export const LIMITS = {
 	/** src/db/client.ts: `deleteOlderThan`. */
 	deletions_a_tick: 10_000,
 	/** src/audit_streams/deliver.ts: what `MAX_STATEMENTS` allow. */
-	streams_a_tick: 100,
+	streams_a_tick: 90,
 };
 
 /**
