@@ -267,7 +267,7 @@ inBrowser("events", (open) => {
 		const [stream] = (await client.auditStreams.list({ organization: organization.id })).results;
 		await client.auditStreams.update(
 			{ organization: organization.id, id: stream?.id ?? "" },
-			{ name: "Theirs" },
+			{ destination: { type: "R2", config: { prefix: "theirs" } } },
 		);
 		await page.getByRole("button", { name: "Save" }).click();
 		const dialog = page.getByRole("dialog", { name: "Somebody else changed this" });

@@ -195,7 +195,9 @@ inBrowser("what is saved", (open) => {
 		expect(await page.getByLabel("Description").inputValue()).toBe("Mine");
 		await button(page, "Save").click();
 		await page.getByText("Greeting is saved.").waitFor();
-		await expect.poll(() => page.getByLabel("Greeting").inputValue()).toBe("Theirs");
+		await expect
+			.poll(() => page.getByRole("textbox", { name: "Greeting" }).inputValue())
+			.toBe("Theirs");
 		const { description, config } = await world.client.pluginConfigs.get(at);
 		expect([description, JSON.parse(config).greeting]).toEqual(["Mine", "Theirs"]);
 	});
