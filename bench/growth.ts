@@ -1,4 +1,4 @@
-/** How many rows the first page of each list reads, the longer the list is. */
+/** Measures how many rows the first page of each list reads as the list grows. */
 import { readFileSync } from "node:fs";
 import * as z from "zod";
 import { BOUNDED } from "./bounded.ts";
@@ -19,7 +19,7 @@ const Document = z.object({
 
 const Body = z.object({ count: z.int().optional(), results: z.array(z.unknown()) });
 
-/** The paths of all lists of the API, by operation id. */
+/** Returns the paths of all lists of the API, by operation id. */
 export function listPaths() {
 	const { paths } = Document.parse(
 		JSON.parse(readFileSync(`${import.meta.dirname}/../public/openapi.json`, "utf8")),
@@ -34,15 +34,15 @@ export function listPaths() {
 export type Reading = {
 	operation: string;
 	filter: string;
-	/** The rows that the page reads at each size. */
+	/** How many rows the page reads at each size. */
 	read: number[];
-	/** The rows of the whole list at each size; of the feed, which doesn't say so, those of the page. */
+	/** How many rows match at each size. The event feed has no count, so for it, these are the rows of the page. */
 	matches: number[];
-	/** The rows that the page had at the last size. */
+	/** How many rows the page returns at the last size. */
 	answered: number;
 };
 
-/** A page of a list, as its owner sees it. */
+/** Requests a page of a list as its owner, and returns its numbers of rows. */
 async function readPage(url: URL, path: string, { operation, filter }: Reading, owner: Owner) {
 	const ids = { ...IDS, ...LISTS[operation]?.ids };
 	const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
@@ -65,7 +65,7 @@ async function readPage(url: URL, path: string, { operation, filter }: Reading, 
 	};
 }
 
-/** So that no statement takes minutes. */
+/** Limits how long a statement takes, which would be minutes. */
 const ROWS_A_STATEMENT = 5000;
 
 /** Creates the owners of the lists. */
@@ -75,7 +75,7 @@ async function createOwners(stores: Stores) {
 	return owners;
 }
 
-/** Makes all lists without a limit as long as each of the sizes, one after the other, and reads the first page of each with each filter. */
+/** Fills all lists up to each of the sizes, or to their limit, and reads the first page of each list with each filter. */
 export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 	const database = await worker.database();
 	await migrate(database);
@@ -106,7 +106,8 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 		for (const reading of readings) {
 			const owner = owners.get(LISTS[reading.operation]?.owner ?? "");
 			const path = paths[reading.operation];
-			if (!owner || !path) throw new Error(`There is no list ${reading.operation}.`);
+			if (!owner || !path)
+				throw new Error(`The list ${reading.operation} has no path or no owner.`);
 			const { read, matches, answered } = await readPage(worker.url, path, reading, owner);
 			reading.read.push(read);
 			reading.matches.push(matches);
@@ -116,21 +117,21 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 	return readings;
 }
 
-/** What a page reads more as its list grows: multiples of the shortest list, or rows for each row more that a filter matches. */
+/** Describes how the rows that a page reads grow: as multiples of the shortest list, or as rows per additional match of a filter. */
 function growthOf({ filter, read, matches }: Reading) {
 	const [first = 0, ...others] = read;
 	const found = (matches.at(-1) ?? 0) - (matches[0] ?? 0);
 	if (filter === "" || found === 0)
 		return others.map((each) => `×${(each / first).toFixed(2)}`).join(", ");
-	return `${(((read.at(-1) ?? 0) - first) / found).toFixed(2)} for each match more`;
+	return `${(((read.at(-1) ?? 0) - first) / found).toFixed(2)} per additional match`;
 }
 
-/** The lines of the table: the rows that the shortest list reads, what longer ones read, and the rows of the page. */
+/** Returns the lines of the table: the rows read in the shortest list, their growth, and the rows returned. */
 export const growthLines = (readings: Reading[], sizes: number[]): Line[] => [
 	{
-		title: `**Rows read by page 1 among ${sizes.map((size) => size.toLocaleString("en")).join("; ")} rows**`,
+		title: `**Rows that page 1 reads in lists of ${sizes.map((size) => size.toLocaleString("en")).join("; ")} rows**`,
 		cells: {},
-		goal: "×1.05; 3 for each match more",
+		goal: "×1.05; 3 per additional match",
 	},
 	...readings.map((reading): Line => {
 		const { operation, filter, read, answered } = reading;

@@ -1,4 +1,4 @@
-/** What the isolate of this service holds in memory, where its time goes, and how long a new one takes to start. */
+/** Measures the memory of this service's isolate, where its time goes, and how long a new isolate takes to start. */
 import { truncateSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
@@ -12,14 +12,14 @@ import type { Owner } from "./seed.ts";
 import { type Line, tell } from "./table.ts";
 import { newFolder, startWorker } from "./workers.ts";
 
-/** How large the worker is, and how long a new isolate takes compared with an empty Hono worker. */
+/** Measures the size of the worker, and how long a new isolate takes compared with an empty Hono worker. */
 export async function measureStart(script: string): Promise<Line[]> {
 	tell("start-up");
 	const { kib } = await startPart();
 	const { worker, empty } = await startTimes(script);
 	return [
 		{
-			title: "New isolate until its first answer ÷ empty Hono worker",
+			title: "New isolate until its first response ÷ empty Hono worker",
 			cells: { tenantry: (worker / empty).toFixed(1) },
 			goal: "5.7",
 		},
@@ -35,18 +35,18 @@ export async function measureStart(script: string): Promise<Line[]> {
 	];
 }
 
-/** The inspector answers when no work is waiting. */
+/** Time for the inspector to respond, which it does only while no work is waiting. */
 const SETTLE_MS = 1_500;
 
-/** How often the inspector is asked for a collection. */
+/** Attempts to get a garbage collection from the inspector. */
 const MAX_TRIES = 20;
 
 const FEW = 10;
 
-/** Requests between two looks at how far it is. */
+/** Requests between two progress messages. */
 const STEP = 5_000;
 
-/** What the isolate holds after many requests, in MiB. */
+/** Measures the memory of the isolate after few and after many requests, in MiB. */
 export async function measureMemory(
 	script: string,
 	owner: Owner,
@@ -58,15 +58,15 @@ export async function measureMemory(
 	const worker = await startWorker({ script, state, inspect: true });
 	process.env = before;
 	const service = asService("tenantry", owner, worker);
-	/** What is held after a collection, which a busy computer may take long for, and the peak since the last call. */
+	/** Returns the memory after a collection, which can take long on a busy computer, and the peak since the last call. */
 	const look = async () => {
-		// Not connected during the other requests, whose work would keep the inspector waiting.
+		// The inspector isn't connected during the other requests, because it would have to wait for their work.
 		const memory = await watchMemory(await worker.inspector(), log);
 		let peak = 0;
 		let held: number | null = null;
 		for (let tries = 0; tries < MAX_TRIES && held === null; tries += 1) {
 			memory.collect();
-			// The inspector gets its turn when requests do.
+			// The inspector runs when requests do.
 			await sendMany(service, "list", FEW);
 			await sleep(SETTLE_MS);
 			const taken = memory.take();
@@ -88,7 +88,7 @@ export async function measureMemory(
 	const mib = (size: number | null) => (size === null ? "?" : size.toFixed(1));
 	return [
 		{
-			title: `Memory of the isolate, MiB: held after 500 requests; after ${requests.toLocaleString("en")} more; at most, with garbage`,
+			title: `Isolate memory, MiB: after 500 requests; after ${requests.toLocaleString("en")} more; maximum, including garbage`,
 			cells: {
 				tenantry: `${mib(first.held)}; ${mib(last.held)}; ${mib(Math.max(first.peak, last.peak))}`,
 			},
@@ -113,7 +113,7 @@ const Profile = z.object({
 
 const Answer = z.object({ id: z.int(), result: z.object({ profile: Profile }) });
 
-/** The package or folder that each line of a bundle is from, by the comments that the bundler leaves. */
+/** Returns the package or folder of each line of a bundle, according to the bundler's comments. */
 function sourcesOf(script: string) {
 	let source = "";
 	return script.split("\n").map((line) => {
@@ -125,13 +125,14 @@ function sourcesOf(script: string) {
 	});
 }
 
-/** Shares of a part of the whole below this are added up. */
+/** Smaller shares are left out. */
 const SMALLEST_SHARE = 0.01;
 
 /**
- * Where the isolate's own time goes while an operation is called again and again: the share of each package and folder of
- * src. The simulators run in isolates of their own, which are not in the profile.
+ * Profiles the isolate while an operation is repeated.
  * @param script the bundle, not minified
+ * @returns the share of each package and folder of `src` in the isolate's CPU time. The simulators run in separate isolates,
+ * which aren't in the profile.
  */
 export async function profile(
 	script: string,
@@ -162,7 +163,7 @@ export async function profile(
 	const sources = sourcesOf(script);
 	const byId = new Map(
 		nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => {
-			// Without a URL it is native; with another one than the bundle's, part of the runtime, such as the client of D1.
+			// A function without a URL is native. One with another URL than the bundle's is part of the runtime, such as the D1 client.
 			const isBundle = url.endsWith("worker.js");
 			return [
 				id,
@@ -182,7 +183,7 @@ export async function profile(
 		.sort((a, b) => b.share - a.share);
 	return [
 		{
-			title: `**Where the isolate's own time goes: ${TITLES[operation].toLowerCase()}**`,
+			title: `**CPU profile of the isolate: ${TITLES[operation].toLowerCase()}**`,
 			cells: {},
 		},
 		...shares.map(

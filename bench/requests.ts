@@ -1,4 +1,4 @@
-/** What requests cost, compared with other services. */
+/** Measures what requests cost, compared with other services. */
 import { measure, send, sendMany } from "./load.ts";
 import { type Operation, type Service, TITLES } from "./operations.ts";
 import {
@@ -13,13 +13,13 @@ import {
 	tell,
 } from "./table.ts";
 
-/** So many requests before the first measurement: then the code is compiled. */
+/** Requests before the first measurement, so that the code is compiled. */
 const WARM_UP = 400;
 
-/** Requests of a measurement: few, so that whatever else the computer does meets all services alike. */
+/** Requests per measurement: few, so that other load on the computer affects all services alike. */
 const SLICE = 100;
 
-/** What the figures are meant to be, by the titles of lines. */
+/** The targets of the figures, by the titles of lines. */
 const GOALS: Record<Operation, Record<string, string>> = {
 	list: { "CPU time": "better-auth 6, Django 5", "requests a second": "Django 0.33" },
 	domain: {},
@@ -34,7 +34,7 @@ const lineOf = (operation: Operation, title: string, cells: Line["cells"]): Line
 	...(GOALS[operation][title] && { goal: GOALS[operation][title] }),
 });
 
-/** A service under the name of its column. */
+/** A service and the column of its figures. */
 export type Measured = { column: Column; service: Service };
 
 const offers =
@@ -42,7 +42,7 @@ const offers =
 	({ service }: Measured) =>
 		service.call(operation) !== null;
 
-/** Does something with each service that has the operation; one that fails is left out from then on. */
+/** Runs `work` for each service that has the operation, and returns the services for which it succeeded. */
 async function withEach(
 	all: Measured[],
 	operation: Operation,
@@ -60,11 +60,11 @@ type Options = {
 	rounds: number;
 	/** Requests before the first round. */
 	warmUp?: number;
-	/** Requests of each service in a round. */
+	/** Requests to each service in a round. */
 	slice?: number;
 };
 
-/** Milliseconds a request of each service in a round. */
+/** Milliseconds per request, for each service in a round. */
 type Round = Partial<Record<Column, { cpu: number; time: number }>>;
 
 async function measureRounds(
@@ -87,13 +87,13 @@ async function measureRounds(
 		results.push(round);
 		const shown = Object.entries(round).map(([column, { cpu }]) => `${column} ${cpu.toFixed(2)}`);
 		tell(
-			`${operation}, round ${i + 1} of ${rounds}: ms of CPU time a request: ${shown.join(", ")}`,
+			`${operation}, round ${i + 1} of ${rounds}: ms of CPU time per request: ${shown.join(", ")}`,
 		);
 	}
 	return { results, columns: services.map(({ column }) => column) };
 }
 
-/** CPU time and requests a second of one operation, as multiples of those of this service. */
+/** Compares the CPU time and the requests a second of one operation. Figures are multiples of this service's. */
 async function compare(all: Measured[], operation: Operation, options: Options): Promise<Line[]> {
 	const { results, columns } = await measureRounds(all, operation, options);
 	const ratio = (one: Column, other: Column, of: "cpu" | "time") => {
@@ -107,7 +107,7 @@ async function compare(all: Measured[], operation: Operation, options: Options):
 			columns.map((column) => [column, column === "tenantry" ? "1" : figure(column)]),
 		);
 	const byHand = {
-		title: `${TITLES[operation]}: CPU time ÷ by hand`,
+		title: `${TITLES[operation]}: CPU time ÷ handwritten`,
 		cells: { tenantry: ratio("tenantry", "floor", "cpu") },
 		goal: BY_HAND_GOAL,
 	};
@@ -126,10 +126,10 @@ async function compare(all: Measured[], operation: Operation, options: Options):
 	];
 }
 
-/** What one request costs that can be counted. */
+/** Returns the costs of one request that can be counted, and its response. */
 export async function count(service: Service, operation: Operation) {
 	const options = { delay: service.counts ? 0 : undefined };
-	// The first request may do more, such as read what is kept in the isolate later.
+	// The first request may do more, such as read what the isolate then caches.
 	await send(service, operation, options);
 	const { body, spent, timing } = await send(service, operation, options);
 	await service.reset();
@@ -138,11 +138,9 @@ export async function count(service: Service, operation: Operation) {
 }
 
 async function counted(all: Measured[], operation: Operation): Promise<Line[]> {
-	const lines = [
-		"round trips",
-		"rows read, rows written, reads of KV",
-		"bytes of the response",
-	].map((title) => lineOf(operation, title, {}));
+	const lines = ["round trips", "rows read, rows written, KV reads", "bytes of the response"].map(
+		(title) => lineOf(operation, title, {}),
+	);
 	const counting = all.filter(({ column }) => column !== "again");
 	await withEach(counting, operation, async ({ column, service }) => {
 		const { bytes, spent } = await count(service, operation);
@@ -159,18 +157,19 @@ async function counted(all: Measured[], operation: Operation): Promise<Line[]> {
 	return lines;
 }
 
-/** The lines of an operation. */
+/** Returns the lines of an operation. */
 export const compareRequests = async (all: Measured[], operation: Operation, options: Options) => [
 	...(await compare(all, operation, options)),
 	...(await counted(all, operation)),
 ];
 
-/** How often the time is taken for one distance. */
+/** Measurements per distance. */
 const TIMES = 3;
 
 /**
- * How long a response takes if D1 is far away: as a multiple of the distance, which is how often the caller waits for D1,
- * and what else the service does.
+ * Measures how long a response takes if each round trip to D1 has a delay.
+ * @param distances the delays, in milliseconds
+ * @returns lines with multiples of the delay: how often the caller waits for D1, plus the service's other work
  */
 export async function compareDistances(
 	all: Measured[],
@@ -196,7 +195,7 @@ export async function compareDistances(
 			});
 			tell(`${operation}, ${distance} ms from D1: ${JSON.stringify(cells)}`);
 			lines.push({
-				title: `${TITLES[operation]}: time at ${distance} ms from D1, in trips of ${distance} ms`,
+				title: `${TITLES[operation]}: response time ÷ delay, ${distance} ms from D1`,
 				cells,
 			});
 		}

@@ -1,7 +1,7 @@
 /**
- * What the service needs at 1 thousand, 100 thousand and 10 million organizations: load, storage, money, which limit of the
- * platform is met first, and how long requests wait for a database that runs one statement at a time (docs/scale.md).
- * Change the numbers of scale/assumptions.ts to those of your organizations.
+ * Computes what the service needs for 1 thousand, 100 thousand and 10 million organizations: load, storage, cost, which limit of
+ * the platform it reaches first, and how long requests wait for a database that runs one statement at a time (docs/scale.md).
+ * Replace the numbers in scale/assumptions.ts with those of your organizations.
  *
  * npm run scale
  */

@@ -1,12 +1,12 @@
-/** What the local simulators cost of a request's CPU time: the floor with each part left out. */
+/** Measures the share of the local simulators in the CPU time of a request: the handwritten worker runs without each part. */
 import { measure, sendMany } from "./load.ts";
 import type { Service } from "./operations.ts";
 import { figureOf, type Line, lowerMean, shuffled, tell } from "./table.ts";
 
-/** Requests before the first measurement, and requests of a measurement. */
+/** Requests before the first measurement, and requests per measurement. */
 const [WARM_UP, SLICE] = [400, 100];
 
-/** What is left out, by what the difference tells. */
+/** Variants of the handwritten worker, which leave out some of its work. */
 const VARIANTS = {
 	limiter: "&without=limiter",
 	held: "&without=held",
@@ -18,7 +18,7 @@ const VARIANTS = {
 
 type Variant = keyof typeof VARIANTS;
 
-/** The share of each simulator in the CPU time of listing members, of the floor and of this service. */
+/** Measures the share of each simulator in the CPU time of listing members, for the handwritten worker and for this service. */
 export async function measureSimulators(
 	floor: Service,
 	service: Service,
@@ -26,15 +26,15 @@ export async function measureSimulators(
 ): Promise<Line[]> {
 	await sendMany(floor, "list", WARM_UP);
 	await sendMany(service, "list", WARM_UP);
-	/** Milliseconds of CPU time; `own` is that of the service whose share is asked for. */
+	/** Each part, with a function that computes its CPU time. `own` is the CPU time of the service, which the share refers to. */
 	const parts: [title: string, cost: (cpu: Record<Variant, number>, own: number) => number][] = [
-		["the rate limiter", (cpu) => cpu.nothing - cpu.limiter],
-		["one read of KV, which a key's first request takes", (cpu) => cpu.held - cpu.nothing],
-		["one D1 statement, alone in its trip", (cpu) => cpu.batch - cpu.d1],
-		["its batch of guard, page and count", (cpu) => cpu.nothing - cpu.d1],
-		["HTTP and what else there is in a request", (cpu) => cpu.all],
+		["rate limiter simulator", (cpu) => cpu.nothing - cpu.limiter],
+		["one KV read, only in a key's first request", (cpu) => cpu.held - cpu.nothing],
+		["one D1 statement, alone in a round trip", (cpu) => cpu.batch - cpu.d1],
+		["the batch of guard, page and count", (cpu) => cpu.nothing - cpu.d1],
+		["HTTP and the rest of a request", (cpu) => cpu.all],
 		[
-			"what remains: its own code",
+			"the remainder: the service's own code",
 			(cpu, own) => own - cpu.all - (2 * cpu.nothing - cpu.limiter - cpu.d1),
 		],
 	];
@@ -47,7 +47,7 @@ export async function measureSimulators(
 		results.push(cpu);
 		tell(`simulators, round ${round + 1} of ${rounds}`);
 	}
-	/** The share of a part in the CPU time of the floor (`nothing`) or of this service (`own`). */
+	/** Returns the share of a part in the CPU time of the handwritten worker (`nothing`) or of this service (`own`). */
 	const share = (
 		cost: (cpu: Record<Variant, number>, own: number) => number,
 		of: "nothing" | "own",
@@ -65,7 +65,7 @@ export async function measureSimulators(
 			return cost(cpu, mean(of)) / mean(of);
 		});
 	return [
-		{ title: "**What the local simulators cost, of the CPU time of listing members**", cells: {} },
+		{ title: "**Share of the CPU time of listing members**", cells: {} },
 		...parts.map(
 			([title, cost]): Line => ({
 				title,

@@ -1,10 +1,10 @@
-/** The table that the bench prints: a line for each figure, a column for each service. */
+/** The table that the benchmark prints: a line for each figure, a column for each service. */
 
 /** The columns, by the names of the services. */
 export const COLUMNS = {
 	tenantry: "Tenantry",
 	again: "Tenantry again",
-	floor: "by hand",
+	floor: "handwritten",
 	"hono-drizzle": "Hono + Drizzle",
 	"better-auth": "better-auth",
 	django: "Django + PostgreSQL",
@@ -12,7 +12,7 @@ export const COLUMNS = {
 
 export type Column = keyof typeof COLUMNS;
 
-/** A line of the table. Missing cells stay empty. `goal`: what its figures are meant to be. */
+/** A line of the table. Missing cells stay empty. `goal` is the target of its figures. */
 export type Line = { title: string; cells: Partial<Record<Column, string>>; goal?: string };
 
 export const median = (numbers: number[]) => {
@@ -23,13 +23,13 @@ export const median = (numbers: number[]) => {
 		: ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
 };
 
-/** The mean of the lower half of the numbers: whatever else the computer does only makes a measurement larger. */
+/** Returns the mean of the lower half of the numbers, because other load on the computer only makes measurements larger. */
 export function lowerMean(numbers: number[]) {
 	const lower = numbers.toSorted((a, b) => a - b).slice(0, Math.ceil(numbers.length / 2));
 	return lower.reduce((sum, each) => sum + each, 0) / lower.length;
 }
 
-/** A figure of all rounds and, in brackets, the same of every other round and of the rest. */
+/** Returns a figure of all rounds and, in brackets, the same figure for every other round and for the remaining rounds. */
 export function figureOf<T>(rounds: T[], figure: (rounds: T[]) => number) {
 	const all = figure(rounds).toFixed(2);
 	if (rounds.length < 2) return all;
@@ -37,14 +37,14 @@ export function figureOf<T>(rounds: T[], figure: (rounds: T[]) => number) {
 	return `${all} (${halves.join(", ")})`;
 }
 
-/** The items in another order. */
+/** Returns the items in random order. */
 export const shuffled = <T>(items: T[]) =>
 	items
 		.map((item) => ({ item, place: Math.random() }))
 		.sort((a, b) => a.place - b.place)
 		.map(({ item }) => item);
 
-/** The lines as Markdown, without columns that are empty. */
+/** Returns the lines as a Markdown table, without empty columns. */
 export function toMarkdown(lines: Line[]) {
 	const names: Column[] = ["tenantry", "again", "floor", "hono-drizzle", "better-auth", "django"];
 	const columns = names.filter((name) => lines.some(({ cells }) => cells[name] !== undefined));
@@ -74,21 +74,21 @@ export function toMarkdown(lines: Line[]) {
 
 let listener = (_: string) => {};
 
-/** Sets who is told how far the bench is; by default nobody. */
+/** Sets the function that gets progress messages. By default, they are discarded. */
 export function onProgress(tell: (text: string) => void) {
 	listener = tell;
 }
 
-/** Tells how far the bench is. */
+/** Reports progress, with the time. */
 export const tell = (text: string) =>
 	listener(`[${new Date().toISOString().slice(11, 19)}] ${text}`);
 
 let failures = 0;
 
-/** How many parts of the table couldn't be measured. */
+/** Returns how many parts of the table couldn't be measured. */
 export const failed = () => failures;
 
-/** Does some work, and returns whether it succeeded; if not, says so. */
+/** Runs `work` and returns whether it succeeded. Reports and counts a failure. */
 export async function attempt(what: string, work: () => Promise<unknown>) {
 	try {
 		await work();

@@ -1,4 +1,4 @@
-/** What docs/scale.md assumes: every number that the tables of `npm run scale` are made of. Put in your own. */
+/** The assumptions of docs/scale.md. `npm run scale` computes its tables from these numbers. Replace them with your own. */
 
 /** What an organization does in a month of thirty days. */
 export const LOAD = {
@@ -10,32 +10,32 @@ export const LOAD = {
 	run: 720,
 	/** Jobs of one plugin config. */
 	job: 1_000,
-	/** Events of the feed that a webhook receives. */
+	/** Events that a webhook receives. */
 	delivery: 300,
-	/** Writes of how much keys were used (docs/keys.md#use-by-day): one a request, if no other comes within 20 seconds. */
+	/** Updates of the usage of keys (docs/keys.md#use-by-day): one per request, if no other request follows within 20 seconds. */
 	use: 1_500,
-	/** Events that its projects collect. */
+	/** User events that its projects ingest. */
 	event: 100_000,
 };
 
 export type Operation = keyof typeof LOAD;
 
-/** Isolates of an organization in a month if its jobs shared one a day, instead of having one each (docs/plugins.md#the-sandbox). */
+/** Isolates of an organization per month if its jobs shared one per day, instead of one each (docs/plugins.md#the-sandbox). */
 export const SHARED_ISOLATES = 30;
 
-/** In the busiest hour, people cause this many times the requests, jobs and deliveries of an average one. Runs stay the same. */
+/** In the busiest hour, people cause this many times the requests, jobs and deliveries of an average hour. Runs stay the same. */
 export const PEAK = 4;
 
-/** Runs of an hour start in its first five minutes (docs/exports.md#runs). */
+/** The runs of an hour start in its first five minutes (docs/exports.md#runs). */
 export const START_SPREAD_SECONDS = 300;
 
-/** How long a run takes. */
+/** The duration of a run. */
 export const RUN_SECONDS = 20;
 
 /**
- * Rows that D1 reads and writes, index entries included. Tests compare them with what the service does (test/scale.test.ts,
- * test/scripts/bench.test.ts): a read is the mean of listing 50 of 1,000 members and listing the only domain, a write creates
- * an invite. An event is sent in a request with 999 others, and exported once.
+ * Rows that D1 reads and writes per operation, including index entries. Tests compare them with the service
+ * (test/scale.test.ts, test/scripts/bench.test.ts): a read is the mean of listing 50 of 1,000 members and listing the only
+ * domain, a write creates an invite. A user event is sent in a request with 999 others, and exported once.
  */
 export const ROWS: Record<Operation, { read: number; written: number }> = {
 	read: { read: 57, written: 0 },
@@ -47,7 +47,7 @@ export const ROWS: Record<Operation, { read: number; written: number }> = {
 	event: { read: 7, written: 4 },
 };
 
-/** Milliseconds that D1's thread is busy, as seen on the local simulator. */
+/** Milliseconds that an operation keeps D1's thread busy, measured on the local simulator. */
 export const BUSY_MS: Record<Operation, number> = {
 	read: 1.3,
 	write: 2.5,
@@ -58,13 +58,13 @@ export const BUSY_MS: Record<Operation, number> = {
 	event: 0.065,
 };
 
-/** Milliseconds that D1's thread is busy with a tick, and with each run that is due in it. */
+/** Milliseconds that a tick keeps D1's thread busy, and each run that is due in it. */
 export const TICK_MS = { tick: 5, due: 0.1 };
 
-/** Milliseconds that it is busy with each row that a trigger updates, with its index entries. */
+/** Milliseconds that each row that a trigger updates keeps it busy, including index entries. */
 export const TRIGGERED_ROW_MS = 0.02;
 
-/** Milliseconds of CPU time in Workers. */
+/** Milliseconds of CPU time in Workers, per operation. */
 export const CPU_MS: Record<Operation, number> = {
 	read: 2,
 	write: 2,
@@ -75,7 +75,7 @@ export const CPU_MS: Record<Operation, number> = {
 	event: 0.02,
 };
 
-/** What Workers charge as requests: a job is a message of the queue and a call of its isolate. */
+/** Billed Workers requests per operation: a job is a queue message and a call of its isolate. */
 export const REQUESTS: Record<Operation, number> = {
 	read: 1,
 	write: 1,
@@ -86,31 +86,31 @@ export const REQUESTS: Record<Operation, number> = {
 	event: 1 / 1000,
 };
 
-/** Operations that a message of a queue takes: it is written, read and deleted. */
+/** Billed operations per queue message: write, read and delete. */
 export const QUEUE_OPERATIONS = 3;
 
-/** Steps of a Workflow that a run takes, kilobytes that its instance keeps, and for how many days. */
+/** Workflow steps per run, and the storage of its instance in kilobytes, for so many days. */
 export const WORKFLOW = { steps: 1, kilobytes: 2, days: 7 };
 
-/** Writes of KV a month: keys that are made, changed or revoked. */
+/** KV writes per month: keys that are created, changed or revoked. */
 export const KV_WRITES = 5;
 
-/** Rows that D1 keeps of an organization, and bytes of each with index entries. Tests compare these with what rows take. */
+/** Rows that D1 stores per organization, and bytes per row, including index entries. Tests compare the bytes with real rows. */
 export const KEPT = {
 	organization: { rows: 1, bytes: 240, kept: "" },
 	members: { rows: 10, bytes: 630, kept: "" },
 	keys: { rows: 5, bytes: 430, kept: "" },
 	key_days: { rows: 5 * 90, bytes: 155, kept: "90 days" },
-	runs: { rows: LOAD.run * 12, bytes: 690, kept: "as long as the export; here a year" },
+	runs: { rows: LOAD.run * 12, bytes: 690, kept: "as long as the export; here one year" },
 	run_log_entries: { rows: (LOAD.run * 3 * 7) / 30, bytes: 860, kept: "7 days" },
 	jobs: { rows: Math.round((LOAD.job * 7) / 30), bytes: 240, kept: "7 days" },
 	job_log_entries: { rows: (LOAD.job * 3 * 7) / 30, bytes: 375, kept: "7 days" },
-	activity: { rows: (LOAD.write + LOAD.run) * 12, bytes: 1_475, kept: "a year" },
+	activity: { rows: (LOAD.write + LOAD.run) * 12, bytes: 1_475, kept: "one year" },
 };
 
 export const EVENT_BYTES = 800;
 
-/** Dollars, each for a million unless it says otherwise. */
+/** Dollars per million, unless stated otherwise. */
 export const PRICES = {
 	/** developers.cloudflare.com/workers/platform/pricing */
 	requests: 0.3,
@@ -118,33 +118,33 @@ export const PRICES = {
 	/** developers.cloudflare.com/d1/platform/pricing */
 	rows_read: 0.001,
 	rows_written: 1,
-	/** For a gigabyte a month. */
+	/** Per gigabyte and month. */
 	d1_gigabytes: 0.75,
 	/** developers.cloudflare.com/kv/platform/pricing */
 	kv_reads: 0.5,
 	kv_writes: 5,
 	/** developers.cloudflare.com/queues/platform/pricing */
 	queue_operations: 0.4,
-	/** developers.cloudflare.com/dynamic-workers/pricing: for each use of `load()`, and for each id with each code a day. */
+	/** developers.cloudflare.com/dynamic-workers/pricing: per call of `load()`, or per id, code and day. */
 	isolate_days: 2_000,
 	/** developers.cloudflare.com/changelog/post/2026-07-07-workflows-billing-updates */
 	workflow_steps: 8,
-	/** For a gigabyte a month. */
+	/** Per gigabyte and month. */
 	workflow_gigabytes: 0.2,
 };
 
 export const LIMITS = {
-	/** developers.cloudflare.com/d1/platform/limits. Account limits are raised on request. */
+	/** developers.cloudflare.com/d1/platform/limits. Cloudflare raises account limits on request. */
 	database_gigabytes: 10,
 	account_gigabytes: 1_000,
 	statement_seconds: 30,
-	/** Above this share, waiting times grow quickly. */
+	/** Above this utilization, waiting times grow quickly. */
 	database_utilization: 0.6,
-	/** developers.cloudflare.com/workflows/reference/limits: the rate of one Workflow, and those of an account. */
+	/** developers.cloudflare.com/workflows/reference/limits: the rate of one Workflow, and the limits of an account. */
 	creations_a_second: 100,
 	account_creations_a_second: 300,
 	instances: 50_000,
-	/** developers.cloudflare.com/queues/platform/limits, of one queue. */
+	/** developers.cloudflare.com/queues/platform/limits, for one queue. */
 	messages_a_second: 5_000,
 	/** src/exporter/schedule.ts: `BATCH_SIZE` × `MAX_BATCHES_PER_TICK`. */
 	exports_a_tick: 9_000,
@@ -152,13 +152,13 @@ export const LIMITS = {
 	launches_a_tick: 3_000,
 	/** src/db/client.ts: `deleteOlderThan`. */
 	deletions_a_tick: 10_000,
-	/** src/audit_streams/deliver.ts: what `MAX_STATEMENTS` allow. */
+	/** src/audit_streams/deliver.ts: the typical number within `MAX_STATEMENTS`. */
 	streams_a_tick: 90,
 };
 
 /**
- * The parts of a tick: what each takes at most, and how many statements that needs if every part has more to do. Test ticks
- * stay below the sum (test/worker.test.ts).
+ * The parts of a tick: their maximum number of items, and how many statements they need if more items are due. A test verifies
+ * that such a tick stays below the total (test/worker.test.ts).
  */
 export const TICK: { part: string; items: string; statements: number }[] = [
 	{
@@ -168,24 +168,28 @@ export const TICK: { part: string; items: string; statements: number }[] = [
 	},
 	{ part: "stalled backfills", items: "25", statements: 101 },
 	{
-		part: "runs to launch, and lost ones",
+		part: "waiting and lost runs",
 		items: `${LIMITS.launches_a_tick.toLocaleString("en")} each`,
 		statements: 5,
 	},
-	{ part: "what runs left at destinations", items: "25", statements: 51 },
+	{ part: "incomplete output of runs at destinations", items: "25", statements: 51 },
 	{
 		part: "plugin tasks",
-		items: "1,000 an organization; 10,000 log entries about dropped ones",
+		items: "1,000 per organization; 10,000 log entries about dropped tasks",
 		statements: 12,
 	},
-	{ part: "plugin jobs that were cut off", items: "20", statements: 101 },
-	{ part: "waking workers", items: "100 jobs, 1,000 webhooks, the audit streams", statements: 3 },
-	{ part: "look-ups of verified domains", items: "20", statements: 61 },
-	{ part: "digests", items: "25, and none after 500 mails", statements: 202 },
-	{ part: "keys that expire", items: "50", statements: 4 },
+	{ part: "interrupted plugin jobs", items: "20", statements: 101 },
 	{
-		part: "deleting what is past its time",
-		items: `${LIMITS.deletions_a_tick.toLocaleString("en")} rows of each table, 5,000 events and persons of deleted projects, 5,000 runs of deleted exports`,
+		part: "messages to workers",
+		items: "100 jobs, 1,000 webhooks, the audit streams",
+		statements: 3,
+	},
+	{ part: "DNS lookups of verified domains", items: "20", statements: 61 },
+	{ part: "digests", items: "25, until 500 mails are sent", statements: 202 },
+	{ part: "expiring keys", items: "50", statements: 4 },
+	{
+		part: "deleting expired rows",
+		items: `${LIMITS.deletions_a_tick.toLocaleString("en")} rows per table, 5,000 events and persons of deleted projects, 5,000 runs of deleted exports`,
 		statements: 12,
 	},
 ];

@@ -11,28 +11,28 @@ import {
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** What people cause: in the busiest hour more of it. Events don't count here: they are elsewhere at such sizes. */
+/** Operations that people cause, more of them in the busiest hour. User events aren't in D1 at this size. */
 const CAUSED: Operation[] = ["read", "write", "job", "delivery", "use"];
 
 const HOURS_A_MONTH = 720;
 
-/** How often an organization does something in the busiest hour. */
+/** Returns how often an organization causes an operation in the busiest hour. */
 const perPeakHour = (operation: Operation) => (LOAD[operation] * PEAK) / HOURS_A_MONTH;
 
-/** Milliseconds that D1's thread needs for what the people of an organization cause in the busiest hour. */
+/** Returns how many milliseconds the operations of an organization keep D1's thread busy in the busiest hour. */
 export const causedBusyMs = (operations = CAUSED) =>
 	operations.reduce((sum, name) => sum + perPeakHour(name) * BUSY_MS[name], 0);
 
-/** How many runs a tick launches in the first minutes of an hour, if there is an hourly export for each organization. */
+/** Returns how many runs a tick launches in the first minutes of an hour, with one hourly export per organization. */
 const launchedByTick = (organizations: number) =>
 	Math.min(organizations / (START_SPREAD_SECONDS / 60), LIMITS.launches_a_tick);
 
-/** The share of time that D1's thread is busy in the first minutes of the busiest hour. */
+/** Returns the utilization of D1's thread in the first minutes of the busiest hour, from 0 to 1. */
 export const busiestShare = (organizations: number, caused = causedBusyMs()) =>
 	(launchedByTick(organizations) * (BUSY_MS.run + TICK_MS.due) + TICK_MS.tick) / MINUTE_MS +
 	(organizations * caused) / HOUR_MS;
 
-/** Random numbers from 0 to 1, always the same ones: the generator mulberry32. */
+/** Returns a generator of reproducible random numbers from 0 to 1 (mulberry32). */
 function randomNumbers(seed: number) {
 	let state = seed;
 	return () => {
@@ -44,13 +44,14 @@ function randomNumbers(seed: number) {
 }
 
 /**
- * Simulates the busiest hour of one database, which runs one batch at a time in the order of arrival. Each minute a tick
- * writes the runs that are due and launches them, and they start as fast as a Workflow creates instances.
- * @returns the share of time that it is busy, when the last run starts, and how long a request waits, in milliseconds
+ * Simulates the busiest hour of one database, which runs one batch at a time in the order of arrival. Each minute, a tick
+ * inserts the due runs and launches them. They start as fast as a Workflow creates instances.
+ * @returns the utilization of the database, the minute in which the last run starts, and the waiting times of requests in
+ * milliseconds: the median, the 99th percentile (`p99`) and the 99.99th (`most`)
  */
 export function simulate(organizations: number) {
 	const random = randomNumbers(organizations);
-	/** A random time with an exponential distribution. */
+	/** Returns an exponentially distributed random time. */
 	const exponential = (mean: number) => -Math.log(1 - random()) * mean;
 	const arrivals: { at: number; busy: number; isRequest: boolean }[] = [];
 	for (const name of CAUSED) {

@@ -27,7 +27,7 @@ const HOUR_SECONDS = 3600;
 const whole = (value: number) => Math.round(value).toLocaleString("en");
 const rounded = (value: number) => whole(Number(value.toPrecision(3)));
 
-/** Three digits of a number. */
+/** Formats a number with three significant digits. */
 const number = (value: number) =>
 	value >= 1e12
 		? `${rounded(value / 1e9)} bn`
@@ -42,20 +42,20 @@ function table(rows: (string | number)[][]) {
 	return [head, `|${"---|".repeat(rows[0]?.length ?? 0)}`, ...body].join("\n");
 }
 
-/** All operations but events, which are counted by themselves. */
+/** All operations except user events, which are counted separately. */
 const OPERATIONS: Operation[] = ["read", "write", "run", "job", "delivery", "use"];
 
 const NAMES: Record<Operation, string> = {
-	read: "a request that reads",
-	write: "a request that writes",
-	run: "a run of an hourly export",
-	job: "a plugin job",
-	delivery: "an event to a webhook",
-	use: "counting the use of a key",
-	event: "a user's event: collected, then exported",
+	read: "read request",
+	write: "write request",
+	run: "run of an hourly export",
+	job: "plugin job",
+	delivery: "webhook delivery",
+	use: "update of a key's usage",
+	event: "user event: ingested, then exported",
 };
 
-/** What an organization needs in a month. */
+/** Returns the sum of a cost over the operations of an organization in a month. */
 const monthly = (costOf: (operation: Operation) => number) =>
 	OPERATIONS.reduce((sum, name) => sum + LOAD[name] * costOf(name), 0);
 
@@ -72,7 +72,7 @@ const workflowGigabytes = (LOAD.run * WORKFLOW.kilobytes * (WORKFLOW.days / 30) 
 
 const operations = () =>
 	table([
-		["", "A month", "Rows read", "Rows written", "D1's thread, ms", "CPU, ms", "Requests"],
+		["", "Per month", "Rows read", "Rows written", "D1 thread, ms", "CPU, ms", "Requests"],
 		...[...OPERATIONS, "event" as const].map((name) => [
 			NAMES[name],
 			whole(LOAD[name]),
@@ -86,14 +86,14 @@ const operations = () =>
 
 const kept = () =>
 	table([
-		["", "Rows", "Bytes of a row", "Kept"],
+		["", "Rows", "Bytes per row", "Retention"],
 		...Object.entries(KEPT).map(([name, { rows, bytes, kept }]) => [
 			name.replaceAll("_", " "),
 			whole(rows),
 			whole(bytes),
 			kept,
 		]),
-		["events of users", whole(LOAD.event), EVENT_BYTES, "here a month"],
+		["user events", whole(LOAD.event), EVENT_BYTES, "here one month"],
 	]);
 
 const arithmetic = () => {
@@ -101,7 +101,7 @@ const arithmetic = () => {
 		.map((name) => `${whole(LOAD[name])} × ${ROWS[name].written}`)
 		.join(" + ");
 	const all = rowsWritten * 1000;
-	return `${sum} = ${whole(rowsWritten)} rows. From 1,000 organizations they are ${number(all)}, and cost $${number((all * PRICES.rows_written) / 1e6)} at $${PRICES.rows_written} a million.`;
+	return `${sum} = ${whole(rowsWritten)} rows. For 1,000 organizations, these are ${number(all)} rows and cost $${number((all * PRICES.rows_written) / 1e6)} at $${PRICES.rows_written} per million.`;
 };
 
 const SIZES = [1e3, 1e5, 1e7];
@@ -111,21 +111,21 @@ const head = ["Organizations", ...SIZES.map(whole)];
 const load = () =>
 	table([
 		head,
-		perSize("Requests a month", requests),
-		perSize("Requests a second, on average", requests / MONTH_SECONDS),
-		perSize("Requests a second, in the busiest hour", (requests * PEAK) / MONTH_SECONDS),
-		perSize("Runs an hour", LOAD.run / 720),
+		perSize("Requests per month", requests),
+		perSize("Requests per second, average", requests / MONTH_SECONDS),
+		perSize("Requests per second, busiest hour", (requests * PEAK) / MONTH_SECONDS),
+		perSize("Runs per hour", LOAD.run / 720),
 		perSize(
-			"Rows read a month",
+			"Rows read per month",
 			monthly((name) => ROWS[name].read),
 		),
-		perSize("Rows written a month", rowsWritten),
-		perSize("D1, gigabytes", keptBytes() / 1e9),
-		perSize("Events of users a month", LOAD.event),
-		perSize("… kept for a month in D1, gigabytes", eventBytes / 1e9),
+		perSize("Rows written per month", rowsWritten),
+		perSize("D1 storage, GB", keptBytes() / 1e9),
+		perSize("User events per month", LOAD.event),
+		perSize("D1 storage of one month of user events, GB", eventBytes / 1e9),
 	]);
 
-/** Dollars that an organization costs in a month. */
+/** The monthly cost of an organization, in dollars. */
 const MONEY = {
 	"Workers, requests": (monthly((name) => REQUESTS[name]) * PRICES.requests) / 1e6,
 	"Workers, CPU": (monthly((name) => CPU_MS[name]) * PRICES.cpu_ms) / 1e6,
@@ -137,7 +137,7 @@ const MONEY = {
 	Queues: ((LOAD.job + LOAD.delivery) * QUEUE_OPERATIONS * PRICES.queue_operations) / 1e6,
 	"Workflows, steps": (LOAD.run * WORKFLOW.steps * PRICES.workflow_steps) / 1e6,
 	"Workflows, storage": workflowGigabytes * PRICES.workflow_gigabytes,
-	"Dynamic Workers, one a job": (LOAD.job * PRICES.isolate_days) / 1e6,
+	"Dynamic Workers, one per job": (LOAD.job * PRICES.isolate_days) / 1e6,
 };
 const total = Object.values(MONEY).reduce((sum, one) => sum + one, 0);
 const sharedIsolates = (SHARED_ISOLATES * PRICES.isolate_days) / 1e6;
@@ -150,12 +150,12 @@ const money = () =>
 	table([
 		head,
 		...Object.entries(MONEY).map(([title, one]) => perSize(title, one)),
-		perSize("Sum", total),
-		perSize("In addition, users' events in D1", eventsInD1),
-		perSize("Dynamic Workers, if a config's jobs shared one a day", sharedIsolates),
+		perSize("Total", total),
+		perSize("In addition: user events in D1", eventsInD1),
+		perSize("Dynamic Workers, if the jobs of a config shared one per day", sharedIsolates),
 	]);
 
-/** How many organizations keep a database's thread as busy as it may be, if each causes so many milliseconds in the busiest hour beside its runs. */
+/** Returns how many organizations fill a database's thread. Each causes `caused` milliseconds in the busiest hour, in addition to its runs. */
 function threadHolds(caused = causedBusyMs()) {
 	let organizations = 0;
 	while (busiestShare(organizations, caused) < LIMITS.database_utilization) organizations += 100;
@@ -170,52 +170,56 @@ const logEntries = Math.max(KEPT.run_log_entries.rows, KEPT.job_log_entries.rows
 const holdsWithEvents = database / (keptBytes() + eventBytes);
 const holdsWithoutEvents = database / keptBytes();
 
-/** How many organizations meet a limit. */
+/** How many organizations reach each limit. */
 const REACHED = {
-	"10 GB of a database, with a month of users' events": holdsWithEvents,
-	"10 GB of a database, users' events elsewhere": holdsWithoutEvents,
-	[`audit streams, one an organization: ${LIMITS.streams_a_tick} a tick`]:
+	"10 GB per database, with one month of user events": holdsWithEvents,
+	"10 GB per database, without user events": holdsWithoutEvents,
+	[`audit streams, one per organization: ${LIMITS.streams_a_tick} per tick`]:
 		LIMITS.streams_a_tick * 60,
-	"one thread of a database in the busiest minutes, with users' events": threadHolds(
+	"the thread of a database in the busiest minutes, with user events": threadHolds(
 		causedBusyMs() + peakEventMs,
 	),
-	[`launching within five minutes: ${whole(LIMITS.launches_a_tick)} runs a tick`]:
+	[`launching on time: ${whole(LIMITS.launches_a_tick)} runs per tick`]:
 		LIMITS.launches_a_tick * minutes,
-	[`creations of one Workflow within five minutes: ${LIMITS.creations_a_second} a second`]:
+	[`creating instances of one Workflow on time: ${LIMITS.creations_a_second} per second`]:
 		LIMITS.creations_a_second * START_SPREAD_SECONDS,
-	"one thread of a database in the busiest minutes, users' events elsewhere": threadHolds(),
-	[`scheduling within five minutes: ${whole(LIMITS.exports_a_tick)} exports a tick`]:
+	"the thread of a database in the busiest minutes, without user events": threadHolds(),
+	[`scheduling on time: ${whole(LIMITS.exports_a_tick)} exports per tick`]:
 		LIMITS.exports_a_tick * minutes,
-	"1 TB of an account, users' events elsewhere": account / keptBytes(),
-	[`creations of all Workflows of an account within five minutes: ${LIMITS.account_creations_a_second} a second`]:
+	"1 TB per account, without user events": account / keptBytes(),
+	[`creating instances of all Workflows of an account on time: ${LIMITS.account_creations_a_second} per second`]:
 		LIMITS.account_creations_a_second * START_SPREAD_SECONDS,
-	[`deleting old log entries: ${whole(LIMITS.deletions_a_tick)} of a table a tick`]:
+	[`deleting old log entries: ${whole(LIMITS.deletions_a_tick)} per table and tick`]:
 		(LIMITS.deletions_a_tick * 1440) / logEntries,
-	"launching at all: more runs an hour than an hour launches": LIMITS.launches_a_tick * 60,
-	"creations of an account at all": LIMITS.account_creations_a_second * HOUR_SECONDS,
-	[`rows that a trigger updates in one statement, of ${LIMITS.statement_seconds} seconds: configs of a global plugin`]:
+	"launching within the hour: 60 ticks": LIMITS.launches_a_tick * 60,
+	"creating instances of all Workflows of an account within the hour":
+		LIMITS.account_creations_a_second * HOUR_SECONDS,
+	[`rows that a trigger updates in one statement of ${LIMITS.statement_seconds} seconds: configs of a global plugin`]:
 		(LIMITS.statement_seconds * 1000) / TRIGGERED_ROW_MS,
-	[`${whole(LIMITS.messages_a_second)} messages a second, if all were of one queue`]:
+	[`${whole(LIMITS.messages_a_second)} messages per second, if all used one queue`]:
 		(LIMITS.messages_a_second * MONTH_SECONDS) / ((LOAD.job + LOAD.delivery) * PEAK),
 };
 
 const limits = () =>
 	table([
-		["Limit", "Met at organizations"],
+		["Limit", "Organizations"],
 		...Object.entries(REACHED)
 			.sort(([, a], [, b]) => a - b)
 			.map(([title, organizations]) => [title, number(organizations)]),
 		[
-			`${whole(LIMITS.instances)} Workflow instances at once`,
-			`never: ${whole(LIMITS.account_creations_a_second)} a second that take ${RUN_SECONDS} seconds are ${whole(LIMITS.account_creations_a_second * RUN_SECONDS)}`,
+			`${whole(LIMITS.instances)} concurrent Workflow instances`,
+			`never: ${whole(LIMITS.account_creations_a_second)} per second that take ${RUN_SECONDS} seconds are ${whole(LIMITS.account_creations_a_second * RUN_SECONDS)}`,
 		],
-		["KV, one write of a key a second", "never: a key's record is written when the key changes"],
+		[
+			"one write per second to a KV key",
+			"never: an API key's record is written only when the API key changes",
+		],
 	]);
 
-/** Step 2 leaves so many months of runs and of events in D1. */
+/** How many months of runs and of activity stay in D1 after step 2. */
 const MONTHS_LEFT = 2;
 const holds = database / keptBytes(MONTHS_LEFT);
-/** The organizations of a database that is full after step 2. */
+/** How many organizations fill a database after step 2. */
 const fullDatabase = Number(holds.toPrecision(3));
 
 const milliseconds = (ms: number) => (ms < 10 ? ms.toFixed(1) : number(ms));
@@ -226,12 +230,12 @@ const waits = () =>
 	table([
 		[
 			"Organizations in one database",
-			"Busy in the hour",
-			"… in its first minutes",
-			"Last run starts, minute",
+			"Busy, whole hour",
+			"Busy, first minutes",
+			"Last run starts at minute",
 			"Median wait, ms",
-			"99 % wait less than, ms",
-			"99.99 %",
+			"99th percentile, ms",
+			"99.99th percentile, ms",
 		],
 		...[1_000, fullDatabase, 10_000, 15_000, 30_000, 60_000].map((organizations) => {
 			const { used, startMinutes, median, p99, most } = simulate(organizations);
@@ -247,60 +251,60 @@ const waits = () =>
 
 const tick = () =>
 	table([
-		["Part", "Items a tick", "Statements"],
+		["Part", "Items per tick", "Statements"],
 		...TICK.map(({ part, items, statements }) => [part, items, statements]),
-		["Sum", "", TICK.reduce((sum, { statements }) => sum + statements, 0)],
+		["Total", "", TICK.reduce((sum, { statements }) => sum + statements, 0)],
 	]);
 
-/** What the steps of the page buy. */
+/** Returns the gains and costs of each step. */
 const steps = () =>
 	table([
-		["Step", "What it buys", "What it costs today"],
+		["Step", "Gain", "Cost of being prepared"],
 		[
-			"1. Users' events out of D1",
-			`organizations in a database: ${number(holdsWithEvents)} → ${number(holdsWithoutEvents)}; $${number(eventsInD1 * 1000)} a month for 1,000`,
+			"1. Move user events out of D1",
+			`organizations per database: ${number(holdsWithEvents)} → ${number(holdsWithoutEvents)}; saves $${number(eventsInD1 * 1000)} per month for 1,000`,
 			"nothing",
 		],
 		[
-			`2. ${MONTHS_LEFT} months of runs and events in D1`,
-			`organizations in a database: ${number(holdsWithoutEvents)} → ${number(holds)}`,
-			"an object an hour for each audit stream",
+			`2. Keep only ${MONTHS_LEFT} months of runs and activity in D1`,
+			`organizations per database: ${number(holdsWithoutEvents)} → ${number(holds)}`,
+			"one object per hour for each audit stream",
 		],
 		[
-			"3. Read replicas",
-			`organizations for a thread: ${number(threadHolds())} → ${number(threadHolds(causedBusyMs(["write", "job", "delivery", "use"])))}`,
-			"a header in each response",
+			"3. Use read replicas",
+			`organizations per thread: ${number(threadHolds())} → ${number(threadHolds(causedBusyMs(["write", "job", "delivery", "use"])))}`,
+			"one header per response",
 		],
 		[
-			"4. A database per range of organizations",
+			"4. Use a database per range of organizations",
 			`1 TB: ${number(account / keptBytes(MONTHS_LEFT))} organizations in ${number(account / database)} databases; 10,000,000 need ${number(1e7 / holds)} databases and ${number((1e7 * keptBytes(MONTHS_LEFT)) / 1e12)} TB`,
 			"longer ids: UUIDs",
 		],
 		[
-			"5. Ticks by shard",
-			"all bounds of a tick for each database",
-			"an index of what is due for each part",
+			"5. Run a tick per database",
+			"all limits of a tick apply per database",
+			"an index of due items for each part",
 		],
 		[
-			"6. Several Workflows and queues",
-			`exports on time: ${number(LIMITS.launches_a_tick * minutes)} → ${number(LIMITS.account_creations_a_second * START_SPREAD_SECONDS)}; each hour: ${number(LIMITS.account_creations_a_second * HOUR_SECONDS)}`,
+			"6. Use several Workflows and queues",
+			`exports on time: ${number(LIMITS.launches_a_tick * minutes)} → ${number(LIMITS.account_creations_a_second * START_SPREAD_SECONDS)}; within the hour: ${number(LIMITS.account_creations_a_second * HOUR_SECONDS)}`,
 			"nothing",
 		],
 		[
-			"7. An isolate for several jobs, at any time",
-			`$${number((MONEY["Dynamic Workers, one a job"] - sharedIsolates) * 1000)} a month for 1,000`,
+			"7. Share an isolate between jobs, at any time",
+			`saves $${number((MONEY["Dynamic Workers, one per job"] - sharedIsolates) * 1000)} per month for 1,000`,
 			"nothing",
 		],
 	]);
 
-/** The tables of docs/scale.md, by what they are about. */
+/** Returns the tables of docs/scale.md, by title. */
 export const tables = (): Record<string, string> => ({
 	"What an operation costs": operations(),
-	"What is kept": kept(),
-	"Rows written a month by an organization": arithmetic(),
+	"What is stored": kept(),
+	"Rows written per month by an organization": arithmetic(),
 	Load: load(),
-	"Dollars a month": money(),
-	"Which limit is met first": limits(),
+	"Dollars per month": money(),
+	"Which limit is reached first": limits(),
 	"The busiest hour of one database, simulated": waits(),
 	"What one tick does": tick(),
 	"What to do": steps(),

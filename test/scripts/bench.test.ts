@@ -67,7 +67,7 @@ describe("services that are compared", () => {
 		expect(await fields(name)).toEqual(await fields("tenantry"));
 	});
 
-	/** A line for each operation: trips, rows read, rows written, reads of KV, bytes. */
+	/** A line for each operation: trips, rows read, rows written, KV reads, bytes. */
 	async function costs(column: Column) {
 		const lines: string[] = [];
 		for (const operation of OPERATIONS) {
@@ -163,10 +163,10 @@ describe("services that are compared", () => {
 		});
 		expect(lines.map(({ title, cells }) => [title, Object.keys(cells).sort()])).toEqual([
 			["List the only domain: CPU time", ["floor", "tenantry"]],
-			["List the only domain: CPU time ÷ by hand", ["tenantry"]],
+			["List the only domain: CPU time ÷ handwritten", ["tenantry"]],
 			["List the only domain: requests a second", ["floor", "tenantry"]],
 			["List the only domain: round trips", ["floor", "tenantry"]],
-			["List the only domain: rows read, rows written, reads of KV", ["floor", "tenantry"]],
+			["List the only domain: rows read, rows written, KV reads", ["floor", "tenantry"]],
 			["List the only domain: bytes of the response", ["floor", "tenantry"]],
 		]);
 		expect(failed()).toBeGreaterThan(before);
@@ -296,7 +296,7 @@ test("the table has a column for each service that was measured, and no others",
 		"|  | Tenantry | Goal |\n|---|---|---|\n| One | 1 | 2 |",
 	);
 	expect(toMarkdown(lines)).toBe(
-		"|  | Tenantry | by hand |\n|---|---|---|\n| One | 1 | 0.5 |\n| Two | 2 |  |",
+		"|  | Tenantry | handwritten |\n|---|---|---|\n| One | 1 | 0.5 |\n| Two | 2 |  |",
 	);
 });
 
