@@ -58,8 +58,7 @@ async function lookUp(env: Env, host: string): Promise<Failure | Public> {
 		for (const record of answer.records)
 			if (record.type === "A" || record.type === "AAAA") addresses.push(record.data);
 	}
-	if (addresses.length === 0)
-		return refusedAddress(`The name ${host} has no address.`);
+	if (addresses.length === 0) return refusedAddress(`The name ${host} has no address.`);
 	const privateAddress = addresses.find((address) => !isPublic(address));
 	return privateAddress === undefined
 		? { ttl }
