@@ -109,7 +109,7 @@ export class Idempotency {
 	async check(db: Database, row: Row | undefined) {
 		if (this.#bodyError) throw this.#bodyError;
 		if (!KEY.test(this.#key))
-			throw invalid(null, "Idempotency-Key must have 1 to 255 printable characters of ASCII.");
+			throw invalid(null, "Idempotency-Key must have 1 to 255 printable ASCII characters.");
 		if (!row) return;
 		if (row.fingerprint !== this.#fingerprint) throw idempotencyKeyReused();
 		const answer = row.answer && (await this.#cipher.unseal("answer", row.answer));
