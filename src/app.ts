@@ -84,15 +84,15 @@ export const publicRoutes = [
 	["/invites", invitePage],
 ] as const satisfies PublicRoutes[];
 
-/** What a row loads. */
+/** The routes that a row loads. */
 export type RoutesOf<Row> = Row extends readonly [...unknown[], () => Promise<infer R>] ? R : never;
 
-/** Makes the compiler compare the answers of all routes with the shapes that they document. */
+/** Makes the compiler compare the responses of all routes with their documented schemas. */
 export type WrongAnswers = AssertNone<
 	Differences<RoutesOf<(typeof families)[number] | (typeof publicRoutes)[number]>>
 >;
 
-/** The routes of one row of a table above, below the row's path. */
+/** The routes of one row of the tables above, mounted at the row's path. */
 type Mounted<Row> = Row extends readonly [infer Path extends string, ...unknown[]]
 	? RoutesOf<Row> extends Hono<App, infer S, string>
 		? AsDocumented<MergeSchemaPath<S, Path>>
@@ -113,7 +113,7 @@ type Routed = Intersection<Mounted<(typeof families)[number] | (typeof publicRou
  */
 export type AppType = Hono<App, Routed extends Schema ? Routed : never, "/">;
 
-/** The rows with the patterns of their paths, the longest paths first. */
+/** All rows with their path patterns, longest path first. */
 const rows = [...publicRoutes.slice(1), ...families]
 	.map((row: Row) => ({
 		row,
@@ -122,14 +122,14 @@ const rows = [...publicRoutes.slice(1), ...families]
 	}))
 	.sort((a, b) => b.depth - a.depth);
 
-/** The row that a path is below; that of `/` if there is no other. */
+/** Returns the row with the longest path that contains this path, or the row of `/` if there is none. */
 const rowFor = (path: string): Row =>
 	rows.find(({ pattern }) => pattern.test(path))?.row ?? publicRoutes[0];
 
-/** The apps of the rows that were asked for. Not promises of them: one that a cancelled request leaves behind never settles. */
+/** The apps of the rows that have been used. Not promises: a promise from a cancelled request would never settle. */
 const apps = new Map<Row, Awaited<ReturnType<typeof mount>>>();
 
-/** The app of a row. */
+/** Returns the app of a row, and creates it if needed. */
 export async function load(row: Row) {
 	const app = apps.get(row) ?? (await mount(row, api));
 	apps.set(row, app);
@@ -144,9 +144,9 @@ const fetch: Fetch = async (request, env, context) => {
 	return app.fetch(request, env, context);
 };
 
-/** Sends a request to the API, within this worker. */
+/** Sends a request to the API without leaving this worker. */
 const api = (request: Request, { env, executionCtx }: Context<App>) =>
 	fetch(request, env, executionCtx);
 
-/** The whole service. The routes of a family are loaded by its first request. */
+/** The whole service. The routes of a family are loaded on its first request. */
 export const app = { fetch };

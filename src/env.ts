@@ -7,11 +7,10 @@ import type { ANY_KEY, Scope } from "./tenant/scopes.ts";
 import type { Tenant } from "./tenant/tenant.ts";
 
 declare global {
-	/** Secrets, which are not in wrangler.toml. */
+	/** Secrets, which aren't in wrangler.toml. */
 	interface __BaseEnv_Env {
 		/**
-		 * 32 random bytes in base64. While a key is rotated: several, separated by commas, newest
-		 * first.
+		 * 32 random bytes in base64. During a key rotation: several, separated by commas, newest first.
 		 */
 		SECRETS_KEY?: string;
 		/** The password of `CLICKHOUSE_USER`. */
@@ -33,7 +32,7 @@ export type App = {
 		/** Returns D1's bookmark after the latest query; undefined before the first session. */
 		bookmark: (() => string | null) | undefined;
 		key: Key & { hash: string };
-		/** The request has counted against the rate of its key. */
+		/** Whether the request has been counted against the rate limit of its key. */
 		counts: true | undefined;
 		scope: Scope | typeof ANY_KEY;
 		/** The level that the route requires of the caller. */
@@ -41,7 +40,7 @@ export type App = {
 		/** The `plugins_access_level` that the route requires of the caller's organization. */
 		plugins: number | undefined;
 		tenant: Tenant;
-		/** The version of the API that the request gets; undefined if neither it nor a key says. */
+		/** The API version of the request; undefined if neither the request nor a key defines it. */
 		version: string | undefined;
 		/** Undefined without an `Idempotency-Key`. */
 		idempotency: Idempotency | undefined;

@@ -25,10 +25,10 @@ import { type ScopeObject, scope } from "./tenant/scopes.ts";
 
 export type Routes = Hono<App, Schema, string>;
 
-/** Loads the routes of a row, when the first request for its path comes (docs/architecture.md#what-is-loaded-when). */
+/** Loads the routes of a row on the first request for its path (docs/architecture.md#what-is-loaded-when). */
 type Load = () => Promise<Routes>;
 
-/** A family's path, the object of its scopes, the tenant that it acts for, and its routes. */
+/** A family's path, the object of its scopes, the tenant that it acts in, and its routes. */
 export type Family = readonly [
 	path: string,
 	object: ScopeObject,
@@ -36,12 +36,12 @@ export type Family = readonly [
 	load: Load,
 ];
 
-/** The path of routes that need no key, and the routes. */
+/** The path of routes without a key, and the routes. */
 export type PublicRoutes = readonly [path: string, load: Load];
 
 export type Row = Family | PublicRoutes;
 
-/** Headers of responses that scripts of other origins may read. */
+/** The response headers that scripts of other origins may read. */
 const EXPOSED_HEADERS = [
 	"Content-Disposition",
 	"Deprecation",
@@ -58,7 +58,7 @@ const EXPOSED_HEADERS = [
 	"X-Request-Id",
 ];
 
-/** Security headers. Those that concern pages alone are left to the routes that send pages. */
+/** Security headers. The routes that send pages add the headers that only pages need. */
 const secureAnswers = secureHeaders({
 	crossOriginOpenerPolicy: false,
 	originAgentCluster: false,
@@ -69,7 +69,7 @@ const secureAnswers = secureHeaders({
 	removePoweredBy: false,
 });
 
-/** CORS for the origins in `CORS_ORIGINS`; off if there are none. */
+/** Enables CORS for the origins in `CORS_ORIGINS`, if there are any. */
 const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 	const origins = allowedOrigins(c.env);
 	if (origins.length === 0) return next();
@@ -79,10 +79,7 @@ const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 	})(c, next);
 };
 
-/**
- * Answers 405 for methods that a path such as `/bulk` lacks; otherwise `/:id` would match with the
- * id `bulk`.
- */
+/** Returns 405 for methods that a path such as `/bulk` doesn't support. Otherwise, `/:id` would match with the id `bulk`. */
 const allowOnlyMethodsOf = (handlers: { method: string }[]): MiddlewareHandler<App> => {
 	const methods = new Set(handlers.map(({ method }) => method));
 	const allowed = [...methods].flatMap((method) =>
@@ -94,10 +91,10 @@ const allowOnlyMethodsOf = (handlers: { method: string }[]): MiddlewareHandler<A
 	};
 };
 
-/** The paths of `routes` with their handlers. Middleware is mounted on each. */
+/** Returns the paths of `routes` with their handlers. Middleware is mounted on each path. */
 const pathsOf = (routes: Routes) => Map.groupBy(routes.routes, ({ path }) => path);
 
-/** The routes of a family, which require a key with a scope. */
+/** Returns the routes of a family, which require a key with a scope. */
 async function familyOf([path, object, tenant, load]: Family) {
 	const [family, routes] = [router(), await load()];
 	for (const [at, handlers] of pathsOf(routes)) {
@@ -120,8 +117,8 @@ async function publicRoutesOf([path, load]: PublicRoutes) {
 const isFamily = (row: Row): row is Family => row.length === 4;
 
 /**
- * An app with what all requests have in common, and the routes of one row.
- * @param api what `/mcp` calls
+ * Returns an app with the middleware of all requests and the routes of one row.
+ * @param api the function that `/mcp` calls
  */
 export async function mount(row: Row, api: Api): Promise<Routes> {
 	const routes = isFamily(row) ? await familyOf(row) : await publicRoutesOf(row);

@@ -20,7 +20,7 @@ export const OpenApiDocument = z.looseObject({ openapi: z.string() });
 /** The newest migration that this code needs. The database may have newer ones. */
 const LATEST_MIGRATION = `${journal.entries.at(-1)?.tag}.sql`;
 
-/** Checks that D1 answers and that all migrations are applied. */
+/** Checks that D1 responds and that all migrations are applied. */
 async function checkDatabase(db: Database) {
 	const applied = sql`select 1 from d1_migrations where name = ${LATEST_MIGRATION}`;
 	try {
@@ -34,7 +34,7 @@ async function checkDatabase(db: Database) {
 }
 
 /**
- * Routes without a key: the service's name and version, the OpenAPI document, and the health check.
+ * Routes without a key: the service's name and version, the OpenAPI document and the health check.
  */
 export default router()
 	.get("/", ok(ServiceInfo), (c) =>

@@ -23,8 +23,8 @@ async function runJob(message: Message, env: Env) {
 }
 
 /**
- * Starts a delivery of a webhook's events or of audit streams. The message is acknowledged at once: if this worker is killed, the
- * schedule sends another one.
+ * Starts a delivery of a webhook's events or of audit streams. The message is acknowledged immediately: if this worker is killed,
+ * the schedule sends another message.
  */
 function startDelivery(message: Message, env: Env, context: ExecutionContext) {
 	message.ack();

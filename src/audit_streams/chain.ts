@@ -6,11 +6,11 @@ export const FORMAT = "tenantry-audit/1";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
-/** The digest before the first line of a stream. */
+/** Returns the `previous` digest for the first line of a stream. */
 export const genesis = (stream_id: string) => sha256(stream_id);
 
 /**
- * A line of a file: `entry` with the digest of the line before, and with its own, which is the SHA-256 of the line's
+ * Returns a line of a file: `entry` with the digest of the previous line and the line's own, which is the SHA-256 of the line's
  * JSON without it.
  */
 export function link(entry: object, previous: string) {
@@ -19,7 +19,7 @@ export function link(entry: object, previous: string) {
 	return { line: `${json.slice(0, -1)},"digest":"${digest}"}\n`, digest };
 }
 
-/** The first line of a file, before it is linked. `first` and `last` are the numbers of its entries. */
+/** The first line of a file, before it is linked. `first` and `last` are the numbers of the file's first and last entries. */
 export type Header = {
 	format: typeof FORMAT;
 	stream: string;

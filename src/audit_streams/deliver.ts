@@ -17,35 +17,34 @@ import { fileName, keyOf } from "./keys.ts";
 import { streamCipher } from "./queries.ts";
 import { claim, fail, finish, isDue, lastHour, recordFile, release, storePlan } from "./state.ts";
 
-/** How many streams one tick delivers at a time, and how long it takes on further ones. */
+/** How many streams a tick delivers at a time, and how long it starts further ones, in milliseconds. */
 const CONCURRENCY = 6;
 const MAX_TICK_MS = 45_000;
 
 /**
- * After this many statements, an invocation starts no other stream or file (docs/scale.md#what-one-tick-does), so it starts at most
- * this many streams. D1 allows 1,000 in an invocation.
- *
- * Each stream that is under way by then may need 25 more: one to claim it; 20 for a file (2 to plan it, one to survey its
- * entries, at most 15 pages, one to store the plan and one to record the file); one to end its turn; 3 if that fails.
+ * After this many statements, an invocation starts no further streams or files (docs/scale.md#what-one-tick-does). So it starts
+ * at most this many streams. D1 allows 1,000 statements per invocation. Each stream that has started by then may need 25 more: 1
+ * to claim it; 20 for a file (2 to plan it, 1 to survey its entries, at most 15 pages, 1 to store the plan and 1 to record the
+ * file); 1 to end its turn; 3 if that fails.
  */
 const MAX_STATEMENTS = 800;
 
-/** How many files of a stream one tick writes. */
+/** The maximum number of files of a stream per tick. */
 const MAX_FILES = 5;
 
-/** How long a bucket may be silent. */
+/** How long to wait for a response of a bucket, in milliseconds. */
 const TIMEOUT_MS = 20_000;
 
-/** After any entry: the time up to which a stream delivers whose organization was deleted. */
+/** Later than any entry: the end of the entries for a stream whose organization was deleted. */
 const FOREVER = "9999-12-31T23:59:59.999Z";
 
 const Message = z.object({ audit_streams: z.int() });
 
-/** Delivers the streams that were due when the message was sent. `message` is of the queue. */
+/** Delivers the streams that were due when the message was sent. `message` is the body of a queue message. */
 export const deliverDue = (env: Env, message: unknown) =>
 	tick(env, Message.parse(message).audit_streams);
 
-/** The work of every minute. Streams take turns, so a slow bucket delays no other stream. */
+/** Delivers the due streams. Several are delivered at a time, so that a slow bucket doesn't delay the others. */
 export async function tick(given: Env, at: number) {
 	const { DB, statements } = counted(given.DB);
 	const env = { ...given, DB };
@@ -66,7 +65,7 @@ export async function tick(given: Env, at: number) {
 					console.error(
 						JSON.stringify({
 							audit_stream: id,
-							warning: "The state of an audit stream was not stored; a later tick tries again",
+							warning: "The state of an audit stream was not stored; a later tick will retry",
 							error: String(error),
 						}),
 					);
@@ -76,7 +75,7 @@ export async function tick(given: Env, at: number) {
 	await Promise.all(Array.from({ length: Math.min(CONCURRENCY, due.length) }, work));
 }
 
-/** When a tick began, and whether it must begin nothing else. */
+/** When a tick started, and whether it must not start anything else. */
 type Tick = { at: number; isOver: () => boolean };
 
 /** Delivers the next files of a stream, unless another tick has claimed it. */
@@ -107,13 +106,13 @@ async function deliver(env: Env, claimed: Stream, { at, isOver }: Tick) {
 }
 
 /**
- * Writes the next file. Its plan is stored first, so that another try writes the same bytes. If a stored plan can't be
- * followed any more, drops it and writes nothing.
- * @returns the stream after it; null if there is nothing to deliver
+ * Writes the next file. Its plan is stored first, so that another attempt writes the same bytes. If a stored plan no longer
+ * applies, deletes it and writes nothing.
+ * @returns the stream after that; null if there is nothing to deliver
  */
 async function deliverNext(db: Database, bucket: Bucket, stream: Stream, until: string) {
 	const { file } = stream;
-	// An earlier try may have been cut off after it had written the file.
+	// An earlier attempt may have been interrupted after it wrote the file.
 	if (file) {
 		const key = keyOf(stream, fileName(file));
 		if (await isWritten(bucket, stream, key, file.digest)) return recordFile(db, stream, file, key);
@@ -131,14 +130,14 @@ const put = (bucket: Bucket, { id }: Stream, key: string, { plan, body }: File) 
 	bucket.put(key, body, "application/gzip", { export_id: id, upload: plan.digest });
 
 /**
- * Whether the bucket has the file already.
- * @throws Misconfigured if somebody else wrote an object of that name
+ * Whether the bucket already has the file.
+ * @throws Misconfigured if there is another object with this name
  */
 async function isWritten(bucket: Bucket, { id }: Stream, key: string, digest: string) {
 	const mark = await bucket.mark(key);
 	if (mark && mark.export_id !== id)
 		throw new Misconfigured(
-			`There is another object at ${key}, which is not of this stream. It was not replaced: move it, or change the prefix.`,
+			`There is an object at ${key} that isn't from this stream. It was not replaced. Move it, or change the prefix.`,
 		);
 	return mark?.upload === digest;
 }

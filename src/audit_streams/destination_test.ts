@@ -38,7 +38,7 @@ export async function testDestination(
 		write: async () => {
 			const key = keyOf(stream, `.tenantry-test-${crypto.randomUUID()}`);
 			await bucket.put(key, Buffer.from("test"), "text/plain", NO_MARK);
-			// A bucket may forbid that objects are removed. No delivery needs that.
+			// The bucket may not allow deleting objects. Deliveries don't need that.
 			await bucket.remove(key).catch(() => {});
 		},
 	});

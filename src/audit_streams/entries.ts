@@ -1,4 +1,4 @@
-/** The entries of the activity log that a stream has not delivered yet. */
+/** Reads the activity log entries that a stream hasn't delivered yet. */
 import { and, asc, eq, gt, lte, sql } from "drizzle-orm";
 import { type Database, inList } from "../db/client.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
@@ -8,25 +8,25 @@ import { eventColumns } from "../feed/event.ts";
 
 export type Stream = typeof auditStreams.$inferSelect;
 
-/** The most entries of a file, and about how many bytes they have as text. */
+/** The maximum number of entries in a file, and approximately of their bytes as text. */
 export const MAX_ENTRIES = 10_000;
 const MAX_BYTES = 8_000_000;
 
-/** The most users of a file, who are stored with its plan: a value of D1 has at most 2,000,000 bytes. */
+/** The maximum number of users in a file. They are stored with its plan, and a D1 value can have at most 2,000,000 bytes. */
 const MAX_USERS = 1000;
 
-/** How much is read at a time. */
+/** The size of a page of entries. */
 const MAX_PAGE_ENTRIES = 1000;
 const MAX_PAGE_BYTES = 1_000_000;
 
-/** About how many bytes a line has besides the texts that are counted. */
+/** The approximate number of bytes in a line besides the texts that are counted. */
 const FRAME_BYTES = 700;
 
 const { position, organization_id, user_id, changes, trigger, name, created_at } = activityLog;
 
 const size = sql<number>`(octet_length(${changes}) + coalesce(octet_length(${trigger}), 0) + coalesce(octet_length(${name}), 0))`;
 
-/** The positions, sizes and users of the entries after `after`, at most a file of them. */
+/** Selects the positions, sizes and users of the entries after `after`, at most `limit`. */
 const survey = (db: Database, stream: Stream, after: number, limit: number) =>
 	db
 		.select({ position, user_id, created_at, size })
@@ -37,7 +37,7 @@ const survey = (db: Database, stream: Stream, after: number, limit: number) =>
 
 type Surveyed = Awaited<ReturnType<typeof survey>>[number];
 
-/** The entries up to the first that was made at `until` or later, as far as they fit into one file. */
+/** Returns the entries before the first one created at or after `until`, as many as fit into one file. */
 function fitting(entries: Surveyed[], until: string) {
 	const known = new Set<number>();
 	let bytes = 0;
@@ -50,7 +50,7 @@ function fitting(entries: Surveyed[], until: string) {
 	return end === -1 ? entries : entries.slice(0, end);
 }
 
-/** Which entries the next file has. Null if there are none before `until`. */
+/** Plans the next file: which entries it has. Returns null if there are none before `until`. */
 export async function planFile(
 	db: Database,
 	stream: Stream,
@@ -76,7 +76,7 @@ export async function planFile(
 	};
 }
 
-/** The last positions of the pages in which the entries of a file are read. */
+/** Returns the last position of each page in which a file's entries are read. */
 function pageEnds(entries: Surveyed[]) {
 	const ends: number[] = [];
 	let count = 0;
@@ -93,7 +93,7 @@ function pageEnds(entries: Surveyed[]) {
 	return ends;
 }
 
-/** The entries of a file, page by page, with its users as they were when it was planned. */
+/** Yields the entries of a file in pages. The users are as they were when the file was planned. */
 export async function* pagesOf(db: Database, stream: Stream, file: Omit<AuditFile, "digest">) {
 	const surveyed = await survey(db, stream, file.after, file.count);
 	const { user: _, ...columns } = eventColumns;

@@ -4,10 +4,10 @@ import { toEvent } from "../feed/event.ts";
 import { FORMAT, type Header, link } from "./chain.ts";
 import { pagesOf, planFile, type Stream } from "./entries.ts";
 
-/** A file that is to be written. */
+/** A file to write. */
 export type File = { plan: AuditFile; body: Uint8Array };
 
-/** The first line of a file. */
+/** Returns the first line of a file. */
 const headerOf = (
 	stream: Pick<Stream, "id" | "organization_id" | "delivered_events">,
 	{ sequence, count, missing }: Pick<AuditFile, "sequence" | "count" | "missing">,
@@ -23,8 +23,8 @@ const headerOf = (
 });
 
 /**
- * Builds a file in one pass, so that only its compressed bytes and one page of entries are in memory.
- * @returns null if an entry is gone that the plan has
+ * Builds a file in one pass, so that memory contains only its compressed bytes and one page of entries.
+ * @returns null if an entry of the plan no longer exists
  */
 async function build(
 	db: Database,
@@ -60,8 +60,8 @@ async function build(
 }
 
 /**
- * The file of a stored plan. Null if it isn't the same any more: a new version of the service may write the entries in another
- * form, and entries that are too old are deleted.
+ * Returns the file of a stored plan. Null if its content has changed: a new version of the service may write entries in another
+ * format, and old entries are deleted.
  */
 export async function plannedFile(
 	db: Database,
@@ -72,7 +72,7 @@ export async function plannedFile(
 	return file?.plan.digest === plan.digest ? file : null;
 }
 
-/** The next file of a stream, with the entries that were made before `until`. Null if there are none. */
+/** Returns the next file of a stream, with the entries created before `until`. Null if there are none. */
 export async function nextFile(db: Database, stream: Stream, until: string): Promise<File | null> {
 	const plan = await planFile(db, stream, until);
 	return plan && build(db, stream, plan);

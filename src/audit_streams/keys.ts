@@ -4,14 +4,16 @@ import { MAX_KEY_BYTES } from "../exporter/destinations/files/bucket.ts";
 
 type Stream = Pick<typeof auditStreams.$inferSelect, "id" | "organization_id" | "destination">;
 
-/** In the worker's own bucket each organization has a folder. The folders of projects, with exports, are numbers. */
+/**
+ * Returns the folder of a stream. In the worker's own bucket, each organization has one. The folders of exports are project ids.
+ */
 const rootOf = ({ destination: { type }, organization_id }: Stream) =>
 	type === "R2" ? `audit/${organization_id}` : "";
 
 /**
- * The key of an object of a stream (docs/audit.md#files). It contains the stream's id, so that two streams never write
+ * Returns the key of an object of a stream (docs/audit.md#files). It contains the stream's id, so that two streams never write
  * the same objects.
- * @throws Misconfigured if it is too long
+ * @throws Misconfigured if the key is too long
  */
 export function keyOf(stream: Stream, name: string) {
 	const prefix = String(stream.destination.config.prefix ?? "")
@@ -23,7 +25,7 @@ export function keyOf(stream: Stream, name: string) {
 	return key;
 }
 
-/** The name of a file: the day of its first entry, its number, and the time of its first entry. */
+/** Returns the name of a file: the day of its first entry, its number, and the time of its first entry. */
 export function fileName({ sequence, first_at }: { sequence: number; first_at: string }) {
 	const day = first_at.slice(0, 10).replaceAll("-", "/");
 	const time = first_at.slice(0, 19).replace(/[-:]/g, "");

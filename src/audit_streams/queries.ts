@@ -17,7 +17,7 @@ import { type create, toAuditStream, type update as Update } from "./shape.ts";
 
 const MAX_STREAMS = 5;
 
-/** Encrypts the secrets of a stream's destination. */
+/** Encrypts and decrypts the secrets of a stream's destination. */
 export const streamCipher = (env: Env, id: string) => cipherOf(env, "audit_streams", id);
 
 const columns = {
@@ -46,14 +46,14 @@ const ofTenant = (tenant: Tenant) => eq(auditStreams.organization_id, tenant.org
 const byId = (tenant: Tenant, id: string) =>
 	and(ofTenant(tenant), eq(auditStreams.id, id.toLowerCase()));
 
-/** The fields of an activity entry that say which stream it is about. */
+/** The fields of an activity log entry that identify the stream. */
 export const activityOf = ({ id, name }: Pick<Row, "id" | "name">) => ({
 	scope: "AuditStream" as const,
 	item_id: id,
 	name,
 });
 
-/** Newest first. */
+/** Lists streams, newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
 		await tenant.page(page, () => select(tenant).$dynamic(), {
@@ -64,7 +64,7 @@ export const list = async (tenant: Tenant, page: Page) =>
 		toAuditStream,
 	);
 
-/** The stream as it is stored, with encrypted secrets. */
+/** Returns the stream as stored, with encrypted secrets. */
 export async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
 	return found(row);
@@ -101,7 +101,7 @@ export async function insert(
 	return toAuditStream(answer);
 }
 
-/** Updates a stream. Starts again if another request has changed it meanwhile. */
+/** Updates a stream. Repeats if another request has changed it in the meantime. */
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
 	retry(() => tryUpdate(tenant, id, body));
 
@@ -134,7 +134,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	return changes(answer, set).length > 0 ? undefined : toAuditStream(answer);
 }
 
-/** The columns of a stream that begins anew, or pauses. A delivery that is under way may no longer write to the row. */
+/** Returns the columns of a stream that restarts or is paused. A delivery in progress can't write to the row after that. */
 const restarting = (enabled: boolean) => ({
 	claim: sql`${auditStreams.claim} + 1`,
 	claimed_until: null,

@@ -3,8 +3,8 @@ import { auditStreams } from "../db/schema/audit_streams.ts";
 import { isDue } from "./state.ts";
 
 /**
- * Runs every minute: if a stream is due, sends a message, so that the streams are delivered in an invocation of their own
- * (docs/scale.md#what-one-tick-does). If it is lost, the next tick sends another.
+ * Runs every minute: if a stream is due, sends a message, so that the streams are delivered in a separate invocation
+ * (docs/scale.md#what-one-tick-does). If the message is lost, the next tick sends another.
  */
 export async function tick({ DB, DELIVERIES }: Env, at: number) {
 	const due = await drizzle(DB)

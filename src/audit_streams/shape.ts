@@ -7,7 +7,7 @@ import { boolean, choice, name, notAChoice, timestamp } from "../http/fields.ts"
 import { documentAs } from "../http/router.ts";
 import { checkedBy } from "../http/valid.ts";
 
-/** The destinations that a stream can have. */
+/** The types of destinations for streams. */
 export const TYPES = ["S3", "R2"] as const;
 
 const isType = (type: string) => TYPES.some((known) => known === type);
@@ -35,13 +35,13 @@ export const AuditStream = z
 	})
 	.meta({ id: "AuditStream" });
 
-/** The stream as responses show it: without its secrets. */
+/** Returns the stream for a response, without its secrets. */
 export const toAuditStream = (row: z.infer<typeof AuditStream>): z.infer<typeof AuditStream> => ({
 	...row,
 	destination: shown(row.destination),
 });
 
-/** Fields of a file destination that a stream doesn't have: its files have one format, and leave nothing out. */
+/** Fields of file destinations that streams don't support: all their files have the same format and all columns. */
 export const FIXED = [
 	"file_format",
 	"compression",
@@ -51,7 +51,7 @@ export const FIXED = [
 ];
 
 /**
- * Checks the fields of a config that the rules of its type don't, or differently.
+ * Checks the fields of a config that streams restrict more than exports.
  * @throws 400
  */
 function checkConfig({ config = {} }: { config?: Destination["config"] | undefined }) {
@@ -84,11 +84,11 @@ export const create = z.object({
 		}),
 	),
 	enabled: boolean().optional(),
-	/** Where the stream begins. */
+	/** The first event of the stream. */
 	from: choice(["start", "now"]).optional(),
 });
 
-/** The other rules of a config are checked once it is merged with the stored one. */
+/** The other rules of a config are checked after it is merged with the stored one. */
 export const update = z
 	.object({
 		name: name(400),

@@ -1,4 +1,4 @@
-/** How the state of a stream's deliveries is claimed, stored and released. */
+/** Claims, stores and releases the state of a stream's deliveries. */
 
 import { and, eq, lte, or, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
@@ -13,32 +13,32 @@ import { delay } from "../exporter/windows.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 import type { Stream } from "./entries.ts";
 
-/** How long a stream belongs to the tick that has claimed it: longer than a delivery takes. */
+/** How long a claim of a stream lasts: longer than a delivery takes. */
 const CLAIM_MS = 10 * MINUTE_MS;
 
-/** How long temporary errors go on before an event is recorded. */
+/** How long temporary errors last before an event is recorded. */
 const MAX_FAILING_MS = 6 * HOUR_MS;
 
-/** How long a stream of a deleted organization tries to deliver the rest. */
+/** How long a stream of a deleted organization tries to deliver its last events. */
 const MAX_CLOSING_MS = 7 * DAY_MS;
 
-/** How long after an hour its entries may still be committed. */
+/** How long after the end of an hour its entries may still be committed. */
 const SETTLE_MS = 30_000;
 
-/** The end of the last hour that is over and settled. */
+/** Returns the end of the last hour whose entries are all committed. */
 export function lastHour(at: number) {
 	const settled = at - SETTLE_MS;
 	return settled - (settled % HOUR_MS);
 }
 
-/** The condition for streams that are due, and that no tick has claimed. */
+/** Returns the condition for streams that are due, and that no tick has claimed. */
 export const isDue = (at: number) =>
 	and(
 		lte(auditStreams.next_attempt_at, iso(at)),
 		or(sql`${auditStreams.claimed_until} is null`, lte(auditStreams.claimed_until, iso(at))),
 	);
 
-/** Claims a stream. Undefined if another tick was faster. */
+/** Claims a stream. Returns undefined if another tick was faster. */
 export async function claim(db: Database, id: string, at: number) {
 	const [stream] = await db
 		.update(auditStreams)
@@ -48,13 +48,13 @@ export async function claim(db: Database, id: string, at: number) {
 	return stream;
 }
 
-/** The condition that nobody has claimed or changed the stream since. */
+/** Returns the condition that nobody has claimed or changed the stream since. */
 const isCurrent = ({ id, claim }: Stream) =>
 	and(eq(auditStreams.id, id), eq(auditStreams.claim, claim));
 
 /**
- * Changes the stream's row.
- * @throws Superseded if another tick has claimed it, or if somebody has changed, paused or deleted it
+ * Updates the stream's row.
+ * @throws Superseded if another tick has claimed the stream, or a request has changed, paused or deleted it
  */
 async function write(db: Database, stream: Stream, set: Partial<Stream>): Promise<Stream> {
 	const [row] = await db.update(auditStreams).set(set).where(isCurrent(stream)).returning();
@@ -62,13 +62,13 @@ async function write(db: Database, stream: Stream, set: Partial<Stream>): Promis
 	return row;
 }
 
-/** Stores the plan of the next file before it is written; null drops a stored plan. */
+/** Stores the plan of the next file before the file is written; null deletes a stored plan. */
 export const storePlan = (db: Database, stream: Stream, file: AuditFile | null) =>
 	write(db, stream, { file });
 
 const SUCCEEDED = { tries: 0, failing_since: null, latest_error: null };
 
-/** Records that a file is in the bucket. The next one follows it. */
+/** Records that a file is in the bucket. */
 export const recordFile = (db: Database, stream: Stream, file: AuditFile, key: string) =>
 	write(db, stream, {
 		position: file.to,
@@ -81,12 +81,14 @@ export const recordFile = (db: Database, stream: Stream, file: AuditFile, key: s
 		...SUCCEEDED,
 	});
 
-/** Ends a turn of a stream that has more to deliver: it goes on with the next tick. */
+/** Ends the turn of a stream that has more to deliver. It continues with the next tick. */
 export async function release(db: Database, stream: Stream, at: number) {
 	await write(db, stream, { next_attempt_at: iso(at), claimed_until: null });
 }
 
-/** When a stream continues after the hour that ends at `end`: a few minutes later, at a fixed delay of its own. */
+/**
+ * Returns when a stream continues after the hour that ends at `end`: a few minutes later, with a delay that depends on its id.
+ */
 const startAfter = ({ id }: Stream, end: number) => iso(end + delay(id, "hour"));
 
 /** Deletes the stream of an organization that was deleted. */
@@ -94,7 +96,7 @@ async function remove(db: Database, stream: Stream) {
 	await db.delete(auditStreams).where(isCurrent(stream));
 }
 
-/** The stream has delivered everything up to the last full hour. It continues after the hour. */
+/** Ends the turn of a stream that has delivered everything up to the last full hour. It continues after the next one. */
 export async function finish(db: Database, stream: Stream, at: number) {
 	if (stream.organization_deleted_at !== null) return remove(db, stream);
 	const hour = lastHour(at);
@@ -106,19 +108,19 @@ export async function finish(db: Database, stream: Stream, at: number) {
 	});
 }
 
-/** How long to wait after a failed try: 1, 2, 4, … minutes, at most an hour, or what Retry-After says. */
+/** Returns how long to wait after a failed attempt: 1, 2, 4, … minutes up to an hour, or the time in Retry-After. */
 const pauseAfter = (tries: number, error: unknown) =>
 	error instanceof Misconfigured
 		? HOUR_MS
 		: Math.max(Math.min(MINUTE_MS * 2 ** (tries - 1), HOUR_MS), retryAfterOf(error));
 
-/** Whether a deleted organization's stream has failed for so long that it gives up. */
+/** Whether the stream of a deleted organization has failed for too long to retry. */
 const givesUp = ({ organization_deleted_at }: Stream, at: number) =>
 	organization_deleted_at !== null && Date.parse(organization_deleted_at) < at - MAX_CLOSING_MS;
 
 /**
- * Stores why a try failed and when the next one is. Records an event at most once a day: at once
- * about a permanent error, and about temporary ones when they go on for hours.
+ * Stores the error of a failed attempt and the time of the next one. Records an event at most once a day: immediately for a
+ * permanent error, and after some hours for temporary ones.
  */
 export async function fail(env: Env, stream: Stream, error: unknown, at: number) {
 	const db = drizzle(env.DB);
@@ -165,7 +167,7 @@ async function recordFailure(
 				organization: sql`${organization_id}`,
 				project: sql`null`,
 			},
-			// The statement before it changed the row.
+			// The previous statement changed the row.
 			sql`changes() > 0`,
 		),
 	]);

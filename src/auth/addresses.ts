@@ -3,18 +3,20 @@ import type { App } from "../env.ts";
 import { type ApiError, forbidden } from "../http/errors.ts";
 import type { Key } from "./keys.ts";
 
-/** The caller's address, as Cloudflare sees it; undefined where nothing sets the header. */
+/** Returns the caller's IP address from Cloudflare's header; undefined without the header. */
 export const addressOf = (c: Context<App>) => c.req.header("cf-connecting-ip");
 
-/** Whether a key with these ranges may be used from the address (docs/keys.md#allowed-addresses). */
+/**
+ * Whether a key with these ranges can be used from the IP address (docs/keys.md#allowed-addresses).
+ */
 export async function isAllowed(allowed_ips: string[], address: string | undefined) {
 	if (allowed_ips.length === 0) return true;
-	// Loaded only for keys that have ranges.
+	// Loaded only for keys with allowed ranges.
 	const { includes } = await import("./ranges.ts");
 	return address !== undefined && includes(allowed_ips, address);
 }
 
-/** The error if the key may not be used from the address; undefined if it may. */
+/** Returns the error if the key can't be used from the IP address; undefined if it can. */
 export async function checkAddress(
 	{ allowed_ips }: Pick<Key, "allowed_ips">,
 	address: string | undefined,

@@ -11,18 +11,15 @@ import { held } from "./held.ts";
 import { cache, digest, getCached, isExpired, isWellFormed, type Key } from "./keys.ts";
 import { countUse } from "./usage.ts";
 
-/**
- * Counts a failed attempt of the caller's address. Returns `refusal`, or a 429 once there are too
- * many.
- */
+/** Counts a failed authentication from the caller's IP address. Returns `refusal`, or a 429 after too many failures. */
 export async function countFailure(c: Context<App>, refusal: ApiError) {
 	const { success } = await c.env.AUTH_FAILURES.limit({ key: addressOf(c) ?? "unknown" });
 	return success ? refusal : throttled(60);
 }
 
 /**
- * The key's record in KV.
- * @throws 401 if the value isn't well-formed, before KV is read
+ * Returns the key's record from KV.
+ * @throws 401 if the value is malformed, before KV is read
  */
 async function readRecord(c: Context<App>, value: string, hash: string) {
 	if (!isWellFormed(value)) throw await countFailure(c, badCredentials());
@@ -54,20 +51,18 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 }
 
 /**
- * After this, the request has a key that the isolate, KV or D1 knows and that has not expired. The guard checks
- * in D1 that the key still exists and its owner is active, in the same round trip as the request's
- * queries.
+ * Sets the key of the request: one that the isolate's cache, KV or D1 contains, and that hasn't expired. The guard checks in D1
+ * that the key still exists and that its owner is active, in the same round trip as the request's queries.
  */
 export const authenticate = createMiddleware<App>(async (c, next) => {
 	const [scheme, value, extra] = c.req.header("authorization")?.trim().split(/\s+/) ?? [];
 	if (scheme?.toLowerCase() !== "bearer") throw notAuthenticated();
 	if (!value || extra !== undefined) throw await countFailure(c, badCredentials());
 	const hash = await digest(value);
-	// A key whose record the isolate holds is well-formed.
+	// A key with a cached record is well-formed.
 	let key = held(hash) ?? (await readRecord(c, value, hash));
 	if (!key || isExpired(key)) {
-		// Counted as a failure before D1 is queried, so that guessing is limited before it costs
-		// anything.
+		// Counted as a failure before D1 is queried, so that the limit also limits the cost of guessing.
 		const refusal = badCredentials();
 		const failure = await countFailure(c, refusal);
 		if (failure !== refusal) throw failure;
@@ -81,6 +76,6 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 	}
 	c.set("key", { ...key, hash });
 	await next();
-	// Requests of unknown paths don't count, nor those of /mcp, whose requests to the API do.
+	// Requests for unknown paths don't count. Requests to /mcp don't count either, because their tool calls do.
 	if (c.get("counts")) countUse(c, key.id, c.res.status);
 });

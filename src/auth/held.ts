@@ -1,20 +1,20 @@
 import type { Key } from "./keys.ts";
 
 /*
- * Records of keys that this isolate holds, so that requests of a busy key don't read KV. They decide nothing: the guard
- * compares the request with D1 each time, and D1 is asked before a record forbids anything (docs/keys.md#the-kv-record).
+ * A cache of key records in the isolate, so that a busy key's requests don't read KV. Access doesn't depend on them: the guard
+ * compares each request with D1, and D1 is queried before a request is rejected because of a record (docs/keys.md#the-kv-record).
  */
 
-/** How long a record is held. */
+/** How long a record is cached, in milliseconds. */
 export const HELD_MS = 30_000;
 
-/** How many records are held. With more, the oldest go. */
+/** The maximum number of cached records. Beyond it, the oldest are removed. */
 export const MAX_HELD = 1_000;
 
-/** By digest, the oldest first. Not promises of them: one that a cancelled request leaves behind never settles. */
+/** By digest, oldest first. Not promises: a promise from a cancelled request would never settle. */
 const records = new Map<string, { key: Key; since: number }>();
 
-/** The record that is held under the digest; undefined if there is none, or it is too old. */
+/** Returns the cached record of a key by its digest; undefined if there is none, or it is too old. */
 export function held(hash: string): Key | undefined {
 	const record = records.get(hash);
 	if (!record) return undefined;
@@ -23,7 +23,7 @@ export function held(hash: string): Key | undefined {
 	return age >= 0 && age < HELD_MS ? record.key : undefined;
 }
 
-/** Holds a record in place of an older one. */
+/** Caches a record, replacing an older one. */
 export function hold(hash: string, key: Key) {
 	records.delete(hash);
 	records.set(hash, { key, since: Date.now() });

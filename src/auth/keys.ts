@@ -2,7 +2,7 @@ import * as z from "zod";
 import { lazy } from "../http/lazy.ts";
 import { held, hold, release } from "./held.ts";
 
-/** A key's record in KV, under `key:<SHA-256 of its value, hex>` (docs/keys.md#the-kv-record). */
+/** A key's record in KV, stored under `key:<SHA-256 of its value, hex>` (docs/keys.md#the-kv-record). */
 const shape = lazy(() =>
 	z.object({
 		id: z.string(),
@@ -12,11 +12,11 @@ const shape = lazy(() =>
 		organizations: z.array(z.string()),
 		/** Empty: all. */
 		projects: z.array(z.int()),
-		/** IP addresses and CIDR ranges that the key may be used from. Empty: from any. Missing in records from before the field existed. */
+		/** IP addresses and CIDR ranges that the key can be used from. Empty: all. Older records don't have this field. */
 		allowed_ips: z.array(z.string()).default([]),
 		/** ISO 8601; null: never. */
 		expires_at: z.string().nullable(),
-		/** The version of the API that it was made with. Records of older keys lack it: the first one. */
+		/** The API version that the key was created with. Older records don't have this field, and get the first version. */
 		version: z.string().optional(),
 	}),
 );
@@ -29,7 +29,7 @@ const base62 = (n: bigint, length: number): string =>
 
 const encoder = new TextEncoder();
 
-/** As in node:zlib, which would be loaded when an isolate starts. */
+/** Computes the CRC-32. `node:zlib` has it too, but would be loaded when an isolate starts. */
 function crc32(text: string) {
 	let crc = ~0;
 	for (const byte of encoder.encode(text)) {
@@ -41,10 +41,7 @@ function crc32(text: string) {
 
 const checksum = (text: string) => base62(BigInt(crc32(text)), 6);
 
-/**
- * Generates a key's value: `tnt_` + 256 random bits in base62 + `_` + the CRC-32 of the part before
- * it, in base62.
- */
+/** Generates a key's value: `tnt_`, 256 random bits in base62, `_`, and the CRC-32 of the part before it in base62. */
 export function mint() {
 	const bits = crypto
 		.getRandomValues(new BigUint64Array(4))
@@ -53,17 +50,17 @@ export function mint() {
 	return `${body}_${checksum(body)}`;
 }
 
-/** Generates a secret that isn't a key: 256 random bits in base64url, 43 characters. */
+/** Generates a secret that isn't a key: 256 random bits in base64url (43 characters). */
 export const newToken = () =>
 	crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: "base64url", omitPadding: true });
 
-/** Whether `value` has the form and checksum of a key. Doesn't query KV or D1. */
+/** Whether `value` has the format and checksum of a key. Doesn't query KV or D1. */
 export function isWellFormed(value: string) {
 	const [, body, sum] = /^(tnt_[0-9A-Za-z]{43})_([0-9A-Za-z]{6})$/.exec(value) ?? [];
 	return body !== undefined && checksum(body) === sum;
 }
 
-/** SHA-256 in lower-case hex. */
+/** Returns the SHA-256 in lower-case hex. */
 export async function digest(value: string) {
 	const hash = await crypto.subtle.digest("SHA-256", encoder.encode(value));
 	return Buffer.from(hash).toString("hex");
@@ -77,18 +74,18 @@ export const isExpired = (key: Pick<Key, "expires_at">) =>
 const kvKey = (hash: string) => `key:${hash}`;
 
 /**
- * Reads a key's record from KV by its digest, and holds it in the isolate. It may be a minute old.
- * @returns undefined if there is none, or one that another version of this code wrote differently
+ * Reads a key's record from KV by its digest, and caches it in the isolate. The record may be a minute old.
+ * @returns undefined if there is none, or its format is from another version of this code
  */
 export async function getCached({ KEYS }: Env, hash: string): Promise<Key | undefined> {
 	const record = await KEYS.get(kvKey(hash), { type: "json", cacheTtl: 60 });
 	const { data } = shape().safeParse(record);
-	// What another request has stored in the meantime is newer.
+	// A record that another request has cached in the meantime is newer.
 	if (data && !held(hash)) hold(hash, data);
 	return data;
 }
 
-/** D1 is authoritative: if KV can't be written, the next request only takes an extra round trip. */
+/** D1 is authoritative. If writing to KV fails, the next request only needs another round trip. */
 const isStale = (error: unknown) =>
 	console.error(JSON.stringify({ warning: "KV was not written", error: String(error) }));
 

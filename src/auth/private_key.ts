@@ -2,7 +2,9 @@ import { createPrivateKey } from "node:crypto";
 
 const PEM = /^-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PRIVATE KEY-----$/;
 
-/** The bytes of a key in PKCS#8 and PEM (RFC 7468, section 10); null: the text isn't one. */
+/**
+ * Returns the bytes of a PEM-encoded PKCS#8 key (RFC 7468, section 10); null if the text isn't one.
+ */
 function bytesOf(pem: string): Uint8Array<ArrayBuffer> | null {
 	try {
 		const [, base64] = PEM.exec(pem.trim()) ?? [];
@@ -12,7 +14,7 @@ function bytesOf(pem: string): Uint8Array<ArrayBuffer> | null {
 	}
 }
 
-/** Whether the text is a private RSA key in PKCS#8 and PEM. */
+/** Whether the text is a PEM-encoded PKCS#8 private RSA key. */
 export function isRsaPrivateKey(pem: string) {
 	try {
 		return bytesOf(pem) !== null && createPrivateKey(pem).asymmetricKeyType === "rsa";
@@ -27,9 +29,9 @@ const base64url = (bytes: Uint8Array) =>
 const encoder = new TextEncoder();
 
 /**
- * A JSON Web Token (RFC 7519), signed with RS256.
- * @param pem a private RSA key in PKCS#8 and PEM
- * @param kid names the key; undefined: the header doesn't
+ * Creates a JSON Web Token (RFC 7519), signed with RS256.
+ * @param pem a PEM-encoded PKCS#8 private RSA key
+ * @param kid the key id for the header; omitted if undefined
  */
 export async function signJwt(
 	pem: string,

@@ -1,16 +1,16 @@
 import ip from "ipaddr.js";
 
 /*
- * Addresses and ranges of addresses (CIDR, RFC 4632 and RFC 4291). An IPv4 address that is written as
- * IPv6 (`::ffff:192.0.2.7`) counts as IPv4.
+ * IP addresses and ranges of them (CIDR, RFC 4632 and RFC 4291). An IPv4 address in IPv6 notation (`::ffff:192.0.2.7`) is treated
+ * as IPv4.
  */
 
-/** A range: the addresses that begin with these bits. */
+/** A range: all addresses that begin with these bits. */
 type Range = { kind: "ipv4" | "ipv6"; bits: string };
 
 const LENGTH = { ipv4: 32, ipv6: 128 };
 
-/** The bits of an IPv6 address before an IPv4 address inside it. */
+/** The bits before the IPv4 address in an IPv4-mapped IPv6 address. */
 const MAPPED = `${"0".repeat(80)}${"1".repeat(16)}`;
 
 const bitsOf = (address: ip.IPv4 | ip.IPv6) =>
@@ -19,7 +19,7 @@ const bitsOf = (address: ip.IPv4 | ip.IPv6) =>
 		.map((byte) => byte.toString(2).padStart(8, "0"))
 		.join("");
 
-/** Refuses what the library accepts beyond the usual forms, such as 127.1 and fe80::1%eth0. */
+/** Parses an address. Rejects unusual notations that the library accepts, such as 127.1 and fe80::1%eth0. */
 function parseAddress(text: string): Range | undefined {
 	if (ip.IPv4.isValidFourPartDecimal(text))
 		return { kind: "ipv4", bits: bitsOf(ip.IPv4.parse(text)) };
@@ -27,7 +27,7 @@ function parseAddress(text: string): Range | undefined {
 	return { kind: "ipv6", bits: bitsOf(ip.IPv6.parse(text)) };
 }
 
-/** An address, or a range such as 192.0.2.0/24; undefined if the text is neither. */
+/** Parses an address or a range such as 192.0.2.0/24; undefined if the text is neither. */
 function parse(text: string): Range | undefined {
 	const [address = "", suffix, ...rest] = text.split("/");
 	const range = parseAddress(address);
@@ -49,7 +49,7 @@ function format({ kind, bits }: Range) {
 }
 
 /**
- * The one form in which an address or range is kept: `192.0.2.7/24` is `192.0.2.0/24`.
+ * Returns the canonical form of an address or range, in which it is stored: `192.0.2.7/24` becomes `192.0.2.0/24`.
  * @returns undefined if the text is neither
  */
 export function normalize(text: string) {

@@ -2,7 +2,7 @@ import { invalid } from "../http/errors.ts";
 
 const PREFIX = "sealed:2:";
 
-/** Where a sealed value is stored. It can't be unsealed anywhere else. */
+/** Where an encrypted value is stored. It can't be decrypted anywhere else. */
 type Place = { table: string; row: string | number; field: string };
 
 const encoder = new TextEncoder();
@@ -13,7 +13,7 @@ const additionalData = ({ table, row, field }: Place) =>
 const decode = (text: string) => Uint8Array.fromBase64(text, { alphabet: "base64url" });
 const encode = (bytes: Uint8Array) => bytes.toBase64({ alphabet: "base64url", omitPadding: true });
 
-/** The keys of `SECRETS_KEY`, newest first. A key's name is derived from it. */
+/** Returns the keys of `SECRETS_KEY`, newest first. A key's name is derived from the key. */
 async function keys(env: Env) {
 	const texts = (env.SECRETS_KEY ?? "").split(",").map((text) => text.trim());
 	return Promise.all(
@@ -30,10 +30,10 @@ async function keys(env: Env) {
 }
 
 /**
- * Encrypts a secret for the database: AES-GCM with the newest key, whose name is stored with it.
- * The place is additional authenticated data, so a copy of the value in another row or field can't
- * be unsealed.
- * @throws 400 if `SECRETS_KEY` is not set
+ * Encrypts a secret for the database, using AES-GCM and the newest key. The key's name is stored
+ * with the value. The place is additional authenticated data, so a copy of the value in another row
+ * or field can't be decrypted.
+ * @throws 400 if `SECRETS_KEY` isn't set
  */
 export async function seal(env: Env, secret: string, place: Place) {
 	const [newest] = await keys(env);
@@ -48,25 +48,25 @@ export async function seal(env: Env, secret: string, place: Place) {
 	return PREFIX + parts.join(":");
 }
 
-/** The older form, without the 2, wasn't bound to a place. */
+/** The older format, without `2:`, doesn't depend on the place. */
 const SEALED = /^sealed:(2:)?[\w-]{8}:[\w-]{16}:[\w-]{22,}$/;
 
 /**
- * Whether a value has the form that `seal` returns. A client's value of that form is sealed like
+ * Whether a value has the format of `seal`. A value in this format from a client is encrypted like
  * any other.
  */
 export const isSealed = (value: unknown): value is string =>
 	typeof value === "string" && SEALED.test(value);
 
 /**
- * Decrypts what `seal` encrypted for this place.
- * @throws if its key is no longer in `SECRETS_KEY`, or it was sealed for another place
+ * Decrypts a value that `seal` encrypted for this place.
+ * @throws if its key isn't in `SECRETS_KEY` anymore, or it was encrypted for another place
  */
 export async function unseal(env: Env, sealed: string, place: Place) {
 	const bound = sealed.startsWith(PREFIX);
 	const [name, iv = "", data = ""] = sealed.split(":").slice(bound ? 2 : 1);
 	const match = (await keys(env)).find((key) => key.name === name);
-	if (!match) throw new Error(`No key of SECRETS_KEY is called ${name}.`);
+	if (!match) throw new Error(`No key of SECRETS_KEY has the name ${name}.`);
 	const secret = await crypto.subtle.decrypt(
 		{
 			name: "AES-GCM",
@@ -79,7 +79,7 @@ export async function unseal(env: Env, sealed: string, place: Place) {
 	return new TextDecoder().decode(secret);
 }
 
-/** Seals and unseals the fields of one row. */
+/** Encrypts and decrypts the fields of one row. */
 export const cipherOf = (env: Env, table: string, row: Place["row"]) => ({
 	seal: (field: string, secret: string) => seal(env, secret, { table, row, field }),
 	unseal: (field: string, sealed: string) => unseal(env, sealed, { table, row, field }),
@@ -88,9 +88,9 @@ export const cipherOf = (env: Env, table: string, row: Place["row"]) => ({
 export type Cipher = ReturnType<typeof cipherOf>;
 
 /**
- * Keyed digests of a text, for finding it again without storing it: HMAC-SHA256, one for each key
- * of `SECRETS_KEY`, newest first, under a key that is derived from it (HKDF) for this purpose. Each
- * digest contains its key's name.
+ * Returns keyed digests of a text, for finding it again without storing it: one HMAC-SHA256 for
+ * each key of `SECRETS_KEY`, newest first. The HMAC keys are derived for this purpose (HKDF). Each
+ * digest contains the name of its key.
  */
 export const digests = async (env: Env, purpose: string, text: string) =>
 	Promise.all(
@@ -112,19 +112,21 @@ export const digests = async (env: Env, purpose: string, text: string) =>
 		}),
 	);
 
-/** Whether a text has the form of a digest of `digests`. */
+/** Whether a text has the format of `digests`. */
 export const isDigest = (text: string) => /^hmac:[\w-]{8}:[\w-]{43}$/.test(text);
 
-/** Shorter secrets are not redacted: they occur in ordinary words. */
+/** Shorter secrets aren't redacted, since they occur in ordinary words. */
 const MIN_SECRET_LENGTH = 4;
 
-/** The forms in which secrets can appear in a text, plain and JSON-escaped; longest first. */
+/**
+ * Returns the forms in which secrets can appear in a text, plain and JSON-escaped, longest first.
+ */
 export const variants = (secrets: string[]) =>
 	[...new Set(secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]))]
 		.filter((secret) => secret.length >= MIN_SECRET_LENGTH)
 		.sort((a, b) => b.length - a.length);
 
-/** Returns a function that replaces secrets in a text by asterisks. */
+/** Returns a function that replaces secrets in a text with asterisks. */
 export function redactor(secrets: string[]) {
 	const hidden = variants(secrets);
 	return (text: string) => hidden.reduce((clean, secret) => clean.replaceAll(secret, "***"), text);

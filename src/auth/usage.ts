@@ -8,19 +8,19 @@ import type { App } from "../env.ts";
 import { addressOf } from "./addresses.ts";
 
 /*
- * How the use of keys is counted (docs/keys.md#use-by-day). Each isolate adds up what it has seen, and
- * writes the sums after the response, so that no request waits for it.
+ * Counts the use of keys (docs/keys.md#use-by-day). Each isolate adds up its requests, and writes the sums after a response, so
+ * that no request waits for the write.
  */
 
 type Use = typeof personalApiKeyDays.$inferInsert;
 
-/** How many sums an isolate holds. With more, they are written at once. */
+/** The maximum number of sums in an isolate. At this number, they are written immediately. */
 const MAX_SUMS = 1_000;
 
-/** The longest text of an address (RFC 4291, section 2.2). */
+/** The maximum length of an IP address as text (RFC 4291, section 2.2). */
 const MAX_ADDRESS_CHARACTERS = 45;
 
-/** What was not written yet, by key and day. */
+/** The sums that haven't been written yet, by key and day. */
 const sums = new Map<string, Use>();
 
 /** When the next write is due, in milliseconds since 1970. */
@@ -38,7 +38,7 @@ function add(use: Use) {
 	});
 }
 
-/** Adds the sums to those of other isolates. Keys that were revoked since are left out. */
+/** Adds the sums to those of other isolates. Keys that have been deleted since are skipped. */
 const insert = ({ DB }: Env, uses: Use[]) =>
 	insertEach(
 		drizzle(DB),
@@ -54,7 +54,7 @@ const insert = ({ DB }: Env, uses: Use[]) =>
 		},
 	});
 
-/** Writes all sums after `delay` milliseconds. If that fails, they are kept for the next write. */
+/** Writes all sums after `delay` milliseconds. If that fails, they stay for the next write. */
 async function flush(env: Env, delay = 0) {
 	if (delay > 0) await scheduler.wait(delay);
 	const uses = [...sums.values()];
@@ -84,12 +84,12 @@ export function countUse(c: Context<App>, key_id: string, status: number) {
 	}
 }
 
-/** Whether a write is due. If the clock was set back, `dueAt` lies further ahead than `delay`: then it is due, too. */
+/** Whether a write is due. It is also due if the system time was set back, so that `dueAt` is more than `delay` ahead. */
 const isDue = (at: number, delay: number) => at >= dueAt || dueAt > at + delay;
 
 const RETENTION_MS = 90 * 86_400_000;
 
-/** Deletes days that are older than the retention period, ten thousand at most. */
+/** Deletes days older than the retention period, at most 10,000. */
 export const deleteOldDays = async ({ DB }: Env) => {
 	const before = new Date(Date.now() - RETENTION_MS).toISOString().slice(0, 10);
 	const old = sql`select rowid from ${personalApiKeyDays} where ${lt(personalApiKeyDays.day, before)} limit 10000`;

@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "./client.ts";
 import { assertions } from "./schema/assertions.ts";
 
-/** A statement that makes its batch fail unless `condition` holds when it runs. */
+/** Returns a statement that makes its batch fail unless `condition` is true when it runs. */
 export function assertThat(
 	db: Database,
 	condition: SQL,

@@ -7,7 +7,7 @@ const isPresent = (value: unknown) => value !== undefined && value !== null;
 
 /**
  * Compares `body` with `row`, for the activity log.
- * @param masked fields whose values the log doesn't show
+ * @param masked fields whose values must not appear in the log
  * @returns the fields that `body` would change; empty if there are none
  */
 export function changes(row: object, body: object, masked: string[] = []): Change[] {

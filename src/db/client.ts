@@ -34,17 +34,16 @@ export async function runBatch(
 }
 
 /**
- * Gives a column another name in the result. D1 returns the rows of a batch as objects, so two
- * columns with the same name become one, and Drizzle then reads the values after it into the wrong
- * columns.
+ * Returns a column under another name. D1 returns the rows of a batch as objects: two columns with the same name become one, and
+ * Drizzle then reads the following values into the wrong columns.
  */
 export const aliased = <C extends Column, const N extends string>(column: C, name: N) =>
 	sql<C["_"]["data"]>`${column}`.mapWith(column).as(name);
 
-/** Parses an integer id from a path; 0, which no row has, if it isn't one. */
+/** Parses an integer id from a path. Returns 0, which no row has, if it isn't one. */
 export const rowId = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : 0);
 
-/** SQL condition: `column` is in `list`, which is bound as a single value, however long it is. SQL for it is SQL for its JSON. */
+/** SQL condition: `column` is in `list`. The list is bound as a single value of any length. If it is SQL, it must return JSON. */
 export const inList = (column: Column, list: unknown[] | SQL) =>
 	sql`${column} in (select value from json_each(${is(list, SQL) ? list : JSON.stringify(list)}))`;
 
@@ -52,7 +51,7 @@ type Row<T extends SQLiteTable> = {
 	[K in keyof T["$inferInsert"]]: T["$inferInsert"][K] | SQL;
 };
 
-/** The values of a row for all columns of its table, with the defaults of those that it lacks. */
+/** Returns the values of a row for all columns of its table, including the defaults of missing columns. */
 export function withDefaults<T extends SQLiteTable>(table: T, row: Row<T>) {
 	const given = new Map<string, unknown>(Object.entries(row));
 	return Object.fromEntries(
@@ -63,10 +62,7 @@ export function withDefaults<T extends SQLiteTable>(table: T, row: Row<T>) {
 	);
 }
 
-/**
- * Inserts `row` if `condition` holds when the statement runs. Missing columns get the table's
- * defaults.
- */
+/** Inserts `row` if `condition` is true when the statement runs. Missing columns get the table's defaults. */
 export const insertWhere = <T extends SQLiteTable>(
 	db: Database,
 	table: T,
@@ -74,7 +70,7 @@ export const insertWhere = <T extends SQLiteTable>(
 	condition: SQL,
 ) => insertValues(db, table, withDefaults(table, row), condition);
 
-/** Like `insertWhere`, with a placeholder for the value of each column, which has the column's name. */
+/** Like `insertWhere`, with a placeholder for each column. It has the column's name. */
 export const insertPlaceholders = <T extends SQLiteTable>(db: Database, table: T, condition: SQL) =>
 	insertValues(
 		db,
@@ -99,10 +95,9 @@ function insertValues<T extends SQLiteTable>(
 }
 
 /**
- * Inserts those of `rows` for which `condition` holds when the statement runs. The rows are bound
- * as a single JSON value; the condition refers to a column of the new row as `value ->> 'name'`.
- * All rows must have the same columns. For a missing column, the default is computed once for all
- * rows.
+ * Inserts the `rows` for which `condition` is true when the statement runs. The rows are bound as a single JSON value; the
+ * condition refers to a column of the new row as `value ->> 'name'`. All rows must have the same columns. The default of a
+ * missing column is computed once for all rows.
  */
 export function insertEach<T extends SQLiteTable>(
 	db: Database,
@@ -113,7 +108,7 @@ export function insertEach<T extends SQLiteTable>(
 	return insertJson(db, table, sql`${JSON.stringify(rows)}`, condition, Object.keys(rows[0] ?? {}));
 }
 
-/** Like `insertEach`, with SQL for the JSON of the rows. They have the columns `names`: by default all. */
+/** Like `insertEach`, with SQL for the JSON of the rows. They have the columns `names`, by default all. */
 export function insertJson<T extends SQLiteTable>(
 	db: Database,
 	table: T,
@@ -131,10 +126,7 @@ export function insertJson<T extends SQLiteTable>(
 		.select(sql`select ${sql.join(values, sql`, `)} from json_each(${rows}) where ${condition}`);
 }
 
-/**
- * A statement that deletes rows whose `at` is before `before`: the oldest 10,000 at most, to keep
- * each tick short.
- */
+/** Returns a statement that deletes rows whose `at` is before `before`: only the oldest 10,000, to keep each tick short. */
 export function deleteOlderThan(
 	db: Database,
 	table: SQLiteTable,

@@ -1,11 +1,11 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
 
-/** Greek capitals with an iota, such as ᾈ, whose upper case is two letters. */
+/** Greek capitals with an iota, such as ᾈ, whose upper case has two letters. */
 const WITH_IOTA = Array.from("ᾈᾉᾊᾋᾌᾍᾎᾏᾘᾙᾚᾛᾜᾝᾞᾟᾨᾩᾪᾫᾬᾭᾮᾯᾼῌῼ");
 
 /**
- * Letters whose case folding is not `letter.toUpperCase().toLowerCase()`, or that other letters have as theirs. Those
- * that look like another letter are escaped, since editors replace them.
+ * Letters whose case folding isn't `letter.toUpperCase().toLowerCase()`, or is also the case folding of other letters. Letters
+ * that look like another one are escaped, since editors replace them.
  */
 const FOLDED = new Map([
 	["ß", "ss"],
@@ -36,19 +36,14 @@ const FOLDED = new Map([
 	...WITH_IOTA.map((letter): [string, string] => [letter, letter.toLowerCase()]),
 ]);
 
-/**
- * How many letters are replaced at most: each nests the expression one level deeper, and D1 allows
- * 100 levels.
- */
+/** The maximum number of replaced letters. Each nests the expression one level deeper, and D1 allows 100 levels. */
 const MAX_FOLDED_LENGTH = 50;
 
-/** The text in lower case, in every script. */
+/** Folds the case of a text, in every script. */
 export const fold = (text: string) =>
 	Array.from(text, (letter) => FOLDED.get(letter) ?? letter.toLowerCase()).join("");
 
-/**
- * The replacements outside ASCII that a text needs before the folded `needle` can be found in it.
- */
+/** Returns the replacements of non-ASCII letters that a text needs before the folded `needle` can be found in it. */
 function replacements(needle: string) {
 	const capitals = [...new Set(needle)].flatMap((letter): [string, string][] => {
 		const capital = letter.toUpperCase();
@@ -60,21 +55,21 @@ function replacements(needle: string) {
 	return [...others, ...capitals].slice(0, MAX_FOLDED_LENGTH);
 }
 
-/** A text as an SQL expression of code points, which needs no escaping and no bound value. */
+/** Returns a text as an SQL expression of code points, which needs no escaping and no bound value. */
 const literal = (text: string) =>
 	sql.raw(`char(${Array.from(text, (letter) => letter.codePointAt(0)).join(", ")})`);
 
 /**
- * The needle, folded, in each of its spellings: an accent may be part of its letter (NFC) or a character of its own (NFD), and
- * texts are stored as they were typed.
+ * Returns the folded needle in each spelling: an accent can be part of its letter (NFC) or a separate character (NFD), and texts
+ * are stored as typed.
  */
 export const spellingsOf = (needle: string) => [
 	...new Set([needle, needle.normalize("NFC"), needle.normalize("NFD")].map(fold)),
 ];
 
 /**
- * SQL condition: `text` contains `needle`, ignoring case in every script. SQLite's lower() handles
- * only ASCII, so the upper case forms of the needle's other letters are replaced one by one.
+ * SQL condition: `text` contains `needle`, ignoring case in every script. SQLite's lower() handles only ASCII, so the upper-case
+ * forms of the needle's other letters are replaced one by one.
  */
 export function contains(text: SQL | Column, needle: string): SQL {
 	const conditions = spellingsOf(needle).map((folded) => {

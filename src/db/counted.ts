@@ -1,4 +1,6 @@
-/** A database that counts the statements that are prepared: D1 allows 1,000 in an invocation. */
+/**
+ * Returns a database that counts the statements that are prepared: D1 allows 1,000 per invocation.
+ */
 export function counted(DB: D1Database) {
 	let statements = 0;
 	const db: D1Database = {

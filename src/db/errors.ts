@@ -13,13 +13,13 @@ export const isUniqueViolation = (error: unknown, column: string) =>
 	/UNIQUE constraint failed: ([\w., ]+)/.exec(error.message)?.[1]?.split(", ").includes(column) ===
 		true;
 
-/** Whether a query failed because the migrations were not applied. */
+/** Whether a query failed because a table is missing: migrations haven't been applied. */
 export const isMissingTable = (error: unknown) =>
 	error instanceof Error && /no such table/.test(`${error.message} ${error.cause}`);
 
 /**
- * The error response for a database error that a request can cause; undefined for others, which are
- * bugs.
+ * Returns the error response for a database error that a request can cause; undefined for other
+ * errors, which are bugs.
  */
 export function fromDatabaseError(error: Error) {
 	const column = /UNIQUE constraint failed: (?:\w+\.\w+, )*(\w+)s\.(\w+)/.exec(error.message);
@@ -35,7 +35,7 @@ export function fromDatabaseError(error: Error) {
 		return preconditionFailed();
 	if (error.message.includes("CHECK constraint failed: still_unused"))
 		return idempotencyKeyInUse(1);
-	// The row that a new one belongs to was deleted between this request's read and its write.
+	// The parent row was deleted between this request's read and its write.
 	if (error.message.includes("FOREIGN KEY constraint failed")) return notFound();
 	return isMissingTable(error) ? notSetUp() : undefined;
 }

@@ -1,7 +1,6 @@
 /**
- * Everything that activity entries and events can be about: the scopes, each with its activities
- * (docs/events.md#types). An activity that isn't written any more stays here for 365 days, as long
- * as its events.
+ * All scopes of activity entries and events, with their activities (docs/events.md#types). An
+ * activity that is no longer written stays here for 365 days, as long as its events.
  */
 export const ACTIVITIES = {
 	Organization: ["created", "updated", "deleted"],
@@ -50,12 +49,12 @@ export const ACTIVITIES = {
 /** The kind of an object, such as `PluginConfig`. */
 export type Scope = keyof typeof ACTIVITIES;
 
-/** What can be done with objects of the scope. */
+/** The activities of a scope. */
 export type ActivityOf<S extends Scope> = (typeof ACTIVITIES)[S][number];
 
 /**
- * What happens without a caller. Some of it people do, too: they pause exports. Each can be mailed
- * (docs/notifications.md#what-is-mailed).
+ * The activities that can happen without a caller. Users can cause some of them too, such as
+ * pausing an export. Each can be mailed (docs/notifications.md#what-is-mailed).
  */
 const SYSTEM_ACTIVITIES = {
 	BatchExport: ["paused"],
@@ -69,7 +68,7 @@ const SYSTEM_ACTIVITIES = {
 
 type SystemActivities = typeof SYSTEM_ACTIVITIES;
 
-/** A scope, and one of its activities that happen without a caller. */
+/** A scope and one of its activities that happen without a caller. */
 export type SystemKind = {
 	[S in keyof SystemActivities]: { scope: S; activity: SystemActivities[S][number] };
 }[keyof SystemActivities];
@@ -82,11 +81,11 @@ export type ScopeWith<A extends string> = {
 /** A scope and one of its activities. */
 export type Kind = { [S in Scope]: { scope: S; activity: ActivityOf<S> } }[Scope];
 
-/** `PluginConfig` → `plugin_config`. */
+/** Converts `PluginConfig` to `plugin_config`. */
 const toSnakeCase = (text: string) =>
 	text.replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
 
-/** The type of an event, such as `plugin_config.created`. */
+/** Returns the type of an event, such as `plugin_config.created`. */
 export const typeOf = ({ scope, activity }: { scope: string; activity: string }) =>
 	`${toSnakeCase(scope)}.${activity}`;
 
@@ -103,16 +102,16 @@ export const EVENT_TYPES: readonly string[] = KINDS.map(({ type }) => type);
 /** The types of events that happen without a caller. */
 export const SYSTEM_TYPES: readonly string[] = listKinds(SYSTEM_ACTIVITIES).map(({ type }) => type);
 
-/** A type in a filter: a type, or `scope.*` for all types of the scope. It need not exist. */
+/** A filter for types: a type, or `scope.*` for all types of a scope. It doesn't have to exist. */
 export const TYPE_FILTER = /^[a-z]+(?:_[a-z]+)*\.(?:[a-z]+(?:_[a-z]+)*|\*)$/;
 
 /**
- * The scopes and activities that filters match. Types that don't exist match nothing.
+ * Returns the scopes and activities that match the filters. Types that don't exist match nothing.
  * @param types as in `TYPE_FILTER`
  */
 export const kindsOf = (types: string[]) =>
 	KINDS.filter(({ type }) => types.some((wanted) => matchesType(wanted, type)));
 
-/** Whether a type in a filter matches the type of an event. */
+/** Whether a filter matches the type of an event. */
 const matchesType = (wanted: string, type: string) =>
 	wanted.endsWith(".*") ? type.startsWith(wanted.slice(0, -1)) : type === wanted;

@@ -6,17 +6,17 @@ import type { Connected, Database } from "./client.ts";
 import { isValue, type Row, rowReader } from "./rows.ts";
 
 /*
- * Statements that the isolate keeps, so that their SQL isn't built anew in each request
- * (docs/architecture.md#statements-that-are-kept). What is kept has no value of any request, only placeholders.
+ * Statements that the isolate caches ("keeps"), so that their SQL isn't built for each request
+ * (docs/architecture.md#statements-that-are-kept). A cached statement has no values of a request, only placeholders.
  */
 
-/** What the SQL of a statement depends on. There must be few forms, since what is made for each is kept. */
+/** Everything that the SQL of a statement depends on. There must be few forms, since a statement is cached for each. */
 type Form = Record<string, string | boolean>;
 
 /**
- * Keeps what `make` returns for each form.
- * @param make is given the form and nothing of a request, so all requests with the form can share what it returns. It must
- * not read the clock, or anything else that changes
+ * Caches the result of `make` for each form.
+ * @param make gets only the form and nothing of a request, so all requests with the form can share the result. It must not depend
+ * on the time or anything else that changes
  */
 export function keepByForm<F extends Form, T>(make: (db: Database, form: F) => T) {
 	const made = new Map<string, T>();
@@ -33,10 +33,10 @@ export function keepByForm<F extends Form, T>(make: (db: Database, form: F) => T
 /** The values of a request, by the names of their placeholders. */
 type Values = Record<string, unknown>;
 
-/** SQL for a value that each request has, by its name. */
+/** SQL for a placeholder with this name, whose value each request binds. */
 export const placeholder = <T>(name: string) => sql<T>`${sql.placeholder(name)}`;
 
-/** A statement of Drizzle's, whose result is `R`. */
+/** A Drizzle statement with the result `R`. */
 export type Preparable<R> = {
 	readonly _: { readonly result: R };
 	prepare: () => Prepared;
@@ -49,7 +49,9 @@ type Prepared = {
 
 type MapResult = (result: { results: Row[] }) => unknown;
 
-/** How the result of a statement is read: the rows of most selects by a reader of our own, which is faster than Drizzle's. */
+/**
+ * Returns how the result of a statement is read. The rows of most selects are read by `rowReader`, which is faster than Drizzle.
+ */
 function mapperOf(statement: Preparable<unknown>, prepared: Prepared): MapResult {
 	if (!is(statement, SQLiteSelectBase) || mayLackObjects(statement._.selectedFields, prepared))
 		return (result) => prepared.mapResult(result, true);
@@ -57,18 +59,18 @@ function mapperOf(statement: Preparable<unknown>, prepared: Prepared): MapResult
 	return ({ results }) => results.map(read);
 }
 
-/** Whether a select has an object that may be null as a whole, which Drizzle tells from its columns. */
+/** Whether a nested object of a select can be null as a whole, which Drizzle decides by its columns. */
 function mayLackObjects(fields: object, prepared: Prepared) {
 	const joined: object = Reflect.get(prepared, "joinsNotNullableMap") ?? {};
 	return !Object.values(fields).every(isValue) && Object.values(joined).includes(false);
 }
 
-/** What is made for one request: a time, or an id of its own. */
+/** Values that are generated for one request: times and UUIDs. */
 const MADE_ONCE = /\d{4}-\d\d-\d\dT\d\d:|[\da-f]{8}(-[\da-f]{4}){3}-/;
 
 /**
- * A value of a kept statement: the same for all requests, or that of a placeholder.
- * @throws if it was made for the request in which the statement is built
+ * Returns how a parameter of a cached statement is bound: a constant, or the value of a placeholder.
+ * @throws if the parameter was generated for the request in which the statement is built
  */
 function binderOf(param: unknown): (values: Values) => unknown {
 	const named = is(param, Param) ? param.value : param;
@@ -77,12 +79,12 @@ function binderOf(param: unknown): (values: Values) => unknown {
 		const encode = is(param, Param) ? param.encoder : undefined;
 		return (values) => {
 			const value = values[name];
-			if (value === undefined) throw new Error(`A kept statement has no value for "${name}".`);
+			if (value === undefined) throw new Error(`A cached statement has no value for "${name}".`);
 			return value === null || !encode ? value : encode.mapToDriverValue(value);
 		};
 	}
 	if (MADE_ONCE.test(String(param)))
-		throw new Error(`A kept statement can't have the value ${param}.`);
+		throw new Error(`A cached statement can't contain the value ${param}.`);
 	return () => param;
 }
 
@@ -101,15 +103,15 @@ export class Kept<R> {
 	}
 
 	/**
-	 * The statement with the values of a request, for a batch.
-	 * @param anew builds the same statement with Drizzle, for SQL that has it inside
+	 * Returns the statement with the values of a request, for a batch.
+	 * @param anew builds the same statement with Drizzle, for SQL that contains it
 	 * @throws if a placeholder has no value
 	 */
 	bind(db: Connected, values: Values, anew?: () => BatchItem<"sqlite">) {
 		const sql = this.#sql;
 		const query = { sql, params: this.#values.map((value) => value(values)) };
 		const prepare = () => ({
-			// Each time on the session that the batch is sent to.
+			// Prepared each time, on the session of its batch.
 			stmt: db.$client.prepare(sql),
 			getQuery: () => query,
 			mapResult: this.#mapResult,
@@ -118,11 +120,11 @@ export class Kept<R> {
 	}
 }
 
-/** A kept statement with its values. */
+/** A cached statement with its values. */
 export class Bound<R> {
-	/** Never set: what a batch of Drizzle's reads from the type. */
+	/** Never set. Drizzle's `batch` reads the result from this type. */
 	declare readonly _: { readonly dialect: "sqlite"; readonly result: R };
-	/** Drizzle's `batch` calls it, as it does with its own statements. */
+	/** Drizzle's `batch` calls it, like that of Drizzle's own statements. */
 	readonly _prepare: () => object;
 	/** Builds the same statement with Drizzle. */
 	readonly anew: (() => BatchItem<"sqlite">) | undefined;

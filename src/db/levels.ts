@@ -2,23 +2,24 @@ import * as z from "zod";
 import { forbidden } from "../http/errors.ts";
 import { documentAs } from "../http/router.ts";
 
-/** Levels of a membership (docs/organizations.md#levels). */
+/** The levels of a membership (docs/organizations.md#levels). */
 export const MEMBER = 1;
 export const ADMIN = 8;
 export const OWNER = 15;
 export const LEVELS = [MEMBER, ADMIN, OWNER] as const;
 
-/** A membership's level in a response. */
+/** The schema of a membership's level in a response. */
 export const level = () => documentAs(z.int(), z.literal(LEVELS));
 
 /**
- * What an organization may do with plugins, by its `plugins_access_level` (docs/plugins.md#access).
+ * The values of `plugins_access_level`: how far an organization can use plugins
+ * (docs/plugins.md#access).
  */
 export const PLUGINS_CONFIG = 3;
 export const PLUGINS_INSTALL = 6;
 export const PLUGINS_ROOT = 9;
 
-/** An organization's `plugins_access_level` in a response; 0 is no access. */
+/** The schema of an organization's `plugins_access_level` in a response; 0 is no access. */
 export const pluginsAccessLevel = () =>
 	documentAs(z.int(), z.literal([0, PLUGINS_CONFIG, PLUGINS_INSTALL, PLUGINS_ROOT]));
 

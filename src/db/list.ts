@@ -8,38 +8,36 @@ export type RowOf<S extends SQLiteSelect> = S["_"]["result"][number];
 /** How a select is filtered, sorted and paged. */
 export type List<S extends SQLiteSelect> = {
 	where: SQL | undefined;
-	/** The columns to sort by, which together must be unique. */
+	/** The columns to sort by, which must be unique together. */
 	by: SQLiteColumn[];
-	/** Returns a row's values of `by`, for the cursor. */
+	/** Returns the values of `by` of a row, for the cursor. */
 	keys: (row: RowOf<S>) => Key[];
 	order?: "asc" | "desc";
 	/**
-	 * The condition for rows after the one with these keys. Needed if `by` has columns of several
-	 * tables, where a comparison of row values can't use an index.
+	 * The condition for rows after the one with these keys. Needed if `by` has columns of several tables, because a comparison of
+	 * row values can't use an index then.
 	 */
 	seek?: (keys: Key[]) => SQL;
-	/** An expression for the number of rows, if there is a cheaper one than counting them. */
+	/** SQL for the number of rows, if there is a cheaper way than counting them. */
 	total?: SQL;
 	/**
-	 * Conditions that no two hold for the same row. The list is what any of them holds for. Each is read from an index
-	 * in the order of the list, and only as far as the page needs, where a single condition with OR or IN would sort. Five at
-	 * most (`MAX_PARTS`).
+	 * Conditions that exclude each other; the list has the rows that match any of them. Each part is read from an index in the
+	 * order of the list, only as far as the page needs. A single condition with OR or IN would sort all rows. At most `MAX_PARTS`.
 	 */
 	parts?: (SQL | undefined)[];
-	/** The names of `by` in the result, where columns have an alias. Needed with `parts`. */
+	/** The names of `by` in the result, if columns have an alias. Needed with `parts`. */
 	names?: string[];
 };
 
-/** D1 refuses a union of more. */
+/** D1 rejects a union of more selects. */
 const MAX_PARTS = 5;
 
-/** Which rows of a list a page has, and one more. */
+/** Selects the rows of a page. `rows` is one more than the page has. */
 type Slice = Pick<Page, "after" | "offset"> & { rows: number | Placeholder };
 
 /**
- * The two statements for a page: its rows and one more, and the total. With a cursor, the page
- * starts after the cursor's row instead of skipping `offset` rows, and the total is taken from the
- * cursor.
+ * Returns the two statements for a page: its rows and one more, and the total. With a cursor, the page starts after the cursor's
+ * row instead of skipping `offset` rows, and the total is taken from the cursor.
  */
 export const paged = <S extends SQLiteSelect>(
 	db: Database,
@@ -48,7 +46,7 @@ export const paged = <S extends SQLiteSelect>(
 	list: List<S>,
 ) => statementsOf(db, { rows: limit + 1, offset, after }, select, list);
 
-/** The two statements for the first page of a list, with a placeholder for the number of rows. */
+/** Returns the two statements for the first page of a list, with a placeholder for the number of rows. */
 export const firstPage = <S extends SQLiteSelect>(
 	db: Database,
 	rows: Placeholder,
@@ -82,11 +80,11 @@ function statementsOf<S extends SQLiteSelect>(
 	return [rows, counted] as const;
 }
 
-/** Rows that an index finds in another order than the list's. */
+/** Rows that an index returns in another order than the list's. */
 type Matches = {
-	/** The column that `found` has values of. */
+	/** The column that `found` has the values of. */
 	id: SQLiteColumn;
-	/** The ids of the rows that match, and what they are sorted by: names of `from`, which an index has. */
+	/** The ids of the matching rows. Like the columns in `by`, they must be columns of `from` that an index contains. */
 	found: SQL;
 	from: SQLiteTable | SQL;
 	where: SQL | undefined;
@@ -94,9 +92,7 @@ type Matches = {
 	order?: "asc" | "desc";
 };
 
-/**
- * `where` and `total` of a list. All rows that match have to be sorted, but only those of the page are read in full.
- */
+/** Returns `where` and `total` of a list. All matching rows are sorted, but only the rows of the page are read completely. */
 export function matching(page: Page, { id, found, from, where, by, order = "desc" }: Matches) {
 	const after = page.after?.keys.length === by.length ? page.after : undefined;
 	const isLater = after && afterCursor(by, order)(after.keys);
@@ -109,22 +105,24 @@ export function matching(page: Page, { id, found, from, where, by, order = "desc
 	};
 }
 
-/** Adds the rows of another select. (Drizzle changes the first one, whose type can't say that the second has the same.) */
+/**
+ * Adds the rows of another select. (Drizzle modifies the first select. Its type can't express that the second has the same
+ * columns.)
+ */
 const append = (union: SQLiteSelect, select: SQLiteSelect) => union.unionAll(select);
 
 const identifier = (name: string) => sql`${sql.identifier(name)}`;
 
-/** SQL for a counter that triggers keep in the row with this id (docs/decisions/0005-counters-by-triggers.md). */
+/** SQL for a counter that triggers maintain in the row with this id (docs/decisions/0005-counters-by-triggers.md). */
 export const counter = (column: SQLiteColumn, id: SQL | string | number) =>
 	sql`coalesce((select ${column} from ${column.table} where ${column.table}.id = ${id}), 0)`;
 
-/** SQL for the number of rows of `table` for which `where` holds. An index with all its columns answers it. */
+/** SQL for the number of rows in `table` that match `where`. There should be an index with all its columns. */
 export const countWhere = (table: SQLiteTable | SQL, where: SQL | undefined) =>
 	sql`(select count(*) from ${table} where ${where})`;
 
 /**
- * The condition for rows after the one with `keys`: a comparison of row values, for which SQLite
- * uses an index over `by`.
+ * Returns the condition for rows after the one with `keys`: a comparison of row values, for which SQLite uses an index over `by`.
  */
 const afterCursor =
 	(by: (SQLiteColumn | SQL)[], order: "asc" | "desc") =>

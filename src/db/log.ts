@@ -1,4 +1,4 @@
-/** Pages of log entries, of an export, a run or a plugin config. */
+/** Pages of log entries of an export, a run or a plugin config. */
 import { and, eq, gt, inArray, lt, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Page } from "../http/page.ts";
@@ -6,7 +6,7 @@ import { contains } from "./contains.ts";
 import { countWhere, matching } from "./list.ts";
 import { mayContain } from "./search.ts";
 
-/** The columns that filters need, and those that say whose the entry is. */
+/** The columns for filters, and those that identify the owner of an entry. */
 type Columns<Owner extends string> = Record<
 	"id" | "timestamp" | "level" | "message" | Owner,
 	SQLiteColumn
@@ -16,16 +16,16 @@ type Log<Owner extends string> = {
 	table: SQLiteTable;
 	position: SQLiteColumn;
 	entries: Columns<Owner>;
-	/** The full-text index, and its columns, which have the names of those of the table. */
+	/** The full-text index, and its columns, which have the same names as those of the table. */
 	index: string;
 	documents: Columns<Owner>;
-	/** The trigram that stands for the entries' owner. */
+	/** The trigram of the entries' owner. */
 	owner: SQL | string;
-	/** The condition for the entries of this log. */
+	/** The condition for entries of this log. */
 	where: (columns: Record<Owner, SQLiteColumn>) => SQL | undefined;
-	/** The levels to list: an index has the entries of each in the order of the list. */
+	/** The levels to list. An index has the entries of each level in the order of the list. */
 	levels: readonly string[];
-	/** SQL for the number of entries of these levels, if a counter has it. */
+	/** SQL for the number of entries of these levels, if there is a counter. */
 	counter: SQL | undefined;
 };
 
@@ -35,7 +35,7 @@ type Filters = {
 	search?: string | undefined;
 };
 
-/** Which entries a page of a log has, newest first, for `paged`. */
+/** Returns how a page of a log is filtered and sorted, newest first, for `paged`. */
 export function inLog<Owner extends string>(
 	page: Page,
 	{ table, position, entries, index, documents, owner, where, levels, counter }: Log<Owner>,

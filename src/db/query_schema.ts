@@ -1,10 +1,7 @@
-/**
- * An export's query after parsing. The expressions have placeholders, which `values` maps to their
- * values.
- */
+/** A parsed query of an export. Its expressions have placeholders, whose values are in `values`. */
 export type QuerySchema = {
 	fields: { expression: string; alias: string }[];
-	/** Only of a query that has a WHERE. */
+	/** Only if the query has a WHERE clause. */
 	where?: string;
 	values: Record<string, string | number | boolean>;
 	xql_query: string;

@@ -2,28 +2,28 @@ import { Column, type DriverValueDecoder, is, noopDecoder, SQL, Subquery } from 
 
 type Decoder = DriverValueDecoder<unknown, unknown>;
 
-/** A column of a result: its name in the object, its place in the row, and how it is decoded; undefined if it isn't. */
+/** A column of a result: its name in the object, its index in the row, and its decoder, if it needs one. */
 type Value = { name: string; at: number; decoder: Decoder | undefined };
 
-/** An object in the object. */
+/** A nested object. */
 type Nested = { name: string; fields: Field[] };
 
 type Field = Value | Nested;
 
-/** Whether a field of a select is a value, and not an object of fields. */
+/** Whether a field of a select is a value instead of a nested object. */
 export const isValue = (field: unknown) =>
 	is(field, Column) || is(field, SQL) || is(field, SQL.Aliased) || is(field, Subquery);
 
 function decoderOf(field: unknown): Decoder | undefined {
 	const source = is(field, SQL.Aliased) ? field.sql : is(field, Subquery) ? field._.sql : field;
-	// Drizzle's types hide it.
+	// Drizzle's types don't include the property.
 	const decoder: Decoder = is(field, Column) ? field : Reflect.get(Object(source), "decoder");
 	const { mapFromDriverValue: map } = decoder;
 	const isIdle = map === Column.prototype.mapFromDriverValue || decoder === noopDecoder;
 	return isIdle ? undefined : decoder;
 }
 
-/** The name of a field in the result; undefined if SQLite makes one. */
+/** Returns the name of a field in the result; undefined if SQLite generates it. */
 const columnOf = (field: unknown) =>
 	is(field, Column) ? field.name : is(field, SQL.Aliased) ? field.fieldAlias : undefined;
 
@@ -42,14 +42,14 @@ function read(fields: Field[], values: unknown[]) {
 }
 
 /**
- * Returns a function that turns a row of D1 into an object, as Drizzle does. What is the same for all rows is looked up once,
- * where Drizzle does so for each value. An object with the names of the columns is the row itself: most of the time goes into
- * making objects whose names aren't in the code.
- * @param selected what the statement selects: columns, SQL, and objects of these
- * @throws if two columns have the same name, of which D1 returns only one
+ * Returns a function that converts a row of D1 to an object, like Drizzle. Work that is the same for all rows is done once;
+ * Drizzle repeats it for each value. If all fields have the names of their columns, the row itself is returned: creating objects
+ * with dynamic property names takes most of the time.
+ * @param selected the fields of the select: columns, SQL, and objects of these
+ * @throws if two columns have the same name, because D1 would return only one of them
  */
 export function rowReader(selected: object) {
-	/** The names of the columns; undefined for those that SQLite makes up. */
+	/** The names of the columns; undefined for names that SQLite generates. */
 	const names: (string | undefined)[] = [];
 	const fieldsOf = (fields: object): Field[] =>
 		Object.entries(fields).map(([name, field]) => {
@@ -59,7 +59,7 @@ export function rowReader(selected: object) {
 	const fields = fieldsOf(selected);
 	const known = names.filter((name) => name !== undefined);
 	if (new Set(known).size < known.length)
-		throw new Error(`Columns of a kept select have the same name: ${known}`);
+		throw new Error(`Columns of a cached select have the same name: ${known}`);
 	const own = fields.flatMap((field) =>
 		"fields" in field || names[field.at] !== field.name ? [] : field,
 	);

@@ -6,23 +6,21 @@ import type { Connected } from "./client.ts";
 const PRIMARY = "first-primary";
 
 /**
- * A GET may read a replica that is as recent as the caller's bookmark; other methods use the
+ * Returns the start of a session. A GET may read a replica that is as recent as the caller's bookmark; other methods use the
  * primary.
  */
 function startOf(c: Context<App>) {
 	if (c.req.method !== "GET" && c.req.method !== "HEAD") return PRIMARY;
-	// If the key was just looked up in D1, the queries must see it too.
+	// If the key was just found in D1, the replica must be recent enough to have it.
 	const bookmark = c.get("bookmark")?.() ?? c.req.header("x-d1-bookmark") ?? "";
 	return /^[0-9a-f]+(-[0-9a-f]+)*$/.test(bookmark) ? bookmark : "first-unconstrained";
 }
 
 /**
- * Opens a D1 session for one request, which counts round trips and rows on the request's meter.
- * Only `batch` reaches the database.
+ * Opens a D1 session for one request. It counts round trips and rows on the request's meter. Only `batch` reaches the database.
  * @param start a bookmark or a constraint of D1's sessions API
- * @returns the database; `usePrimary`, which makes later batches use the primary instead of a replica,
- * and returns whether there was a replica to leave; and `serve`, which makes the next batch return
- * given results without a round trip
+ * @returns `db`; `usePrimary`, which makes later batches use the primary, and returns whether replicas were allowed before; and
+ * `serve`, which makes the next batch return the given results without a round trip
  */
 export function connect(c: Context<App>, start = startOf(c)) {
 	let session = c.env.DB.withSession(start);

@@ -3,10 +3,12 @@ import type { BatchItem } from "drizzle-orm/batch";
 import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
 import { Bound } from "./kept.ts";
 
-/** The most columns in one `json_array`: D1 calls no function with more arguments. */
+/**
+ * The maximum number of columns in a `json_array`, because D1 limits the arguments of functions.
+ */
 const MAX_ARGUMENTS = 32;
 
-/** The number of columns that a select returns. */
+/** Returns the number of columns of a select. */
 const width = (fields: object): number =>
 	Object.values(fields).reduce(
 		(sum, field) =>
@@ -18,14 +20,14 @@ const width = (fields: object): number =>
 	);
 
 /**
- * SQL for the rows of a select as JSON text: a list of rows, each a list of lists of its values.
+ * SQL for the rows of a select as JSON: a list of rows, each a list of lists of values.
  * @throws if the statement isn't a select
  */
 export function jsonOf(statement: BatchItem<"sqlite">): SQL<string> {
 	const select = statement instanceof Bound ? statement.anew?.() : statement;
-	if (!is(select, SQLiteSelectBase)) throw new Error("Only the rows of a select can be kept.");
+	if (!is(select, SQLiteSelectBase)) throw new Error("Only the rows of a select can be stored.");
 	const names = Array.from({ length: width(select._.selectedFields) }, (_, i) => `c${i}`);
-	// Appending an empty text to a text keeps json_array from embedding it as JSON.
+	// Appending an empty string prevents json_array from embedding the text as JSON.
 	const values = names.map((name) =>
 		sql.raw(`iif(typeof(${name}) = 'text', ${name} || '', ${name})`),
 	);
@@ -37,9 +39,9 @@ export function jsonOf(statement: BatchItem<"sqlite">): SQL<string> {
 		select json_group_array(json_array(${sql.join(lists, sql`, `)})) from kept)`;
 }
 
-/** The rows in the text of `jsonOf`, as D1 would return them. */
+/** Parses the JSON of `jsonOf` into rows as D1 would return them. */
 export function rowsOf(json: string): object[] {
 	const rows: unknown[][][] = JSON.parse(json);
-	// Drizzle reads the values by their position.
+	// Drizzle reads the values by position.
 	return rows.map((lists) => Object.fromEntries(lists.flat().map((value, i) => [`c${i}`, value])));
 }

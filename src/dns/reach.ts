@@ -3,8 +3,8 @@ import { boolean } from "../http/fields.ts";
 import { type Failure, query } from "./resolve.ts";
 
 /**
- * Names of private networks: a single label, or below one of these domains (RFC 6761, RFC 6762,
- * ICANN's .internal).
+ * Names of private networks: a single label, or a name under one of these domains (RFC 6761, RFC
+ * 6762, ICANN's .internal).
  */
 const PRIVATE = /^[^.]*$|(^|\.)(localhost|local|internal)$/;
 
@@ -12,8 +12,8 @@ const PRIVATE = /^[^.]*$|(^|\.)(localhost|local|internal)$/;
 const ASSIGNED = ip.IPv6.parseCIDR("2000::/3");
 
 /**
- * Whether an address is public. An IPv6 address that embeds an IPv4 address counts as that, or as
- * private.
+ * Whether an address is public. An IPv6 address with an embedded IPv4 address is treated like the
+ * IPv4 address, or as private.
  */
 function isPublic(text: string) {
 	const address = ip.process(text);
@@ -25,17 +25,17 @@ function isPublic(text: string) {
 const allowsPrivate = ({ ALLOW_PRIVATE_DESTINATIONS }: Env) =>
 	boolean().catch(false).parse(ALLOW_PRIVATE_DESTINATIONS);
 
-/** Like `checkPublicHost`, but returns only the message. */
+/** Like `checkPublicHost`, but returns only the error message. */
 export const resolveHost = async (env: Env, host: string): Promise<string | null> =>
 	(await checkPublicHost(env, host))?.error ?? null;
 
-/** A failure that a retry can't fix. */
+/** A failure that a retry can't resolve. */
 const refusedAddress = (error: string): Failure => ({ error, retryable: false });
 
-/** How long a host counts as public, in seconds: the shortest TTL of the answers. */
+/** How long the check of a host is valid, in seconds: the shortest TTL of the responses. */
 type Public = { ttl: number };
 
-/** Checks a host as `checkPublicHost` does. */
+/** Checks a host like `checkPublicHost`, whatever the deployment allows. */
 async function lookUp(env: Env, host: string): Promise<Failure | Public> {
 	const name = host
 		.replace(/^\[(.*)\]$/, "$1")
@@ -58,20 +58,20 @@ async function lookUp(env: Env, host: string): Promise<Failure | Public> {
 		for (const record of answer.records)
 			if (record.type === "A" || record.type === "AAAA") addresses.push(record.data);
 	}
-	if (addresses.length === 0)
-		return refusedAddress(`The name ${host} doesn't lead to any address.`);
+	if (addresses.length === 0) return refusedAddress(`The name ${host} has no address.`);
 	const privateAddress = addresses.find((address) => !isPublic(address));
 	return privateAddress === undefined
 		? { ttl }
-		: refusedAddress(`${host} leads to the private address ${privateAddress}.`);
+		: refusedAddress(`${host} resolves to the private address ${privateAddress}.`);
 }
 
 /**
- * Checks that a host named by a user is on the public internet, not in a private network. A name
- * may resolve to another address a moment later, so call this right before every request, or use
+ * Checks that a host that a user named is on the public internet, not in a private network. A name
+ * can resolve to another address a moment later, so call this right before every request, or use
  * `publicHosts`.
- * @param host a name or an address, as in `URL.hostname`; the brackets of IPv6 are optional
- * @returns why connecting is not allowed; null if it is
+ * @param host a name or an IP address, as in `URL.hostname`; the brackets of IPv6 addresses are
+ * optional
+ * @returns why connecting is not allowed; null if it is allowed
  */
 export async function checkPublicHost(env: Env, host: string): Promise<Failure | null> {
 	if (allowsPrivate(env)) return null;
@@ -80,19 +80,19 @@ export async function checkPublicHost(env: Env, host: string): Promise<Failure |
 }
 
 /**
- * How long an answer is kept, in seconds: for its TTL, at most a minute. With a TTL below five
- * seconds it isn't kept.
+ * Results are cached for their TTL, at most `MAX_TTL` seconds. With a TTL below `MIN_TTL` seconds,
+ * they aren't cached.
  */
 const MIN_TTL = 5;
 const MAX_TTL = 60;
 
 /**
- * Like `checkPublicHost`, for the requests of one object such as a destination. An answer that a
- * host is public is kept for its TTL, in which the resolver would repeat it anyway
- * (docs/keys.md#addresses-that-users-name).
+ * Like `checkPublicHost`, for all requests of one object such as a destination. If a host is
+ * public, the result is cached for its TTL. During that time, the resolver would repeat its
+ * response anyway (docs/keys.md#addresses-that-users-name).
  */
 export function publicHosts(env: Env) {
-	/** When each answer expires, in milliseconds since 1970. */
+	/** When each cached result expires, in milliseconds since 1970. */
 	const expiries = new Map<string, number>();
 	return {
 		async check(host: string): Promise<Failure | null> {
@@ -103,7 +103,7 @@ export function publicHosts(env: Env) {
 			if (result.ttl >= MIN_TTL) expiries.set(host, asked + Math.min(result.ttl, MAX_TTL) * 1000);
 			return null;
 		},
-		/** Makes the next check ask the resolver again. */
+		/** Makes the next check query the resolver again. */
 		forget(host: string) {
 			expiries.delete(host);
 		},

@@ -3,24 +3,24 @@ import type { Answer, DecodedPacket, RecordType } from "dns-packet";
 const TIMEOUT_MS = 3000;
 const MESSAGE = "application/dns-message";
 
-/** Response codes of DNS (RFC 1035, 4.1.1). */
+/** DNS response codes (RFC 1035, 4.1.1). */
 const NO_ERROR = 0;
 const NO_SUCH_NAME = 3;
 const CODES = ["", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
 
-/** The maximum lengths of a name's text and of each label (RFC 1035, 2.3.4). */
+/** The maximum lengths of a name and of each label (RFC 1035, 2.3.4). */
 const MAX_NAME_BYTES = 253;
 const MAX_LABEL_BYTES = 63;
 
-/** `error` is a message for people; `retryable` says whether a retry may succeed. */
+/** `error` is a message for users. `retryable` tells whether a retry may succeed. */
 export type Failure = { error: string; retryable: boolean };
 
-/** Records, empty if the name doesn't exist; and how many seconds the answer may be kept. */
+/** The records (none if the name doesn't exist), and how many seconds they may be cached. */
 type Answered = { records: Answer[]; ttl: number };
 
 /**
- * Queries a resolver with DNS-over-HTTPS (RFC 8484).
- * @returns the answer, or why there is none
+ * Queries a resolver with DNS over HTTPS (RFC 8484).
+ * @returns the records, or why there are none
  */
 export async function query(
 	resolver: string,
@@ -32,7 +32,7 @@ export async function query(
 	const answer = await ask(resolver, name, type).catch((error: unknown) =>
 		error instanceof Error && error.name === "TimeoutError"
 			? `The resolver did not answer within ${TIMEOUT_MS / 1000} seconds.`
-			: "The resolver can't be reached, or what it answers is no DNS message.",
+			: "The resolver can't be reached, or its response isn't a DNS message.",
 	);
 	if (typeof answer === "string") return { error: answer, retryable: true };
 	const code = (answer.flags ?? 0) & 0xf;
@@ -44,15 +44,16 @@ export async function query(
 	};
 }
 
-/** As `query`, but only the records. */
+/** Like `query`, but returns only the records. */
 export async function resolve(...options: Parameters<typeof query>): Promise<Answer[] | Failure> {
 	const answer = await query(...options);
 	return "error" in answer ? answer : answer.records;
 }
 
 /**
- * The shortest TTL of the records, in seconds. Without a record of the type, also that of the
- * negative answer, which the zone's SOA record has (RFC 2308, section 5); 0 if it is missing.
+ * The shortest TTL of the records, in seconds. If there is no record of the type, also considers
+ * the TTL of the negative response from the zone's SOA record (RFC 2308, section 5), or 0 if it is
+ * missing.
  */
 function ttlOf({ answers = [], authorities = [] }: DecodedPacket, type: RecordType) {
 	const ttls = answers.map((record) => ("ttl" in record ? (record.ttl ?? 0) : 0));
@@ -61,7 +62,7 @@ function ttlOf({ answers = [], authorities = [] }: DecodedPacket, type: RecordTy
 	return Math.min(...ttls, soa?.ttl ?? 0, soa?.data.minimum ?? 0);
 }
 
-/** Why this isn't a valid DNS name; null if it is. */
+/** Returns why this isn't a valid DNS name, or null if it is. */
 function whyInvalid(name: string): string | null {
 	const bytes = (text: string) => new TextEncoder().encode(text).length;
 	const labels = name.replace(/\.$/, "").split(".");
@@ -73,7 +74,7 @@ function whyInvalid(name: string): string | null {
 		: null;
 }
 
-/** The resolver's DNS message, or an error message if its HTTP status isn't 2xx. */
+/** Returns the resolver's DNS message, or an error message if the HTTP status isn't 2xx. */
 async function ask(resolver: string, name: string, type: RecordType) {
 	const { default: dns } = await import("dns-packet");
 	const response = await fetch(resolver, {

@@ -3,7 +3,7 @@ import { secureHeaders } from "hono/secure-headers";
 import type { App } from "../env.ts";
 import { sendFile } from "./files.ts";
 
-/** The pages load only their style sheet, a script that closes a menu, and pictures. */
+/** The pages load only their style sheet, a script that closes a menu, and images. */
 const PAGES = {
 	defaultSrc: ["'none'"],
 	scriptSrc: ["'self'"],
@@ -14,7 +14,7 @@ const PAGES = {
 	frameAncestors: ["'none'"],
 };
 
-/** The API reference is a script that adds style elements, has pictures in data: URLs, and sends requests to this host. */
+/** The API reference is a script that adds style elements, shows images from data: URLs, and sends requests to this host. */
 const REFERENCE = {
 	...PAGES,
 	styleSrc: ["'self'", "'unsafe-inline'"],
@@ -25,15 +25,15 @@ const REFERENCE = {
 const securePage = secureHeaders({ contentSecurityPolicy: PAGES });
 const secureReference = secureHeaders({ contentSecurityPolicy: REFERENCE });
 
-/** Files whose names have a hash of their content. */
+/** Files with a hash of their content in their names. */
 const HASHED = /^\/docs\/assets\/.*\.[0-9a-f]{16}[./]/;
 
-/** The path without slashes at its end, but with one for the first page, which is a folder's index. */
+/** Removes trailing slashes. Only the first page keeps one, because it is the index of a folder. */
 const fileFor = (path: string) => path.replace(/\/+$/, "").replace(/^\/docs$/, "/docs/");
 
 /**
- * The documentation below /docs: files that scripts/assets.ts builds (docs/architecture.md#the-documentation-pages). They have
- * ETags; unknown paths get the page 404.html.
+ * Serves the documentation under /docs: files that scripts/assets.ts builds (docs/architecture.md#the-documentation-pages). They
+ * have ETags. Unknown paths return the page 404.html.
  */
 export const documentation: MiddlewareHandler<App> = async (c) => {
 	const path = fileFor(c.req.path);

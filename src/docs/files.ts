@@ -4,14 +4,17 @@ import { methodNotAllowed } from "../http/errors.ts";
 
 const METHODS = ["GET", "HEAD"];
 
-/** Refuses requests that ask for something else than a file. */
+/** Rejects all methods except GET and HEAD with a 405. */
 export const onlyReads: MiddlewareHandler<App> = async (c, next) => {
 	const { method } = c.req;
 	if (!METHODS.includes(method)) throw methodNotAllowed(method, METHODS);
 	await next();
 };
 
-/** Answers with a file of `public/`. A file whose name changes with its content may be kept for ever. */
+/**
+ * Sends a file of `public/`. Files whose paths match `hashed` can be cached for a year, because their names change with their
+ * content.
+ */
 export async function sendFile(c: Context<App>, path: string, hashed: RegExp) {
 	const file = await c.env.ASSETS.fetch(new Request(new URL(path, c.req.url), c.req.raw));
 	c.res = c.newResponse(file.body, file);

@@ -4,8 +4,8 @@ import { users } from "../db/schema/users.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
 
 /**
- * The columns of an event, for a statement that joins `activity_log` with `users`. `position` is for
- * the service only.
+ * The columns of an event, for a statement that joins `activity_log` with `users`. `position` is
+ * only for the service.
  */
 export const eventColumns = {
 	position: activityLog.position,
@@ -45,11 +45,11 @@ export type EventRow = {
 	created_at: string;
 };
 
-/** Who did it. */
+/** Returns the actor of an event. */
 function actorOf({ user, is_system }: EventRow) {
 	if (user) {
 		const { uuid, first_name, email, is_service_account } = user;
-		// No mail can be sent to the address that a service account's row has.
+		// The email address in a service account's row doesn't exist.
 		if (is_service_account)
 			return { type: "service_account" as const, uuid, first_name, email: null };
 		return { type: "user" as const, uuid, first_name, email };
@@ -58,7 +58,7 @@ function actorOf({ user, is_system }: EventRow) {
 	return { type, uuid: null, first_name: null, email: null };
 }
 
-/** The event as the feed, webhooks and audit files give it (docs/events.md). */
+/** Converts a row to the event in the feed, webhooks and audit files (docs/events.md). */
 export const toEvent = (row: EventRow) => ({
 	id: row.id,
 	type: typeOf(row),

@@ -13,18 +13,16 @@ import { isOpenTo } from "../tenant/visible.ts";
 import { type EventRow, eventColumns } from "./event.ts";
 
 /*
- * The feed is the activity log in the order of positions (docs/events.md#follow-the-feed). D1 runs one
- * write at a time and assigns the position in it, so an event becomes visible after all events before
- * it, and a reader that goes on after the last event it has seen misses none. This also holds on a
- * replica: it has all writes up to some moment and none after, so what it lacks is at the end.
- *
- * A page is merged from parts that an index has in order: the types that the request asks for or, if
- * the caller doesn't see all projects, the projects that it sees. The query keeps the next event of
- * each part, takes the first of them, and reads the one after it in the same part. So it reads three
- * rows for each event, however many parts there are and however long the feed is.
+ * The feed is the activity log in the order of positions (docs/events.md#follow-the-feed). D1 runs one write at a time and
+ * assigns the position during the write. So an event becomes visible after all events before it, and a reader that continues
+ * after the last event it has seen misses none. This is also true on a replica: it has all writes up to some moment, so it lacks
+ * only the last events. A page is merged from parts that an index has in order: the requested types or, if the caller doesn't see
+ * all projects, the projects that they see. A queue has the next event of each part. The query takes the first one, and reads the
+ * event after it in the same part. So it reads three rows for each event, however many parts there are and however long the feed
+ * is.
  */
 
-/** How many events a page looks at, if it leaves some out because of their type. */
+/** The maximum number of events that a page reads, if it skips some because of their type. */
 const MAX_SCANNED = 1000;
 
 const event = alias(activityLog, "event");
@@ -32,7 +30,7 @@ const event = alias(activityLog, "event");
 /** Sorts after every event of a queue. */
 const END = sql.raw("'~'");
 
-/** The columns of an event as JSON, whose names are those of `Scanned`. */
+/** The columns of an event as JSON, with the names of `Scanned`. */
 const content = sql`json_object(
 	'position', ${event.position}, 'id', ${event.id}, 'user_id', ${event.user_id}, 'is_system', ${event.is_system},
 	'activity', ${event.activity}, 'scope', ${event.scope}, 'item_id', ${event.item_id},
@@ -42,30 +40,30 @@ const content = sql`json_object(
 
 type Scanned = Omit<EventRow, "user" | "is_system" | "changes"> & {
 	is_system: 0 | 1;
-	/** null: they are large. */
+	/** null: the changes are large. */
 	changes: Change[] | null;
-	/** Bytes of the changes. */
+	/** The size of the changes in bytes. */
 	size: number;
 };
 
-/** An event of a type that the request doesn't ask for. */
+/** An event of a type that wasn't requested. */
 type Skipped = { position: number; id: string; size?: never };
 
 type Scan = {
-	/** A select of the parts, as `part`. */
+	/** A select of the parts, as the column `part`. */
 	parts: SQL;
-	/** Condition on `event`: it is in the part. */
+	/** SQL condition on `event`: it is in the part. */
 	isIn: (part: SQL) => SQL;
-	/** Condition on `event`: the request asks for its type. */
+	/** SQL condition on `event`: its type was requested. */
 	isWanted?: SQL | undefined;
-	/** SQL for the position after which to begin. */
+	/** SQL for the position after which the page starts. */
 	after: SQL;
 	limit: number;
 };
 
 /**
- * A statement for the next events of all parts. In the queue, an event is its position with leading
- * zeros, so that events sort by position, and then its JSON, so that one look-up is enough for both.
+ * Returns a statement for the next events of all parts. An event in the queue is its position with leading zeros, so that events
+ * sort by position, followed by its JSON, so that one subquery returns both.
  */
 function scan({ db, organization }: Tenant, { parts, isIn, isWanted, after, limit }: Scan) {
 	const shown = isWanted
@@ -92,14 +90,14 @@ function scan({ db, organization }: Tenant, { parts, isIn, isWanted, after, limi
 		.leftJoin(users, eq(users.id, sql`scanned.content ->> 'user_id'`));
 }
 
-/** Scopes with activities, as JSON has them. */
+/** Pairs of scopes and activities, for JSON. */
 type Kinds = [scope: string, activity: string][];
 
-/** Condition on `members`: it is the caller's row. */
+/** SQL condition on `members`: it is the caller's row. */
 const isCaller = ({ key, organization }: Tenant) =>
 	sql`${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id}`;
 
-/** An admin's feed: of each kind that it asks for, or one part with all events. */
+/** An admin's feed: a part for each requested type, or one part with all events. */
 const ofAdmin = (tenant: Tenant, kinds: Kinds | undefined): Pick<Scan, "parts" | "isIn"> => ({
 	parts: sql`select kind.value as part from ${members} cross join json_each(${JSON.stringify(kinds ?? [null])}) as kind
 		where ${isCaller(tenant)} and ${members.level} >= ${ADMIN}`,
@@ -107,7 +105,7 @@ const ofAdmin = (tenant: Tenant, kinds: Kinds | undefined): Pick<Scan, "parts" |
 		kinds ? sql`${event.scope} = ${part} ->> 0 and ${event.activity} = ${part} ->> 1` : sql`true`,
 });
 
-/** Another member's feed: of each project that it sees, and of no project. */
+/** Another member's feed: a part for each project that they see, and one for events without a project. */
 const ofMember = (
 	tenant: Tenant,
 	kinds: Kinds | undefined,
@@ -122,7 +120,7 @@ const ofMember = (
 		sql`json_array(${event.scope}, ${event.activity}) in (select value from json_each(${JSON.stringify(kinds)}))`,
 });
 
-/** Where to begin, and what the organization's newest event is. */
+/** Selects the position after which to start, and the organization's newest event. */
 function bounds({ db, organization }: Tenant, after: string | undefined) {
 	const { id, organization_id, position } = activityLog;
 	const newest = (column: typeof id | typeof position) =>
@@ -147,11 +145,11 @@ const unknownEvent = () =>
 		"does_not_exist",
 	);
 
-/** What a request asks for. */
+/** The parameters of a request. */
 export type Query = {
-	/** The id of the event after which to begin; by default, with the oldest. */
+	/** The id of the event after which to start; by default, the oldest event is the first. */
 	after?: string | undefined;
-	/** As in `TYPE_FILTER`; by default, all. */
+	/** As in `TYPE_FILTER`; by default, all types. */
 	types?: string[] | undefined;
 	limit: number;
 };
@@ -159,7 +157,7 @@ export type Query = {
 /** The next events, oldest first. */
 export type Part = {
 	events: EventRow[];
-	/** The id of the event after which to go on; null if there has never been one. */
+	/** The id of the event after which to continue; null if there has never been one. */
 	after: string | null;
 	/** Whether there may be more events now. */
 	more: boolean;
@@ -168,8 +166,8 @@ export type Part = {
 };
 
 /**
- * Reads the next events that the caller may see.
- * @throws 400 if `after` is no event of the organization
+ * Reads the next events that the caller can see.
+ * @throws 400 if `after` isn't an event of the organization
  */
 export async function read(tenant: Tenant, query: Query): Promise<Part> {
 	const { after, types, limit } = query;
@@ -195,7 +193,7 @@ export async function read(tenant: Tenant, query: Query): Promise<Part> {
 	const last = taken.last?.id ?? after ?? null;
 	return {
 		events: await complete(tenant, taken.events),
-		// An admin sees all events, so those that come next are after the newest.
+		// An admin sees all events, so the next ones come after the newest.
 		after: more || !isAdmin ? last : start.newest_id,
 		more,
 		newest: start.newest_position ?? 0,
@@ -211,7 +209,7 @@ function parse({ content, user }: { content: string; user: EventRow["user"] }): 
 
 const isFound = (row: Found | Skipped): row is Found => "scope" in row;
 
-/** The first `limit` events, or fewer if their changes are large; and the last row that was looked at. */
+/** Returns the first `limit` events, or fewer if their changes are large; and the last row that was read. */
 function take(rows: (Found | Skipped)[], limit: number) {
 	const all = rows.filter(isFound);
 	const [events = []] = grouped(all.slice(0, limit));
@@ -219,10 +217,10 @@ function take(rows: (Found | Skipped)[], limit: number) {
 	return { events, last: rest ? rows[rows.indexOf(rest) - 1] : rows.at(-1) };
 }
 
-/** How many events a download reads at a time. */
+/** The number of events that a download reads at a time. */
 const DOWNLOAD_LIMIT = 1000;
 
-/** All events after `after`, up to the newest at the time of the request, in groups. */
+/** Yields all events after `after`, up to the newest at the time of the request, in groups. */
 export async function* readAll(tenant: Tenant, { after, types }: Omit<Query, "limit">) {
 	let part = await read(tenant, { after, types, limit: DOWNLOAD_LIMIT });
 	const end = part.newest;

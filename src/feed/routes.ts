@@ -7,7 +7,7 @@ import { toEvent } from "./event.ts";
 import * as feed from "./queries.ts";
 import { FeedEvent, filters } from "./shape.ts";
 
-/** docs/events.md#follow-the-feed. Mounted below an organization. */
+/** docs/events.md#follow-the-feed. Mounted under an organization. */
 export default router().get("/", feedOf(FeedEvent), query(filters), async (c) => {
 	const asked = page(c);
 	const pages = () => feed.readAll(c.var.tenant, c.req.valid("query"));

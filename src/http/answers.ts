@@ -1,12 +1,12 @@
-/** Types that compare what a route answers with the shape that it documents. */
+/** Types that compare the response of a route with its documented schema. */
 import type { Hono, TypedResponse } from "hono";
 import type { ContentfulStatusCode, StatusCode } from "hono/utils/http-status";
 import type { JSONParsed, JSONValue } from "hono/utils/types";
 import type { App } from "../env.ts";
 
 /**
- * The type of an answer that a route documents. Its middleware adds this to the route's responses
- * in Hono's schema; the format tells it apart from what the handler responds with.
+ * The type of a documented response. The route's middleware adds it to the responses in Hono's
+ * schema. Its format distinguishes it from the response of the handler.
  */
 export type Documented<T, Status extends StatusCode> = TypedResponse<
 	JSONParsed<T>,
@@ -17,7 +17,7 @@ export type Documented<T, Status extends StatusCode> = TypedResponse<
 type Endpoint = { output: unknown; outputFormat: string; status: number };
 type IsDocumented = { outputFormat: "documented" };
 
-/** The routes with the answers that they document, for typed clients. */
+/** The routes with their documented responses, for typed clients. */
 export type AsDocumented<S> = {
 	[Path in keyof S]: {
 		[Method in keyof S[Path]]: AnswerOf<S[Path][Method]>;
@@ -31,8 +31,8 @@ type AnswerOf<E> = [Extract<E, IsDocumented>] extends [never]
 		: never;
 
 /**
- * Each difference between an answer and its documentation, as `GET /path: field` or the like;
- * `never` if there is none.
+ * Each difference between a response and its documentation, such as `GET /path: field`; `never` if
+ * there is none.
  */
 export type Differences<R> =
 	R extends Hono<App, infer S, string>
@@ -46,14 +46,14 @@ export type Differences<R> =
 			}[keyof S & string]
 		: never;
 
-/** Compiles only if there are no differences; otherwise the compiler's error names each. */
+/** Compiles only if there are no differences. Otherwise, the compiler's error lists them. */
 export type AssertNone<T extends never> = T;
 
 type Difference<E, At extends string> = [Extract<E, IsDocumented>] extends [never]
 	? never
 	: Compared<Exclude<E, IsDocumented>, Extract<E, IsDocumented>, At>;
 
-/** A plain `Response`, such as that of a file, has no type to compare. */
+/** A plain `Response`, such as a file, has no type to compare. */
 type Compared<Actual, Expected, At extends string> = Actual extends Endpoint
 	? Expected extends Endpoint
 		? string extends Actual["outputFormat"]
@@ -64,7 +64,7 @@ type Compared<Actual, Expected, At extends string> = Actual extends Endpoint
 		: never
 	: never;
 
-/** `c.json(value)` without a status has the type of all of them, and is a 200. */
+/** `c.json(value)` without a status has the type of all statuses, and returns 200. */
 type WrongStatus<Actual, Expected, At extends string> = [ContentfulStatusCode] extends [Actual]
 	? 200 extends Expected
 		? never
@@ -98,7 +98,7 @@ type WrongObject<Actual, Expected, At extends string> = [Expected] extends [neve
 type KeyOf<Union> = Union extends unknown ? keyof Union : never;
 type ValueOf<Union, K extends PropertyKey> = Union extends { [Key in K]?: infer V } ? V : never;
 
-/** The fields that are always documented but not always there. */
+/** The fields that are required in the documentation but optional in the response. */
 type Missing<Actual, Expected, At extends string> = {
 	[K in keyof Expected & string]: undefined extends Expected[K]
 		? never

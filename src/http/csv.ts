@@ -1,9 +1,9 @@
 /** Comma-separated values (RFC 4180). */
 
-/** What a field can hold. Null is an empty field, and the empty text is `""`. */
+/** The value of a field. Null is an empty field, and the empty string is `""`. */
 export type Cell = string | number | boolean | bigint | null;
 
-/** What can't stand in a field without quotes. */
+/** Matches values that must be quoted. */
 const NEEDS_QUOTES = /[",\r\n]|^$/;
 
 function field(value: Cell) {
@@ -12,15 +12,15 @@ function field(value: Cell) {
 	return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A record with its line break. */
+/** Formats a record, including its line break. */
 export const record = (values: Cell[]) => `${values.map(field).join()}\r\n`;
 
-/** How a text begins that spreadsheets would take for a formula. */
+/** Matches text that spreadsheets would treat as a formula. */
 const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/u;
 
 /**
- * For files that people open in a spreadsheet: text that would be a formula gets a `'` in front
- * (docs/events.md#downloads).
+ * Adds a `'` before text that spreadsheets would treat as a formula, for files that people open in
+ * one (docs/events.md#downloads).
  */
 export const withoutFormula = (value: Cell) =>
 	typeof value === "string" && FORMULA.test(value) ? `'${value}` : value;

@@ -4,24 +4,24 @@ import type { App } from "../env.ts";
 import { type Cell, record, withoutFormula } from "./csv.ts";
 import { ApiError } from "./errors.ts";
 
-/** What a request may ask for with `Accept` in place of a page of JSON (docs/events.md#downloads). */
+/** The media types that a request can select with `Accept` instead of a page of JSON (docs/events.md#downloads). */
 export const MEDIA = { csv: "text/csv", ndjson: "application/x-ndjson" } as const;
 
 type Format = keyof typeof MEDIA;
 
-/** All rows that a request's filters match. */
+/** All rows that match the filters of a request. */
 export type Download<Row> = {
-	/** The file's name, to which the date and the format are added. */
+	/** The file name, without the date and the extension. */
 	name: string;
-	/** The columns of a CSV file, in their order. */
+	/** The columns of a CSV file, in order. */
 	columns: Record<string, (row: Row) => Cell>;
-	/** A row in JSON lines. */
+	/** Returns the object for a line of JSON Lines. */
 	toJson: (row: Row) => object;
-	/** The rows, a page at a time; none of the pages is empty. A page is read when it is asked for. */
+	/** Yields the rows in pages, none of which is empty. A page is read only when it is requested. */
 	pages: AsyncGenerator<Row[]>;
 };
 
-/** The format that `Accept` prefers; undefined for JSON. `*` stands for JSON. */
+/** Returns the format that `Accept` prefers; undefined for JSON. `*` means JSON. */
 function formatOf(c: Context): Format | undefined {
 	const json = "application/json";
 	const media = accepts(c, {
@@ -38,10 +38,7 @@ function formatOf(c: Context): Format | undefined {
 	return media === MEDIA.csv ? "csv" : media === MEDIA.ndjson ? "ndjson" : undefined;
 }
 
-/**
- * Answers with a file of all rows if the request's `Accept` prefers one; otherwise undefined. A
- * route that uses it documents `download`.
- */
+/** Returns a file of all rows if `Accept` prefers one, else undefined. Routes that call it must be documented with `download`. */
 export async function download<Row>(c: Context<App>, open: () => Download<Row>) {
 	c.header("Vary", "Accept", { append: true });
 	const format = formatOf(c);
@@ -49,9 +46,9 @@ export async function download<Row>(c: Context<App>, open: () => Download<Row>) 
 }
 
 /**
- * Sends the rows as they are read: the next page is read when the client has taken the one before.
- * An error before the first page is a response as ever; one after it breaks the transfer off, so
- * that no client takes a part for the whole.
+ * Sends the rows while they are read: the next page is read after the client has received the previous one. An error on the first
+ * page results in a normal error response. Later errors abort the transfer, so that no client takes a partial file for a complete
+ * one.
  */
 async function send<Row>(
 	c: Context<App>,
@@ -102,7 +99,7 @@ const linesOf =
 	(rows: Row[]) =>
 		rows.map((row) => `${JSON.stringify(toJson(row))}\n`).join("");
 
-/** Logs why a transfer was broken off, unless the caller lost its access. */
+/** Logs why a transfer was aborted, unless the caller lost access. */
 function report(c: Context<App>, error: unknown) {
 	if (error instanceof ApiError) return;
 	const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { documentAs } from "./router.ts";
 
-/** The body of every error response (docs/api.md#errors). Only its type is part of the worker. */
+/** The body of every error response (docs/api.md#errors). The worker uses only its type. */
 export const ErrorBody = z
 	.object({
 		type: documentAs(
@@ -17,7 +17,7 @@ export const ErrorBody = z
 		code: z.string(),
 		detail: z.string(),
 		attr: z.string().nullable(),
-		/** The values that a choice may have. */
+		/** The allowed values of the field, if it has a fixed set. */
 		choices: z
 			.array(z.union([z.string(), z.number()]))
 			.readonly()

@@ -13,16 +13,16 @@ type Parts = {
 	type: string;
 	code: ErrorCode;
 	detail: string;
-	/** The field that is wrong; null if it isn't about a single field. */
+	/** The name of the invalid field; null if the error isn't about a single field. */
 	attr?: string | null;
-	/** The values that the field may have. */
+	/** The allowed values of the field. */
 	choices?: Choices | undefined;
 	headers?: Record<string, string>;
 	/** Logged by `onError`, for errors that the operator has to fix. */
 	log?: string;
 };
 
-/** An error response. Any code may throw it; `onError` sends it. */
+/** An error response. Any code can throw it; `onError` sends it. */
 export class ApiError extends Error {
 	readonly status: ContentfulStatusCode;
 	readonly body: z.infer<typeof ErrorBody> & { code: ErrorCode };
@@ -38,7 +38,7 @@ export class ApiError extends Error {
 	}
 }
 
-/** 400: the field `attr` is wrong, or, if `attr` is null, a rule is broken. */
+/** 400: the field `attr` is invalid, or a rule is broken if `attr` is null. */
 export const invalid = (
 	attr: string | null,
 	detail: string,
@@ -111,7 +111,7 @@ export const conflict = () =>
 		detail: "Other requests are changing this object at the same time. Try again.",
 	});
 
-/** 409: another request with the same `Idempotency-Key` is under way (docs/api.md#safe-retries). */
+/** 409: another request with the same `Idempotency-Key` is in progress (docs/api.md#safe-retries). */
 export const idempotencyKeyInUse = (seconds: number) =>
 	new ApiError({
 		status: 409,
@@ -131,7 +131,7 @@ export const idempotencyKeyReused = () =>
 			"This Idempotency-Key was used for a request with another path or body, or by an API key with other access.",
 	});
 
-/** 400: `Tenantry-Version` is no version of the API (docs/api.md#versions). */
+/** 400: `Tenantry-Version` isn't a version of the API (docs/api.md#versions). */
 export const unknownVersion = (choices: string[]) =>
 	new ApiError({
 		status: 400,
@@ -141,7 +141,7 @@ export const unknownVersion = (choices: string[]) =>
 		choices,
 	});
 
-/** 412: the object is not as `If-Match` says (docs/api.md#caching-and-conditional-requests). */
+/** 412: the object doesn't match `If-Match` (docs/api.md#caching-and-conditional-requests). */
 export const preconditionFailed = () =>
 	new ApiError({
 		status: 412,
@@ -180,7 +180,10 @@ const unsupported = (detail: string) =>
 export const unsupportedMediaType = (type: string) =>
 	unsupported(`Unsupported media type "${type}" in request.`);
 
-/** A `Content-Encoding`, which has the same status as a media type (RFC 9110, section 8.4). */
+/**
+ * 415: the body has an unsupported `Content-Encoding`, which has the same status as an unsupported media type (RFC 9110, section
+ * 8.4).
+ */
 export const unsupportedEncoding = (encoding: string) =>
 	unsupported(`Unsupported content encoding "${encoding}" in request.`);
 
@@ -198,7 +201,7 @@ export const throttled = (
 		},
 	});
 
-/** The kept response to an earlier request, thrown in place of an error (docs/api.md#safe-retries). */
+/** The stored response to an earlier request, thrown like an error (docs/api.md#safe-retries). */
 export class Replay extends Error {
 	readonly answer: Answer;
 
@@ -208,7 +211,7 @@ export class Replay extends Error {
 	}
 }
 
-/** A response, as it is kept. `body`: compact JSON; null: it has none. */
+/** A stored response. `body` is compact JSON, or null if the response has no body. */
 export type Answer = {
 	status: ContentfulStatusCode;
 	headers: [string, string][];
@@ -243,7 +246,7 @@ export const notSetUp = () =>
 		log: "The database has no tables. Stop the server and run npm run setup, or for a deployed worker npm run deploy.",
 	});
 
-/** A link to the section of the documentation about an error. */
+/** Returns the `Link` header that leads to the documentation of an error code. */
 const helpFor = (code: string) => `</docs/api#${code}>; rel="help"`;
 
 export const respond = (c: Context, { body, status, headers }: ApiError) => {
@@ -259,10 +262,9 @@ const replay = (c: Context, { status, headers, body }: Answer) => {
 };
 
 /**
- * Sends the error response that was thrown. Any other error is logged with the request's id and
- * becomes a 500 that reveals nothing.
- * @param translate turns a database error into an error response; undefined if the error is
- * unexpected
+ * Sends the error response that was thrown. Any other error is logged with the request's id and returns a 500 that reveals
+ * nothing.
+ * @param translate converts a database error to an error response; returns undefined if the error is unexpected
  */
 export const onError =
 	(translate: (error: Error) => ApiError | undefined): ErrorHandler<App> =>

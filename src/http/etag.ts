@@ -4,8 +4,8 @@ import type { App } from "../env.ts";
 const encoder = new TextEncoder();
 
 /**
- * The strong ETag of a body: 128 bits of its SHA-256. `?pretty` changes the bytes but not the
- * content: such an ETag has a suffix, which `tagsIn` removes.
+ * Returns the strong ETag of a body: 128 bits of its SHA-256. `?pretty` changes the bytes but not
+ * the content, so its ETags have a suffix, which `tagsIn` removes.
  */
 export async function tagOf(body: string | BufferSource, pretty = false) {
 	const bytes = typeof body === "string" ? encoder.encode(body) : body;
@@ -16,7 +16,7 @@ export async function tagOf(body: string | BufferSource, pretty = false) {
 
 const PRETTY = "-pretty";
 
-/** The ETags in `If-Match`, without those of the weak form, which never match there. */
+/** Returns the strong ETags in `If-Match`. Weak ETags never match there. */
 export const tagsIn = (header: string) =>
 	header.trim() === "*"
 		? ["*"]
@@ -24,7 +24,7 @@ export const tagsIn = (header: string) =>
 				weak ? [] : tag.replace(`${PRETTY}"`, '"'),
 			).flat();
 
-/** Whether `If-None-Match` has the ETag, in either form (RFC 9110, 13.1.2). */
+/** Whether `If-None-Match` contains the ETag, as a strong or weak one (RFC 9110, 13.1.2). */
 export const hasTag = (header: string | undefined, tag: string) =>
 	header !== undefined &&
 	(header.trim() === "*" ||
@@ -34,12 +34,13 @@ const hasContent = ({ status, headers }: Response) =>
 	status === 200 && /^(application\/json|text\/javascript)/.test(headers.get("content-type") ?? "");
 
 /**
- * Sends an `ETag` with the content of a GET below `/api`, or a 304 if the client has it already.
- * Other responses must not be stored (docs/api.md#caching-and-conditional-requests).
+ * Adds an `ETag` to responses with content to a GET under `/api`, or returns 304 if the client has
+ * the content already. Other responses must not be stored
+ * (docs/api.md#caching-and-conditional-requests).
  */
 export const caching = createMiddleware<App>(async (c, next) => {
 	await next();
-	// Hono's `c.header` would make a new response for each header.
+	// Hono's `c.header` would create a new response for each header.
 	c.res.headers.set("Cache-Control", "no-store");
 	c.res.headers.append("Vary", "Authorization, Tenantry-Version");
 	if (!["GET", "HEAD"].includes(c.req.method) || !hasContent(c.res)) return;

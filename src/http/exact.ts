@@ -18,17 +18,17 @@ const keepDigits = (_: string, value: unknown, { source }: { source?: string } =
 
 /**
  * Like `JSON.parse`, but a number that would lose digits becomes a `JSON.rawJSON` object, which
- * `JSON.stringify` writes exactly as it was.
+ * `JSON.stringify` writes unchanged.
  */
 export function parseExact(json: string): ReturnType<typeof JSON.parse> {
 	const value = JSON.parse(json);
-	// What looks like such a number is often in a string. All strings end here, since this is JSON.
+	// Matches are often in strings. Removing all strings is safe, because the text is valid JSON.
 	if (!MAY_LOSE_DIGITS.test(json) || !MAY_LOSE_DIGITS.test(json.replace(STRINGS, '""')))
 		return value;
 	try {
 		return JSON.parse(json, keepDigits);
 	} catch (error) {
-		// The JSON is nested too deeply for a reviver, which recurses for each level.
+		// The JSON is nested too deeply for a reviver, which is recursive.
 		if (error instanceof RangeError) return value;
 		throw error;
 	}

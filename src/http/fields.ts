@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ErrorCode } from "./codes.ts";
 import { readMoment } from "./moment.ts";
 
-/** A zod issue with its own error code: `http/valid.ts` puts code and message into the response unchanged. */
+/** A zod issue with its own error code. `http/valid.ts` uses its code and message in the response unchanged. */
 export const issue = (
 	input: unknown,
 	code: ErrorCode,
@@ -10,7 +10,7 @@ export const issue = (
 	choices?: readonly (string | number)[],
 ) => ({ code: "custom", input, message, params: { code, choices } }) as const;
 
-/** Why this text can't be stored; undefined if it can. */
+/** Returns why this text can't be stored, or undefined if it can. */
 export const whyUnstorable = (text: string) =>
 	text.includes("\0")
 		? "Null characters are not allowed."
@@ -18,10 +18,10 @@ export const whyUnstorable = (text: string) =>
 			? undefined
 			: "Lone surrogates are not allowed.";
 
-/** How much of a value an error message quotes. */
+/** The number of characters of a value that an error message quotes. */
 const MAX_QUOTED_CHARACTERS = 100;
 
-/** The error message for a value that isn't one of the choices. */
+/** Returns the error message for a value that isn't one of the choices. */
 export function notAChoice(value: unknown) {
 	const written = typeof value === "object" ? JSON.stringify(value) : String(value);
 	const quoted =
@@ -31,14 +31,14 @@ export function notAChoice(value: unknown) {
 	return `"${quoted}" is not a valid choice.`;
 }
 
-/** Control characters, line separators, and characters that reorder the text around them (bidirectional overrides). */
+/** Control characters, line separators and bidirectional control characters. */
 const NOT_IN_ONE_LINE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u;
 /** Control characters other than tabs and line breaks. */
 const NOT_IN_SEVERAL_LINES = /[^\P{Cc}\t\n\r]/u;
 
 /**
- * Trimmed text of at most `max` characters (code points, as JSON Schema counts them) that can be stored and has none of
- * the `excluded` characters.
+ * Trimmed text of at most `max` characters (code points, as in JSON Schema) that can be stored and has none of the `excluded`
+ * characters.
  */
 const trimmed = (max?: number, excluded?: RegExp) => {
 	const shape = z
@@ -63,15 +63,16 @@ export const text = (max?: number) => trimmed(max, NOT_IN_ONE_LINE);
 /** Text that may have line breaks and tabs. */
 export const multilineText = (max?: number) => trimmed(max, NOT_IN_SEVERAL_LINES);
 
-/** Text with any characters that can be stored, for data from other systems and values compared with it. */
+/** Text with any characters that can be stored, for data from other systems and for values that are compared with it. */
 export const rawText = (max?: number) => trimmed(max);
 
 /** Text in one line that isn't blank. */
 export const name = (max: number) => text(max).min(1);
 
 /**
- * At most 64 characters before the `@` (RFC 5321, section 4.5.3.1.1); labels start and end with a letter or digit. Nobody
- * has an address below `.invalid` (RFC 6761, section 6.4); those of service accounts are, so that no request can name one.
+ * At most 64 characters before the `@` (RFC 5321, section 4.5.3.1.1). Labels start and end with a letter or digit. `.invalid` is
+ * rejected, since nobody can have an address there (RFC 6761, section 6.4): service accounts have such addresses, and no request
+ * must be able to name one.
  */
 const EMAIL =
 	/^(?!.*\.invalid$)(?=[^@]{1,64}@)(?:[A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/;
@@ -94,7 +95,7 @@ export const set = <T extends z.ZodType>(item: T, max: number) =>
 		.max(max)
 		.overwrite((list) => [...new Set(list)]);
 
-/** For `z.preprocess`: reports the key `__proto__`, which zod would drop silently. */
+/** For `z.preprocess`: rejects the key `__proto__`, which zod would drop silently. */
 export function refuseProto(value: unknown, { issues }: z.core.$RefinementCtx) {
 	const keys = typeof value === "object" && value !== null ? Object.keys(value) : [];
 	const key = keys.find((name) => name.trim() === "__proto__");
@@ -106,7 +107,7 @@ export function refuseProto(value: unknown, { issues }: z.core.$RefinementCtx) {
 	return value;
 }
 
-/** An object that maps text to `value`. */
+/** An object with free keys and values of the schema `value`. */
 export const record = <V extends z.ZodType>(value: V, key: z.ZodString = z.string()) =>
 	z.preprocess(
 		(entries: Record<string, z.input<V>>, context) => refuseProto(entries, context),
@@ -124,9 +125,9 @@ const words: Record<string, boolean> = {
 	off: false,
 };
 
-// The parameter types of the functions below are what typed clients may send. What arrives may be of any type.
+// The parameter types of the functions below are what typed clients may send. At runtime, values can have any type.
 
-/** true, false, or one of the strings that mean them (docs/api.md#requests). */
+/** A boolean, or one of the strings for true and false (docs/api.md#requests). */
 export const boolean = () =>
 	z.preprocess(
 		(value: boolean | string) =>
@@ -139,8 +140,8 @@ export const choice = <const T extends string>(values: readonly T[]) =>
 	z.preprocess((value: T) => (typeof value === "string" ? value.trim() : value), z.enum(values));
 
 /**
- * One or more of `values` in a query string, in any case; the parameter may be repeated (docs/api.md#requests). An issue
- * names the position of the wrong value only if the parameter was repeated.
+ * One or more of `values` in a query string, in any case. The parameter can be repeated (docs/api.md#requests). An issue contains
+ * the position of the invalid value only if the parameter was repeated.
  */
 export const choices = <const T extends string>(values: readonly T[]) => {
 	const byLowerCase = new Map<unknown, T>(values.map((value) => [value.toLowerCase(), value]));
@@ -164,14 +165,14 @@ const DECIMAL = /^-?\d+$/;
 const fromDecimal = (value: number | string) =>
 	typeof value === "string" && DECIMAL.test(value.trim()) ? Number(value) : value;
 
-/** A 32-bit integer, or its decimal text (docs/api.md#requests). */
+/** A 32-bit integer, or its decimal string (docs/api.md#requests). */
 export const integer = (min = -(2 ** 31), max = 2 ** 31 - 1) =>
 	z.preprocess(fromDecimal, z.int().min(min).max(max)).meta({
 		type: ["integer", "string"],
 		pattern: DECIMAL.source,
 	});
 
-/** One of `values`, or its decimal text. */
+/** One of `values`, or its decimal string. */
 export const integerChoice = <const T extends number>(values: readonly T[]) =>
 	z
 		.preprocess((value: T | `${T}`) => fromDecimal(value), z.literal(values))
@@ -183,7 +184,7 @@ export const integerChoice = <const T extends number>(values: readonly T[]) =>
 /** A time in a response, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
 export const timestamp = () => z.iso.datetime({ precision: 3 });
 
-/** A time in a request (docs/api.md#requests), converted to the form of `timestamp`. */
+/** A time in a request (docs/api.md#requests), converted to the format of `timestamp`. */
 export const moment = () =>
 	z
 		.string()

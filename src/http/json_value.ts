@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { issue, whyUnstorable } from "./fields.ts";
 
-/** How deep JSON may nest: far less than what databases can read, ours and those of exports. */
+/** How deeply JSON can nest. D1 and the databases of exports can read much deeper JSON. */
 const MAX_DEPTH = 100;
 
 const MAX_NUMBER_LENGTH = 400;
@@ -9,17 +9,17 @@ const MAX_NUMBER_LENGTH = 400;
 const NOT_A_DOUBLE = "Ensure this number is one that a double can hold, of at most 400 characters.";
 
 /**
- * Why a number can't be stored as it was written; undefined if it can. Databases reject or change numbers outside the
+ * Returns why a number can't be stored exactly as written, or undefined if it can. Databases reject or change numbers outside the
  * range of a double.
  */
 const whyInvalidNumber = (source: string) =>
 	source.length > MAX_NUMBER_LENGTH || !isInRange(source) ? NOT_A_DOUBLE : undefined;
 
-/** Whether the number doesn't overflow a double, and doesn't underflow to zero. */
+/** Whether the number neither overflows a double nor underflows to zero. */
 const isInRange = (source: string) =>
 	Number.isFinite(Number(source)) && (Number(source) !== 0 || !/^[^e]*[1-9]/i.test(source));
 
-/** Why a JSON value can't be stored; undefined if it can. */
+/** Returns why a JSON value can't be stored, or undefined if it can. */
 export function whyInvalid(value: unknown, depth = 0): string | undefined {
 	if (typeof value === "string") return whyUnstorable(value);
 	if (typeof value === "number") return Number.isFinite(value) ? undefined : NOT_A_DOUBLE;

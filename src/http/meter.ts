@@ -1,7 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
 
-/** What a request has cost so far. */
+/** The cost of a request so far. */
 export type Meter = {
 	d1_trips: number;
 	d1_rows_read: number;
@@ -10,8 +10,8 @@ export type Meter = {
 };
 
 /**
- * Reports what a request cost in `Server-Timing`, and D1's bookmark in `x-d1-bookmark`. Errors
- * report only the number of round trips: row counts would tell a stranger what exists
+ * Reports the cost of a request in `Server-Timing`, and D1's bookmark in `x-d1-bookmark`. Errors
+ * report only the number of round trips, since row counts could reveal what exists
  * (docs/api.md#responses).
  */
 export const meter = createMiddleware<App>(async (c, next) => {

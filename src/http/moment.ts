@@ -5,7 +5,7 @@ const DATETIME = regexes.datetime({ offset: true });
 const MOMENT =
 	/^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,3})\d*)?)?(?:Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
 
-/** Converts an ISO 8601 time, in UTC unless it has an offset; undefined if it isn't one, or its year isn't 1 to 9999. */
+/** Parses an ISO 8601 time, in UTC unless it has an offset. Returns undefined if it is invalid, or the year isn't 1 to 9999. */
 export function readMoment(value: string) {
 	const [match, date, time = "00:00", seconds = "00", ...rest] = MOMENT.exec(value) ?? [];
 	const [fraction = "0", hours = "+00", minutes = "00"] = rest;

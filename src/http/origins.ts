@@ -1,4 +1,6 @@
-/** The origins in `CORS_ORIGINS`, from which browsers may call. `*` is every origin. */
+/**
+ * Returns the origins in `CORS_ORIGINS`, whose scripts may call the API. `*` means every origin.
+ */
 export const allowedOrigins = ({ CORS_ORIGINS }: Pick<Env, "CORS_ORIGINS">) =>
 	CORS_ORIGINS.split(",")
 		.map((origin) => origin.trim())

@@ -3,13 +3,13 @@ import * as z from "zod";
 import type { App } from "../env.ts";
 import { lazy } from "./lazy.ts";
 
-/** The page of a list that a request asks for (docs/api.md#pages). */
+/** The requested page of a list (docs/api.md#pages). */
 export type Page = {
 	limit: number;
 	offset: number;
 	/**
-	 * From the `cursor`: the total, and the sort values of the last row of the previous page.
-	 * Undefined without one.
+	 * The content of the `cursor`: the total, and the sort values of the last row of the previous
+	 * page. Undefined without a cursor.
 	 */
 	after: { count: number; keys: Key[] } | undefined;
 	/** The URL of the request. */
@@ -39,7 +39,9 @@ const encoder = new TextEncoder();
 const write = (cursor: z.infer<ReturnType<typeof cursorShape>>) =>
 	encoder.encode(JSON.stringify(cursor)).toBase64({ alphabet: "base64url", omitPadding: true });
 
-/** The content of a cursor; undefined if it is malformed, or was made for another offset. */
+/**
+ * Returns the content of a cursor; undefined if it is malformed, or was created for another offset.
+ */
 function read(cursor: string | undefined, offset: number): Page["after"] {
 	if (cursor === undefined) return undefined;
 	try {
@@ -53,7 +55,7 @@ function read(cursor: string | undefined, offset: number): Page["after"] {
 	}
 }
 
-/** The page that the request asks for. Missing and invalid parameters get their defaults. */
+/** Returns the requested page. Missing and invalid parameters get their defaults. */
 export function page(c: Context<App>): Page {
 	const { limit, offset: start, cursor } = c.req.query();
 	const offset = Math.min(positiveOr(start, 0), Number.MAX_SAFE_INTEGER);
@@ -76,7 +78,7 @@ function link({ url, limit }: Page, offset: number, cursor?: string) {
 }
 
 /**
- * The response for a page.
+ * Returns the response for a page.
  * @param rows the rows of the page, and one more if there is a next page
  * @param keys returns the sort values of a row, for the cursor
  */
@@ -98,12 +100,12 @@ export function envelope<T>(
 	};
 }
 
-/** A part of a feed (docs/events.md#follow-the-feed). */
+/** A page of a feed (docs/events.md#follow-the-feed). */
 export type FeedPage<T> = { results: T[]; next: string | null; after: string | null };
 
 /**
- * The response for a part of a feed.
- * @param after the id after which to go on; null if there is none
+ * Returns the response for a page of a feed.
+ * @param after the id after which the next page starts; null if there is none
  * @param more whether there may be more results now
  */
 export function feedPage<T>(
@@ -117,7 +119,7 @@ export function feedPage<T>(
 	return { results, next: more ? next.href : null, after };
 }
 
-/** The page with each result converted by `to`. */
+/** Returns the page with each result converted by `to`. */
 export const mapResults = <A, B>(page: Envelope<A>, to: (row: A) => B): Envelope<B> => ({
 	...page,
 	results: page.results.map((row) => to(row)),

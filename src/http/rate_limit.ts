@@ -2,13 +2,13 @@ import type { Context } from "hono";
 import type { App } from "../env.ts";
 import { throttled } from "./errors.ts";
 
-/** The limit of `REQUESTS` in wrangler.toml. The binding doesn't tell it. */
+/** The limit of `REQUESTS` in wrangler.toml, which can't be read from the binding. */
 export const REQUESTS = { limit: 480, period: 60 };
 
 /**
- * Counts a request against the rate of its key, and sends what is known of the limit: always the
- * policy, and how much is left only if that is nothing (docs/api.md#rate-limits).
- * @returns the 429 if the key has made too many requests
+ * Counts a request against the rate limit of its key, and sets the headers about the limit: always
+ * the policy, and the number of requests left only if it is zero (docs/api.md#rate-limits).
+ * @returns the 429 if the key has sent too many requests
  */
 export async function countRequest(c: Context<App>, key: string) {
 	const { limit, period } = REQUESTS;

@@ -7,57 +7,60 @@ import type { Documented } from "./answers.ts";
 import { lazy } from "./lazy.ts";
 import type { Envelope, FeedPage } from "./page.ts";
 
-/** A router that accepts every path with and without a trailing slash, for every method. */
+/** Returns a router that matches every path with and without a trailing slash. */
 export const router = () => new Hono<App>({ strict: false });
 
-/** A route's metadata, from which scripts/openapi.ts builds the OpenAPI document. */
+/** A route's metadata, from which scripts/openapi.ts generates the OpenAPI document. */
 export type Operation = {
 	status?: 200 | 201 | 202 | 204;
 	answer?: z.ZodType;
-	/** The object whose fields a page has besides its own. */
+	/** The object whose fields the page has in addition to its own. */
 	within?: z.ZodType;
-	/** The answer is a static file. */
+	/** The response is a static file. */
 	isFile?: true;
-	/** Other responses that aren't errors, by status. `z.void()`: no body. */
+	/** Other responses that aren't errors, by status. `z.void()` means no body. */
 	also?: Record<number, z.ZodType>;
-	/** The media type of a response that is text, not JSON. */
+	/** The media type of a response that isn't JSON. */
 	media?: "text/html" | "text/javascript";
 	body?: z.ZodType;
-	/** The body may also be JSON lines. */
+	/** The body can also be JSON Lines. */
 	lines?: boolean;
-	/** The body is an HTML form of these fields, not JSON. */
+	/** The body is an HTML form with these fields, not JSON. */
 	form?: z.ZodType;
 	query?: z.ZodObject;
-	/** `Accept` may ask for a file of all results (src/http/download.ts). */
+	/** `Accept` can select a file of all results (src/http/download.ts). */
 	download?: true;
 };
 
 const documentation = new WeakMap<z.core.$ZodType, z.ZodType>();
 
 /**
- * Returns `shape`; the OpenAPI document shows `as` instead. For checks that JSON Schema can't be
- * derived from.
+ * Returns `shape`. The OpenAPI document shows `as` instead, for checks that can't be expressed in
+ * JSON Schema.
  */
 export function documentAs<T extends z.ZodType>(shape: T, as: z.ZodType) {
 	documentation.set(shape, as);
 	return shape;
 }
 
-/** The shape to document in place of `shape`, if there is one. */
+/** Returns the schema that documents `shape` instead, if there is one. */
 export const documentedAs = (shape: z.core.$ZodType) => documentation.get(shape);
 
 const operations = new WeakMap<object, Operation>();
 
-/** Attaches metadata to a middleware, for the routes that it is part of. */
+/** Attaches metadata to a middleware, for the routes that use it. */
 export function describeRoute<T extends object>(middleware: T, operation: Operation) {
 	operations.set(middleware, operation);
 	return middleware;
 }
 
-/** The metadata that `describeRoute` attached to a middleware; empty if there is none. */
+/** Returns the metadata that `describeRoute` attached to a middleware, or an empty object. */
 export const descriptionOf = (handler: Handler): Operation => operations.get(handler) ?? {};
 
-/** A middleware that only documents. `R` is the type of the answer, `I` what typed clients send. */
+/**
+ * Returns a middleware that only documents a route. `R` is the type of the response, `I` the input
+ * of typed clients.
+ */
 const document = <R extends HandlerResponse<unknown> = Response, I extends Input = BlankInput>(
 	operation: Operation,
 ) =>
@@ -74,15 +77,15 @@ type PageInput = {
 
 type Documenting<T, Status extends 200 | 201 | 202 | 204> = Response & Documented<T, Status>;
 
-/** 200 with a body of the shape `answer`. */
+/** 200 with a body of the schema `answer`. */
 export const ok = <S extends z.ZodType>(answer: S, more: Pick<Operation, "also"> = {}) =>
 	document<Documenting<z.output<S>, 200>>({ status: 200, answer, ...more });
 
-/** 201 with a body of the shape `answer`. */
+/** 201 with a body of the schema `answer`. */
 export const created = <S extends z.ZodType>(answer: S) =>
 	document<Documenting<z.output<S>, 201>>({ status: 201, answer });
 
-/** 202 with a body of the shape `answer`: the rest happens after the response. */
+/** 202 with a body of the schema `answer`: the work continues after the response. */
 export const accepted = <S extends z.ZodType>(answer: S) =>
 	document<Documenting<z.output<S>, 202>>({ status: 202, answer });
 
@@ -99,13 +102,13 @@ export const htmlPage = (more: Pick<Operation, "form"> = {}) =>
 /** 200 with a JavaScript file. */
 export const javascript = () => document({ status: 200, media: "text/javascript" });
 
-/** 200 with a JSON file of the shape `answer`, which the compiler can't check. */
+/** 200 with a JSON file of the schema `answer`, which the compiler can't check. */
 export const jsonFile = (answer: z.ZodType) =>
 	document({ status: 200, answer, isFile: true, also: { 304: z.void() } });
 
 /**
- * The query parameters of every list (docs/api.md#pages). Only documented here: invalid values get
- * the default.
+ * The query parameters of every list (docs/api.md#pages). They are only documented, not validated:
+ * invalid values get the default.
  */
 export const paging = lazy(() =>
 	z.object({
@@ -137,8 +140,8 @@ export const paginated = <I extends z.ZodType>(item: I, more: Pick<Operation, "d
 	});
 
 /**
- * 200 with a page of `item` that also has the fields of `shape`, from the first result; all are
- * null without results (docs/api.md#responses-with-extra-fields).
+ * 200 with a page of `item` and the fields of `shape`, which are from the first result, or null if
+ * there are no results (docs/api.md#responses-with-extra-fields).
  */
 export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
 	document<Documenting<Nullable<z.output<S>> & Envelope<z.output<I>>, 200>, PageInput>({
@@ -167,10 +170,10 @@ export const paginatedWithin = <S extends z.ZodObject, I extends z.ZodType>(shap
 		},
 	});
 
-/** The query parameter of a feed. Only documented here, like those of `paging`. */
+/** The query parameter of a feed. It is only documented, like those of `paging`. */
 const feedPaging = lazy(() => paging().pick({ limit: true }));
 
-/** 200 with a part of a feed of `item`. */
+/** 200 with a page of a feed of `item`. */
 export const feedOf = <I extends z.ZodType>(item: I) =>
 	document<
 		Documenting<FeedPage<z.output<I>>, 200>,
@@ -192,7 +195,7 @@ export const feedOf = <I extends z.ZodType>(item: I) =>
 
 type Nullable<T> = { [K in keyof T]: T[K] | null };
 
-/** The shape with every field nullable. */
+/** Returns the schema with every field nullable. */
 const nullable = (shape: z.ZodObject) =>
 	z.object(
 		Object.fromEntries(

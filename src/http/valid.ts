@@ -32,10 +32,7 @@ const wrongFormat: Record<string, string> = {
 	datetime: "Datetime has wrong format. Use ISO 8601.",
 };
 
-/**
- * The Python name of a JSON value's type, which the API that this one is compatible with uses in
- * its errors.
- */
+/** Returns the Python name of a JSON value's type. The API that this one is compatible with uses it in its errors. */
 const nameOfType = (value: unknown) =>
 	value === null
 		? "NoneType"
@@ -49,7 +46,7 @@ const nameOfType = (value: unknown) =>
 const choicesOf = (values: readonly z.core.util.Primitive[]) =>
 	values.filter((value) => typeof value === "string" || typeof value === "number");
 
-/** The error response for an issue that zod found (docs/api.md#errors). */
+/** Returns the error response for an issue that zod found (docs/api.md#errors). */
 export function toApiError(
 	issue: z.core.$ZodIssue,
 	{ path, input }: { path: PropertyKey[]; input?: unknown } = issue,
@@ -109,15 +106,12 @@ export function toApiError(
 	}
 }
 
-/**
- * Runs before a malformed request gets a 400. Throws the errors that come first, such as 403 and
- * 404.
- */
+/** Runs before a malformed request gets a 400, and throws the errors that take precedence, such as 403 and 404. */
 type First = (c: Context<App>) => Promise<unknown>;
 
 /**
- * A zod check that turns an `ApiError` into an issue.
- * @param check throws the `ApiError`; its `attr` names the field, or one nested in it
+ * Returns a zod check that converts an `ApiError` to an issue.
+ * @param check throws the `ApiError`; its `attr` is the field or one nested in it
  */
 export const checkedBy =
 	<T>(check: (value: T) => unknown): z.core.CheckFn<T> =>
@@ -134,7 +128,7 @@ export const checkedBy =
 
 type Target = "json" | "query";
 
-/** What typed clients send as a part of a request, and what the handler gets. */
+/** The part of a request that typed clients send, and that the handler gets. */
 type Input<T extends Target, S extends z.ZodType> = {
 	in: Record<T, z.input<S>>;
 	out: Record<T, z.output<S>>;
@@ -144,8 +138,8 @@ type Input<T extends Target, S extends z.ZodType> = {
 type Validated<T extends Target, S extends z.ZodType> = MiddlewareHandler<App, string, Input<T, S>>;
 
 /**
- * Validates a part of the request. The first issue becomes an error response. (Hono's validator would read the body itself,
- * and with that for zod makes three promises more.)
+ * Validates a part of the request. The first issue becomes an error response. (Hono's validator would read the body itself, and
+ * its adapter for zod creates three more promises.)
  */
 function validator<T extends Target, S extends z.ZodType>(
 	target: T,
@@ -169,7 +163,7 @@ const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
 const LINES_TYPE = /^application\/(x-ndjson|jsonl)$/i;
 const CHARSET = /;\s*charset\s*=\s*"?([^\s";]*)/i;
 
-/** The bytes of JSON's white space (RFC 8259, section 2). */
+/** The bytes that are white space in JSON (RFC 8259, section 2). */
 const WHITE_SPACE = [0x20, 0x09, 0x0a, 0x0d];
 
 const MAX_BODY_BYTES = 2 ** 20;
@@ -177,7 +171,7 @@ const MAX_BODY_BYTES = 2 ** 20;
 const bodies = new WeakMap<Request, Uint8Array>();
 
 /**
- * The bytes of the body, which may be asked for several times.
+ * Returns the bytes of the body. It can be called several times.
  * @throws 413 if the body is too large; 400 if the client disconnected before it was complete
  */
 export async function bytesOf(c: Context<App>): Promise<Uint8Array> {
@@ -221,7 +215,7 @@ type Read = typeof parseExact;
 
 /**
  * Parses JSON.
- * @throws 400; the parser's message without the part that quotes the body
+ * @throws 400 with the parser's message, without the part that quotes the body
  */
 function parse(json: string, read: Read, where = "") {
 	try {
@@ -232,16 +226,16 @@ function parse(json: string, read: Read, where = "") {
 	}
 }
 
-/** Parses JSON lines into a list. Blank lines are skipped. */
+/** Parses JSON Lines into a list. Blank lines are skipped. */
 const parseLines = (text: string, read: Read) =>
 	text
 		.split("\n")
 		.flatMap((line, i) => (line.trim() === "" ? [] : [parse(line, read, `line ${i + 1}: `)]));
 
 export type BodyOptions = {
-	/** The body may also be JSON lines, which are parsed into a list. */
+	/** Whether the body can also be JSON Lines, which are parsed into a list. */
 	lines?: boolean;
-	/** Numbers keep every digit (`parseExact`). */
+	/** Whether numbers keep every digit (`parseExact`). */
 	exact?: boolean;
 };
 
@@ -277,7 +271,7 @@ export function body<S extends z.ZodType>(
 	return describeRoute(parsed, { body: shape, lines: options.lines ?? false });
 }
 
-/** The parameters of the query. One that is repeated is a list. */
+/** Returns the parameters of the query. A repeated parameter is a list. */
 const readQuery = ({ req }: Context<App>) =>
 	Object.fromEntries(
 		Object.entries(req.queries()).map(([name, values]) => [

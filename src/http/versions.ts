@@ -10,8 +10,8 @@ export type Version = {
 	/** `YYYY-MM-DD` */
 	date: string;
 	/**
-	 * Turns the body of a response of this version into that of the version before it, by operation
-	 * (`GET /api/users/:uuid`). Operations that are left out have not changed.
+	 * Converts the body of a response of this version to the previous version, by operation (`GET
+	 * /api/users/:uuid`). Operations that haven't changed are omitted.
 	 */
 	downgrade?: Record<string, (body: object) => object>;
 };
@@ -19,12 +19,12 @@ export type Version = {
 export const FIRST_VERSION = "2026-11-21";
 export const CURRENT_VERSION = "2026-11-21";
 
-/** All versions that a request may choose, newest first. */
+/** All supported versions, newest first. */
 export const VERSIONS: readonly Version[] = [{ date: CURRENT_VERSION }];
 
 /**
- * The body of a response in the version that its request chose.
- * @param body JSON of today's version
+ * Returns the body of a response in the version of its request.
+ * @param body JSON in the newest version
  * @param operation the method and path of the route
  */
 export function represent(
@@ -42,10 +42,12 @@ export function represent(
 	return JSON.stringify(steps.reduce((answer, step) => step(answer), JSON.parse(body)));
 }
 
-/** For how long a version is served after the next one has come. */
+/** How many months a version is supported after the next one is released. */
 const SUPPORT_MONTHS = 12;
 
-/** The headers of a version that isn't the newest (RFC 9745, RFC 8594); empty for the newest. */
+/**
+ * Returns the headers of a version that isn't the newest (RFC 9745, RFC 8594); none for the newest.
+ */
 function deprecation(version: string, versions: readonly Version[]): Record<string, string> {
 	const next = versions[versions.findIndex(({ date }) => date === version) - 1];
 	if (!next) return {};
@@ -56,8 +58,8 @@ function deprecation(version: string, versions: readonly Version[]): Record<stri
 }
 
 /**
- * Turns the responses of the routes after it into those of the version that the request gets, and
- * says which one it is (docs/api.md#versions).
+ * Converts the responses of the following routes to the version of the request, and adds the header
+ * that names it (docs/api.md#versions).
  */
 export const answerInVersion = (versions: readonly Version[] = VERSIONS) =>
 	createMiddleware<App>(async (c, next) => {
@@ -74,8 +76,8 @@ export const answerInVersion = (versions: readonly Version[] = VERSIONS) =>
 	});
 
 /**
- * The routes after it get the version that `Tenantry-Version` chooses, else the one that the key was
- * made with, else the newest.
+ * Sets the version for the following routes: the one in `Tenantry-Version`, else the one that the
+ * key was created with, else the newest.
  */
 export const chooseVersion = (versions: readonly Version[] = VERSIONS) =>
 	createMiddleware<App>(async (c, next) => {
@@ -86,7 +88,10 @@ export const chooseVersion = (versions: readonly Version[] = VERSIONS) =>
 		await next();
 	});
 
-/** Keys that are older than the oldest version that is still served get that one. */
+/**
+ * Returns the version of a key. Keys created with an unsupported version get the oldest supported
+ * one.
+ */
 function versionOf(key: Key | undefined, versions: readonly Version[]) {
 	if (!key) return versions[0]?.date;
 	const made = key.version ?? FIRST_VERSION;

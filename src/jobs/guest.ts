@@ -1,5 +1,5 @@
 /**
- * The code around a plugin in its isolate. It is a string because it runs there and not in this
+ * The code around a plugin in its isolate. It is a string because it runs there instead of in this
  * worker. A malicious plugin can overwrite all of it, so the host (sandbox.ts) trusts nothing that
  * comes from the isolate.
  */

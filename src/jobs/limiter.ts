@@ -1,10 +1,12 @@
 /**
- * Every fifth task first yields to timers and requests, which a thousand calls to a local D1 would
- * otherwise block.
+ * Every fifth task first yields to timers and requests. Otherwise, a thousand calls to a local D1
+ * would block them.
  */
 const TASKS_PER_PAUSE = 5;
 
-/** Returns a function that runs tasks, at most `limit` of them at a time. Others wait in order. */
+/**
+ * Returns a function that runs at most `limit` tasks at a time. Other tasks wait, and run in order.
+ */
 export function limiter(limit: number) {
 	const waiting: (() => void)[] = [];
 	let running = 0;
@@ -17,7 +19,7 @@ export function limiter(limit: number) {
 			if (started % TASKS_PER_PAUSE === 0) await scheduler.wait(0);
 			return await task();
 		} finally {
-			// Hand this task's place to the next one that waits.
+			// The next waiting task takes this task's place.
 			const next = waiting.shift();
 			if (next) next();
 			else running -= 1;

@@ -13,14 +13,14 @@ export type ConfigRef = {
 };
 
 /**
- * A message has up to 4,000 characters, each up to six bytes in JSON: 50 of them stay below D1's 2
- * MB limit for a value.
+ * A message has up to 4,000 characters, each up to six bytes in JSON. 50 messages stay below D1's
+ * limit of 2 MB for a value.
  */
 const ENTRIES_PER_STATEMENT = 50;
 
 /**
- * Statements that insert the log entries of one run if `condition` holds. Each binds its entries as
- * one JSON value.
+ * Returns statements that insert the log entries of one run if `condition` is true. Each binds its
+ * entries as one JSON value.
  */
 export function insertEntries(
 	db: Database,
@@ -41,7 +41,7 @@ export function insertEntries(
 	);
 }
 
-/** A statement that inserts a SYSTEM entry if `condition` holds. */
+/** Returns a statement that inserts a SYSTEM entry if `condition` is true. */
 export const logWhere = (
 	db: Database,
 	ref: { [K in keyof ConfigRef]: ConfigRef[K] | SQL<number> },

@@ -1,8 +1,8 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 
 /**
- * The host names in the config's `allowed_hosts`, a list or a comma-separated string, that the
- * plugin may connect to. IP addresses and names without a dot are ignored.
+ * Returns the host names in the config's `allowed_hosts`, a list or a comma-separated string: the
+ * plugin can connect to these. IP addresses and names without a dot are ignored.
  */
 export function allowedHosts({ allowed_hosts }: Record<string, unknown>) {
 	const names = typeof allowed_hosts === "string" ? allowed_hosts.split(",") : allowed_hosts;

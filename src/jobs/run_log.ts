@@ -6,7 +6,7 @@ export const MAX_ENTRIES = 1000;
 export const MAX_MESSAGE_LENGTH = 4000;
 
 export type Entry = {
-	/** RFC 3339. When the host received the entry, so entries are in order. */
+	/** RFC 3339. When the host received the entry, so that entries are in order. */
 	timestamp: string;
 	source: "SYSTEM" | "PLUGIN" | "CONSOLE";
 	type: "DEBUG" | "LOG" | "INFO" | "WARN" | "ERROR";
@@ -14,8 +14,8 @@ export type Entry = {
 };
 
 /**
- * A log entry from the isolate. Anything else was forged by the plugin, not sent by the guest code,
- * and is ignored.
+ * A log entry from the isolate. Anything else was forged by the plugin instead of sent by the guest
+ * code, and is ignored.
  */
 const Line = z.object({
 	source: z.enum(["PLUGIN", "CONSOLE"]),
@@ -24,8 +24,8 @@ const Line = z.object({
 });
 
 /**
- * The log of one run. The plugin can write `MAX_ENTRIES` entries.
- * @param secrets values to hide in entries and in the error
+ * Returns the log of one run. The plugin can write `MAX_ENTRIES` entries.
+ * @param secrets values to redact in entries and in the error
  */
 export function runLog(secrets: string[]) {
 	const redact = logRedactor(secrets);
@@ -34,7 +34,7 @@ export function runLog(secrets: string[]) {
 	const write = (source: Entry["source"], type: Entry["type"], message: string) =>
 		entries.push({ timestamp: now(), source, type, message: redact(message) });
 	return {
-		/** Adds the entries that the isolate sends, which can be anything. */
+		/** Adds entries from the isolate, which can have any value. */
 		receive(lines: unknown) {
 			if (full || !Array.isArray(lines)) return;
 			for (const line of lines.slice(0, MAX_ENTRIES + 1)) {
@@ -58,7 +58,7 @@ export function runLog(secrets: string[]) {
 }
 
 /**
- * Returns a function that hides secrets, also JSON-escaped ones, and truncates the text without
+ * Returns a function that redacts secrets, also JSON-escaped ones, and truncates the text without
  * leaving part of a secret.
  */
 function logRedactor(secrets: string[]) {

@@ -18,23 +18,23 @@ export type Run = {
 	call: Call;
 	config: Record<string, unknown>;
 	/**
-	 * Values to hide in entries and errors. Values of fewer than four characters aren't hidden: they
-	 * may be ordinary words.
+	 * Values to redact in entries and errors. Values of fewer than four characters aren't redacted,
+	 * since they may be ordinary words.
 	 */
 	secrets: string[];
 	storage: Storage;
 	/**
-	 * Hosts that the plugin may connect to, with the port unless it is the scheme's default. None by
-	 * default.
+	 * The hosts that the plugin can connect to, with the port unless it is the scheme's default. None
+	 * by default.
 	 */
 	hosts?: string[];
-	/** In milliseconds, 10,000 by default. */
+	/** The time limit in milliseconds, 10,000 by default. */
 	timeout?: number;
 };
 
 /**
  * Runs a job or scheduled task of a plugin in a new isolate without bindings or eval, which can
- * only connect to `hosts`. Never throws: a failure is returned as `error` and is also the last
+ * connect only to `hosts`. Never throws: a failure is returned as `error`, and is also the last
  * entry.
  */
 export async function run(
@@ -45,7 +45,7 @@ export async function run(
 	if (!loader) return log.close("This runtime has no sandbox (LOADER), so plugins don't run.");
 	if (script.error !== null) return log.close(`The plugin can't be parsed: ${script.error}`);
 	const limit = timeLimit(timeout);
-	/** What the isolate can call, with any arguments. */
+	/** The functions that the isolate can call, with any arguments. */
 	const host = {
 		log(lines: unknown) {
 			if (!limit.isOver()) log.receive(lines);
@@ -78,9 +78,9 @@ export async function run(
 }
 
 /**
- * Wraps the plugin in a function that a CommonJS module exports. Top-level code of a module can't
- * use the network or timers; code in the function can. The function returns the plugin's top-level
- * functions, which count as exported (docs/plugins.md#source-in-place).
+ * Wraps the plugin in a function that a CommonJS module exports. The top-level code of a module
+ * can't use the network or timers; code in the function can. The function returns the plugin's
+ * top-level functions, which count as exported (docs/plugins.md#source-in-place).
  */
 function wrap(script: string, call: Call) {
 	const names = ["setupPlugin", call.kind === "task" ? call.name : "jobs"];

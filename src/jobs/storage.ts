@@ -5,19 +5,19 @@ import { pluginStorage } from "../db/schema/jobs.ts";
 import type { Storage } from "./storage_calls.ts";
 
 const MAX_KEYS = 1000;
-/** For all keys and JSON values of a config together. */
+/** The maximum size of all keys and JSON values of a config together. */
 const MAX_BYTES = 2 ** 20;
 
 /**
- * A plugin's key-value storage for one config. Values may be tokens and keys may be personal data,
- * so values are sealed and only a keyed digest of each key is stored.
+ * Returns a plugin's key-value storage for one config. Values may be tokens and keys may be
+ * personal data, so values are encrypted and only a keyed digest of each key is stored.
  */
 export function storage(env: Env, db: Database, plugin_config_id: number): Storage {
 	const { key: column, value } = pluginStorage;
 	const cipher = cipherOf(env, "plugin_storage", plugin_config_id);
 	/**
-	 * The values that the column `key` may have for a key: its digest with the newest key of
-	 * SECRETS_KEY, with an older one, or the plain key in rows from before digests were introduced.
+	 * Returns the possible values of the column `key` for a key: its digests with the newest and
+	 * older keys of SECRETS_KEY, and the plain key in rows from before digests were introduced.
 	 */
 	const storedKeysOf = async (key: string) => [
 		...(await digests(env, "plugin_storage", `${plugin_config_id}:${key}`)),
@@ -35,7 +35,7 @@ export function storage(env: Env, db: Database, plugin_config_id: number): Stora
 				.orderBy(desc(eq(column, names[0] ?? "")))
 				.limit(1);
 			if (!row) return null;
-			// Values from before sealing was introduced are JSON, which never looks sealed.
+			// Values from before encryption was introduced are JSON, which never looks encrypted.
 			return isSealed(row.value) ? cipher.unseal(key, row.value) : row.value;
 		},
 		async set(key, json) {
@@ -43,8 +43,8 @@ export function storage(env: Env, db: Database, plugin_config_id: number): Stora
 			const [name = "", ...older] = await storedKeysOf(key);
 			const bytes = new TextEncoder().encode(key + json).length;
 			const [, written] = await db.batch([
-				// Move a row with an older digest to the newest one. A key has two rows only if two
-				// versions of SECRETS_KEY were in use at the same time.
+				// Changes an older digest to the newest one. A key has two rows only if two versions of
+				// SECRETS_KEY were in use at the same time.
 				db
 					.update(pluginStorage)
 					.set({ key: name })

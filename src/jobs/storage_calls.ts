@@ -1,17 +1,17 @@
 import { limiter } from "./limiter.ts";
 import type { TimeLimit } from "./time_limit.ts";
 
-/** Each is a round trip to D1. Workers allow 1,000 of them, and running the job needs some. */
+/** Each call is a round trip to D1. Workers allow 1,000 of them, and running the job needs some. */
 const MAX_CALLS = 900;
-/** Calls beyond `MAX_CALLS` are refused. After this many refused calls, the run is stopped. */
+/** Calls beyond `MAX_CALLS` are rejected. After this many rejected calls, the run is stopped. */
 const MAX_REFUSED_CALLS = 4100;
 const MAX_CONCURRENT_CALLS = 50;
 const MAX_KEY_LENGTH = 200;
-/** In characters of JSON. */
+/** The maximum length of the JSON in characters. */
 const MAX_VALUE_LENGTH = 64 * 1024;
 
 export type Storage = {
-	/** The value as JSON; null if there is none. */
+	/** Returns the value as JSON; null if there is none. */
 	get(key: string): Promise<string | null>;
 	/** Returns false if the storage is full. */
 	set(key: string, json: string): Promise<boolean>;
@@ -20,12 +20,15 @@ export type Storage = {
 
 /**
  * The result of a storage call. The guest throws `refusal` as an error. If the host threw it, the
- * runtime would report each as an uncaught exception, and thousands of reports keep a local server
- * busy for minutes.
+ * runtime would report each as an uncaught exception, and thousands of reports would keep a local
+ * server busy for minutes.
  */
 type Result = { value?: string | null; refusal?: string };
 
-/** The storage as the isolate can call it, with any arguments, within the limits of a run. */
+/**
+ * Returns the storage functions that the isolate can call, with any arguments, within the limits of
+ * a run.
+ */
 export function storageCalls(storage: Storage, limit: TimeLimit) {
 	const limited = limiter(MAX_CONCURRENT_CALLS);
 	let calls = 0;
@@ -58,7 +61,7 @@ export function storageCalls(storage: Storage, limit: TimeLimit) {
 	};
 }
 
-/** No response: after a run has ended, a response would keep a loop of calls going. */
+/** Never responds: after the end of a run, a response would let a loop of calls continue. */
 const never = () => new Promise<never>(() => {});
 
 function failed(error: unknown): Result {

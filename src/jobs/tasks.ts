@@ -12,14 +12,14 @@ import type { ConfigRef } from "./log_entries.ts";
 import { countWaiting, wake } from "./queue.ts";
 import { fail } from "./work.ts";
 
-/** A job that has been running for longer is considered lost. */
+/** A job that has been running for longer than this counts as lost. */
 const LOST_MS = 30_000;
 const RETENTION_MS = 7 * DAY_MS;
-/** The limit of an organization, both for tasks queued in one minute and for tasks waiting. */
+/** An organization's limit, both for tasks queued in one minute and for waiting tasks. */
 const MAX_TASKS_PER_MINUTE = 1000;
-/** How many lost jobs a tick fails. Each takes five statements. */
+/** The number of lost jobs that a tick marks as failed. Each needs five statements. */
 const GIVE_UP_BATCH_SIZE = 20;
-/** How many configs a tick tells that their tasks were dropped. */
+/** The maximum number of configs whose logs get an entry about dropped tasks in a tick. */
 const MAX_DROPPED_ENTRIES = 10_000;
 /** Keeps the JSON of a batch well below D1's 2 MB limit for a value. */
 const ENTRIES_BATCH_SIZE = 1000;
@@ -34,7 +34,7 @@ const INTERVALS = Object.entries({
 	runEveryDay: DAY_MS,
 });
 
-/** When the current minute, hour and day began, with the name prefix of their tasks. */
+/** Returns when the current minute, hour and day began, with the name prefix of their tasks. */
 const slots = (at: number) =>
 	INTERVALS.map(([name, length]) => ({
 		name,
@@ -42,7 +42,7 @@ const slots = (at: number) =>
 	}));
 
 /**
- * A common table expression: the tasks of enabled configs that aren't queued yet for the current
+ * A common table expression: the tasks of enabled configs that haven't been queued for the current
  * minute, hour or day.
  */
 const due = (at: number) => sql`due as (
@@ -57,8 +57,8 @@ const due = (at: number) => sql`due as (
 			where j.plugin_config_id = c.id and j.name = task.value and j.scheduled_for = slot.value ->> 'begun'))`;
 
 /**
- * Queues the tasks that are due, daily and hourly ones first. Per organization, at most
- * `MAX_TASKS_PER_MINUTE` tasks are queued in one minute, and at most as many wait.
+ * Queues the tasks that are due, daily and hourly ones first. For each organization, at most
+ * `MAX_TASKS_PER_MINUTE` tasks are queued in one minute, and at most as many can wait.
  */
 const queueTasks = (db: Database, at: number, minute: string) => {
 	const tasks = sql`select count(*) from plugin_jobs as j
@@ -82,7 +82,7 @@ const selectDropped = (db: Database, at: number) =>
 			from due group by config)
 		where position <= ${MAX_TASKS_PER_MINUTE} order by position limit ${MAX_DROPPED_ENTRIES}`);
 
-/** Queues the tasks that are due, and logs how many were dropped to the log of each config. */
+/** Queues the tasks that are due, and logs in each config how many were dropped. */
 async function runTasks(db: Database, at: number) {
 	const minute = iso(at - (at % MINUTE_MS));
 	await queueTasks(db, at, minute);
@@ -93,7 +93,9 @@ async function runTasks(db: Database, at: number) {
 
 const formatted = (count: number) => count.toLocaleString("en");
 
-/** Writes one entry per config and minute, even if the tick runs more than once in that minute. */
+/**
+ * Writes one entry for each config and minute, even if the tick runs more than once in that minute.
+ */
 const logDropped = (db: Database, configs: (ConfigRef & { dropped: number })[], minute: string) =>
 	insertEach(
 		db,
@@ -113,10 +115,11 @@ const logDropped = (db: Database, configs: (ConfigRef & { dropped: number })[], 
 
 /**
  * Runs every minute:
- * - Queues each task once for the current minute, hour or day, even if the tick at its beginning
- *   was missed, but not if it began before the config was enabled.
- * - Wakes consumers for waiting jobs.
- * - Fails jobs that a restart interrupted. They don't run again.
+ * - Queues each task once for the current minute, hour or day. A task is queued even if the tick at
+ *   the beginning of that period was missed, but not if the period began before the config was
+ *   enabled.
+ * - Starts consumers for waiting jobs.
+ * - Marks jobs that a restart interrupted as failed. They don't run again.
  * - Deletes old log entries and jobs.
  */
 export async function tick(env: Env, scheduledTime: number) {
@@ -134,7 +137,9 @@ async function wakeConsumers(env: Env, db: Database) {
 	await wake(env, counted?.waiting ?? 0);
 }
 
-/** Fails jobs that a restart interrupted, those that have been running for longest first. */
+/**
+ * Marks jobs that a restart interrupted as failed, those that have been running for longest first.
+ */
 async function failLost(env: Env, db: Database) {
 	const lost = await db
 		.select({ id: pluginJobs.id })
@@ -152,7 +157,6 @@ async function failLost(env: Env, db: Database) {
 	);
 }
 
-/** Deletes old log entries and jobs. */
 async function deleteOld(db: Database) {
 	const cutoff = iso(Date.now() - RETENTION_MS);
 	const { timestamp } = pluginLogEntries;

@@ -1,7 +1,7 @@
-/** The time that one run has, counted from now. */
+/** The time limit of one run, starting now. */
 export type TimeLimit = ReturnType<typeof timeLimit>;
 
-/** Starts the time limit of a run. `end` has to be called when the run is over. */
+/** Starts the time limit of a run. Call `end` when the run is over. */
 export function timeLimit(milliseconds: number) {
 	const deadline = Date.now() + milliseconds;
 	const stopped = Promise.withResolvers<string>();
@@ -17,7 +17,10 @@ export function timeLimit(milliseconds: number) {
 		/** Resolves with an error if the run is stopped. */
 		stopped: stopped.promise,
 		stop,
-		/** Timers don't fire while calls keep arriving, so every call asks here. */
+		/**
+		 * Whether the run is over. Every call checks this, because timers don't fire while calls keep
+		 * arriving.
+		 */
 		isOver() {
 			if (!over && Date.now() >= deadline) stopAtDeadline();
 			return over;

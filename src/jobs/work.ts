@@ -19,14 +19,11 @@ import type { Entry } from "./run_log.ts";
 import { run } from "./sandbox.ts";
 import { storage } from "./storage.ts";
 
-/** Condition: the job with this id hasn't ended. */
+/** SQL condition: the job with this id hasn't ended. */
 const isUnfinished = (id: number) =>
 	and(eq(pluginJobs.id, id), inArray(pluginJobs.status, ["queued", "running"]));
 
-/**
- * Takes the next job and marks it as `running`; undefined if none waits. `more` says whether other
- * jobs wait.
- */
+/** Claims the next job and marks it as `running`; undefined if none is waiting. `more` tells whether other jobs are waiting. */
 async function claim(db: Database) {
 	const { filename, source, compiled, error } = pluginSourceFiles;
 	const [[job], files, , more] = await db.batch([
@@ -56,7 +53,7 @@ async function claim(db: Database) {
 				filename,
 				compiled,
 				error,
-				/** Null unless the job has to compile it. */
+				/** Null unless the job must compile it. */
 				source: sql<
 					string | null
 				>`case when ${compiled} is null and ${error} is null then ${source} end`.as("uncompiled"),
@@ -78,7 +75,7 @@ async function claim(db: Database) {
 
 type Job = NonNullable<Awaited<ReturnType<typeof claim>>>;
 
-/** The reason why a job that was queued may no longer run; null if it may. */
+/** Returns why a queued job can't run anymore; null if it can. */
 function whyNotRunnable({ kind, enabled, deleted, plugins_access_level }: Job) {
 	if (deleted) return "its config is deleted";
 	if (plugins_access_level < PLUGINS_CONFIG)
@@ -87,12 +84,12 @@ function whyNotRunnable({ kind, enabled, deleted, plugins_access_level }: Job) {
 	return null;
 }
 
-/** Without a main file. */
+/** Used if there is no main file. */
 const EMPTY: Compiled = { compiled: "", error: null };
 
 /**
- * The plugin's main file, as it was compiled when it was saved. A file that has no compiled output,
- * because it is too large or was saved before output was kept, is compiled now.
+ * Returns the plugin's main file as it was compiled when it was saved. A file without compiled output, because it is too large or
+ * was saved before output was stored, is compiled now.
  */
 async function scriptOf(env: Env, { main }: Job): Promise<Compiled> {
 	if (!main) return EMPTY;
@@ -103,12 +100,12 @@ async function scriptOf(env: Env, { main }: Job): Promise<Compiled> {
 	return output;
 }
 
-/** Wakes the next consumer. If that fails, the schedule does so later. */
+/** Starts the next consumer. If that fails, the schedule starts it later. */
 const wakeNext = (env: Env) =>
 	wake(env, 1).catch((error: unknown) =>
 		console.error(
 			JSON.stringify({
-				warning: "No worker was woken for the next plugin job; the next tick wakes one",
+				warning: "No consumer was started for the next plugin job; the next tick will start one",
 				error: String(error),
 			}),
 		),
@@ -159,7 +156,7 @@ export async function work(env: Env) {
 	);
 }
 
-/** A job that ends, and the config that it belongs to. */
+/** A job that ends, and its config. */
 type Ending = ConfigRef & Pick<typeof pluginJobs.$inferSelect, "id" | "kind" | "name">;
 
 const NEXT_STEP = {
@@ -167,7 +164,7 @@ const NEXT_STEP = {
 	task: "Fix the error. The task runs again when it is due the next time.",
 };
 
-/** The event of a job that failed (docs/notifications.md#events). */
+/** Returns the event of a failed job (docs/notifications.md#events). */
 const failureOf = ({ id, kind, name, ...ref }: Ending, error: string) => ({
 	activity: "failed" as const,
 	scope: "PluginJob" as const,
@@ -186,8 +183,8 @@ const failureOf = ({ id, kind, name, ...ref }: Ending, error: string) => ({
 });
 
 /**
- * Stores the result and log of a job, and an event if it failed, unless it has ended already: `tick` fails jobs that run for
- * too long.
+ * Stores the result and log of a job, and an event if it failed. Does nothing if the job has already ended, because `tick` fails
+ * jobs that run for too long.
  */
 async function finish(db: Database, job: Ending, entries: Entry[], error: string | null) {
 	const { id, plugin_config_id } = job;
@@ -208,10 +205,7 @@ async function finish(db: Database, job: Ending, entries: Entry[], error: string
 	]);
 }
 
-/**
- * Ends a job as failed, with `why` as its error and in its log. Does nothing if it has ended
- * already.
- */
+/** Marks a job as failed, with `why` as its error and in its log. Does nothing if it has already ended. */
 export async function fail(env: Env, id: number, why: string) {
 	const db = drizzle(env.DB);
 	const [job] = await db

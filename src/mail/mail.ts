@@ -9,27 +9,24 @@ export type Mail = {
 	subject: string;
 	/** Plain text, which may contain text of other users. */
 	paragraphs: string[];
-	/** The action that the mail asks for. */
+	/** The link to the action that the mail is about. */
 	link?: { label: string; url: string };
 };
 
-/**
- * Whether mail is enabled: it needs a sender, and the service's address for links
- * (docs/operating.md#deploying).
- */
+/** Whether mail is enabled: it needs a sender address and the service's address for links (docs/operating.md#deploying). */
 export const configured = ({ MAIL_FROM, APP_URL }: Env) => MAIL_FROM !== "" && APP_URL !== "";
 
 /**
- * A link to a page of the service.
+ * Returns the URL of a page of the service.
  * @param base the service's address, such as `APP_URL`
  * @param path begins with a slash
  */
 export const linkTo = (base: string, path: string) => base.replace(/\/+$/, "") + path;
 
-/** Whether mail can be sent to the address: nobody has one below `.invalid` (RFC 6761, section 6.4). */
+/** Whether mail can be sent to the address: addresses under `.invalid` don't exist (RFC 6761, section 6.4). */
 export const isReachable = (address: string) => !address.endsWith(".invalid");
 
-/** Replaces line breaks, other control characters and bidirectional overrides by spaces. */
+/** Replaces line breaks, other control characters and bidirectional control characters with spaces. */
 export const singleLine = (text: string) =>
 	text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, " ").trim();
 
@@ -40,11 +37,11 @@ export const multiLine = (text: string) =>
 		.map(singleLine)
 		.join("\n");
 
-/** The first line of a mail. */
+/** Returns the first line of a mail. */
 export const greeting = (first_name: string) =>
 	first_name ? `Hello ${singleLine(first_name)},` : "Hello,";
 
-/** The message that the binding gets, as text and HTML. The mail service encodes it. */
+/** Returns the message for the binding, as text and HTML. The mail service encodes it. */
 export async function compose(from: string, { to, reply_to, subject, paragraphs, link }: Mail) {
 	const clean = paragraphs.map(multiLine);
 	const label = link && singleLine(link.label);
@@ -61,10 +58,7 @@ export async function compose(from: string, { to, reply_to, subject, paragraphs,
 	} satisfies EmailMessageBuilder;
 }
 
-/**
- * Sends a mail and returns whether that succeeded. An error is logged without the mail, which may
- * contain a secret.
- */
+/** Sends a mail, and returns whether that succeeded. Errors are logged without the mail, which may contain a secret. */
 export async function send({ EMAIL, MAIL_FROM }: Env, mail: Mail) {
 	try {
 		await EMAIL.send(await compose(MAIL_FROM, mail));

@@ -5,14 +5,14 @@ import { parseExact } from "../http/exact.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
 import type { Api } from "./routes.ts";
 
-/** Headers of the MCP request that requests to the API have, too. */
+/** The headers of the MCP request that are copied to requests to the API. */
 const PASSED_ON = ["authorization", "cf-connecting-ip", "x-d1-bookmark"];
 
 /** A response of the API. */
 export type Answer = {
 	status: number;
 	headers: Headers;
-	/** JSON, or a text of another type; null if there is no body. */
+	/** JSON, or text of another type; null if there is no body. */
 	data: unknown;
 };
 
@@ -24,13 +24,13 @@ async function readBody(response: Response): Promise<unknown> {
 		: text;
 }
 
-/** Calls the API with the key of an MCP request, so that the API decides what it may do. */
+/** Calls the API with the key of an MCP request, so that the API decides what is allowed. */
 export class Caller {
 	readonly #c: Context<App>;
 	readonly #api: Api;
-	/** The API has checked the key. */
+	/** Whether the API has checked the key. */
 	wasChecked = false;
-	/** The API refused the key. */
+	/** The error with which the API rejected the key, if it did. */
 	refusal: ApiError | undefined;
 
 	constructor(c: Context<App>, api: Api) {
@@ -43,14 +43,14 @@ export class Caller {
 		return this.#c.var.key;
 	}
 
-	/** Answers with what a static file has. */
+	/** Returns the JSON of a static file. */
 	async asset(path: string): Promise<unknown> {
 		const file = await this.#c.env.ASSETS.fetch(new URL(path, this.#c.req.url));
-		if (!file.ok) throw new Error(`${path} answered ${file.status}.`);
+		if (!file.ok) throw new Error(`${path} returned ${file.status}.`);
 		return file.json();
 	}
 
-	/** Logs an error that isn't the caller's. */
+	/** Logs an error that the caller didn't cause. */
 	report(error: unknown) {
 		const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
 		console.error(JSON.stringify({ request_id: this.#c.var.requestId, error: text }));
@@ -58,7 +58,7 @@ export class Caller {
 
 	/**
 	 * Sends a request to the API.
-	 * @param path with its query
+	 * @param path the path with its query
 	 */
 	async send(
 		method: string,
@@ -85,7 +85,7 @@ export class Caller {
 		return { status: response.status, headers: response.headers, data: await readBody(response) };
 	}
 
-	/** Adds what the request cost to the cost of the MCP request. */
+	/** Adds the cost of the request to the cost of the MCP request. */
 	#note({ status, headers }: Response) {
 		this.wasChecked = true;
 		if (status === 401) this.refusal = badCredentials();

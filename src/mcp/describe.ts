@@ -6,11 +6,13 @@ type Json = Record<string, unknown>;
 const isObject = (value: unknown): value is Json =>
 	typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The value at a path of names in a JSON document. */
+/** Returns the value at a path of names in a JSON document. */
 const at = (value: unknown, ...names: string[]): unknown =>
 	names.reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
 
-/** A copy of a schema with the schemas that it refers to, except where one contains itself. */
+/**
+ * Returns a copy of a schema with all references replaced, except where a schema contains itself.
+ */
 function inline(document: unknown, value: unknown, inside: string[] = []): unknown {
 	if (Array.isArray(value)) return value.map((item) => inline(document, item, inside));
 	if (!isObject(value)) return value;
@@ -22,7 +24,7 @@ function inline(document: unknown, value: unknown, inside: string[] = []): unkno
 	);
 }
 
-/** What a model needs to know to call an operation, from the OpenAPI document. */
+/** Describes what a model needs to call an operation, from the OpenAPI document. */
 export async function describe(caller: Caller, operation: Operation) {
 	const { operationId, summary, method, path, scope } = operation;
 	const document = await caller.asset("/openapi.json");

@@ -7,7 +7,7 @@ const Operation = z.object({
 	summary: z.string(),
 	tag: z.string(),
 	method: z.string(),
-	/** With `{name}` for each parameter. */
+	/** The path, with `{name}` for each parameter. */
 	path: z.string(),
 	scope: z.string(),
 	/** The names of its query parameters. */
@@ -16,10 +16,10 @@ const Operation = z.object({
 });
 export type Operation = z.infer<typeof Operation>;
 
-/** The index of operations, which is the same for every caller: public/operations.json. */
+/** The index of operations, from public/operations.json. It is the same for every caller. */
 let index: Operation[] | undefined;
 
-/** All operations of the API that take a key. */
+/** Returns all operations of the API that require a key. */
 export async function operationsOf(caller: Caller): Promise<Operation[]> {
 	index ??= z.array(Operation).parse(await caller.asset("/operations.json"));
 	return index;
@@ -28,7 +28,10 @@ export async function operationsOf(caller: Caller): Promise<Operation[]> {
 /** An error in the arguments of a tool, for the model. */
 export class WrongArguments extends Error {}
 
-/** @throws WrongArguments if there is no such operation */
+/**
+ * Returns the operation with this id.
+ * @throws WrongArguments if there is none
+ */
 export async function findOperation(caller: Caller, operationId: string): Promise<Operation> {
 	const operations = await operationsOf(caller);
 	const operation = operations.find((operation) => operation.operationId === operationId);
@@ -41,17 +44,17 @@ export async function findOperation(caller: Caller, operationId: string): Promis
 
 export const isRead = ({ method }: Operation) => method === "GET";
 
-/** Whether the operation answers with a page of a list or a feed. */
+/** Whether the operation returns a page of a list or a feed. */
 export const isList = ({ query }: Operation) => query.includes("limit");
 
-/** Whether its pages are those of a feed, which go on after an id. */
+/** Whether the operation returns a page of a feed, which continues after an id. */
 export const isFeed = (operation: Operation) =>
 	isList(operation) && !operation.query.includes("offset");
 
 const pathParameters = ({ path }: Operation) =>
 	Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => name);
 
-/** An operation as list_operations shows it. */
+/** Returns the operation for the response of list_operations. */
 export function summarize(operation: Operation, scopes: string[]) {
 	const { operationId, summary, tag, method, path, scope } = operation;
 	const allowed = grants(scopes, scope);
@@ -60,7 +63,7 @@ export function summarize(operation: Operation, scopes: string[]) {
 
 const words = (text: string) => text.toLowerCase().split(/\s+/).filter(Boolean);
 
-/** Whether an operation has all words of a search, in any case. */
+/** Whether an operation contains all words of a search, ignoring case. */
 export function matches({ operationId, summary, tag, path }: Operation, search: string) {
 	const text = [operationId, summary, tag, path].join(" ").toLowerCase();
 	return words(search).every((word) => text.includes(word));
@@ -72,17 +75,18 @@ export const Parameters = z.record(
 );
 export type Parameters = z.infer<typeof Parameters>;
 
-/** A segment of a path. URLs have no way to write `.` and `..` as names. */
+/** Returns a segment of a path. URLs can't contain `.` and `..` as names. */
 function segment(name: string, value: Parameters[string] | undefined) {
 	const text = String(value ?? "");
 	if (text === "") throw new WrongArguments(`The parameter "${name}" is missing.`);
-	if (text === "." || text === "..") throw new WrongArguments(`"${text}" is no ${name}.`);
+	if (text === "." || text === "..")
+		throw new WrongArguments(`"${text}" can't be used as ${name}.`);
 	return encodeURIComponent(text.toWellFormed()).replaceAll("%40", "@");
 }
 
 /**
- * The path of a request to an operation, with its query.
- * @throws WrongArguments if a parameter is missing, or the operation has none of that name
+ * Returns the path of a request to an operation, with its query.
+ * @throws WrongArguments if a parameter is missing, or the operation has none with this name
  */
 export function pathOf(operation: Operation, parameters: Parameters): string {
 	const inPath = pathParameters(operation);
@@ -92,7 +96,7 @@ export function pathOf(operation: Operation, parameters: Parameters): string {
 		if (!operation.query.includes(name)) {
 			const names = [...inPath, ...operation.query].join(", ") || "none";
 			throw new WrongArguments(
-				`"${name}" is no parameter of ${operation.operationId}. It has: ${names}.`,
+				`${operation.operationId} has no parameter "${name}". Its parameters: ${names}.`,
 			);
 		}
 		for (const item of [value].flat()) query.append(name, String(item));

@@ -2,17 +2,17 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Answer } from "./caller.ts";
 import { isFeed, isList, type Operation, type Parameters } from "./operations.ts";
 
-/** The maximum length of the JSON of an answer, so that it leaves room in a model's context. */
+/** The maximum length of the JSON of a result, so that it leaves room in a model's context. */
 export const MAX_CHARACTERS = 50_000;
 
-/** A tool's result, as structured content and as text. */
+/** Returns a tool's result, as structured content and as text. */
 export const result = (content: object, isError = false): CallToolResult => ({
 	content: [{ type: "text", text: JSON.stringify(content) }],
 	structuredContent: { ...content },
 	...(isError && { isError }),
 });
 
-/** The result of a request that the API refused: its error. */
+/** Returns the result for a request that the API rejected, with its error. */
 export function refused({ status, headers, data }: Answer): CallToolResult {
 	const seconds = headers.get("retry-after");
 	return result(
@@ -21,15 +21,18 @@ export function refused({ status, headers, data }: Answer): CallToolResult {
 	);
 }
 
-/** A part of an answer that is too long: `from` is where it begins, in characters. */
+/**
+ * Returns a part of a response that is too long. `from` is the position at which it starts, in
+ * characters.
+ */
 export function bounded(data: unknown, from = 0): object {
 	const text = typeof data === "string" ? data : JSON.stringify(data);
 	if (from === 0 && text.length <= MAX_CHARACTERS) return { data };
 	const end = from + MAX_CHARACTERS;
 	const hint =
 		end < text.length
-			? `The answer has ${text.length} characters. Go on with "from": ${end}.`
-			: `This is the end of the answer, which has ${text.length} characters.`;
+			? `The response has ${text.length} characters. Continue with "from": ${end}.`
+			: `This is the end of the response, which has ${text.length} characters.`;
 	return { part: text.slice(from, end), hint };
 }
 
@@ -42,7 +45,7 @@ const isPage = (data: unknown): data is Page =>
 	Array.isArray(data.results) &&
 	"next" in data;
 
-/** The first of `items` whose JSON fits into `room` characters. */
+/** Returns the first of `items` whose JSON fits into `room` characters. */
 function fitting(items: unknown[], room: number) {
 	let left = room;
 	const end = items.findIndex((item) => {
@@ -52,7 +55,7 @@ function fitting(items: unknown[], room: number) {
 	return end < 0 ? items : items.slice(0, end);
 }
 
-/** The parameters that lead to the next page, from its address. */
+/** Returns the parameters of the next page, from its URL. */
 function parametersOf(address: string, parameters: Parameters): Parameters {
 	const { searchParams } = new URL(address);
 	const place = [...searchParams].filter(([name]) =>
@@ -62,8 +65,9 @@ function parametersOf(address: string, parameters: Parameters): Parameters {
 }
 
 /**
- * The answer of a read. Of a page, as many results as fit, and what to call for the next ones.
- * @param from where to begin, in characters, if it is too long and not a page
+ * Returns the result of a read. For a page, it has as many results as fit, and the arguments for
+ * the next ones.
+ * @param from where to start, in characters, if the response is too long and isn't a page
  */
 export function readResult(
 	operation: Operation,
@@ -87,7 +91,7 @@ export function readResult(
 	return {
 		data: { ...fields, results: kept, ...(isFeed(operation) && place) },
 		next: { operationId, parameters: { ...rest, ...place } },
-		hint: "The page was too long for one answer. next leads to the rest of it.",
+		hint: "The page is too long for one result. next has the arguments for the rest of it.",
 	};
 }
 

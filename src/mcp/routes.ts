@@ -9,13 +9,13 @@ import { router } from "../http/router.ts";
 import { asCaller } from "../tenant/middleware.ts";
 import { anyKey } from "../tenant/scopes.ts";
 
-/** Sends a request to the API, within this worker. */
+/** Sends a request to the API without leaving this worker. */
 export type Api = (request: Request, c: Context<App>) => Response | Promise<Response>;
 
 /** JSON-RPC's code for errors that the server defines (https://www.jsonrpc.org/specification). */
 const SERVER_ERROR = -32000;
 
-/** Puts errors into the form of JSON-RPC. `data` is the error of the API. */
+/** Converts errors to JSON-RPC errors. `data` is the error of the API. */
 const jsonRpcErrors = createMiddleware<App>(async (c, next) => {
 	await next();
 	c.header("Cache-Control", "no-store");
@@ -27,8 +27,8 @@ const jsonRpcErrors = createMiddleware<App>(async (c, next) => {
 });
 
 /**
- * Refuses pages of other origins, as the protocol demands against DNS rebinding. Programs that are
- * not browsers send no `Origin`.
+ * Rejects requests of pages from other origins. The protocol requires this against DNS rebinding.
+ * Programs other than browsers send no `Origin`.
  */
 const checkOrigin = createMiddleware<App>(async (c, next) => {
 	const origin = c.req.header("origin");
@@ -38,7 +38,9 @@ const checkOrigin = createMiddleware<App>(async (c, next) => {
 	await next();
 });
 
-/** `/mcp`, for language models (docs/mcp.md). It keeps no state, so there is no stream to GET. */
+/**
+ * Serves `/mcp`, for language models (docs/mcp.md). It is stateless, so there is no stream to GET.
+ */
 export const mcp = (api: Api) =>
 	router()
 		.use(jsonRpcErrors, checkOrigin, authenticate, anyKey, asCaller)

@@ -27,7 +27,7 @@ function createServer(caller: Caller) {
 	return server;
 }
 
-/** The body; undefined if it isn't JSON, which the protocol's library reports. Numbers keep every digit. */
+/** Parses the body; undefined if it isn't JSON, which the protocol's library reports. Numbers keep every digit. */
 function parseBody(bytes: Uint8Array): unknown {
 	try {
 		return parseExact(new TextDecoder().decode(bytes));
@@ -36,10 +36,7 @@ function parseBody(bytes: Uint8Array): unknown {
 	}
 }
 
-/**
- * Answers a message, of the current revision of the protocol or of one before, whose clients begin
- * with `initialize`.
- */
+/** Responds to a message of the current revision of the protocol, or of an earlier one, whose clients start with `initialize`. */
 async function answer(request: Request, parsedBody: unknown, create: () => McpServer) {
 	if (!(await isLegacyRequest(request, parsedBody)))
 		return createMcpHandler(create, { legacy: "reject", maxSubscriptions: 0 }).fetch(request, {
@@ -51,8 +48,8 @@ async function answer(request: Request, parsedBody: unknown, create: () => McpSe
 }
 
 /**
- * Answers a POST to `/mcp`. Operations of the API check the caller; a message that calls none is
- * checked here, so that each message counts against the rate of the key once.
+ * Responds to a POST to `/mcp`. Operations of the API check the caller. A message that calls none is checked here, so that each
+ * message counts once against the rate limit of the key.
  * @throws 401, 413 or 429
  */
 export async function serve(c: Context<App>, api: Api): Promise<Response> {

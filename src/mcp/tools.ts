@@ -16,17 +16,17 @@ import {
 } from "./operations.ts";
 import { bounded, readResult, refused, result } from "./results.ts";
 
-/** How many results a page has if `limit` is not given. */
+/** The number of results in a page without `limit`. */
 const DEFAULT_LIMIT = 25;
 
-const operationId = z.string().describe("The operation's id, as list_operations shows it.");
+const operationId = z.string().describe("The operation's id, from list_operations.");
 
 const parameters = Parameters.default({}).describe(
 	'Values for the parameters of the path and the query, by name: {"organization_id": "@current"}.',
 );
 
-/** A value that is sent as a header. */
-const headerValue = () => z.string().regex(/^[ -~]*$/, "Must be printable characters of ASCII.");
+/** The schema of a value that is sent as a header. */
+const headerValue = () => z.string().regex(/^[ -~]*$/, "Must be printable ASCII characters.");
 
 const ListArguments = z.strictObject({
 	tag: z.string().optional().describe("Only operations with this tag."),
@@ -34,16 +34,16 @@ const ListArguments = z.strictObject({
 		.string()
 		.optional()
 		.describe("Words that the id, summary, tag or path must contain: invite bulk."),
-	changes: z.boolean().optional().describe("true: only operations that change something."),
+	changes: z.boolean().optional().describe("true: only operations that make changes."),
 });
 
 const ReadArguments = z.strictObject({
 	operationId,
 	parameters,
-	from: z.int().min(0).optional().describe("Where to go on in an answer that was too long."),
+	from: z.int().min(0).optional().describe("Where to continue in a response that was too long."),
 	bookmark: headerValue()
 		.optional()
-		.describe("The bookmark of a change, so that the answer shows at least that change."),
+		.describe("The bookmark of a change, so that the response includes that change."),
 });
 
 const ChangeArguments = z.strictObject({
@@ -52,22 +52,24 @@ const ChangeArguments = z.strictObject({
 	body: z
 		.union([z.record(z.string(), z.unknown()), z.array(z.unknown())])
 		.optional()
-		.describe("The JSON body, as describe_operation describes it."),
+		.describe("The JSON body, as described by describe_operation."),
 	confirm: z
 		.boolean()
 		.optional()
-		.describe("true: make the change. Otherwise the answer says what would be done."),
+		.describe(
+			"true: make the change. Otherwise, the response describes the change without making it.",
+		),
 	idempotencyKey: headerValue()
 		.optional()
 		.describe(
-			"For POST: calls with the same key make the change once. Use a new key for each change.",
+			"For POST: calls with the same key make the change only once. Use a new key for each change.",
 		),
 	ifMatch: headerValue()
 		.optional()
-		.describe("The etag of a read. The change is refused if the object has changed since."),
+		.describe("The etag of a read. The change is rejected if the object has changed since."),
 });
 
-/** Runs a tool. Wrong arguments, and errors that aren't the caller's, become results. */
+/** Runs a tool. Wrong arguments, and errors that the caller didn't cause, become results. */
 async function run(caller: Caller, tool: () => Promise<CallToolResult>): Promise<CallToolResult> {
 	try {
 		return await tool();
@@ -78,7 +80,7 @@ async function run(caller: Caller, tool: () => Promise<CallToolResult>): Promise
 	}
 }
 
-/** The user, and what the key in use may do. */
+/** Returns the user, and what the key in use allows. */
 async function whoami(caller: Caller) {
 	const { scopes, organizations, projects, allowed_ips, expires_at } = caller.key;
 	const key = {
@@ -90,7 +92,8 @@ async function whoami(caller: Caller) {
 	};
 	const answer = await caller.send("GET", "/api/users/@me");
 	if (answer.status === 200) return result({ user: answer.data, key });
-	// Other refusals say more, such as that the key may not be used from the caller's address.
+	// Other errors have more information, for example that the key can't be used from the caller's IP
+	// address.
 	if (answer.status !== 403 || !JSON.stringify(answer.data).includes("missing required scope"))
 		return refused(answer);
 	return result({ user: null, key, hint: "To read the user, the key needs the scope user:read." });
@@ -128,7 +131,7 @@ async function read(caller: Caller, given: z.infer<typeof ReadArguments>) {
 	});
 }
 
-/** Where the content is of an answer that has no body. */
+/** Returns the link to the content of a response without a body. */
 function linkOf(headers: Headers) {
 	const link = headers.get("link");
 	return link === null ? {} : { link };
@@ -158,7 +161,7 @@ async function change(caller: Caller, given: z.infer<typeof ChangeArguments>) {
 	});
 }
 
-/** What a change would do, and the arguments to do it with. */
+/** Returns what a change would do, and the arguments to make it. */
 async function preview(caller: Caller, path: string, given: z.infer<typeof ChangeArguments>) {
 	const { method, summary, scope, body } = await findOperation(caller, given.operationId);
 	const key = method === "POST" && { idempotencyKey: crypto.randomUUID() };
@@ -181,7 +184,7 @@ export function addTools(server: McpServer, caller: Caller) {
 		{
 			title: "Who am I?",
 			description:
-				"The user, its current organization and project, and what the API key in use may do.",
+				"The user, their current organization and project, and what the API key in use allows.",
 			inputSchema: z.strictObject({}),
 			annotations: READ_ONLY,
 		},
@@ -192,7 +195,7 @@ export function addTools(server: McpServer, caller: Caller) {
 		{
 			title: "List operations",
 			description:
-				"The operations of the API, each with its id, and whether it changes something and the key has its scope. Give a tag or words to search for; without, all are listed.",
+				"The operations of the API: their ids, whether they make changes, and whether the key has their scope. Give a tag or search words; without them, all are listed.",
 			inputSchema: ListArguments,
 			annotations: READ_ONLY,
 		},
@@ -216,7 +219,7 @@ export function addTools(server: McpServer, caller: Caller) {
 		"read",
 		{
 			title: "Read",
-			description: `Calls an operation that changes nothing (GET). Lists come in pages of ${DEFAULT_LIMIT}, unless parameters has a limit; next has the arguments for the next page.`,
+			description: `Calls an operation that makes no changes (GET). Lists have pages of ${DEFAULT_LIMIT} results, unless parameters has a limit; next has the arguments for the next page.`,
 			inputSchema: ReadArguments,
 			annotations: READ_ONLY,
 		},
@@ -227,7 +230,7 @@ export function addTools(server: McpServer, caller: Caller) {
 		{
 			title: "Change",
 			description:
-				"Calls an operation that changes something (POST, PATCH, DELETE). Without confirm: true it changes nothing: it answers with what would be done, and the arguments to do it. Show that to the user first.",
+				"Calls an operation that makes changes (POST, PATCH, DELETE). Without confirm: true, it makes no change: it returns what would be done, and the arguments to do it. Show this to the user first.",
 			inputSchema: ChangeArguments,
 			annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false },
 		},

@@ -13,30 +13,26 @@ import { addressees } from "./recipients.ts";
 import { itemIntervalMs, MIN_INTERVAL_MS, type Type, typeWith } from "./types.ts";
 
 /*
- * An event that is to be mailed leaves an alert, written by a trigger in the transaction of the
- * event: which item it is about, and the position of the first event that wasn't mailed. A digest
- * is about all alerts of one type in one organization.
- *
- * 1. The tick leases the type until the next mail may be sent, so that no other tick mails it.
+ * A trigger writes an alert in the transaction of each event that must be mailed. The alert has the object of the event, and the
+ * position of the object's first event that hasn't been mailed. A digest is about all alerts of one type in one organization.
+ * 1. The tick takes a lease on the type until the next mail may be sent, so that no other tick mails it.
  * 2. It reads the events and sends the mails.
- * 3. It settles the alerts up to the last position that it read.
- *
- * If it is killed before the third step, the mail is sent again when the lease is over: a mail can
- * arrive twice, an hour apart, but none is lost.
+ * 3. It marks the events up to the last position that it read as mailed. If the tick is killed before the third step, the mail is
+ * sent again when the lease expires. So a mail can arrive twice, an hour apart, but none is lost.
  */
 
-/** How many due alerts a tick looks at, how many digests it sends, and after how many mails it stops. */
+/** Limits of a tick: the number of due alerts that it reads, of digests that it sends, and of mails after which it stops. */
 const MAX_ALERTS = 1000;
 const MAX_DIGESTS = 25;
 const MAX_MAILS = 500;
 
-/** How many events a digest reads. Further ones are mentioned. */
+/** The maximum number of events that a digest reads. It mentions that there are more. */
 const MAX_EVENTS = 1000;
 
-/** How long to wait after no mail could be sent. */
+/** How long to wait if no mail could be sent. */
 const RETRY_MS = MINUTE_MS;
 
-/** Where mail isn't configured, alerts are forgotten after this time. */
+/** If mail isn't configured, alerts are deleted after this time. */
 const MAX_WAIT_MS = 7 * DAY_MS;
 
 /** The alerts of one type in one organization. */
@@ -59,7 +55,7 @@ async function mailDue(env: Env, db: Database, at: number) {
 	});
 }
 
-/** Deletes alerts that have nothing to say any more. */
+/** Deletes alerts that are no longer needed. */
 async function forget(db: Database, condition: SQL | undefined) {
 	const rowid = sql`${alerts}.rowid`;
 	const gone = db
@@ -71,7 +67,7 @@ async function forget(db: Database, condition: SQL | undefined) {
 	await db.delete(alerts).where(inArray(rowid, gone));
 }
 
-/** Selects the groups with due alerts, those that have waited longest first. */
+/** Selects the groups with due alerts, those that have been waiting longest first. */
 function selectDue(db: Database, at: number): PromiseLike<Group[]> {
 	const { organization_id, scope, activity, due_at, position } = alerts;
 	const due = db
@@ -102,7 +98,7 @@ const inGroup = (
 
 /**
  * Sends the digest of a group.
- * @returns how many mails were sent
+ * @returns the number of mails sent
  */
 async function mailGroup(env: Env, db: Database, group: Group, at: number): Promise<number> {
 	const type = typeWith(group);
@@ -130,8 +126,8 @@ async function mailGroup(env: Env, db: Database, group: Group, at: number): Prom
 }
 
 /**
- * Makes this tick the only one that mails the group for an hour.
- * @returns what the organization has set; undefined if another tick was faster
+ * Takes a lease on the group, so that no other tick mails it for an hour.
+ * @returns the settings of the organization; undefined if another tick was faster
  */
 async function leaseGroup(db: Database, group: Group, at: number) {
 	const next_mail_at = iso(at + MIN_INTERVAL_MS);
@@ -150,7 +146,7 @@ async function leaseGroup(db: Database, group: Group, at: number) {
 	return lease;
 }
 
-/** The statement that makes the alerts of a group wait until `due_at`, unless they wait for longer. */
+/** Returns a statement that delays the alerts of a group until `due_at`, unless they are already due later. */
 const postpone = (db: Database, group: Group, due_at: string) =>
 	db
 		.update(alerts)
@@ -158,8 +154,8 @@ const postpone = (db: Database, group: Group, due_at: string) =>
 		.where(inGroup(alerts, group));
 
 /**
- * Reads the events of a group that weren't mailed, one more than a digest takes; the position of
- * the last one; and the organization's name.
+ * Reads the events of a group that haven't been mailed, one more than a digest has; the position of the last one; and the
+ * organization's name.
  */
 async function readGroup(db: Database, group: Group) {
 	const first = sql<
@@ -181,7 +177,7 @@ async function readGroup(db: Database, group: Group) {
 			.orderBy(asc(activityLog.position))
 			.limit(MAX_EVENTS + 1),
 		db
-			// The first one, if the log has deleted the events since.
+			// The position of the first one, if the events have been deleted from the log since.
 			.select({ last: sql<number>`coalesce(max(${activityLog.position}), ${first}, 0)` })
 			.from(activityLog)
 			.where(isNew),
@@ -193,7 +189,7 @@ async function readGroup(db: Database, group: Group) {
 	return { events, last: range?.last ?? 0, name: organization?.name ?? "" };
 }
 
-/** Notes that all events up to the position `last` were mailed. Those after it stay due. */
+/** Returns a statement that marks all events up to the position `last` as mailed. Later events remain due. */
 const settle = (
 	db: Database,
 	group: Group,
@@ -202,7 +198,7 @@ const settle = (
 	db
 		.update(alerts)
 		.set({
-			// The first event after it, by the trigger's rule for what an event is about.
+			// The first event after it. As in the trigger, `trigger` decides which object an event is about.
 			position: sql`(select min(e.position) from activity_log as e
 				where e.organization_id = alerts.organization_id and e.scope = alerts.scope and e.activity = alerts.activity
 				and e.position > ${last} and e.is_system and alerts.subject =

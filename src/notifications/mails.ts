@@ -3,18 +3,18 @@ import { pluralize } from "../http/plural.ts";
 import { linkTo, type Mail, singleLine } from "../mail/mail.ts";
 import type { Type } from "./types.ts";
 
-/** What mails need of an event. */
+/** The columns of an event that mails need. */
 export type Event = Pick<
 	EventRow,
 	"position" | "item_id" | "project_id" | "name" | "trigger" | "created_at"
 >;
 
-/** How many events a mail lists; the others are counted. */
+/** The maximum number of events listed in a mail. The mail mentions how many more there are. */
 const MAX_LISTED = 20;
 
 const MAX_ERROR_LENGTH = 300;
 
-/** A value of an event's trigger, as text; empty if it is missing. */
+/** Returns a value of an event's trigger as text; empty if it is missing. */
 const detail = ({ trigger }: Event, name: string) => singleLine(String(trigger?.[name] ?? ""));
 
 const shortened = (text: string) =>
@@ -31,11 +31,11 @@ const ofExport = (event: Event) =>
 const ofRun = (event: Event) => `${ofExport(event)}/runs/${detail(event, "run_id")}`;
 
 type Wording = {
-	/** The subject, for `n` events of the organization. */
+	/** Returns the subject for `n` events of the organization. */
 	subject: (n: string, isOne: boolean, organization: string) => string;
-	/** What happened; the item's name stands before it. */
+	/** Returns what happened. In the mail, it follows the object's name. */
 	line: (event: Event) => string;
-	/** The path of the item. */
+	/** Returns the path of the object. */
 	path: (event: Event, organization_id: string) => string;
 	/** What the events mean, and what to do. */
 	advice: string;
@@ -47,14 +47,14 @@ const WORDINGS: Record<Type, Wording> = {
 		line: (event) => `${detail(event, "reason")} The last error: ${errorOf(event)}`,
 		path: ofExport,
 		advice:
-			"Fix the errors in the log of the export, then unpause it. You can also have it export the windows that it missed.",
+			"Fix the errors in the log of the export, then unpause it. You can also export the windows that it missed.",
 	},
 	"batch_export_run.failed": {
 		subject: (n, isOne, of) => `${n} run${isOne ? "" : "s"} of batch exports failed in ${of}`,
 		line: (event) => `${windowOf(event)}: ${errorOf(event)} ${detail(event, "next_step")}`,
 		path: ofRun,
 		advice:
-			"Some or all rows of these windows are missing from the destination. Retry the runs when the cause is fixed.",
+			"Some or all rows of these windows are missing from the destination. Fix the cause, then retry the runs.",
 	},
 	"batch_export_run.skipped": {
 		subject: (n, isOne, of) => `${n} batch export${isOne ? "" : "s"} skipped windows in ${of}`,
@@ -69,14 +69,14 @@ const WORDINGS: Record<Type, Wording> = {
 			`${n} run${isOne ? "" : "s"} of batch exports ${isOne ? "is" : "are"} complete in ${of}`,
 		line: (event) => `${windowOf(event)}: ${pluralize(Number(detail(event, "rows")), "row")}`,
 		path: ofRun,
-		advice: "The rows of these windows have arrived at the destination.",
+		advice: "The destination has the rows of these windows.",
 	},
 	"plugin_job.failed": {
 		subject: (n, isOne, of) => `${n} plugin job${isOne ? "" : "s"} failed in ${of}`,
 		line: errorOf,
 		path: (event) =>
 			`/api/projects/${event.project_id}/plugin_configs/${detail(event, "plugin_config_id")}/logs`,
-		advice: "The log of the plugin config says more.",
+		advice: "See the log of the plugin config.",
 	},
 	"key.expiring": {
 		subject: (n, isOne, of) => `${n} API key${isOne ? " expires" : "s expire"} soon in ${of}`,
@@ -88,7 +88,7 @@ const WORDINGS: Record<Type, Wording> = {
 				: `/api/personal_api_keys/${event.item_id}`;
 		},
 		advice:
-			"Requests with an expired key are refused. Give the key a later expires_at, or replace it before then.",
+			"Requests with an expired key are rejected. Give the key a later expires_at, or replace it before then.",
 	},
 	"domain.unverified": {
 		subject: (n, isOne, of) =>
@@ -97,7 +97,7 @@ const WORDINGS: Record<Type, Wording> = {
 		path: (event, organization_id) =>
 			`/api/organizations/${organization_id}/domains/${event.item_id}`,
 		advice:
-			"The domain stays verified, and nothing changes for people who sign in. Publish its verification_challenge as a TXT record again, or delete the domain.",
+			"The domain stays verified, and signing in continues to work. Publish its verification_challenge as a TXT record again, or delete the domain.",
 	},
 	"webhook.disabled": {
 		subject: (n, isOne, of) => `${n} webhook${isOne ? " was" : "s were"} disabled in ${of}`,
@@ -105,7 +105,7 @@ const WORDINGS: Record<Type, Wording> = {
 		path: (event, organization_id) =>
 			`/api/organizations/${organization_id}/webhooks/${event.item_id}`,
 		advice:
-			"Fix the endpoint, then set enabled to true. The webhook's events wait until then, for 365 days, and arrive in order.",
+			"Fix the endpoint, then set enabled to true. Until then, the webhook's events are stored, for up to 365 days. They arrive in order.",
 	},
 	"audit_stream.failed": {
 		subject: (n, isOne, of) => `${n} audit stream${isOne ? " fails" : "s fail"} in ${of}`,
@@ -113,7 +113,7 @@ const WORDINGS: Record<Type, Wording> = {
 		path: (event, organization_id) =>
 			`/api/organizations/${organization_id}/audit_streams/${event.item_id}`,
 		advice:
-			"Fix the cause, or change the destination. A stream that fails tries again at least every hour and leaves nothing out, but what it hasn't delivered after 395 days is deleted.",
+			"Fix the cause, or change the destination. The stream retries at least every hour and skips no events, but events that it hasn't delivered after 395 days are deleted.",
 	},
 };
 
@@ -122,11 +122,11 @@ export type Digest = {
 	organization: { id: string; name: string };
 	/** Oldest first. */
 	events: Event[];
-	/** Whether there were others, which aren't in `events`. */
+	/** Whether there were more events than in `events`. */
 	isMore: boolean;
 };
 
-/** The mail about events of one type (docs/notifications.md#mails). */
+/** Returns the mail about events of one type (docs/notifications.md#mails). */
 export function compose(
 	appUrl: string,
 	{ type, organization, events, isMore }: Digest,

@@ -11,14 +11,14 @@ import type { Tenant } from "../tenant/tenant.ts";
 import type { Notifications, update as Update } from "./shape.ts";
 import { columnsOf, effective, TYPES } from "./types.ts";
 
-/** SQL: the uuids of the active members in the list of a row of `notifications`, as JSON. */
+/** SQL for the UUIDs of the active members in the list of a row of `notifications`, as JSON. */
 const activeRecipients = sql`(select json_group_array(listed.value)
 	from json_each(notifications.recipients) as listed join users as u on u.uuid = listed.value
 	join members as m on m.user_id = u.id and m.organization_id = notifications.organization_id where u.is_active)`
 	.mapWith((json): string[] => JSON.parse(json))
 	.as("active");
 
-/** Selects what the organization has set. */
+/** Selects the settings of the organization. */
 const select = ({ db, organization }: Tenant) =>
 	db
 		.select({
@@ -47,7 +47,10 @@ export async function find(tenant: Tenant) {
 
 type Subscriptions = z.infer<typeof Notifications>["subscriptions"];
 
-/** @throws 400 for the first uuid that isn't of an active member */
+/**
+ * Checks that all recipients are active members.
+ * @throws 400 for the first UUID that isn't one
+ */
 function checkMembers(wanted: Subscriptions, known: { uuid: string }[]) {
 	const uuids = new Set(known.map(({ uuid }) => uuid));
 	for (const [i, { recipients }] of wanted.entries())
@@ -55,7 +58,7 @@ function checkMembers(wanted: Subscriptions, known: { uuid: string }[]) {
 			if (!uuids.has(uuid)) throw doesNotExist(`subscriptions__${i}__recipients__${j}`, uuid);
 }
 
-/** Selects the active members, who are people, among those that a body lists. */
+/** Selects the active members among the UUIDs in a body, without service accounts. */
 const selectMembers = ({ db, organization }: Tenant, wanted: Subscriptions) =>
 	db
 		.select({ uuid: users.uuid })
@@ -75,7 +78,7 @@ const selectMembers = ({ db, organization }: Tenant, wanted: Subscriptions) =>
 			),
 		);
 
-/** Changes the subscriptions in the body; the others stay as they are. */
+/** Changes the subscriptions in the body, and no others. */
 export async function update(
 	tenant: Tenant,
 	{ subscriptions: wanted = [] }: z.infer<typeof Update>,
@@ -119,7 +122,7 @@ export async function update(
 				set: { recipients: sql`excluded.recipients` },
 			}),
 		after: () => [
-			// What isn't mailed any more isn't waiting any more.
+			// Alerts of types that are no longer mailed.
 			db.delete(alerts).where(
 				and(
 					eq(alerts.organization_id, id),

@@ -9,14 +9,14 @@ import { visibleTo } from "../tenant/visible.ts";
 import type { Event } from "./mails.ts";
 import { effective, type Type } from "./types.ts";
 
-/** The user whose key an event is about; undefined if it is about something else. */
+/** Returns the user whose key an event is about; undefined for other events. */
 const ownerOf = ({ trigger }: Event) =>
 	typeof trigger?.user_uuid === "string" ? trigger.user_uuid : undefined;
 
 /**
- * Selects the people who may get a mail about the events: active members, without service accounts,
- * who are admins or whose uuid is in `uuids`, each with those of the events' projects that they can
- * see.
+ * Selects the users who may get a mail about the events: active members, without service accounts,
+ * who are admins or whose UUID is in `uuids`. Includes which of the events' projects each of them
+ * can see.
  */
 const selectPeople = (db: Database, organization_id: string, uuids: string[], events: Event[]) => {
 	const inEvents = inList(
@@ -50,14 +50,17 @@ type Person = Awaited<ReturnType<typeof selectPeople>>[number];
 
 const isAdmin = ({ level }: Person) => level >= ADMIN;
 
-/** As for entries of the activity log: what a deleted project left behind is for admins. */
+/**
+ * Whether a user can see an event. As in the activity log, only admins see events of deleted
+ * projects.
+ */
 const canSee = (person: Person, { project_id }: Event) =>
 	project_id === null || isAdmin(person) || person.projects.includes(project_id);
 
 /**
- * Who gets a mail, and about which of the events. An event that none of the recipients may see goes
- * to the admins.
- * @param set what the organization has set; null: the default
+ * Returns who gets a mail, and about which of the events. An event that none of the recipients can
+ * see goes to the admins.
+ * @param set the recipients that the organization has set; null: the default
  */
 export async function addressees(
 	db: Database,

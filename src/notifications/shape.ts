@@ -16,7 +16,7 @@ export const Subscription = z
 	})
 	.meta({ id: "Subscription" });
 
-/** What an organization has mailed, and to whom: all types, in a fixed order. */
+/** The notification settings of an organization: all types, in a fixed order. */
 export const Notifications = z
 	.object({ subscriptions: z.array(Subscription) })
 	.meta({ id: "Notifications" });
@@ -24,7 +24,7 @@ export const Notifications = z
 const word = choice(WORDS);
 const list = set(uuid(), MAX_RECIPIENTS);
 
-/** A word or a list. A union alone wouldn't say what is wrong. */
+/** A string or a list. A union alone would give no useful error. */
 const recipients = z
 	.custom<Recipients>(() => true)
 	.transform((value, context): Recipients => {

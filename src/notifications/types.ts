@@ -16,7 +16,7 @@ export const TYPES = [
 ] as const;
 export type Type = (typeof TYPES)[number];
 
-/** Who gets the mails of a type that an organization hasn't set. The trigger on `activity_log` repeats which have some. */
+/** The default recipients of each type. The trigger on `activity_log` repeats which types have any. */
 export const DEFAULTS: Record<Type, Recipients> = {
 	"batch_export.paused": "admins",
 	"batch_export_run.failed": "admins",
@@ -29,28 +29,28 @@ export const DEFAULTS: Record<Type, Recipients> = {
 	"audit_stream.failed": "admins",
 };
 
-/** An organization gets at most one mail of a type in this time. */
+/** An organization gets at most one mail per type in this time, in milliseconds. */
 export const MIN_INTERVAL_MS = HOUR_MS;
 
-/** One item, such as an export, causes at most one mail of a type in this time. */
+/** Returns the time in which one object, such as an export, causes at most one mail of a type, in milliseconds. */
 export const itemIntervalMs = (type: Type) =>
 	type.startsWith("batch_export") || type === "audit_stream.failed" ? DAY_MS : HOUR_MS;
 
-/** The type as the columns of the activity log have it. */
+/** Returns the columns of a type in the activity log. */
 export function columnsOf(type: Type) {
 	const [columns] = kindsOf([type]);
 	if (!columns) throw new Error(`${type} is not a type of event.`);
 	return columns;
 }
 
-/** The type with these columns; undefined if it can't be mailed. */
+/** Returns the type with these columns; undefined if it can't be mailed. */
 export const typeWith = (columns: { scope: string; activity: string }) =>
 	TYPES.find((type) => type === typeOf(columns));
 
 /**
- * Who gets the mails of a type. If everybody on an organization's list has left, admins do.
- * @param set what the organization has set; null: nothing
- * @param active the uuids of the active members on its lists
+ * Returns who gets the mails of a type. If everyone on an organization's list has left, the admins get them.
+ * @param set the recipients that the organization has set; null if it hasn't
+ * @param active the UUIDs of the active members on its lists
  */
 export function effective(type: Type, set: Recipients | null, active: string[]): Recipients {
 	const recipients = set ?? DEFAULTS[type];

@@ -18,7 +18,8 @@ import { newKey } from "./keys.ts";
 import type { bootstrap as Bootstrap } from "./shape.ts";
 
 /**
- * Selects the user with this address, its first organization with its first project, and its keys.
+ * Selects the user with this email address, their first organization with its first project, and
+ * their keys.
  */
 function overview(db: Database, email: string) {
 	const user_id = sql<number>`(select ${users.id} from ${users} where ${users.email} = ${email})`;
@@ -51,8 +52,8 @@ function overview(db: Database, email: string) {
 }
 
 /**
- * Creates a user with an organization, a project and a key; only what is missing.
- * @returns the key's value as `key`, null if the user already had one
+ * Creates a user with an organization, a project and a key, if they don't exist yet.
+ * @returns the key's value as `key`, null if the user already had a key
  * @throws OperatorError if the user is deactivated
  */
 export async function bootstrap(
@@ -101,7 +102,7 @@ export async function bootstrap(
 	try {
 		if (first) await db.batch([first, ...rest]);
 	} catch (error) {
-		// Another command created the user in the meantime: start again.
+		// Another command created the user in the meantime. Start again.
 		if (isUniqueViolation(error, "users.email")) return bootstrap(env, options);
 		throw error;
 	}

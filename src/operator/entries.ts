@@ -9,11 +9,11 @@ export const trigger = { job: "operator" };
 
 type OperatorEntry = Kind &
 	Omit<Details, "trigger" | "organization" | "project"> & {
-		/** The id of the organization in whose log it appears; null: in none. */
+		/** The id of the organization whose log has the entry; null: no log. */
 		organization: string | null;
 	};
 
-/** A change and its entry as the operator's, which is written if the change changed a row. */
+/** Returns a change and its entry by the operator, which is written if the change changed a row. */
 export const withOperatorEntry = <C extends BatchItem<"sqlite">>(
 	db: Database,
 	change: C,

@@ -1,12 +1,13 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 
 /**
- * The operator's commands, for `npm run admin`. An entrypoint without a fetch handler can't be
- * reached over HTTP, only through a service binding. Only the owner of the account, or of the
- * machine that the worker runs on, can create one.
+ * The entrypoint of operator commands, for `npm run admin`. An entrypoint without a fetch handler
+ * can't be reached over HTTP, only through a service binding. Only the owner of the account, or of
+ * the machine that runs the worker, can create one.
  */
 export class Operator extends WorkerEntrypoint<Env> {
 	/**
+	 * Runs a command.
 	 * @param options JSON
 	 * @returns an `Outcome` as JSON, because an object would arrive as an RPC stub
 	 */

@@ -1,9 +1,12 @@
-/** An error that the operator can correct, such as a wrong address or an unknown id. */
+/** An error that the operator can correct, such as an unknown email address or id. */
 export class OperatorError extends Error {}
 
-export const DEACTIVATED = "The user with this address is deactivated.";
+export const DEACTIVATED = "The user with this email address is deactivated.";
 
-/** @throws OperatorError if there is no row */
+/**
+ * Returns the row.
+ * @throws OperatorError if there is none
+ */
 export function required<T>(row: T | undefined, what: string): T {
 	if (row === undefined) throw new OperatorError(`There is no ${what}.`);
 	return row;

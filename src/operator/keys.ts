@@ -15,11 +15,11 @@ import type { keyCreate, keyRevoke } from "./shape.ts";
 
 /**
  * JOIN condition: the user's current organization, whose log has the entries about the user's keys.
- * @param user_id not `users.id` itself, which means another row inside the condition: use an alias
+ * @param user_id an alias, not `users.id` itself, which means another row inside the condition
  */
 const homeOf = (user_id: Column) => eq(organizations.id, currentOrganization(user_id));
 
-/** A new key's value, row and log entry. The first request with the key adds it to KV. */
+/** Returns a new key's value, row and log entry. The first request with the key adds it to KV. */
 export async function newKey(label: string, scopes: string[], expires_at: string | null = null) {
 	const value = mint();
 	const row = {
@@ -52,7 +52,7 @@ export async function create({ DB }: Env, options: z.infer<typeof keyCreate>) {
 		.from(owner)
 		.leftJoin(organizations, homeOf(owner.id))
 		.where(eq(owner.email, email));
-	const { id, is_active, organization } = required(user, "user with this address");
+	const { id, is_active, organization } = required(user, "user with this email address");
 	if (!is_active) throw new OperatorError(DEACTIVATED);
 	const { value, row, entry } = await newKey(label, scopes, expires_at);
 	const insertion = db.insert(personalApiKeys).values({ ...row, user_id: id });
@@ -61,8 +61,8 @@ export async function create({ DB }: Env, options: z.infer<typeof keyCreate>) {
 }
 
 /**
- * Revokes a key at once: every request checks D1. KV is only a cache, from which the key is
- * evicted.
+ * Revokes a key. Its next request is rejected, because every request checks D1. KV is only a cache,
+ * from which the key is removed.
  */
 export async function revoke(env: Env, { id }: z.infer<typeof keyRevoke>) {
 	const db = drizzle(env.DB);

@@ -14,7 +14,7 @@ import { OperatorError, required } from "./errors.ts";
 import type { list, organizationSet, user as User } from "./shape.ts";
 
 /**
- * Selects a user, and makes rows of the activity log: one for each of its organizations, since a change of the user concerns
+ * Selects a user, and creates rows for the activity log: one for each of their organizations, since changes of the user concern
  * all of them.
  */
 async function withOrganizations(db: Database, email: string) {
@@ -31,7 +31,7 @@ async function withOrganizations(db: Database, email: string) {
 			.innerJoin(users, eq(users.id, members.user_id))
 			.where(byEmail),
 	]);
-	const user = required(found, "user with this address");
+	const user = required(found, "user with this email address");
 	const rows = <E extends object>(entry: E) =>
 		memberships.map(({ organization_id }) => ({
 			...entry,
@@ -62,7 +62,7 @@ export async function deactivateUser({ DB }: Env, { email }: z.infer<typeof User
 }
 
 /**
- * Removes the second factor of somebody who has lost it, with its recovery codes.
+ * Removes the second factor of a user who has lost it, with its recovery codes.
  * @throws OperatorError if the user has none
  */
 export async function resetTwoFactor({ DB }: Env, { email }: z.infer<typeof User>) {
@@ -116,7 +116,7 @@ export async function setOrganization(
 	return { organization: id, ...body };
 }
 
-/** Newest first. */
+/** Lists organizations, newest first. */
 export async function listOrganizations({ DB }: Env, { limit }: z.infer<typeof list>) {
 	const db = drizzle(DB);
 	const [results, [total]] = await db.batch([
@@ -136,7 +136,7 @@ export async function listOrganizations({ DB }: Env, { limit }: z.infer<typeof l
 	return { count: total?.count, results };
 }
 
-/** People, newest first: no service accounts. */
+/** Lists users without service accounts, newest first. */
 export async function listUsers({ DB }: Env, { limit }: z.infer<typeof list>) {
 	const db = drizzle(DB);
 	const isPerson = eq(users.is_service_account, false);

@@ -24,15 +24,15 @@ const commands = new Map([
 	["organization list", command(shapes.list, queries.listOrganizations)],
 ]);
 
-/** One line for each invalid option, such as `email: This field is required.` */
+/** Returns one line for each invalid option, such as `email: This field is required.` */
 const explain = (error: z.ZodError) =>
 	error.issues
 		.map((issue) => `${String(issue.path[0])}: ${toApiError(issue).body.detail}`)
 		.join("\n");
 
 /**
- * Runs one of the operator's commands (docs/operating.md#the-operators-command).
- * @throws errors that the operator's options didn't cause, such as an unreachable database
+ * Runs an operator command (docs/operating.md#the-operators-command).
+ * @throws errors that the options didn't cause, such as an unreachable database
  */
 export async function run(env: Env, name: string, options: unknown): Promise<shapes.Outcome> {
 	const execute = commands.get(name);

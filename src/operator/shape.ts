@@ -15,7 +15,7 @@ export const keyCreate = z.object({
 	email: email(),
 });
 export const keyRevoke = z.object({ id: uuid() });
-/** The command is about the user with this address. */
+/** Options of commands about the user with this email address. */
 export const user = z.object({ email: email() });
 export const organizationSet = z.object({
 	id: uuid(),

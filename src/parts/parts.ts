@@ -1,17 +1,17 @@
 /*
- * The parts of work that no request waits for, such as a tick of the schedule. A part that fails is logged by its name, and
- * stops no other: what it leaves is due at the next tick (docs/operating.md#the-schedule).
+ * Runs background work, such as a scheduled tick, in named parts. If a part fails, the failure is logged with the name, and the
+ * other parts still run. The next tick repeats the work of the failed part (docs/operating.md#the-schedule).
  */
 
 /** Logs why a part failed. */
 export const logError = (part: string, error: unknown) =>
 	console.error(JSON.stringify({ part, error: String(error) }));
 
-/** Waits for a part that may fail. */
+/** Waits for a part, and logs its error if it fails. */
 export const logged = (part: string, work: Promise<unknown>) =>
 	work.catch((error: unknown) => logError(part, error));
 
-/** Calls `work` for one item of a part after another. */
+/** Calls `work` for the items of a part, one after another. Logs errors. */
 export async function forEach<T>(
 	part: string,
 	items: Iterable<T>,
@@ -20,7 +20,7 @@ export async function forEach<T>(
 	for (const item of items) await logged(part, work(item));
 }
 
-/** Runs one part after another, by their names. */
+/** Runs parts one after another, by name. Logs errors. */
 export async function inTurn(parts: Record<string, () => Promise<unknown>>) {
 	for (const [part, run] of Object.entries(parts)) await logged(part, run());
 }

@@ -14,10 +14,10 @@ import { chooseRemoved, statements } from "./session.ts";
 import type { complete as Body, SignedIn } from "./shape.ts";
 
 /**
- * Signs in: uses the link up, and makes a key. If another request changes what was checked before
+ * Signs in: uses the link, and creates a key. If another request changes what was checked before
  * the write, nothing is written and the checks run again.
- * @throws 400 if a code is missing or wrong, 429 after too many wrong ones, 409 if other requests
- * interfered each time, and what `findSignIn` throws
+ * @throws 400 if a code is missing or wrong, 429 after too many wrong codes, 409 if other requests
+ * interfered each time, and the errors of `findSignIn`
  */
 export const complete = (c: Context<App>, { token, code }: z.infer<typeof Body>) =>
 	retry(async () => {
@@ -36,7 +36,7 @@ export const codeRequired = () =>
 		"two_factor_required",
 	);
 
-/** The proof of the second factor; undefined if none is needed. */
+/** Returns the proof of the second factor; undefined if none is needed. */
 async function checkFactor(
 	env: Env,
 	{ link, factor, isCounted }: SignIn,
@@ -57,8 +57,8 @@ async function checkFactor(
 }
 
 /**
- * Signs in, in one atomic batch. Returns undefined if another request changed what the batch
- * depends on.
+ * Signs in, with one atomic batch. Returns undefined if another request changed something that the
+ * batch depends on.
  */
 async function write(
 	c: Context<App>,

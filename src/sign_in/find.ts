@@ -16,7 +16,7 @@ import { countAttempt, type Factor, factorColumns, isEnforced } from "../two_fac
 import { userColumns } from "../users/shape.ts";
 import { providerOf, ssoOf } from "./rules.ts";
 
-/** Codes that can be tried with a link. */
+/** The number of codes that can be tried with a link. */
 const MAX_ATTEMPTS = 5;
 
 /** SQL condition on `sign_ins`: the link can still be used. */
@@ -25,10 +25,11 @@ export const isOpen = () => and(isNull(signIns.key_id), gt(signIns.expires_at, n
 export type SignIn = Awaited<ReturnType<typeof findSignIn>>;
 
 /**
- * The link with this token, its user, and what signing in depends on. One round trip.
- * @param code if there is one, it is counted as an attempt, of the link and of the user
- * @throws 400 for a token that doesn't work, or if single sign-on is enforced; 429 after too many
- * requests or wrong tokens
+ * Returns the link with this token, its user, and everything else that signing in depends on. One
+ * round trip.
+ * @param code if given, counts as an attempt of the link and of the user
+ * @throws 400 for an invalid token, or if single sign-on is enforced; 429 after too many requests
+ * or wrong tokens
  */
 export async function findSignIn(c: Context<App>, token: string, code?: string) {
 	const { db } = connect(c, "first-primary");
@@ -92,13 +93,13 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 	return { db, link, user, factor, keys, isCounted: (attempt ?? []).length > 0 };
 }
 
-/** A link may be used as often as a key. */
+/** Limits requests with a link to the same rate as requests with a key. */
 async function limitRate(c: Context<App>, id: string) {
 	const { success } = await c.env.REQUESTS.limit({ key: id });
 	if (!success) throw throttled(60);
 }
 
-/** The same for every token that doesn't work: it tells nothing about the user. */
+/** Returns the same error for every invalid token, so that it reveals nothing about the user. */
 const linkExpired = () =>
 	invalid("token", "This link has expired, or was used before. Ask for a new one.", "expired");
 

@@ -3,22 +3,24 @@ import { providerOf } from "./rules.ts";
 
 type Recipient = { first_name: string; email: string; loses_keys: boolean };
 
-const UNWANTED = "If you didn't ask for this mail, ignore it: nobody else can use it.";
+const UNWANTED = "If you didn't ask for this mail, you can ignore it. Nobody else can use it.";
 
-/** The token is in the fragment, which browsers send to no server. */
+/**
+ * Returns the URL of a link. The token is in the fragment, which browsers don't send to servers.
+ */
 const linkOf = ({ APP_URL }: Env, token: string) =>
 	linkTo(APP_URL, `/console/sign_in#token=${token}`);
 
-/** The mail with a link. */
+/** Returns the mail with a sign-in link. */
 export const mailLink = (env: Env, recipient: Recipient, token: string): Mail => ({
 	to: recipient.email,
 	subject: "Sign in to Tenantry",
 	paragraphs: [
 		greeting(recipient.first_name),
-		`With this link you sign in to Tenantry as ${recipient.email}. It works once, for 15 minutes.`,
+		`Use this link to sign in to Tenantry as ${recipient.email}. It works once, within 15 minutes.`,
 		...(recipient.loses_keys
 			? [
-					"Nobody has proved yet that this address is theirs. Signing in with the link proves it, and revokes the API keys that were made before: they may be somebody else's.",
+					"Nobody has verified this email address yet. Signing in with the link verifies it, and revokes the API keys that were created before, because they may belong to someone else.",
 				]
 			: []),
 		UNWANTED,
@@ -26,13 +28,13 @@ export const mailLink = (env: Env, recipient: Recipient, token: string): Mail =>
 	link: { label: "Sign in", url: linkOf(env, token) },
 });
 
-/** The mail for those who have to sign in through another provider. */
+/** Returns the mail for users who must sign in through single sign-on. */
 export const mailSso = (recipient: Recipient, sso: string): Mail => ({
 	to: recipient.email,
 	subject: "Sign in to Tenantry through single sign-on",
 	paragraphs: [
 		greeting(recipient.first_name),
-		`Your organization requires that everybody with an address like ${recipient.email} signs in through single sign-on (${providerOf(sso)}). So this mail has no link to sign in with.`,
+		`Your organization requires that users with an address like ${recipient.email} sign in through single sign-on (${providerOf(sso)}). So this mail has no sign-in link.`,
 		UNWANTED,
 	],
 });

@@ -15,12 +15,13 @@ import { mailLink, mailSso } from "./mails.ts";
 import { LIFETIME_MS, MAIL_WINDOW_MS, ssoOf } from "./rules.ts";
 import type { SignInRequested } from "./shape.ts";
 
-/** Mails that a user gets in an hour. */
+/** The maximum number of mails to a user per hour. */
 const MAX_MAILS = 5;
 
 /**
- * Mails a link after the response, if somebody has the address. All that depends on the address
- * happens then, so that neither the response nor its time tells whether somebody has.
+ * Mails a link after the response, if a user has the email address. Everything that depends on the
+ * address happens after the response, so that neither the response nor its time reveals whether a
+ * user has the address.
  * @throws 400 if the service can't send mail
  */
 export function requestLink(c: Context<App>, email: string): z.infer<typeof SignInRequested> {
@@ -33,8 +34,8 @@ export function requestLink(c: Context<App>, email: string): z.infer<typeof Sign
 		console.error(
 			JSON.stringify({
 				request_id: c.var.requestId,
-				warning: "A link to sign in was not made",
-				// The message of a database error has the values of its query.
+				warning: "A sign-in link was not created",
+				// The message of a database error contains the values of its query.
 				error: error instanceof Error ? error.name : "unknown",
 			}),
 		);
@@ -42,7 +43,10 @@ export function requestLink(c: Context<App>, email: string): z.infer<typeof Sign
 	return { detail: "If somebody has this address, a mail is on its way to it." };
 }
 
-/** Stores a link and mails it, unless nobody has the address or it got too many mails already. */
+/**
+ * Stores a link and mails it, unless no user has the email address or the user has received too
+ * many mails.
+ */
 async function mail(env: Env, email: string) {
 	const db = drizzle(env.DB);
 	const id = v7();

@@ -7,14 +7,14 @@ import { body } from "../http/valid.ts";
 import { TwoFactorSetup } from "../two_factor/shape.ts";
 import * as shape from "./shape.ts";
 
-/** Answers 429 once an address has asked for too many links. */
+/** Returns 429 after too many requests for links from an IP address. */
 const limitByAddress = createMiddleware<App>(async (c, next) => {
 	const { success } = await c.env.SIGN_INS.limit({ key: addressOf(c) ?? "unknown" });
 	if (!success) throw throttled(60);
 	await next();
 });
 
-/** Whoever signs in has no key yet, so no other error comes before one in the body. */
+/** There is no key when signing in, so no other errors take precedence over those of the body. */
 const nothing = async () => {};
 
 /** docs/keys.md#signing-in */

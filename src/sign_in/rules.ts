@@ -2,15 +2,15 @@ import { type SQL, sql } from "drizzle-orm";
 import { domains } from "../db/schema/domains.ts";
 import { HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 
-/** How long a link works. */
+/** How long a sign-in link is valid. */
 export const LIFETIME_MS = 15 * MINUTE_MS;
 
-/** How long a link counts against the limit of mails. */
+/** How long a sign-in link counts against the limit of mails. */
 export const MAIL_WINDOW_MS = HOUR_MS;
 
 /**
- * SQL for how people with the address have to sign in, if its domain is verified and enforces
- * something; else null (docs/organizations.md#domains).
+ * SQL for the single sign-on that users with this email address must use, if its domain is verified
+ * and enforces one; else null (docs/organizations.md#domains).
  */
 export const ssoOf = (email: SQL) => sql<string | null>`(
 	select ${domains.sso_enforcement} from ${domains}
@@ -24,5 +24,5 @@ const PROVIDERS: Record<string, string> = {
 	gitlab: "GitLab",
 };
 
-/** The name of what `sso_enforcement` stands for. */
+/** Returns the name of the provider in `sso_enforcement`. */
 export const providerOf = (sso: string) => PROVIDERS[sso] ?? sso;

@@ -20,15 +20,15 @@ import { ssoOf } from "./rules.ts";
 
 const LABEL = "Console";
 
-/** How long the key of a session lasts. */
+/** How long the key of a session is valid. */
 const SESSION_MS = 12 * HOUR_MS;
 
 type Key = SignIn["keys"][number];
 
 /**
- * The keys that are removed when the user signs in: those of sessions that have expired, and the
- * oldest of other sessions if the user has too many keys. If the user's address was never proved,
- * all keys: they may be somebody else's.
+ * Returns the keys that are removed when the user signs in: those of expired sessions, and those of
+ * the oldest other sessions if the user has too many keys. If the user's email address hasn't been
+ * verified: all keys, because they may belong to someone else.
  */
 export function chooseRemoved({ keys, user }: SignIn): Key[] {
 	if (!user.is_email_verified) return keys;
@@ -49,7 +49,7 @@ type New = {
 	recoveryCodes: (typeof recoveryCodes.$inferInsert)[];
 };
 
-/** SQL condition: what was checked before the batch still holds. */
+/** SQL condition: everything that was checked before the batch is still true. */
 function stillAllowed({ user, factor }: SignIn, { proof, removed }: New) {
 	const ids = removed.map(({ id }) => id);
 	const kept = sql`(select count(*) from ${personalApiKeys}
@@ -73,7 +73,7 @@ function stillAllowed({ user, factor }: SignIn, { proof, removed }: New) {
 	);
 }
 
-/** The entries of the activity log, as rows. */
+/** Returns the activity log entries as rows. */
 function entriesOf({ link, user, factor }: SignIn, { proof, removed }: New, key_id: string) {
 	const entry = (kind: Kind, item_id: string, name: string) => ({
 		...kind,
@@ -96,7 +96,7 @@ function entriesOf({ link, user, factor }: SignIn, { proof, removed }: New, key_
 	];
 }
 
-/** The statements that use the second factor, or set it up. */
+/** Returns the statements that use the second factor, or set it up. */
 function useFactor({ db, user, factor }: SignIn, made: New, isUsed: SQL) {
 	const { proof } = made;
 	if (!proof) return {};
@@ -119,7 +119,7 @@ function useFactor({ db, user, factor }: SignIn, made: New, isUsed: SQL) {
 	};
 }
 
-/** The batch. All of it depends on its first statement, which uses the link up. */
+/** Returns the batch. All its statements depend on the first one, which uses the link. */
 export function statements(env: Env, signIn: SignIn, made: New) {
 	const { db, link, user } = signIn;
 	const { key, proof, removed } = made;
@@ -141,7 +141,7 @@ export function statements(env: Env, signIn: SignIn, made: New) {
 			.set({ key_id: id })
 			.where(and(eq(signIns.id, link.id), isOpen(), stillAllowed(signIn, made)))
 			.returning({ id: signIns.id }),
-		// Of the links that work, one can be used.
+		// Only one of the user's valid links can be used.
 		otherLinks: db
 			.update(signIns)
 			.set({ expires_at: now() })

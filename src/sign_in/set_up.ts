@@ -15,9 +15,9 @@ import { codeRequired } from "./complete.ts";
 import { findSignIn, isOpen } from "./find.ts";
 
 /**
- * Makes the secret of a second factor for somebody who has a link, and no second factor yet. It
- * counts once the link is completed with a code of it. An earlier one is replaced.
- * @throws 400 if the user has a second factor, and what `findSignIn` throws
+ * Creates the secret of a second factor for a user who has a link, but no second factor yet. It
+ * becomes valid when the link is completed with one of its codes. Replaces an earlier secret.
+ * @throws 400 if the user has a second factor, and the errors of `findSignIn`
  */
 export const setUp = (c: Context<App>, token: string): Promise<z.infer<typeof TwoFactorSetup>> =>
 	retry(async () => {

@@ -6,21 +6,21 @@ import { User } from "../users/shape.ts";
 
 export const request = z.object({ email: email() });
 
-/** The same for every address (docs/keys.md#signing-in). */
+/** The response, which is the same for every email address (docs/keys.md#signing-in). */
 export const SignInRequested = z.object({ detail: z.string() }).meta({ id: "SignInRequested" });
 
-/** The secret part of a link. */
+/** The token in a link. */
 const token = () => rawText(100).min(1);
 
 export const setUp = z.object({ token: token() });
 
 export const complete = z.object({ token: token(), code: code().optional() });
 
-/** Who has signed in, and the key for it. */
+/** The user who has signed in, and the key of the session. */
 export const SignedIn = z
 	.object({
 		user: User,
-		/** With its value, which is shown only here. */
+		/** Includes its value, which is shown only here. */
 		personal_api_key: PersonalApiKey,
 		/** Null unless the second factor was set up. */
 		recovery_codes: z.array(z.string()).nullable(),

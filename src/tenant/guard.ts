@@ -19,13 +19,13 @@ import { visibleTo } from "./visible.ts";
 /** The key's digest, and SQL for the ids of the tenant. */
 type GuardInput = { hash: string | SQL<string>; organization: SQL<string>; project: SQL<number> };
 
-/** A column of a left join, under another name; null if there is no row. */
+/** Returns a column of a left join under another name; null if there is no row. */
 const nullableColumn = <C extends Column, const N extends string>(column: C, name: N) =>
 	sql<C["_"]["data"] | null>`${column}`.as(name);
 
 /**
- * The statement that runs in the same batch as a request's queries. Always returns one row, with
- * what the checks need.
+ * Returns the guard: a statement that runs in the same batch as a request's queries. It always
+ * returns one row, which contains everything that the checks need.
  */
 export const guard = (db: Database, { hash, organization, project }: GuardInput) =>
 	db
@@ -65,13 +65,13 @@ export const guard = (db: Database, { hash, organization, project }: GuardInput)
 
 type GuardRow = Awaited<ReturnType<typeof guard>>[number];
 
-/** The caller of a request, from D1. */
+/** The caller of a request, read from D1. */
 export type Caller = {
 	key: Key;
 	last_used_at: string | null;
-	/** The key was made by signing in (docs/keys.md#signing-in). */
+	/** Whether the key was created by signing in (docs/keys.md#signing-in). */
 	is_session: boolean;
-	/** The key is one of a service account (docs/organizations.md#service-accounts). */
+	/** Whether the key belongs to a service account (docs/organizations.md#service-accounts). */
 	is_service_account: boolean;
 	/** The higher of `member_level` and `project_level`; 0 without an organization. */
 	level: number;
@@ -82,23 +82,23 @@ export type Caller = {
 	project_level: number | null;
 };
 
-/** What a route requires of its caller. */
+/** The requirements of a route. */
 type Requirements = {
 	place: PathTenant;
-	/** The path is the tenant's own, not one below it. */
+	/** Whether the path ends at the tenant. */
 	itself: boolean;
 	scope: Scope | typeof ANY_KEY;
 	level: number;
-	/** The least `plugins_access_level` of its organization. */
+	/** The minimum `plugins_access_level` of the organization. */
 	plugins: number;
-	/** The caller's address. */
+	/** The caller's IP address. */
 	address: string | undefined;
 };
 
 /**
  * Runs the checks that need D1, in the order of docs/api.md#order-of-checks. The key's restrictions
- * are compared with the ids in the path, and with ids from the database only if the caller is a
- * member: a stranger must not learn those.
+ * are compared with the ids in the path. They are compared with ids from the database only if the
+ * caller is a member, because others must not learn these ids.
  * @throws the error of the first check that fails
  */
 export async function authorize(
@@ -146,7 +146,7 @@ export async function authorize(
 	};
 }
 
-/** The key; undefined if it doesn't exist or has expired, or its owner isn't active. */
+/** Returns the key; undefined if it doesn't exist or has expired, or its owner isn't active. */
 export function toKey({
 	key_id: id,
 	user_id,
@@ -173,7 +173,7 @@ export function toKey({
 	return isExpired(key) ? undefined : key;
 }
 
-/** What a request knows of a key: values, or SQL for them. */
+/** The properties of a key that a request has seen: values, or SQL for them. */
 type KeyTerms = {
 	[K in "scopes" | "organizations" | "projects" | "allowed_ips"]: Key[K] | SQLWrapper;
 };
@@ -197,15 +197,15 @@ export function keyStillWorks(
 	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${theKey})`;
 }
 
-/** What `assertStillAllowed` asserts, besides that the key still works. */
+/** What `assertStillAllowed` checks, in addition to the key. */
 type AccessForm = {
-	/** Whether the request is for an organization, and for a project. */
+	/** Whether the request is about an organization, and about a project. */
 	organization: boolean;
 	project: boolean;
-	/** Whether the caller is a member of them. */
+	/** Whether the caller is a member of the organization, and of the project. */
 	member: boolean;
 	projectMember: boolean;
-	/** Whether they may have been deleted. */
+	/** Whether the assertion passes if they have been deleted. */
 	orGone: boolean;
 };
 
@@ -250,9 +250,10 @@ const assertion = keepByForm((db, form: AccessForm) => {
 });
 
 /**
- * A statement that makes its batch fail if the caller has lost the access that `authorize` found.
- * @param orGone pass if the organization or the project was deleted, so that a second DELETE gets a
- * 404 and not a 403
+ * Returns a statement that makes its batch fail if the caller has lost the access that `authorize`
+ * found.
+ * @param orGone whether to pass if the organization or project was deleted, so that a second DELETE
+ * gets a 404 instead of a 403
  */
 export function assertStillAllowed(
 	env: Env,

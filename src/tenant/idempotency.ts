@@ -16,28 +16,30 @@ import { idempotencyKeyInUse, idempotencyKeyReused, invalid, Replay } from "../h
 import { bytesOf } from "../http/valid.ts";
 
 /*
- * How a POST with an Idempotency-Key is carried out once (docs/api.md#safe-retries).
- *
- * The batch of the change also inserts a row for the key, so either both exist or neither does. A
- * second request whose batch comes later fails on an assertion. The response is known only after the
- * batch, so it is added to the row after it was sent. The row holds what is needed if the process is
- * killed before that: what the request had read, what it had made up (`once`), and the rows that its
- * change answered with. A retry then runs the handler on these instead of on the database, and so
- * arrives at the same response without a second change.
+ * Executes a POST with an Idempotency-Key once (docs/api.md#safe-retries). The batch of the change
+ * also inserts a row for the key, so either both exist or neither does. If another request's batch
+ * comes later, it fails on an assertion. The response is known only after the batch, so it is added
+ * to the row after it was sent. For the case that the process is killed before that, the row
+ * contains what the request had read, the values it had generated (`once`), and the rows for its
+ * response. A retry then runs the handler with these instead of the database. It returns the same
+ * response without making the change again.
  */
 
 type Statement = BatchItem<"sqlite">;
 type Row = typeof idempotencyKeys.$inferSelect;
 
-/** What a request has read and made up, in the order in which it asked. */
+/** What a request has read and generated, in order. */
 type Journal = { reads: unknown[][]; made: unknown[] };
 
 const DAY_MS = 86_400_000;
 
-/** A request without an answer counts as under way for this long. It is killed much earlier. */
+/**
+ * How long a request without a stored response counts as in progress. The runtime would have killed
+ * it much earlier.
+ */
 const UNDER_WAY_MS = 60_000;
 
-/** Headers of a response that are not its own, but those of the request that it is sent to. */
+/** Response headers that belong to the current request, so they aren't stored. */
 const NOT_KEPT = /^(x-request-id|vary|ratelimit-policy|access-control-.*)$/;
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
@@ -55,7 +57,7 @@ export class Idempotency {
 	readonly #c: Context<App>;
 	readonly #key: string;
 	readonly #journal: Journal = { reads: [], made: [] };
-	/** What the killed request had, if this one takes over. */
+	/** The data of the killed request, if this one takes over. */
 	#kept: { journal: Journal; rows: string } | undefined;
 	/** Method, path and body. */
 	#request: string[] = [];
@@ -63,7 +65,7 @@ export class Idempotency {
 	#bodyError: unknown;
 	/** The id of the row that this request writes. */
 	#id = v7();
-	/** A batch with the key's row has been sent. */
+	/** Whether a batch with the key's row has been sent. */
 	#isWritten = false;
 
 	constructor(c: Context<App>, key: string) {
@@ -76,7 +78,10 @@ export class Idempotency {
 		return cipherOf(this.#c.env, "idempotency_keys", JSON.stringify([user_id, this.#key]));
 	}
 
-	/** WHERE clause: the caller's row for this key. Rows older than a day wait for their deletion. */
+	/**
+	 * WHERE clause: the caller's row for this key. Rows older than a day are ignored until they are
+	 * deleted.
+	 */
 	get #its() {
 		const { user_id, key, created_at } = idempotencyKeys;
 		return and(
@@ -98,22 +103,22 @@ export class Idempotency {
 		this.#request = [method, path, Buffer.from(body).toString("base64")];
 	}
 
-	/** The statement that looks the key up, in the batch of the guard. */
+	/** Returns the statement that finds the key's row, for the batch of the guard. */
 	lookUp(db: Database) {
 		return db.select().from(idempotencyKeys).where(this.#its);
 	}
 
 	/**
-	 * Ends the request if the `Idempotency-Key` was used before. A kept answer may hold a secret, such as the value of a new
-	 * API key, so an API key gets it only if it may do what the first one could.
-	 * @throws the kept answer, 400 for an invalid key or one of another request, 409 if the first
-	 * request is under way
+	 * Ends the request if the `Idempotency-Key` was used before. A stored response can contain a secret, such as the value of a new
+	 * API key, so an API key gets it only if it has the same access as the first one.
+	 * @throws the stored response; 400 for an invalid key or the key of another request; 409 if the
+	 * first request is in progress
 	 */
 	async check(db: Database, key: Key, row: Row | undefined) {
 		if (this.#bodyError) throw this.#bodyError;
 		this.#fingerprint = await digest(JSON.stringify([...this.#request, accessOf(key)]));
 		if (!KEY.test(this.#key))
-			throw invalid(null, "Idempotency-Key must have 1 to 255 printable characters of ASCII.");
+			throw invalid(null, "Idempotency-Key must have 1 to 255 printable ASCII characters.");
 		if (!row) return;
 		if (row.fingerprint !== this.#fingerprint) throw idempotencyKeyReused();
 		const answer = row.answer && (await this.#cipher.unseal("answer", row.answer));
@@ -121,10 +126,10 @@ export class Idempotency {
 		await this.#takeOver(db, row);
 	}
 
-	/** Goes on where the request that wrote the row was killed; 409 if it may still be alive. */
+	/** Continues where the request that wrote the row was killed; 409 if it may still be running. */
 	async #takeOver(db: Database, { id, under_way_until, journal, rows }: Row) {
 		const wait = Date.parse(under_way_until) - Date.now();
-		// A second is enough for a request that has written already.
+		// A second is enough for a request that has already written.
 		if (wait > 0) throw idempotencyKeyInUse(1);
 		const [claimed] = await db.batch([
 			db
@@ -142,7 +147,7 @@ export class Idempotency {
 		this.#isWritten = true;
 	}
 
-	/** What a read returned: to the killed request, if this one takes over. */
+	/** Returns the results of a read, or those that the killed request got. */
 	read<T>(answers: T[]): T[] {
 		const i = this.#journal.reads.push(answers) - 1;
 		const kept: T[] | undefined =
@@ -150,7 +155,10 @@ export class Idempotency {
 		return kept ?? answers;
 	}
 
-	/** A value that is made up once, and is the same for a request that takes over. */
+	/**
+	 * Returns a value that is generated once: a request that takes over gets the value of the killed
+	 * one.
+	 */
 	async once<T>(make: () => T | Promise<T>): Promise<T> {
 		const { made } = this.#journal;
 		const i = made.push(null) - 1;
@@ -166,15 +174,16 @@ export class Idempotency {
 		return this.#kept !== undefined;
 	}
 
-	/** JSON of the rows that the change answered with. */
+	/** The rows for the response, as JSON. */
 	get rows() {
 		return this.#kept?.rows ?? "[]";
 	}
 
 	/**
-	 * Statements for the batch of a change: the first makes it fail if another request was faster, the
-	 * last inserts the key's row.
-	 * @param changed SQL condition: the change changed a row. If not, the key stays free.
+	 * Returns statements for the batch of a change: the first makes the batch fail if another request
+	 * was faster, the last inserts the key's row.
+	 * @param changed SQL condition: the change changed a row. If it didn't, the key can be used
+	 * again.
 	 */
 	async statements(db: Database, answer: Statement | undefined, changed: SQL) {
 		const { user_id } = this.#c.var.key;
@@ -198,7 +207,7 @@ export class Idempotency {
 		};
 	}
 
-	/** Keeps the response, or, if it is a 5xx, lets the next request take over at once. */
+	/** Stores the response. If it is a 5xx, lets the next request take over immediately. */
 	async keep(response: Response) {
 		const db = drizzle(this.#c.env.DB);
 		const { id, answer: kept, created_at, user_id, key } = idempotencyKeys;
@@ -212,7 +221,7 @@ export class Idempotency {
 		const parts = { status, headers, body: this.#c.get("compact")?.text ?? null };
 		const answer = await this.#cipher.seal("answer", JSON.stringify(parts));
 		if (status >= 400) {
-			// Without a row, nothing was written, and the key stays free.
+			// If there is no row, nothing was written, and the key can be used again.
 			await db.update(idempotencyKeys).set({ answer, journal: null }).where(eq(id, this.#id));
 			return;
 		}
@@ -234,21 +243,18 @@ export class Idempotency {
 	}
 }
 
-/** Replaces an older row, which may be one that has expired. */
+/** Replaces an older row of the key, which may have expired. */
 const replaced = Object.fromEntries(
 	["id", "fingerprint", "created_at", "under_way_until", "journal", "rows", "answer"].map(
 		(name) => [name, sql.raw(`excluded.${name}`)],
 	),
 );
 
-/**
- * The routes after it carry out a POST with an `Idempotency-Key` once, if it also has an API key
- * (docs/api.md#safe-retries).
- */
+/** Executes a POST with an API key and an `Idempotency-Key` once (docs/api.md#safe-retries). */
 export const safeRetries = createMiddleware<App>(async (c, next) => {
 	const isPost = c.req.method === "POST" && c.get("key") !== undefined;
 	const key = isPost ? c.req.header("idempotency-key") : undefined;
-	// A family with a wildcard has this middleware on both paths that match.
+	// A family with a wildcard has this middleware on both matching paths.
 	if (key === undefined || c.get("idempotency")) return next();
 	const idempotency = new Idempotency(c, key);
 	c.set("idempotency", idempotency);
@@ -256,12 +262,12 @@ export const safeRetries = createMiddleware<App>(async (c, next) => {
 	if (c.error instanceof Replay) return;
 	const lost = (error: unknown) =>
 		console.error(
-			JSON.stringify({ warning: "The response to a POST was not kept", error: String(error) }),
+			JSON.stringify({ warning: "The response to a POST was not stored", error: String(error) }),
 		);
 	c.executionCtx.waitUntil(idempotency.keep(c.res).catch(lost));
 });
 
-/** Deletes the keys that are older than a day, ten thousand at most. */
+/** Deletes idempotency keys older than a day, at most 10,000. */
 export const deleteExpiredKeys = async ({ DB }: Env) =>
 	deleteOlderThan(
 		drizzle(DB),

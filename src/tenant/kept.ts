@@ -8,28 +8,28 @@ import { guard } from "./guard.ts";
 import { organizationOf, type PathForm, projectOf } from "./place.ts";
 import type { TenantSql } from "./sql.ts";
 
-/** The values that a tenant's kept statements have placeholders for. */
+/** The values for the placeholders in a tenant's cached statements. */
 export type TenantValues = {
 	hash: string;
 	key_id: string;
 	user_id: number;
-	/** The ids that the path names; null if it has none. */
+	/** The ids in the path; null if there are none. */
 	organization: string | null;
 	project: number | null;
 };
 
-/** A placeholder for one of them. */
+/** Returns a placeholder for one of them. */
 const own = <N extends keyof TenantValues>(name: N) =>
 	placeholder<NonNullable<TenantValues[N]>>(name);
 
-/** Placeholders for what a path names. */
+/** Placeholders for the values from the path. */
 const PATH = {
 	user_id: own("user_id"),
 	organization: own("organization"),
 	project: own("project"),
 };
 
-/** The guard's statement of a path. */
+/** Returns the guard's statement for a path. */
 export const keptGuard = keepByForm(
 	(db, form: PathForm) =>
 		new Kept(
@@ -41,10 +41,10 @@ export const keptGuard = keepByForm(
 		),
 );
 
-/** What the SQL of a tenant depends on: the path, and whether the key is restricted. */
+/** Everything that the SQL of a tenant depends on: the path, and whether the key is restricted. */
 type TenantForm = PathForm & { organizations: boolean; projects: boolean };
 
-/** A tenant of the form, with placeholders in place of values. */
+/** Returns a tenant of this form, with placeholders instead of values. */
 const tenantOf = (db: Database, { organizations, projects, ...form }: TenantForm): TenantSql => ({
 	db,
 	kind: form.kind,
@@ -54,25 +54,25 @@ const tenantOf = (db: Database, { organizations, projects, ...form }: TenantForm
 	restricted: { organizations, projects },
 });
 
-/** A statement that can be kept. */
+/** A statement that can be cached. */
 export type Keepable = Preparable<unknown> & BatchItem<"sqlite">;
 
-/** A value as D1 takes it. */
+/** A value that D1 accepts. */
 export type Value = string | number | null;
 
-/** SQL for further values of a request, by their names. */
+/** SQL for further values of a request, by name. */
 export type Given<N extends string> = Record<N, SQL>;
 
-/** SQL for each name. */
+/** Returns SQL for each name. */
 export function givenFrom<N extends string>(names: readonly N[], term: (name: N) => SQL): Given<N>;
 export function givenFrom(names: readonly string[], term: (name: string) => SQL) {
 	return Object.fromEntries(names.map((name) => [name, term(name)]));
 }
 
 /**
- * Keeps a statement of a family.
- * @param names of the values that it needs besides those of the tenant
- * @param build makes the statement of a tenant, which has nothing but placeholders, like `given`
+ * Caches a statement of a family.
+ * @param names the names of further values, besides those of the tenant
+ * @param build builds the statement; the tenant and `given` contain only placeholders
  */
 export function keep<S extends Keepable, N extends string = never>(
 	names: readonly N[],
@@ -85,12 +85,12 @@ export function keep<S extends Keepable, N extends string = never>(
 	return { names, build, statement };
 }
 
-/** A statement that is kept. */
+/** A cached statement. */
 export type KeptStatement<S extends Keepable, N extends string> = ReturnType<typeof keep<S, N>>;
 
 /**
- * Keeps the statements of the first page of a list that has no filter.
- * @param list makes the list of a tenant, which has nothing but placeholders
+ * Caches the statements for the first page of a list without filters.
+ * @param list builds the list; the tenant contains only placeholders
  */
 export function keepList<S extends SQLiteSelect>(
 	select: (tenant: TenantSql) => S,
@@ -105,5 +105,5 @@ export function keepList<S extends SQLiteSelect>(
 	return { select, list, statements };
 }
 
-/** A list whose first page is kept. */
+/** A list whose first page is cached. */
 export type KeptList<S extends SQLiteSelect> = ReturnType<typeof keepList<S>>;

@@ -10,46 +10,43 @@ const tenantOf = (where: Where) =>
 		await next();
 	});
 
-/** The routes after it act for the caller, without an organization or project. */
+/** Sets the tenant of the following routes: the caller, without an organization or project. */
 export const asCaller = tenantOf({ kind: "caller" });
 
-/** The routes after it act in the organization whose path they are below. */
+/** Sets the tenant: the organization in the path, which the routes are under. */
 export const inOrganization = tenantOf({
 	kind: "organization",
 	parameter: "organization_id",
 });
 
-/** The routes after it act on the caller's organizations, or on the one in the path. */
+/** Sets the tenant: the organization in the path, or the caller's organizations. */
 export const onOrganizations = tenantOf({
 	kind: "organization",
 	parameter: "id",
 	itself: true,
 });
 
-/**
- * The routes after it act on the projects of the organization in the path, or on the one in the
- * path.
- */
+/** Sets the tenant: the project in the path, or the projects of the organization in the path. */
 export const onProjectsOfOrganization = tenantOf({
 	kind: "organization",
 	parameter: "organization_id",
 	child: "id",
 });
 
-/** The routes after it act in the project whose path they are below. */
+/** Sets the tenant: the project in the path, which the routes are under. */
 export const inProject = tenantOf({
 	kind: "project",
 	parameter: "project_id",
 });
 
-/** The routes after it act on the caller's projects, or on the one in the path. */
+/** Sets the tenant: the project in the path, or the caller's projects. */
 export const onProjects = tenantOf({
 	kind: "project",
 	parameter: "id",
 	itself: true,
 });
 
-/** The route requires a membership of at least `level`. */
+/** Requires a membership of at least `level`. */
 export const atLeast = (level: number) =>
 	createMiddleware<App>(async (c, next) => {
 		c.set("level", level);
@@ -57,7 +54,7 @@ export const atLeast = (level: number) =>
 	});
 
 /**
- * Reading requires that the organization may configure plugins; writing, that it may install them
+ * Requires that the organization can configure plugins (to read) or install plugins (to write)
  * (docs/plugins.md#access).
  */
 export const pluginAccess = createMiddleware<App>(async (c, next) => {

@@ -2,20 +2,20 @@ import type { Key } from "../auth/keys.ts";
 import { type ApiError, forbidden } from "../http/errors.ts";
 import { ANY_KEY, grants, type Scope } from "./scopes.ts";
 
-/** The tenant that a request addresses, as far as its path says. */
+/** The tenant of a request, as given in its path. */
 export type PathTenant = {
 	kind: "caller" | "organization" | "project";
-	/** The path has the id of an object of this kind. A list's path doesn't. */
+	/** Whether the path contains an id of this kind. The path of a list doesn't. */
 	named: boolean;
-	/** The path also has the id of a project of the organization. */
+	/** Whether the path also contains the id of a project of the organization. */
 	child?: boolean;
 	organization?: string | null;
 	project?: number | null;
 };
 
 /**
- * The error if `key` lacks `scope`, or its restrictions exclude the tenant
- * (docs/keys.md#how-a-key-is-checked); undefined if neither.
+ * Returns the error if `key` lacks `scope`, or if its restrictions exclude the tenant
+ * (docs/keys.md#how-a-key-is-checked).
  */
 export function checkKey(
 	key: Key,
@@ -28,7 +28,7 @@ export function checkKey(
 		return forbidden(
 			"API keys with scoped projects are only supported on project-based endpoints.",
 		);
-	// The key couldn't access what it created.
+	// The key couldn't access the object that it created.
 	const restricted = kind === "project" ? key.projects : key.organizations;
 	if (!named && scope === `${kind}:write` && restricted.length > 0)
 		return forbidden(`API keys with scoped ${kind}s can't create ${kind}s.`);

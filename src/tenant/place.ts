@@ -6,8 +6,8 @@ import type { PathTenant } from "./permit.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
 
 /**
- * Which parameter of the path is the tenant's id. `itself`: the path is the tenant's own, not one
- * below it. `child`: the parameter with the id of a project of the organization.
+ * Where the path contains the tenant's id. `itself`: the path ends at the tenant. `child`: the parameter with the id of a project
+ * of the organization.
  */
 export type Where = {
 	kind: PathTenant["kind"];
@@ -19,20 +19,20 @@ export type Where = {
 const organizationId = (text: string) => text.toLowerCase();
 
 /**
- * How a path names an object. A path without it, such as a list's, has the id null. `found`: the guard has found the id, or
- * that there is none.
+ * How a path identifies an object. If the path doesn't contain it, as in lists, the id is null. `found`: the guard has run, and
+ * found the id or that there is none.
  */
 type Naming = "id" | "@current" | "found";
 
-/** How a path names its tenant, which is what the SQL of the tenant's ids depends on. */
+/** How a path identifies its tenant. The SQL of the tenant's ids depends on it. */
 export type PathForm = {
 	kind: PathTenant["kind"];
 	organization: Naming;
-	/** `none`: the path isn't one of projects. */
+	/** `none`: the path isn't about projects. */
 	project: Naming | "none";
 };
 
-/** A tenant as its path names it, or as the guard has found it. */
+/** A tenant as the path identifies it, or as the guard has found it. */
 export type Place = { form: PathForm; organization: string | null; project: number | null };
 
 const naming = (text: string | undefined): Naming => (text === "@current" ? text : "id");
@@ -63,7 +63,7 @@ export function readPath(
 }
 
 /**
- * The tenant that a path names. `@current` is not resolved.
+ * Returns the tenant in a path. `@current` isn't resolved.
  * @param named the tenant's id; undefined if the path has none
  * @param child the id of a project of the organization; undefined if the path has none
  */
@@ -82,7 +82,7 @@ export function tenantIn(
 	};
 }
 
-/** The place that the guard has found. */
+/** Returns the place that the guard has found. */
 export const foundPlace = (
 	kind: PathTenant["kind"],
 	{ organization_id, project_id }: Pick<Caller, "organization_id" | "project_id">,
@@ -92,14 +92,14 @@ export const foundPlace = (
 	project: project_id,
 });
 
-/** The ids that a path names, and who asks: values, or SQL for them. */
+/** The ids in a path and the caller's id: values, or SQL for them. */
 type PathIds = {
 	user_id: number | SQL<number>;
 	organization: SQL<string>;
 	project: SQL<number>;
 };
 
-/** SQL for the id of a path's organization; null if there is none. */
+/** Returns SQL for the id of a path's organization, null if there is none. */
 export function organizationOf(form: PathForm, ids: PathIds): SQL<string> {
 	if (form.organization === "found") return ids.organization;
 	if (form.kind !== "organization")
@@ -107,7 +107,7 @@ export function organizationOf(form: PathForm, ids: PathIds): SQL<string> {
 	return form.organization === "@current" ? currentOrganization(ids.user_id) : ids.organization;
 }
 
-/** SQL for the id of a path's project; null if there is none. */
+/** Returns SQL for the id of a path's project, null if there is none. */
 export function projectOf(form: PathForm, ids: PathIds): SQL<number> {
 	if (form.project === "found") return ids.project;
 	if (form.project === "none") return sql`null`;

@@ -12,32 +12,30 @@ import { tagOf, tagsIn } from "../http/etag.ts";
 import { represent } from "../http/versions.ts";
 
 /*
- * How `If-Match` is checked (docs/api.md#caching-and-conditional-requests). An object's ETag is the
- * digest of the response to its GET. So the handler of that GET runs twice: first to learn which
- * queries it sends, which then run in the batch of this request's own first read, and again on their
- * results, for its response. The batch of the change asserts that the queries still return the same
- * rows.
+ * Checks `If-Match` (docs/api.md#caching-and-conditional-requests). An object's ETag is the digest of the response to its GET. So
+ * the handler of that GET runs twice: first to learn its queries, which then run in the batch of this request's first read, and
+ * again with their results, to create its response. The batch of the change asserts that the queries still return the same rows.
  */
 
 type Statement = BatchItem<"sqlite">;
 
 /**
- * Thrown by `Tenant.read` to end the first run of the GET's handler. (Made when it is thrown: an error that is made while
- * an isolate starts has V8 read the whole script again, for the stack.)
+ * Thrown by `Tenant.read` to end the first run of the GET's handler. (Created only when thrown: an Error that is created while an
+ * isolate starts makes V8 read the whole script again, for the stack.)
  */
 class NotYet extends Error {}
 
-/** The GET of the object that a request changes. */
+/** The GET route of the object that a request changes. */
 export type ObjectRoute = { path: string; handler: Handler };
 
 export class Precondition {
 	readonly #c: Context<App>;
 	readonly #tags: string[];
 	readonly #object: ObjectRoute | undefined;
-	/** The GET's queries, once it has asked for them, and the JSON of their rows. */
+	/** The GET's queries, after its first run, and their rows as JSON. */
 	#queries: Statement[] = [];
 	#rows: string[] = [];
-	/** What `Tenant.read` returns to the GET's handler; undefined unless that is running. */
+	/** Set while the GET's handler runs. `results` is undefined in its first run. */
 	#run: { results: unknown[] | undefined } | undefined;
 
 	constructor(c: Context<App>, tags: string[], object: ObjectRoute | undefined) {
@@ -46,7 +44,7 @@ export class Precondition {
 		this.#object = object;
 	}
 
-	/** Runs the GET's handler on `results`. Returns whether it has answered. */
+	/** Runs the GET's handler with `results`. Returns whether it returned a response. */
 	async #respond({ handler }: ObjectRoute, results?: unknown[]) {
 		this.#run = { results };
 		try {
@@ -59,7 +57,7 @@ export class Precondition {
 		}
 	}
 
-	/** What a read returns if the GET's handler asks; undefined if another one does. */
+	/** Returns the results for a read of the GET's handler; undefined for a read of another handler. */
 	intercept(queries: Statement[]) {
 		if (!this.#run) return undefined;
 		const { results } = this.#run;
@@ -68,7 +66,7 @@ export class Precondition {
 		throw new NotYet("The queries have not been sent yet.");
 	}
 
-	/** The statements that run with the request's first read: each of the GET's queries, and its JSON. */
+	/** Returns the statements that run with the request's first read: each of the GET's queries, and its rows as JSON. */
 	async statements(db: Database): Promise<Statement[]> {
 		if (!this.#object || this.#tags.includes("*")) return [];
 		await this.#respond(this.#object);
@@ -79,7 +77,7 @@ export class Precondition {
 	}
 
 	/**
-	 * Checks the results of `statements`. An object that doesn't exist is left to the handler.
+	 * Checks the results of `statements`. If the object doesn't exist, the handler returns the error.
 	 * @throws 412 if the object has another ETag
 	 */
 	async check(results: { rows?: string }[][]) {
@@ -91,7 +89,7 @@ export class Precondition {
 			results.filter((_, i) => i % 2 === 0),
 		);
 		const body = this.#c.get("compact")?.text ?? "";
-		// It isn't the response to this request.
+		// This isn't the response to the current request.
 		this.#c.set("compact", undefined);
 		if (!hasAnswered) return;
 		const { path } = this.#object;
@@ -99,7 +97,7 @@ export class Precondition {
 		if (!this.#tags.includes(tag)) throw preconditionFailed();
 	}
 
-	/** Statements that make the batch of a change fail if the object has changed since `check`. */
+	/** Returns statements that make the batch of a change fail if the object has changed since `check`. */
 	assertions(db: Database): Statement[] {
 		return this.#rows.map((rows, i) => {
 			const [query] = this.#queries.slice(i, i + 1);
@@ -111,12 +109,12 @@ export class Precondition {
 
 const isParameter = (segment: string | undefined) => segment?.startsWith(":") === true;
 
-/** A part of an object that has a GET of its own: `…/update_source` changes what `…/source` reads. */
+/** Returns the path of a part that has a separate GET: `…/update_source` changes the part at `…/source`. */
 const partPath = (path: string) => path.replace(/\/update_(\w+)$/, "/$1");
 
 /**
- * The object that a route changes: its own path, or, for an action, the path without its last
- * segment. Undefined if that isn't one object.
+ * Returns the path of the object that a route changes: the route's path or, for an action, the path without its last segment.
+ * Undefined if that isn't a single object.
  */
 export function objectPath(path: string) {
 	const segments = path.split("/");
@@ -125,12 +123,12 @@ export function objectPath(path: string) {
 	return isParameter(segments.at(-1)) ? segments.join("/") : undefined;
 }
 
-/** Whether a PATCH of the path changes settings: an object without an id. */
+/** Whether the path is for settings: an object without an id. */
 export const isSettings = (path: string) => path === "/";
 
 /**
- * The routes of a family at `at` compare `If-Match` with the ETag of the object that they change. An
- * object without a GET has no ETag, so only `*` matches it.
+ * Compares `If-Match` with the ETag of the object that the routes of a family at `at` change. An object without a GET has no
+ * ETag, so only `*` matches it.
  */
 export function ifMatch(mount: string, routes: RouterRoute[], at: string): MiddlewareHandler<App> {
 	const isPatched = routes.some((route) => route.method === "PATCH" && route.path === at);

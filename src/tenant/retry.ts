@@ -1,10 +1,10 @@
 import { conflict } from "../http/errors.ts";
 
-/** How often a write is retried after a conflict with another request (docs/api.md#conflicts). */
+/** The maximum number of retries after conflicts with other requests (docs/api.md#conflicts). */
 const MAX_RETRIES = 3;
 
 /**
- * Retries a read and a write if another request changed the object between the two.
+ * Repeats a read and a write if another request changed the object between them.
  * @param attempt returns undefined if that happened
  * @throws 409 after the last retry
  */

@@ -2,7 +2,7 @@ import type { SQL } from "drizzle-orm";
 import type { Database } from "../db/client.ts";
 import type { PathTenant } from "./permit.ts";
 
-/** What SQL says of a tenant and its caller. A `Tenant` has the values of its request; a kept statement has placeholders. */
+/** A tenant and its caller for SQL. A `Tenant` has the values of its request, a cached statement has placeholders. */
 export type TenantSql = {
 	readonly db: Database;
 	readonly kind: PathTenant["kind"];

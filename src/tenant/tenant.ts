@@ -40,14 +40,13 @@ type Statement = BatchItem<"sqlite">;
 
 /** The parts of a write, in the order in which they run, in one atomic batch. */
 type Write = {
-	/** Statements that run first, such as assertions, and deletions that the change needs. */
+	/** Statements that run first, such as assertions, or deletions that the change needs. */
 	before?: readonly Statement[];
 	change: Statement;
-	/** Entries for the activity log, written if the change changed a row. They are all of one organization. */
+	/** Entries for the activity log, written if the change changed a row. All are for the same organization. */
 	entry?: Entry | Entry[];
 	/**
-	 * Statements that follow the change. `changed` is the SQL condition that it changed a row; it
-	 * requires an `entry`.
+	 * Statements that run after the change. `changed` is the SQL condition that the change changed a row; it requires an `entry`.
 	 */
 	after?: (changed: SQL) => readonly Statement[];
 	/** The select whose rows `write` returns. Without it, `write` returns the rows of the change. */
@@ -57,9 +56,8 @@ type Write = {
 const HOUR = 3_600_000;
 
 /**
- * The only access of a family to the database. The guard (credentials, scope, restrictions,
- * existence, membership, level) runs in the same batch as the request's queries, so no query can do
- * without it, and it takes no extra trip.
+ * The only way for families to access the database. The guard (credentials, scope, restrictions, existence, membership, level)
+ * runs in the same batch as the request's queries, so no query can run without it, and it needs no additional round trip.
  */
 export class Tenant {
 	readonly db: Connected;
@@ -88,7 +86,7 @@ export class Tenant {
 		return this.#c.get("key");
 	}
 
-	// `c.var` would make an object of all variables each time.
+	// `c.var` would create an object of all variables each time.
 	get #idempotency() {
 		return this.#c.get("idempotency");
 	}
@@ -97,17 +95,17 @@ export class Tenant {
 		return this.#c.get("precondition");
 	}
 
-	/** The caller's address; undefined where nothing tells it. */
+	/** The caller's IP address; undefined if it is unknown. */
 	get address() {
 		return addressOf(this.#c);
 	}
 
 	/**
-	 * The caller, from D1.
-	 * @throws before `read` has returned
+	 * The caller, read from D1.
+	 * @throws if `read` hasn't returned yet
 	 */
 	get caller(): Caller {
-		if (!this.#caller) throw new Error("The guard has not been read.");
+		if (!this.#caller) throw new Error("The guard has not run yet.");
 		return this.#caller;
 	}
 
@@ -117,10 +115,7 @@ export class Tenant {
 		return { organizations: organizations.length > 0, projects: projects.length > 0 };
 	}
 
-	/**
-	 * SQL for the organization's id; null if there is none. After `read` it is the id that the guard
-	 * found.
-	 */
+	/** SQL for the organization's id, null if there is none. After `read`, it is the id that the guard found. */
 	get organization(): SQL<string> {
 		return organizationOf(this.#place.form, this.#ids);
 	}
@@ -135,18 +130,18 @@ export class Tenant {
 		return currentOrganization(this.key.user_id);
 	}
 
-	/** The tenant in SQL: as the path names it, and after `read` as the guard has found it. */
+	/** The tenant as the path identifies it or, after `read`, as the guard has found it. */
 	get #place() {
 		if (this.#caller) return foundPlace(this.kind, this.#caller);
 		return readPath(this.kind, this.#named, this.#child);
 	}
 
-	/** What the SQL of kept statements depends on. */
+	/** Everything that the SQL of cached statements depends on. */
 	get #form() {
 		return { ...this.#place.form, ...this.restricted };
 	}
 
-	/** The values for placeholders. */
+	/** The values for the placeholders of cached statements. */
 	get #values(): TenantValues {
 		const { hash, id, user_id } = this.key;
 		const { organization, project } = this.#place;
@@ -162,7 +157,7 @@ export class Tenant {
 		};
 	}
 
-	/** The tenant's id in the path; undefined if the path has none, like a list's. */
+	/** The tenant's id in the path; undefined if the path has none, as in lists. */
 	get #named() {
 		const { parameter } = this.#where;
 		return parameter && this.#c.req.param(parameter);
@@ -174,14 +169,14 @@ export class Tenant {
 		return child && this.#c.req.param(child);
 	}
 
-	/** The tenant as the path names it. */
+	/** The tenant in the path. */
 	get #path(): PathTenant {
 		return tenantIn(this.kind, this.#named, this.#child);
 	}
 
 	/**
-	 * Runs the guard and `queries` in one round trip. If KV's record of the key forbids the request,
-	 * D1 is asked before the request is refused, since the record may be a minute old.
+	 * Runs the guard and `queries` in one round trip. If KV's record of the key forbids the request, D1 is queried before the
+	 * request is rejected, since the record may be a minute old.
 	 * @throws the guard's error: 401, 403, 404 or 429
 	 */
 	read<Q extends readonly Statement[]>(...queries: Q): Promise<BatchResponse<Q>>;
@@ -194,10 +189,10 @@ export class Tenant {
 		const { address, key } = this;
 		const scope = this.#c.get("scope");
 		const denied = (await checkAddress(key, address)) ?? checkKey(key, scope, place);
-		// A request counts once, however often it reads.
+		// A request counts once, even if it reads several times.
 		const tooMany = this.#caller ? undefined : await countRequest(this.#c, key.id);
 		if (tooMany) throw denied ?? tooMany;
-		// Checked once, with the first read.
+		// Checked only with the first read.
 		const isFirst = !denied && !this.#caller;
 		if (isFirst) await idempotency?.readRequest();
 		const lookUps = isFirst && idempotency ? [idempotency.lookUp(this.db)] : [];
@@ -216,7 +211,7 @@ export class Tenant {
 			level: this.#c.get("level") ?? 0,
 			plugins: this.#c.get("plugins") ?? 0,
 		});
-		// The key's own row must stay as the precondition says.
+		// The precondition may be about the row of the key, which must not change then.
 		if (!precondition) this.#noteUse(caller);
 		if (denied) {
 			this.#c.set("key", { ...caller.key, hash: key.hash });
@@ -231,10 +226,7 @@ export class Tenant {
 		return idempotency?.read(answers) ?? answers;
 	}
 
-	/**
-	 * The guard's row and the results of `queries`. If a replica doesn't know the key, the primary is
-	 * asked.
-	 */
+	/** Returns the guard's row and the results of `queries`. If a replica doesn't have the key, queries the primary. */
 	async #ask(queries: Statement[]) {
 		const check = this.#check();
 		const [[row], ...answers] = await this.db.batch([check, ...queries]);
@@ -243,20 +235,20 @@ export class Tenant {
 		return [primaryRow, ...primaryAnswers] as const;
 	}
 
-	/** The guard's statement. */
+	/** Returns the guard's statement. */
 	#check() {
 		return keptGuard(this.env, this.#place.form).bind(this.db, this.#values);
 	}
 
 	/**
 	 * Makes later reads use the primary instead of a replica.
-	 * @returns whether there was a replica to leave
+	 * @returns whether replicas were allowed before
 	 */
 	usePrimary(): boolean {
 		return this.#session.usePrimary();
 	}
 
-	/** Runs a statement that the response doesn't wait for. */
+	/** Runs a statement without delaying the response. */
 	later(statement: (db: Database) => PromiseLike<unknown>) {
 		const write = async () => statement(drizzle(this.env.DB));
 		this.#c.executionCtx.waitUntil(write());
@@ -301,13 +293,13 @@ export class Tenant {
 		);
 	}
 
-	/** Reserves the webhooks that an entry has made due: the last statement of a batch. */
+	/** Returns the last statement of a batch, which reserves the webhooks that an entry has made due. */
 	#reserveDue(entry: Pick<Entry, "organization"> | undefined) {
 		const organization = entry?.organization ?? this.caller.organization_id;
 		return reserveDue(this.env, this.db, entry ? organization : null);
 	}
 
-	/** Has webhooks get their events, after the response. */
+	/** Starts the delivery to webhooks after the response. */
 	#wake(due: Wake[] = []) {
 		this.#c.executionCtx.waitUntil(wake(this.env, due));
 	}
@@ -352,20 +344,20 @@ export class Tenant {
 		return results[checks.length + statements.indexOf(result)];
 	}
 
-	/** A value that is made up once: a retry with the same `Idempotency-Key` gets the same. */
+	/** Returns a value that is generated once: a retry with the same `Idempotency-Key` gets the same value. */
 	once<T>(make: () => T | Promise<T>): T | Promise<T> {
 		return this.#idempotency?.once(make) ?? make();
 	}
 
-	/** Writes an activity entry for an action that changes no row, in one round trip. */
+	/** Writes an activity log entry for an action that changes no row, in one round trip. */
 	async log(entry: Entry) {
 		const logged = this.#record(entry, { isCertain: true });
 		await this.#run([logged], { result: logged, changed: sql`true`, entry });
 	}
 
 	/**
-	 * A DELETE: runs `removal`, a statement that returns the rows it deletes, and writes an activity
-	 * entry, in one round trip.
+	 * Executes a DELETE in one round trip: runs `removal`, a statement that returns the rows it deletes, and writes an activity log
+	 * entry.
 	 * @returns the deleted row; undefined if another request deleted it first
 	 */
 	async remove<R>(
@@ -391,7 +383,7 @@ export class Tenant {
 	}
 
 	/**
-	 * A PATCH: writes what `body` changes in `row`, if anything.
+	 * Executes a PATCH: writes the values of `body` that differ from `row`, if there are any.
 	 * @param parts returns the rest of the write; called only if there is something to change
 	 * @returns the row after the write
 	 */
@@ -400,7 +392,7 @@ export class Tenant {
 		body: object,
 		entryParts: Omit<Details, "item_id" | "changes"> & {
 			scope: ScopeWith<"updated">;
-			/** Fields whose values the log doesn't show. */
+			/** Fields whose values must not appear in the log. */
 			masked?: string[];
 		},
 		parts: () => Omit<Write, "entry"> & {
@@ -418,14 +410,14 @@ export class Tenant {
 		return found(after);
 	}
 
-	/** One page of `select`, which `list` filters and sorts, in one round trip. */
+	/** Returns a page of `select`, which `list` filters and sorts, in one round trip. */
 	async page<S extends SQLiteSelect>(page: Page, select: () => S, list: List<S>) {
 		const [rows, [counted]] = await this.read(...paged(this.db, page, select, list));
 		const { keys } = list;
 		return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, keys);
 	}
 
-	/** A statement that is kept, with this request's values. */
+	/** Returns a cached statement with the values of this request. */
 	kept<S extends Keepable, N extends string>(
 		{ names, build, statement }: KeptStatement<S, N>,
 		values: Record<N, Value>,
@@ -439,7 +431,7 @@ export class Tenant {
 		return statement(this.env, this.#form).bind(this.db, all, anew);
 	}
 
-	/** One page of a list whose first page is kept. */
+	/** Returns a page of a list whose first page is cached. */
 	async keptPage<S extends SQLiteSelect>(page: Page, { select, list, statements }: KeptList<S>) {
 		if (page.after || page.offset > 0) return this.page(page, () => select(this), list(this));
 		const anew = () => paged(this.db, page, () => select(this), list(this));

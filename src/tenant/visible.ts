@@ -14,46 +14,44 @@ import type { Page } from "../http/page.ts";
 import type { TenantSql } from "./sql.ts";
 import type { Tenant } from "./tenant.ts";
 
-/** Condition: the caller is an admin of the organization in the path, and so sees all its projects. */
+/** SQL condition: the caller is an admin of the organization in the path, so they see all its projects. */
 export const isAdmin = ({ key, organization }: TenantSql) => sql`exists (
   select 1 from ${members} where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${members.level} >= ${ADMIN})`;
 
 /**
- * Condition on `projects` joined with the user's row of `members`: the project isn't private, or
- * the user has access (docs/organizations.md#projects).
+ * SQL condition on `projects` joined with the user's row of `members`: the project isn't private, or the user has access
+ * (docs/organizations.md#projects).
  */
 export const isOpenTo = (user_id: number | Column | SQL<number>) => sql`(
   not ${projects.access_control} or ${members.level} >= ${ADMIN} or exists (
     select 1 from ${projectMembers}
     where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${user_id}))`;
 
-/** Condition on `projects`: the user can see the project. */
+/** SQL condition on `projects`: the user can see the project. */
 export const visibleTo = (user_id: number | Column | SQL<number>) => sql`exists (
   select 1 from ${members}
   where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id} and ${isOpenTo(user_id)})`;
 
 const { scoped_organizations, scoped_projects } = personalApiKeys;
 
-/** Condition on `projects`: the restrictions of the key in use include the project. */
+/** SQL condition on `projects`: the restrictions of the key in use include the project. */
 const reachableProject = ({ key }: TenantSql) => sql`exists (
   select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
     and (${scoped_projects} = '[]' or ${projects.id} in (select value from json_each(${scoped_projects})))
     and (${scoped_organizations} = '[]' or ${projects.organization_id} in (select value from json_each(${scoped_organizations}))))`;
 
-/**
- * Condition on `projects`: the caller can see the project, and the key's restrictions include it.
- */
+/** SQL condition on `projects`: the caller can see the project, and the key's restrictions include it. */
 export const visibleProject = (tenant: TenantSql) =>
 	sql`${visibleTo(tenant.key.user_id)} and ${reachableProject(tenant)}`;
 
-/** The row of the key in use. */
+/** Returns SQL for a condition on the row of the key in use. */
 const keyWhere = ({ key }: TenantSql, condition: SQL) =>
 	sql`(select ${condition} from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id})`;
 
 /**
- * Conditions for the lists of a key with restrictions. They start from its lists, so that a page doesn't read what the key
- * can't reach. The record in KV says whether a key has restrictions, and may be old: if D1 says that it has none, the
- * conditions hold for everything of the caller's.
+ * SQL conditions for lists read with a restricted key. They start from the key's own lists of ids, so that a page reads only what
+ * the key can access. Whether the key has restrictions is known from the record in KV, which may be old: if the key has none in
+ * D1, the conditions include everything of the caller.
  */
 const listedOrganization = (tenant: TenantSql) => sql`${members.organization_id} in (
   select value from ${personalApiKeys}, json_each(${scoped_organizations}) where ${personalApiKeys.id} = ${tenant.key.id}
@@ -67,7 +65,7 @@ const listedProject = (tenant: TenantSql) => sql`${projects.id} in (
     join projects as mine on mine.organization_id = own.organization_id
     where ${personalApiKeys.id} = ${tenant.key.id} and ${scoped_projects} = '[]')`;
 
-/** The parts of the list of a member's projects, each of which an index has in its order. */
+/** Returns the parts of a member's list of projects. For each, there is an index in the order of the list. */
 const projectParts = (user_id: number | SQL<number>): NonNullable<List<SQLiteSelect>["parts"]> => [
 	sql`${members.level} >= ${ADMIN}`,
 	sql`${members.level} < ${ADMIN} and ${projects.access_control} = 0`,
@@ -77,8 +75,8 @@ const projectParts = (user_id: number | SQL<number>): NonNullable<List<SQLiteSel
 ];
 
 /**
- * A list of the projects that the caller can see, for a select from `projects` joined with `members` on `join`.
- * @param organization the condition on `members` for the organization whose projects are listed; without it, all
+ * Returns a list of the projects that the caller can see, for a select from `projects` joined with `members` on `join`.
+ * @param organization the condition on `members` for the organization; without it, the projects of all organizations are listed
  */
 export function visibleProjects(tenant: TenantSql, organization: SQL | undefined) {
 	const { user_id } = tenant.key;
@@ -87,7 +85,7 @@ export function visibleProjects(tenant: TenantSql, organization: SQL | undefined
 		tenant.restricted.organizations ? listedOrganization(tenant) : undefined,
 	);
 	const isMine = and(sql`${members.user_id} = ${user_id}`, within, reachableProject(tenant));
-	// The + keeps the index of an organization's projects from being read.
+	// The + prevents SQLite from using the index of an organization's projects.
 	const listed = {
 		join: sql`${members.organization_id} = +${projects.organization_id}`,
 		where: and(isMine, isOpenTo(user_id), listedProject(tenant)),
@@ -105,8 +103,8 @@ export function visibleProjects(tenant: TenantSql, organization: SQL | undefined
 }
 
 /**
- * Like `visibleProjects`, but only those whose name contains `search`. The full-text index has what decides who sees a project,
- * and nothing of what is compared with it depends on the project, so that each is read once.
+ * Like `visibleProjects`, but only projects whose name contains `search`. The full-text index contains the columns that decide
+ * who sees a project. The subqueries don't depend on the project, so that each runs once.
  */
 export function searchedProjects(tenant: Tenant, page: Page, search: string) {
 	const { user_id, id } = tenant.key;
@@ -115,7 +113,7 @@ export function searchedProjects(tenant: Tenant, page: Page, search: string) {
 		tenant.kind === "organization" ? sql`own.organization_id = ${tenant.organization}` : undefined,
 	);
 	const within = sql`select own.organization_id from ${members} as own where ${ofCaller}`;
-	// Somebody without an organization finds nothing.
+	// A caller without an organization finds nothing.
 	const trigrams = sql`coalesce((select group_concat(${trigramOf(sql`own.organization_id`)}, '" OR "') from ${members} as own where ${ofCaller}), ${NO_ID})`;
 	const allowed = (column: Column) =>
 		sql`select value from ${personalApiKeys}, json_each(${column}) where ${personalApiKeys.id} = ${id}`;
@@ -142,7 +140,7 @@ export function searchedProjects(tenant: Tenant, page: Page, search: string) {
 	};
 }
 
-/** Counters of what belongs to projects: in all of an organization, in those that aren't private, and in one. */
+/** Counters of objects in projects: of all projects of an organization, of those that aren't private, and of a single project. */
 const PROJECTS = { all: organizations.projects, open: organizations.open_projects, each: sql`1` };
 export const EXPORTS = {
 	all: organizations.batch_exports,
@@ -151,9 +149,9 @@ export const EXPORTS = {
 };
 
 /**
- * SQL for the number of objects in the projects that the caller can see: for an admin that of the organization, for others
- * that of its projects which aren't private, and of those private ones that the caller is a member of.
- * @param within the condition on `members` for the memberships that count; restrictions of the key to projects don't
+ * SQL for the number of objects in the projects that the caller can see: for an admin, all projects of the organization; for
+ * others, those that aren't private and the private ones that they are a member of.
+ * @param within the condition on `members` for the memberships that count. The key's restrictions to projects are ignored.
  */
 export function visibleCount(
 	tenant: TenantSql,
@@ -172,10 +170,7 @@ export function visibleCount(
     from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id} where ${counted})`;
 }
 
-/**
- * Condition on `organizations`: the restrictions of the key in use include the organization, or one
- * of its projects.
- */
+/** SQL condition on `organizations`: the restrictions of the key in use include the organization, or one of its projects. */
 export const reachableOrganization = ({ key }: TenantSql) => sql`exists (
   select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
     and (${scoped_organizations} = '[]' or ${organizations.id} in (select value from json_each(${scoped_organizations})))
@@ -183,7 +178,7 @@ export const reachableOrganization = ({ key }: TenantSql) => sql`exists (
       select 1 from ${projects} where ${projects.organization_id} = ${organizations.id}
         and ${projects.id} in (select value from json_each(${scoped_projects})))))`;
 
-/** A list of the organizations that the caller can see, for a select from `organizations` joined with `members`. */
+/** Returns a list of the organizations that the caller can see, for a select from `organizations` joined with `members`. */
 export function visibleOrganizations(tenant: TenantSql) {
 	const { user_id } = tenant.key;
 	const { organizations: byId, projects: byProject } = tenant.restricted;
@@ -201,9 +196,8 @@ export function visibleOrganizations(tenant: TenantSql) {
 }
 
 /**
- * SQL for the id of the user with this value in a unique column; 0, which no user has, if there is
- * none. Either way one row is read, so that `Server-Timing` doesn't reveal whether somebody has an
- * account.
+ * SQL for the id of the user with this value in a unique column, or 0, which no user has. One row is read in both cases, so that
+ * `Server-Timing` doesn't reveal who has an account.
  */
 export const userWith = (
 	column: typeof users.email | typeof users.uuid,
@@ -213,8 +207,7 @@ export const userWith = (
   (select 0 from users as other limit 1))`;
 
 /**
- * SQL for the id of the user's current organization: the chosen one, else the oldest membership's;
- * null if there is none.
+ * SQL for the id of the user's current organization: the chosen one, else that of the oldest membership; null if there is none.
  */
 export const currentOrganization = (
 	user_id: number | Column | SQL<number>,
@@ -224,8 +217,8 @@ export const currentOrganization = (
   (select ${members.organization_id} from ${members} where ${members.user_id} = ${user_id} order by ${members.id} limit 1))`;
 
 /**
- * SQL for the id of the user's current project: the chosen one, else the oldest that it can see in
- * its current organization; null if there is none.
+ * SQL for the id of the user's current project: the chosen one, else the oldest project in the current organization that the user
+ * can see; null if there is none.
  */
 export const currentProject = (user_id: number | SQL<number>): SQL<number> => {
 	const isCandidate = sql`${projects.organization_id} = ${currentOrganization(user_id)} and ${visibleTo(user_id)}`;

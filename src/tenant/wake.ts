@@ -4,12 +4,15 @@ import { Kept, keepByForm, placeholder } from "../db/kept.ts";
 import { webhooks } from "../db/schema/webhooks.ts";
 
 /**
- * What a message of the queue `DELIVERIES` says: this webhook has events to deliver. `lease` is that
- * of the worker that sent it, which thereby ends its work.
+ * A message of the queue `DELIVERIES`: this webhook has events to deliver. `lease` is the lease of
+ * the worker that sent the message, and that thereby ends its work.
  */
 export type Wake = { webhook: string; lease?: string | undefined };
 
-/** How long a message may take to arrive. Until then, no other is sent for the webhook. */
+/**
+ * How long a message may take to arrive, in milliseconds. During this time, no other message is
+ * sent for the webhook.
+ */
 const MESSAGE_MS = 60_000;
 
 type Times = Record<"from" | "until", string | SQL<string>>;
@@ -34,10 +37,10 @@ const kept = keepByForm((db) => {
 });
 
 /**
- * A statement that returns the webhooks of the organization that are due and that no worker has,
- * and reserves them for the worker that a message wakes. Without the reservation, each write would
- * send a message until the first one arrives.
- * @param organization null: there is none, so nothing is due
+ * Returns a statement that selects the organization's due webhooks without a worker, and reserves
+ * them for the worker that a message starts. Without the reservation, each write would send a
+ * message until the first one arrives.
+ * @param organization null if there is none, so nothing is due
  */
 export function reserveDue(env: Env, db: Connected, organization: string | SQL | null) {
 	const at = Date.now();
@@ -51,8 +54,8 @@ export function reserveDue(env: Env, db: Connected, organization: string | SQL |
 }
 
 /**
- * Sends a message for each webhook. If that fails, the schedule does so within a minute.
- * @param delaySeconds when it arrives, at the earliest
+ * Sends a message for each webhook. If that fails, the schedule sends it within a minute.
+ * @param delaySeconds the minimum delay of the message
  */
 export async function wake({ DELIVERIES }: Env, wakes: (Wake & { delaySeconds?: number })[]) {
 	if (wakes.length === 0) return;
@@ -62,7 +65,7 @@ export async function wake({ DELIVERIES }: Env, wakes: (Wake & { delaySeconds?: 
 		);
 	} catch (error) {
 		console.error(
-			JSON.stringify({ warning: "Could not wake a webhook's worker", error: String(error) }),
+			JSON.stringify({ warning: "A webhook's worker was not started", error: String(error) }),
 		);
 	}
 }

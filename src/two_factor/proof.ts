@@ -12,16 +12,16 @@ import { digestsOf } from "./recovery_codes.ts";
 import { stepOf } from "./totp.ts";
 
 /*
- * How a second factor is checked (docs/keys.md#the-second-factor). An attempt is counted before the
- * code is checked, so that parallel requests can't try more codes than one after the other could.
+ * Checks the second factor (docs/keys.md#the-second-factor). An attempt is counted before its code is checked, so that parallel
+ * requests can't try more codes than sequential ones.
  */
 
-/** Wrong codes that a user may send in an hour. */
+/** The number of wrong codes that a user can send per hour. */
 export const MAX_ATTEMPTS = 10;
 
 /** The columns of a user's second factor, for a select from `users` joined with `two_factors`. */
 export const factorColumns = {
-	/** Encrypted; null: the user has none. */
+	/** Encrypted; null if the user has none. */
 	secret: sql<string | null>`${twoFactors.secret}`.as("secret"),
 	/** null: it isn't enabled. */
 	enabled_at: sql<string | null>`${twoFactors.confirmed_at}`.as("enabled_at"),
@@ -33,7 +33,7 @@ export const factorColumns = {
 			.as("digests"),
 };
 
-/** A user's second factor, as `factorColumns` select it. */
+/** A user's second factor, as selected by `factorColumns`. */
 export type Factor = {
 	user_id: number;
 	secret: string | null;
@@ -51,8 +51,8 @@ export const isEnforced = (user_id: SQL | number | typeof users.id) => sql`exist
 export const cipherFor = (env: Env, user_id: number) => cipherOf(env, "two_factors", user_id);
 
 /**
- * A statement that counts an attempt of a user. It returns no row if there were too many, or if the
- * user has no second factor to check.
+ * Returns a statement that counts an attempt of a user. It returns no row if there were too many, or if the user has no second
+ * factor.
  */
 export function countAttempt(db: Database, user_id: SQL | number, condition: SQL) {
 	const since = iso(Date.now() - HOUR_MS);
@@ -73,17 +73,16 @@ export function countAttempt(db: Database, user_id: SQL | number, condition: SQL
 		.returning({ user_id: twoFactors.user_id });
 }
 
-/** What a right code was. */
+/** The kind of a correct code, and what identifies it. */
 export type Proof = { user_id: number; secret: string } & (
 	| { kind: "code"; step: number }
 	| { kind: "recovery_code"; digest: string }
 );
 
 /**
- * Checks a code: one of the authenticator app, or, once the second factor is enabled, a recovery
- * code.
+ * Checks a code of the authenticator app or, if the second factor is enabled, a recovery code.
  * @param isCounted whether `countAttempt` has returned a row
- * @throws 400 if the code is wrong or was used before, 429 after too many wrong ones
+ * @throws 400 if the code is wrong or was used before, 429 after too many wrong codes
  */
 export async function prove(
 	env: Env,
@@ -115,13 +114,13 @@ const secondsUntilNextAttempt = ({ attempts_since }: Factor) => {
 	return Math.max(1, Math.ceil((availableAt - Date.now()) / 1000));
 };
 
-/** WHERE clause for `two_factors`: the user's, with the secret that the code was checked against. */
+/** WHERE clause for `two_factors`: the user's row, with the secret that the code was checked against. */
 export const itsFactor = ({ user_id, secret }: Proof) =>
 	and(eq(twoFactors.user_id, user_id), eq(twoFactors.secret, secret));
 
 /**
- * SQL condition on `two_factors`: no other request has used the code since it was checked.
- * @param isEnabled whether the second factor was enabled then
+ * SQL condition on `two_factors`: no other request has used the code since the check.
+ * @param isEnabled whether the second factor was enabled at the check
  */
 export const isUnused = (proof: Proof, isEnabled: boolean) =>
 	and(
@@ -132,7 +131,7 @@ export const isUnused = (proof: Proof, isEnabled: boolean) =>
 			: sql`exists (select 1 from ${recoveryCodes} where ${recoveryCodes.user_id} = ${proof.user_id} and ${recoveryCodes.digest} = ${proof.digest})`,
 	);
 
-/** The columns of `two_factors` after the code was used. A right code doesn't count as an attempt. */
+/** Returns the columns of `two_factors` after the code was used. A correct code doesn't count as an attempt. */
 export const afterUse = (proof: Proof) => ({
 	attempts: sql`max(${twoFactors.attempts} - 1, 0)`,
 	...(proof.kind === "code" && { last_step: proof.step }),

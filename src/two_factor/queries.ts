@@ -23,7 +23,9 @@ import { newRecoveryCodes, rowsOf } from "./recovery_codes.ts";
 import type { TwoFactor } from "./shape.ts";
 import { newSecret, otpauthUrl } from "./totp.ts";
 
-/** Selects the caller with its second factor if `uuid` is `@me` or the caller's own, else no row. */
+/**
+ * Selects the caller with their second factor if `uuid` is `@me` or the caller's own, else no row.
+ */
 const select = ({ db, key }: Tenant, uuid: string) =>
 	db
 		.select({
@@ -51,7 +53,10 @@ const toTwoFactor = ({ enabled_at, is_required, digests }: Row): z.infer<typeof 
 	recovery_codes_left: digests.length,
 });
 
-/** @throws 403 for a service account */
+/**
+ * Checks that the caller isn't a service account.
+ * @throws 403 if it is one
+ */
 function assertPerson({ caller }: Tenant) {
 	if (caller.is_service_account)
 		throw forbidden("A service account has no second factor: it doesn't sign in.");
@@ -82,7 +87,10 @@ const entry = <A extends ActivityOf<"TwoFactor">>(
 const alreadyEnabled = () =>
 	invalid(null, "The second factor is enabled. Disable it first to set up another one.");
 
-/** Makes a secret, which counts once `confirm` gets a code of it. An earlier one is replaced. */
+/**
+ * Creates a secret, which becomes valid when `confirm` gets one of its codes. Replaces an earlier
+ * secret.
+ */
 export const begin = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
 		const row = await read(tenant, uuid);
@@ -135,7 +143,7 @@ const replaceWith = (
 	insertEach(db, recoveryCodes, rows, changed),
 ];
 
-/** New recovery codes, with their rows. */
+/** Creates recovery codes, with their rows. */
 async function makeCodes(tenant: Tenant) {
 	const codes = await tenant.once(newRecoveryCodes);
 	return { codes, rows: await rowsOf(tenant.env, tenant.key.user_id, codes) };
@@ -148,15 +156,15 @@ const setEnabled = ({ db, key }: Tenant, is_2fa_enabled: boolean, changed: SQL) 
 		.where(and(eq(users.id, key.user_id), changed));
 
 /**
- * The second factor with its new recovery codes; undefined if another request was faster, so that
- * these codes were not stored.
+ * Returns the second factor with its new recovery codes; undefined if these codes weren't stored
+ * because another request was faster.
  */
 function withCodes(after: Row | undefined, { codes, rows }: Awaited<ReturnType<typeof makeCodes>>) {
 	const isStored = rows.every(({ digest }) => after?.digests.includes(digest));
 	return after && isStored ? { ...toTwoFactor(after), recovery_codes: codes } : undefined;
 }
 
-/** Enables the second factor, given a code of the secret that `begin` has made. */
+/** Enables the second factor with a code of the secret that `begin` created. */
 export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 	retry(async () => {
 		const { row, proof } = await readAndProve(tenant, uuid, code, ({ enabled_at }) => {
@@ -179,8 +187,8 @@ export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 	});
 
 /**
- * Removes the second factor, given a code.
- * @throws 400 while an organization of the caller requires one
+ * Removes the second factor with a code.
+ * @throws 400 if an organization of the caller requires a second factor
  */
 export const disable = (tenant: Tenant, uuid: string, code: string) =>
 	retry(async () => {
@@ -198,7 +206,7 @@ export const disable = (tenant: Tenant, uuid: string, code: string) =>
 		return after && after.enabled_at === null ? toTwoFactor(after) : undefined;
 	});
 
-/** Makes new recovery codes, given a code. The old ones stop working. */
+/** Creates new recovery codes, with a code. The old ones become invalid. */
 export const replaceCodes = (tenant: Tenant, uuid: string, code: string) =>
 	retry(async () => {
 		const { row, proof } = await readAndProve(tenant, uuid, code, assertEnabled);

@@ -3,7 +3,7 @@ import type { Tenant } from "../tenant/tenant.ts";
 import { body } from "../tenant/valid.ts";
 import { Code, TwoFactor, TwoFactorSetup, TwoFactorWithCodes } from "./shape.ts";
 
-/** Loaded when used: few requests need it. */
+/** Loaded on first use, since few requests need it. */
 const queries = () => import("./queries.ts");
 
 const find = async (tenant: Tenant, uuid: string) => (await queries()).find(tenant, uuid);

@@ -11,7 +11,7 @@ export const TwoFactor = z
 	})
 	.meta({ id: "TwoFactor" });
 
-/** What an authenticator app needs. */
+/** The data that an authenticator app needs. */
 export const TwoFactorSetup = z
 	.object({
 		secret: z.string(),
@@ -19,7 +19,7 @@ export const TwoFactorSetup = z
 	})
 	.meta({ id: "TwoFactorSetup" });
 
-/** The second factor, with new recovery codes, which are shown only here. */
+/** The second factor with new recovery codes, which are shown only here. */
 export const TwoFactorWithCodes = TwoFactor.extend({
 	recovery_codes: z.array(z.string()),
 }).meta({ id: "TwoFactorWithCodes" });

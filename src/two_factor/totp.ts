@@ -2,10 +2,10 @@ import { createHmac } from "node:crypto";
 
 const ISSUER = "Tenantry";
 
-/** Seconds for which a code is shown (RFC 6238, section 5.2). */
+/** How long a code is shown, in seconds (RFC 6238, section 5.2). */
 const PERIOD = 30;
 
-/** Makes a secret of 160 random bits, in base32 (RFC 4226, section 4). */
+/** Creates a secret of 160 random bits, in base32 (RFC 4226, section 4). */
 export async function newSecret() {
 	const { Secret } = await import("otpauth/bare");
 	return new Secret({ size: 20 }).base32;
@@ -24,14 +24,14 @@ async function generatorOf(secret: string, label: string) {
 	});
 }
 
-/** The URL from which authenticator apps read the secret, usually as a QR code. */
+/** Returns the URL from which authenticator apps read the secret, usually as a QR code. */
 export async function otpauthUrl(secret: string, label: string) {
 	return (await generatorOf(secret, label)).toString();
 }
 
 /**
- * The time step that a code is for; undefined if the code is wrong. The client's clock may be one
- * step ahead or behind.
+ * Returns the time step of a code; undefined if the code is wrong. The client's time may differ by
+ * one step.
  * @param at milliseconds since 1970
  */
 export async function stepOf(secret: string, code: string, at: number) {

@@ -1,31 +1,31 @@
 import { addressOf, retryAfter, sender } from "../exporter/destinations/send.ts";
 
-/** How long an endpoint may take to answer. */
+/** How long to wait for a response, in milliseconds. */
 const TIMEOUT_MS = 15_000;
 
 const GONE = 410;
 
-/** Where to, and the secrets that sign. */
+/** The URL, and the secrets that sign. */
 export type Endpoint = { url: string; secrets: Promise<string[]> };
 
-/** What is sent. `id` is that of the event. */
+/** The content of a request. `id` is the id of the event. */
 export type Message = { id: string; payload: string };
 
 export type Outcome = {
 	/** null: there was no response. */
 	response_status: number | null;
 	duration_ms: number;
-	/** Why it wasn't delivered, in words; null if it was. */
+	/** Why it wasn't delivered, for users; null if it was. */
 	error: string | null;
-	/** The endpoint wants no more events. */
+	/** Whether the endpoint wants no more events. */
 	isGone: boolean;
-	/** Seconds that the endpoint asks to wait. */
+	/** How long the endpoint asks to wait, in seconds. */
 	retry_after: number | undefined;
 };
 
 const isOk = ({ ok }: { ok: boolean }) => ok;
 
-/** The headers of a message, signed by each secret (https://www.standardwebhooks.com). */
+/** Returns the headers of a message, signed with each secret (https://www.standardwebhooks.com). */
 async function headersOf({ id, payload }: Message, secrets: string[]) {
 	const { Webhook } = await import("standardwebhooks");
 	const at = new Date();
@@ -41,8 +41,8 @@ async function headersOf({ id, payload }: Message, secrets: string[]) {
 }
 
 /**
- * Returns a function that sends a message once and never throws. It keeps the resolver's answers, so
- * make one for each worker.
+ * Returns a function that sends a message once and never throws. It caches DNS responses, so each
+ * worker must create its own.
  */
 export function attempts(env: Env) {
 	const { exchange } = sender(env, TIMEOUT_MS);

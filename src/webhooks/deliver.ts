@@ -9,30 +9,28 @@ import { claim, type Round, recordRound, type Webhook } from "./progress.ts";
 import { openSecrets } from "./secret.ts";
 
 /*
- * How events get to a webhook (docs/webhooks.md#how-events-are-delivered).
- *
- * The feed is the queue: `position` says up to where a webhook's events are delivered, and
- * `next_attempt_at` when the next one is due. A trigger sets the latter when an event is written. A
- * worker takes the webhook for itself (`lease`), sends the events one after the other, and records
- * every second how far it came. If it is killed, another goes on from there when the lease has
- * expired. So an event may be sent twice, and none is left out.
+ * Delivers events to a webhook (docs/webhooks.md#how-events-are-delivered). The feed is the queue: a webhook's events are
+ * delivered up to `position`, and `next_attempt_at` is the time when the next one is due. A trigger sets this time when an event
+ * is written. A worker takes a lease on the webhook (`lease`), sends the events one after another, and saves its progress every
+ * second. If it is killed, another worker continues from there after the lease has expired. So an event may be sent twice, but
+ * none is skipped.
  */
 
-/** How often a worker records what it has delivered. */
+/** How often a worker saves its progress, in milliseconds. */
 const RECORD_INTERVAL_MS = 1000;
 
 /**
- * How long a worker goes on sending before it hands over to another by a message: it has thirty seconds in all, and an
- * attempt may take fifteen.
+ * How long a worker sends events before another one continues, which it starts with a message. It has 30 seconds in total, and an
+ * attempt can take 15 seconds.
  */
 const MAX_SENDING_MS = 10_000;
 
-/** The longest delay of a message that is sent here. The schedule sends the messages of later attempts. */
+/** The maximum delay of a message that is sent here. The schedule sends the messages for later attempts. */
 const MAX_DELAY_MS = MINUTE_MS;
 
 const Wake = z.object({ webhook: z.string(), lease: z.string().optional() });
 
-/** Sends events until one fails, or it is time to record. */
+/** Sends events until one fails, or it is time to save the progress. */
 async function send(
 	attempt: ReturnType<typeof attempts>,
 	endpoint: Endpoint,
@@ -64,7 +62,7 @@ async function send(
 	return round;
 }
 
-/** After an event failed: plans the next attempt, unless the webhook was disabled. */
+/** After a failed attempt: plans the next one, unless the webhook was disabled. */
 async function afterFailure(env: Env, { id, next_attempt_at }: Webhook) {
 	if (next_attempt_at === null) return undefined;
 	const delay = Date.parse(next_attempt_at) - Date.now();
@@ -72,7 +70,10 @@ async function afterFailure(env: Env, { id, next_attempt_at }: Webhook) {
 	return wake(env, [{ webhook: id, delaySeconds: Math.max(0, Math.ceil(delay / 1000)) }]);
 }
 
-/** Delivers a webhook's events, oldest first, until there are no more, one fails, or time is up. `message` is of the queue. */
+/**
+ * Delivers a webhook's events, oldest first, until there are no more, one fails, or the time is up. `message` is the body of a
+ * queue message.
+ */
 export async function deliver(env: Env, message: unknown) {
 	const db = drizzle(env.DB);
 	const attempt = attempts(env);

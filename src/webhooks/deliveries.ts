@@ -5,7 +5,7 @@ import { now } from "../db/now.ts";
 import { webhookDeliveries } from "../db/schema/webhooks.ts";
 import type { Outcome } from "./attempt.ts";
 
-/** How many attempts are kept of a webhook. */
+/** The number of stored attempts per webhook. */
 const MAX_DELIVERIES = 100;
 
 const { webhook_id, number } = webhookDeliveries;
@@ -20,7 +20,7 @@ type Attempt = Pick<
 > &
 	Outcome & { id?: string };
 
-/** An attempt as a row. */
+/** Converts an attempt to a row. */
 export const toDelivery = (
 	webhook: string,
 	{ event_id, type, reason = "event", attempt = 1, ...outcome }: Attempt,
@@ -38,7 +38,7 @@ export const toDelivery = (
 	created_at: now(),
 });
 
-/** A statement that adds attempts to those that are kept, in order, if `condition` holds. */
+/** Returns a statement that stores attempts, in order, if `condition` is true. */
 export function insertDeliveries(
 	db: Database,
 	webhook: string,
@@ -56,7 +56,7 @@ export function insertDeliveries(
 		);
 }
 
-/** A statement that deletes the oldest attempts. */
+/** Returns a statement that deletes the oldest attempts. */
 export const deleteOldDeliveries = (db: Database, webhook: string) =>
 	db
 		.delete(webhookDeliveries)

@@ -4,14 +4,14 @@ import { activityLog } from "../db/schema/activity_log.ts";
 import { users } from "../db/schema/users.ts";
 import { eventColumns } from "../feed/event.ts";
 
-/** How many events a page has, and how many bytes of changes: both keep a worker's memory small. */
+/** The maximum number of events in a page, and of bytes of changes. Both limit the memory of a worker. */
 const PAGE_EVENTS = 100;
 const PAGE_BYTES = 1_000_000;
 
 /** SQL for the organization, the position after which its events are pending, and the types (src/webhooks/types.ts). */
 type Pending = { organization: SQL; after: SQL; selectors: SQL };
 
-/** The events after a position that a webhook gets. */
+/** Returns the events that a webhook receives after a position. */
 export const pendingOf = (
 	{ organization_id, selectors }: { organization_id: string; selectors: string[] },
 	after: number,
@@ -22,11 +22,10 @@ export const pendingOf = (
 });
 
 /**
- * SQL for the positions of the next `limit` events, in order. Each type is a seek in an index, so what
- * other types the feed has costs nothing: a selector without an activity is first resolved to the
- * activities that occur, by one seek for each. Not to those of `ACTIVITIES`, as in the feed: while a
- * new version is deployed, a worker of the old one must not pass over activities that it doesn't
- * know, since it delivers what comes after them.
+ * SQL for the positions of the next `limit` events, in order. Each type is a seek in an index, so events of other types cost
+ * nothing. For that, a selector without an activity is first expanded to the activities that occur, with one seek for each. The
+ * feed expands it to those of `ACTIVITIES` instead. Here, that would be wrong: while a new version is deployed, a worker of the
+ * old version would skip activities that it doesn't know, and deliver the events after them.
  */
 const positions = ({ organization, after, selectors }: Pending, limit: number) => sql`
 	with recursive selector(scope, activity) as (

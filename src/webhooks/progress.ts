@@ -1,4 +1,4 @@
-/** Where a worker starts, and how it records how far it came (deliver.ts). */
+/** Where a worker starts, and how it saves its progress (deliver.ts). */
 import { and, eq, isNull, lte, or, sql } from "drizzle-orm";
 import { type Database, runBatch } from "../db/client.ts";
 import { iso, now } from "../db/now.ts";
@@ -12,30 +12,32 @@ import { isPending, pendingOf, selectPending } from "./pending.ts";
 import { MAX_FAILING_MS, nextAttempt } from "./retries.ts";
 import { nameOf } from "./shape.ts";
 
-/** Longer than an attempt may take, with what is done before and after it. */
+/** The length of a lease: longer than an attempt, including the work before and after it. */
 const LEASE_MS = 45_000;
 
-/** Clocks differ: a message may arrive before its webhook is due by this one. */
+/** Machines' times differ: a message may arrive before its webhook is due on this machine. */
 const CLOCK_SKEW_MS = 1000;
 
 export type Webhook = typeof webhooks.$inferSelect;
 
-/** What became of some events. */
+/** The results of some attempts. */
 export type Round = {
-	/** The attempts; all but the last have succeeded, and the last one unless there is a `failure`. */
+	/** The attempts. All have succeeded, except the last one if there is a `failure`. */
 	deliveries: ReturnType<typeof toDelivery>[];
-	/** The position of the last event that was delivered. */
+	/** The position of the last delivered event. */
 	position: number;
 	failure: Outcome | undefined;
 };
 
 const leaseEnd = () => iso(Date.now() + LEASE_MS);
 
-/** WHERE clause: this worker has the webhook. */
+/** WHERE clause: this worker has the lease. */
 const isMine = ({ id, lease }: Pick<Webhook, "id" | "lease">) =>
 	and(eq(webhooks.id, id), eq(webhooks.lease, lease ?? ""));
 
-/** Takes a webhook that is due, and its next events. Undefined if it isn't due, or another worker has it. */
+/**
+ * Takes a lease on a due webhook, and returns it with its next events. Undefined if it isn't due, or another worker has a lease.
+ */
 export async function claim(db: Database, { webhook: id, lease: handedOver = "" }: Wake) {
 	const lease = crypto.randomUUID();
 	const columnOf = (name: string) =>
@@ -52,7 +54,7 @@ export async function claim(db: Database, { webhook: id, lease: handedOver = "" 
 					or(
 						isNull(webhooks.leased_until),
 						lte(webhooks.leased_until, now()),
-						// Reserved by whoever sent the message.
+						// Reserved by the sender of the message.
 						isNull(webhooks.lease),
 						eq(webhooks.lease, handedOver),
 					),
@@ -68,7 +70,7 @@ export async function claim(db: Database, { webhook: id, lease: handedOver = "" 
 	return webhook && { webhook, events };
 }
 
-/** The changes of the row after events were delivered. The lease ends if there are no more. */
+/** Returns the changes of the row after events were delivered. The lease ends if there are no more. */
 function afterSuccess(webhook: Webhook, { deliveries, position }: Round, rest: EventRow[]) {
 	const more = rest.length > 0 ? sql`true` : isPending(pendingOf(webhook, position));
 	return {
@@ -79,14 +81,14 @@ function afterSuccess(webhook: Webhook, { deliveries, position }: Round, rest: E
 	};
 }
 
-/** Why the service disables a webhook after a failure; null if it doesn't. */
+/** Returns why the service disables a webhook after a failure; null if it doesn't. */
 function whyDisabled({ isGone }: Outcome, failingSince: number) {
 	if (isGone) return "The endpoint answered 410 (Gone).";
 	const isTooLong = Date.now() - failingSince >= MAX_FAILING_MS;
 	return isTooLong ? "No event could be delivered for five days." : null;
 }
 
-/** The changes of the row after an event failed. The lease ends. */
+/** Returns the changes of the row after a failed attempt. The lease ends. */
 function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure: Outcome) {
 	const hasSucceeded = deliveries.length > 1;
 	const failing_since = (!hasSucceeded && webhook.failing_since) || now();
@@ -114,8 +116,8 @@ function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure
 }
 
 /**
- * Records a round, if the worker still has the webhook.
- * @param rest the events that were read and not yet sent
+ * Saves the results, if the worker still has the lease.
+ * @param rest the events that were read but not sent yet
  * @returns the webhook and the next events; undefined if the webhook was deleted, changed or disabled
  */
 export async function recordRound(db: Database, webhook: Webhook, round: Round, rest: EventRow[]) {

@@ -24,7 +24,7 @@ import { selectorsOf } from "./types.ts";
 
 const MAX_WEBHOOKS = 20;
 
-/** Replaces the lease of a worker, which thereby stops: what it does is no longer what it should. */
+/** Ends the lease of a worker, which then stops, because its work may no longer be correct. */
 const TAKE_LEASE = { lease: null, leased_until: null };
 
 const columns = getTableColumns(webhooks);
@@ -42,7 +42,10 @@ const select = ({ db }: Tenant) =>
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
-/** @param secret only after it was made */
+/**
+ * Converts a row to the response.
+ * @param secret only in the response that created it
+ */
 function toWebhook(row: Row, secret: string | null = null): z.infer<typeof Webhook> {
 	const { id, url, types, description, enabled, disabled_reason, failing_since } = row;
 	const { last_error, next_attempt_at, missed_events, last_delivery, created_at } = row;
@@ -61,7 +64,7 @@ const ofOrganization = (tenant: Tenant) => eq(columns.organization_id, tenant.or
 export const byId = (tenant: Tenant, id: string) =>
 	and(ofOrganization(tenant), eq(columns.id, id.toLowerCase()));
 
-/** Newest first. */
+/** Lists webhooks, newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
 		await tenant.page(page, () => select(tenant).$dynamic(), {
@@ -89,11 +92,14 @@ export const entryOf = <A extends ActivityOf<"Webhook">>(
 	name: nameOf(row),
 });
 
-/** @throws 400 if the host of the url is in a private network, or has no address */
+/**
+ * Checks that the host of the URL is public.
+ * @throws 400 if it is in a private network, or has no address
+ */
 async function checkHost(tenant: Tenant, url: string) {
 	const { checkPublicHost } = await import("../dns/reach.ts");
 	const failure = await tenant.once(() => checkPublicHost(tenant.env, new URL(url).hostname));
-	// A resolver that doesn't answer is no reason to refuse: each delivery asks it again.
+	// If the resolver doesn't respond, the URL is accepted, since each delivery checks it again.
 	if (failure && !failure.retryable) throw invalid("url", failure.error);
 }
 
@@ -120,7 +126,8 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			},
 			sql`(select count(*) from ${webhooks} where ${ofOrganization(tenant)}) < ${MAX_WEBHOOKS}`,
 		),
-		// It doesn't get the event of its own creation: nobody could verify it before the answer arrives.
+		// The webhook doesn't get the event of its own creation, because the receiver couldn't verify it before getting this
+		// response.
 		after: () => [
 			tenant.db
 				.update(webhooks)
@@ -133,7 +140,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	return toWebhook(row, secret);
 }
 
-/** Forgets that deliveries failed, and makes the next event due now. */
+/** Returns the columns that reset the failures, and make the next event due now. */
 const restart = (enabled: boolean | undefined) => ({
 	...TAKE_LEASE,
 	failures: 0,
@@ -143,11 +150,11 @@ const restart = (enabled: boolean | undefined) => ({
 	next_attempt_at: sql<string>`case when ${enabled ?? columns.enabled} then ${now()} end`,
 });
 
-/** If all events are delivered, other types are those of later events only. */
+/** SQL for the position after a change of types. If all events are delivered, the new types apply only to later events. */
 const positionForTypes = sql<number>`case when ${columns.enabled} and ${columns.next_attempt_at} is null
 	then ${LAST_POSITION} else ${columns.position} end`;
 
-/** The change of a row: if it isn't about the description alone, deliveries start anew. */
+/** Returns the changes of a row. If they aren't only about the description, deliveries restart. */
 function changeOf(row: Row, body: z.infer<typeof Update>) {
 	const { description: _, ...rest } = body;
 	const retyped = changes(row, { types: body.types }).length > 0;
@@ -160,8 +167,8 @@ function changeOf(row: Row, body: z.infer<typeof Update>) {
 }
 
 /**
- * Updates a webhook. Starts again if the webhook was enabled or disabled in the meantime, by another request or because its
- * endpoint fails, since whether deliveries restart depends on that.
+ * Updates a webhook. Repeats if the webhook was enabled or disabled in the meantime, by another request or because its endpoint
+ * fails, since this decides whether deliveries restart.
  */
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
 	retry(() => tryUpdate(tenant, id, body));
@@ -191,7 +198,7 @@ export async function remove(tenant: Tenant, id: string) {
 }
 
 /**
- * Gives a webhook a new secret. For a day, the old one signs, too.
+ * Rolls the secret of a webhook. For a day, the old one also signs requests.
  * @throws 400 if another request rolled it first
  */
 export async function roll(tenant: Tenant, id: string) {
@@ -215,12 +222,12 @@ export async function roll(tenant: Tenant, id: string) {
 	return toWebhook(after, secret);
 }
 
-/** An event can be written that long after its `created_at`. */
+/** How long after its `created_at` an event may be written. */
 const MAX_WRITE_MS = MINUTE_MS;
 
 /**
- * SQL for the position before the organization's first event since a time. Positions are nearly in the
- * order of time: an index finds where to start looking.
+ * SQL for the position before the organization's first event since a time. Positions are almost in the order of time, so an index
+ * finds where to start the search.
  */
 const positionBefore = (tenant: Tenant, since: string) => sql<number>`coalesce((
 	select position - 1 from activity_log

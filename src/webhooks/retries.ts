@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 
-/** The pauses after the first failures of an event; then always the last (docs/webhooks.md#retries). */
+/** The delays after the first failures of an event. After that, always the last one (docs/webhooks.md#retries). */
 const PAUSES_MS = [
 	5000,
 	5 * MINUTE_MS,
@@ -17,15 +17,14 @@ const MAX_PAUSE_MS = 20 * HOUR_MS;
 /** Spreads the attempts of endpoints that failed at the same time. */
 const JITTER = 0.1;
 
-/** How long an endpoint may fail before it is disabled. */
+/** How long an endpoint can fail before it is disabled. */
 export const MAX_FAILING_MS = 5 * DAY_MS;
 
 /**
- * When an event is tried again, in milliseconds since 1970.
- * @param failures how often it has failed
- * @param failingSince when the endpoint failed first after its last success; the last attempt is
- * `MAX_FAILING_MS` later
- * @param retryAfter seconds that the endpoint asks to wait
+ * Returns when an event is retried, in milliseconds since 1970.
+ * @param failures the number of failed attempts
+ * @param failingSince when the endpoint first failed after its last success; the last attempt is `MAX_FAILING_MS` later
+ * @param retryAfter how long the endpoint asks to wait, in seconds
  */
 export function nextAttempt(
 	at: number,

@@ -5,28 +5,27 @@ import { webhooks } from "../db/schema/webhooks.ts";
 import { MINUTE_MS } from "../http/durations.ts";
 import { wake } from "../tenant/wake.ts";
 
-/** How many webhooks one tick wakes. Those that are due for longest come first. */
+/** The number of webhooks for which a tick sends messages, those that have been due longest first. */
 const WAKE_BATCH_SIZE = 1000;
 
-/** The most messages that a queue accepts in one batch. */
+/** The maximum number of messages that a queue accepts in one batch. */
 const MAX_BATCH_MESSAGES = 100;
 
 /**
- * Runs every minute: sends a message for each webhook that is due before the next tick, delayed until
- * then. A webhook whose worker may still be alive gets its message when the lease expires, so that a
- * worker that was killed is missed for a minute at most.
+ * Runs every minute: sends a message for each webhook that is due before the next tick, delayed until then. If a worker may still
+ * be delivering, the message arrives when the lease expires. So a killed worker is replaced within a minute.
  */
 export async function tick(env: Env, at: number) {
 	const { id, next_attempt_at, lease, leased_until } = webhooks;
 	const due = await drizzle(env.DB)
 		.select({ id, next_attempt_at, lease, leased_until })
 		.from(webhooks)
-		// As in the index, which is partial.
+		// The same condition as in the partial index.
 		.where(sql`${webhooks.enabled} and ${lte(next_attempt_at, iso(at + MINUTE_MS))}`)
 		.orderBy(next_attempt_at)
 		.limit(WAKE_BATCH_SIZE);
 	const messages = due.map((row) => {
-		// Without a lease it is only reserved for a worker, whose message may have been lost.
+		// Without a lease, it is only reserved for a worker, whose message may have been lost.
 		const busyUntil = row.lease === null ? null : row.leased_until;
 		const moments = [row.next_attempt_at, busyUntil].map((text) => Date.parse(text ?? ""));
 		const wait = Math.max(0, ...moments.filter((moment) => moment > at)) - at;

@@ -2,18 +2,24 @@ import { cipherOf } from "../auth/secrets.ts";
 import type { webhooks } from "../db/schema/webhooks.ts";
 import { DAY_MS } from "../http/durations.ts";
 
-/** How long the secret before a roll signs, too (docs/webhooks.md#rolling-the-secret). */
+/**
+ * How long the previous secret also signs requests after a roll
+ * (docs/webhooks.md#rolling-the-secret).
+ */
 export const ROLL_MS = DAY_MS;
 
-/** The field that secrets are sealed for, in whichever column they are. */
+/** The field name with which secrets are encrypted, in both columns. */
 const FIELD = "secret";
 
 const cipher = (env: Env, id: string) => cipherOf(env, "webhooks", id);
 
-/** A new secret: `whsec_` and 32 random bytes in Base64. */
+/** Returns a new secret: `whsec_` and 32 random bytes in base64. */
 export const newSecret = () => `whsec_${crypto.getRandomValues(new Uint8Array(32)).toBase64()}`;
 
-/** @param id of the webhook */
+/**
+ * Encrypts a secret.
+ * @param id the webhook's id
+ */
 export const sealSecret = (env: Env, id: string, secret: string) =>
 	cipher(env, id).seal(FIELD, secret);
 
@@ -23,7 +29,7 @@ type Row = Pick<
 >;
 
 /**
- * The secrets that sign at the moment, newest first.
+ * Returns the secrets that currently sign, newest first.
  * @throws if one can't be decrypted, with a message for the user
  */
 export async function openSecrets(env: Env, row: Row) {

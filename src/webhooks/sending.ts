@@ -1,4 +1,4 @@
-/** The attempts of a webhook, and those that a request asks for. */
+/** The attempts of a webhook, and those that requests start. */
 import { and, desc, eq, getTableColumns, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
@@ -24,11 +24,13 @@ const { webhook_id, number, ...shown } = columns;
 const selectWebhook = (tenant: Tenant, id: string) =>
 	tenant.db.select().from(webhooks).where(byId(tenant, id));
 
-/** WHERE clause: the attempt with this id. A webhook has a hundred. */
+/**
+ * WHERE clause: the attempt with this id. Without an index, since a webhook has at most a hundred.
+ */
 const delivery = (webhook: string, id: string) =>
 	and(eq(webhook_id, webhook.toLowerCase()), eq(columns.id, id.toLowerCase()));
 
-/** Newest first. */
+/** Lists attempts, newest first. */
 export async function list(
 	tenant: Tenant,
 	id: string,
@@ -66,7 +68,7 @@ type Sent = {
 	event: EventRow;
 };
 
-/** Sends an event at once, and keeps what came of it. */
+/** Sends an event immediately, and stores the result. */
 async function sendNow(
 	tenant: Tenant,
 	webhook: typeof webhooks.$inferSelect,
@@ -91,7 +93,7 @@ async function sendNow(
 	return found(kept);
 }
 
-/** An event that isn't in the feed. */
+/** Returns an event that isn't in the feed. */
 const testEvent = (webhook: typeof webhooks.$inferSelect): EventRow => ({
 	position: 0,
 	id: v7(),
@@ -116,7 +118,7 @@ export async function test(tenant: Tenant, id: string) {
 
 /**
  * Sends the event of an attempt again.
- * @throws 400 if it was a test, or the event is no longer kept
+ * @throws 400 if it was a test, or the event has been deleted
  */
 export async function replay(tenant: Tenant, id: string, delivery_id: string) {
 	const ofAttempt = sql`(select ${columns.event_id} from ${webhookDeliveries} where ${delivery(id, delivery_id)})`;

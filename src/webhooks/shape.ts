@@ -29,7 +29,7 @@ export const Webhook = z
 		description: z.string(),
 		enabled: z.boolean(),
 		disabled_reason: z.string().nullable(),
-		/** Only in the answers to create and roll. */
+		/** Only in the responses to create and roll. */
 		secret: z.string().nullable(),
 		previous_secret_expires_at: timestamp().nullable(),
 		failing_since: timestamp().nullable(),
@@ -41,14 +41,14 @@ export const Webhook = z
 	})
 	.meta({ id: "Webhook" });
 
-/** A type of events, or all types with the same beginning. */
+/** An event type, or all types with the same prefix. */
 const type = text(100).check(({ value, issues }) => {
 	if (!TYPE_FILTER.test(value))
 		issues.push(
 			issue(
 				value,
 				"invalid_input",
-				"Enter a type such as member.updated, or member.* for all that begin so.",
+				"Enter a type such as member.updated, or member.* for all types that begin with it.",
 			),
 		);
 });
@@ -63,7 +63,7 @@ export const create = z.object({ url: url(), ...fields });
 
 export const update = z.object({ url: url().optional(), ...fields });
 
-/** From when on events are delivered again. */
+/** The time since which events are delivered again. */
 export const replay = z.object({ since: moment() });
 
 export const filters = z.object({
@@ -71,5 +71,5 @@ export const filters = z.object({
 	type: text().optional(),
 });
 
-/** What a webhook is called in the activity log. Its path and query may contain secrets. */
+/** Returns the name of a webhook in the activity log. Its path and query may contain secrets. */
 export const nameOf = ({ url }: { url: string }) => new URL(url).host;

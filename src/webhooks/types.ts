@@ -1,8 +1,8 @@
 import { kindsOf } from "../db/event_types.ts";
 
 /**
- * What events of the types have, for a comparison in SQL: `member.updated` → `Member.updated`,
- * `member.*` → `Member`. A type that doesn't exist stays as it is, which no event has.
+ * Converts event types for a comparison in SQL: `member.updated` → `Member.updated`, `member.*` →
+ * `Member`. A type that doesn't exist remains unchanged, and matches no event.
  */
 export const selectorsOf = (types: string[]) =>
 	types.map((type) => {

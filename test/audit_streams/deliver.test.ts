@@ -539,7 +539,7 @@ test("an object that another wrote is not replaced", async () => {
 	await deliver({ ...env, EXPORTS }, LATE);
 	expect(await show()).toMatchObject({
 		sequence: 0,
-		latest_error: `There is another object at ${taken}, which is not of this stream. It was not replaced: move it, or change the prefix.`,
+		latest_error: `There is an object at ${taken} that isn't from this stream. It was not replaced. Move it, or change the prefix.`,
 	});
 	expect(await (await env.EXPORTS.get(taken))?.text()).toBe("mine");
 	await patch({ destination: { config: { prefix: "elsewhere" } } });
@@ -585,7 +585,7 @@ describe("a bucket that fails", () => {
 			"The secret of the access key is wrong.",
 		],
 		["no such bucket", s3({ bucket_name: "nowhere" }), "There is no such bucket."],
-		["an object at every key", at("/anything"), "There is another object at "],
+		["an object at every key", at("/anything"), "There is an object at "],
 		["a redirect", at("/redirect/302"), "The bucket is at another address"],
 	])(
 		"for good (%s) says so, is mailed to the admins once a day, and is tried again",

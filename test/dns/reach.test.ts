@@ -87,9 +87,9 @@ describe("a name", () => {
 	test.each([
 		["public.example.test", null],
 		["Public.Example.Test.", null],
-		["inside.example.test", "leads to the private address 10.0.0.5."],
-		["www.alias.test", "leads to the private address 10.0.0.5."],
-		["partly.example.test", "leads to the private address ::ffff:a9fe:a9fe."],
+		["inside.example.test", "resolves to the private address 10.0.0.5."],
+		["www.alias.test", "resolves to the private address 10.0.0.5."],
+		["partly.example.test", "resolves to the private address ::ffff:a9fe:a9fe."],
 	])("%s counts as where it leads", async (host, why) => {
 		expect(await resolveHost(strict, host)).toBe(why && `${host} ${why}`);
 	});
@@ -97,7 +97,7 @@ describe("a name", () => {
 	test.each(["nobody.example.test", "right.example.test"])(
 		"%s, which has no address, is refused",
 		async (host) => {
-			expect(await resolveHost(strict, host)).toBe(`The name ${host} doesn't lead to any address.`);
+			expect(await resolveHost(strict, host)).toBe(`The name ${host} has no address.`);
 		},
 	);
 

@@ -602,7 +602,7 @@ describe("an allowed host", () => {
 
 	test("is refused if it resolves to a private address", async () => {
 		expect(await fetchFrom("inside.example.test")).toBe(
-			"This plugin may not reach inside.example.test: inside.example.test leads to the private address 10.0.0.5.",
+			"This plugin may not reach inside.example.test: inside.example.test resolves to the private address 10.0.0.5.",
 		);
 		expect(await fetchFrom("public.example.test")).toBe(599);
 	});

@@ -198,11 +198,11 @@ test.each([
 	[
 		"key create",
 		{ email: "nobody@example.com", label: "x", scopes: ["*"] },
-		"There is no user with this address.",
+		"There is no user with this email address.",
 	],
 	["key revoke", { id: "x" }, "id: Must be a valid UUID."],
 	["key revoke", { id: crypto.randomUUID() }, "There is no key with this id."],
-	["user deactivate", { email: "nobody@example.com" }, "There is no user with this address."],
+	["user deactivate", { email: "nobody@example.com" }, "There is no user with this email address."],
 	["user list", { limit: "0" }, "limit: Ensure this value is greater than or equal to 1."],
 	[
 		"organization set",

@@ -202,7 +202,7 @@ describe("asking for a link", () => {
 			batch,
 		});
 		expect(await ask(email, { env: { DB } })).toMatchObject({ status: 202, mails: [] });
-		expect(String(error.mock.calls)).toContain("A link to sign in was not made");
+		expect(String(error.mock.calls)).toContain("A sign-in link was not created");
 		expect(String(error.mock.calls)).not.toContain(email);
 		error.mockRestore();
 	});

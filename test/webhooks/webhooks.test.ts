@@ -81,12 +81,12 @@ test.each([
 	[
 		{ url: URL, types: ["member.updated", "Member"] },
 		"types__1",
-		"Enter a type such as member.updated, or member.* for all that begin so.",
+		"Enter a type such as member.updated, or member.* for all types that begin with it.",
 	],
 	[
 		{ url: URL, types: ["*"] },
 		"types__0",
-		"Enter a type such as member.updated, or member.* for all that begin so.",
+		"Enter a type such as member.updated, or member.* for all types that begin with it.",
 	],
 	[
 		{ url: URL, description: "x".repeat(401) },

@@ -13,21 +13,21 @@ export type Change = {
 };
 
 /**
- * The activity log, which is also the feed of events. The only foreign key is the user's: an entry
- * outlives the item that it is about.
+ * The activity log and the event feed. The only foreign key is the user's, because entries outlive the objects that they are
+ * about.
  */
 export const activityLog = sqliteTable(
 	"activity_log",
 	{
 		/**
-		 * The place in the feed. D1 runs one write at a time and assigns the position in it, so positions
-		 * are in the order in which the writes became visible, and none is used twice.
+		 * The position in the feed. D1 runs one write at a time and assigns the position during the write. So positions are in the
+		 * order in which writes became visible, and none is used twice.
 		 */
 		position: integer().primaryKey({ autoIncrement: true }),
 		id: text().notNull().unique().$defaultFn(v7),
 		organization_id: text(),
 		project_id: integer(),
-		/** null: the operator did it, or nobody did (`is_system`). */
+		/** null: the operator, or nobody if `is_system`. */
 		user_id: integer().references(() => users.id),
 		activity: text().notNull(),
 		scope: text().notNull(),
@@ -35,7 +35,7 @@ export const activityLog = sqliteTable(
 		name: text(),
 		changes: list<Change>(),
 		trigger: text({ mode: "json" }).$type<Record<string, unknown>>(),
-		/** Whether it happened without a caller. The feed of events has these entries, the pages of the log don't. */
+		/** Whether it happened without a caller. Such entries are in the event feed, but not in the pages of the log. */
 		is_system: boolean().notNull().default(false),
 		created_at: created_at(),
 	},
@@ -64,8 +64,8 @@ export const activityLog = sqliteTable(
 );
 
 /**
- * The number of log entries without those of the system; maintained by triggers, so that a page need
- * not count them. `project_id` 0: no project.
+ * The number of log entries without those of the system; maintained by triggers, so that pages don't count them. `project_id` 0
+ * means no project.
  */
 export const activityCounts = sqliteTable(
 	"activity_counts",

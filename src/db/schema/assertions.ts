@@ -2,15 +2,15 @@ import { sql } from "drizzle-orm";
 import { check, integer, sqliteTable } from "drizzle-orm/sqlite-core";
 
 /**
- * Always empty. Inserting 0 into a column violates its CHECK, which makes the whole batch fail. Each
- * column has a CHECK of its own, so that the error tells which assertion failed.
+ * Always empty. Inserting 0 into a column violates its CHECK, which makes the whole batch fail.
+ * Each column has a separate CHECK, so that the error names the assertion that failed.
  */
 export const assertions = sqliteTable(
 	"assertions",
 	{
-		/** The caller still has its access. */
+		/** The caller still has access. */
 		holds: integer().notNull().default(1),
-		/** The object is still as `If-Match` says. */
+		/** The object still matches `If-Match`. */
 		is_unchanged: integer().notNull().default(1),
 		/** No other request has used the `Idempotency-Key`. */
 		is_unused: integer().notNull().default(1),

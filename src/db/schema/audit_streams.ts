@@ -3,16 +3,16 @@ import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Destination } from "./batch_exports.ts";
 import { boolean, created_at, id, map } from "./columns.ts";
 
-/** The next file of an audit stream. It is stored before the file is written, so that each try writes the same bytes. */
+/** The next file of an audit stream. It is stored before it is written, so that each attempt writes the same bytes. */
 export type AuditFile = {
 	sequence: number;
-	/** The position after which the file's entries begin, that of its last entry, and how many there are. */
+	/** The position before its first entry, the position of its last entry, and the number of entries. */
 	after: number;
 	to: number;
 	count: number;
 	/** The `created_at` of its first entry. */
 	first_at: string;
-	/** `missing_events` of the stream. */
+	/** The stream's `missing_events`. */
 	missing: number;
 	/** The users as they were when the file was planned, by id. */
 	users: Record<
@@ -24,8 +24,8 @@ export type AuditFile = {
 };
 
 /**
- * Streams of the activity log to a bucket (docs/audit.md). No foreign key to the organization: what
- * led to its deletion is still delivered.
+ * Audit streams, which write the activity log to a bucket (docs/audit.md). No foreign key to the organization, because the events
+ * up to its deletion are still delivered.
  */
 export const auditStreams = sqliteTable(
 	"audit_streams",
@@ -36,29 +36,29 @@ export const auditStreams = sqliteTable(
 		/** Secrets are encrypted one by one. */
 		destination: map<Destination>(),
 		enabled: boolean().notNull().default(true),
-		/** The position of the last entry that was delivered. */
+		/** The position of the last delivered entry. */
 		position: integer().notNull().default(0),
-		/** The number of the last file, from 1; 0: there is none. */
+		/** The number of the last file, starting with 1; 0 if there is none. */
 		sequence: integer().notNull().default(0),
 		/** The digest of the last line of that file. */
 		digest: text().notNull(),
 		delivered_events: integer().notNull().default(0),
-		/** How many entries were deleted before they were delivered. */
+		/** The number of entries that were deleted before they were delivered. */
 		missing_events: integer().notNull().default(0),
 		last_file: text(),
 		last_delivered_at: text(),
-		/** The end of the last hour of which everything is delivered. */
+		/** The end of the last hour whose entries have all been delivered. */
 		delivered_until: text(),
 		/** The file that is being written. */
 		file: text({ mode: "json" }).$type<AuditFile>(),
-		/** How many tries in a row failed, since when, why the last one did, and when an event last told of it. */
+		/** The number of consecutive failed attempts, when they began, the last error, and when an event last reported it. */
 		tries: integer().notNull().default(0),
 		failing_since: text(),
 		latest_error: text(),
 		told_at: text(),
 		/** null: the stream is paused. */
 		next_attempt_at: text(),
-		/** Counts the claims. Only the latest may write to this row, and until then nobody else claims it. */
+		/** The number of claims. Only the latest may write to this row. Nobody else can claim it before `claimed_until`. */
 		claim: integer().notNull().default(0),
 		claimed_until: text(),
 		/** When the organization was deleted; set by a trigger. */

@@ -14,7 +14,7 @@ import { boolean, counter, created_at, id, map, updated_at } from "./columns.ts"
 
 export const MODELS = ["events", "persons"] as const;
 
-/** The lengths that the windows of an export can have. */
+/** The possible lengths of an export's windows. */
 export const INTERVALS = ["hour", "day", "week", "every 5 minutes", "every 15 minutes"] as const;
 
 export const RUN_STATUSES = [
@@ -26,23 +26,20 @@ export const RUN_STATUSES = [
 	"Cancelled",
 ] as const;
 
-/** Runs with these statuses are few, so that an index of them alone costs little. */
+/** Few runs have these statuses, so an index of only these costs little. */
 export const UNSUCCESSFUL: string[] = ["Failed", "FailedRetryable", "Cancelled"];
 
-/** The condition of that index, literally, as queries need it. */
+/** The condition of that index as a literal, because queries must repeat it exactly. */
 export const isUnsuccessful = sql.raw(`status in ('${UNSUCCESSFUL.join("', '")}')`);
 
 export const BACKFILL_STATUSES = ["Running", "Completed", "Cancelled"] as const;
 
 export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
 
-/** Where an export's rows go (docs/exports.md#destinations). */
+/** The destination of an export's rows (docs/exports.md#destinations). */
 export type Destination = { type: string; config: Record<string, unknown> };
 
-/**
- * No foreign key to the project: after the project is deleted, running exports still have to be
- * cleaned up.
- */
+/** No foreign key to the project: running exports must be cleaned up after it is deleted. */
 export const batchExports = sqliteTable(
 	"batch_exports",
 	{
@@ -66,7 +63,7 @@ export const batchExports = sqliteTable(
 		/** The end of the next scheduled window, and when its run is due. */
 		next_end_at: text().notNull(),
 		due_at: text().notNull(),
-		/** The number of runs, in all and by status; maintained by triggers. */
+		/** The number of runs, in total and by status; maintained by triggers. */
 		runs: counter(),
 		starting_runs: counter(),
 		running_runs: counter(),
@@ -74,13 +71,15 @@ export const batchExports = sqliteTable(
 		failed_runs: counter(),
 		failed_retryable_runs: counter(),
 		cancelled_runs: counter(),
-		/** The number of log entries, in all and by level; maintained by triggers. */
+		/** The number of log entries, in total and by level; maintained by triggers. */
 		log_entries: counter(),
 		debug_entries: counter(),
 		info_entries: counter(),
 		warning_entries: counter(),
 		error_entries: counter(),
-		/** The number of backfills, and of days with runs that ended; maintained by triggers. */
+		/**
+		 * The number of backfills, and the number of days on which runs ended; maintained by triggers.
+		 */
 		backfills: counter(),
 		days: counter(),
 	},
@@ -102,7 +101,7 @@ export const batchExportBackfills = sqliteTable(
 		project_id: integer().notNull(),
 		start_at: text().notNull(),
 		end_at: text().notNull(),
-		/** The export's interval when the backfill began. */
+		/** The export's interval when the backfill was created. */
 		interval: text({ enum: INTERVALS }).notNull(),
 		status: text({ enum: BACKFILL_STATUSES }).notNull().default("Running"),
 		total_runs: integer().notNull(),
@@ -145,39 +144,43 @@ export const batchExportRuns = sqliteTable(
 		latest_error: text(),
 		data_interval_start: text().notNull(),
 		data_interval_end: text().notNull(),
-		/** JSON: the cursor of the last row that was exported; null: none was. */
+		/** JSON: the cursor of the last exported row; null if there is none. */
 		cursor: text(),
-		/** What the destination needs to continue at the cursor, or to clean up; null: nothing. */
+		/**
+		 * The state that the destination needs to continue at the cursor, or to clean up; null if it
+		 * needs none.
+		 */
 		state: text({ mode: "json" }).$type<unknown>(),
 		/**
-		 * A digest of query and destination. A run that finds another one starts over. null: it has not
-		 * started.
+		 * A digest of the query and the destination. If it has changed, the run starts over. null: it
+		 * hasn't started.
 		 */
 		fingerprint: text(),
 		/**
-		 * After the run has ended: the state that a retry continues with at the cursor; null: a retry
+		 * After the run has ended, the state with which a retry continues at the cursor. null: a retry
 		 * starts over.
 		 */
 		resume_state: text({ mode: "json" }).$type<unknown>(),
 		/** Whether a workflow instance was started for the current attempt. */
 		launched: boolean().notNull().default(false),
-		/** How many workflow instances were started; only the latest may write to this row. */
+		/** The number of started workflow instances. Only the latest may write to this row. */
 		attempt: integer().notNull().default(0),
 		/**
-		 * How many tries in a row failed without progress, and when the next one is due; null: none is.
+		 * The number of consecutive failed attempts without progress, and when the next attempt is due;
+		 * null if none is due.
 		 */
 		tries: integer().notNull().default(0),
 		next_try_at: text(),
-		/** The size of the completed records as text. */
+		/** The size of the exported rows as text. */
 		bytes: integer().notNull().default(0),
-		/** Values that were written as null because their column can't hold them. */
+		/** The number of values that were written as null because their column can't store them. */
 		unfit_values: integer().notNull().default(0),
 		created_at: created_at(),
-		/** When it started; a retry sets it to its own start. */
+		/** When it started; a retry sets it again. */
 		started_at: text(),
 		finished_at: text(),
 		last_updated_at: updated_at(),
-		/** The number of its log entries; maintained by triggers. */
+		/** The number of the run's log entries; maintained by triggers. */
 		log_entries: counter(),
 	},
 	(t) => [
@@ -229,14 +232,14 @@ export const batchExportLogEntries = sqliteTable(
 		batch_export_id: text()
 			.notNull()
 			.references(() => batchExports.id, { onDelete: "cascade" }),
-		/** null: about the export itself. */
+		/** null: the entry is about the export itself. */
 		run_id: text(),
 		timestamp: created_at(),
 		level: text({ enum: LEVELS }).notNull(),
 		message: text().notNull(),
 	},
 	(t) => [
-		// A page of all levels merges one range of this index for each.
+		// A page of all levels merges one range of this index per level.
 		index("batch_export_log_entries_export").on(t.batch_export_id, t.level, t.timestamp, t.id),
 		index("batch_export_log_entries_run").on(t.run_id, t.level, t.timestamp, t.id),
 		index("batch_export_log_entries_timestamp").on(t.timestamp),

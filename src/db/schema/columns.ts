@@ -6,7 +6,7 @@ export const id = () => text().primaryKey().$defaultFn(v7);
 export const created_at = () => text().notNull().$defaultFn(now);
 export const updated_at = () => text().notNull().$defaultFn(now).$onUpdateFn(now);
 export const boolean = () => integer({ mode: "boolean" });
-/** A number of rows that triggers maintain, so that a page need not count them. */
+/** A number of rows that triggers maintain, so that pages don't count them. */
 export const counter = () => integer().notNull().default(0);
 export const list = <T>() => text({ mode: "json" }).$type<T[]>().notNull().default([]);
 export const map = <T>() => text({ mode: "json" }).$type<T>().notNull();

@@ -12,7 +12,7 @@ export const domains = sqliteTable(
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		domain: text().notNull().unique(),
-		/** When the organization added the domain, or renamed another one to it. */
+		/** When the organization added the domain, or renamed another domain to it. */
 		claimed_at: text().$defaultFn(now),
 		/** null: not verified. */
 		verified_at: text(),
@@ -22,9 +22,9 @@ export const domains = sqliteTable(
 		saml_entity_id: text(),
 		saml_acs_url: text(),
 		saml_x509_cert: text(),
-		/** When the challenge of a verified domain is looked up again; empty: at once. */
+		/** When the DNS record of a verified domain is checked again; empty: immediately. */
 		recheck_at: text().notNull().default(""),
-		/** How many of these look-ups in a row didn't find it, and when the first of them was. */
+		/** The number of consecutive checks that didn't find it, and the time of the first of them. */
 		failed_rechecks: integer().notNull().default(0),
 		missing_since: text(),
 	},

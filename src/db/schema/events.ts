@@ -1,7 +1,7 @@
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 /**
- * The events of projects: the built-in source of exports. No foreign keys, which would make
+ * The events of projects: the built-in source of exports. No foreign keys, because they would make
  * deleting a project slow.
  */
 export const events = sqliteTable(
@@ -16,7 +16,7 @@ export const events = sqliteTable(
 		properties: text().notNull(),
 		person_properties: text(),
 		elements_chain: text().notNull().default(""),
-		/** When it happened. */
+		/** When the event happened. */
 		timestamp: text().notNull(),
 		created_at: text().notNull(),
 		/** When this service received it. */
@@ -29,7 +29,7 @@ export const events = sqliteTable(
 	],
 );
 
-/** The properties of persons: one row for each of their distinct ids. */
+/** The properties of persons, with one row for each distinct id. */
 export const persons = sqliteTable(
 	"persons",
 	{

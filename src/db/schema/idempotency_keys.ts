@@ -14,13 +14,13 @@ export const idempotencyKeys = sqliteTable(
 		/** SHA-256 of the method, path and body, hex. */
 		fingerprint: text().notNull(),
 		created_at: created_at(),
-		/** Until then, a request without an answer counts as under way; after it, as killed. */
+		/** Until then, a request without a stored response counts as in progress; after that, as killed. */
 		under_way_until: text().notNull(),
-		/** Sealed JSON: what the request had read before it wrote. Written in the batch of the change. */
+		/** Encrypted JSON: what the request read before its write. Written in the batch of the change. */
 		journal: text(),
-		/** JSON: the rows that the change answered with, see `jsonOf` in src/db/snapshot.ts. */
+		/** JSON: the rows for the response, see `jsonOf` in src/db/snapshot.ts. */
 		rows: text(),
-		/** Sealed JSON: the status, headers and body of the response. */
+		/** Encrypted JSON: the status, headers and body of the response. */
 		answer: text(),
 	},
 	(t) => [

@@ -24,7 +24,7 @@ export const invites = sqliteTable(
 			.notNull()
 			.references(() => users.id),
 		emailing_attempt_made: boolean().notNull(),
-		/** SHA-256 of the token in the link, hex. The token itself is stored nowhere. */
+		/** SHA-256 of the token in the link, hex. The token itself isn't stored. */
 		token_hash: text().notNull().unique(),
 		created_at: created_at(),
 		updated_at: updated_at(),
@@ -37,8 +37,8 @@ export const invites = sqliteTable(
 );
 
 /**
- * Invite mails of the last hour, for the limit of mails. Rows stay when the invite is deleted or
- * replaced.
+ * The invite mails of the last hour, to limit their number. Rows remain when the invite is deleted
+ * or replaced.
  */
 export const inviteMails = sqliteTable(
 	"invite_mails",

@@ -25,7 +25,7 @@ export const pluginJobs = sqliteTable(
 		kind: text({ enum: ["job", "task"] }).notNull(),
 		name: text().notNull(),
 		payload: text({ mode: "json" }).$type<unknown>(),
-		/** For a task, the minute that it runs for. A task runs once for each. */
+		/** For a task, the minute that it runs for. A task runs once per minute. */
 		scheduled_for: text(),
 		status: text({ enum: ["queued", "running", "done", "failed"] })
 			.notNull()

@@ -2,7 +2,7 @@ import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlit
 import { organizations } from "./organizations.ts";
 
 /**
- * What an organization has mailed of one type of events, where that isn't the default
+ * An organization's notification settings for a type of events, if they aren't the defaults
  * (docs/notifications.md).
  */
 export const notifications = sqliteTable(
@@ -11,10 +11,10 @@ export const notifications = sqliteTable(
 		organization_id: text()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
-		/** The type, as the activity log has it. */
+		/** The type, as in the activity log. */
 		scope: text().notNull(),
 		activity: text().notNull(),
-		/** A word or a list of uuids; null: the default. A trigger reads it, too. */
+		/** `admins`, `owner` or a list of UUIDs; null: the default. A trigger reads it too. */
 		recipients: text({ mode: "json" }).$type<Recipients>(),
 		/** The earliest time of the next mail of this type. */
 		next_mail_at: text().notNull().default(""),
@@ -22,12 +22,12 @@ export const notifications = sqliteTable(
 	(t) => [primaryKey({ columns: [t.organization_id, t.scope, t.activity] })],
 );
 
-/** Who gets the mails of a type: admins, the owner of what it is about, or these users. */
+/** Who gets the mails of a type: the admins, the owner of the event's object, or these users. */
 export type Recipients = "admins" | "owner" | string[];
 
 /**
- * Which items have events that weren't mailed yet. A trigger on `activity_log` writes here in the
- * transaction of the event.
+ * The objects with events that haven't been mailed yet. A trigger on `activity_log` inserts them in
+ * the transaction of the event.
  */
 export const alerts = sqliteTable(
 	"alerts",
@@ -39,9 +39,9 @@ export const alerts = sqliteTable(
 		activity: text().notNull(),
 		/** The export, plugin config, key or domain. */
 		subject: text().notNull(),
-		/** The first of its events that wasn't mailed; null: all were. */
+		/** The position of its first event that hasn't been mailed; null if all have been. */
 		position: integer(),
-		/** The earliest time of the next mail because of it. */
+		/** The earliest time of the next mail about it. */
 		due_at: text().notNull(),
 	},
 	(t) => [

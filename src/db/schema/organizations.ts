@@ -20,15 +20,17 @@ export const organizations = sqliteTable("organizations", {
 	metadata: text().notNull().default("{}"),
 	customer_id: text(),
 	enforce_2fa: boolean(),
-	/** Whether keys that can reach the organization need an `expires_at`. */
+	/** Whether keys that can access the organization need an `expires_at`. */
 	keys_must_expire: boolean().notNull().default(false),
 	active_members: counter(),
 	invites: counter(),
 	domains: counter(),
-	/** All projects, and those that are not private. */
+	/** The number of all projects, and of those that aren't private. */
 	projects: counter(),
 	open_projects: counter(),
-	/** The exports that are not deleted: of all projects, and of those that are not private. */
+	/**
+	 * The number of exports that aren't deleted: of all projects, and of those that aren't private.
+	 */
 	batch_exports: counter(),
 	open_batch_exports: counter(),
 	created_at: created_at(),

@@ -12,31 +12,31 @@ export const personalApiKeys = sqliteTable(
 			.notNull()
 			.references(() => users.id, { onDelete: "cascade" }),
 		label: text().notNull(),
-		/** SHA-256 of the value, hex. The value itself is stored nowhere. */
+		/** SHA-256 of the value, hex. The value itself isn't stored. */
 		hash: text().notNull().unique(),
 		mask_value: text().notNull(),
 		scopes: list<string>(),
 		scoped_organizations: list<string>(),
 		scoped_projects: list<number>(),
-		/** IP addresses and CIDR ranges that the key may be used from, normalized by `src/auth/ranges.ts`. Empty: from any. */
+		/** IP addresses and CIDR ranges that the key can be used from, normalized by `src/auth/ranges.ts`. Empty: all. */
 		allowed_ips: list<string>(),
 		expires_at: text(),
 		created_at: created_at(),
 		last_used_at: text(),
 		last_rolled_at: text(),
-		/** The version of the API that requests get which don't choose one (docs/api.md#versions). */
+		/** The API version of requests that don't choose one (docs/api.md#versions). */
 		version: text()
 			.notNull()
 			.default(FIRST_VERSION)
 			.$defaultFn(() => CURRENT_VERSION),
-		/** The `expires_at` that the event `key.expiring` was last written for. */
+		/** The `expires_at` for which the event `key.expiring` was last written. */
 		announced_expiry: text(),
 		/** Whether it was made by signing in (docs/keys.md#signing-in). */
 		is_session: boolean().notNull().default(false),
 	},
 	(t) => [
 		index("personal_api_keys_user").on(t.user_id, t.id),
-		// For the keys that the event is due for.
+		// For finding the keys for which the event is due.
 		index("personal_api_keys_expiring")
 			.on(t.expires_at)
 			.where(sql`expires_at is not null and announced_expiry is not expires_at`),
@@ -52,7 +52,7 @@ export const personalApiKeyDays = sqliteTable(
 			.references(() => personalApiKeys.id, { onDelete: "cascade" }),
 		/** YYYY-MM-DD, in UTC. */
 		day: text().notNull(),
-		/** Includes the refused ones. */
+		/** Includes rejected requests. */
 		requests: integer().notNull(),
 		/** Responses with the status 401, 403 or 429. */
 		refusals: integer().notNull(),

@@ -10,7 +10,8 @@ export const pluginConfigs = sqliteTable(
 	{
 		id: integer().primaryKey({ autoIncrement: true }),
 		/**
-		 * The row id that secrets are sealed for. Unlike `id`, it is known before the row is inserted.
+		 * The row id with which secrets are encrypted. Unlike `id`, it is known before the row is
+		 * inserted.
 		 */
 		uuid: text().notNull().$defaultFn(v7),
 		project_id: integer()
@@ -26,7 +27,7 @@ export const pluginConfigs = sqliteTable(
 		order: integer().notNull(),
 		/** Secret fields are encrypted one by one. */
 		config: map<Record<string, unknown>>().default({}),
-		/** The latest error's message. */
+		/** The message of the latest error. */
 		error: text(),
 		/** null: the plugin's name. */
 		name: text(),
@@ -34,7 +35,7 @@ export const pluginConfigs = sqliteTable(
 		deleted: boolean().notNull().default(false),
 		/** `families` of the plugin; maintained by triggers. */
 		families: integer().notNull().default(0),
-		/** The number of log entries, in all and of each type; maintained by triggers. */
+		/** The number of log entries, in total and by type; maintained by triggers. */
 		log_entries: counter(),
 		debug_entries: counter(),
 		log_type_entries: counter(),
@@ -78,7 +79,7 @@ export const pluginLogEntries = sqliteTable(
 		instance_id: text().notNull(),
 	},
 	(t) => [
-		// A page of all types merges one range of this index for each.
+		// A page of all types merges one range of this index per type.
 		index("plugin_log_entries_config").on(t.plugin_config_id, t.type, t.timestamp, t.id),
 		index("plugin_log_entries_timestamp").on(t.timestamp),
 	],

@@ -10,14 +10,14 @@ import {
 import { boolean, counter, created_at, map, updated_at } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 
-/** What a plugin's code exports. Empty lists are left out. */
+/** The exports of a plugin's code. Empty lists are omitted. */
 export type Capabilities = {
 	methods?: string[] | undefined;
 	jobs?: string[] | undefined;
 	scheduled_tasks?: string[] | undefined;
 };
 
-/** Whether the JSON list of a plugin's methods has one of these. */
+/** SQL condition: the JSON list of a plugin's methods contains one of these. */
 const hasMethod = (...names: string[]) =>
 	names
 		.map((name) => `instr(coalesce(capabilities ->> '$.methods', ''), '"${name}"')`)
@@ -40,7 +40,7 @@ export const plugins = sqliteTable(
 		plugin_type: text().notNull(),
 		name: text().notNull().default(""),
 		description: text().notNull().default(""),
-		/** Without its query string, which may hold a token. */
+		/** Without its query string, which may contain a token. */
 		url: text(),
 		/** The access token of a private repository, encrypted. */
 		private_token: text(),
@@ -52,11 +52,11 @@ export const plugins = sqliteTable(
 		capabilities: map<Capabilities>(),
 		metrics: map<Record<string, "sum" | "min" | "max">>().default({}),
 		public_jobs: map<Record<string, unknown>>().default({}),
-		/** The families it belongs to: the sum of 1, 2 and 4 (plugins/families.ts). */
+		/** The families of the plugin: the sum of 1, 2 and 4 (plugins/families.ts). */
 		families: integer().generatedAlwaysAs(sql.raw(`(${FAMILY_BITS})`), { mode: "virtual" }),
 		/** Whether its own organization has an enabled config of it; maintained by triggers. */
 		is_used: boolean().notNull().default(false),
-		/** The entries about it in its organization's activity log; maintained by triggers. */
+		/** The number of entries about it in its organization's activity log; maintained by triggers. */
 		activity_entries: counter(),
 		created_at: created_at(),
 		updated_at: updated_at(),
@@ -65,7 +65,7 @@ export const plugins = sqliteTable(
 		uniqueIndex("plugins_organization_url").on(t.organization_id, t.url),
 		index("plugins_organization").on(t.organization_id, t.id),
 		index("plugins_global").on(t.id).where(sql`is_global`),
-		// Indexes for each family: a list must not read the plugins of the others.
+		// Indexes for each family, so that a list doesn't read the plugins of other families.
 		...[
 			{ name: "destinations", holds: "families & 1" },
 			{ name: "frontend_apps", holds: "families & 2" },
@@ -91,20 +91,18 @@ export const pluginSourceFiles = sqliteTable(
 		filename: text().notNull(),
 		source: text().notNull(),
 		/**
-		 * JavaScript: of a main file the script that jobs run, of site.ts and frontend.tsx the module for
-		 * browsers. If a main file has neither this nor an error, its jobs compile it.
+		 * JavaScript: for a main file, the script that jobs run; for site.ts and frontend.tsx, the module for browsers. If a main
+		 * file has neither this nor an error, its jobs compile it.
 		 */
 		compiled: text(),
-		/** Why compiling failed; null if it didn't. */
+		/** The compile error, if any. */
 		error: text(),
 		updated_at: updated_at(),
 	},
 	(t) => [primaryKey({ columns: [t.plugin_id, t.filename] })],
 );
 
-/**
- * The number of plugins of an organization by what lists filter them by; maintained by triggers.
- */
+/** The number of plugins of an organization, by the columns that lists are filtered by; maintained by triggers. */
 export const pluginCounts = sqliteTable(
 	"plugin_counts",
 	{
@@ -122,9 +120,7 @@ export const pluginCounts = sqliteTable(
 	],
 );
 
-/**
- * The number of an organization's enabled configs of destinations, by the families of their plugin; maintained by triggers.
- */
+/** The number of an organization's enabled configs of destinations, by the families of their plugins; maintained by triggers. */
 export const pluginConfigCounts = sqliteTable(
 	"plugin_config_counts",
 	{
@@ -135,9 +131,7 @@ export const pluginConfigCounts = sqliteTable(
 	(t) => [primaryKey({ columns: [t.organization_id, t.families] })],
 );
 
-/**
- * The plugins that an organization has configs of, without deleted ones; maintained by triggers.
- */
+/** The plugins for which an organization has configs that aren't deleted; maintained by triggers. */
 export const pluginUses = sqliteTable(
 	"plugin_uses",
 	{
@@ -154,18 +148,18 @@ export const pluginUses = sqliteTable(
 	],
 );
 
-/** In `plugin_activity.families`: they are to be looked up in `plugins`. */
+/** In `plugin_activity.families`: the families must be read from `plugins`. */
 export const LOOKED_UP = 8;
 
 /**
- * An index of the activity log: the entries about an organization's own plugins, with the families that the plugin has now;
- * maintained by triggers. Once a plugin has 200 entries, new ones have `LOOKED_UP` instead, so that a change of its families
+ * An index of the activity log: the entries about an organization's own plugins, with the current families of the plugin;
+ * maintained by triggers. After 200 entries about a plugin, new ones have `LOOKED_UP` instead, so that a change of its families
  * writes a limited number of rows.
  */
 export const pluginActivity = sqliteTable(
 	"plugin_activity",
 	{
-		/** This and the next five are those of the entry. */
+		/** This column and the next five are copied from the entry. */
 		position: integer().primaryKey(),
 		id: text().notNull(),
 		organization_id: text().notNull(),

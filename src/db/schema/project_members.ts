@@ -10,7 +10,7 @@ import { created_at, id, updated_at } from "./columns.ts";
 import { members } from "./members.ts";
 import { projects } from "./projects.ts";
 
-/** References the membership of the organization, so that it is deleted with it. */
+/** References the membership of the organization, so that it is deleted together with it. */
 export const projectMembers = sqliteTable(
 	"project_members",
 	{

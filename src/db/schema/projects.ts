@@ -14,11 +14,14 @@ export const projects = sqliteTable(
 		name: text().notNull(),
 		timezone: text().notNull().default("UTC"),
 		/**
-		 * Whether the project is private: visible to admins of the organization and project members
-		 * only.
+		 * Whether the project is private: visible only to admins of the organization and to project
+		 * members.
 		 */
 		access_control: boolean().notNull().default(false),
-		/** The members whose user is active, and what is not deleted; maintained by triggers. */
+		/**
+		 * The number of members with active users, and of objects that aren't deleted; maintained by
+		 * triggers.
+		 */
 		active_members: counter(),
 		batch_exports: counter(),
 		plugin_configs: counter(),

@@ -4,9 +4,9 @@ import { organizations } from "./organizations.ts";
 import { users } from "./users.ts";
 
 /**
- * An account's access is that of a user: its row of `users` has the keys, that of `members` the
- * level, and those of `project_members` its private projects. A trigger ends all of it when the
- * account is deleted.
+ * Service accounts. An account's access is stored like a user's: its row in `users` has the keys,
+ * its row in `members` the level, and its rows in `project_members` its private projects. When the
+ * account is deleted, a trigger ends its access.
  */
 export const serviceAccounts = sqliteTable(
 	"service_accounts",

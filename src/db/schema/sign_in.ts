@@ -2,7 +2,7 @@ import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { created_at, id } from "./columns.ts";
 import { users } from "./users.ts";
 
-/** Mailed links to sign in with (docs/keys.md#signing-in). Rows are deleted after an hour. */
+/** Mailed sign-in links (docs/keys.md#signing-in). Rows are deleted after an hour. */
 export const signIns = sqliteTable(
 	"sign_ins",
 	{
@@ -10,14 +10,14 @@ export const signIns = sqliteTable(
 		user_id: integer()
 			.notNull()
 			.references(() => users.id, { onDelete: "cascade" }),
-		/** SHA-256 of the token in the link, hex. The token itself is stored nowhere. */
+		/** SHA-256 of the token in the link, hex. The token itself isn't stored. */
 		token_hash: text().notNull().unique(),
 		created_at: created_at(),
 		/** The same as `created_at` if the mail had no link. */
 		expires_at: text().notNull(),
-		/** The codes of a second factor that were tried with the link. */
+		/** The number of second-factor codes that were tried with the link. */
 		attempts: integer().notNull().default(0),
-		/** The key that was made with the link; null: it wasn't used. */
+		/** The key that was created with the link; null if it hasn't been used. */
 		key_id: text(),
 	},
 	(t) => [

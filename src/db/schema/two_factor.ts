@@ -9,16 +9,16 @@ export const twoFactors = sqliteTable("two_factors", {
 		.references(() => users.id, { onDelete: "cascade" }),
 	/** Encrypted. */
 	secret: text().notNull(),
-	/** null: the user hasn't shown yet that it has the secret. */
+	/** null: the user hasn't proven yet to have the secret. */
 	confirmed_at: text(),
-	/** The time step of the latest code that was used. An earlier one, or the same, isn't accepted. */
+	/** The time step of the latest used code. Codes of this and earlier time steps are rejected. */
 	last_step: integer().notNull().default(0),
-	/** The wrong codes since `attempts_since`, and those that are being checked. */
+	/** The number of wrong codes since `attempts_since`, plus the codes that are being checked. */
 	attempts: integer().notNull().default(0),
 	attempts_since: text().notNull().$defaultFn(now),
 });
 
-/** Codes for those who lost their device. A code's row is deleted when it is used. */
+/** Codes for users who lost their device. A row is deleted when its code is used. */
 export const recoveryCodes = sqliteTable(
 	"recovery_codes",
 	{

@@ -22,13 +22,13 @@ export const users = sqliteTable(
 		/** The number of memberships and of keys; maintained by triggers. */
 		organizations: counter(),
 		personal_api_keys: counter(),
-		/** Whether signing in takes a second factor; `two_factors` has it. */
+		/** Whether signing in requires the second factor in `two_factors`. */
 		is_2fa_enabled: boolean().notNull().default(false),
-		/** Written by the service that signs people in through other providers, outside this code. */
+		/** Written by an external service that signs users in through other providers. */
 		has_social_auth: boolean().notNull().default(false),
 		/**
-		 * Not a person, but a row of `service_accounts`, whose id is this row's `uuid`. The row stays when
-		 * the account is deleted, inactive, since entries of the activity log refer to it.
+		 * Whether this row belongs to a service account, whose id is this row's `uuid`. When the account is deleted, this row
+		 * remains, inactive, because entries of the activity log refer to it.
 		 */
 		is_service_account: boolean().notNull().default(false),
 		current_organization_id: text().references((): AnySQLiteColumn => organizations.id, {

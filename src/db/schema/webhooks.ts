@@ -4,15 +4,12 @@ import { v7 } from "uuid";
 import { boolean, created_at, id, list } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 
-/** How a delivery of a webhook came about. */
+/** The reason for a delivery. */
 export const DELIVERY_REASONS = ["event", "replay", "test"] as const;
 
 export const DELIVERY_STATUSES = ["delivered", "failed"] as const;
 
-/**
- * Endpoints that get an organization's events (docs/webhooks.md). What is due is known from the feed:
- * the events after `position`.
- */
+/** The endpoints that receive an organization's events (docs/webhooks.md). The events after `position` in the feed are due. */
 export const webhooks = sqliteTable(
 	"webhooks",
 	{
@@ -23,30 +20,30 @@ export const webhooks = sqliteTable(
 		url: text().notNull(),
 		/** Empty: all types. */
 		types: list<string>(),
-		/** The types as a trigger compares them, see src/webhooks/types.ts. */
+		/** The types in the form that a trigger compares, see src/webhooks/types.ts. */
 		selectors: list<string>(),
 		description: text().notNull().default(""),
 		enabled: boolean().notNull().default(true),
-		/** Why the service disabled it; null if it didn't. */
+		/** Why the service disabled the webhook; null if it didn't. */
 		disabled_reason: text(),
 		/** Encrypted. */
 		secret: text().notNull(),
-		/** The secret before the last roll, encrypted, and until when it signs, too. */
+		/** The previous secret, encrypted, and until when it also signs requests. */
 		previous_secret: text(),
 		previous_secret_expires_at: text(),
-		/** The place in the feed of the last event that was delivered or passed over. */
+		/** The position in the feed of the last event that was delivered or skipped. */
 		position: integer().notNull(),
-		/** How often the next event has failed. */
+		/** The number of failed attempts of the next event. */
 		failures: integer().notNull().default(0),
-		/** When the first delivery failed after the last success. */
+		/** When the first attempt after the last success failed. */
 		failing_since: text(),
 		last_error: text(),
-		/** When the next event is due; null if there is none. A trigger sets it when there is one. */
+		/** When the next event is due; null if there is none. A trigger sets it when an event is written. */
 		next_attempt_at: text(),
-		/** The worker that delivers, and until when it keeps others from doing so; null: it is about to start. */
+		/** The worker that delivers, null while it is being started; and until when no other worker can. */
 		lease: text(),
 		leased_until: text(),
-		/** Events that were deleted before they were delivered; counted by a trigger. */
+		/** The number of events that were deleted before they were delivered; maintained by a trigger. */
 		missed_events: integer().notNull().default(0),
 		created_at: created_at(),
 	},
@@ -56,20 +53,20 @@ export const webhooks = sqliteTable(
 	],
 );
 
-/** The last attempts to deliver events to a webhook. */
+/** The latest attempts to deliver events to a webhook. */
 export const webhookDeliveries = sqliteTable(
 	"webhook_deliveries",
 	{
 		webhook_id: text()
 			.notNull()
 			.references(() => webhooks.id, { onDelete: "cascade" }),
-		/** Counts the attempts of the webhook. */
+		/** The number of the attempt, over all events of the webhook. */
 		number: integer().notNull(),
 		id: text().notNull().$defaultFn(v7),
 		event_id: text().notNull(),
 		type: text().notNull(),
 		reason: text({ enum: DELIVERY_REASONS }).notNull().default("event"),
-		/** Counts the attempts at the event. */
+		/** The number of the attempt for this event. */
 		attempt: integer().notNull().default(1),
 		status: text({ enum: DELIVERY_STATUSES }).notNull(),
 		/** null: there was no response. */

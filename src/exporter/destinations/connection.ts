@@ -15,7 +15,7 @@ export async function connectionError(env: Env, host: string, address: string) {
 			resolve(env.DOH_URL, host, "AAAA"),
 		]);
 		if (answers.every((answer) => Array.isArray(answer) && answer.length === 0))
-			return new Error(`The name ${host} doesn't lead to any address.`);
+			return new Error(`The name ${host} has no address.`);
 	}
 	return new Error(
 		`Nothing answers at ${address}: check the host, the port, and any firewall in between.`,

@@ -194,9 +194,7 @@ describe("a temporary error is not a misconfiguration", () => {
 		});
 		const url = "http://nowhere.example.test/";
 		const failed = run(destinationOf(env, "HTTP", { url }), job(), 1);
-		await expect(failed).rejects.toThrow(
-			"The name nowhere.example.test doesn't lead to any address.",
-		);
+		await expect(failed).rejects.toThrow("The name nowhere.example.test has no address.");
 	});
 });
 

@@ -625,7 +625,7 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 		[
 			"no such host",
 			{ host: "nowhere.example.test", port: 5432 },
-			/^The name nowhere\.example\.test doesn't lead to any address\.$/,
+			/^The name nowhere\.example\.test has no address\.$/,
 		],
 		["another kind of server", { port: Number(receiver.port) }, /doesn't respond like PostgreSQL/],
 		[

@@ -103,7 +103,7 @@ describe.each(destinations)("%s doesn't connect to", (type, at) => {
 	test("a name that resolves to such an address", async () => {
 		const destination = destinationOf(guarded, type, at("inside.example.test", port));
 		await expect(run(destination, job(), 1)).rejects.toThrow(
-			"leads to the private address 10.0.0.5",
+			"resolves to the private address 10.0.0.5",
 		);
 	});
 });
