@@ -673,7 +673,7 @@ describe("bulk invites", () => {
 		[
 			[{ target_email: "a@y.zz" }, { target_email: " A@Y.zz" }],
 			"invalid_input",
-			"This address is in the request more than once.",
+			"The request has this email address more than once.",
 			"1__target_email",
 		],
 		[
