@@ -3,7 +3,7 @@ import { providerOf } from "./rules.ts";
 
 type Recipient = { first_name: string; email: string; loses_keys: boolean };
 
-const UNWANTED = "If you didn't ask for this mail, ignore it: nobody else can use it.";
+const UNWANTED = "If you didn't request this mail, ignore it. Nobody else can use it.";
 
 /** The token is in the fragment, which browsers send to no server. */
 const linkOf = ({ APP_URL }: Env, token: string) =>
@@ -15,10 +15,10 @@ export const mailLink = (env: Env, recipient: Recipient, token: string): Mail =>
 	subject: "Sign in to Tenantry",
 	paragraphs: [
 		greeting(recipient.first_name),
-		`With this link you sign in to Tenantry as ${recipient.email}. It works once, for 15 minutes.`,
+		`Use this link to sign in to Tenantry as ${recipient.email}. It works once, for 15 minutes.`,
 		...(recipient.loses_keys
 			? [
-					"Nobody has proved yet that this address is theirs. Signing in with the link proves it, and revokes the API keys that were made before: they may be somebody else's.",
+					"This email address isn't verified yet. Signing in with the link verifies it and revokes the API keys that were created before, because they may belong to someone else.",
 				]
 			: []),
 		UNWANTED,
@@ -32,7 +32,7 @@ export const mailSso = (recipient: Recipient, sso: string): Mail => ({
 	subject: "Sign in to Tenantry through single sign-on",
 	paragraphs: [
 		greeting(recipient.first_name),
-		`Your organization requires that everybody with an address like ${recipient.email} signs in through single sign-on (${providerOf(sso)}). So this mail has no link to sign in with.`,
+		`Your organization requires single sign-on (${providerOf(sso)}) for email addresses like ${recipient.email}, so this mail has no sign-in link.`,
 		UNWANTED,
 	],
 });
