@@ -196,10 +196,10 @@ describe("an invalid query is refused with a reason", () => {
 			"SELECT uuid FROM events WHERE properties.id = 9007199254740993",
 			"Integers beyond 9007199254740991 lose digits: compare with text, in quotes",
 		],
-		["SELECT uuid FROM events WHERE event LIKE uuid", "LIKE takes a text in quotes"],
+		["SELECT uuid FROM events WHERE event LIKE uuid", "LIKE requires a text in quotes"],
 		[
 			`SELECT uuid FROM events WHERE event LIKE '${"%".repeat(256)}'`,
-			"A pattern has at most 255 characters",
+			"A pattern can have at most 255 characters",
 		],
 		["SELECT uuid FROM events group by uuid", "GROUP BY is not supported"],
 		["SELECT uuid FROM events ORDER BY uuid", "ORDER BY is not supported"],
@@ -212,11 +212,14 @@ describe("an invalid query is refused with a reason", () => {
 		["SELECT if(1, 2) FROM events", "if takes 3 arguments"],
 		["SELECT concat() FROM events", "concat takes 1 to 100 arguments"],
 		["SELECT uuid, event AS uuid FROM events", "Names of fields must be distinct: uuid"],
-		['SELECT uuid AS "" FROM events', "Names of fields have 1 to 255 characters: use AS"],
-		['SELECT properties."" FROM events', "Names of fields have 1 to 255 characters: use AS"],
+		['SELECT uuid AS "" FROM events', "The name of a field must have 1 to 255 characters: use AS"],
+		[
+			'SELECT properties."" FROM events',
+			"The name of a field must have 1 to 255 characters: use AS",
+		],
 		[
 			`SELECT uuid AS ${"a".repeat(256)} FROM events`,
-			"Names of fields have 1 to 255 characters: use AS",
+			"The name of a field must have 1 to 255 characters: use AS",
 		],
 	])("%j: %s", (text, why) => {
 		expect(refusal(text)).toEqual(wrong("invalid_input", why, "xql_query"));
@@ -255,7 +258,7 @@ describe("a query has bounds", () => {
 	test("90 fields", async () => {
 		await expect(answered(numbered(90))).resolves.toHaveLength(90);
 		expect(refusal(numbered(91))).toEqual(
-			wrong("invalid_input", "A query has at most 90 fields", "xql_query"),
+			wrong("invalid_input", "A query can have at most 90 fields", "xql_query"),
 		);
 	});
 
@@ -270,7 +273,7 @@ describe("a query has bounds", () => {
 		expect(refusal(parts(count + 1))).toEqual(
 			wrong(
 				"invalid_input",
-				"A query has at most 400 columns, literals, operators and functions",
+				"A query can have at most 400 columns, literals, operators and functions",
 				"xql_query",
 			),
 		);

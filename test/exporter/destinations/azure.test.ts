@@ -325,7 +325,7 @@ test.each([
 			FAILED,
 			"<AuthenticationErrorDetail>Request date header too old: 'x'</AuthenticationErrorDetail>",
 		),
-		"The server's clock and this service's differ too much.",
+		"The server's clock differs too much from this service's clock.",
 	],
 	[
 		"an account that is being created",
