@@ -98,7 +98,7 @@ test.each([
 	expect(refused(type, config)).toBeNull();
 });
 
-describe("is refused", () => {
+describe("is rejected", () => {
 	const invalid = "invalid_input";
 	const choice = "invalid_choice";
 	const config = (key: string) => `destination__config__${key}`;
