@@ -172,7 +172,7 @@ export const TICK: { part: string; items: string; statements: number }[] = [
 		items: `${LIMITS.launches_a_tick.toLocaleString("en")} each`,
 		statements: 5,
 	},
-	{ part: "incomplete output of runs at destinations", items: "25", statements: 51 },
+	{ part: "unfinished output of runs", items: "25", statements: 51 },
 	{
 		part: "plugin tasks",
 		items: "1,000 per organization; 10,000 log entries about dropped tasks",

@@ -1,10 +1,10 @@
 import type { Download } from "../http/download.ts";
 import type { readAll } from "./queries.ts";
 
-/** An entry as downloads read it. */
+/** An entry in a download. */
 type Row = ReturnType<typeof readAll> extends AsyncGenerator<(infer R)[]> ? R : never;
 
-/** The entry as a page of the activity log gives it. */
+/** Converts an entry to an `ActivityEntry`. */
 export const toEntry = ({
 	id,
 	user,

@@ -8,8 +8,8 @@ import type { filters } from "./shape.ts";
 export type Filters = z.infer<typeof filters>;
 
 /**
- * The filters for equal values, as a condition. Of several, the one with the fewest entries uses its index: an item's, else
- * a user's. The + keeps the others from using theirs.
+ * The condition for the filters that compare for equality. If there are several, the most selective one uses its index: the
+ * item, otherwise the user. The + prevents SQLite from using the indexes of the others.
  */
 export function indexedFilter({ item_id, user, activity, scope }: Filters) {
 	const [first, ...others] = [
@@ -23,15 +23,15 @@ export function indexedFilter({ item_id, user, activity, scope }: Filters) {
 }
 
 /**
- * The condition for entries of callers. Literally, because the indexes of these pages are partial; but for the one of scope
- * and activity together, which is that of the feed.
+ * The condition for entries of callers. It has no parameter, so that SQLite can use the partial indexes of these filters. A
+ * filter by both scope and activity has a parameter, because it uses the index of the feed.
  */
 const byCallers = ({ item_id, user, activity, scope }: Filters) =>
 	activity && scope && !item_id && !user
 		? eq(activityLog.is_system, false)
 		: sql`not ${activityLog.is_system}`;
 
-/** The condition for entries of callers that the filters match. The indexes for it begin with the organization. */
+/** The condition for entries of callers that match the filters. The indexes for it begin with the organization. */
 export const matchesFilters = (given: Filters) =>
 	and(
 		byCallers(given),

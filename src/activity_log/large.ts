@@ -1,25 +1,27 @@
-/** Reads entries whose changes are large without holding many of them in memory. */
+/** Reads entries with large changes, only a few of them at a time, to save memory. */
 import { type Column, sql } from "drizzle-orm";
 import { inList } from "../db/client.ts";
 import { activityLog, type Change } from "../db/schema/activity_log.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
-/** Changes of up to this many bytes are read with their entry. Larger ones, such as source code, are read on their own. */
+/**
+ * Changes of up to this many bytes are read together with their entry. Larger ones, such as source code, are read separately.
+ */
 const MAX_SMALL_BYTES = 16_384;
 
 /** How many bytes of changes are in memory at a time. One entry may have up to 2 MB. */
 export const MAX_BYTES = 4_000_000;
 
-/** SQL for the changes of an entry; null if they are large. */
+/** SQL for the changes of an entry; null if they are larger than `MAX_SMALL_BYTES`. */
 export const smallChanges = (changes: Column) =>
 	sql<
 		Change[] | null
 	>`iif(octet_length(${changes}) <= ${sql.raw(String(MAX_SMALL_BYTES))}, ${changes}, null)`;
 
-/** What the functions below need of a row. `changes` is null if they are large. */
+/** The columns of a row that the functions below need. `changes` is null if they are large. */
 type Row = { id: string; size: number; changes: Change[] | null };
 
-/** The rows in groups, in their order. Each has at most `MAX_BYTES` of changes, or a single row. */
+/** Divides the rows into groups, in the same order. A group has at most `MAX_BYTES` of changes, or a single row. */
 export function grouped<R extends Row>(rows: R[]): R[][] {
 	const groups: R[][] = [];
 	let bytes = Number.POSITIVE_INFINITY;
@@ -34,13 +36,13 @@ export function grouped<R extends Row>(rows: R[]): R[][] {
 	return groups;
 }
 
-/** The rows with all their changes. Takes a round trip only if some are large. */
+/** Returns the rows with all their changes. It needs a round trip only if some changes are large. */
 export async function complete<R extends Row>(tenant: Tenant, rows: R[]) {
 	const large = rows.filter(({ changes }) => changes === null).map(({ id }) => id);
 	const found = large.length > 0 ? await readChanges(tenant, large) : new Map<string, Change[]>();
 	return rows.flatMap((row) => {
 		const changes = row.changes ?? found.get(row.id);
-		// An entry that has just become too old to be kept is left out.
+		// The entry may have been deleted since, because it reached the retention period.
 		return changes ? [{ ...row, changes }] : [];
 	});
 }

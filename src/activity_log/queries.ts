@@ -27,13 +27,11 @@ function visibleEntries(tenant: Tenant, project_id: Column) {
 	return sql`(coalesce(${project_id}, 0) = 0 or ${isAdmin(tenant)} or ${ofVisibleProject})`;
 }
 
-/**
- * Newest first: the entries of the path's project if it names one, else those of the organization.
- */
+/** Lists entries, newest first: those of the project if the path names one, otherwise those of the organization. */
 export const list = (tenant: Tenant, page: Page, given: Filters) =>
 	tenant.page(page, () => select(tenant).$dynamic(), selection(tenant, given));
 
-/** Which entries `list` has, and in which order. */
+/** The conditions and the order of `list`. */
 function selection(tenant: Tenant, given: Filters) {
 	const ofTenant = <T extends typeof activityLog | typeof activityCounts>(table: T) =>
 		tenant.kind === "project"
@@ -45,7 +43,7 @@ function selection(tenant: Tenant, given: Filters) {
 	const { created_at, id } = activityLog;
 	const indexed = indexedFilter(given);
 	const where = and(
-		// The indexes of filters are the organization's.
+		// The indexes for filters begin with the organization.
 		indexed && tenant.kind === "project"
 			? sql`${eq(activityLog.organization_id, tenant.organization)} and +${ofTenant(activityLog)}`
 			: ofTenant(activityLog),
@@ -65,7 +63,10 @@ function selection(tenant: Tenant, given: Filters) {
 /** How many entries a download reads at a time. */
 const DOWNLOAD_LIMIT = 1000;
 
-/** All entries that `list` has, in groups. Entries that are written meanwhile are newer than the first. */
+/**
+ * Reads all entries of `list`, in groups. It doesn't return entries that are written meanwhile, because they are newer than the
+ * first one.
+ */
 export async function* readAll(tenant: Tenant, given: Filters) {
 	const chosen = selection(tenant, given);
 	let keys: Key[] | undefined;
@@ -85,7 +86,7 @@ const {
 	...otherColumns
 } = entryColumns;
 
-/** Entries without the changes that are large. */
+/** Selects entries without their large changes. */
 const selectSmall = ({ db }: Tenant) =>
 	db
 		.select({
@@ -103,8 +104,8 @@ const RETENTION_MS = 365 * DAY_MS;
 const UNDELIVERED_RETENTION_MS = 395 * DAY_MS;
 
 /**
- * Deletes entries that are older than the retention period, ten thousand at most. Audit streams count those that they can't
- * deliver any more.
+ * Deletes entries that are older than the retention period, at most ten thousand. Audit streams count entries that were deleted
+ * before their delivery.
  */
 export async function deleteExpired({ DB }: Env) {
 	const db = drizzle(DB);

@@ -15,7 +15,7 @@ export const EntryChange = z.object({
 export const ActivityEntry = z
 	.object({
 		id: z.guid(),
-		/** Null for an action of the operator; `detail.trigger` says so. */
+		/** Null for an action of the operator, which `detail.trigger` then shows. */
 		user: z
 			.object({
 				uuid: z.guid(),

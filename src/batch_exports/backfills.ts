@@ -29,7 +29,7 @@ const select = ({ db }: Tenant) => db.select(backfillColumns).from(batchExportBa
 
 const ofExport = (id: string) => eq(batchExportBackfills.batch_export_id, id.toLowerCase());
 
-/** Newest first. With a range of time: the newest ranges first. */
+/** Lists backfills, newest first. With a filter by time, the newest ranges come first. */
 export function list(
 	tenant: Tenant,
 	id: string,
@@ -62,7 +62,7 @@ export function list(
 	});
 }
 
-/** Cancels the backfill, and its run under way. */
+/** Cancels the backfill and its current run. */
 export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 	const selectOne = () =>
 		select(tenant).where(and(ofExport(id), eq(batchExportBackfills.id, backfill_id.toLowerCase())));
@@ -112,7 +112,7 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 	return found(after);
 }
 
-/** Selects the export, and the id of the backfill; null if that was not inserted. */
+/** Selects the export and the id of the backfill, which is null if the backfill wasn't inserted. */
 export const selectBegun = (tenant: Tenant, id: string, backfill_id: string) =>
 	tenant.db
 		.select({
@@ -130,7 +130,7 @@ export const selectBegun = (tenant: Tenant, id: string, backfill_id: string) =>
 export const tooManyBackfills = () =>
 	throttled(60, `A project can have ${MAX_RUNNING_BACKFILLS} backfills running.`);
 
-/** The range of a backfill; by default the last complete window. */
+/** Returns the range of a backfill; by default the last complete window. */
 function rangeOf({ interval }: Row, { start_at, end_at }: z.infer<typeof Backfill>): Window {
 	const last = lastWindow(interval, Date.now());
 	const end = end_at ?? last.end;
@@ -146,7 +146,7 @@ function rangeOf({ interval }: Row, { start_at, end_at }: z.infer<typeof Backfil
 }
 
 /**
- * Starts a backfill. A paused export can be backfilled, too.
+ * Starts a backfill. The export may be paused.
  * @throws 400 for an invalid range, 429 if too many backfills are running
  */
 export async function start(tenant: Tenant, id: string, body: z.infer<typeof Backfill>) {

@@ -11,7 +11,7 @@ import { checkQuery } from "./rules.ts";
 import type { test as Test, TestResult, update as Update } from "./shape.ts";
 import { activityOf, read } from "./statements.ts";
 
-/** Tests a destination that is not saved yet. */
+/** Tests a destination that isn't saved yet. */
 export async function testNewDestination(
 	tenant: Tenant,
 	{ destination, model = "events", xql_query = null }: z.infer<typeof Test>,
@@ -58,13 +58,13 @@ export async function testDestination(
 	});
 }
 
-/** The activity entry of a test. It is written before anything is sent. */
+/** Returns the activity entry of a test, which is written before the destination gets a request. */
 const entryOf = ({ type, config }: Destination) => ({
 	activity: "tested" as const,
 	trigger: { destination: type, endpoint: endpointOf(config) },
 });
 
-/** What the export writes. */
+/** The content of the export. */
 type Content = { model: Model; xql_query: string | null; team_id: number };
 
 /** Runs the test of a destination whose secrets are decrypted. */

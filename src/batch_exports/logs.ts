@@ -49,7 +49,7 @@ const LOG = {
 
 const select = ({ db }: Tenant) => db.select(entryColumns).from(batchExportLogEntries).$dynamic();
 
-/** The export, and a page of its log entries, which include those of its runs. */
+/** Returns the export and a page of its log entries, which include those of its runs. */
 export async function list(tenant: Tenant, id: string, page: Page, { level, ...filters }: Filters) {
 	const levels = level?.length ? [...new Set(level)] : LEVELS;
 	const export_id = id.toLowerCase();
@@ -70,7 +70,7 @@ export async function list(tenant: Tenant, id: string, page: Page, { level, ...f
 	};
 }
 
-/** A page of a run's log entries. */
+/** Returns a page of a run's log entries. */
 export async function listOfRun(
 	tenant: Tenant,
 	id: string,

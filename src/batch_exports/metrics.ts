@@ -5,7 +5,7 @@ import type { Tenant } from "../tenant/tenant.ts";
 import { dayColumns } from "./columns.ts";
 import { countOf, listWithin } from "./statements.ts";
 
-/** Totals of an export's runs for each day (UTC) on which some ended, newest first. */
+/** Lists the totals of an export's runs for each day (UTC) on which runs ended, newest first. */
 export const list = (tenant: Tenant, id: string, page: Page) =>
 	listWithin(tenant, id, page, {
 		select: () => tenant.db.select(dayColumns).from(batchExportDays).$dynamic(),

@@ -25,7 +25,7 @@ import {
 	TIMING,
 } from "./statements.ts";
 
-/** Pauses an export. Runs that have started go on. */
+/** Pauses an export. Runs that have started continue. */
 export async function pause(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	if (row.paused) return toBatchExport(row);
@@ -46,8 +46,8 @@ const logMessage = ({ db }: Tenant, { id }: Row, message: string, condition: SQL
 	logWhere(db, { batch_export_id: id, level: "INFO", message }, condition);
 
 /**
- * Unpauses an export. Windows that ended during the pause run only if a backfill of them is asked for. Starts again if
- * another request has changed the schedule meanwhile.
+ * Unpauses an export. Windows that ended during the pause are exported only if the body asks for a backfill. If another request
+ * changes the schedule in the meantime, retries.
  * @throws 429 if too many backfills are running
  */
 export const unpause = (tenant: Tenant, id: string, body: z.infer<typeof Unpause>) =>

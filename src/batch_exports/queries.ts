@@ -45,13 +45,13 @@ const newestFirst = keepList(
 	}),
 );
 
-/** Newest first. */
+/** Lists exports, newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(await tenant.keptPage(page, newestFirst), toBatchExport);
 
 export const find = async (tenant: Tenant, id: string) => toBatchExport(await read(tenant, id));
 
-/** Inserts an export. Below an organization, it belongs to the oldest project that the caller sees. */
+/** Inserts an export. With the path of an organization, the export belongs to the oldest project that the caller can see. */
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const { db, env } = tenant;
 	const [[project]] = await tenant.read(
@@ -95,7 +95,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	return toBatchExport(found(row));
 }
 
-/** Updates an export. Starts again if another request has changed it meanwhile. */
+/** Updates an export. If another request changes it in the meantime, retries. */
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
 	retry(() => tryUpdate(tenant, id, body));
 
@@ -149,7 +149,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	return toBatchExport(answer);
 }
 
-/** The condition that all columns which the rules look at are still as they were read. */
+/** SQL condition: the columns that the rules depend on haven't changed since they were read. */
 const unchanged = (row: Row) =>
 	and(
 		eq(batchExports.destination, row.destination),
@@ -159,7 +159,7 @@ const unchanged = (row: Row) =>
 		scheduleUnchanged(row),
 	);
 
-/** Marks an export as deleted. Triggers of the database cancel its runs and backfills. */
+/** Marks an export as deleted. Database triggers cancel its runs and backfills. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	const removed = await tenant.remove(

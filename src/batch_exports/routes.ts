@@ -28,7 +28,7 @@ import {
 	update,
 } from "./shape.ts";
 
-/** docs/exports.md: one router for an organization's exports and for a project's. */
+/** docs/exports.md. Mounted for the exports of an organization and for those of a project. */
 export default router()
 	.get("/", paginated(BatchExport), async (c) =>
 		c.json(await batchExports.list(c.var.tenant, page(c))),

@@ -1,4 +1,4 @@
-/** What an export's range, model and query must be (docs/exports.md). */
+/** The rules for an export's range, model and query (docs/exports.md). */
 import { isDatabase } from "../exporter/destinations/config.ts";
 import { parse } from "../exporter/query/query.ts";
 import { shadowedKey } from "../exporter/rows.ts";
@@ -10,13 +10,16 @@ export function checkRange(start_at: string | null, end_at: string | null) {
 		throw invalid("end_at", "end_at must not be before start_at.");
 }
 
-/** The columns of a query, in its normal form. */
+/** Returns the columns for a query, with its normalised text. */
 export function parsedQuery(text: string | null) {
 	const schema = text === null ? null : parse(text).schema;
 	return { xql_query: schema?.xql_query ?? null, schema };
 }
 
-/** @throws 400 if the model can't be queried, or if the destination can't take the query's fields */
+/**
+ * @throws 400 if the model can't be queried, or if the destination doesn't support the query's
+ * fields
+ */
 export function checkQuery({
 	model,
 	xql_query,

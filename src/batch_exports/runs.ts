@@ -30,9 +30,9 @@ const COUNTERS = {
 } satisfies Record<(typeof RUN_STATUSES)[number], unknown>;
 
 /**
- * Conditions for windows that begin before this time, by their end, which has an index: they end by this time, or at one of
- * the next ends of an interval. So a window that ends later is not found if it is of a backfill that began between two
- * intervals.
+ * Returns conditions for windows that begin before this time. They use the end of the window, which has an index: the window
+ * ends by this time, or at the end of an interval that contains it. So they miss a window that contains this time if its
+ * backfill didn't begin at a boundary of the interval.
  */
 function startsBefore(moment: string) {
 	const { data_interval_start, data_interval_end } = batchExportRuns;
@@ -44,17 +44,20 @@ function startsBefore(moment: string) {
 
 type Status = (typeof RUN_STATUSES)[number];
 
-/** The condition for runs that have one of the statuses. The sign keeps SQLite from the index of statuses, which would read runs of all time. */
+/**
+ * The condition for runs that have one of the statuses. The + prevents SQLite from using the index of statuses, which would
+ * read all runs since the beginning.
+ */
 const hasStatus = (statuses: Status[]) =>
 	statuses.length === 0 ? undefined : sql`+${inList(batchExportRuns.status, statuses)}`;
 
-/** Conditions for runs in a range of time that have one of the statuses. No two hold for the same run. */
+/** Returns conditions for runs in a range of time that have one of the statuses. No two of them match the same run. */
 const withStatus = (statuses: Status[]) =>
 	statuses.length > 0 && statuses.every((one) => UNSUCCESSFUL.includes(one))
 		? statuses.map((one) => and(eq(batchExportRuns.status, one), isUnsuccessful))
 		: [hasStatus(statuses)];
 
-/** Newest first. With a range of time: the newest windows first. */
+/** Lists runs, newest first. With a filter by time, the newest windows come first. */
 export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<typeof runFilters>) {
 	const { status, after, before, starts_before } = filters;
 	const asked = [...new Set(status)];
@@ -118,7 +121,7 @@ export const find = async (tenant: Tenant, id: string, run_id: string) =>
 	(await read(tenant, id, run_id)).run;
 
 /**
- * Cancels a run. Its Workflow removes what it has written to the destination, or a tick does.
+ * Cancels a run. Its Workflow or a tick removes its unfinished output from the destination.
  * @throws 400 if the run has ended
  */
 export async function cancel(tenant: Tenant, id: string, run_id: string) {
@@ -168,16 +171,16 @@ const FROM_START = {
 	cursor: null,
 };
 
-/** SQL that keeps the column if the retry resumes, and resets it if the retry starts over. */
+/** Returns SQL that keeps the column's value if the retry resumes, and resets it if the retry starts over. */
 const unlessResumed = (column: keyof typeof FROM_START) =>
 	sql`iif(resume_state is null, ${FROM_START[column]}, ${batchExportRuns[column]})`;
 
 /** The columns of a run that is retried. */
 const restarted = ({ from }: z.infer<typeof Retry>) => ({
 	status: "Starting" as const,
-	// An attempt that is still alive can't write any more until a new one is launched.
+	// An attempt that is still running can't write any more, even before a new one is launched.
 	launched: false,
-	// A pause holds back only runs without attempts.
+	// A pause only delays runs without attempts.
 	attempt: sql`max(${batchExportRuns.attempt}, 1)`,
 	...(from === "start"
 		? { ...FROM_START, resume_state: null }
@@ -197,9 +200,9 @@ const restarted = ({ from }: z.infer<typeof Retry>) => ({
 });
 
 /**
- * Starts a run again: where it ended, if the destination has kept what was written, otherwise from the first row. The
- * attempt itself checks that nothing has changed since.
- * @throws 400 if the run has not ended, or if its leftovers are still being removed
+ * Retries a run. It continues where it ended if the destination still has its output, otherwise from the first row. The new
+ * attempt checks that the destination and the query haven't changed.
+ * @throws 400 if the run hasn't ended, or if its unfinished output is still being removed
  */
 export async function retry(
 	tenant: Tenant,

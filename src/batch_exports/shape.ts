@@ -75,7 +75,7 @@ export const BatchExport = z
 	})
 	.meta({ id: "BatchExport" });
 
-/** The export as responses show it: without its secrets. */
+/** Converts an export to a response, without its secrets. */
 export const toBatchExport = ({
 	next_end_at: _,
 	...row
@@ -105,7 +105,7 @@ export const create = fields.extend({
 	),
 });
 
-/** The rules of a config are checked once it is merged with the stored one. */
+/** The config is checked after it is merged with the stored one. */
 export const update = fields.extend({ destination: fields.shape.destination.partial() }).partial();
 
 /** A destination to test, and the content of the export. */
@@ -139,7 +139,7 @@ export const BackfilledExport = BatchExport.extend({
 	backfill_id: z.guid(),
 }).meta({ id: "BackfilledBatchExport" });
 
-/** An export that goes on, with the backfill of what was missed if one was asked for. */
+/** An unpaused export, with the backfill of the missed windows if the request asked for it. */
 export const UnpausedExport = BatchExport.extend({
 	backfill_id: z.guid().optional(),
 }).meta({ id: "UnpausedBatchExport" });
@@ -193,19 +193,19 @@ export const logFilters = z.object({
 
 export const runFilters = z.object({
 	status: choices(RUN_STATUSES).optional(),
-	/** The time that windows end after. */
+	/** Matches windows that end after this time. */
 	after: queryMoment().optional(),
-	/** The time that windows end before. */
+	/** Matches windows that end before this time. */
 	before: queryMoment().optional(),
-	/** The time that windows begin before. */
+	/** Matches windows that begin before this time. */
 	starts_before: queryMoment().optional(),
 });
 
 export const backfillFilters = z.object({
 	status: choices(BACKFILL_STATUSES).optional(),
-	/** The time that ranges end after. */
+	/** Matches ranges that end after this time. */
 	after: queryMoment().optional(),
-	/** The time that ranges end before. */
+	/** Matches ranges that end before this time. */
 	before: queryMoment().optional(),
 });
 

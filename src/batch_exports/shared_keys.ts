@@ -4,12 +4,12 @@ import { shown } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { Row } from "./statements.ts";
 
-/** How many exports of a project are compared. */
+/** How many exports of a project are compared at most. */
 const MAX_COMPARED = 1000;
 
 type Keys = Pick<Row, "interval" | "model" | "destination">;
 
-/** After the response, warns in the export's log if another export of the project writes the same objects. */
+/** Warns in the export's log if another export of the project writes the same objects. Runs after the response. */
 export const warnOfSharedKeys = (tenant: Tenant, row: Row) =>
 	tenant.later(async (db) => {
 		const { keyPattern } = await import("../exporter/destinations/key_pattern.ts");
@@ -41,6 +41,6 @@ export const warnOfSharedKeys = (tenant: Tenant, row: Row) =>
 			await db.insert(batchExportLogEntries).values({
 				batch_export_id: row.id,
 				level: "WARNING",
-				message: `The export "${other.name}" (${other.id}) writes objects with the same keys. A run fails rather than replace an object of another export. Change the prefix of one of the two exports.`,
+				message: `The export "${other.name}" (${other.id}) writes objects with the same keys. A run fails instead of replacing an object of another export. Change the prefix of one of the two exports.`,
 			});
 	});

@@ -17,8 +17,8 @@ import { visibleProject } from "../tenant/visible.ts";
 import { exportColumns } from "./columns.ts";
 
 /**
- * The condition for the exports in the tenant's project, or in all projects of the organization that the caller sees,
- * without deleted ones. For a statement that joins `batch_exports` with `projects`.
+ * The condition for the exports in the tenant's project, or in all projects of the organization that the caller can see,
+ * without deleted ones. For statements that join `batch_exports` with `projects`.
  */
 export const visibleExports = (tenant: TenantSql) =>
 	and(
@@ -42,13 +42,13 @@ export type Row = Awaited<ReturnType<typeof select>>[number];
 
 export const selectOne = (tenant: Tenant, id: string) => select(tenant).where(byId(tenant, id));
 
-/** The export as it is stored, with encrypted secrets. */
+/** Returns the stored export, with encrypted secrets. */
 export async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(selectOne(tenant, id));
 	return found(row);
 }
 
-/** Selects the export's id, name and project, if the caller sees it. */
+/** Selects the export's id, name and project, if the caller can see it. */
 export const selectName = (tenant: Tenant, id: string) =>
 	tenant.db
 		.select({
@@ -61,8 +61,8 @@ export const selectName = (tenant: Tenant, id: string) =>
 		.where(byId(tenant, id));
 
 /**
- * A page of what belongs to an export.
- * @throws 404 if the caller doesn't see the export
+ * Returns a page of objects that belong to an export.
+ * @throws 404 if the caller can't see the export
  */
 export async function listWithin<S extends SQLiteSelect>(
 	tenant: Tenant,
@@ -85,7 +85,7 @@ export const countOf = (id: string, ...columns: SQLiteColumn[]) =>
 		sql` + `,
 	);
 
-/** The fields of an activity entry that say which export it is about. */
+/** Returns the fields of an activity entry that identify the export. */
 export const activityOf = ({ id, name, team_id }: Pick<Row, "id" | "name" | "team_id">) => ({
 	scope: "BatchExport" as const,
 	item_id: id,
@@ -112,7 +112,7 @@ export const insertMissedRuns = (
 		sql`exists (select 1 from batch_exports where ${and(notDeleted(id), condition)})`,
 	).onConflictDoNothing();
 
-/** The columns of an export that is paused, now or at a given time. */
+/** Returns the columns of an export that is paused, now or at the given time. */
 export const pausing = (last_paused_at: string | null | undefined) => ({
 	paused: true,
 	last_paused_at: last_paused_at ?? now(),
@@ -125,11 +125,11 @@ export const notDeleted = (id: string) =>
 /** The columns that define the schedule of an export and its next window. */
 export const TIMING = ["interval", "start_at", "end_at", "next_end_at"] as const;
 
-/** The condition that the schedule is still the one that was read. */
+/** SQL condition: the schedule hasn't changed since it was read. */
 export const scheduleUnchanged = (row: Row) =>
 	and(...TIMING.map((field) => sql`${batchExports[field]} is ${row[field]}`));
 
-/** Starts the export's next waiting runs after the response. If that fails, the next tick does. */
+/** Starts the export's next waiting runs after the response. If this fails, the next tick starts them. */
 export const launchWaiting = (tenant: Tenant, { id }: { id: string }) =>
 	tenant.later(() =>
 		launch(tenant.env, sql`batch_export_runs.batch_export_id = ${id} and ${waiting}`),

@@ -38,10 +38,10 @@ export const lapsedClaim = (tenant: Tenant, name: string) =>
 		.where(hasLapsed(tenant, name));
 
 /**
- * The statements that delete a lapsed claim and log that for the organization that loses it. The
- * entry names an owner of that organization, because its members must not learn who else wants the
- * domain.
- * @param claim undefined: there is nothing to delete
+ * Returns the statements that delete a lapsed claim, and log this for the organization that loses
+ * it. The entry names an owner of that organization, because its members must not learn who else
+ * wants the domain.
+ * @param claim undefined if there is nothing to delete
  * @param condition a further condition for deleting it
  */
 export function release(tenant: Tenant, claim: Claim | undefined, condition?: SQL) {

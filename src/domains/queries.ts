@@ -54,7 +54,7 @@ const byName = keepList(
 	(tenant) => all(tenant),
 );
 
-/** Ordered by name. */
+/** Lists the domains, ordered by name. */
 export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
 	if (!search) return mapResults(await tenant.keptPage(page, byName), toDomain);
 	const matches = {
@@ -153,7 +153,8 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 			.where(unchanged),
 		answer: select(tenant).where(byId(tenant, id)),
 	}));
-	// Undefined makes `retry` try again: another request changed what the rules were checked against.
+	// Undefined makes `retry` try again, because another request changed the fields that the rules
+	// depend on.
 	return changes(after, body).length > 0 ? undefined : toDomain(after);
 }
 
@@ -178,8 +179,8 @@ export async function remove(tenant: Tenant, id: string) {
 }
 
 /**
- * Looks for the challenge in the DNS. If it isn't found, nothing changes, and `verification_error`
- * says what was.
+ * Looks up the challenge in the DNS. If it isn't found, nothing changes, and `verification_error`
+ * says what was found instead.
  * @throws 400 if the domain is already verified
  */
 export async function verify(tenant: Tenant, id: string): Promise<z.infer<typeof Verified>> {

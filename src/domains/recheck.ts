@@ -11,24 +11,24 @@ import { lookUpChallenge } from "./verify.ts";
 /** How often the challenge of a verified domain is looked up. */
 const INTERVAL_MS = DAY_MS;
 
-/** How long to wait after the resolver failed, or a look-up was cut off. */
+/** How long to wait after the resolver failed, or a lookup didn't finish. */
 const RETRY_MS = HOUR_MS;
 
-/** How many look-ups in a row have to miss the challenge before admins are told. */
+/** After how many lookups in a row without the challenge admins are notified. */
 const MAX_FAILURES = 3;
 
-/** How many domains a tick looks up, all at once. */
+/** How many domains a tick looks up, in parallel. */
 const BATCH_SIZE = 20;
 
-/** When a domain that was looked up just now is looked up again. */
+/** Returns when to look up a domain again that was looked up at `at`. */
 export const nextRecheck = (at: number) => iso(at + INTERVAL_MS);
 
 type Domain = typeof domains.$inferSelect;
 
 /**
  * Looks up the challenges of verified domains that are due. A domain whose challenge is missing
- * stays verified: a mistake in the DNS must not change how people sign in. After three look-ups in
- * a row, on three days, an event tells that it is missing (docs/organizations.md#domains).
+ * stays verified: a mistake in the DNS must not change how people sign in. If three lookups in a
+ * row, on three days, don't find it, an event is written (docs/organizations.md#domains).
  */
 export async function tick(env: Env, at: number) {
 	const db = drizzle(env.DB);
@@ -43,7 +43,7 @@ export async function tick(env: Env, at: number) {
 
 async function recheck(env: Env, db: Database, id: string, at: number) {
 	const claimed_until = iso(at + RETRY_MS);
-	// Of two ticks, one gets the domain.
+	// If two ticks run at the same time, only one of them claims the domain.
 	const [domain] = await db
 		.update(domains)
 		.set({ recheck_at: claimed_until })

@@ -29,7 +29,7 @@ export const Verified = Domain.extend({
 const LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
 const DOMAIN = new RegExp(`^(${LABEL}\\.)+([a-z]{2,63}|xn--[a-z0-9-]{0,57}[a-z0-9])$`);
 
-/** Whether the name can be registered, or is below one that can. A public suffix, such as co.uk, can't. */
+/** Whether the name is a registrable domain or a subdomain of one. A public suffix, such as co.uk, isn't. */
 async function isRegistrable(name: string) {
 	const { getDomain } = await import("tldts");
 	return getDomain(name, { allowPrivateDomains: true }) !== null;
@@ -43,7 +43,7 @@ const domain = name(128)
 	.meta({ pattern: DOMAIN.source });
 
 export const filters = z.object({
-	/** A part of the name. */
+	/** Searches the name. */
 	search: rawText(200).optional(),
 });
 

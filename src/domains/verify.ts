@@ -1,7 +1,7 @@
 import { resolve } from "../dns/resolve.ts";
 
 /**
- * Looks for the challenge in the TXT records of `_tenantry-challenge.<domain>`.
+ * Looks up the challenge in the TXT records of `_tenantry-challenge.<domain>`.
  * @returns the problem, as a sentence for the domain's owner; null if the challenge was found
  */
 export async function findChallenge(
@@ -14,7 +14,8 @@ export async function findChallenge(
 }
 
 /**
- * As `findChallenge`, but also says whether the DNS answered (`isAnswer`) or the resolver failed.
+ * Like `findChallenge`, but also returns whether the DNS answered (`isAnswer`) or the resolver
+ * failed.
  */
 export async function lookUpChallenge(
 	resolver: string,

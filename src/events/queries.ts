@@ -8,10 +8,12 @@ import { projects } from "../db/schema/projects.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { events as Events } from "./shape.ts";
 
-/** D1 takes values of at most 2,000,000 bytes. A single row is never larger than its request. */
+/**
+ * D1 accepts values of at most 2,000,000 bytes. A single row can't exceed this, because it is never larger than its request.
+ */
 const MAX_LIST_BYTES = 1_900_000;
 
-/** A person's properties are one value, too, and grow with each event. */
+/** A person's properties are also a single value, and grow with each event. */
 const MAX_PERSON_BYTES = 2 ** 19;
 
 /** The namespace of derived person ids (RFC 9562, 5.5). */
@@ -36,8 +38,8 @@ function lists(rows: Iterable<string>): string[] {
 type Event = z.infer<typeof Events>[number];
 
 /**
- * SQL for the time at which the statement runs. The time of the request would be too early: by the time D1 runs the
- * statement, the run of that window may have ended. D1 runs one batch at a time, so whoever reads later sees the row.
+ * SQL for the time at which the statement runs. The time of the request would be too early: by the time D1 runs the statement,
+ * the run of that window may have ended. D1 runs one batch at a time, so any later read sees the row.
  */
 const ARRIVAL = sql`strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`;
 
@@ -63,9 +65,9 @@ function personUpdateOf(uuid: string, event: Event, team_id: number | null) {
 }
 
 /**
- * Stores the events and updates the persons, in one batch. Events whose `uuid` exists are ignored, and don't update
- * their persons again.
- * @returns how many events the request has
+ * Stores the events and updates the persons, in one batch. Events with an existing `uuid` are ignored, and don't update their
+ * persons again.
+ * @returns the number of events in the request
  */
 export async function insert(tenant: Tenant, body: Event[]) {
 	await tenant.read();
@@ -96,8 +98,8 @@ const insertEvents = ({ db, project }: Tenant, list: string) =>
 		.onConflictDoNothing({ target: [events.team_id, events.uuid] });
 
 /**
- * SQL for the JSON of a row of `json_each` over a document. `json_each` turns true and false into numbers and loses
- * digits of numbers, so those come from the document itself.
+ * SQL for the JSON of a row of `json_each` over a document. `json_each` converts booleans to numbers and loses digits of
+ * numbers, so these values are read from the document itself.
  */
 const json = (row: string, document: string) =>
 	sql.raw(`case
@@ -106,8 +108,8 @@ const json = (row: string, document: string) =>
 		else json_quote(${row}.value) end`);
 
 /**
- * Merges the person properties of new events into the persons, key by key. The last value of a key wins, even null.
- * SQLite's json_patch doesn't do that: it drops a key that is null, and merges nested objects.
+ * Merges the person properties of new events into the persons, key by key. The last value of a key wins, even if it is null.
+ * SQLite's json_patch is different: it removes keys whose value is null, and merges nested objects.
  */
 const upsertPersons = ({ db, project }: Tenant, list: string) =>
 	db
@@ -149,7 +151,7 @@ const upsertPersons = ({ db, project }: Tenant, list: string) =>
 /** How many rows of a table are deleted at a time. */
 const SWEEP_BATCH_SIZE = 5000;
 
-/** Deletes events and persons of deleted projects. Reads one row of each project to find them. */
+/** Deletes events and persons of deleted projects. To find them, it reads one row for each project. */
 export async function deleteOrphans({ DB }: Env) {
 	const db = drizzle(DB);
 	const orphans = (table: SQLiteTable) => sql`

@@ -3,7 +3,7 @@ import { issue, moment, rawText, uuid } from "../http/fields.ts";
 import { whyInvalid } from "../http/json_value.ts";
 import { documentAs } from "../http/router.ts";
 
-/** A JSON object whose numbers keep every digit. It isn't a record of zod, which drops the key `__proto__`. */
+/** A JSON object whose numbers keep all digits. It doesn't use `z.record`, which drops the key `__proto__`. */
 const dictionary = () =>
 	z
 		.unknown()
@@ -38,7 +38,10 @@ export const event = z.object({
 	timestamp: moment().optional(),
 });
 
-/** The list up to the first invalid event: zod would collect the issues of all, possibly a million. */
+/**
+ * Returns the list up to and including the first invalid event. Otherwise zod would collect the issues of all events, possibly
+ * a million.
+ */
 function firstInvalid(list: unknown[]) {
 	const first = list.findIndex((item) => !event.safeParse(item).success);
 	return first < 0 ? list : list.slice(0, first + 1);

@@ -6,22 +6,22 @@ import { Superseded } from "./destinations/destination.ts";
 import type { AttemptRef } from "./launch.ts";
 import { isCurrent, type Loaded, loadRun } from "./loaded.ts";
 
-/** An attempt of a run, carried out by an instance. */
+/** An attempt of a run, executed by a Workflow instance. */
 export type Attempt = {
 	env: Env;
 	ref: AttemptRef;
 	/**
-	 * The run's row and its export. They are loaded once; after that, the row has what this attempt has stored. If it turns
-	 * out that someone else has changed the row, they are loaded again.
+	 * The run's row and its export. They are loaded once, and every update by this attempt also changes the loaded row. If
+	 * another writer has changed the row in the database, both are loaded again.
 	 */
 	loaded: Loaded;
-	/** Set while it isn't known what the database has stored. */
+	/** Whether `loaded` may differ from the row in the database. */
 	isStale: boolean;
-	/** Set while the row in `loaded` lacks its state. That may be large, so it isn't kept in memory. */
+	/** Whether the row in `loaded` lacks its state, which isn't kept in memory because it can be large. */
 	lacksState: boolean;
 };
 
-/** Loads the run of an attempt; undefined if it doesn't exist. */
+/** Loads the run of an attempt; undefined if the run doesn't exist. */
 export async function openAttempt(env: Env, ref: AttemptRef): Promise<Attempt | undefined> {
 	const loaded = await loadRun(drizzle(env.DB), ref.run_id);
 	return loaded && { env, ref, loaded, isStale: false, lacksState: false };
@@ -35,7 +35,7 @@ export async function reload(attempt: Attempt) {
 	attempt.lacksState = false;
 }
 
-/** Answers the stored state, and removes it from memory. */
+/** Returns the stored state, and removes it from memory. */
 export async function takeState(attempt: Attempt): Promise<unknown> {
 	if (attempt.lacksState || attempt.isStale) await reload(attempt);
 	const { state } = attempt.loaded.run;
@@ -43,7 +43,7 @@ export async function takeState(attempt: Attempt): Promise<unknown> {
 	return state;
 }
 
-/** Repeats in memory what the database has stored. A state is left out: `takeState` reads it when it is needed. */
+/** Applies a stored change to the loaded row, without the state, which `takeState` reads when it is needed. */
 export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	const { run, batchExport } = attempt.loaded;
 	attempt.loaded = { batchExport, run: { ...run, ...set } };

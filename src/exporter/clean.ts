@@ -5,13 +5,16 @@ import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { DAY_MS } from "../http/durations.ts";
 import { type Loaded, prepare } from "./loaded.ts";
 
-/** When to stop trying to remove the leftovers of a run: the bucket may be gone, or the credentials revoked. */
+/**
+ * After this time, the service stops trying to remove the unfinished output of a run: the bucket may have been deleted, or the
+ * credentials revoked.
+ */
 const CLEANUP_GIVE_UP_MS = 7 * DAY_MS;
 
 /**
- * Removes the unfinished output of a run that has ended. If that fails, a later tick tries again. If the destination keeps
- * what was written, nothing is removed, so that a retry can resume.
- * @param latest the state of the run, if it could not be stored any more
+ * Removes the unfinished output of a run that has ended. If that fails, a later tick retries it. If the destination keeps what
+ * was written, removes nothing, so that a retry can resume.
+ * @param latest the newest state of the run, if it couldn't be stored
  */
 export async function clean(env: Env, loaded: Loaded, latest?: unknown) {
 	const { run } = loaded;

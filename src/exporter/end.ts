@@ -16,20 +16,20 @@ import { MAX_TRIES } from "./tries.ts";
 export type Progress = {
 	records_completed: number;
 	bytes: number;
-	/** How many values were written as null, because their columns can't hold them. */
+	/** How many values were written as null, because they don't fit their columns' types. */
 	unfit_values: number;
 	started_at: string;
-	/** How many tries have failed since the last progress. */
+	/** The number of failed tries since the last progress. */
 	tries: number;
 };
 
-/** The part of a log entry that names the files. */
+/** Returns the part of a log entry that names the files. */
 const describeFiles = (files: string[]) =>
 	files.length > 1
 		? `, in ${files.length} files from ${files[0]} to ${files.at(-1)}`
 		: files.map((file) => `, in ${file}`).join("");
 
-/** The part of a log entry that counts values written as null. */
+/** Returns the part of a log entry that counts values written as null. */
 const describeUnfit = (values: number) =>
 	values > 0
 		? ` Written as null, because the column can't hold them: ${pluralize(values, "value")}.`
@@ -53,10 +53,10 @@ const NEXT_STEP = {
 	FailedRetryable: "Retry the run when the destination works again.",
 };
 
-/** The text with a full stop at its end. */
+/** Adds a full stop to a text that doesn't end with punctuation. */
 export const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
-/** The log entry of a run that has ended: its totals and, if it failed, why and what to do. */
+/** Returns the log entry of a run that has ended: its totals and, if it failed, the reason and what to do. */
 function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
 	const { records_completed, bytes, unfit_values, latest_error } = outcome;
 	const window = `The run of ${run.data_interval_start} to ${run.data_interval_end}`;
@@ -71,7 +71,7 @@ function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
 	}
 }
 
-/** The event of a run that has ended (docs/notifications.md#events). */
+/** Returns the event of a run that has ended (docs/notifications.md#events). */
 function eventOf({ run, batchExport }: Loaded, outcome: Outcome, seconds: number) {
 	const { status, records_completed, bytes, latest_error } = outcome;
 	const { id: run_id, batch_export_id, data_interval_start, data_interval_end } = run;
@@ -99,7 +99,7 @@ function eventOf({ run, batchExport }: Loaded, outcome: Outcome, seconds: number
 	};
 }
 
-/** The statement that adds a run to the totals of its day, if `condition` holds. */
+/** Returns the statement that adds a run to the totals of its day, if `condition` is true. */
 const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert, condition: SQL) =>
 	insertWhere(db, batchExportDays, figures, condition).onConflictDoUpdate({
 		target: [batchExportDays.batch_export_id, batchExportDays.day],
@@ -112,8 +112,8 @@ const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert, co
 	});
 
 /**
- * Ends the run, logs its outcome and writes its event. Changes nothing if the run has ended, or if another attempt has taken over. Removes the
- * unfinished output of a run that has ended without success.
+ * Ends the run, logs its outcome and writes its event. Changes nothing if the run has already ended, or if another attempt has
+ * taken over. If the run didn't succeed, removes its unfinished output.
  */
 export async function endRun(attempt: Attempt, outcome: Outcome) {
 	const { env, ref } = attempt;
@@ -162,7 +162,7 @@ export async function endRun(attempt: Attempt, outcome: Outcome) {
 			hasEnded,
 		),
 	]);
-	// What is left of a run that failed is removed by its state.
+	// Removing the unfinished output of a failed run requires its state.
 	const isKnown = !attempt.isStale && (isComplete || !attempt.lacksState);
 	if (meta.changes > 0 && isKnown) remember(attempt, set);
 	else await reload(attempt);

@@ -3,7 +3,7 @@ import { type Cells, toBoolean, toJson, toNumber, toText, type Value } from "./e
 import { type Expression, type Field, type Kind, partsOf } from "./query/expression.ts";
 import { copied, type Row } from "./rows.ts";
 
-/** The names of all columns that these expressions read. */
+/** Returns the names of all columns that these expressions read. */
 export function columnsOf(expressions: Expression[]): string[] {
 	const read = (expression: Expression): string[] => {
 		if (expression.type === "column") return [expression.name];
@@ -13,10 +13,10 @@ export function columnsOf(expressions: Expression[]): string[] {
 	return [...new Set(expressions.flatMap(read))];
 }
 
-/** The smallest integer beyond 64 bits. Doubles have no other value near it. */
+/** The smallest integer that doesn't fit into 64 bits. Its neighbouring integers have no representation as a double. */
 const INT64_LIMIT = 2 ** 63;
 
-/** Converts a value for a column of this kind; undefined if the column can't hold it. */
+/** Converts a value for a column of this kind; undefined if it doesn't fit. */
 function typed(kind: Kind, value: Value): Row[number] | undefined {
 	if (value === null) return null;
 	switch (kind) {
@@ -36,12 +36,12 @@ function typed(kind: Kind, value: Value): Row[number] | undefined {
 	}
 }
 
-/** Applies a query to rows. `unfit` counts values that are null because their field can't hold them. */
+/** Applies a query to rows. `unfit` is the number of values that became null because they don't fit their field's type. */
 export type Evaluate = (rows: Row[]) => { rows: Row[]; unfit: number };
 
 /**
- * Compiles a query, which filters rows by its condition and computes its fields. A value that its field can't hold (an
- * integer beyond 64 bits, an infinite number) becomes null (docs/exports.md#runs).
+ * Compiles a query, which filters rows by its condition and computes its fields. A value that doesn't fit its field's type (an
+ * integer of more than 64 bits, an infinite number) becomes null (docs/exports.md#runs).
  * @param columns the names of a row's values
  * @param where the condition; null for all rows
  */

@@ -5,13 +5,13 @@ import { iso, now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { MINUTE_MS } from "../http/durations.ts";
 
-/** Names an attempt of a run: the parameters of a Workflow instance. Only the latest attempt may write. */
+/** Identifies an attempt of a run. It is the parameter of a Workflow instance. Only the latest attempt may write. */
 export type AttemptRef = { run_id: string; attempt: number };
 
-/** How many instances `createBatch` takes. */
+/** The maximum number of instances for `createBatch`. */
 const CREATE_BATCH_SIZE = 100;
 
-/** How many runs are launched at a time: as many as an account may start in half a minute. */
+/** How many runs are launched at once: as many as an account may start in half a minute. */
 const LAUNCH_BATCH_SIZE = 3000;
 
 const { id, status, finished_at, launched, attempt, next_try_at, last_updated_at } =
@@ -20,8 +20,8 @@ const { id, status, finished_at, launched, attempt, next_try_at, last_updated_at
 const instanceId = ({ run_id, attempt }: AttemptRef) => `${run_id}-${attempt}`;
 
 /**
- * The condition for runs that can be launched. The runs of one schedule go one after another, as do those of one
- * backfill. While an export is paused, its scheduled runs wait, except for retries.
+ * The condition for runs that can be launched. The runs of a schedule run one after another, and so do the runs of a backfill.
+ * While an export is paused, its scheduled runs wait, except for retries.
  */
 export const waiting = sql`not ${launched} and (backfill_id is not null or ${attempt} > 0 or exists (
 	select 1 from batch_exports as e where e.id = batch_export_runs.batch_export_id and not e.paused))
@@ -32,10 +32,10 @@ export const waiting = sql`not ${launched} and (backfill_id is not null or ${att
 /** A run that misses two heartbeats is considered lost, unless it is waiting for its next try. */
 const LOST_MS = 25_000;
 
-/** How long to wait for a queued instance. An account runs a limited number of instances at once. */
+/** How long to wait for a queued instance. The number of concurrent instances of an account is limited. */
 const QUEUED_MS = 5 * MINUTE_MS;
 
-/** How many of the instances that have not started are asked for their status. */
+/** The status of this many instances that haven't started is checked. */
 const STATUS_BATCH_SIZE = 20;
 
 /** The condition for runs whose last heartbeat is before `before`. */
@@ -51,8 +51,8 @@ const statusOf = (env: Env, { run_id, attempt }: AttemptRef) =>
 		);
 
 /**
- * Starts another attempt of each lost run. While instances are queued, runs that have not started yet are given more
- * time: another instance would only make the queue longer.
+ * Starts another attempt of each lost run. While instances are queued, waits longer for runs that haven't started yet, because
+ * another instance would only make the queue longer.
  */
 export async function launchLost(env: Env, at: number) {
 	const isLost = lost(iso(at - LOST_MS));
@@ -74,7 +74,7 @@ export async function launchLost(env: Env, at: number) {
 
 /**
  * Claims the next waiting run of a series (one schedule or one backfill) for the calling instance.
- * @returns null if none is waiting, or if another instance was faster
+ * @returns null if no run is waiting, or if another instance has claimed it
  */
 export async function claimNext(
 	db: Database,
@@ -105,8 +105,8 @@ export async function claimNext(
 }
 
 /**
- * Starts a Workflow instance for each unfinished run that meets `condition`, those that have waited longest first. Runs
- * whose instances could not be created are left to the next tick.
+ * Starts a Workflow instance for each unfinished run that meets `condition`, longest waiting first. The next tick launches the
+ * runs whose instances couldn't be created.
  */
 export async function launch(env: Env, condition: SQL) {
 	const db = drizzle(env.DB);
@@ -114,7 +114,7 @@ export async function launch(env: Env, condition: SQL) {
 		.select({ id })
 		.from(batchExportRuns)
 		.where(and(isNull(finished_at), condition))
-		// This order has an index of unfinished runs only. To order by id, SQLite would read all runs.
+		// An index that contains only unfinished runs has this order. To order by id, SQLite would read all runs.
 		.orderBy(last_updated_at)
 		.limit(LAUNCH_BATCH_SIZE);
 	const starts: AttemptRef[] = await db
@@ -142,7 +142,7 @@ export async function launch(env: Env, condition: SQL) {
 		}
 }
 
-/** Leaves these attempts, and with them their runs, to the next tick. */
+/** Marks the runs of these attempts as not launched, so that the next tick launches them. */
 async function unlaunch(db: Database, starts: AttemptRef[]) {
 	await db
 		.update(batchExportRuns)

@@ -21,7 +21,7 @@ function elementsOf(pattern: string): Element[] {
 	return elements;
 }
 
-/** How many code units the element matches at this index; 0 if it doesn't match. */
+/** Returns how many code units the element matches at this index; 0 if it doesn't match. */
 function matchedAt(text: string, at: number, element: Element | undefined) {
 	if (at >= text.length) return 0;
 	if (element === ANY_CHARACTER) return (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
@@ -29,15 +29,18 @@ function matchedAt(text: string, at: number, element: Element | undefined) {
 }
 
 /**
- * Compiles a pattern of SQL's LIKE, which has to match the whole text: `%` is any text, `_` is any character, and a
- * backslash escapes the next character. It is case-sensitive. Takes at most as many steps as the product of both lengths,
- * because after a mismatch only the last `%` is extended.
+ * Compiles a pattern of SQL's LIKE, which must match the whole text: `%` is any text, `_` is any character, and a backslash
+ * escapes the next character. It is case-sensitive. The number of steps is at most the product of both lengths, because after a
+ * mismatch only the last `%` is extended.
  */
 export function like(pattern: string): (text: string) => boolean {
 	const elements = elementsOf(pattern);
 	return (text) => {
 		let [at, next] = [0, 0];
-		/** Where to continue after a mismatch: the element after the last `%`, and the text's index for it. */
+		/**
+		 * Where to continue after a mismatch: the index of the element after the last `%`, and the index in the text to match it
+		 * at.
+		 */
 		let retry: { at: number; next: number } | null = null;
 		while (at < text.length || next < elements.length) {
 			if (elements[next] === ANY_TEXT) {

@@ -10,7 +10,7 @@ import { fieldsOf } from "./rows.ts";
 import { exportCipher, opened, shown } from "./secrets.ts";
 import type { Selection } from "./sources/source.ts";
 
-/** The condition that the run has not ended, and that this attempt is the current one. */
+/** SQL condition: the run hasn't ended, and this attempt is the current one. */
 export const isCurrent = ({ run_id, attempt }: AttemptRef) =>
 	and(
 		eq(batchExportRuns.id, run_id),
@@ -19,7 +19,7 @@ export const isCurrent = ({ run_id, attempt }: AttemptRef) =>
 		isNull(batchExportRuns.finished_at),
 	);
 
-/** A run and its export; undefined if it doesn't exist. */
+/** Returns a run and its export; undefined if the run doesn't exist. */
 export async function loadRun(db: Database, run_id: string) {
 	const [row] = await db
 		.select({ run: batchExportRuns, batchExport: batchExports })
@@ -31,7 +31,9 @@ export async function loadRun(db: Database, run_id: string) {
 
 export type Loaded = NonNullable<Awaited<ReturnType<typeof loadRun>>>;
 
-/** Everything that an attempt needs: the destination, the selection of rows, and the job. */
+/**
+ * Returns everything that an attempt needs: the destination, the selection of rows, and the job.
+ */
 export async function prepare(env: Env, { run, batchExport }: Loaded) {
 	const { type, config } = await opened(exportCipher(env, batchExport), batchExport.destination);
 	const destination = await destinationOf(env, type, config);
@@ -76,7 +78,7 @@ export async function prepare(env: Env, { run, batchExport }: Loaded) {
 
 const namesIn = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
 
-/** The columns of a log entry that say which run it belongs to. */
+/** Returns the columns of a log entry that identify its run. */
 export const logOf = ({ id: run_id, batch_export_id }: Loaded["run"]) => ({
 	run_id,
 	batch_export_id,

@@ -2,11 +2,11 @@ import { DrizzleQueryError } from "drizzle-orm";
 
 const MAX_ERROR_LENGTH = 2000;
 
-/** The message of an error, without the SQL and the values of a statement. */
+/** Returns the message of an error, without the SQL and the values of a statement. */
 const messageOf = (error: unknown): string => {
 	if (error instanceof DrizzleQueryError) return messageOf(error.cause);
 	return error instanceof Error ? error.message || error.name : String(error);
 };
 
-/** Why something failed, for people. */
+/** Returns the reason of a failure, as a text for people. */
 export const reason = (error: unknown) => messageOf(error).slice(0, MAX_ERROR_LENGTH);

@@ -1,4 +1,4 @@
-// The global of this name is slow to look up in workerd.
+// Imported because the global `Buffer` is slow to access in workerd.
 import { Buffer } from "node:buffer";
 import type { MODELS } from "../db/schema/batch_exports.ts";
 import type { Expression, Field, Kind } from "./query/expression.ts";
@@ -8,12 +8,12 @@ export type Column = { name: string; kind: Kind };
 /** The values of a row, in the order of its columns. */
 export type Row = (string | number | boolean | null)[];
 
-/** How many bytes a row's values have as text, without a file format or compression. */
+/** Returns the size of a row's values as text, in bytes, without a file format or compression. */
 export const bytesOf = (row: Row) => Buffer.byteLength(row.join(""));
 
 /**
- * A text in memory of its own; other values as they are. A column's text may be part of a whole row's, which would stay in memory
- * as long as it does.
+ * Copies a text; returns other values unchanged. The text of a column may be a slice of the text of a whole row, which would
+ * then stay in memory as long as the slice.
  */
 export const copied = <T extends Row[number]>(value: T) =>
 	typeof value === "string" ? ` ${value}`.slice(1) : value;
@@ -57,15 +57,13 @@ export const PRIMARY_KEYS: Record<Model, string[]> = {
 	persons: ["team_id", "distinct_id"],
 };
 
-/** The fields that databases always get, whatever the query is. ClickHouse needs `team_id`, too. */
+/** The fields that databases get with every query. ClickHouse also needs `team_id`. */
 const KEY_FIELDS: Record<Model, Field[]> = {
 	events: [column("uuid"), column("team_id", "integer")],
 	persons: [],
 };
 
-/**
- * The name of a query's field that has the name of a key column and isn't that column; undefined if there is none.
- */
+/** Returns the name of a query's field that has the name of a key column but isn't that column; undefined if there is none. */
 export const shadowedKey = (model: Model, query: Field[]) =>
 	query.find(
 		({ name, expression }) =>
@@ -73,9 +71,7 @@ export const shadowedKey = (model: Model, query: Field[]) =>
 			!(expression.type === "column" && expression.name === name),
 	)?.name;
 
-/**
- * The fields that an export writes: those of its query or of its model, and for a database also the key columns.
- */
+/** Returns the fields that an export writes: the fields of its query or model, and for a database also the key columns. */
 export function fieldsOf(model: Model, query: Field[] | null, database: boolean): Field[] {
 	const fields = query ?? FIELDS[model];
 	const names = new Set(fields.map(({ name }) => name));

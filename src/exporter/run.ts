@@ -14,18 +14,18 @@ import { advanceBackfill } from "./series.ts";
 import { HEARTBEAT_MS, isSpent, newBudget, transferRows } from "./transfer.ts";
 import { delayAfter, MAX_TRIES } from "./tries.ts";
 
-/** The run that an instance continues with, and how long it waits before. */
+/** The run that an instance continues with, and how long it waits before that. */
 export type Turn = AttemptRef & { wait_ms: number };
 
 /**
- * Continues a run, then the next ones of its series, until a run has to wait or the budget of the step is spent.
+ * Continues a run, then the next runs of its series, until a run has to wait or the budget of the step is used up.
  * @returns the run to continue with; null if none is left
  */
 export async function runSeries(env: Env, first: AttemptRef): Promise<Turn | null> {
 	const budget = newBudget();
 	for (let current = first; ; ) {
-		// Lets the local server handle requests: its storage is in the same process, so statements alone never yield to
-		// them.
+		// Allows the local server to handle requests. Its storage is in the same process, so statements alone never yield to
+		// requests.
 		await scheduler.wait(1);
 		const attempt = await openAttempt(env, current);
 		if (!attempt) return null;
@@ -74,8 +74,8 @@ export async function continueRun(attempt: Attempt, budget = newBudget()): Promi
 }
 
 /**
- * Reports that the attempt is alive. Also after the run was cancelled: once files start to appear, all of them must, before
- * a tick removes the leftovers.
+ * Reports that the attempt is alive, even after the run was cancelled: if some files have appeared, all of them must, before a
+ * tick removes the unfinished output.
  */
 const beat = ({ env, ref }: Attempt) =>
 	drizzle(env.DB)
@@ -109,7 +109,7 @@ async function countTry(
 }
 
 /**
- * Ends a run after its step has failed at every retry.
+ * Ends a run after all retries of its step have failed.
  * @returns the next run of the series; null if there is none
  */
 export async function giveUp(env: Env, ref: AttemptRef, error: unknown): Promise<Turn | null> {
@@ -126,7 +126,7 @@ export async function giveUp(env: Env, ref: AttemptRef, error: unknown): Promise
 	return next && { ...next, wait_ms: 0 };
 }
 
-/** Leaves a run to the next tick, which starts another instance. */
+/** Releases a run, so that the next tick starts another instance for it. */
 export const release = async (env: Env, ref: AttemptRef) => {
 	await drizzle(env.DB)
 		.update(batchExportRuns)

@@ -13,7 +13,7 @@ type Entry = {
 	message: string | SQL;
 };
 
-/** The statement that writes an entry to an export's log if `condition` holds. */
+/** Returns the statement that writes an entry to an export's log if `condition` is true. */
 export const logWhere = (db: Database, entry: Entry, condition: SQL) =>
 	insertWhere(db, batchExportLogEntries, entry, condition);
 
@@ -22,8 +22,8 @@ export const isLogged = (id: string) =>
 	sql`exists (select 1 from ${batchExportLogEntries} where ${batchExportLogEntries.id} = ${id})`;
 
 /**
- * A change and its entry in an export's log, which is written if the change changed a row. Spread them into a batch: the
- * second statement must follow the first.
+ * Returns the statement of a change, and the statement that writes an entry to an export's log if the change affected a row.
+ * Spread them into a batch: the second must directly follow the first.
  */
 export const withLogEntry = <Change extends BatchItem<"sqlite">>(
 	db: Database,

@@ -3,10 +3,10 @@ import type { Job } from "./destinations/destination.ts";
 import type { Field, Kind } from "./query/expression.ts";
 import { fieldsOf, type Model, type Row } from "./rows.ts";
 
-/** What a test of a destination writes: rows, and the job of the run that they would belong to. */
+/** The input of a test of a destination: rows, and the job of the run that they would belong to. */
 export type Sample = { job: Job; rows: Row[] };
 
-/** Values for computed fields, of which only the kind is known. Any expression may be null. */
+/** Values for computed fields, for which only the kind is known. Any expression can be null. */
 const KINDS: Record<Kind, () => Row[number]> = {
 	text: () => null,
 	json: () => null,
@@ -34,7 +34,7 @@ const value = ({ kind, expression }: Field, team_id: number) => {
 };
 
 /**
- * A sample with one row.
+ * Returns a sample with one row.
  * @param fields the fields that the export writes
  * @param team_id 0 if there is no project
  */

@@ -20,16 +20,14 @@ import { loadRun } from "./loaded.ts";
 import { advanceBackfill } from "./series.ts";
 import { dueWindows, LENGTHS, MAX_CATCH_UP_WINDOWS } from "./windows.ts";
 
-/**
- * How many exports one batch schedules. All their missed runs are one value of D1, which is limited to 2,000,000 bytes.
- */
+/** How many exports a batch schedules. Their missed runs are a single value, which D1 limits to 2,000,000 bytes. */
 const BATCH_SIZE = 300;
 const MAX_BATCHES_PER_TICK = 30;
 
-/** How long a run has to remove its own leftovers, and how long to wait between two tries. */
+/** How long a run has to remove its own unfinished output, and how long to wait between two tries. */
 const CLEANUP_AGE_MS = MINUTE_MS;
 
-/** How many rows of each kind a tick handles: stalled backfills, leftovers, deleted exports. */
+/** How many rows of each kind a tick handles: stalled backfills, runs with unfinished output, deleted exports. */
 const CLEANUP_BATCH_SIZE = 25;
 
 /** How many runs of deleted exports a tick deletes. */
@@ -38,13 +36,13 @@ const PURGE_BATCH_SIZE = 5000;
 /** How long log entries and deleted exports are kept. */
 const RETENTION_MS = 7 * DAY_MS;
 
-/** The names of parts of the tick that handle several items, for the log. */
+/** The names, in the log, of parts of the tick that handle several items. */
 const STALLED = "stalled backfills";
-const LEFTOVERS = "what runs left at destinations";
+const LEFTOVERS = "unfinished output of runs";
 
 /**
- * The work of every minute: inserts the runs of windows that are due, adds the next runs of stalled backfills, launches
- * waiting and lost runs, and removes leftovers.
+ * Runs every minute. Inserts the runs of windows that are due, adds the next runs of stalled backfills, launches waiting and
+ * lost runs, and removes unfinished output.
  */
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
@@ -54,7 +52,7 @@ export async function tick(env: Env, scheduledTime: number) {
 		"runs to launch": () => launch(env, waiting),
 		"lost runs": () => launchLost(env, scheduledTime),
 		"old exports": () => deleteOld(db, scheduledTime),
-		// Last, since it waits for destinations.
+		// Last, because it waits for destinations.
 		[LEFTOVERS]: () => removeLeftovers(env, scheduledTime),
 	});
 }
@@ -140,7 +138,7 @@ async function insertDueRuns(db: Database, at: number) {
 
 const SKIPPED: SystemKind = { scope: "BatchExportRun", activity: "skipped" };
 
-/** The event of the windows that an export skips: one for all of them (docs/notifications.md#events). */
+/** Returns the event for the windows that an export skips, a single one for all of them (docs/notifications.md#events). */
 function eventOf({ row, skipped }: { row: Due; skipped: number }) {
 	const start = Date.parse(row.next_end_at) - LENGTHS[row.interval];
 	return {
@@ -162,8 +160,8 @@ function eventOf({ row, skipped }: { row: Due; skipped: number }) {
 }
 
 /**
- * Adds the next run to backfills that have stalled because their instance is gone: to those first that changed longest ago.
- * Each counts as changed when its turn comes, so that one that can't be advanced keeps no other waiting.
+ * Adds the next run to backfills that have stalled because their instance no longer exists, least recently changed first. It
+ * marks each one as changed, so that a backfill that can't be advanced doesn't block the others.
  */
 async function advanceBackfills(db: Database) {
 	const idle = db
@@ -223,13 +221,16 @@ async function removeLeftovers(env: Env, at: number) {
 	});
 }
 
-/** The statements that purge exports deleted before a time: runs first, in batches, so that no statement takes long. */
+/**
+ * Returns the statements that purge exports deleted before a time. They delete runs first, in batches, so that no statement
+ * takes long.
+ */
 function purgeDeleted(db: Database, before: string) {
 	const dead = and(sql`${batchExports.deleted}`, lt(batchExports.last_updated_at, before));
 	const runs = db
 		.select({ id: batchExportRuns.id })
 		.from(batchExports)
-		// SQLite keeps the order of a cross join. Otherwise it would look up the exports of all runs.
+		// SQLite doesn't reorder a cross join. Otherwise it would look up the exports of all runs.
 		.crossJoin(batchExportRuns)
 		.where(
 			and(

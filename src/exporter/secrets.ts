@@ -5,13 +5,13 @@ import { endpointOf, parseConfig, secretsOf } from "./destinations/config.ts";
 
 type Config = Destination["config"];
 
-/** Encrypts the secrets of an export's destination. */
+/** Returns the cipher for the secrets of an export's destination. */
 export const exportCipher = (env: Env, { id }: { id: string }) =>
 	cipherOf(env, "batch_exports", id);
 
 const fieldOf = (key: string) => `destination.${key}`;
 
-/** The destination as responses show it: without its secrets. */
+/** Returns the destination for a response, without its secrets. */
 export const shown = ({ type, config }: Destination): Destination => {
 	const secret = secretsOf(type);
 	return {
@@ -20,7 +20,7 @@ export const shown = ({ type, config }: Destination): Destination => {
 	};
 };
 
-/** The config with each secret replaced by the result of `change`. */
+/** Replaces each secret of the config by the result of `change`. */
 async function eachSecret(
 	{ type, config }: Destination,
 	change: (secret: string, key: string) => Promise<string>,
@@ -33,14 +33,14 @@ async function eachSecret(
 	return changed;
 }
 
-/** The destination with decrypted secrets. */
+/** Returns the destination with decrypted secrets. */
 export const opened = async (cipher: Cipher, destination: Destination) => ({
 	type: destination.type,
 	config: await eachSecret(destination, (sealed, key) => cipher.unseal(fieldOf(key), sealed)),
 });
 
 /**
- * The config as it is stored, before encryption: parsed values, without nulls.
+ * Returns the config to store, before encryption: parsed values, without nulls.
  * @throws 400 if the config is invalid
  */
 export const normalized = (type: string, config: Config): Config =>
@@ -49,7 +49,7 @@ export const normalized = (type: string, config: Config): Config =>
 	);
 
 /**
- * A new destination as it is stored, with encrypted secrets.
+ * Returns a new destination to store, with encrypted secrets.
  * @throws 400 if the config is invalid
  */
 export async function sealed(cipher: Cipher, type: string, given: Config): Promise<Destination> {
@@ -61,7 +61,7 @@ export async function sealed(cipher: Cipher, type: string, given: Config): Promi
 }
 
 /**
- * Merges the config of a PATCH over that of a stored destination. Null removes a key. Secrets that don't change are not
+ * Merges the config of a PATCH into the config of a stored destination. Null removes a key. Secrets that don't change aren't
  * encrypted again.
  * @throws 400 if the result is invalid, or if it would send stored secrets to another server
  */
@@ -80,7 +80,7 @@ export async function merged(
 			Object.entries({ ...before, ...patch.config }).filter(([, value]) => value !== null),
 		),
 	);
-	// Otherwise, whoever may change an export could have somebody else's secret sent to a server of their own.
+	// Otherwise, anyone who may change an export could have another person's secret sent to their own server.
 	const keepsSecret = secretsOf(type).some(
 		(key) => before[key] !== undefined && patch.config?.[key] === undefined,
 	);

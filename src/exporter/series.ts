@@ -10,14 +10,14 @@ import { type Interval, type Window, windowsIn } from "./windows.ts";
 /** How many backfills of a project may run at once. */
 export const MAX_RUNNING_BACKFILLS = 3;
 
-/** The condition that the project may start another backfill. */
+/** SQL condition: the project may start another backfill. */
 export const mayStartBackfill = (project_id: number) =>
 	sql`(select count(*) from batch_export_backfills as running
 		where running.project_id = ${project_id} and running.status = 'Running') < ${MAX_RUNNING_BACKFILLS}`;
 
 type BatchExport = { id: string; team_id: number; interval: Interval };
 
-/** The statements that insert and log a backfill and its first run, if `condition` holds. */
+/** Returns the statements that insert and log a backfill and its first run, if `condition` is true. */
 export function beginBackfill(
 	db: Database,
 	backfill_id: string,
@@ -55,7 +55,7 @@ export function beginBackfill(
 	] as const;
 }
 
-/** The statement that adds a run to a backfill, if `condition` holds. */
+/** Returns the statement that adds a run to a backfill, if `condition` is true. */
 const runOf = (
 	db: Database,
 	{ id: backfill_id, batch_export_id }: { id: string; batch_export_id: string | SQL },
@@ -96,7 +96,7 @@ export async function advanceBackfill(db: Database, id: string) {
 	if (done < total_runs) {
 		await db
 			.batch([runOf(db, backfill, window, idle)])
-			// Another call has added the run.
+			// A concurrent call has added the run.
 			.catch((error: unknown) => {
 				if (!isUniqueViolation(error, "batch_export_runs.backfill_id")) throw error;
 			});

@@ -15,10 +15,10 @@ import type { Page, Position } from "./sources/source.ts";
 const PAGES_PER_STEP = 100;
 const STEP_MS = 5 * MINUTE_MS;
 
-/** How often a run reports that it is alive, and checks whether it was cancelled. */
+/** How often a run writes its heartbeat and checks whether it was cancelled. */
 export const HEARTBEAT_MS = 10_000;
 
-/** How much a step may still do. `until` is in milliseconds since 1970. */
+/** The remaining budget of a step. `until` is in milliseconds since 1970. */
 type Budget = { pages: number; until: number };
 
 export const newBudget = (): Budget => ({
@@ -32,8 +32,8 @@ export const isSpent = ({ pages, until }: Budget) => pages <= 0 || Date.now() > 
 const END: Position = [];
 
 /**
- * Where a run continues: at its stored position, or where it ended before a retry. It starts over if the destination or
- * the query has changed.
+ * Returns the position where a run continues: its stored position, or the one where it ended before a retry. If the destination
+ * or the query has changed, the run starts over.
  */
 function positionOf(run: Loaded["run"], fingerprint: string) {
 	const { cursor, records_completed, records_total_count } = run;
@@ -61,7 +61,7 @@ function positionOf(run: Loaded["run"], fingerprint: string) {
 const hasChanged = (run: Loaded["run"], fingerprint: string) =>
 	run.fingerprint !== null && run.fingerprint !== fingerprint;
 
-/** The log entry for a second or later attempt, or for a run that starts over; null if there is nothing to log. */
+/** Returns the log entry for a second or later attempt, or for a run that starts over; null if there is nothing to log. */
 function describeStart(
 	run: Loaded["run"],
 	fingerprint: string,
@@ -84,7 +84,7 @@ function describeStart(
 }
 
 /**
- * Marks the run as running from its position, and logs that if it isn't the first attempt.
+ * Marks the run as running from its position. Logs this if it isn't the first attempt.
  * @returns the position, without the state
  */
 async function begin(attempt: Attempt, fingerprint: string, started_at: string) {
@@ -108,7 +108,7 @@ async function begin(attempt: Attempt, fingerprint: string, started_at: string) 
 	return rest;
 }
 
-/** Opens the destination where the run continues. */
+/** Opens the destination at the run's position. */
 async function openSink(
 	attempt: Attempt,
 	destination: Destination,
@@ -129,8 +129,8 @@ async function openSink(
 }
 
 /**
- * Writes pages of rows to the destination, until the run is complete or the budget is spent.
- * @param progress is kept up to date, also if this throws
+ * Writes pages of rows to the destination, until the run is complete or the budget is used up.
+ * @param progress is kept up to date, even if this throws
  * @returns true if the run has ended, false if there is more to do
  */
 export async function transferRows(
@@ -161,7 +161,7 @@ export async function transferRows(
 	const sink = await openSink(attempt, destination, job, update, progress);
 	resources.defer(() => sink.release?.());
 	let isFresh = false;
-	/** Whether all rows that were read are in `state` or at the destination. */
+	/** Whether all rows that were read are in the saved state or at the destination. */
 	let isKept = true;
 	while (page) {
 		const { next, unfit }: Page = page;
@@ -183,7 +183,7 @@ export async function transferRows(
 			await update({ state, cursor, ...figures });
 			if (next && isSpent(budget)) return false;
 		} else if (next && isKept && isSpent(budget)) {
-			// A query's condition may filter out all rows of a step.
+			// Saves the position even if the query's condition filters out all rows of a step.
 			await update({ cursor: JSON.stringify(next) });
 			return false;
 		} else if (Date.now() - updatedAt > HEARTBEAT_MS) await update({});

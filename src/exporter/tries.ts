@@ -6,13 +6,13 @@ export const MAX_TRIES = 5;
 const MIN_DELAY_MS = 5000;
 const MAX_DELAY_MS = 2 * MINUTE_MS;
 
-/** The longest Retry-After that is honoured. */
+/** The maximum Retry-After. Longer ones are shortened to it. */
 const MAX_RETRY_AFTER_MS = HOUR_MS;
 
-/** How many milliseconds a server asked to wait, at most an hour; 0 if it didn't. */
+/** Returns how many milliseconds a server asked to wait, at most an hour; 0 if it didn't ask. */
 export const retryAfterOf = (error: unknown) =>
 	error instanceof Unavailable ? Math.min((error.retry_after ?? 0) * 1000, MAX_RETRY_AFTER_MS) : 0;
 
-/** How many milliseconds to wait after a failed try: 5 s, 15 s, 45 s, 2 min, or what Retry-After says. */
+/** Returns how many milliseconds to wait after a failed try: 5 s, 15 s, 45 s, 2 min, or the value of Retry-After. */
 export const delayAfter = (tries: number, error: unknown) =>
 	Math.max(Math.min(MIN_DELAY_MS * 3 ** (tries - 1), MAX_DELAY_MS), retryAfterOf(error));

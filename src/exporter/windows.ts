@@ -6,7 +6,7 @@ export type Interval = (typeof INTERVALS)[number];
 /** The interval [`start`, `end`), in RFC 3339, UTC. */
 export type Window = { start: string; end: string };
 
-/** In milliseconds. All days of UTC have the same length. */
+/** The lengths of intervals, in milliseconds. All days in UTC have the same length. */
 export const LENGTHS: Record<Interval, number> = {
 	hour: HOUR_MS,
 	day: DAY_MS,
@@ -18,7 +18,7 @@ export const LENGTHS: Record<Interval, number> = {
 /** 1970-01-05, a Monday: a boundary of every interval. */
 const MONDAY = 4 * DAY_MS;
 
-/** The `due_at` of an export that has no more windows. Times after it are longer texts, which sort before all others. */
+/** The `due_at` of an export without further windows. Later times would be longer texts, which sort before all others. */
 const NEVER = "9999-12-31T23:59:59.999Z";
 
 /**
@@ -32,24 +32,24 @@ export const MAX_CATCH_UP_WINDOWS = 24;
 
 const iso = (at: number) => new Date(Math.min(at, Date.parse(NEVER))).toISOString();
 
-/** The last boundary of the interval's grid at or before `at`. */
+/** Returns the last boundary of the interval's grid at or before `at`. */
 export const boundaryBefore = (interval: Interval, at: number) => {
 	const length = LENGTHS[interval];
 	return Math.floor((at - MONDAY) / length) * length + MONDAY;
 };
 
-/** The first boundary of the interval's grid at or after `at`. */
+/** Returns the first boundary of the interval's grid at or after `at`. */
 const boundaryAfter = (interval: Interval, at: number) =>
 	boundaryBefore(interval, at - 1) + LENGTHS[interval];
 
 /**
- * How long after a window's end its run starts, in milliseconds. Each export has a fixed delay of up to a twelfth of its
- * interval, so that not all start at once.
+ * Returns how long after a window's end its run starts, in milliseconds. Each export has a fixed delay of up to a twelfth of
+ * its interval, so that not all start at once.
  */
 export const delay = (id: string, interval: Interval) =>
 	Math.max(SETTLE_MS, (Number.parseInt(id.slice(-8), 16) / 2 ** 32) * (LENGTHS[interval] / 12));
 
-/** The times at which a window on the grid can end that begins before `at` and ends after it: one for each interval. */
+/** Returns the possible ends of a window on the grid that begins before `at` and ends after it: one for each interval. */
 export const endsAcross = (at: number) =>
 	INTERVALS.map((interval) => iso(boundaryBefore(interval, at) + LENGTHS[interval]));
 
@@ -60,7 +60,7 @@ type Scheduled = {
 	end_at: string | null;
 };
 
-/** The columns that schedule the window which ends at `end`. No window after `end_at` runs. */
+/** Returns the columns that schedule the window that ends at `end`. Windows after `end_at` don't run. */
 const due = (row: Scheduled, end: number) => ({
 	next_end_at: iso(end),
 	due_at:
@@ -80,11 +80,11 @@ export function schedule(row: Scheduled, from: number) {
 	return due(row, Math.max(current, first));
 }
 
-/** The start of the window that is scheduled next. */
+/** Returns the start of the next scheduled window. */
 export const nextStart = ({ interval, next_end_at }: { interval: Interval; next_end_at: string }) =>
 	Date.parse(next_end_at) - LENGTHS[interval];
 
-/** Schedules an export whose interval or range has changed, without leaving out any time. */
+/** Schedules an export whose interval or range has changed, without gaps. */
 export function reschedule(
 	before: Scheduled & { next_end_at: string },
 	after: Scheduled,
@@ -95,8 +95,8 @@ export function reschedule(
 }
 
 /**
- * The windows that are due: the newest 24 at most, oldest first; how many older ones are `skipped`; and the columns for the
- * next one.
+ * Returns the windows that are due (at most the newest 24, oldest first), how many older ones are `skipped`, and the columns
+ * for the next window.
  */
 export function dueWindows(row: Scheduled & { next_end_at: string }, now: number) {
 	const length = LENGTHS[row.interval];
@@ -115,8 +115,8 @@ export function dueWindows(row: Scheduled & { next_end_at: string }, now: number
 }
 
 /**
- * Schedules an export that is unpaused. Windows that ended during the pause are left out. `windows`, oldest first, ended
- * before the pause but had not started by then, so they still have to run.
+ * Schedules an export that is unpaused. Skips windows that ended during the pause. `windows`, oldest first, are the ones that
+ * ended before the pause but hadn't started yet, so they still have to run.
  */
 export function resume(
 	before: Scheduled & { next_end_at: string; last_paused_at: string | null },
@@ -132,7 +132,7 @@ export function resume(
 	return { windows, columns: schedule(after, now) };
 }
 
-/** How many complete windows a range has, counted from `start`, and the one that follows the first `done`. */
+/** Returns how many complete windows a range has, counted from `start`, and the window after the first `done`. */
 export function windowsIn(interval: Interval, start: string, end: string, done = 0) {
 	const length = LENGTHS[interval];
 	const total = Math.floor((Date.parse(end) - Date.parse(start)) / length);
@@ -140,7 +140,7 @@ export function windowsIn(interval: Interval, start: string, end: string, done =
 	return { total, window: { start: iso(at), end: iso(at + length) } };
 }
 
-/** The last window that has ended. */
+/** Returns the last window that has ended. */
 export function lastWindow(interval: Interval, now: number): Window {
 	const end = boundaryBefore(interval, now);
 	return { start: iso(end - LENGTHS[interval]), end: iso(end) };

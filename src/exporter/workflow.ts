@@ -4,23 +4,23 @@ import type { Turn } from "./run.ts";
 import { MAX_TRIES } from "./tries.ts";
 
 /**
- * How many steps an instance takes before it leaves the rest to another. Cloudflare allows 10,000 steps (1,024 on the free
+ * How many steps an instance executes before another instance continues. Cloudflare allows 10,000 steps (1,024 on the free
  * plan), without sleeps.
  */
 const MAX_STEPS = 1000;
 
-/** For steps that fail as a whole: the database doesn't respond, or the isolate is gone. */
+/** For steps that fail completely, because the database doesn't respond or the isolate has ended. */
 const STEP = {
 	retries: { limit: MAX_TRIES - 1, delay: "5 seconds", backoff: "exponential" },
 	timeout: "30 minutes",
 } as const;
 
 /**
- * Carries out a run, then the waiting runs of the same series (one backfill or one schedule). All state between two steps
- * is in D1.
+ * Executes a run, then the waiting runs of the same series (one backfill or one schedule). All state between two steps is in
+ * D1.
  *
- * No instance starts another one. On Cloudflare it could, since a new instance is only queued. But the local server runs it
- * at once, nested in the one that created it, and stops working at a nesting of about fifty.
+ * No instance starts another one. On Cloudflare it could, since a new instance is only queued. But the local server runs it at
+ * once, nested in the one that created it, and stops working at a nesting of about fifty.
  */
 export class ExportRun extends WorkflowEntrypoint<Env, AttemptRef> {
 	override async run({ payload }: WorkflowEvent<AttemptRef>, step: WorkflowStep) {

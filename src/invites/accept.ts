@@ -17,9 +17,9 @@ import { mailAdmins } from "./mails.ts";
 import { type Accepted, isPastExpiry } from "./shape.ts";
 
 /**
- * Makes the invited person a member of the organization. If no user has the address, creates one
- * with an API key. If another request changes what was checked before the write, nothing is written
- * and the checks run again.
+ * Makes the invited person a member of the organization. If no user has the email address, creates
+ * one with an API key. If another request changes what was checked before the write, nothing is
+ * written and the checks run again.
  * @throws 400 if the invite can't be accepted, 409 if other requests interfered each time, and what
  * `findInvitation` throws
  */
@@ -109,8 +109,8 @@ const membershipOf = ({ invite }: Invitation) => ({
 });
 
 /**
- * The response of a request that was killed after its batch. A request with an `Idempotency-Key`
- * has an API key, so its user needed no new one.
+ * Returns the response of a request that was killed after its batch. A request with an
+ * `Idempotency-Key` has an API key, so its user didn't get a new one.
  * @param json the rows of the user
  */
 async function acceptedBefore(invitation: Invitation, rows: NewRows, json: string) {

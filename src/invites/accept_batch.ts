@@ -24,8 +24,8 @@ import type { accept } from "./shape.ts";
 export type Names = z.infer<typeof accept>;
 
 /**
- * The ids and the key of rows that the batch may insert. They are made first, so that its
- * statements can refer to them.
+ * Creates the ids and the key of rows that the batch may insert. They exist before the batch, so
+ * that its statements can refer to them.
  */
 export async function newRows() {
 	const value = mint();
@@ -39,12 +39,16 @@ export async function newRows() {
 export type NewRows = Awaited<ReturnType<typeof newRows>>;
 
 /**
- * SQL: the id of the user with the invite's address, who may be created earlier in the same batch.
+ * SQL for the id of the user with the invite's email address, who may be created earlier in the
+ * same batch.
  */
 const userId = ({ invite }: Invitation) =>
 	sql<number>`(select ${users.id} from ${users} where ${users.email} = ${invite.target_email})`;
 
-/** SQL conditions for the statements of the batch. They check again what may have changed. */
+/**
+ * SQL conditions for the statements of the batch. They repeat the checks whose result may have
+ * changed.
+ */
 function conditions(invitation: Invitation, rows: NewRows) {
 	const { hash, key, invite } = invitation;
 	const keyWorks = key ? keyStillWorks(hash, key) : sql`1`;
@@ -53,7 +57,7 @@ function conditions(invitation: Invitation, rows: NewRows) {
 		isOpen: sql`exists (select 1 from ${invites} where ${invites.id} = ${invite.id} and ${inviterMayInvite}) and ${keyWorks}`,
 		isMember: sql`exists (select 1 from ${members} where ${members.id} = ${rows.member_id})`,
 		isNewUser,
-		// A user created since the check may belong to somebody else, so the checks have to run again.
+		// A user created since the check may belong to someone else, so the checks have to run again.
 		isSameUser:
 			invite.user_id === null
 				? isNewUser
@@ -65,8 +69,8 @@ function conditions(invitation: Invitation, rows: NewRows) {
 }
 
 /**
- * The changes, each with its condition: the member is added only if the invite is still open, and
- * the rest happens only if the member was added.
+ * Returns the changes, each with its condition: the member is added only if the invite is still
+ * open, and all other changes are made only if the member was added.
  */
 export function changes(invitation: Invitation, names: Names, rows: NewRows) {
 	const { db, invite } = invitation;
@@ -142,14 +146,14 @@ export function changes(invitation: Invitation, names: Names, rows: NewRows) {
 }
 
 /**
- * Adds the invite's project memberships. Skips projects that were deleted, and those where the
- * inviter may no longer give the level.
+ * Adds the invite's project memberships. Skips projects that were deleted, and those in which the
+ * inviter may no longer grant the level.
  */
 function joinProjects(invitation: Invitation, isMember: SQL) {
 	const { db, invite } = invitation;
 	const { created_by, private_project_access } = invite;
 	if (private_project_access.length === 0) return undefined;
-	// If a project is listed more than once, its first entry counts.
+	// If a project is listed more than once, its first entry is used.
 	const levels = new Map(
 		private_project_access.toReversed().map((access) => [access.id, levelOf(access)]),
 	);

@@ -15,11 +15,11 @@ const LEVELS = new Map<unknown, number>([
 	["admin", ADMIN],
 ]);
 
-/** The level of an entry as a number. */
+/** Returns the level of an entry as a number. */
 export const levelOf = ({ level }: ProjectAccess) => LEVELS.get(level) ?? MEMBER;
 
 /**
- * The first error in a request's `private_project_access`; undefined if it is valid
+ * Returns the first error in a request's `private_project_access`; undefined if it is valid
  * (docs/organizations.md#invites).
  */
 function findError(list: unknown) {
@@ -37,10 +37,10 @@ function findError(list: unknown) {
 	return undefined;
 }
 
-/** An entry, as the OpenAPI document shows it. */
+/** An entry in the OpenAPI document. */
 export const Entry = z.object({
 	id: z.int32(),
-	// Two types in one enum are more than many generators of clients understand.
+	// Many client generators don't support an enum with two types.
 	level: z.union([z.literal([MEMBER, ADMIN]), z.literal(["member", "admin"])]),
 });
 

@@ -29,10 +29,9 @@ export const inviterMayInvite = sql`exists (
 export type Invitation = Awaited<ReturnType<typeof findInvitation>>;
 
 /**
- * The invite whose link has this token, with the user who has its address, and the request's key.
- * One round trip.
- * @throws 401 for a key that doesn't work, 403 for one that this address may not use, 404 for an unknown token, 429 after too many requests or
- * unknown tokens
+ * Returns the invite whose link has this token, the user with its email address, and the request's key, in one round trip.
+ * @throws 401 for an invalid key, 403 for a key that doesn't allow the client's IP address, 404 for an unknown token, 429 after
+ * too many requests or unknown tokens
  */
 export async function findInvitation(c: Context<App>, token: string) {
 	const { db, serve } = connect(c, "first-primary");
@@ -88,9 +87,7 @@ export async function findInvitation(c: Context<App>, token: string) {
 	return { db, serve, hash, key, invite };
 }
 
-/**
- * A key is optional. If one is sent, it must work, and the request counts against its rate limit.
- */
+/** Checks the key, which is optional. If one is sent, it must be valid, and the request counts against its rate limit. */
 async function checkKey(c: Context<App>, key: Key | undefined) {
 	if (!key) throw badCredentials();
 	const tooMany = await countRequest(c, key.id);
@@ -104,15 +101,15 @@ export const isRecipient = ({ key, invite }: Invitation) =>
 	key !== undefined && key.user_id === invite.user_id;
 
 /**
- * Whether accepting hands an existing user over to the holder of the link: the user's address was
- * never verified, and the link was mailed to it.
+ * Whether accepting gives the holder of the link control of an existing user: the user's email address was never verified, and
+ * the link was mailed to it.
  */
 export const isTakeover = (invitation: Invitation) =>
 	invitation.invite.is_email_verified === false &&
 	invitation.invite.emailing_attempt_made &&
 	!isRecipient(invitation);
 
-/** What anybody with the link may see of the invite. Throws what `findInvitation` throws. */
+/** Returns the fields of the invite that anyone with the link may see. Throws the errors of `findInvitation`. */
 export async function preview(c: Context<App>, token: string): Promise<z.infer<typeof Preview>> {
 	const { invite } = await findInvitation(c, token);
 	const { organization_name, inviter, target_email, first_name } = invite;

@@ -19,7 +19,7 @@ export type Added = { emails: string[]; mails: number };
 
 const mailsPerHour = ({ INVITE_MAILS_PER_HOUR }: Env) => Number(INVITE_MAILS_PER_HOUR) || 0;
 
-/** The names of the values that the SQL of this file needs. */
+/** The names of the values that the SQL in this file uses. */
 export const LIMITS = [
 	"emails",
 	"mails",
@@ -31,7 +31,7 @@ export const LIMITS = [
 
 type Limits = Given<(typeof LIMITS)[number]>;
 
-/** Those values. `mails` is 1 if there are any. */
+/** Returns these values. `mails` is 1 if there are any. */
 export const limitsOf = ({ env }: Tenant, { emails, mails }: Added) => ({
 	emails: JSON.stringify(emails),
 	mails: mails > 0 ? 1 : 0,
@@ -41,17 +41,15 @@ export const limitsOf = ({ env }: Tenant, { emails, mails }: Added) => ({
 	invites_since: ago(LIFETIME_MS),
 });
 
-/**
- * SQL for when the mail was sent that must become an hour old before the new mails may be sent; null if they may be sent now.
- */
+/** SQL for the time of the mail that blocks the new ones until it is an hour old; null if they may be sent now. */
 export const blockingMail = (tenant: TenantSql, { mails, mails_before, mails_since }: Limits) =>
 	sql<string | null>`(select ${inviteMails.sent_at} from ${inviteMails}
     where ${inviteMails.organization_id} = ${tenant.organization} and ${inviteMails.sent_at} > ${mails_since}
     order by ${inviteMails.sent_at} desc limit ${mails} offset ${mails_before})`;
 
 /**
- * SQL for the id of an open invite if the new ones would exceed the limit, else null. Invites that they replace don't
- * count. Reads no invites unless the organization has as many as the limit in all, with the expired ones.
+ * SQL for the id of an open invite if the new ones would exceed the limit, otherwise null. Invites that they replace don't
+ * count. It only reads invites if the organization has as many as the limit, including expired ones.
  */
 export const blockingInvite = (
 	tenant: TenantSql,

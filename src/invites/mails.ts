@@ -6,7 +6,7 @@ import type { Caller } from "../tenant/guard.ts";
 import { expiresAt, type Invite, type NewInvite } from "./shape.ts";
 import { dateAndTime, introduce, nameOf, type Person, roleOf } from "./wording.ts";
 
-/** The mail that tells an admin who joined. */
+/** Composes the mail that tells an admin who joined. */
 export const mailAdmins = (to: string, person: Person, organization: string): Mail => ({
 	to,
 	subject: `${nameOf(person)} joined ${organization}`,
@@ -41,7 +41,7 @@ type Created = {
 };
 
 /**
- * Whether the caller can make a key without limits, like the first key of a user who is created
+ * Whether the caller can create an unrestricted key, like the first key of a user who is created
  * through the link.
  */
 const isUnlimited = ({ key, is_session }: Caller) =>
@@ -52,8 +52,8 @@ const isUnlimited = ({ key, is_session }: Caller) =>
 	(key.expires_at === null || is_session);
 
 /**
- * Mails the link, after the response is sent. If no mail is to be sent, the response has the link
- * as `accept_url`, for the inviter to hand over. That is null if the inviter's key may do less than
+ * Mails the link after the response is sent. Without a mail, the response has the link as
+ * `accept_url`, which the inviter passes on. It is null if the inviter's key has less access than
  * the key that a new user gets through the link.
  */
 export function deliver(

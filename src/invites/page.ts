@@ -77,7 +77,7 @@ const render = (
 	);
 };
 
-/** Says why the invite no longer works, and whom to ask. */
+/** The page that says why the invite no longer works, and whom to ask. */
 const expiredPage = (c: Context<App>, { invite }: Invitation) =>
 	render(
 		c,
@@ -88,7 +88,7 @@ const expiredPage = (c: Context<App>, { invite }: Invitation) =>
 			: html`<p>The person who invited you can no longer do so. Please ask for a new invite.</p>`,
 	);
 
-const TAKEOVER = html`<p class="warning"><strong>Accepting revokes API keys.</strong> A Tenantry user with this address exists, but the address was never confirmed. By accepting you confirm it: the user becomes yours, all its API keys stop working, and you get a new one.</p>`;
+const TAKEOVER = html`<p class="warning"><strong>Accepting revokes API keys.</strong> A Tenantry user with this email address exists, but the address was never verified. Accepting the invite verifies it: you take over this user, all its API keys stop working, and you get a new one.</p>`;
 
 function invitePage(c: Context<App>, invitation: Invitation) {
 	const { invite } = invitation;
@@ -107,7 +107,7 @@ ${isTakeover(invitation) && TAKEOVER}
 <label>Last name <input name="last_name" maxlength="150" autocomplete="family-name"></label>
 <button>Accept the invite</button>
 </form>
-<p class="note">If you already use Tenantry with this address, your name stays as it is.</p>`,
+<p class="note">If you already use Tenantry with this email address, your name doesn't change.</p>`,
 	);
 }
 
@@ -137,7 +137,7 @@ const NAMES =
 	"A name can have at most 150 characters. Go back and try again: the invite still works.";
 
 const UNKNOWN =
-	"It was already used, deleted or replaced by a newer one, or the link is incomplete. Please ask your admin for a new one.";
+	"The invite was already used, deleted or replaced by a newer one, or the link is incomplete. Please ask your admin for a new invite.";
 
 /** Error codes of invites that no longer work: status 410. */
 const GONE = ["expired", "inviter_lost_access"];
@@ -168,11 +168,11 @@ const limit = bodyLimit({
 });
 
 /**
- * Limits the form's size. A client that disconnects while the form is read gets a 400 rather than a
- * server error.
+ * Limits the size of the form. If a client disconnects while the form is read, this is a 400
+ * instead of a server error.
  */
 const limitForm: MiddlewareHandler<App> = (c, next) =>
-	limit(c, next).catch(() => errorPage(c, parseError("The form ended too early.")));
+	limit(c, next).catch(() => errorPage(c, parseError("The form is incomplete.")));
 
 /** The character that invalid UTF-8 is decoded to. */
 const REPLACEMENT = "\ufffd";

@@ -71,7 +71,7 @@ const newestFirst = keepList(
 	(tenant) => all(tenant),
 );
 
-/** Newest first, including expired ones. */
+/** Lists the invites, newest first, including expired ones. */
 export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
 	if (!search) return mapResults(await tenant.keptPage(page, newestFirst), toInvite);
 	const matches = {
@@ -87,10 +87,9 @@ export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeo
 }
 
 /**
- * Creates the invites, all or none, and deletes older ones for the same addresses. If another
- * request uses up a limit before the write, nothing is written and the checks run again.
- * @param prefix what precedes a field's name in errors: `""`, or the invite's position in a bulk
- * request
+ * Creates the invites, all or none, and deletes older ones for the same addresses. If another request uses up a limit before
+ * the write, nothing is written and the checks run again.
+ * @param prefix the prefix of field names in errors: `""`, or the invite's position in a bulk request
  * @throws 400, 403 or 429 for the first rule that is broken, 409 if other requests interfered each time
  */
 export async function insert(tenant: Tenant, bodies: New[], prefix: (i: number) => string) {
@@ -156,7 +155,7 @@ const selectOrganization = keep(LIMITS, (tenant, limits) =>
 		.where(eq(organizations.id, tenant.organization)),
 );
 
-/** Reads what the rules are checked against. */
+/** Reads the rows that the rules are checked against. */
 async function readState(tenant: Tenant, bodies: New[], added: Added) {
 	const limits = limitsOf(tenant, added);
 	const project_ids = bodies.flatMap(({ private_project_access = [] }) =>
@@ -205,7 +204,7 @@ function check(
 	}
 }
 
-/** The row of an invite, and its token, of which only the hash is stored. */
+/** Creates the row of an invite, and its token, of which only the hash is stored. */
 async function newInvite(tenant: Tenant, body: New, at: string) {
 	const { id, token } = await tenant.once(() => ({ id: v7(), token: newToken() }));
 	const row = {
@@ -262,8 +261,7 @@ const insertInvites = keep([...CONDITION, "rows"], (tenant, { rows, ...given }) 
 const selectNew = keep(["ids"], (tenant, { ids }) => select(tenant).where(inList(invites.id, ids)));
 
 /**
- * Writes the invites in one atomic batch. Returns an empty list if they would exceed a limit by
- * now.
+ * Writes the invites in one atomic batch. Returns an empty list if other requests have used up a limit since it was checked.
  */
 async function write(tenant: Tenant, bodies: New[], added: Added) {
 	const at = now();

@@ -33,13 +33,13 @@ export const Invite = z
 	.meta({ id: "Invite" });
 
 /**
- * A new invite. If no mail is sent, `accept_url` is the link for the inviter to hand over, or null.
+ * A new invite. If no mail is sent, `accept_url` is the link that the inviter passes on, or null.
  */
 export const NewInvite = Invite.extend({
 	accept_url: z.url().nullable().optional(),
 }).meta({ id: "NewInvite" });
 
-/** The first of several new invites, and all of them in the order of the request. */
+/** The first of several new invites, with all of them in the order of the request. */
 export const NewInvites = NewInvite.extend({
 	count: z.int(),
 	results: z.array(NewInvite),
@@ -69,7 +69,7 @@ export const toInvite = ({
 });
 
 export const filters = z.object({
-	/** A part of the address. */
+	/** Searches the email address. */
 	search: rawText(200).optional(),
 });
 
@@ -107,13 +107,13 @@ export const bulk = z.preprocess(
 			const duplicate = emails.findIndex((email, i) => emails.indexOf(email) < i);
 			if (duplicate >= 0)
 				issues.push({
-					...issue(value, "invalid_input", "This address is in the request more than once."),
+					...issue(value, "invalid_input", "The request has this email address more than once."),
 					path: [duplicate, "target_email"],
 				});
 		}),
 );
 
-/** What anybody with the link may see of an invite. */
+/** The fields of an invite that anyone with the link may see. */
 export const Invitation = z
 	.object({
 		organization_name: z.string(),
@@ -134,7 +134,10 @@ export const Accepted = z
 	.object({
 		organization: Membership,
 		user: User,
-		/** The new key, with its value, which is shown only here. Null if the user keeps its keys. */
+		/**
+		 * The new key. Only this response has its value. Null if the user already has keys and keeps
+		 * them.
+		 */
 		personal_api_key: PersonalApiKey.nullable(),
 	})
 	.meta({ id: "Accepted" });

@@ -46,10 +46,10 @@ const toMember = (row: Row): z.infer<typeof Member> => ({
 	has_social_auth: row.has_social_auth,
 });
 
-/** WHERE clause: service accounts are no members (docs/organizations.md#service-accounts). */
+/** WHERE clause: the member is a person. Service accounts aren't listed as members (docs/organizations.md#service-accounts). */
 const isPerson = eq(users.is_service_account, false);
 
-/** What the list is sorted by. */
+/** The columns that the list is sorted by. */
 const BY = [members.joined_at, members.id];
 
 /** All active members. */
@@ -65,7 +65,7 @@ const newestFirst = keepList(
 	(tenant) => active(tenant),
 );
 
-/** The documents of active members whose name or address contains `search`, by what the list is sorted by. */
+/** The full-text documents of active members whose name or email address contains `search`, in the order of the list. */
 const inSearch = ({ organization }: Tenant, search: string) => ({
 	...searched(organization, "member_names", search),
 	by: [sql`member_names.joined_at`, sql`member_names.id`],
@@ -73,7 +73,7 @@ const inSearch = ({ organization }: Tenant, search: string) => ({
 
 type Filters = z.infer<typeof filters>;
 
-/** Where to find the members that the filters are about; undefined if that is all. */
+/** How to find the members that match the filters; undefined if there are no filters. */
 function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
 	const others = and(
 		email ? eq(members.user_id, userWith(users.email, email.toLowerCase())) : undefined,
@@ -112,7 +112,7 @@ function listRows(tenant: Tenant, page: Page, given: Filters) {
 	});
 }
 
-/** Selects the member who is this user. */
+/** Selects the member with this user. */
 const selectUser = (tenant: TenantSql, isUser: SQL) =>
 	select(tenant).where(and(eq(members.organization_id, tenant.organization), isPerson, isUser));
 
@@ -121,7 +121,7 @@ const selectByUuid = keep(["uuid"], (tenant, { uuid }) => selectUser(tenant, eq(
 const isSelf = ({ key }: Tenant, { user_id }: Row) => user_id === key.user_id;
 
 /**
- * A member that the caller may edit.
+ * Finds a member that the caller may edit.
  * @throws 404 if there is no such member, 403 if the caller may not edit it
  */
 export async function find(tenant: Tenant, uuid: string) {
@@ -174,8 +174,8 @@ export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof 
 }
 
 /**
- * Removes a member with its project memberships.
- * @throws 400 for an owner, so that an organization always keeps one
+ * Removes a member and its project memberships.
+ * @throws 400 for an owner, so that an organization always has one
  */
 export const remove = (tenant: Tenant, uuid: string) =>
 	retry(async () => {

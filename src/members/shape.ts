@@ -19,9 +19,9 @@ export const Member = z
 export const update = z.object({ level: integerChoice(LEVELS).optional() });
 
 export const filters = z.object({
-	/** The whole address, ignoring case. */
+	/** The complete email address. Ignores case. */
 	email: text().optional(),
-	/** A part of the names or the address. */
+	/** Searches names and email addresses. */
 	search: rawText(200).optional(),
 	updated_after: queryMoment().optional(),
 	/** `joined_at` or `-joined_at`; anything else means `-joined_at`. */

@@ -47,7 +47,7 @@ const WORDINGS: Record<Type, Wording> = {
 		line: (event) => `${detail(event, "reason")} The last error: ${errorOf(event)}`,
 		path: ofExport,
 		advice:
-			"Fix the errors in the log of the export, then unpause it. You can also export the windows that it missed.",
+			"Fix the errors in the log of the export, then unpause it. To also export the windows of the pause, unpause it with a backfill.",
 	},
 	"batch_export_run.failed": {
 		subject: (n, isOne, of) => `${n} run${isOne ? "" : "s"} of batch exports failed in ${of}`,
@@ -76,7 +76,7 @@ const WORDINGS: Record<Type, Wording> = {
 		line: errorOf,
 		path: (event) =>
 			`/api/projects/${event.project_id}/plugin_configs/${detail(event, "plugin_config_id")}/logs`,
-		advice: "See the log of the plugin config.",
+		advice: "For details, see the log of the plugin config.",
 	},
 	"key.expiring": {
 		subject: (n, isOne, of) => `${n} API key${isOne ? " expires" : "s expire"} soon in ${of}`,
@@ -113,7 +113,7 @@ const WORDINGS: Record<Type, Wording> = {
 		path: (event, organization_id) =>
 			`/api/organizations/${organization_id}/audit_streams/${event.item_id}`,
 		advice:
-			"Fix the cause, or change the destination. The stream retries at least every hour and skips no events, but events that it hasn't delivered after 395 days are deleted.",
+			"Fix the cause, or change the destination. A failing stream retries at least every hour and skips nothing, but entries that it hasn't delivered after 395 days are deleted.",
 	},
 };
 
@@ -151,7 +151,7 @@ export function compose(
 			...listed,
 			...(rest ? [rest] : []),
 			advice,
-			`You get this mail because of the notifications of ${singleLine(organization.name)} for ${type}. An admin can change who gets it, or turn it off: PATCH ${link(`/api/organizations/${organization.id}/notifications`)}`,
+			`You get this mail because ${singleLine(organization.name)} has notifications for ${type}. An admin can change the recipients or turn them off: PATCH ${link(`/api/organizations/${organization.id}/notifications`)}`,
 		],
 		link: { label: "About notifications", url: link("/docs/notifications") },
 	};

@@ -96,7 +96,7 @@ export function newOrganization(db: Database, user_id: number | SQL<number>, row
 }
 
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
-	// Only the guard: there is nothing else to read.
+	// Runs only the guard.
 	await tenant.read();
 	const id = v7();
 	const plugins_access_level = Number(tenant.env.DEFAULT_PLUGINS_ACCESS_LEVEL);

@@ -10,12 +10,12 @@ const Feature = z.object({
 	limit: z.number().optional(),
 });
 
-/** A project in the response for its organization (docs/organizations.md#organizations). */
+/** A project, embedded in its organization (docs/organizations.md#organizations). */
 const Team = Project.omit({ created_at: true });
 export type Team = z.infer<typeof Team>;
 
 /**
- * An organization with what depends on the caller: its level and the projects it can see
+ * An organization, with the caller's level and the projects that the caller can see
  * (docs/organizations.md#organizations).
  */
 export const Organization = z

@@ -1,6 +1,6 @@
 /**
- * Removes accents and everything but a-z, 0-9, underscores and hyphens. At most 48 characters,
- * possibly none.
+ * Removes accents, and all characters except a-z, 0-9, underscores and hyphens. The result has at
+ * most 48 characters and may be empty.
  */
 const slugify = (name: string) =>
 	name
@@ -17,8 +17,8 @@ const suffix = () =>
 	).join("");
 
 /**
- * Slugs for an organization with this name, in order of preference. The insert takes the first
- * unused one.
+ * Returns possible slugs for an organization with this name, in order of preference. The insert
+ * uses the first one that isn't taken.
  */
 export function candidates(name: string): string[] {
 	const slug = slugify(name);

@@ -8,8 +8,8 @@ import type { Owner } from "./owner.ts";
 import { byId } from "./queries.ts";
 
 /**
- * The days on which a key was used, newest first (docs/keys.md#use-by-day).
- * @throws 404 if the owner has no such key
+ * Lists the days on which a key was used, newest first (docs/keys.md#use-by-day).
+ * @throws 404 if the owner doesn't have this key
  */
 export async function list(tenant: Tenant, owner: Owner, id: string, page: Page) {
 	const { db } = tenant;

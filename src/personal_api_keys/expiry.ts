@@ -10,10 +10,13 @@ import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { users } from "../db/schema/users.ts";
 import { DAY_MS } from "../http/durations.ts";
 
-/** How long before a key expires the event is written. */
+/** The event is written this long before a key expires. */
 const NOTICE_MS = 7 * DAY_MS;
 
-/** Keys that are made to last for less get no event: who makes them knows. */
+/**
+ * Keys with a shorter lifetime get no event, because whoever creates them knows that they expire
+ * soon.
+ */
 const MIN_LIFETIME_MS = DAY_MS;
 
 /** How many keys a tick handles. */
@@ -23,12 +26,12 @@ const KIND: SystemKind = { scope: "Key", activity: "expiring" };
 
 const { announced_expiry, expires_at } = personalApiKeys;
 
-/** Literally the condition of the index. */
+/** The exact condition of the partial index. */
 const isUnannounced = sql`${expires_at} is not null and ${announced_expiry} is not ${expires_at}`;
 
 /**
- * Writes the event `key.expiring` of keys that expire within seven days, once for each key and
- * `expires_at`, in each organization that the key reaches (docs/notifications.md#events).
+ * Writes the event `key.expiring` for keys that expire within seven days, once for each key and
+ * `expires_at`, in each organization that the key can access (docs/notifications.md#events).
  */
 export async function tick(env: Env, at: number) {
 	const db = drizzle(env.DB);
@@ -49,8 +52,8 @@ export async function tick(env: Env, at: number) {
 type Key = typeof personalApiKeys.$inferSelect;
 
 /**
- * Selects the organizations that the keys reach, one row for each key and organization: those of
- * the key's restrictions, else all of its owner's.
+ * Selects the organizations that the keys can access, one row for each key and organization: those
+ * of the key's restrictions, otherwise all of its owner's.
  */
 const selectReached = (db: Database, keys: Key[]) =>
 	db
@@ -78,7 +81,7 @@ const selectReached = (db: Database, keys: Key[]) =>
 			),
 		);
 
-/** Writes the events, and notes that they were written. */
+/** Writes the events, and records in the keys that they were written. */
 async function announce(
 	db: Database,
 	due: Key[],
@@ -91,7 +94,7 @@ async function announce(
 	});
 	const stillDue = sql`exists (select 1 from personal_api_keys as k where k.id = value ->> 'item_id'
 		and k.expires_at = value ->> 'expires_at' and k.announced_expiry is not k.expires_at)`;
-	// After expires_at was changed to another time and back.
+	// Prevents a second event after expires_at was changed to another time and back.
 	const isNew = sql`not exists (select 1 from activity_log as told
 		where told.organization_id = value ->> 'organization_id' and told.scope = 'Key' and told.activity = 'expiring'
 		and told.item_id = value ->> 'item_id' and told."trigger" ->> 'expires_at' = value ->> 'expires_at')`;

@@ -15,13 +15,13 @@ import type { update } from "./shape.ts";
 
 type Body = z.infer<typeof update>;
 
-/** What a key allows. */
+/** The access that a key gives. */
 export type Grants = Pick<
 	typeof personalApiKeys.$inferSelect,
 	"scopes" | "scoped_organizations" | "scoped_projects" | "allowed_ips" | "expires_at"
 >;
 
-/** What a key allows that is made from a body, or changed by it. */
+/** Returns the access of a key that is created from a body, or changed by it. */
 export const grantsOf = (body: Body, before?: Grants): Grants => ({
 	scopes: body.scopes ?? before?.scopes ?? [],
 	scoped_organizations: body.scoped_organizations ?? before?.scoped_organizations ?? [],
@@ -30,14 +30,11 @@ export const grantsOf = (body: Body, before?: Grants): Grants => ({
 	expires_at: body.expires_at === undefined ? (before?.expires_at ?? null) : body.expires_at,
 });
 
-/**
- * Whether a key restricted to `list` reaches no more than one restricted to `limit`. An empty list
- * is no restriction.
- */
+/** Whether a key restricted to `list` can access no more than one restricted to `limit`. An empty list means no restriction. */
 const isWithin = <T>(list: T[], limit: T[]) =>
 	limit.length === 0 || (list.length > 0 && list.every((id) => limit.includes(id)));
 
-/** Like `isWithin`, for lists of addresses and ranges. */
+/** Like `isWithin`, for lists of IP addresses and ranges. */
 async function areWithin(list: string[], limit: string[]) {
 	if (limit.length === 0) return true;
 	const within = await Promise.all(list.map((range) => isAllowed(limit, range)));
@@ -45,8 +42,8 @@ async function areWithin(list: string[], limit: string[]) {
 }
 
 /**
- * @throws 403 unless the key in use has all the access that `granted` gives, for at least as long. The
- * key of a session may give it for longer: its owner has just signed in.
+ * @throws 403 unless the key in use has all the access that `granted` gives, for at least as long. The key of a session may
+ * give it for longer, because its owner has just signed in.
  */
 export async function assertMayGrant({ caller: { key, is_session } }: Tenant, granted: Grants) {
 	const mayGrant =
@@ -60,7 +57,7 @@ export async function assertMayGrant({ caller: { key, is_session } }: Tenant, gr
 	if (!mayGrant) throw forbidden("An API key can't give more access than it has itself.");
 }
 
-/** Selects those organizations and projects of the body's restrictions that the owner can see. */
+/** Selects the organizations and projects in the body's restrictions that the owner can see. */
 export const restrictions = ({ db }: Tenant, { user_id }: Owner, body: Body) =>
 	[
 		db
@@ -86,7 +83,7 @@ export function checkRestrictions<T>(attr: string, ids: T[] | undefined, visible
 }
 
 /**
- * Selects an organization that a key with these restrictions can reach and whose keys must expire
+ * Selects an organization that a key with these restrictions can access and whose keys must expire
  * (docs/keys.md#keys-that-must-expire).
  * @param restrictions JSON of the two lists, as SQL
  */
@@ -111,14 +108,14 @@ export function selectStrict(
 		.limit(1);
 }
 
-/** Restrictions, as `selectStrict` takes them; only those that are given. */
+/** Converts the restrictions in a body to the parameter of `selectStrict`. Leaves out those that the body doesn't have. */
 export const toSql = ({ scoped_organizations, scoped_projects }: Body) => ({
 	...(scoped_organizations && { organizations: sql`${JSON.stringify(scoped_organizations)}` }),
 	...(scoped_projects && { projects: sql`${JSON.stringify(scoped_projects)}` }),
 });
 
 /**
- * The restrictions of the key that is stored, as `selectStrict` takes them.
+ * The restrictions of the stored key, as the parameter of `selectStrict`.
  * @param its the WHERE clause of the key
  */
 export const storedRestrictions = (its: SQL | undefined) => ({
@@ -126,13 +123,13 @@ export const storedRestrictions = (its: SQL | undefined) => ({
 	projects: sql`(select ${personalApiKeys.scoped_projects} from ${personalApiKeys} where ${its})`,
 });
 
-/** SQL condition: no organization demands of such a key that it expires. */
+/** SQL condition: the key expires, or no organization requires that it does. */
 export const mayLast = (tenant: Tenant, owner: Owner, granted: Grants) =>
 	granted.expires_at === null
 		? sql`not exists ${selectStrict(tenant, owner, toSql(granted))}`
 		: sql`true`;
 
-/** @throws 400 if the key doesn't expire, and the organization demands it */
+/** @throws 400 if the key doesn't expire although the organization requires it */
 export function checkExpiry(expires_at: string | null, strict: { name: string } | undefined) {
 	if (expires_at === null && strict)
 		throw invalid(

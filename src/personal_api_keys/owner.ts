@@ -3,11 +3,11 @@ import type { Context } from "hono";
 import type { App } from "../env.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
-/** Whose keys a request is about. */
+/** The owner of the keys in a request. */
 export type Owner = {
 	/** SQL for the id of the user that the keys act for; null if there is no such owner. */
 	user_id: SQL<number>;
-	/** Whether it is a service account, whose keys reach the tenant's organization only. */
+	/** Whether it is a service account. Its keys can access only the tenant's organization. */
 	isServiceAccount: boolean;
 };
 
@@ -19,6 +19,6 @@ export const caller: OwnerOf = ({ var: { key } }) => ({
 	isServiceAccount: false,
 });
 
-/** Selects the user's id, null if there is no such owner. */
+/** Selects the user's id; null if the owner doesn't exist. */
 export const selectOwner = ({ db }: Tenant, { user_id }: Owner) =>
 	db.select({ id: sql<number | null>`${user_id}`.as("owner_id") }).from(sql`(select 1)`);

@@ -41,7 +41,7 @@ export const byId = ({ key }: Tenant, { user_id }: Owner, id: string) =>
 	);
 
 /**
- * The id of the owner's user.
+ * Returns the id of the owner's user.
  * @throws 404 if there is no such owner
  */
 export async function findOwner(tenant: Tenant, owner: Owner) {
@@ -75,7 +75,7 @@ export async function find(tenant: Tenant, owner: Owner, id: string) {
 	return toPersonalApiKey(found(row));
 }
 
-/** The projects of a body, and which of the two field names it uses for them. */
+/** Returns the projects of a body, and which of the two field names it uses for them. */
 const projectsOf = ({ scoped_projects, scoped_teams }: z.infer<typeof Update>) =>
 	scoped_projects || !scoped_teams
 		? { attr: "scoped_projects", scoped_projects }
@@ -108,11 +108,11 @@ const entry = <A extends ActivityOf<"PersonalApiKey">>(
 	organization: isServiceAccount ? tenant.organization : tenant.currentOrganization,
 });
 
-/** SQL: the number of the owner's keys. */
+/** SQL for the number of the owner's keys. */
 const countOf = ({ user_id }: Owner) =>
 	sql<number>`(select count(*) from ${personalApiKeys} where ${eq(personalApiKeys.user_id, user_id)})`;
 
-/** The fields of a body, with the projects under one name. */
+/** Returns the fields of a body, with the projects under one name. */
 function fieldsOf<B extends z.infer<typeof Update>>(body: B, { isServiceAccount }: Owner) {
 	const { scoped_teams: _, scoped_organizations, ...fields } = body;
 	const { attr, scoped_projects } = projectsOf(body);
@@ -121,7 +121,7 @@ function fieldsOf<B extends z.infer<typeof Update>>(body: B, { isServiceAccount 
 		body: {
 			...fields,
 			...(scoped_projects && { scoped_projects }),
-			// Keys of service accounts reach their own organization, whatever the body says.
+			// Keys of service accounts are restricted to their own organization, whatever the body has.
 			...(scoped_organizations && !isServiceAccount && { scoped_organizations }),
 		},
 	};
@@ -199,7 +199,7 @@ async function checkLockout(tenant: Tenant, id: string, allowed_ips: string[] | 
 		);
 }
 
-/** @throws 400 if the key is one of a session, and would last longer */
+/** @throws 400 if the key is the key of a session and would last longer */
 function checkSession({ is_session, expires_at: end }: Row, { expires_at }: Grants) {
 	if (is_session && end !== null && (expires_at === null || expires_at > end))
 		throw invalid("expires_at", "The expiry of a session can't be extended.");
@@ -225,7 +225,7 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 		if (changes(row, body).length > 0) checkExpiry(granted.expires_at, strict);
 		const logEntry = {
 			...entry(tenant, owner, "updated", { id: row.id, label: label ?? row.label }),
-			// One organization's log must not show which others the key's owner belongs to.
+			// The log of one organization must not show the other organizations of the key's owner.
 			masked: ["scoped_organizations", "scoped_projects"],
 		};
 		const after = await tenant.patch(row, body, logEntry, () => ({
@@ -235,7 +235,7 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 				.where(and(byId(tenant, owner, row.id), mayLast(tenant, owner, granted))),
 			answer: select(tenant).where(byId(tenant, owner, row.id)),
 		}));
-		// An organization has come to require an expiry since the read.
+		// Since the read, an organization has started to require an expiry.
 		if (changes(after, body).length > 0) return undefined;
 		await cache(tenant.env, after.hash, toRecord(after));
 		return toPersonalApiKey(after);
@@ -278,7 +278,7 @@ export async function roll(tenant: Tenant, owner: Owner, id: string) {
 			.where(
 				and(
 					byId(tenant, owner, row.id),
-					// Unchanged since `assertMayGrant` checked it.
+					// The key is the one that `assertMayGrant` checked.
 					eq(personalApiKeys.hash, row.hash),
 					eq(personalApiKeys.scopes, row.scopes),
 					eq(personalApiKeys.scoped_organizations, row.scoped_organizations),

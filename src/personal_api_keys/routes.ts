@@ -11,7 +11,7 @@ import { create, KeyDay, PersonalApiKey, update } from "./shape.ts";
 
 /**
  * The routes of an owner's keys (docs/keys.md#personal-api-keys).
- * @param access what they require besides the scope
+ * @param access middleware for requirements in addition to the scope
  */
 export default (owner: OwnerOf, ...access: MiddlewareHandler<App>[]) => {
 	const findOwner = (tenant: Tenant, _: string, c: Context<App>) =>

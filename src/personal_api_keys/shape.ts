@@ -4,7 +4,7 @@ import { integer, issue, moment, name, set, text, timestamp, uuid } from "../htt
 import { documentAs } from "../http/router.ts";
 import { scopes } from "../tenant/scopes.ts";
 
-/** How many keys a user can have. */
+/** How many keys a user or a service account can have. */
 export const MAX_KEYS = 25;
 
 /** docs/keys.md#personal-api-keys. */
@@ -12,7 +12,7 @@ export const PersonalApiKey = z
 	.object({
 		id: z.guid(),
 		label: z.string(),
-		/** Only in the responses to create and roll; null in all others. */
+		/** Only in responses to create and roll. Null in all others. */
 		value: z.string().nullable(),
 		mask_value: z.string(),
 		scopes: z.array(documentAs(z.string(), z.enum(scopes))),
@@ -38,7 +38,7 @@ export const KeyDay = z
 	})
 	.meta({ id: "KeyDay" });
 
-/** @param value the key itself, where it has just been made */
+/** @param value the key itself, if it was just created */
 export const toPersonalApiKey = (
 	{
 		hash: _,
@@ -55,7 +55,7 @@ export const toPersonalApiKey = (
 	value,
 });
 
-/** An address or a range of addresses, converted to the one form in which they are kept. */
+/** An IP address or a range, converted to the form in which it is stored. */
 const range = documentAs(
 	text(50)
 		.min(1)
@@ -84,7 +84,7 @@ const fields = z.object({
 
 type Projects = Partial<Record<"scoped_projects" | "scoped_teams", number[] | undefined>>;
 
-/** If a body has both names of the projects, they must list the same ones. */
+/** If a body has both names for the projects, both must list the same ones. */
 const sameProjects: z.core.CheckFn<Projects> = ({ value, issues }) => {
 	const { scoped_projects: projects, scoped_teams: teams } = value;
 	if (!projects || !teams) return;

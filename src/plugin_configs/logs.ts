@@ -37,7 +37,7 @@ const LOG = {
 };
 
 /**
- * The log of a config, newest first.
+ * Lists the log entries of a config, newest first.
  * @throws 404 if the config doesn't exist
  */
 export async function list(

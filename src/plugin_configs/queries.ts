@@ -28,11 +28,14 @@ export const select = ({ db }: Tenant) =>
 		.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
 		.innerJoin(organizations, itsOrganization);
 
-/** The organization's plugin access level is high enough for configs. */
+/** SQL condition: the organization's plugin access level is high enough for configs. */
 const available = ({ organization }: Tenant) =>
 	sql`(select o.plugins_access_level from organizations as o where o.id = ${organization}) >= ${PLUGINS_CONFIG}`;
 
-/** Configs of the project; none if the organization's plugin access level is too low. */
+/**
+ * Conditions for the configs of the project; they match none if the organization's plugin access
+ * level is too low.
+ */
 const ofProject = (tenant: Tenant) =>
 	and(eq(pluginConfigs.project_id, tenant.project), available(tenant));
 
@@ -45,7 +48,7 @@ export function assertAvailable({ caller }: Tenant) {
 		throw invalid(null, "Plugin configuration is not available for the current organization!");
 }
 
-/** Configs that aren't deleted, by order. */
+/** Lists the configs that aren't deleted, by their `order`. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
 		await tenant.page(page, () => select(tenant).$dynamic(), {
@@ -63,17 +66,17 @@ async function read(tenant: Tenant, id: string) {
 	return found(row);
 }
 
-/** Also finds configs that are marked as deleted. */
+/** Finds a config, even if it is marked as deleted. */
 export const find = async (tenant: Tenant, id: string) => toPluginConfig(await read(tenant, id));
 
-/** Identifies the config in the columns of log entries. */
+/** Returns the columns that identify the config in log entries. */
 export const refOf = ({ id, team_id, plugin }: Awaited<ReturnType<typeof read>>) => ({
 	team_id,
 	plugin_id: plugin.id,
 	plugin_config_id: id,
 });
 
-/** The log messages for a change of `enabled` and `config`. */
+/** Returns the log messages for a change of `enabled` and `config`. */
 const messages = (
 	before: { enabled: boolean },
 	after: { enabled: boolean },
@@ -145,7 +148,7 @@ export async function insert(
 	return toPluginConfig(row);
 }
 
-/** If another request changed the config in the meantime, reads it again and retries. */
+/** Updates a config. If another request changes it in the meantime, reads it again and retries. */
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
 	retry(() => tryUpdate(tenant, id, body));
 
@@ -194,7 +197,7 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 	return changes(after, set).length > 0 ? undefined : toPluginConfig(after);
 }
 
-/** Deletes a config permanently, with its log. */
+/** Deletes a config and its log permanently. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	const removed = await tenant.remove(
@@ -269,19 +272,19 @@ async function tryRearrange(tenant: Tenant, body: z.infer<typeof Rearrange>) {
 			)
 			.returning({ id: pluginConfigs.id }),
 	});
-	// Nothing was moved if another request changed one of them between the read and the write.
+	// Nothing is moved if another request changed one of the configs between the read and the write.
 	return moved.length === 0 ? undefined : moves;
 }
 
-/** @throws 400 always: there is nothing to migrate to yet */
+/** @throws 400 always, because no migrations exist yet */
 export async function migrate(tenant: Tenant, id: string) {
 	await read(tenant, id);
 	throw invalid(null, "No migration available for this plugin");
 }
 
 /**
- * The compiled frontend.tsx of the config's plugin. `script` is null if there is none or it failed
- * to compile.
+ * Returns the compiled frontend.tsx of the config's plugin. `script` is null if the plugin doesn't
+ * have this file or it doesn't compile.
  */
 export async function frontend(tenant: Tenant, id: string) {
 	const { db } = tenant;

@@ -41,7 +41,10 @@ export const create = z.object({
 /** The plugin of a config can't be changed. */
 export const update = create.omit({ plugin: true }).partial();
 
-/** A job to run. `type` is optional here because the handler checks it, for the error's wording. */
+/**
+ * A job to run. `type` is optional here, because the handler checks it and returns the error that
+ * the interface specifies.
+ */
 const jobFields = {
 	type: text(200).nullish(),
 	payload: record(json()).optional(),
@@ -50,7 +53,7 @@ const jobFields = {
 
 export const job = z.object({ job: z.object(jobFields).nullish() });
 
-/** What the OpenAPI document shows for `job`: its fields as the handler requires them. */
+/** `job` in the OpenAPI document, with the fields that the handler requires. */
 export const documentedJob = z.object({
 	job: z.object({ ...jobFields, type: text(200).min(1) }),
 });

@@ -12,7 +12,7 @@ import { assertAvailable, byId, refOf, select } from "./queries.ts";
 import type { job as Job } from "./shape.ts";
 
 /**
- * Like `find`, but requires that plugin configs are available to the organization.
+ * Finds a config. Requires that plugin configs are available to the organization.
  * @throws 400 if they aren't, 404 if the config doesn't exist
  */
 export async function find(tenant: Tenant, id: string) {
@@ -22,8 +22,9 @@ export async function find(tenant: Tenant, id: string) {
 }
 
 /**
- * Queues a job of the config's plugin. The row is written first: if the message to the queue is
- * lost, the schedule sends another one. Starts again if another request deletes the config meanwhile.
+ * Queues a job of the config's plugin. The row is written first, so that the schedule can send
+ * another message if the one to the queue is lost. If another request deletes the config in the
+ * meantime, retries.
  */
 export const start = (tenant: Tenant, id: string, body: z.infer<typeof Job>) =>
 	retry(() => tryStart(tenant, id, body));
@@ -44,7 +45,7 @@ async function tryStart(tenant: Tenant, id: string, { job }: z.infer<typeof Job>
 			scope: "PluginConfig",
 			item_id: row.id,
 			name: row.name ?? row.plugin.name,
-			// The payload is left out because it may contain secrets.
+			// The entry doesn't have the payload, because it may contain secrets.
 			trigger: { job: { type: name, operation } },
 		},
 		change: insertWhere(
@@ -60,7 +61,7 @@ async function tryStart(tenant: Tenant, id: string, { job }: z.infer<typeof Job>
 			.where(exists),
 	});
 	if (!queued) return undefined;
-	// More messages would wake nobody: consumers are awake already.
+	// If more jobs are waiting, consumers are already running.
 	if (queued.waiting <= MAX_WAKE_UPS) tenant.later(() => wake(tenant.env, 1));
 	return row;
 }

@@ -5,10 +5,7 @@ import { ApiError, invalid } from "../http/errors.ts";
 const MIB = 2 ** 20;
 export const MAX_ARCHIVE_BYTES = 10 * MIB;
 const MAX_ENTRIES = 1000;
-/**
- * An isolate has 128 MiB, and holds the archive, the unpacked bytes and the decoded text at the
- * same time.
- */
+/** An isolate has 128 MiB. The archive, the unpacked bytes and the decoded text are in memory at the same time. */
 const MAX_UNPACKED_BYTES = 16 * MIB;
 const MAX_PATH_LENGTH = 255;
 

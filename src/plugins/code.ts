@@ -7,7 +7,7 @@ import type { Tenant } from "../tenant/tenant.ts";
 
 /**
  * Whether any config of the plugin, in any organization, stores secrets that the plugin's code can
- * read when it runs. Sealed fields count, and so does everything in a config's storage.
+ * read when it runs. These are encrypted fields, and everything in a config's storage.
  */
 const keepsSecrets = (plugin_id: number) => {
 	const sealed = sql`exists (select 1 from json_each(${pluginConfigs.config}) as field where field.value glob 'sealed*:*')`;
@@ -18,7 +18,7 @@ const keepsSecrets = (plugin_id: number) => {
 	return sql<number>`exists (select 1 from ${pluginConfigs} where ${secret})`;
 };
 
-/** The query whose row `authorizeCodeChange` takes. */
+/** The query for the parameter `code` of `authorizeCodeChange`. */
 export const codeStatus = ({ db }: Tenant, id: string) =>
 	db.select({ keeps_secrets: keepsSecrets(rowId(id)).as("keeps_secrets") }).from(sql`(select 1)`);
 
@@ -33,7 +33,8 @@ export function authorizeCodeChange({ caller }: Tenant, code: CodeStatus) {
 }
 
 /**
- * A statement that makes its batch fail if a secret was stored since `authorizeCodeChange` checked.
+ * Returns a statement that makes its batch fail if a secret was stored since the check by
+ * `authorizeCodeChange`.
  */
 export const assertCodeAuthorized = ({ db, caller }: Tenant, plugin_id: number) =>
 	assertThat(db, sql`${caller.level} >= ${ADMIN} or not ${keepsSecrets(plugin_id)}`);

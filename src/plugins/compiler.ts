@@ -27,8 +27,8 @@ async function readCode({ ASSETS }: Env): Promise<WorkerLoaderWorkerCode> {
 }
 
 /**
- * Compiles files of a plugin in the compiler's isolate, which all calls share. If it ends, perhaps because of another call, a
- * new isolate that is not shared compiles them.
+ * Compiles files of a plugin in the compiler's isolate, which all calls share. If the isolate ends, perhaps because of another
+ * call, a new isolate that isn't shared compiles them.
  */
 async function attempt(env: Env, files: SourceFile[]) {
 	const code = await readCode(env);
@@ -43,8 +43,8 @@ async function attempt(env: Env, files: SourceFile[]) {
 }
 
 /**
- * Compiles files of a plugin, in the order given (docs/architecture.md#the-compiler). Never throws: what goes wrong is the
- * error of each file.
+ * Compiles files of a plugin, in the order given (docs/architecture.md#the-compiler). Never throws: an error becomes the error
+ * of each file.
  */
 export async function compileFiles(env: Env, files: SourceFile[]): Promise<Output[]> {
 	if (files.length === 0) return [];

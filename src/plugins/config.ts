@@ -10,7 +10,7 @@ const MASK = "**************** SECRET ****************";
 type Config = Record<string, unknown>;
 
 /**
- * The cipher for a config's secrets. It is bound to the row's uuid because the id isn't known
+ * Returns the cipher for a config's secrets. It uses the row's uuid, because the id isn't known
  * before the insert.
  */
 export const configCipher = (env: Env, { uuid }: { uuid: string }) =>
@@ -46,8 +46,8 @@ const secretsOf = (fields: Field[]) =>
 	new Set(fields.flatMap(({ key, secret }) => (secret ? [key] : [])));
 
 /**
- * The config for a response: values that are sealed, or that the schema now makes secret, are
- * masked.
+ * Returns the config for a response. Masks the values that are encrypted or that the schema now
+ * makes secret.
  */
 export function masked(fields: Field[], config: Config): Config {
 	const secret = secretsOf(fields);
@@ -61,7 +61,7 @@ export function masked(fields: Field[], config: Config): Config {
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** The stored config, with every value sealed that the schema now makes secret. */
+/** Returns the stored config with all values encrypted that the schema now makes secret. */
 export async function sealed(cipher: Cipher, fields: Field[], config: Config): Promise<Config> {
 	const secret = secretsOf(fields);
 	const entries = Object.entries(config).map(async ([key, value]) =>
@@ -74,7 +74,7 @@ export async function sealed(cipher: Cipher, fields: Field[], config: Config): P
 
 /**
  * Decrypts a stored config. `secrets` are its secret values as text, which must not appear in logs.
- * @throws if a sealed value can't be decrypted
+ * @throws if an encrypted value can't be decrypted
  */
 export async function opened(cipher: Cipher, fields: Field[], stored: Config) {
 	const secret = secretsOf(fields);
@@ -93,7 +93,7 @@ export async function opened(cipher: Cipher, fields: Field[], stored: Config) {
 
 type Problem = { detail: string; code: ErrorCode; choices?: string[] };
 
-/** What the error for an invalid value says; undefined if the value is valid. */
+/** Returns the problem with a value; undefined if the value is valid. */
 function problemOf({ type, choices }: Field, value: unknown): Problem | undefined {
 	if (!TYPES.includes(type)) return { detail: `Unknown type "${type}".`, code: "invalid_input" };
 	if (isEmpty(value)) return undefined;
@@ -105,9 +105,9 @@ function problemOf({ type, choices }: Field, value: unknown): Problem | undefine
 }
 
 /**
- * The config to store, with its secrets sealed. `given` replaces `stored`, except that a secret
- * which is masked, null or missing in `given` keeps its stored value; "" clears it
- * (docs/plugins.md#plugin-configs).
+ * Returns the config to store, with encrypted secrets. `given` replaces `stored`, except that
+ * secrets that are masked, null or missing in `given` keep their stored value. An empty string
+ * clears a secret (docs/plugins.md#plugin-configs).
  * @throws 400 for the first invalid value
  */
 export async function merge(

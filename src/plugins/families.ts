@@ -16,7 +16,7 @@ export type Family = {
 	name: (typeof FAMILIES)[number];
 	/** Its part of `plugins.families`. */
 	bit: number;
-	/** The condition on `plugins` that selects the plugins of this family, as its index has it. */
+	/** The condition on `plugins` for the plugins of this family. It is the condition of the family's partial index. */
 	holds: SQL;
 	/** Default for plugins that are created through this family. */
 	capabilities: Capabilities;
@@ -54,8 +54,9 @@ export const familyNames = sql<string>`(select json_group_array(name) from (${sq
 	.as("families");
 
 /**
- * Conditions on `plugins`, one for each family with one of these bits, since each has an index. No two hold for the same plugin.
- * Without bits, no condition. With all of them, one: few plugins have no family, and D1 limits the parts of a union.
+ * Returns one condition on `plugins` for each family with one of these bits, because each family has an index. No two of them
+ * match the same plugin. Without bits, returns `[undefined]`. With all bits, returns a single condition, because few plugins
+ * have no family and D1 limits the parts of a union.
  */
 export function familyByFamily(bits: number | undefined) {
 	if (bits === undefined) return [undefined];
@@ -67,12 +68,12 @@ export function familyByFamily(bits: number | undefined) {
 	});
 }
 
-/** The sums of bits that have both of these. */
+/** Returns the sums of bits that include both of these. */
 export const sumsWith = (one: number, other: number) =>
 	Array.from({ length: 2 ** families.length }, (_, sum) => sum).filter(
 		(sum) => sum & one && sum & other,
 	);
 
-/** The sum of the bits of these families. */
+/** Returns the sum of the bits of these families. */
 export const bitsOf = (names: Family["name"][]) =>
 	families.reduce((bits, { name, bit }) => (names.includes(name) ? bits | bit : bits), 0);

@@ -1,6 +1,6 @@
 /**
- * Names under which a plugin's main file is stored, wherever its package had it. The first that
- * exists is used.
+ * The names under which a plugin's main file is stored, whatever its path in the package. The first
+ * that exists is used.
  */
 export const MAINS = ["index.ts", "index.js"];
 

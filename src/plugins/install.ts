@@ -10,25 +10,25 @@ const MAX_SOURCE_BYTES = 2 ** 20;
 /** A file and its compiled output share a row, and D1 limits a row to 2,000,000 bytes. */
 const MAX_ROW_BYTES = 1_950_000;
 
-/** Files of an archive that are stored besides the main file. */
+/** Files of an archive that are stored in addition to the main file. */
 const KEPT_FILES = ["plugin.json", "site.ts", "frontend.tsx"];
 
 const bytesOf = (...texts: string[]) =>
 	texts.reduce((sum, text) => sum + new TextEncoder().encode(text).length, 0);
 
-/** @throws 400 if a plugin's files are larger than 1 MiB together */
+/** @throws 400 if the total size of a plugin's files is more than 1 MiB */
 export function assertSize(files: ReadonlyMap<string, string>) {
 	if (bytesOf(...files.values()) > MAX_SOURCE_BYTES)
 		throw invalid(null, "The source of a plugin can be at most 1 MiB.");
 	return files;
 }
 
-/** A file to store: its row without the plugin's id, and its capabilities if it is a main file that compiles. */
+/** A file to store: its row without the plugin's id. A main file that compiles also has its capabilities. */
 type File = Awaited<ReturnType<typeof toFiles>>[number];
 
 /**
- * Compiles files where that is needed. A main file that is too large to be stored with its output has none, and no error: its
- * jobs compile it.
+ * Compiles the files that need it. A main file that is too large to be stored together with its output has no output and no
+ * error, because its jobs compile it.
  */
 export async function toFiles(env: Env, texts: ReadonlyMap<string, string>) {
 	const files = Array.from(texts, ([filename, source]) => ({ filename, source }));
@@ -46,8 +46,8 @@ export async function toFiles(env: Env, texts: ReadonlyMap<string, string>) {
 }
 
 /**
- * The capabilities of a plugin with these files, without empty lists. Without a main file, none. If it doesn't compile, the
- * capabilities from before.
+ * Returns the capabilities of a plugin with these files, without empty lists. Without a main file, there are none. If the main
+ * file doesn't compile, returns the previous capabilities.
  */
 export function capabilities(files: File[], before: Capabilities = {}): Capabilities {
 	const mains = MAINS.map((name) => files.find(({ row }) => row.filename === name));

@@ -19,7 +19,7 @@ const Plugin = z.object({
 	publicJobs: record(json()).nullish(),
 });
 
-/** The paths of main files to look for if plugin.json names none. Source comes before build output. */
+/** The possible paths of the main file if plugin.json doesn't have it. Source comes before build output. */
 const MAIN_PATHS = ["index.js", "index.ts", "dist/index.js"];
 
 /**

@@ -6,13 +6,13 @@ import type { Tenant } from "../tenant/tenant.ts";
 import type { Row } from "./rows.ts";
 
 /**
- * The cipher for a plugin's token. It is bound to the organization and the URL, which are unique
+ * Returns the cipher for a plugin's token. It uses the organization and the URL, which are unique
  * together, because the id isn't known before the insert.
  */
 const tokenCipher = (env: Env, organization_id: string | null, url: string | null) =>
 	cipherOf(env, "plugins", JSON.stringify([organization_id, url]));
 
-/** Encrypts the token of a plugin of this URL; null if it has none. */
+/** Encrypts the token of a plugin with this URL; null if there is no token. */
 export const sealToken = async (
 	env: Env,
 	{ organization_id, url }: { organization_id: string | null; url: string | null },
@@ -20,7 +20,7 @@ export const sealToken = async (
 ) =>
 	token === "" ? null : await tokenCipher(env, organization_id, url).seal("private_token", token);
 
-/** The plugin's sealed token, which no response contains. */
+/** Selects the plugin's encrypted token, which responses never contain. */
 export const tokenOf = ({ db }: Tenant, id: string) =>
 	db
 		.select({ private_token: plugins.private_token })
@@ -28,7 +28,8 @@ export const tokenOf = ({ db }: Tenant, id: string) =>
 		.where(eq(plugins.id, rowId(id)));
 
 /**
- * The URL to reinstall the plugin from, with its token; null if it was not installed from a URL.
+ * Returns the URL to reinstall the plugin from, with its token; null if the plugin wasn't installed
+ * from a URL.
  */
 export async function originOf(
 	{ env }: Tenant,

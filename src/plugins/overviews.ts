@@ -44,10 +44,7 @@ const NO_PLUGIN: Record<keyof z.infer<typeof Plugin>, null> = {
 	x_function_migration_available: null,
 };
 
-/**
- * A page of entries that also has the fields of its first entry's plugin
- * (docs/api.md#responses-with-extra-fields).
- */
+/** Adds the fields of the first entry's plugin to a page of entries (docs/api.md#responses-with-extra-fields). */
 function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
 	const plugin = page.results[0]?.plugin;
 	return {
@@ -57,7 +54,10 @@ function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
 	};
 }
 
-/** The condition for entries that the filters match. With both a user and an activity, the + leaves the user's index only. */
+/**
+ * The condition for entries that match the filters. With both a user and an activity, the + prevents SQLite from using the
+ * index of the activity.
+ */
 function matchesEntry({ user, activity, after, before }: z.infer<typeof activityFilters>) {
 	const ofActivity = activity ? eq(pluginActivity.activity, activity) : undefined;
 	return and(
@@ -68,7 +68,7 @@ function matchesEntry({ user, activity, after, before }: z.infer<typeof activity
 	);
 }
 
-/** The activity log of the family's plugins, newest first. */
+/** Lists the activity log of the family's plugins, newest first. */
 export async function activity(
 	tenant: Tenant,
 	{ bit, holds }: Family,
@@ -113,7 +113,7 @@ export async function activity(
 	return withFirstPlugin(entries);
 }
 
-/** Visible plugins without an enabled config in the organization. */
+/** Lists visible plugins without an enabled config in the organization. */
 export async function unused(tenant: Tenant, { bit }: Family, page: Page) {
 	const shown = visible(tenant, page, { families: bit, unused: true });
 	const rows = await tenant.page(page, () => select(tenant).$dynamic(), shown);
@@ -121,10 +121,7 @@ export async function unused(tenant: Tenant, { bit }: Family, page: Page) {
 	return { ...NO_PLUGIN, ...(first && toPlugin(first)), ...mapResults(rows, toPlugin) };
 }
 
-/**
- * Enabled configs of the family's plugins that are destinations, in projects visible to the caller,
- * newest first.
- */
+/** Lists enabled configs of the family's plugins that are destinations, in projects that the caller can see, newest first. */
 export const exportConfigs = async (tenant: Tenant, { bit }: Family, page: Page) => {
 	const query = () =>
 		tenant.db
@@ -136,7 +133,7 @@ export const exportConfigs = async (tenant: Tenant, { bit }: Family, page: Page)
 			.$dynamic();
 	const where = and(
 		eq(pluginConfigs.organization_id, tenant.organization),
-		// Literally, because the index is partial.
+		// Without parameters, because the index is partial.
 		sql`${pluginConfigs.enabled} and not ${pluginConfigs.deleted}`,
 		visibleProject(tenant),
 	);
@@ -162,9 +159,9 @@ export const exportConfigs = async (tenant: Tenant, { bit }: Family, page: Page)
 	};
 };
 
-/** The plugins that can be installed, and whether the organization has installed them. */
+/** Lists the plugins that can be installed, and whether the organization has installed them. */
 export async function listRepository(tenant: Tenant, page: Page) {
-	// Authorize the caller before requesting a remote list.
+	// Check the caller's access before requesting a remote list.
 	if (tenant.env.PLUGIN_REPOSITORY_URL !== "") await tenant.read();
 	const catalog = await repository(tenant.env);
 	const shown = catalog

@@ -30,8 +30,8 @@ export const PluginConfig = z
 	.meta({ id: "PluginConfig" });
 
 /**
- * The share of jobs that succeeded, 0 to 1, among those that ended in the last 24 hours; null if
- * none ended.
+ * SQL for the share of successful jobs, from 0 to 1, among those that ended in the last 24 hours;
+ * null if none ended.
  */
 const rate = () =>
 	sql<

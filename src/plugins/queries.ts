@@ -25,7 +25,7 @@ import {
 	type update as Update,
 } from "./shape.ts";
 
-/** The plugins of a family. */
+/** Lists the plugins of a family. */
 export const list = async (tenant: Tenant, { bit }: Family, page: Page) =>
 	mapResults(
 		await tenant.page(
@@ -36,7 +36,7 @@ export const list = async (tenant: Tenant, { bit }: Family, page: Page) =>
 		toPlugin,
 	);
 
-/** All visible plugins, including those that belong to no family. */
+/** Lists all visible plugins, including those without a family. */
 export const listAll = async (
 	tenant: Tenant,
 	page: Page,
@@ -66,7 +66,7 @@ export const find = async (tenant: Tenant, id: string) => toPlugin(await read(te
 export const findOwn = async (tenant: Tenant, id: string) =>
 	assertOwn(tenant, await read(tenant, id));
 
-/** Like `findOwn`, but also requires that the caller may change the plugin's code. */
+/** Finds a plugin like `findOwn`, but also requires that the caller may change its code. */
 export async function findOwnCode(tenant: Tenant, id: string) {
 	const [[row], [code]] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
@@ -82,13 +82,11 @@ function assertMayBeGlobal({ caller }: Tenant, requested: boolean) {
 		throw forbidden("This organization can't manage global plugins!");
 }
 
-/**
- * The id of the organization's newest plugin. In the batch that inserts a plugin, that plugin's id.
- */
+/** SQL for the id of the organization's newest plugin. In the batch that inserts a plugin, this is the new plugin. */
 const newestId = ({ organization }: Tenant) =>
 	sql<number>`(select max(newest.id) from plugins as newest where newest.organization_id = ${organization})`;
 
-/** The error for a URL that the organization has installed already, with a link to that plugin. */
+/** Returns the error for a URL that the organization has already installed, with a link to that plugin. */
 function alreadyInstalled(
 	{ caller }: Tenant,
 	{ name }: Family,
@@ -182,11 +180,11 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 	return toPlugin(after);
 }
 
-/** Condition on `plugins`: another organization has a config of the plugin. */
+/** SQL condition on `plugins`: another organization has a config of the plugin. */
 const isUsedElsewhere = sql`exists (select 1 from plugin_configs as used where used.plugin_id = ${plugins.id}
   and used.organization_id <> ${plugins.organization_id} and not used.deleted)`;
 
-/** Deletes the plugin with its source and configs. */
+/** Deletes the plugin, its source and its configs. */
 export const remove = (tenant: Tenant, id: string) => retry(() => tryRemove(tenant, id));
 
 async function tryRemove(tenant: Tenant, id: string) {
@@ -200,8 +198,7 @@ async function tryRemove(tenant: Tenant, id: string) {
 	if (plugin.is_global)
 		throw invalid(null, "This plugin is marked as global! Make it local before uninstallation");
 	if (used) throw invalid(null, "This plugin is used by other organizations.");
-	// If it was deleted, made global or used in the meantime, nothing is deleted and the retry finds
-	// the reason.
+	// If the plugin was deleted, made global or used in the meantime, nothing is deleted and the retry finds the reason.
 	return tenant.remove(
 		{ scope: "Plugin", item_id: plugin.id, name: plugin.name },
 		db
@@ -212,8 +209,8 @@ async function tryRemove(tenant: Tenant, id: string) {
 }
 
 /**
- * Looks up the newest version where the plugin was installed from, and stores it after the
- * response. For another organization's plugin, returns the stored version without a lookup.
+ * Looks up the newest version at the plugin's URL, and stores it after the response. For a plugin of another organization,
+ * returns the stored version without a lookup.
  */
 export async function checkForUpdates(tenant: Tenant, id: string) {
 	const [[row], [token]] = await tenant.read(
@@ -234,9 +231,9 @@ export async function checkForUpdates(tenant: Tenant, id: string) {
 }
 
 /**
- * The URL to install another version of a plugin from, with the token that it keeps if `url` has none.
- * @param origin where it was installed from; null if it was written in place
- * @throws 400 if `url` is of another package or repository
+ * Returns the URL to install another version of a plugin from. If `url` has no token, it has the current one.
+ * @param origin the current URL; null if the plugin was written in place
+ * @throws 400 if `url` is a URL of another package or repository
  */
 function versionAt(origin: string | null, url: string | undefined) {
 	if (url === undefined) return origin;
@@ -255,8 +252,8 @@ function versionAt(origin: string | null, url: string | undefined) {
 }
 
 /**
- * Installs the plugin from its URL again, or from the URL of another version, which it then has. A plugin without a URL is
- * left unchanged.
+ * Installs the plugin again from its URL, or from the URL of another version, which then replaces it. Doesn't change a plugin
+ * without a URL.
  */
 export async function upgrade(
 	tenant: Tenant,
@@ -276,7 +273,7 @@ export async function upgrade(
 	const { db, env } = tenant;
 	const { address, token: private_token } = identify(url);
 	const { facts, files } = await install(env, url);
-	// The URL is set even if it stays: another request may have moved the plugin to another version meanwhile.
+	// Sets the URL even if it is the same, because another request may have changed it in the meantime.
 	const installed = { ...facts, url: address };
 	const sealed = await sealToken(env, { ...before, url: address }, private_token);
 	const [after] = await tenant

@@ -3,7 +3,7 @@ import { ApiError, invalid } from "../http/errors.ts";
 import { MAX_ARCHIVE_BYTES } from "./archive.ts";
 
 const MIB = 2 ** 20;
-/** For all requests of one installation together. */
+/** The timeout of all requests of an installation together. */
 const TIMEOUT_MS = 10_000;
 const MAX_REDIRECTS = 5;
 /** Enough for the metadata of a package with thousands of versions. */
@@ -80,8 +80,8 @@ function parsePage(text: string) {
 }
 
 /**
- * The canonical form of an installation URL, that of its package or repository without a version (both null if plugins
- * can't be installed from it), and its token ("" if none).
+ * Returns three parts of an installation URL: `address`, its canonical form; `project`, the same without a version (both are
+ * null if plugins can't be installed from the URL); and `token` ("" if the URL has none).
  */
 export function identify(url: string) {
 	const { website, page } = parsePage(url) ?? {};
@@ -95,9 +95,8 @@ export function identify(url: string) {
 }
 
 /**
- * The newest version at this URL. For an npm package, its `latest` version, even if the URL names
- * another one. For a repository, the commit that the URL's branch, tag or commit resolves to;
- * without one, the default branch is used.
+ * Returns the newest version at this URL. For an npm package, this is its `latest` version, even if the URL has another one.
+ * For a repository, it is the commit of the URL's branch, tag or commit, or of the default branch.
  * @throws 400 if the URL isn't supported, the source doesn't exist, or it can't be reached in time
  */
 export async function latest(env: Env, url: string, timeoutMs = TIMEOUT_MS) {
@@ -107,8 +106,8 @@ export async function latest(env: Env, url: string, timeoutMs = TIMEOUT_MS) {
 }
 
 /**
- * Downloads the archive at this URL, for `unpack`. Returns its version and the newest one, too.
- * Throws like `latest`.
+ * Downloads the archive at this URL, for `unpack`. Also returns its version and the newest version. Throws the errors of
+ * `latest`.
  */
 export async function download(env: Env, url: string, timeoutMs = TIMEOUT_MS) {
 	const registry = registryOf(env, url);
@@ -134,7 +133,7 @@ const Package = z.object({
 });
 const Sha = z.string().regex(/^[0-9a-f]{40,64}$/);
 
-/** Turns a path, which is URL-encoded already, into a single path segment. */
+/** Converts a path, which is already URL-encoded, to a single path segment. */
 const segment = (path: string) => path.replaceAll("/", "%2F");
 
 const at = (ref: string | undefined) => (ref ? ` at ${ref}` : "");
@@ -194,7 +193,10 @@ function gitlab(env: Env, { name, ref, token }: Page): Registry {
 	};
 }
 
-/** Requests to a registry, all within one timeout. Error messages contain no URL and no token. */
+/**
+ * Returns the functions that send requests to a registry, all within one timeout. Their error messages don't contain URLs or
+ * tokens.
+ */
 function clientOf(registry: Registry, timeoutMs: number) {
 	const signal = AbortSignal.timeout(timeoutMs);
 	const { subject } = registry;
@@ -220,10 +222,7 @@ function clientOf(registry: Registry, timeoutMs: number) {
 	return { fetchJson, get };
 }
 
-/**
- * Follows redirects itself, to request configured origins only and to send the token to the
- * registry only.
- */
+/** Follows redirects, but only to configured origins. Sends the token only to the registry. */
 async function follow(
 	{ base, archives, headers, subject }: Registry,
 	address: string,

@@ -19,7 +19,7 @@ export const RepositoryEntry = Listed.extend({ installed: z.boolean() }).meta({
 const TIMEOUT_MS = 5000;
 
 /**
- * The list at `PLUGIN_REPOSITORY_URL`, or the bundled one if that is empty.
+ * Returns the list at `PLUGIN_REPOSITORY_URL`, or the bundled list if the setting is empty.
  * @throws 400 if the list can't be fetched or is invalid
  */
 export async function repository({ PLUGIN_REPOSITORY_URL: url }: Env) {
@@ -50,7 +50,7 @@ const githubEntry = (
 	icon: null,
 });
 
-/** Published plugins, with our own descriptions. */
+/** Published plugins. The descriptions were written for this list. */
 const BUNDLED: z.infer<typeof Listed>[] = [
 	githubEntry(
 		"GeoIP",

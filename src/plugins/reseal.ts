@@ -9,9 +9,9 @@ import type { Row } from "./rows.ts";
 const BATCH_SIZE = 100;
 
 /**
- * Seals the values in a plugin's configs that are stored unsealed although its new schema makes
- * them secret. A config that another request changes in the meantime is skipped; its next write
- * seals it.
+ * Encrypts the values in a plugin's configs that are stored as plain text although its new schema
+ * makes them secret. Skips a config that another request changes in the meantime, because its next
+ * write encrypts them.
  */
 async function reseal(
 	env: Env,
@@ -48,7 +48,7 @@ async function reseal(
 }
 
 /**
- * If the schema changed, seals the values that became secret in all configs of the plugin, after
+ * If the schema changed, encrypts the values that became secret in all configs of the plugin, after
  * the response.
  */
 export function resealIfSchemaChanged(

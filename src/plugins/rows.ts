@@ -18,11 +18,11 @@ export const select = ({ db }: Tenant) =>
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
-/** The visible plugin with this id, whichever families it belongs to. */
+/** The condition for the visible plugin with this id, whatever its families. */
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(plugins.id, rowId(id)), visiblePlugin(tenant));
 
-/** Arguments for `tenant.page`: visible plugins, newest first. */
+/** Returns the arguments of `tenant.page` for visible plugins, newest first. */
 export function visible(tenant: Tenant, page: Page, list: VisiblePlugins) {
 	const keys = page.after?.keys ?? [];
 	const limit = page.limit + 1 + (page.after ? 0 : page.offset);

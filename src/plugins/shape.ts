@@ -23,7 +23,7 @@ const capabilities = z.object({
 const map = z.record(z.string(), z.unknown());
 const metric = z.enum(["sum", "min", "max"]);
 
-/** Plugins use either a list or a map. */
+/** A list of fields, or a map by key. */
 const configSchema = z.union([z.array(z.unknown()), map]);
 
 /** A plugin (docs/plugins.md). */
@@ -77,7 +77,7 @@ export const toPlugin = <R extends Omit<z.infer<typeof Plugin>, "x_function_migr
 	row: R,
 ): z.infer<typeof Plugin> => ({
 	...row,
-	// There is nothing to migrate to yet (docs/plugins.md#plugin-configs).
+	// No migrations exist yet (docs/plugins.md#plugin-configs).
 	x_function_migration_available: "false",
 });
 
@@ -104,10 +104,10 @@ export const update = z.object({
 	public_jobs: record(json()).optional(),
 });
 
-/** `url` says where to install the plugin from (docs/plugins.md#installing-from-a-url). */
+/** `url`: where to install the plugin from (docs/plugins.md#installing-from-a-url). */
 export const create = update.extend({ url: text(800).optional() });
 
-/** `url` says which version to move to (docs/plugins.md#installing-from-a-url). */
+/** `url`: the version to change to (docs/plugins.md#installing-from-a-url). */
 export const upgrade = update.extend({ url: text(800).optional() });
 
 /** A plugin and the families it belongs to (docs/plugins.md#families). */

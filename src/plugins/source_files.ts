@@ -15,8 +15,8 @@ import { assertOwn, byId, type Row, select } from "./rows.ts";
 import { type PluginSource, type source, toPlugin } from "./shape.ts";
 
 /**
- * Selects the files of a plugin, one per row: together they could exceed D1's maximum size of a
- * value.
+ * Selects the files of a plugin, one per row, because together they could exceed D1's maximum size
+ * of a value.
  */
 const filesOf = ({ db }: Tenant, condition: SQL | undefined) =>
 	db
@@ -44,7 +44,7 @@ async function read(tenant: Tenant, id: string) {
 
 type Texts = ReadonlyMap<string, string>;
 
-/** @param errors why files don't compile; null of those that do */
+/** @param errors the compile errors of files; null for files that compile */
 const toSource = (
 	row: Row,
 	files: Texts,
@@ -59,15 +59,15 @@ const toSource = (
 	),
 });
 
-/** The plugin with its files. */
+/** Returns the plugin with its files. */
 export async function find(tenant: Tenant, id: string) {
 	const { row, files, errors } = await read(tenant, id);
 	return toSource(row, files, errors);
 }
 
 /**
- * The plugin with its files, for a caller who may change them.
- * @throws 400 if the plugin isn't of type source, and as `authorizeCodeChange`
+ * Returns the plugin with its files, if the caller may change them.
+ * @throws 400 if the plugin isn't of type source, and the errors of `authorizeCodeChange`
  */
 export async function findEditable(tenant: Tenant, id: string) {
 	const { row, files, errors, code } = await read(tenant, id);
@@ -85,7 +85,7 @@ const Manifest = z.object({
 		.optional(),
 });
 
-/** The columns that plugin.json sets. */
+/** Returns the columns that plugin.json sets. */
 function parseManifest(text: string) {
 	try {
 		const { name, config } = Manifest.parse(JSON.parse(text));
@@ -101,7 +101,7 @@ function parseManifest(text: string) {
 	}
 }
 
-/** Writes the files in the body and deletes those that are null. Other files are kept. */
+/** Writes the files in the body and deletes those that are null. Other files don't change. */
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof source>) {
 	const { row, files: before, errors } = await findEditable(tenant, id);
 	const changed = Object.entries(body).filter(
@@ -117,7 +117,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 	const { db, env } = tenant;
 	const names = changed.map(([name]) => name);
 	const changesMain = names.some((name) => MAINS.includes(name));
-	/** The main file, which has the capabilities, may be one that stays as it is. */
+	/** The main file, which defines the capabilities. The request may not change it. */
 	const main = changesMain ? MAINS.find((name) => files.has(name)) : undefined;
 	const needed = [...files].filter(([name]) => name === main || names.includes(name));
 	const compiled = await toFiles(env, new Map(needed));

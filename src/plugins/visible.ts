@@ -15,15 +15,15 @@ export const visiblePlugin = ({ organization }: TenantSql) => sql`(
 
 /** A list of visible plugins. */
 export type VisiblePlugins = {
-	/** The sum of the bits of the families of which a plugin must have one; all plugins without it. */
+	/** The sum of the bits of the families; a plugin must have at least one of them. Undefined for all plugins. */
 	families?: number | undefined;
 	/** Only plugins without an enabled config in the organization. */
 	unused?: boolean;
-	/** A text that the name, the description or the URL must contain. */
+	/** Searches the name, the description and the URL. */
 	search?: string | undefined;
 };
 
-/** The three kinds of visible plugins, which have no plugin in common, as conditions on `plugins` and `plugin_uses`. */
+/** Returns conditions on `plugins` and `plugin_uses` for the three kinds of visible plugins. A plugin has only one kind. */
 function visibleKinds({ organization }: TenantSql, { unused }: VisiblePlugins) {
 	const isUsed = sql`exists (select 1 from plugin_uses as enabled where enabled.organization_id = ${organization}
     and enabled.plugin_id = ${plugins.id} and enabled.enabled_configs > 0)`;
@@ -45,9 +45,8 @@ const inFamilies = (families: number | undefined, column: SQL | Column = plugins
 	families === undefined ? undefined : sql`${column} & ${sql.raw(String(families))}`;
 
 /**
- * Selects the ids of visible plugins, newest first. Each part reads an index in that order, only as
- * far as the page needs.
- * @param page at most `limit` ids, all less than `before`; without it, all ids
+ * Selects the ids of visible plugins, newest first. Each part reads an index in this order, only as far as the page needs.
+ * @param page selects at most `limit` ids that are less than `before`; without it, selects all ids
  */
 export function visiblePluginIds(
 	tenant: TenantSql,
@@ -81,7 +80,7 @@ export function visiblePluginIds(
 	return sql`${sql.join(parts, sql` union all `)} order by 1 desc ${page ? sql`limit ${page.limit}` : sql``}`;
 }
 
-/** SQL for the number of visible plugins, from counters where no other condition filters them. */
+/** SQL for the number of visible plugins. Without a search, it uses the counters of owned and global plugins. */
 export function countVisiblePlugins(tenant: TenantSql, list: VisiblePlugins) {
 	if (list.search) return sql`(select count(*) from (${visiblePluginIds(tenant, list)}))`;
 	const { organization } = tenant;

@@ -26,8 +26,8 @@ const select = ({ db }: Tenant) =>
 		.innerJoin(users, eq(users.id, projectMembers.user_id));
 
 /**
- * WHERE clause: the projects of a service account are its own field, it isn't among their members
- * (docs/organizations.md#service-accounts).
+ * WHERE clause: the member is a person. Projects don't list service accounts as members; a service
+ * account has a field `projects` instead (docs/organizations.md#service-accounts).
  */
 const isPerson = eq(users.is_service_account, false);
 
@@ -51,7 +51,7 @@ export const list = (tenant: Tenant, page: Page) =>
 
 /**
  * Adds a member of the organization to the project.
- * @throws 400 if the user is no active member of the organization, or is already a member of the
+ * @throws 400 if the user isn't an active member of the organization, or is already a member of the
  * project
  */
 export async function insert(tenant: Tenant, { user_uuid, level }: z.infer<typeof create>) {

@@ -35,7 +35,7 @@ const selectJoined = ({ db }: TenantSql, join: SQL | undefined) =>
 
 type Row = Awaited<ReturnType<typeof selectJoined>>[number];
 
-/** By organization, and newest first. */
+/** By organization, then newest first. */
 const SORTED = {
 	by: [members.organization_id, projects.id],
 	names: ["project_organization_id", "project_id"],
@@ -50,8 +50,8 @@ const all = keepList(
 );
 
 /**
- * The projects that the caller can see, by organization and newest first. If the path names an
- * organization, only its projects.
+ * Lists the projects that the caller can see, by organization, then newest first. If the path names
+ * an organization, lists only its projects.
  */
 export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
 	if (!search) return tenant.keptPage(page, all);
@@ -69,10 +69,10 @@ export async function find(tenant: Tenant) {
 }
 
 /**
- * Creates a project in the organization of the path, else of the body, else in the caller's current
- * one.
- * @throws 400 if the caller belongs to no such organization, 403 unless the caller is an admin of
- * it
+ * Creates a project in the organization of the path, otherwise of the body, otherwise in the
+ * caller's current one.
+ * @throws 400 if the caller isn't a member of that organization, 403 unless the caller is one of
+ * its admins
  */
 export async function insert(tenant: Tenant, { organization, ...body }: z.infer<typeof create>) {
 	const organizationId =
@@ -113,7 +113,7 @@ export async function insert(tenant: Tenant, { organization, ...body }: z.infer<
 			tenant.db,
 			projects,
 			{ ...body, uuid, organization_id: parent.id },
-			// The caller may have lost its level since the read.
+			// The caller's level may have changed since the read.
 			sql`exists (select 1 from ${members} where ${members.organization_id} = ${parent.id} and ${members.user_id} = ${tenant.key.user_id} and ${members.level} >= ${ADMIN})`,
 		),
 		answer: select(tenant).where(byUuid),

@@ -4,15 +4,15 @@ import { projects } from "../db/schema/projects.ts";
 import { boolean, name, notAChoice, rawText, text, timestamp, uuid } from "../http/fields.ts";
 
 /**
- * The name in upper and lower case as in the IANA time zone database; undefined if there is no such
- * time zone.
+ * Returns the name with the capitalization of the IANA time zone database; undefined if there is no
+ * such time zone.
  */
 function canonical(timeZone: string) {
 	if (!/^[a-z]/i.test(timeZone)) return undefined;
 	try {
 		const format = new Intl.DateTimeFormat("en", { timeZone });
 		const resolved = format.resolvedOptions().timeZone;
-		// An alias resolves to another name. It is valid too, and stays as it is.
+		// An alias resolves to another name. It is also valid, and is stored unchanged.
 		return resolved.toLowerCase() === timeZone.toLowerCase() ? resolved : timeZone;
 	} catch {
 		return undefined;
@@ -55,7 +55,7 @@ export const projectColumns = {
 };
 
 export const filters = z.object({
-	/** A part of the name. */
+	/** Searches the name. */
 	search: rawText(200).optional(),
 });
 

@@ -69,11 +69,11 @@ export async function find(tenant: Tenant, id: string) {
 	return found(row);
 }
 
-/** SQL: the number of the organization's accounts. */
+/** SQL for the number of the organization's accounts. */
 const countOf = ({ organization }: Tenant) =>
 	sql<number>`(select count(*) from ${serviceAccounts} where ${serviceAccounts.organization_id} = ${organization})`;
 
-/** Selects those of the projects that are the organization's and that the caller can see. */
+/** Selects the given projects that belong to the organization and that the caller can see. */
 const selectProjects = (tenant: Tenant, ids: number[] = []) =>
 	tenant.db
 		.select({ id: projects.id })
@@ -86,7 +86,7 @@ const selectProjects = (tenant: Tenant, ids: number[] = []) =>
 			),
 		);
 
-/** SQL: the id of the account's user. */
+/** SQL for the id of the account's user. */
 const userOf = (id: string) =>
 	sql<number>`(select ${users.id} from ${users} where ${users.uuid} = ${id} and ${users.is_service_account})`;
 
@@ -125,7 +125,7 @@ function joinProjects({ db }: Tenant, id: string, ids: number[] = []) {
 
 /**
  * Creates an account: a user that isn't a person, with its membership. If another request creates
- * the last one that there is room for, the limit is checked again.
+ * an account in the meantime, the limit is checked again.
  */
 export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 	retry(async () => {
@@ -139,7 +139,7 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 		return write(tenant, body);
 	});
 
-/** @returns undefined if the organization has as many accounts as it can have by now */
+/** @returns undefined if the organization has reached the limit since it was checked */
 async function write(tenant: Tenant, { name, level = MEMBER, projects }: z.infer<typeof create>) {
 	const { db, organization } = tenant;
 	const id = v7();
@@ -169,8 +169,8 @@ async function write(tenant: Tenant, { name, level = MEMBER, projects }: z.infer
 }
 
 /**
- * The address of an account's user, whose column is never empty. No mail can be sent to it, and no
- * request can name it (`email` in src/http/fields.ts).
+ * Returns the email address of an account's user, because the column can't be null. Mail can't be
+ * sent to it, and requests can't contain it (`email` in src/http/fields.ts).
  */
 const addressOf = (id: string) => `${id}@service-account.invalid`;
 
@@ -189,7 +189,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 	return tenant.patch(row, { ...body, ...(projects && { projects }) }, entry, () => ({
 		change: db
 			.update(serviceAccounts)
-			// Without a new name it stays as it is by then.
+			// Without a new name, the write doesn't change it, even if it has changed since the read.
 			.set({ name: name ?? sql`${serviceAccounts.name}` })
 			.where(byId(tenant, row.id)),
 		after: () => [
@@ -213,7 +213,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 	}));
 }
 
-/** Deletes an account. A trigger ends its keys and its memberships. */
+/** Deletes an account. A trigger deletes its keys and memberships, and deactivates its user. */
 export async function remove(tenant: Tenant, id: string) {
 	const [[before], keys] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),

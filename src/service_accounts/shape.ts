@@ -3,7 +3,7 @@ import { ADMIN, MEMBER } from "../db/levels.ts";
 import { integer, integerChoice, name, set, timestamp } from "../http/fields.ts";
 import { User } from "../users/shape.ts";
 
-/** Owners are people. */
+/** A service account can't be an owner. */
 export const LEVELS = [MEMBER, ADMIN] as const;
 
 /** docs/organizations.md#service-accounts. */

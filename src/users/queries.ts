@@ -45,7 +45,7 @@ const select = (tenant: TenantSql, uuid?: SQL) =>
 const me = keep([], (tenant) => select(tenant));
 const byUuid = keep(["uuid"], (tenant, { uuid }) => select(tenant, uuid));
 
-/** Selects the caller if `uuid` is `@me` or the caller's own, else no row. */
+/** Selects the caller if `uuid` is `@me` or the caller's own uuid, otherwise no row. */
 const selectCaller = (tenant: Tenant, uuid: string) =>
 	uuid === "@me" ? tenant.kept(me, {}) : tenant.kept(byUuid, { uuid: uuid.toLowerCase() });
 
@@ -69,8 +69,8 @@ export async function find(tenant: Tenant, uuid: string) {
 }
 
 /**
- * Changes the caller's names and current organization and project. A project brings its
- * organization along; another organization without a project resets the current project.
+ * Changes the caller's names and current organization and project. Setting a project also sets its organization. Setting
+ * another organization without a project resets the current project.
  * @throws 403 for a service account, 400 if the caller can't see the organization or the project, 404 if `uuid` isn't the
  * caller's
  */
@@ -101,7 +101,7 @@ export async function update(
 	const changed = changes(
 		{ ...me, organization: me.organization?.id, project: me.project?.id },
 		{ ...names, ...current },
-		// Masked: one organization's log must not show which others a person belongs to.
+		// Masked, because the log of one organization must not show a person's other organizations.
 		["organization", "project"],
 	);
 	if (changed.length === 0) return me;

@@ -5,7 +5,7 @@ import { users } from "../db/schema/users.ts";
 import { integer, text, uuid } from "../http/fields.ts";
 import { Project } from "../projects/shape.ts";
 
-/** The user embedded in other resources. */
+/** A user, embedded in other resources. */
 export const User = z
 	.object({
 		id: z.int(),
@@ -33,7 +33,10 @@ export const userColumns = {
 
 const { id, ...others } = userColumns;
 
-/** The same for selects without objects in their rows, which are read faster (src/db/rows.ts); `toUser` makes the object. */
+/**
+ * The same columns for selects whose rows have no nested objects, which are read faster (src/db/rows.ts). `toUser` creates the
+ * object.
+ */
 export const flatUserColumns = { user_id: id, ...others };
 
 type FlatUser = Omit<z.infer<typeof User>, "id"> & { user_id: number };
@@ -57,7 +60,7 @@ export const Membership = z.object({
 });
 export type Membership = z.infer<typeof Membership>;
 
-/** The caller, with its current and all its organizations (docs/organizations.md#users). */
+/** The caller, with its current organization and all its organizations (docs/organizations.md#users). */
 export const Me = z
 	.object({
 		...User.shape,
@@ -65,7 +68,7 @@ export const Me = z
 		is_service_account: z.boolean(),
 		organization: Membership.nullable(),
 		project: Project.nullable(),
-		/** The same as `project`, under the name that published clients expect. */
+		/** The same as `project`, under the name that existing clients expect. */
 		team: Project.pick({
 			id: true,
 			uuid: true,

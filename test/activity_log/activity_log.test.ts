@@ -95,7 +95,7 @@ test("a new organization’s log begins with its creation", async () => {
 	});
 });
 
-test("a request that is refused or changes nothing writes no entry", async () => {
+test("a request that is rejected or changes nothing writes no entry", async () => {
 	const { here, id, project } = await world();
 	const member = await join(id, 1);
 	await call("PATCH", `/api/organizations/${id}`, {

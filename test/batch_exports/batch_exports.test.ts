@@ -152,7 +152,7 @@ describe("creating", () => {
 			"The field uuid must be the column uuid, because it is part of the key of rows.",
 			"xql_query",
 		],
-	])("%j is refused", async (body, code, detail, attr) => {
+	])("%j is rejected", async (body, code, detail, attr) => {
 		const { here } = await world();
 		expect(await here("POST", "/batch_exports", { body })).toMatchObject(wrong(code, detail, attr));
 	});
@@ -738,7 +738,7 @@ describe("backfills", () => {
 			"The range is shorter than the export's interval (hour).",
 			"start_at",
 		],
-	])("%j is refused", async (body, detail, attr) => {
+	])("%j is rejected", async (body, detail, attr) => {
 		const { here, path } = await exporting();
 		expect(await here("POST", at(path), { body })).toMatchObject(
 			wrong("invalid_input", detail, attr),
@@ -881,7 +881,7 @@ describe("backfills", () => {
 		expect((await here("GET", path)).body.paused).toBe(true);
 	});
 
-	test("cancelling one also cancels its run under way", async () => {
+	test("cancelling one also cancels its current run", async () => {
 		const { here, path, made, project } = await exporting();
 		await running(1, made.id, project);
 		const [backfill] = await db
@@ -1093,7 +1093,7 @@ describe("runs", () => {
 		});
 	});
 
-	test("a run that is retried from the start counts its rows, bytes and values written as null anew", async () => {
+	test("a run that is retried from the start resets its counts of rows, bytes and values written as null", async () => {
 		const { here, path, made } = await exporting();
 		const id = await run(made.id, {
 			status: "Failed",
@@ -1201,7 +1201,7 @@ describe("the log", () => {
 	test.each([
 		["level=LOUD", "invalid_choice", '"LOUD" is not a valid choice.', "level"],
 		["after=soon", "invalid_input", "Datetime has wrong format. Use ISO 8601.", "after"],
-	])("%s is refused", async (query, code, detail, attr) => {
+	])("%s is rejected", async (query, code, detail, attr) => {
 		const { here, path } = await exporting();
 		expect(await here("GET", `${path}/logs?${query}`)).toMatchObject(wrong(code, detail, attr));
 	});

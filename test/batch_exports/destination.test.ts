@@ -98,7 +98,7 @@ test.each([
 	expect(refused(type, config)).toBeNull();
 });
 
-describe("is refused", () => {
+describe("is rejected", () => {
 	const invalid = "invalid_input";
 	const choice = "invalid_choice";
 	const config = (key: string) => `destination__config__${key}`;
@@ -258,28 +258,28 @@ describe("is refused", () => {
 			"HTTP",
 			{ ...HTTP, token: "a\nb" },
 			invalid,
-			"Only printable characters of ASCII can be sent.",
+			"Only printable ASCII characters are allowed.",
 			config("token"),
 		],
 		[
 			"HTTP",
 			{ ...HTTP, token: "tökén" },
 			invalid,
-			"Only printable characters of ASCII can be sent.",
+			"Only printable ASCII characters are allowed.",
 			config("token"),
 		],
 		[
 			"S3",
 			{ ...S3, aws_access_key_id: "a\nb", aws_secret_access_key: "b" },
 			invalid,
-			"Only printable characters of ASCII can be sent.",
+			"Only printable ASCII characters are allowed.",
 			config("aws_access_key_id"),
 		],
 		[
 			"S3",
 			{ ...S3, encryption: "aws:kms", kms_key_id: "a\nb" },
 			invalid,
-			"Only printable characters of ASCII can be sent.",
+			"Only printable ASCII characters are allowed.",
 			config("kms_key_id"),
 		],
 		["HTTP", { url: "https://u@example.com" }, invalid, expect.any(String), config("url")],
@@ -357,7 +357,7 @@ describe("is refused", () => {
 				"AzureBlob",
 				{ ...AZURE, account_name },
 				invalid,
-				"A storage account's name has 3 to 24 lowercase letters and digits.",
+				"The name of a storage account must have 3 to 24 lowercase letters and digits.",
 				config("account_name"),
 			],
 		),
@@ -365,7 +365,7 @@ describe("is refused", () => {
 			"AzureBlob",
 			{ ...AZURE, account_key: "not base64!" },
 			invalid,
-			"An account key is written in Base64.",
+			"An account key must be in Base64.",
 			config("account_key"),
 		],
 		...[
@@ -391,7 +391,7 @@ describe("is refused", () => {
 			"AzureBlob",
 			{ ...AZURE, endpoint_url: "https://example.com?sig=x" },
 			invalid,
-			"An endpoint's URL has no query and no fragment.",
+			"The URL of an endpoint can't have a query or a fragment.",
 			config("endpoint_url"),
 		],
 		[
@@ -443,21 +443,21 @@ describe("is refused", () => {
 			"BigQuery",
 			{ ...BIGQUERY, project_id: "a/b" },
 			invalid,
-			"A project's ID has only letters, digits, hyphens, dots and colons.",
+			"A project ID can only have letters, digits, hyphens, dots and colons.",
 			config("project_id"),
 		],
 		[
 			"BigQuery",
 			{ ...BIGQUERY, dataset_id: "a-b" },
 			invalid,
-			"A dataset's ID has only letters, digits and underscores.",
+			"A dataset ID can only have letters, digits and underscores.",
 			config("dataset_id"),
 		],
 		[
 			"BigQuery",
 			{ ...BIGQUERY, table_id: "a`b" },
 			invalid,
-			"A table's ID has only letters, digits, underscores, hyphens and spaces.",
+			"A table ID can only have letters, digits, underscores, hyphens and spaces.",
 			config("table_id"),
 		],
 		[

@@ -136,7 +136,7 @@ describe("a query is parsed and normalised", () => {
 	});
 });
 
-describe("an invalid query is refused with a reason", () => {
+describe("an invalid query is rejected with a reason", () => {
 	test.each([
 		["", "Failed to parse query"],
 		["SELECT", "Failed to parse query"],
@@ -196,10 +196,10 @@ describe("an invalid query is refused with a reason", () => {
 			"SELECT uuid FROM events WHERE properties.id = 9007199254740993",
 			"Integers beyond 9007199254740991 lose digits: compare with text, in quotes",
 		],
-		["SELECT uuid FROM events WHERE event LIKE uuid", "LIKE takes a text in quotes"],
+		["SELECT uuid FROM events WHERE event LIKE uuid", "LIKE requires a text in quotes"],
 		[
 			`SELECT uuid FROM events WHERE event LIKE '${"%".repeat(256)}'`,
-			"A pattern has at most 255 characters",
+			"A pattern can have at most 255 characters",
 		],
 		["SELECT uuid FROM events group by uuid", "GROUP BY is not supported"],
 		["SELECT uuid FROM events ORDER BY uuid", "ORDER BY is not supported"],
@@ -212,11 +212,14 @@ describe("an invalid query is refused with a reason", () => {
 		["SELECT if(1, 2) FROM events", "if takes 3 arguments"],
 		["SELECT concat() FROM events", "concat takes 1 to 100 arguments"],
 		["SELECT uuid, event AS uuid FROM events", "Names of fields must be distinct: uuid"],
-		['SELECT uuid AS "" FROM events', "Names of fields have 1 to 255 characters: use AS"],
-		['SELECT properties."" FROM events', "Names of fields have 1 to 255 characters: use AS"],
+		['SELECT uuid AS "" FROM events', "The name of a field must have 1 to 255 characters: use AS"],
+		[
+			'SELECT properties."" FROM events',
+			"The name of a field must have 1 to 255 characters: use AS",
+		],
 		[
 			`SELECT uuid AS ${"a".repeat(256)} FROM events`,
-			"Names of fields have 1 to 255 characters: use AS",
+			"The name of a field must have 1 to 255 characters: use AS",
 		],
 	])("%j: %s", (text, why) => {
 		expect(refusal(text)).toEqual(wrong("invalid_input", why, "xql_query"));
@@ -241,7 +244,7 @@ describe("a query has bounds", () => {
 		["negations", "not ", ""],
 		["comparisons", "null = (", ")"],
 		["lists", "null in (", ")"],
-	])("%s: 50 deep can be evaluated, deeper is refused", async (_, before, after) => {
+	])("%s: 50 deep can be evaluated, deeper is rejected", async (_, before, after) => {
 		await expect(answered(nested(50, before, after))).resolves.toHaveLength(1);
 		expect(refusal(nested(51, before, after))).toEqual(deep);
 		expect(refusal(nested(200, before, after))).toEqual(deep);
@@ -255,7 +258,7 @@ describe("a query has bounds", () => {
 	test("90 fields", async () => {
 		await expect(answered(numbered(90))).resolves.toHaveLength(90);
 		expect(refusal(numbered(91))).toEqual(
-			wrong("invalid_input", "A query has at most 90 fields", "xql_query"),
+			wrong("invalid_input", "A query can have at most 90 fields", "xql_query"),
 		);
 	});
 
@@ -270,7 +273,7 @@ describe("a query has bounds", () => {
 		expect(refusal(parts(count + 1))).toEqual(
 			wrong(
 				"invalid_input",
-				"A query has at most 400 columns, literals, operators and functions",
+				"A query can have at most 400 columns, literals, operators and functions",
 				"xql_query",
 			),
 		);
@@ -291,7 +294,7 @@ describe("a query has bounds", () => {
 		"FROM events ",
 		"uuid FROM events e ",
 		"UNION ",
-	])("a long repetition of %j is refused", (part) => {
+	])("a long repetition of %j is rejected", (part) => {
 		const text = part.repeat(Math.floor(9_900 / part.length));
 		expect(refusal(`SELECT ${text}`)).toMatchObject({ status: 400 });
 		expect(refusal(select(`${text}uuid)`))).toMatchObject({ status: 400 });
@@ -663,7 +666,7 @@ test("LIKE gives the same result as a regular expression, for any text", () => {
 	);
 });
 
-test("LIKE takes a bounded number of steps", () => {
+test("LIKE needs a bounded number of steps", () => {
 	// A backtracking matcher would not finish.
 	expect(like(`${"%a".repeat(120)}%b`)("a".repeat(10_000))).toBe(false);
 	expect(like("%_%_%_%_%_%_%_%_b")("🦔".repeat(10_000))).toBe(false);
@@ -674,7 +677,7 @@ test("a number is read in a bounded number of steps", () => {
 	expect(evaluated(select("toFloat(event)"), { event: text })).toEqual([null]);
 });
 
-test("any text is either parsed or refused", () => {
+test("any text is either parsed or rejected", () => {
 	const words = fc.constantFrom(
 		..."SELECT FROM events WITH UNION JOIN WHERE AS ( ) [ ] , . ; + - * / ' \" ` -- /* */ \\ \0 1 .5 1e9 properties uuid lower( if( 'a' true null \ud800".split(
 			" ",

@@ -89,7 +89,7 @@ test.each([
 	"github.io",
 	`${"a".repeat(64)}.com`,
 	"xn--.xn--",
-])("%j is refused as a domain", async (domain) => {
+])("%j is rejected as a domain", async (domain) => {
 	const { here } = await world();
 	expect(await here("POST", "/domains", { body: { domain } })).toMatchObject(
 		wrong("invalid_input", "Please enter a valid domain or subdomain name.", "domain"),
@@ -240,7 +240,7 @@ describe("an unverified claim on a name", () => {
 		expect((await here("GET", "/domains")).body.count).toBe(1);
 	});
 
-	test("starts anew with a rename", async () => {
+	test("starts again after a rename", async () => {
 		const [old, other] = [await world(), await world()];
 		const id = await insertDomain(old.id, { claimed_at: daysAgo(3) });
 		const domain = name();
@@ -570,7 +570,7 @@ describe("verification", () => {
 		await db.delete(domains).where(eq(domains.id, domain_id));
 	});
 
-	test("finds no domain if another organization takes it during the look-up", async () => {
+	test("returns 404 if another organization takes over the domain during the lookup", async () => {
 		const [old, other] = [await world(), await world()];
 		const domain = "right.example.test";
 		const domain_id = await insertDomain(old.id, { domain, claimed_at: "2026-01-01" });
@@ -609,7 +609,7 @@ describe("verification", () => {
 		expect(again).toMatchObject(notVerified(error));
 	});
 
-	test("reports a resolver that refuses, doesn't answer or can't be reached", async () => {
+	test("reports a resolver that rejects the query, doesn't answer or can't be reached", async () => {
 		expect((await verify("elsewhere.example.com")).answer).toMatchObject(
 			notVerified("The resolver answered REFUSED for _tenantry-challenge.elsewhere.example.com."),
 		);

@@ -98,7 +98,7 @@ describe("a verified domain whose challenge is gone", () => {
 	});
 });
 
-test("a resolver that fails says nothing about a domain, and is asked again after an hour", async () => {
+test("a failure of the resolver doesn't count as a missing record, and is retried after an hour", async () => {
 	const { id, tickAfter, find } = await verified("gone.example.test");
 	const failing = [{ DOH_URL: env.DOH_NOBODY }, { DOH_URL: `${env.RECEIVER_URL}/status/500` }];
 	for (const [n, more] of failing.entries()) await tickAfter(n * HOUR, more);

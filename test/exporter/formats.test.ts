@@ -82,7 +82,7 @@ const TEXTS = [
 ];
 
 describe("CSV", () => {
-	test("is what RFC 4180 says", async () => {
+	test("follows RFC 4180", async () => {
 		const columns: Column[] = [
 			{ name: "text", kind: "text" },
 			{ name: 'a "name"', kind: "json" },
@@ -144,7 +144,7 @@ describe("CSV", () => {
 		},
 	);
 
-	test("tells null from the empty text where there is one column", async () => {
+	test("distinguishes null from the empty text if there is only one column", async () => {
 		const columns: Column[] = [{ name: "text", kind: "text" }];
 		const csv = await written({ file_format: "CSV" }, columns, [["a"], [null], [""], [null]]);
 		expect(text(csv)).toBe('text\r\na\r\n\r\n""\r\n\r\n');
@@ -156,7 +156,7 @@ describe("CSV", () => {
 		).toEqual([{ text: "a" }, { text: null }, { text: "" }, { text: null }]);
 	});
 
-	test("keeps to max_file_size_mb where most of a text is quotes", async () => {
+	test("respects max_file_size_mb if most of a text is quotes", async () => {
 		const columns: Column[] = [{ name: "list", kind: "json" }];
 		const list = JSON.stringify(Array(20_000).fill(""));
 		const { key, file } = await written(
@@ -178,7 +178,7 @@ describe("zstd", () => {
 	const read = `select id, text from read_json(PATH, format = 'newline_delimited', compression = 'zstd',
 		columns = {id: 'BIGINT', text: 'VARCHAR'}, maximum_object_size = 4000000) order by id`;
 
-	test("holds every text of JSON lines", async () => {
+	test("can contain every text that JSON Lines can", async () => {
 		const lines = await written(
 			{ compression: "zstd" },
 			columns,
@@ -192,7 +192,7 @@ describe("zstd", () => {
 		);
 	});
 
-	test("holds what can't be compressed", async () => {
+	test("can contain data that can't be compressed", async () => {
 		const noise = () =>
 			Buffer.from(
 				Array.from({ length: 32 }, () => crypto.getRandomValues(new Uint8Array(2 ** 15))).flatMap(

@@ -201,7 +201,7 @@ const HTTP = (path: string) => ({
 	config: { url: `${env.RECEIVER_URL}${path}`, token: "the-token-of-nobody" },
 });
 
-describe("what is exported equals what was ingested", () => {
+describe("the exported rows equal the ingested events", () => {
 	test.each([
 		[{}, ".jsonl"],
 		[{ compression: "gzip" }, ".jsonl.gz"],
@@ -686,7 +686,7 @@ describe("the metrics of an export", () => {
 });
 
 describe("a backfill", () => {
-	test("of many windows gets a response at once, and so do other requests while it runs", async () => {
+	test("of many windows gets a response immediately, and so do other requests while it runs", async () => {
 		const { here, path, ended } = await exporting({ type: "NoOp", config: {} }, 0);
 		const instances = (await workflows.get()).length;
 		const { body, status } = await here("POST", `${path}/backfill`, {
@@ -826,7 +826,7 @@ describe("a destination that", () => {
 		expect((await here("GET", at)).body.paused).toBe(false);
 	});
 
-	test("fails is tried again after longer and longer delays, or after its Retry-After", async () => {
+	test("fails is retried after increasing delays, or after its Retry-After", async () => {
 		const waits = async (path: string) => {
 			const { export_id } = await exporting(HTTP(path), 1);
 			const { run, find } = await launched(export_id);
@@ -853,7 +853,7 @@ describe("a destination that", () => {
 		expect(until).toBeLessThan(300_001);
 	});
 
-	test("rejects rows fails the run at once; three failures in a row pause the export and mail the admins, once a day", async () => {
+	test("rejects rows fails the run immediately; three failures in a row pause the export and mail the admins, once a day", async () => {
 		const { take, env: mailing } = outbox();
 		const start = Date.now();
 		/** Who got a mail that an export was paused, by a tick after so many hours. */
@@ -973,7 +973,7 @@ describe("the end of a run", () => {
 		expect(await types()).toEqual(["batch_export_run.completed"]);
 	});
 
-	test("is one event, also if two attempts find at once that it failed", async () => {
+	test("is one event, even if two attempts find concurrently that it failed", async () => {
 		const { run, types, here, path } = await ending(HTTP("/status/403"));
 		const both = [await opened(run), await opened(run)];
 		for (const attempt of both) expect(await continueRun(attempt)).toBeNull();
@@ -1209,7 +1209,7 @@ describe("a run that", () => {
 		});
 	});
 
-	test("two attempts carry out at once is written once and completely", async () => {
+	test("two attempts execute concurrently is written once and completely", async () => {
 		const { project, export_id } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);
 		await carried(
@@ -1397,7 +1397,7 @@ describe("a run that", () => {
 		},
 	);
 
-	test("takes long ends its step before the step times out", async () => {
+	test("is slow ends its step before the step times out", async () => {
 		const { export_id } = await exporting({ type: "NoOp", config: {} }, 2500);
 		const { run, find } = await launched(export_id);
 		let clock = Date.now();

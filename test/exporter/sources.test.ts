@@ -272,7 +272,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		expect(made.rows).toHaveLength(500);
 	});
 
-	test("a page is bounded in bytes, whatever its rows contain; a larger row is a page of its own", async () => {
+	test("a page is bounded in bytes, whatever its rows contain; a larger row has its own page", async () => {
 		const team_id = team();
 		const size = (n: number) => JSON.stringify({ text: "ü".repeat(n / 2) });
 		await insert(

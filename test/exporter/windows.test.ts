@@ -123,7 +123,7 @@ describe("the delay of a run", () => {
 	);
 });
 
-describe("what is due", () => {
+describe("due windows", () => {
 	const hourly = (more: object = {}) => ({
 		...of("hour"),
 		next_end_at: "2026-01-01T00:00:00.000Z",

@@ -166,7 +166,7 @@ describe("inviting", () => {
 			'The "level" field must be either "member" or "admin".',
 			"private_project_access",
 		],
-	])("%j is refused", async (body, code, detail, attr) => {
+	])("%j is rejected", async (body, code, detail, attr) => {
 		const { here } = await world();
 		expect(await here("POST", "/invites", { body })).toMatchObject(wrong(code, detail, attr));
 	});
@@ -196,7 +196,7 @@ describe("inviting", () => {
 		});
 	});
 
-	test("an existing member is refused, ignoring the case of the address", async () => {
+	test("an existing member is rejected, ignoring the case of the address", async () => {
 		const { here, owner } = await world();
 		expect(
 			await here("POST", "/invites", {
@@ -405,7 +405,7 @@ describe("an organization's mails", () => {
 		expect(await db.$count(inviteMails, eq(inviteMails.organization_id, id))).toBe(5);
 	});
 
-	test("are refused with the time until enough mails are an hour old", async () => {
+	test("are rejected with the time until enough mails are an hour old", async () => {
 		const { here, id } = await world();
 		const env = mailLimit(4);
 		await here("POST", "/invites/bulk", { body: several(4), env });
@@ -673,7 +673,7 @@ describe("bulk invites", () => {
 		[
 			[{ target_email: "a@y.zz" }, { target_email: " A@Y.zz" }],
 			"invalid_input",
-			"This address is in the request more than once.",
+			"The request has this email address more than once.",
 			"1__target_email",
 		],
 		[
@@ -688,7 +688,7 @@ describe("bulk invites", () => {
 			"Project does not exist on this organization, or it is private and you do not have access to it.",
 			"1__private_project_access",
 		],
-	])("%j is refused as a whole", async (body, code, detail, attr) => {
+	])("%j is rejected as a whole", async (body, code, detail, attr) => {
 		const { here } = await world();
 		expect(await here("POST", "/invites/bulk", { body })).toMatchObject(wrong(code, detail, attr));
 		expect((await here("GET", "/invites")).body.count).toBe(0);
@@ -963,7 +963,7 @@ describe("the holder of the link", () => {
 		);
 	});
 
-	test("is refused with another user’s key, with an invalid key, or if already a member", async () => {
+	test("is rejected with another user’s key, with an invalid key, or if already a member", async () => {
 		const { here, id } = await world();
 		const someone = await person();
 		const { token } = await createInvite({ here });
@@ -987,7 +987,7 @@ describe("the holder of the link", () => {
 		expect(target_email).toBe(someone.email);
 	});
 
-	test("is refused if the user is deactivated", async () => {
+	test("is rejected if the user is deactivated", async () => {
 		const { here } = await world();
 		const someone = await person();
 		const { token } = await createInvite({ here }, { target_email: someone.email });
@@ -1069,7 +1069,7 @@ describe("the holder of the link", () => {
 		expect((await call("GET", "/api/users/@me", { key })).status).toBe(200);
 	});
 
-	test("is refused if the user is deactivated during the accept", async () => {
+	test("is rejected if the user is deactivated during the accept", async () => {
 		const { here } = await world();
 		const someone = await person();
 		const { token } = await createMailedInvite({ here }, { target_email: someone.email });

@@ -95,7 +95,7 @@ test("the page warns above the button that accepting revokes the keys of a user 
 	expect(await textOf(handed, "POST")).toContain("an API key of that user");
 });
 
-test("the page of an expired invite says so", async () => {
+test("the page of an expired invite shows that it has expired", async () => {
 	const path = await page(await world("Acme"), {}, { created_at: "2020-01-01T00:00:00.000Z" });
 	expect((await call("GET", path)).status).toBe(410);
 	expect(await textOf(path)).toContain("Invites to Acme work for three days.");
@@ -119,7 +119,7 @@ describe("the form of an invite's page", () => {
 			env: {},
 		});
 
-	test("is refused if a name is not UTF-8, and the invite still works", async () => {
+	test("is rejected if a name is not UTF-8, and the invite still works", async () => {
 		for (const raw of ["first_name=Jos%E9", "last_name=%ED%A0%80"]) {
 			const { status, body } = await post(raw);
 			expect(status).toBe(400);

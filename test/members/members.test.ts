@@ -115,19 +115,19 @@ test("the list can be filtered", async () => {
 });
 
 describe("changing a level, in the order of the checks", () => {
-	test("is refused to a member who isn't an admin", async () => {
+	test("is rejected to a member who isn't an admin", async () => {
 		const { set, member, owner, admin } = await people();
 		expect(await set(member, owner, { level: 1 })).toMatchObject(forbidden(NOT_ADMIN));
 		expect(await set(member, admin, { level: "x" })).toMatchObject(forbidden(NOT_ADMIN));
 	});
 
-	test("is refused for a member above the caller", async () => {
+	test("is rejected for a member above the caller", async () => {
 		const { set, admin, owner } = await people();
 		expect(await set(admin, owner, { level: 1 })).toMatchObject(forbidden(ABOVE_YOU));
 		expect(await set(admin, owner, { level: "x" })).toMatchObject(forbidden(ABOVE_YOU));
 	});
 
-	test("is refused with an invalid body", async () => {
+	test("is rejected with an invalid body", async () => {
 		const { set, admin, member } = await people();
 		expect((await set(admin, member, { level: 2 })).body).toMatchObject({
 			code: "invalid_choice",
@@ -147,14 +147,14 @@ describe("changing a level, in the order of the checks", () => {
 		expect((await set(member, member, { level: 2 })).body.code).toBe("invalid_choice");
 	});
 
-	test("is refused for the caller's own level", async () => {
+	test("is rejected for the caller's own level", async () => {
 		const { set, admin, member, owner2 } = await people();
 		for (const someone of [admin, member, owner2])
 			for (const level of [1, 8, 15])
 				expect(await set(someone, { uuid: "@me" }, { level })).toMatchObject(forbidden(OWN_LEVEL));
 	});
 
-	test("to owner is refused unless the caller is an owner", async () => {
+	test("to owner is rejected unless the caller is an owner", async () => {
 		const { set, admin, member } = await people();
 		expect(await set(admin, member, { level: 15 })).toMatchObject(forbidden(NOT_OWNER));
 	});
@@ -241,7 +241,7 @@ describe("removing a member", () => {
 		expect((await remove(admin2.uuid, promote)).body.detail).toBe(ABOVE_YOU);
 	});
 
-	test("takes away all access to the organization at once", async () => {
+	test("removes all access to the organization immediately", async () => {
 		const { remove, admin, member, id, project, ask } = await people();
 		await ask("PATCH", `/api/projects/${project}`, {
 			body: { access_control: true },
@@ -263,7 +263,7 @@ describe("removing a member", () => {
 	});
 });
 
-describe("an organization keeps an owner", () => {
+describe("an organization always has an owner", () => {
 	test("when two owners demote each other 20 times at once", async () => {
 		for (let round = 0; round < 5; round++) {
 			const { set, owner, owner2, id } = await people();

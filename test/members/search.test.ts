@@ -61,7 +61,7 @@ test("a search finds what a scan of all members finds, whatever the letters", as
 	expect(found).toBeGreaterThan(PEOPLE);
 });
 
-test("a search knows a new name at once, and nobody who left or was deactivated", async () => {
+test("a search finds a new name immediately, and doesn't find people who left or were deactivated", async () => {
 	const someone = await join(home.id, 1);
 	const name = "Zoë Qqx";
 	const finds = async () => (await search("zoë qq")).length;

@@ -94,7 +94,7 @@ test("a key whose record in KV has another form is read from D1, and the record 
 	await eventually(async () => expect(await env.KEYS.get(name)).toBe(replaced));
 });
 
-test("a revoked key is refused by the next request", async () => {
+test("a revoked key is rejected by the next request", async () => {
 	const { ask } = await world();
 	const { body } = await ask("POST", path, {
 		body: { label: "x", scopes: ["*"] },
@@ -105,7 +105,7 @@ test("a revoked key is refused by the next request", async () => {
 	expect((await ask("GET", `${path}/${body.id}`)).status).toBe(404);
 });
 
-test("an added scope works at once, even if KV is stale", async () => {
+test("an added scope works immediately, even if KV is stale", async () => {
 	const { ask } = await world();
 	const { body } = await ask("POST", path, {
 		body: { label: "x", scopes: ["user:read"] },

@@ -24,7 +24,7 @@ async function strict(name = "Strict") {
 	return { ...home, make };
 }
 
-test("keys needn't expire unless an admin says so", async () => {
+test("keys may last forever unless an admin requires an expiry", async () => {
 	const { here, ask, id } = await world();
 	expect((await here("GET", "")).body.keys_must_expire).toBe(false);
 	const member = await join(id, 1);
@@ -65,7 +65,7 @@ describe("where keys must expire", () => {
 		expect((await stranger.ask("POST", path, { body })).status).toBe(201);
 	});
 
-	test("a key without one goes on working, but isn't rolled or changed until it gets one", async () => {
+	test("a key without an expiry still works, but can't be rolled or changed until it gets one", async () => {
 		const { owner } = await strict();
 		const key = await keyFor(owner.id);
 		const ask = (method: string, at: string, body?: object) => call(method, at, { key, body });

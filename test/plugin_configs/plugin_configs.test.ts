@@ -119,7 +119,7 @@ test.each([
 		"Expected a dictionary of items.",
 		"config",
 	],
-])("%j is refused", async (body, code, detail, attr) => {
+])("%j is rejected", async (body, code, detail, attr) => {
 	const { at } = await home();
 	expect(await at("POST", "", body)).toMatchObject(wrong(code, detail, attr));
 });
@@ -182,7 +182,7 @@ describe("a config", () => {
 	test.each([
 		[{ mode: "slow" }, "invalid_choice", '"slow" is not a valid choice.', "config__mode"],
 		[{ url: 7 }, "invalid_input", "Not a valid string.", "config__url"],
-	])("%j is refused", async (config, code, detail, attr) => {
+	])("%j is rejected", async (config, code, detail, attr) => {
 		const { make, at } = await home();
 		expect(await at("PATCH", `/${(await make()).id}`, { config })).toMatchObject(
 			wrong(code, detail, attr),
@@ -220,7 +220,7 @@ describe("a config", () => {
 		},
 	);
 
-	test("of a field of unknown type is refused", async () => {
+	test("of a field of unknown type is rejected", async () => {
 		const { at, plugin } = await home([{ key: "k", type: "colour" }]);
 		expect(
 			await at("POST", "", {
@@ -265,7 +265,7 @@ describe("a config", () => {
 		});
 	});
 
-	test("has its secrets masked in responses and sealed in the database", async () => {
+	test("has its secrets masked in responses and encrypted in the database", async () => {
 		const { at, make, here } = await home();
 		const created = await make({ config: { url: "a", token: "hunter22" } });
 		const stored = async () => {
@@ -324,7 +324,7 @@ describe("a config", () => {
 			return { ...tenant, id, path, stored, setSecret, read, write };
 		}
 
-		test("becomes secret is masked and sealed at once, whether the plugin or its source changed", async () => {
+		test("becomes secret is masked and encrypted immediately, whether the plugin or its source changed", async () => {
 			const first = await withField(false);
 			expect(await first.read()).toEqual({ token: "hunter22" });
 			await first.setSecret(true);
@@ -339,7 +339,7 @@ describe("a config", () => {
 			await eventually(async () => expect(await unsealed(await second.stored())).toBe("hunter22"));
 		});
 
-		test("became secret without being sealed is masked, and sealed by the next write", async () => {
+		test("became secret but isn't encrypted yet is masked, and encrypted by the next write", async () => {
 			const { plugin, read, write, stored } = await withField(false);
 			await db
 				.update(plugins)
@@ -354,7 +354,7 @@ describe("a config", () => {
 			expect(await unsealed(await stored())).toBe("hunter22");
 		});
 
-		test("is no longer secret stays sealed and masked until it gets another value", async () => {
+		test("is no longer secret stays encrypted and masked until it gets another value", async () => {
 			const { setSecret, read, write, stored } = await withField(true);
 			await setSecret(false);
 			expect(await read()).toEqual({ token: MASK });
@@ -378,7 +378,7 @@ describe("a config", () => {
 		expect(await unsealed(row, "more")).toBe(forged);
 	});
 
-	test("with a secret is refused if no key is configured; after a rotation, old secrets can still be read", async () => {
+	test("with a secret is rejected if no key is configured; after a rotation, old secrets can still be read", async () => {
 		const { ask, project, plugin, make, at } = await home();
 		const body = { plugin: plugin.id, order: 1, config: { token: "hunter22" } };
 		const answer = await ask("POST", `/api/projects/${project}/plugin_configs`, {
@@ -584,7 +584,7 @@ describe("a job", () => {
 		[{ job: {} }],
 		[{ job: { type: null, payload: {} } }],
 		[{ plugin: 1, enabled: true, order: 1, name: "x", deleted: false }],
-	])("without a type is refused: %j", async (body) => {
+	])("without a type is rejected: %j", async (body) => {
 		const { at, make } = await home([]);
 		const { id } = await make();
 		expect(await at("POST", `/${id}/job`, body)).toMatchObject(MISSING);
@@ -609,7 +609,7 @@ describe("a job", () => {
 		expect(JSON.stringify(results)).not.toContain("hunter22");
 	});
 
-	test("with a payload key __proto__ is refused", async () => {
+	test("with a payload key __proto__ is rejected", async () => {
 		const { make, ask, project } = await home([]);
 		const { id } = await make();
 		expect(
@@ -691,7 +691,7 @@ test("activity and frontend have no body, but a link if there is something to re
 	expect(body).toContain("React.createElement");
 });
 
-test("migrate is refused, because there is nothing to migrate to", async () => {
+test("migrate is rejected, because no migrations exist", async () => {
 	const { at, make } = await home();
 	expect(await at("POST", `/${(await make()).id}/migrate/`)).toMatchObject(
 		wrong("invalid_input", "No migration available for this plugin", null),

@@ -56,14 +56,14 @@ describe("an archive", () => {
 		expect((await unpack(await tgz([]))).size).toBe(0);
 	});
 
-	test.each(["../a", "a/../../b", "a/.."])("with the path %s is refused", async (path) => {
+	test.each(["../a", "a/../../b", "a/.."])("with the path %s is rejected", async (path) => {
 		await expectRefused(
 			await tgz([[path, ""]]),
 			"The archive has a path that points outside the archive.",
 		);
 	});
 
-	test.each(["/etc/passwd", "C:/a", "c:a"])("with the path %s is refused", async (path) => {
+	test.each(["/etc/passwd", "C:/a", "c:a"])("with the path %s is rejected", async (path) => {
 		await expectRefused(
 			await tgz([[path, ""]]),
 			"The archive has a path that points outside the archive.",
@@ -80,13 +80,13 @@ describe("an archive", () => {
 		},
 	);
 
-	test("of more than 1,000 entries is refused", async () => {
+	test("of more than 1,000 entries is rejected", async () => {
 		const many = (n: number): Entries => Array.from({ length: n }, (_, i) => [`${i}.txt`, ""]);
 		expect((await unpack(await tgz(many(1000)))).size).toBe(1000);
 		await expectRefused(await tgz(many(1001)), "The archive has more than 1000 entries.");
 	});
 
-	test("that unpacks to more than 16 MiB is refused", async () => {
+	test("that unpacks to more than 16 MiB is rejected", async () => {
 		await expectRefused(
 			await tgz([["a.txt", new Uint8Array(16 * MIB + 1)]]),
 			"The archive unpacks to more than 16 MiB.",
@@ -100,13 +100,13 @@ describe("an archive", () => {
 		);
 	});
 
-	test("that is truncated at any byte is refused", async () => {
+	test("that is truncated at any byte is rejected", async () => {
 		const archive = await tgz(plugin);
 		for (let length = 3; length < archive.length; length += 7)
 			await expectRefused(archive.subarray(0, length), "The archive is broken.");
 	});
 
-	test("with any corrupted byte is either refused or unpacked", async () => {
+	test("with a corrupted byte is either rejected or unpacked", async () => {
 		const archive = await tgz(plugin);
 		for (let i = 2; i < archive.length; i++) {
 			const copy = Uint8Array.from(archive, (byte, at) => (at === i ? byte ^ 0xff : byte));
@@ -117,7 +117,7 @@ describe("an archive", () => {
 		}
 	});
 
-	test("with two plugin.json at the same level is refused", async () => {
+	test("with two plugin.json at the same level is rejected", async () => {
 		await expectRefused(
 			await tgz([
 				["a/plugin.json", "{}"],
@@ -140,7 +140,7 @@ describe("an archive", () => {
 		expect((await unpack(await tgz(withRootManifest))).size).toBe(3);
 	});
 
-	test("larger than 10 MiB is refused", async () => {
+	test("larger than 10 MiB is rejected", async () => {
 		const archive = await tgz(plugin);
 		const larger = new Uint8Array(10 * MIB + 1);
 		larger.set(archive);
@@ -148,7 +148,7 @@ describe("an archive", () => {
 	});
 });
 
-test("anything that is not gzip is refused", async () => {
+test("anything that is not gzip is rejected", async () => {
 	for (const text of ["", "P", "PK\x03\x04", "plugin.json", "\x1f"])
 		await expectRefused(Buffer.from(text, "latin1"), "The archive is not a .tgz file.");
 });
@@ -169,7 +169,7 @@ describe("links and devices in a tgz", () => {
 		expect([...files.keys()]).toEqual(["plugin.json"]);
 	});
 
-	test("a link with an unsafe path is refused", async () => {
+	test("a link with an unsafe path is rejected", async () => {
 		const archive = await packTar([
 			{ header: { name: "../a", size: 0, type: "symlink", linkname: "b" } },
 		]);
@@ -180,7 +180,7 @@ describe("links and devices in a tgz", () => {
 	});
 });
 
-test("a tgz that declares a larger size than it has is refused", async () => {
+test("a tgz that declares a larger size than it has is rejected", async () => {
 	const tar = await packTar([{ header: header("a.txt", "a"), body: "a" }]);
 	await expectRefused(gzipSync(tar.subarray(0, 700)), "The archive is broken.");
 	const wrongSize = patched(tar, "ustar", -3, [0x39]);
@@ -244,7 +244,7 @@ describe("plugin.json", () => {
 		],
 		['{"config": 1}', "Could not read plugin.json.config: Must be a list or an object"],
 		['{"publicJobs": []}', /^Could not read plugin\.json\.publicJobs: /],
-	])("%s is refused", (text, message) => {
+	])("%s is rejected", (text, message) => {
 		expect(() => read(text)).toThrow(message);
 	});
 

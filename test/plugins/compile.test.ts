@@ -63,7 +63,7 @@ describe("a plugin is compiled to a script", () => {
 		["return 1", expect.stringMatching(/\(1:\d+\)$/)],
 		["import.meta", expect.stringMatching(/\(1:\d+\)$/)],
 		["(".repeat(100_000), DEEP],
-	])("%s: refused", async (source, error) => {
+	])("%s: rejected", async (source, error) => {
 		expect(await toScript(source)).toEqual({ compiled: null, error, capabilities: null });
 	});
 });

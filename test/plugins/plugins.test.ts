@@ -63,7 +63,7 @@ test.each([
 	["config_schema", null],
 	["metrics", "sum"],
 	["public_jobs", {}],
-])("a key __proto__ in %s is refused", async (field, value) => {
+])("a key __proto__ in %s is rejected", async (field, value) => {
 	const { here } = await world();
 	const raw = `{"${field}": {"a": ${JSON.stringify(value)}, "__proto__": ${JSON.stringify(value)}}}`;
 	expect(
@@ -78,7 +78,7 @@ test.each([
 
 const nested = (levels: number) => JSON.parse("[".repeat(levels) + "]".repeat(levels));
 
-describe("JSON that can't be stored is refused", () => {
+describe("JSON that can't be stored is rejected", () => {
 	const tooDeep = "Ensure this value is nested at most 100 levels deep.";
 	const lone = "Lone surrogates are not allowed.";
 
@@ -393,7 +393,7 @@ test.each([
 		"Ensure this field has no more than 800 characters.",
 		"url",
 	],
-])("%j is refused", async (body, code, detail, attr) => {
+])("%j is rejected", async (body, code, detail, attr) => {
 	const { here } = await world();
 	expect(await here("POST", `/${DESTINATIONS}`, { body })).toMatchObject(wrong(code, detail, attr));
 });
@@ -691,7 +691,7 @@ describe("code that runs with stored secrets", () => {
 });
 
 describe("source", () => {
-	test.each(["__proto__", " __proto__ "])("named %j is refused", async (name) => {
+	test.each(["__proto__", " __proto__ "])("named %j is rejected", async (name) => {
 		const home = await world();
 		const { id } = await make(home);
 		const path = `/${DESTINATIONS}/${id}`;
@@ -798,7 +798,7 @@ describe("source", () => {
 		[{ "plugin.json": '{"name": 7}' }, "plugin.json"],
 		[{ "index.js": 7 }, "index.js"],
 		[Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`${i}.js`, ""])), null],
-	])("%j is refused", async (body, attr) => {
+	])("%j is rejected", async (body, attr) => {
 		const home = await world();
 		const { id } = await make(home);
 		expect(
@@ -861,7 +861,7 @@ describe("source", () => {
 		expect(heaviest()).toBeLessThan(D1_MAX_BYTES);
 	});
 
-	test("of more than 1 MiB, or of a plugin that isn’t of type source, is refused", async () => {
+	test("of more than 1 MiB, or of a plugin that isn’t of type source, is rejected", async () => {
 		const home = await world();
 		const { id } = await make(home);
 		const half = "x".repeat(600_000);
@@ -1011,14 +1011,14 @@ describe("installing from a url", () => {
 	test.each([
 		["https://example.com/x", "Must be a GitHub/GitLab repository or a npm package URL!"],
 		["https://www.npmjs.com/package/absent", "Could not find npm package absent."],
-	])("%s is refused", async (bad, detail) => {
+	])("%s is rejected", async (bad, detail) => {
 		const { here } = await world();
 		expect(await here("POST", `/${DESTINATIONS}`, { body: { url: bad } })).toMatchObject(
 			wrong("invalid_input", detail, null),
 		);
 	});
 
-	test("is refused with a reason if npm is not configured", async () => {
+	test("is rejected with a reason if npm is not configured", async () => {
 		const { here } = await world();
 		expect(
 			await here("POST", `/${DESTINATIONS}`, {
@@ -1070,7 +1070,7 @@ describe("installing from a url", () => {
 			expect((await move(home, old, url)).body).toMatchObject({ tag: "1.1.0", url });
 		});
 
-		test("is refused for another package, for what was written in place, and for a version that isn’t there", async () => {
+		test("is rejected for another package, for source written in place, and for a missing version", async () => {
 			const home = await world();
 			const fixed = `${url}/v/1.0.0`;
 			const installed = await make(home, { url: fixed });
@@ -1088,7 +1088,7 @@ describe("installing from a url", () => {
 			expect((await home.here("GET", `/${DESTINATIONS}/${installed.id}`)).body).toEqual(installed);
 		});
 
-		test("is refused while another plugin is installed from it", async () => {
+		test("is rejected while another plugin is installed from it", async () => {
 			const home = await world();
 			const old = await make(home, { url: `${url}/v/1.0.0` });
 			await make(home, { url });
@@ -1100,7 +1100,7 @@ describe("installing from a url", () => {
 			expect((await home.here("GET", `/${DESTINATIONS}/${old.id}`)).body).toEqual(old);
 		});
 
-		test("keeps the token of a private repository, or takes another", async () => {
+		test("keeps the token of a private repository, or replaces it", async () => {
 			const home = await world();
 			const page = "https://github.com/u/private";
 			const created = await make(home, { url: `${page}?private_token=${TOKEN}` });
@@ -1115,7 +1115,7 @@ describe("installing from a url", () => {
 			expect((await move(home, created, `${page}?private_token=${TOKEN}`)).body.tag).toBe(HEAD);
 		});
 
-		test("leaves a url that says what is installed, whichever of two requests at once comes last", async () => {
+		test("stores the URL of the installed version, whichever of two concurrent requests is last", async () => {
 			const home = await world();
 			const old = await make(home, { url: `${url}/v/1.0.0` });
 			const path = `/${DESTINATIONS}/${old.id}`;
@@ -1241,7 +1241,7 @@ describe("a list that also has a plugin’s fields", () => {
 		).toBe(0);
 	});
 
-	test("the bundled repository has pages and says which plugins are installed", async () => {
+	test("the bundled repository has pages and shows which plugins are installed", async () => {
 		const home = await world();
 		const { body } = await home.here("GET", `/${IMPORTS}/repository?limit=2&offset=1`);
 		expect(body.count).toBeGreaterThan(5);

@@ -22,7 +22,7 @@ const downloadedName = async (url: string) => {
 	return { ...versions, name: manifest(await unpack(bytes)).name };
 };
 
-describe("a url determines what is installed", () => {
+describe("a URL determines which version is installed", () => {
 	test.each([
 		[npm("hello"), "1.1.0", "1.1.0", "1.1.0.tgz"],
 		["https://npmjs.com/package/hello/", "1.1.0", "1.1.0", "1.1.0.tgz"],
@@ -65,7 +65,7 @@ describe("a url determines what is installed", () => {
 		"https://www.npmjs.com/package/a/b",
 		"https://www.npmjs.com/package/hello/v/",
 		"https://www.npmjs.com/package/hello/v/constructor",
-	])("%s is refused", async (url) => {
+	])("%s is rejected", async (url) => {
 		await expect(download(env, url)).rejects.toMatchObject(
 			refusal("Must be a GitHub/GitLab repository or a npm package URL!"),
 		);
@@ -266,7 +266,7 @@ describe.skipIf(unreachable)(
 			expect(Object.keys(body.files).sort()).toEqual(["index.js", "plugin.json"]);
 		});
 
-		test("a package that is not a plugin is refused", async () => {
+		test("a package that is not a plugin is rejected", async () => {
 			const { bytes } = await download(real, npm("@posthog/plugin-contrib"));
 			const files = await unpack(bytes);
 			expect(files.get("package.json")).toContain("@posthog/plugin-contrib");

@@ -120,7 +120,7 @@ describe("a service account", () => {
 		expect(owner.uuid).not.toBe(admin.uuid);
 	});
 
-	test("is not for members below admins", async () => {
+	test("requires an admin", async () => {
 		const { id, path } = await equipped();
 		const member = await join(id, 1);
 		for (const [method, at, body] of [
@@ -186,7 +186,7 @@ describe("a service account", () => {
 		}
 	});
 
-	test("is one of at most 50, even if requests race", async () => {
+	test("is rejected beyond 50, even if requests race", async () => {
 		const home = await world();
 		const { here } = home;
 		for (let i = 0; i < 40; i++) await serviceAccount(home);
@@ -216,7 +216,7 @@ describe("a service account", () => {
 		expect((await here("GET", "/service_accounts")).body.count).toBe(0);
 	});
 
-	test("outlives who made it", async () => {
+	test("stays when its creator leaves", async () => {
 		const { id } = await world();
 		const admin = await join(id, 8);
 		const at = `/api/organizations/${id}/service_accounts`;
@@ -256,7 +256,7 @@ describe("a service account's key", () => {
 		expect(await visible()).toEqual([project]);
 	});
 
-	test("reaches its organization only, whatever the body says", async () => {
+	test("can access only its organization, whatever the body has", async () => {
 		const { id, here, path, ask, as, made } = await equipped();
 		const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
 		expect(made.scoped_organizations).toEqual([id]);
@@ -309,7 +309,7 @@ describe("a service account's key", () => {
 		]);
 	});
 
-	test("can't do more than the key that makes it", async () => {
+	test("can't have more access than the key that creates it", async () => {
 		const { owner, id, path, made } = await equipped();
 		const key = await keyFor(owner.id, {
 			scopes: ["organization_member:write", "plugin:read"],
@@ -335,7 +335,7 @@ describe("a service account's key", () => {
 		expect(await call("POST", `${at}/${made.id}/roll`, { key, headers })).toMatchObject(TOO_MUCH);
 	});
 
-	test("is one of at most 25, even if requests race", async () => {
+	test("is rejected beyond 25, even if requests race", async () => {
 		const { here, path } = await equipped();
 		const [owner] = await db
 			.select()
@@ -359,7 +359,7 @@ describe("a service account's key", () => {
 		);
 	});
 
-	test("may be restricted to projects that the account sees", async () => {
+	test("can be restricted to projects that the account can see", async () => {
 		const { id, here, path, project } = await equipped();
 		const hidden = await privateProject({ id });
 		const make = (scoped_projects: number[]) =>
@@ -390,7 +390,7 @@ describe("a service account's key", () => {
 		expect((await call("GET", at, { key: rolled })).body.count).toBe(2);
 	});
 
-	test("with a level of 8 makes no account or key that may do more than itself", async () => {
+	test("with a level of 8 can't create an account or key with more access than itself", async () => {
 		const scopes = ["organization_member:write", "project:read"];
 		const { as, id } = await equipped({ level: 8, scopes });
 		const at = `/api/organizations/${id}/service_accounts`;
@@ -404,7 +404,7 @@ describe("a service account's key", () => {
 	});
 });
 
-describe("the end of a service account", () => {
+describe("deleting a service account", () => {
 	const state = async (user_id: number) => ({
 		keys: await db.select().from(personalApiKeys).where(eq(personalApiKeys.user_id, user_id)),
 		memberships: await db.select().from(members).where(eq(members.user_id, user_id)),
@@ -415,7 +415,7 @@ describe("the end of a service account", () => {
 	const userOf = async ({ id }: { id: string }) =>
 		(await db.select().from(users).where(eq(users.uuid, id)))[0]?.id ?? 0;
 
-	test("ends its keys at once, also where KV has them", async () => {
+	test("revokes its keys immediately, even if KV still has them", async () => {
 		const { here, path, as, account, value, project } = await equipped();
 		await here("PATCH", path, { body: { projects: [project] } });
 		const user_id = await userOf(account);
@@ -428,7 +428,7 @@ describe("the end of a service account", () => {
 		expect(await state(user_id)).toEqual(gone);
 	});
 
-	test("comes with its organization's", async () => {
+	test("happens when its organization is deleted", async () => {
 		const { ask, id, as, account } = await equipped();
 		const user_id = await userOf(account);
 		expect((await as("GET", "/api/users/@me")).status).toBe(200);
@@ -437,7 +437,7 @@ describe("the end of a service account", () => {
 		expect(await state(user_id)).toEqual(gone);
 	});
 
-	test("during a request of it refuses the request", async () => {
+	test("during one of its own requests makes that request fail", async () => {
 		const { as, here, path, id } = await equipped({ level: 8 });
 		const refused = await as("PATCH", `/api/organizations/${id}`, {
 			body: { name: "x" },
@@ -446,7 +446,7 @@ describe("the end of a service account", () => {
 		expect(refused).toMatchObject(forbidden("Your access changed during the request."));
 	});
 
-	test("during a change of it, or of a key for it, is a 404", async () => {
+	test("while it or one of its keys is changed makes the change a 404", async () => {
 		for (const [method, below, body] of [
 			["PATCH", "", { name: "x", level: 8 }],
 			["POST", "/keys", { label: "x", scopes: ["*"] }],
@@ -534,7 +534,7 @@ describe("service accounts are not people", () => {
 		);
 	});
 
-	test("/api/users/@me says which account it is, and where", async () => {
+	test("/api/users/@me returns the account and its organization", async () => {
 		const { as, account, id, project, ask } = await equipped();
 		expect((await as("GET", "/api/users/@me")).body).toMatchObject({
 			uuid: account.id,
@@ -548,7 +548,7 @@ describe("service accounts are not people", () => {
 		expect((await ask("GET", "/api/users/@me")).body.is_service_account).toBe(false);
 	});
 
-	test("they get no mail, and none names their address", async () => {
+	test("they get no mail, and no mail contains their address", async () => {
 		const { id, owner, as } = await equipped({ level: 8 });
 		const { sent, env: other } = outbox();
 		await db.insert(activityLog).values({
@@ -584,7 +584,7 @@ describe("service accounts are not people", () => {
 		);
 	});
 
-	test("admins are told that a key of theirs expires, with a link to it", async () => {
+	test("admins are notified when their keys expire, with a link", async () => {
 		const { id, owner, here, path, account } = await equipped({ level: 8 });
 		const expires_at = new Date(Date.now() + 100 * 3_600_000).toISOString();
 		const { body } = await here("POST", `${path}/keys`, {
@@ -606,7 +606,7 @@ describe("service accounts are not people", () => {
 		expect((await here("GET", `${path}/keys/${body.id}`)).body.label).toBe("Nightly");
 	});
 
-	test("what they do is in the log and in events under their name", async () => {
+	test("their actions are in the log and in events under their name", async () => {
 		const { as, id, here, account } = await equipped({ level: 8 });
 		await as("PATCH", `/api/organizations/${id}`, { body: { name: "By CI" } });
 		const actor = {

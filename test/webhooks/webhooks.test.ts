@@ -77,7 +77,11 @@ test("a webhook is added, read, changed and deleted; the log shows neither secre
 test.each([
 	[{}, "url", "This field is required."],
 	[{ url: "ftp://example.com" }, "url", "Enter a valid URL."],
-	[{ url: "https://user:word@example.com" }, "url", "A URL may not hold a user or a password."],
+	[
+		{ url: "https://user:word@example.com" },
+		"url",
+		"A URL can't contain a user name or a password.",
+	],
 	[
 		{ url: URL, types: ["member.updated", "Member"] },
 		"types__1",

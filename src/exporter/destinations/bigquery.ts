@@ -8,15 +8,15 @@ import type { Destination, Job, Sink } from "./destination.ts";
 import { runSteps } from "./steps.ts";
 
 /**
- * `staging`: the table that the run's rows are loaded into. `rows`: how many rows it has. `digest`: the digest of all these
- * rows, in order; it is part of the IDs of jobs.
+ * `staging`: the table into which the run's rows are loaded. `rows`: the number of its rows. `digest`: the digest of these
+ * rows, in order, which is part of the IDs of jobs.
  */
 export type State = { staging: string; rows: number; digest: string };
 
 /** The minimum size of a load job, except for the last one. */
 const LOAD_BYTES = 8 * 2 ** 20;
 
-/** When BigQuery removes staging tables that a run or a test could not remove. */
+/** After this time, BigQuery removes staging tables that a run or a test couldn't remove. */
 const STAGING_LIFETIME_MS = 7 * DAY_MS;
 const TEST_LIFETIME_MS = HOUR_MS;
 
@@ -30,7 +30,7 @@ async function extendDigest(previous: string, bytes: Uint8Array<ArrayBuffer>) {
 
 const tableOf = ({ table_id }: Settings) => table_id ?? "events";
 
-/** The columns of the export's table, which is created if it doesn't exist. */
+/** Returns the columns of the export's table, which is created if it doesn't exist. */
 async function ensureTable(client: Client, config: Settings, { columns }: Job): Promise<Fields> {
 	const table = tableOf(config);
 	const found = await client.fieldsOf(table);
@@ -39,7 +39,7 @@ async function ensureTable(client: Client, config: Settings, { columns }: Job): 
 	return (await client.fieldsOf(table)) ?? [];
 }
 
-/** Opens a run, as `Destination.open` describes it. */
+/** Opens a run (see `Destination.open`). */
 async function openRun(
 	client: Client,
 	config: Settings,
@@ -47,7 +47,7 @@ async function openRun(
 ): Promise<Sink<State>> {
 	/** The state of the staging table. */
 	let loaded = state;
-	/** The same, including the pages that wait for a load job. */
+	/** The state of the staging table, including the pages that wait for a load job. */
 	let written = state ?? EMPTY;
 	let waiting: Uint8Array[] = [];
 	let bytes = 0;
@@ -100,15 +100,15 @@ async function openRun(
 }
 
 /**
- * Writes to a BigQuery table, which is created if it doesn't exist. Each row is in it once.
+ * Returns the destination that writes to a BigQuery table, which is created if it doesn't exist. Each row is in the table once.
  *
- * A run loads its rows into a staging table of its own, a few megabytes per job. At its end, one MERGE by key copies them to
- * the export's table, so no row appears before that, or twice:
+ * A run loads its rows into its own staging table, a few megabytes per job. At its end, one MERGE by key copies them to the
+ * export's table. So rows don't appear before that, and each row appears once:
  * - The ID of each job consists of the staging table and a digest of all rows so far. BigQuery never runs two jobs with the
- *   same ID, so an attempt that resumes from the state finds the jobs that were started before, and waits for them.
- * - If that attempt reads other rows, its jobs have other IDs. The MERGE takes each key once, so duplicates in the staging
- *   table are harmless.
- * - The state names the staging table before it is created, so `abort` can always remove it. If that fails, too, BigQuery
+ *   same ID, so an attempt that resumes from the state finds the jobs that were already started, and waits for them.
+ * - If that attempt reads different rows, its jobs have different IDs. The MERGE copies each key once, so duplicates in the
+ *   staging table are harmless.
+ * - The state names the staging table before it is created, so `abort` can always remove it. If that also fails, BigQuery
  *   removes the table after a week.
  *
  * Load jobs have quotas: 1,500 a day for a table, 100,000 for a project. MERGE has none. Each staging table has its own quota,
@@ -123,7 +123,7 @@ export function bigquery(env: Env, config: Settings, timeoutMs: number): Destina
 		abort: (_, { staging }) => connect(env, config, timeoutMs).dropTable(staging),
 
 		/**
-		 * Does what a run does. If the export's table exists, the MERGE into it has no rows; otherwise it goes to a copy that is
+		 * Does the same as a run. If the export's table exists, the MERGE into it has no rows. Otherwise, it goes to a copy that is
 		 * removed afterwards.
 		 */
 		test({ job, rows } = sampleOf("events")) {

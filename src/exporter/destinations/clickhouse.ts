@@ -15,17 +15,17 @@ import { type Destination, Misconfigured } from "./destination.ts";
 import { type Answer, addressOf } from "./send.ts";
 import { runSteps } from "./steps.ts";
 
-/** `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets another one. */
+/** `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets a new one. */
 type State = { id: string };
 
-/** The approximate size of an insert. Larger inserts make fewer parts that ClickHouse has to merge. */
+/** The approximate size of an insert, in characters. With larger inserts, ClickHouse has to merge fewer parts. */
 const INSERT_CHARACTERS = 4 * 2 ** 20;
 
-/** Lets a test insert fail after the first row, so that none is stored: an insert stores all its rows or none. */
+/** Makes a test insert fail after the first row, so that no row is stored: an insert stores either all its rows or none. */
 const BROKEN_ROW = "This row is broken so that none is stored.\n";
 const BROKEN_AT = /\(at row 2\)/;
 
-/** How to write rows to a table whose columns have these types. */
+/** Returns how to write rows to a table whose columns have these types. */
 const tableFor = (columns: Column[], types: ColumnTypes) => ({
 	toLines: linesFor(columns, types),
 	settings: settingsFor(types),
@@ -33,7 +33,7 @@ const tableFor = (columns: Column[], types: ColumnTypes) => ({
 
 type Table = ReturnType<typeof tableFor>;
 
-/** Older servers don't know CHECK GRANT. */
+/** The error code of older servers, which don't support CHECK GRANT. */
 const SYNTAX_ERROR = 62;
 
 /** @throws Misconfigured if the user may not create the table */
@@ -48,8 +48,8 @@ async function checkGrants({ ask, run }: Client, config: Settings) {
 }
 
 /**
- * Writes to a ClickHouse table, which is created if it doesn't exist. A row with an existing key replaces the old row when
- * parts are merged; until then, `FINAL` hides the old one.
+ * Returns the destination that writes to a ClickHouse table, which is created if it doesn't exist. A row with an existing key
+ * replaces the old row when parts are merged; until then, `FINAL` hides the old one.
  */
 export function clickhouse(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const client = connect(env, config, timeoutMs);
@@ -95,7 +95,7 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 
 		async abort() {},
 
-		/** Does what a run does, except that no row is stored. */
+		/** Does the same as a run, but doesn't store rows. */
 		test({ job: { columns }, rows } = sampleOf("events")) {
 			let answer: Answer | undefined;
 			return runSteps({

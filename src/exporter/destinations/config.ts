@@ -49,7 +49,7 @@ const SECRETS: Record<Type, string[]> = {
 	BigQuery: bigquery.SECRETS,
 };
 
-/** The two fields of a key, which only work together. */
+/** The two fields of a key, which are required together. */
 const KEY_HALVES: { [T in Type]?: string[] } = {
 	S3: s3.KEY,
 	GCS: gcs.KEY,
@@ -67,8 +67,8 @@ const Endpoint = z.object({
 });
 
 /**
- * The server that gets a config's secrets: the origin of its URL, or its host and port. For BigQuery it includes the token
- * server. Null if it is the default of the type (such as Amazon's for S3), or if there is none.
+ * Returns the server that gets a config's secrets: the origin of its URL, or its host and port. For BigQuery, this includes the
+ * token server. Null for the default server of the type (such as Amazon's for S3), or if there is no server.
  * @param config a valid config, without nulls
  */
 export function endpointOf(config: unknown): string | null {
@@ -83,7 +83,7 @@ export function endpointOf(config: unknown): string | null {
 
 export const TYPES = Object.keys(configs).filter(isType);
 
-/** The secret fields of a type. */
+/** Returns the secret fields of a type. */
 export const secretsOf = (type: string) => (isType(type) ? SECRETS[type] : []);
 
 const missingField = (key: string) =>
@@ -109,7 +109,7 @@ export function parseConfig(type: string, config: unknown): Config {
 		([key, field]) => keys[key] === undefined && !z.safeParse(field, undefined).success,
 	);
 	if (missing) throw missingField(missing[0]);
-	// One half of a key is useless. If both are missing, tests and runs report it.
+	// Rejects a config with only one half of a key. If both are missing, tests and runs report it.
 	const half = KEY_HALVES[type]?.find((key) => !keys[key]);
 	if (half && secretsOf(type).some((key) => keys[key])) throw missingField(half);
 	if (type === "AzureBlob" && !keys.account_key === !keys.sas_token)

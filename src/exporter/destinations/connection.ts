@@ -1,13 +1,13 @@
 import { isIP } from "node:net";
 import { resolve } from "../../dns/resolve.ts";
 
-/** The timeout of a connection that is made to find out why a request failed. */
+/** The timeout of a connection that is opened to find out why a request failed. */
 const PROBE_TIMEOUT_MS = 5000;
 
 export const silence = (address: string, timeoutMs: number) =>
 	`${address} did not answer within ${timeoutMs / 1000} seconds.`;
 
-/** The error for a connection that could not be made, with a message for the user. */
+/** Returns the error for a connection that couldn't be opened, with a message for the user. */
 export async function connectionError(env: Env, host: string, address: string) {
 	if (host.includes(".") && isIP(host) === 0) {
 		const answers = await Promise.all([
@@ -24,7 +24,7 @@ export async function connectionError(env: Env, host: string, address: string) {
 
 /** Whether the address accepts connections, with or without TLS. */
 async function accepts(address: string, secureTransport: "on" | "off") {
-	// Imported here because Node, which generates the OpenAPI document, lacks this module.
+	// Imported here because the OpenAPI document is generated in Node, which doesn't have this module.
 	const { connect } = await import("cloudflare:sockets");
 	const socket = connect(address, { secureTransport, allowHalfOpen: false });
 	socket.closed.catch(() => {});
@@ -41,7 +41,9 @@ async function accepts(address: string, secureTransport: "on" | "off") {
 	}
 }
 
-/** The error for a request without a response, with a message for the user. The runtime's errors don't say why. */
+/**
+ * Returns the error for a request without a response, with a message for the user. The runtime's errors don't have the reason.
+ */
 export async function explainFailure(env: Env, { protocol, hostname }: URL, address: string) {
 	if (!(await accepts(address, "off"))) return connectionError(env, hostname, address);
 	if (protocol === "https:" && !(await accepts(address, "on")))

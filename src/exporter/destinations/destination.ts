@@ -1,7 +1,7 @@
 import type { Column, Model, Row } from "../rows.ts";
 import type { Sample } from "../sample.ts";
 
-/** What a destination knows about the run that it writes. */
+/** The run that a destination writes. */
 export type Job = {
 	run_id: string;
 	export_id: string;
@@ -17,10 +17,10 @@ export type Job = {
 	end: string;
 };
 
-/** An error that the user has to fix. It isn't retried. The message is for the user and contains no secrets. */
+/** An error that the user has to fix. It isn't retried. The message is for the user and doesn't contain secrets. */
 export class Misconfigured extends Error {}
 
-/** A temporary error. `retry_after`: how many seconds the server asks to wait, if it does. */
+/** A temporary error. `retry_after`: the time that the server asks to wait, in seconds, if there is one. */
 export class Unavailable extends Error {
 	readonly retry_after: number | undefined;
 
@@ -31,25 +31,25 @@ export class Unavailable extends Error {
 }
 
 /**
- * The attempt has to stop: the run was cancelled, or another attempt has taken over. Only this attempt knows what it has
- * started since its last stored state, so it has to clean that up.
+ * Stops the attempt, because the run was cancelled or another attempt has taken over. Only this attempt knows what it has
+ * started since its last stored state, so it has to remove that.
  */
 export class Superseded extends Error {}
 
 /**
- * Writes the rows of one run. Its state is JSON and survives a crash: it is stored together with the matching position in
- * the rows, and passed to `open` when the run continues.
+ * Writes the rows of one run. Its state is JSON and survives a crash: it is stored together with the matching position in the
+ * source, and passed to `open` when the run continues.
  */
 export type Sink<State> = {
 	/**
-	 * Writes the next rows, which it may remove from the list as it goes, so that they need not stay in memory.
-	 * @param sizes how many bytes each row's values have as text, if that is known
-	 * @returns the state if all rows so far are in it or at the destination; null while some are only in memory
+	 * Writes the next rows. It may remove them from the list, so that they don't stay in memory.
+	 * @param sizes the size of each row's values as text, in bytes, if it is known
+	 * @returns the state if all rows so far are in the state or at the destination; null while some rows are only in memory
 	 */
 	write(rows: Row[], sizes?: number[]): Promise<State | null>;
 	/**
-	 * Makes everything appear that was written. It may be called again after a crash, and does nothing if there were no rows.
-	 * @returns the names of the files, if there are any
+	 * Makes all written rows appear. It may be called again after a crash, and does nothing if there were no rows.
+	 * @returns the names of the files, if the destination has files
 	 */
 	close(): Promise<string[]>;
 	/** Frees connections. Called once, after all other calls, even if one of them failed. */
@@ -60,19 +60,19 @@ export type Sink<State> = {
 export type Step = { name: string; error: string | null };
 
 /**
- * A place that rows can be written to. `State` is JSON. Destinations remove secrets from the server messages that they
- * quote, so their errors can be shown as they are.
+ * A destination of exports. `State` is JSON. Destinations remove secrets from the server messages that they quote, so their
+ * errors can be shown as they are.
  */
 export type Destination<State = unknown> = {
-	/** Whether it is a database, which gets the key columns whatever the query is. */
+	/** Whether it is a database, which gets the key columns with every query. */
 	database: boolean;
-	/** Set if an unfinished run leaves its rows at the destination, so that a retry can resume. */
+	/** Set if the rows of an unfinished run stay at the destination, so that a retry can resume. */
 	resumes?: true;
 	/**
 	 * @param state where the run continues; null if it starts
-	 * @param keep stores a state without a new position, when something was started that has to be ended later, such as an
-	 * upload. It throws `Superseded` if that has to be ended at once. `isProgress` resets the count of failed tries.
-	 * @param kept reads the state that was stored last, so that a large one need not stay in memory
+	 * @param keep stores a state without a new position, after the sink has started something that must be ended later, such as
+	 * an upload. It throws `Superseded` if that must be ended immediately. `isProgress` resets the count of failed tries.
+	 * @param kept reads the last stored state, so that a large one doesn't have to stay in memory
 	 */
 	open(
 		job: Job,

@@ -1,8 +1,11 @@
-/** The fields that configs of several destinations have. */
+/** The fields that the configs of several destinations have. */
 import * as z from "zod";
 import { choice, integer, issue, notAChoice, rawText, text } from "../../http/fields.ts";
 
-/** A schema for each field: the OpenAPI document describes them one by one. */
+/**
+ * Returns a new schema for each field, because the OpenAPI document describes each field
+ * separately.
+ */
 const names = () => z.array(rawText(400).min(1)).max(1000).nullish();
 
 /** Which events are exported. An empty `include_events` means all. */
@@ -20,7 +23,7 @@ const VARIABLES = [
 	"table",
 ];
 
-/** The prefix of keys. A URL must not change its segments. */
+/** The prefix of keys. It can't have segments that URLs would normalise. */
 const prefix = text(512).check(({ value, issues }) => {
 	const unknownVariable = [...value.matchAll(/\{([^}]*)\}/g)].find(
 		([, name = ""]) => !VARIABLES.includes(name),
@@ -28,12 +31,12 @@ const prefix = text(512).check(({ value, issues }) => {
 	if (unknownVariable)
 		issues.push(issue(value, "invalid_input", `Unknown variable ${unknownVariable[0]}.`));
 	if (value.split("/").some((segment) => /^\.\.?$/.test(segment)))
-		issues.push(issue(value, "invalid_input", "A prefix has no segments . and .. ."));
+		issues.push(issue(value, "invalid_input", "A prefix can't have the segments . or .. ."));
 });
 
-/** The value of a header. The runtime would send other characters, too, but logs such values. */
+/** The value of a header. The runtime would also send other characters, but it logs such values. */
 export const header = (max: number) =>
-	rawText(max).regex(/^[\x20-\x7e]*$/, "Only printable characters of ASCII can be sent.");
+	rawText(max).regex(/^[\x20-\x7e]*$/, "Only printable ASCII characters are allowed.");
 
 /** The fields that all file destinations have. */
 export const file = {
@@ -70,14 +73,14 @@ export const url = () =>
 				const { username = "", password = "" } = URL.parse(value) ?? {};
 				return username === "" && password === "";
 			},
-			{ error: "A URL may not hold a user or a password." },
+			{ error: "A URL can't contain a user name or a password." },
 		);
 
 /** The URL of a file destination's server, without the bucket. */
 export const endpoint = () =>
 	url()
 		.refine((value) => !/[?#]/.test(value), {
-			error: "An endpoint's URL has no query and no fragment.",
+			error: "The URL of an endpoint can't have a query or a fragment.",
 		})
 		.nullish();
 
@@ -87,7 +90,7 @@ export const bucketName = () =>
 		.min(1)
 		.regex(
 			/^(?!\.+$)[\w.-]+$/,
-			"A bucket's name has only letters, digits, dots, hyphens and underscores.",
+			"The name of a bucket can only have letters, digits, dots, hyphens and underscores.",
 		);
 
 /** A host, normalised as in URLs. */

@@ -7,8 +7,9 @@ import type { State } from "./files/uploads.ts";
 import { runSteps } from "./steps.ts";
 
 /**
- * Writes files into a bucket.
- * @param root the folder that the prefix is in; without a job, for tests of the destination
+ * Returns the destination that writes files to a bucket.
+ * @param root returns the folder that contains the prefix; without a job, for tests of the
+ * destination
  * @param before the first steps of a test
  */
 export function files(

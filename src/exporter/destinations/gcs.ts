@@ -8,7 +8,7 @@ type Settings = Config<"GCS">;
 
 const ENDPOINT = "https://storage.googleapis.com";
 
-/** The config for S3. Requests are signed for the region "auto", wherever the bucket is. */
+/** Returns the config for S3. Requests are signed for the region "auto", whatever the bucket's region. */
 const asS3 = ({
 	hmac_access_id,
 	hmac_secret,
@@ -31,13 +31,13 @@ const MEANINGS: Record<string, string> = {
 	AccessDenied:
 		"The HMAC key's account lacks a permission in the bucket: it needs the role Storage Object User.",
 	InvalidSecurity: "There is no such HMAC key, or it is inactive.",
-	RequestTimeTooSkewed: "The server's clock and this service's differ too much.",
+	RequestTimeTooSkewed: "The server's clock differs too much from this service's clock.",
 	SignatureDoesNotMatch: "hmac_secret is wrong.",
 };
 
 /**
- * Google Cloud Storage. Its XML API accepts S3's requests, signed with an HMAC key ("Simple migration from Amazon S3 to Cloud
- * Storage").
+ * Writes to Google Cloud Storage. Its XML API accepts S3's requests, signed with an HMAC key ("Simple migration from Amazon S3
+ * to Cloud Storage").
  */
 export function gcs(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const dialect: Dialect = {

@@ -15,9 +15,9 @@ function parse<S extends z.ZodType>(shape: S, config: unknown): z.output<S> {
 }
 
 /**
- * The destination of a type. Its code is loaded when it is first used.
+ * Returns the destination of a type. Its code is loaded when it is first used.
  * @param config with decrypted secrets
- * @param timeoutMs how long the server may be silent, in milliseconds
+ * @param timeoutMs how long the server may send no data, in milliseconds
  * @throws Misconfigured if the type or the config isn't valid any more
  */
 export async function destinationOf(
@@ -63,7 +63,7 @@ export async function destinationOf(
 }
 
 /**
- * The bucket of an S3 or R2 destination, for files that are not exports.
+ * Returns the bucket of an S3 or R2 destination, for files that aren't exports.
  * @param config with decrypted secrets
  * @throws Misconfigured if the type or the config isn't valid any more
  */

@@ -8,19 +8,19 @@ import { putInto } from "./postgres/put.ts";
 import { ensureTable, findTable, statementsFor, tableOf } from "./postgres/table.ts";
 import { runSteps } from "./steps.ts";
 
-/** Rows are safe as soon as they are written. */
+/** Empty, because rows are safe as soon as they are written. */
 type State = Record<string, never>;
 
-/** How many pages share a transaction, since each transaction costs time. Until it is committed, they are in memory. */
+/** How many pages share a transaction, because each transaction costs time. Until it is committed, they are in memory. */
 const PAGES_PER_TRANSACTION = 10;
 
-/** The rows by their key. Of rows with the same key, the last one counts. */
+/** Returns the rows by their key. If several rows have the same key, the last one is used. */
 function byKey({ columns, model }: Job, rows: Row[]) {
 	const at = PRIMARY_KEYS[model].map((name) => columns.findIndex((column) => column.name === name));
 	return new Map(rows.map((row) => [at.map((i) => row[i]).join("\n"), row]));
 }
 
-/** Pages that wait for their transaction, no two of which have a key in common. */
+/** Collects the pages that wait for their transaction. No two of them have a key in common. */
 function waitingPages(job: Job) {
 	let pages: Map<string, Row>[] = [];
 	let keys = new Set<string>();
@@ -44,9 +44,9 @@ function waitingPages(job: Job) {
 }
 
 /**
- * Writes to a PostgreSQL table, which is created if it doesn't exist. Each row is in it once: a row that is written again
- * replaces the stored one. Each part of a run uses one connection.
- * @param timeoutMs how long the server may take for a statement
+ * Returns the destination that writes to a PostgreSQL table, which is created if it doesn't exist. Each row is in the table
+ * once: a row that is written again replaces the stored one. Each part of a run uses one connection.
+ * @param timeoutMs the timeout of a statement
  */
 export function postgres(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const table = tableOf(config);
@@ -110,7 +110,7 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 
 		async abort() {},
 
-		/** Does what a run does, in a transaction that is rolled back. */
+		/** Does the same as a run, in a transaction that is rolled back. */
 		test({ job, rows } = sampleOf("events")) {
 			const { connect, ensure, statements } = prepare(job);
 			const { stage, upsert } = statements;

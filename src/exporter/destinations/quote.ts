@@ -1,9 +1,9 @@
 import { redactor } from "../../auth/secrets.ts";
 
-/** How much of a server's message an error quotes (docs/exports.md#runs). */
+/** How many characters of a server's message an error quotes (docs/exports.md#runs). */
 const MAX_QUOTED_CHARACTERS = 300;
 
-/** How much of a page is searched for text. */
+/** How many characters of a page are searched for text. */
 const MAX_PAGE_CHARACTERS = 8192;
 
 const ENTITIES: Record<string, string> = {
@@ -17,7 +17,7 @@ const ENTITIES: Record<string, string> = {
 	"#x27": "'",
 };
 
-/** How a secret may appear in Base64 and base64url, alone or at any offset of a longer encoded text. */
+/** Returns the forms that a secret can have in Base64 and base64url, alone or at any offset of a longer encoded text. */
 function inBase64(secret: string) {
 	const bytes = Buffer.from(secret);
 	const variants = [0, 1, 2].map((offset) => {
@@ -32,7 +32,7 @@ function inBase64(secret: string) {
 	]);
 }
 
-/** The encodings in which a server may repeat a secret. */
+/** Returns the encodings in which a server may repeat a secret. */
 function variantsOf(secret: string) {
 	const escaped = encodeURIComponent(secret.toWellFormed());
 	return [
@@ -46,21 +46,21 @@ function variantsOf(secret: string) {
 
 const hide = (secrets: string[], message: string) => redactor(secrets.flatMap(variantsOf))(message);
 
-/** The start of a server's message, without secrets. */
+/** Returns the start of a server's message, without secrets. */
 const excerpt = (secrets: string[], message: string) =>
 	hide(secrets, message).slice(0, MAX_QUOTED_CHARACTERS);
 
-/** Quotes a server's message in an error: without secrets, shortened, with a full stop. */
+/** Quotes a server's message in an error: shortened, without secrets, and with a full stop. */
 export const quote = (secrets: string[], message: string) =>
 	excerpt(secrets, message).replace(/\.?$/, ".");
 
-/** The text of an XML element; "" if there is none. */
+/** Returns the text of an XML element; "" if there is none. */
 export const elementOf = (name: string, xml: string) =>
 	new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]?.trim() ?? "";
 
 /**
- * The text of a page without markup, or the code and message of a storage service's XML error. Google's details name the
- * missing permission. Azure's message ends with the ID and the time of the request, which are left out.
+ * Returns the text of a page without markup, or the code and message of a storage service's XML error. For Google, also its
+ * details, which have the missing permission. For Azure, without the ID and the time of the request at the end of the message.
  */
 function textOf(page: string) {
 	const code = elementOf("Code", page);

@@ -13,13 +13,13 @@ const metadata = ({ export_id, upload }: Mark) => ({
 	[UPLOAD]: upload,
 });
 
-/** The folder for tests of destinations that no project has. */
+/** The folder for tests of destinations without a project. */
 const TRIALS = "trials";
 
 /** Whether R2's error says that the upload doesn't exist (any more). */
 const isGone = (error: unknown) => error instanceof Error && /\(10024\)/.test(error.message);
 
-/** The result; null if the upload doesn't exist any more. */
+/** Returns the result; null if the upload doesn't exist any more. */
 const unlessGone = <T>(promise: Promise<T>) =>
 	promise.catch((error: unknown) => {
 		if (isGone(error)) return null;
@@ -64,6 +64,9 @@ export function r2Bucket({ EXPORTS }: Env): Bucket {
 	};
 }
 
-/** The worker's own bucket. Each project has a folder, so that none replaces another's files. */
+/**
+ * Writes to the worker's own bucket. Each project has a folder, so that projects don't replace each
+ * other's files.
+ */
 export const r2 = (env: Env, config: Config<"R2">): Destination<State> =>
 	files(r2Bucket(env), config, (job) => String(job?.team_id ?? TRIALS));

@@ -27,7 +27,7 @@ export function bucketUrl({
 		: new URL(`${protocol}//${host}${path}/${bucket_name}`);
 }
 
-/** The bucket of a config, and the steps with which a test of it begins. */
+/** Returns the bucket of a config, and the first steps of a test of it. */
 export function openBucket(
 	env: Env,
 	config: Config<"S3">,
@@ -42,7 +42,7 @@ export function openBucket(
 	};
 }
 
-/** Amazon S3 and compatible services. */
+/** Writes to Amazon S3 and compatible services. */
 export function s3(
 	env: Env,
 	config: Config<"S3">,

@@ -4,10 +4,10 @@ import { explainFailure, silence } from "./connection.ts";
 import { Misconfigured, Unavailable } from "./destination.ts";
 import { quoteBody } from "./quote.ts";
 
-/** How long a destination may be silent. */
+/** How long a destination may send no data, in milliseconds. */
 export const TIMEOUT_MS = 60_000;
 
-/** How much of a response is read: enough for any error message. */
+/** How many characters of a response are read: enough for any error message. */
 const MAX_CHARACTERS = 2 ** 16;
 
 export type Answer = {
@@ -20,12 +20,12 @@ export type Answer = {
 
 const PORTS: Record<string, string> = { "http:": "80", "https:": "443" };
 
-/** The host and the port of a URL, for error texts. */
+/** Returns the host and the port of a URL, for error texts. */
 export const addressOf = ({ protocol, hostname, port }: URL) =>
 	`${hostname}:${port || PORTS[protocol]}`;
 
 /**
- * Statuses that a deployed worker gets from Cloudflare if there is no connection
+ * The statuses that Cloudflare returns to a deployed worker if there is no connection
  * (https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-5xx-errors/).
  */
 const NO_CONNECTION: Record<number, string> = {
@@ -33,7 +33,7 @@ const NO_CONNECTION: Record<number, string> = {
 	522: "The connection to the server timed out.",
 	523: "The server can't be reached.",
 	525: "The TLS handshake with the server failed.",
-	526: "The server's certificate is invalid: it has to name the host and come from a public authority.",
+	526: "The server's certificate is invalid: it must name the host and be issued by a public authority.",
 	530: "The server's host name has no address that can be reached.",
 };
 
@@ -43,7 +43,7 @@ function assertPublic(failure: Failure | null) {
 	throw retryable ? new Error(error) : new Misconfigured(error);
 }
 
-/** @throws Misconfigured if the host may not be reached, a plain error if that can't be found out now */
+/** @throws Misconfigured if the host isn't allowed, a plain error if this can't be checked now */
 export const assertReachable = async (env: Env, host: string) =>
 	assertPublic(await checkPublicHost(env, host));
 
@@ -56,7 +56,7 @@ async function textOf({ body }: Response) {
 	return text.slice(0, MAX_CHARACTERS);
 }
 
-/** A Retry-After in seconds. The header has seconds or a date (RFC 9110, section 10.2.3). */
+/** Returns the Retry-After in seconds. The header has seconds or a date (RFC 9110, section 10.2.3). */
 export function retryAfter(headers: Headers) {
 	const value = headers.get("retry-after");
 	if (value === null) return undefined;
@@ -67,23 +67,24 @@ export function retryAfter(headers: Headers) {
 /** Whether a response is a temporary error: 408, 429, 5xx. */
 export const isTemporary = ({ status }: Answer) => [408, 429].includes(status) || status >= 500;
 
-/** The error for a temporary response. */
+/** Returns the error for a temporary response. */
 export const unavailable = (answer: Answer, message = answer.describe()) =>
 	new Unavailable(message, retryAfter(answer.headers));
 
 export type Sender = ReturnType<typeof sender>;
 
 /**
- * Sends requests to hosts that a user has entered, which are checked (docs/keys.md#addresses-that-users-name). Make one for
- * each destination that is opened: it keeps the resolver's answers.
- * @param timeoutMs how long a server may be silent
+ * Returns the functions that send requests to hosts that a user has entered, after checking these hosts
+ * (docs/keys.md#addresses-that-users-name). Create one sender for each open destination, because it caches the resolver's
+ * answers.
+ * @param timeoutMs how long a server may send no data
  */
 export function sender(env: Env, timeoutMs: number) {
 	const hosts = publicHosts(env);
 
 	/**
 	 * Sends a request. Redirects are not followed.
-	 * @param secrets what no error message may contain
+	 * @param secrets texts that error messages must not contain
 	 * @param needsBody whether the body of a response is read; the text of others is empty
 	 * @throws a plain error with a message for the user if there is no response
 	 */
@@ -125,7 +126,7 @@ export function sender(env: Env, timeoutMs: number) {
 	return {
 		exchange,
 		/**
-		 * As `exchange`.
+		 * Sends a request like `exchange`.
 		 * @throws Unavailable also for temporary responses: 408, 429, 5xx
 		 */
 		async send(request: Request, secrets: string[]): Promise<Answer> {

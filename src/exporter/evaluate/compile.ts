@@ -119,7 +119,10 @@ function comparison(
 	};
 }
 
-/** Returns a negative number, 0 or a positive number, as a sort function does. */
+/**
+ * Compiles a comparison that returns a negative number, 0 or a positive number, like a sort
+ * function.
+ */
 function ordered(columns: string[], left: Expression, right: Expression): Get<number> {
 	switch (comparedAs(kindOf(left), kindOf(right))) {
 		case "number": {

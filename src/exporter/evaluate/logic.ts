@@ -8,7 +8,7 @@ export const not =
 		return value === null ? null : !value;
 	};
 
-/** True if one of the conditions is true, otherwise null if one of them is null. */
+/** OR: true if one of the conditions is true, otherwise null if one of them is null. */
 export const some =
 	(conditions: Get<boolean>[]): Get<boolean> =>
 	(cells) => {

@@ -2,13 +2,15 @@
 import { readMoment } from "../../http/moment.ts";
 import type { Row } from "../rows.ts";
 
-/** JSON: the text of a whole column, or the value at a path in it. `exact` returns that value with all digits of numbers. */
+/** JSON: the text of a whole column, or the value at a path in it. `exact` returns the value with all digits of its numbers. */
 type Json = { text: string } | { value: unknown; exact: () => unknown };
 
 /** The value of an expression for a row. JSON is always a `Json`, never a bare string or number. */
 export type Value = string | number | boolean | null | Json;
 
-/** The values of a row, and caches of their parsed JSON: parsed fast, and with all digits of numbers. */
+/**
+ * The values of a row, and two caches of their parsed JSON: `parsed` by `JSON.parse`, and `exact` with all digits of numbers.
+ */
 export type Cells = { values: Row; parsed: unknown[]; exact: unknown[] };
 
 export type Get<T extends Value = Value> = (cells: Cells) => T | null;
@@ -21,7 +23,7 @@ const DATE = /^(?:19|2[0-2])[0-9]{2}-([0-9]{2})-([0-9]{2})/;
 export const finite = (number: number | null) =>
 	number !== null && Number.isFinite(number) ? number : null;
 
-/** Formats as C's `%.15g`, so that 0.1 + 0.2 is 0.3. Integers have 16 digits, and -0 has no sign. */
+/** Formats a number like C's `%.15g`, so that 0.1 + 0.2 is 0.3. Integers have up to 16 digits, and -0 has no sign. */
 function numberToText(number: number) {
 	if (!Number.isFinite(number)) return null;
 	if (Number.isSafeInteger(number)) return String(number);
@@ -38,7 +40,7 @@ const withoutZeros = (decimal: string) =>
 
 const isJson = (value: Value): value is Json => typeof value === "object" && value !== null;
 
-/** Null if the value is nested too deeply. */
+/** Returns JSON text; null if the value is nested too deeply. */
 function stringify({ value, exact }: Exclude<Json, { text: string }>) {
 	const isExact = typeof value === "string" || typeof value === "boolean";
 	try {
@@ -73,7 +75,7 @@ export function toJson(value: Value): string | null {
 	return stringify(value);
 }
 
-/** False for false, 0 and the empty text; null if there is no value. */
+/** Converts a value to a boolean: false for false, 0 and the empty text; null for null and for numbers that are not finite. */
 export function toBoolean(value: Value): boolean | null {
 	if (typeof value === "number") return Number.isFinite(value) ? value !== 0 : null;
 	if (typeof value === "string") return value !== "";
@@ -81,7 +83,7 @@ export function toBoolean(value: Value): boolean | null {
 	return "text" in value || ![false, "", 0].some((falsy) => falsy === value.value);
 }
 
-/** The date that a text begins with, from 1900 to 2299. */
+/** Returns the date at the beginning of a text, from 1900 to 2299; null if there is none. */
 export function toDate(value: Value): string | null {
 	if (typeof value === "number") return null;
 	const [date, month, day] = DATE.exec(toText(value) ?? "") ?? [];
@@ -95,7 +97,7 @@ export function toDate(value: Value): string | null {
 
 export const toMoment = (value: Value) => readMoment(toText(value) ?? "") ?? null;
 
-/** The value at a path; null if there is none. */
+/** Returns the value at a path; null if there is none. */
 export function valueAt(json: unknown, path: string[]): unknown {
 	let value = json;
 	for (const key of path) {
@@ -105,7 +107,7 @@ export function valueAt(json: unknown, path: string[]): unknown {
 	return value;
 }
 
-/** False for a text that isn't JSON, and for null: no path leads to a value in it. */
+/** Returns false for null and for a text that isn't JSON. No path has a value in it. */
 export function parseJson(
 	text: Row[number] | undefined,
 	parse: (text: string) => unknown,
@@ -120,13 +122,13 @@ export function parseJson(
 export const isNull = (value: Value) =>
 	value === null || (typeof value === "number" && !Number.isFinite(value));
 
-/** Compares texts by code units; null if one of the values is missing. */
+/** Compares numbers, or texts by code units; null if one of the values is null. */
 export function orderBetween<T extends string | number>(a: T | null, b: T | null) {
 	if (a === null || b === null) return null;
 	return a === b ? 0 : a < b ? -1 : 1;
 }
 
-/** Compares numbers as numbers, unless they are equal and may have lost digits; anything else as text. */
+/** Compares two numbers as numbers, unless they are equal and may have lost digits. Compares all other values as text. */
 export function orderOfJson(left: Value, right: Value) {
 	const [a, b] = [left, right].map((value) =>
 		isJson(value) && "value" in value ? value.value : value,

@@ -2,7 +2,7 @@ import type { Column, Row } from "../rows.ts";
 import type { Encoder } from "./format.ts";
 import { type LineCompression, lines } from "./lines.ts";
 
-/** JSON text as one line; other text as a string. */
+/** Returns JSON text on one line; other text as a JSON string. */
 function nested(json: string) {
 	try {
 		JSON.parse(json);
@@ -13,12 +13,12 @@ function nested(json: string) {
 	return /[\n\r]/.test(json) ? json.replace(/[\n\r]+/g, " ") : json;
 }
 
-/** What JSON.stringify may escape. Testing for it costs a fraction of the call. */
+/** The characters that JSON.stringify may escape. Testing for them costs a fraction of the call. */
 const ESCAPED = /["\\\p{Cc}\p{Cs}]/u;
 
 const quoted = (text: string) => (ESCAPED.test(text) ? JSON.stringify(text) : `"${text}"`);
 
-/** Makes the function that writes a row with these columns as one JSON object, in which JSON is nested. */
+/** Returns the function that writes a row with these columns as a JSON object. The values of JSON columns are nested. */
 export function jsonWriter(columns: Column[]) {
 	const members = columns.map(({ name, kind }, i) => ({
 		start: `${i === 0 ? "{" : ","}${JSON.stringify(name)}:`,
@@ -37,10 +37,10 @@ export function jsonWriter(columns: Column[]) {
 	};
 }
 
-/** A row as one JSON object, in which JSON is nested. */
+/** Writes a row as a JSON object. The values of JSON columns are nested. */
 export const toJson = (columns: Column[], row: Row) => jsonWriter(columns)(row);
 
-/** One object a line (https://jsonlines.org). */
+/** JSON Lines: one object per line (https://jsonlines.org). */
 export const jsonLines = (columns: Column[], compression: LineCompression): Encoder => {
 	const write = jsonWriter(columns);
 	return lines(compression, (rows) => rows.map((row) => `${write(row)}\n`).join(""));

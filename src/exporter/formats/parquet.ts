@@ -11,12 +11,12 @@ import { MAX_BOUND_BYTES } from "./parquet/statistics.ts";
 import { TYPES } from "./parquet/values.ts";
 import { zstdCompressor } from "./parquet/zstd.ts";
 
-/** The most bytes of rows that a row group is made of. */
+/** The maximum size of the rows in a row group, in bytes. */
 const ROW_GROUP_BYTES = 8 * 2 ** 20;
 
 type Compression = "gzip" | "snappy" | "zstd" | null;
 
-/** How pages are compressed. Each column has a compressor of its own. */
+/** How pages are compressed. Each column has its own compressor. */
 const CODECS = {
 	none: { codec: "UNCOMPRESSED", compressor: () => (bytes: Uint8Array) => bytes },
 	gzip: { codec: "GZIP", compressor: () => (bytes: Uint8Array) => gzipSync(bytes) },
@@ -24,7 +24,7 @@ const CODECS = {
 	zstd: { codec: "ZSTD", compressor: zstdCompressor },
 } satisfies Record<string, { codec: CompressionCodec; compressor: () => StoredColumn["compress"] }>;
 
-/** JSON has no large integers, of which metadata is full. */
+/** Metadata has many large integers, which JSON doesn't support. */
 const write = (value: unknown) =>
 	JSON.stringify(value, (_, one) => (typeof one === "bigint" ? { bigint: String(one) } : one));
 
@@ -32,12 +32,15 @@ const read = (json: string) =>
 	JSON.parse(json, (_, one) => (typeof one?.bigint === "string" ? BigInt(one.bigint) : one));
 
 /**
- * What it takes to go on: metadata of the row groups so far, the bytes that a byte of rows came to, and of each column how many
- * row groups go without a dictionary.
+ * The state to continue with: `groups`, the metadata of the row groups so far; `ratio`, the encoded bytes per byte of rows; and
+ * `skips`, for each column, how many row groups don't use a dictionary.
  */
 type State = { groups: RowGroup[]; ratio: number; skips?: Skips[] };
 
-/** Apache Parquet: rows are gathered into row groups, column by column. Their metadata is at the end of the file. */
+/**
+ * Encodes Apache Parquet. Rows are collected in row groups, column by column. The metadata of row groups is at the end of the
+ * file.
+ */
 export function parquet(
 	columns: Column[],
 	compression: Compression,
@@ -77,10 +80,10 @@ export function parquet(
 	let rows = 0;
 	let raw = 0;
 
-	/** Ends the row group under way, if there is one. */
+	/** Ends the current row group, if there is one. */
 	function flush() {
 		const before = bytes.offset;
-		// The beginning of the file, which its end would overwrite.
+		// A copy of the beginning of the file, because the end would overwrite it.
 		const pieces = [taken(bytes).slice()];
 		if (rows === 0) return pieces;
 		const chunks = writers.map((column) => {

@@ -29,7 +29,7 @@ export type Expression =
 			left: Expression;
 			right: Expression;
 	  }
-	/** "and" and "or" take two operands or more, "in" a value and its list, "like" a value and a text literal. */
+	/** "and" and "or" have two or more operands, "in" a value and its list, "like" a value and a text literal. */
 	| {
 			type: "predicate";
 			name: "and" | "or" | "not" | "in" | "like" | "is null";
@@ -62,7 +62,7 @@ const INTERNAL_COLUMNS: Record<string, Kind> = {
 
 const isNumeric = (kind: Kind | null) => kind === null || kind === "integer" || kind === "number";
 
-/** The kind that fits values of all `kinds`: JSON if they have nothing in common. Null is the kind of NULL. */
+/** Returns the kind for values of all `kinds`: JSON if they have nothing in common. Null is the kind of NULL. */
 const common = (kinds: (Kind | null)[]): Kind | null => {
 	const [kind = null, ...others] = new Set(kinds.filter((kind) => kind !== null));
 	if (others.length === 0) return kind;
@@ -112,7 +112,7 @@ const kindOfLiteral = (value: Literal): Kind | null => {
 	return Number.isSafeInteger(value) ? "integer" : "number";
 };
 
-/** The kind of an expression's values; null if they are all null. */
+/** Returns the kind of an expression's values; null if they are all null. */
 export function kindOf(expression: Expression): Kind | null {
 	switch (expression.type) {
 		case "column":
@@ -135,7 +135,7 @@ export function kindOf(expression: Expression): Kind | null {
 	}
 }
 
-/** The operands or arguments of an expression. */
+/** Returns the operands or arguments of an expression. */
 export function partsOf<E extends Expression | ParsedExpression>(expression: E): E[];
 export function partsOf(
 	expression: Expression | ParsedExpression,
@@ -153,8 +153,8 @@ export function partsOf(
 }
 
 /**
- * How values of these kinds are compared; undefined if they can't be. "json" compares numbers as numbers and anything else
- * as text. A comparison with NULL (kind null) is always null.
+ * Returns how values of these kinds are compared; undefined if they can't be. "json" compares numbers as numbers and anything
+ * else as text. A comparison with NULL (kind null) is always null.
  */
 export function comparedAs(
 	left: Kind | null,

@@ -27,7 +27,7 @@ const SUM = 5;
 const PRODUCT = 6;
 const OPERAND = 7;
 
-/** The predicate that a negation is written with, as in `NOT IN`; undefined if it is written as `NOT …`. */
+/** Returns the predicate for a negation such as `NOT IN`; undefined if the negation is written as `NOT …`. */
 function negatedTest(expression: Expression) {
 	if (expression.type !== "predicate" || expression.name !== "not") return;
 	const [test = NULL] = expression.args;
@@ -60,7 +60,7 @@ function precedence(expression: Expression): number {
 
 type Write = (value: Literal) => string;
 
-/** The normalised text of an expression. `write` formats its literals. */
+/** Returns the normalised text of an expression. `write` formats its literals. */
 export function format(expression: Expression, write: Write = literal): string {
 	const within = (part: Expression, least: number) =>
 		precedence(part) < least ? `(${format(part, write)})` : format(part, write);

@@ -26,12 +26,12 @@ function read(text: string) {
 	}
 }
 
-/** Names become column names of files and tables. */
+/** Checks the names of fields, which become column names of files and tables. */
 function checkNames(names: string[]) {
 	const seen = new Set<string>();
 	for (const name of names) {
 		if (name === "" || [...name].length > 255)
-			throw invalidQuery("Names of fields have 1 to 255 characters: use AS");
+			throw invalidQuery("The name of a field must have 1 to 255 characters: use AS");
 		if (seen.has(name)) throw invalidQuery(`Names of fields must be distinct: ${name}`);
 		seen.add(name);
 	}
@@ -71,7 +71,7 @@ function describe(fields: Field[], where: Expression | null): QuerySchema {
 
 /**
  * Parses the query of an export (docs/exports.md#queries). Its normalised text, `schema.xql_query`, parses to the same query.
- * Runs in the browser, too: the console shows the columns of a query as one types.
+ * This also runs in the browser: the console shows the columns of a query while the user types.
  * @throws {InvalidQuery}
  */
 export function parse(text: string): Query {
@@ -79,7 +79,7 @@ export function parse(text: string): Query {
 	const parsed = read(text);
 	if (parsed.table !== "events") throw invalidQuery("Query must SELECT FROM events");
 	if (parsed.fields.length > MAX_FIELDS)
-		throw invalidQuery(`A query has at most ${MAX_FIELDS} fields`);
+		throw invalidQuery(`A query can have at most ${MAX_FIELDS} fields`);
 	checkSize([
 		...parsed.fields.map(({ expression }) => expression),
 		...(parsed.where ? [parsed.where] : []),

@@ -21,7 +21,7 @@ const MAX_PARTS = 400;
 /** Evaluation is recursive. */
 const MAX_DEPTH = 50;
 
-/** Matching takes up to pattern length times text length steps. */
+/** Matching needs up to as many steps as the length of the pattern times the length of the text. */
 const MAX_PATTERN_LENGTH = 255;
 
 const FUNCTION_NAMES = new Map(
@@ -30,7 +30,7 @@ const FUNCTION_NAMES = new Map(
 		.map((name) => [name.toLowerCase(), name]),
 );
 
-/** Says what is wrong with a query. */
+/** The error for an invalid query. */
 export class InvalidQuery extends Error {
 	readonly code: ErrorCode | undefined;
 
@@ -42,7 +42,7 @@ export class InvalidQuery extends Error {
 
 export const invalidQuery = (message: string, code?: ErrorCode) => new InvalidQuery(message, code);
 
-/** Checks size and depth, level by level: recursion could overflow the stack before the depth is known. */
+/** Checks size and depth, level by level, because recursion could overflow the stack before the depth is known. */
 export function checkSize(expressions: ParsedExpression[]) {
 	let parts = 0;
 	let level = expressions.map((parsed) => ({ parsed, depth: 0 }));
@@ -59,7 +59,7 @@ export function checkSize(expressions: ParsedExpression[]) {
 	}
 	if (parts > MAX_PARTS)
 		throw invalidQuery(
-			`A query has at most ${MAX_PARTS} columns, literals, operators and functions`,
+			`A query can have at most ${MAX_PARTS} columns, literals, operators and functions`,
 		);
 }
 
@@ -133,9 +133,9 @@ function checkComparison(left: Expression, right: Expression, isEquality: boolea
 
 function checkPattern(pattern: Expression) {
 	if (!isLiteral(pattern) || typeof pattern.value !== "string")
-		throw invalidQuery("LIKE takes a text in quotes");
+		throw invalidQuery("LIKE requires a text in quotes");
 	if ([...pattern.value].length > MAX_PATTERN_LENGTH)
-		throw invalidQuery(`A pattern has at most ${MAX_PATTERN_LENGTH} characters`);
+		throw invalidQuery(`A pattern can have at most ${MAX_PATTERN_LENGTH} characters`);
 }
 
 function resolveName([column = "", ...path]: string[]): Expression {

@@ -17,7 +17,7 @@ const TEXT_COLUMNS = new Set([
 	"elements_chain",
 ]);
 
-/** The columns that a selection is ordered by: its time, and its key. */
+/** Returns the columns that a selection is ordered by: its time, then its key. */
 export const orderOf = ({ model, by }: Scan) => ({
 	at: by === "ingestion" ? "_inserted_at" : model === "events" ? "timestamp" : "created_at",
 	key: model === "events" ? "uuid" : "distinct_id",
@@ -25,7 +25,7 @@ export const orderOf = ({ model, by }: Scan) => ({
 
 type Leaf = Exclude<Expression, { type: "operation" | "comparison" | "predicate" | "call" }>;
 
-/** The leaves of an expression's tree. */
+/** Returns the leaves of an expression's tree. */
 function leaves(expression: Expression): Leaf[] {
 	switch (expression.type) {
 		case "column":
@@ -37,16 +37,16 @@ function leaves(expression: Expression): Leaf[] {
 	}
 }
 
-/** The text that a leaf reads, if any: a whole column, or what is at a top-level key of one. */
+/** Returns the text that a leaf reads, if any: a whole column, or the value at a top-level key of it. */
 const textsRead = (leaf: Leaf): { column: string; key?: string }[] => {
 	if (leaf.type === "property") return [{ column: leaf.column, key: leaf.path[0] ?? "" }];
 	return leaf.type === "column" && TEXT_COLUMNS.has(leaf.name) ? [{ column: leaf.name }] : [];
 };
 
 /**
- * Bounds the size of a row's fields, and so of a page. It counts the names, which some formats repeat in each row, and each
- * column as often as it is read, at least once. Properties with different top-level keys don't overlap in their column, so
- * together they count once.
+ * Computes an upper bound for the size of a row's fields, and so of a page. It counts the field names, which some formats
+ * repeat in each row, and each column as often as it is read, at least once. Properties with different top-level keys don't
+ * overlap in their column, so together they count once.
  */
 export function weightsOf(fields: Field[], columns: string[]): Weights {
 	const all = fields.flatMap(({ expression }) => leaves(expression));

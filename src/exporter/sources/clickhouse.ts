@@ -9,7 +9,7 @@ import { surveys } from "./clickhouse/surveys.ts";
 import { queried } from "./queried.ts";
 import type { Scan, Source } from "./source.ts";
 
-/** A query whose rows are read page by page may take longer than a step of a run. */
+/** The timeout of a query whose rows are read page by page, which may take longer than a step of a run. */
 const STREAM_SECONDS = 600;
 
 /** A row of a query's result. */
@@ -18,7 +18,7 @@ type Found = { values: string[]; size: number; row: Row };
 /** The rows of a query that remain after a page. */
 type Rest = { scan: Scan; position: string; items: Items<Found> };
 
-/** The rows after a place, in order. If a query breaks off after some rows, another one reads the rest. */
+/** Reads the rows after a place, in order. If a query fails after some rows, another query reads the rest. */
 async function* read(
 	ask: Client["ask"],
 	scan: Scan,
@@ -59,7 +59,7 @@ export function clickhouse(access: Access): Source {
 	const { findOrder, survey } = surveys(client);
 	let rest: Rest | undefined;
 
-	/** The rows from a place on. If the last page ended there, its query is continued. */
+	/** Returns the rows from a place on. If the last page ended there, continues its query. */
 	async function itemsAt(scan: Scan, order: Order, place: Place) {
 		const left = rest;
 		rest = undefined;

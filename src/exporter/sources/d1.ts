@@ -3,21 +3,21 @@ import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, orderOf, weight } from "./bounds.ts";
 import { queried } from "./queried.ts";
 import type { Filter, Position, Scan, Source } from "./source.ts";
 
-/** How many rows a page looks at for those that the filter lets through, and how many a statement counts. */
+/** How many rows a page scans for rows that match the filter, and how many rows a statement counts. */
 const MAX_SCANNED_ROWS = 5000;
 const MAX_COUNTED_ROWS = 100_000;
 
-/** A page's number of rows is guessed by the size of so many, and so that it is filled to this degree. */
+/** The number of rows of a page is estimated from the size of this many rows, so that the page is filled to this degree. */
 const SAMPLED_ROWS = 20;
 const FILL = 0.9;
 
-/** As the tables have them, so that they compare as text. */
+/** Formats times like the tables, so that they compare as text. */
 const iso = (moment: string) => new Date(moment).toISOString();
 const ISO_LENGTH = 24;
 
 /**
- * Collects the parameters of statements that stay the same from page to page. ?1 and ?2 are the position to read after. Limits
- * are part of the text: SQLite compiles a statement again each time that a limit is bound.
+ * Collects the parameters that are the same for all pages. ?1 and ?2 are the position to read after. Limits are part of the
+ * SQL, because SQLite recompiles a statement each time a limit is bound.
  */
 function binder() {
 	const values: (string | number)[] = [];
@@ -28,11 +28,14 @@ type Bind = ReturnType<typeof binder>["bind"];
 
 const hex = (text: string) => Buffer.from(text).toString("hex").toUpperCase();
 
-/** The position of a column's text in a list, from 1; 0: none. In one text: SQLite would go through a list anew for each row. */
+/**
+ * SQL for the position of a column's text in a list, from 1; 0 if it isn't in the list. The list is a single text, because
+ * SQLite would evaluate a list again for each row.
+ */
 const positionIn = (bind: Bind, column: string, texts: string[]) =>
 	`instr(${bind(`,${texts.map(hex)},`)}, ',' || hex(${column}) || ',')`;
 
-/** Never null, which a sum would pass over. */
+/** SQL for whether a row matches a filter. It is never null, because a sum would ignore null. */
 function met(bind: Bind, filter: Filter): string {
 	const { column } = filter;
 	if ("texts" in filter) {
@@ -46,15 +49,15 @@ function met(bind: Bind, filter: Filter): string {
 	].join(" and ");
 }
 
-/** Between the values of a row that is one text. JSON doesn't escape this character. */
+/** The separator of the values of a row in a single text. JSON doesn't escape this character. */
 const SEPARATOR = "\x7f";
 
-/** Columns that may be null. In a text, null is "", and a value follows "=". */
+/** Columns that may be null. In the text of a row, null is "", and other values have the prefix "=". */
 const NULLABLE = new Set(["person_id", "person_properties"]);
 
 const INTEGERS = new Set(["team_id", "person_version"]);
 
-/** SQL for a row as one text: many small values would cost several times as much CPU time as one. */
+/** SQL for a row as a single text, because many small values need several times as much CPU time as one. */
 const joined = (columns: string[]) => {
 	const values = columns.map((column) =>
 		NULLABLE.has(column) ? `coalesce('=' || ${column}, '')` : column,
@@ -62,7 +65,7 @@ const joined = (columns: string[]) => {
 	return `concat_ws(char(${SEPARATOR.charCodeAt(0)}), ${values.join(", ")})`;
 };
 
-/** Makes the function that splits a text into its row; null if a value has a separator in it. */
+/** Returns the function that splits a text into its row; it returns null if a value contains a separator. */
 function splitter(columns: string[]) {
 	const nullable = columns.flatMap((column, i) => (NULLABLE.has(column) ? [i] : []));
 	const integers = columns.flatMap((column, i) => (INTEGERS.has(column) ? [i] : []));
@@ -75,7 +78,7 @@ function splitter(columns: string[]) {
 	};
 }
 
-/** The parts that statements are made of. */
+/** Returns the parts of statements. */
 function parts(scan: Scan, bind: Bind) {
 	const { model, team_id, include_events, exclude_events, end } = scan;
 	const { at, key } = orderOf(scan);
@@ -92,9 +95,9 @@ function parts(scan: Scan, bind: Bind) {
 		at,
 		key,
 		isFiltered: filters.length > 0,
-		/** Whether the selection takes a row. */
+		/** Whether a row matches the filters. */
 		taken: ["true", ...filters.map((filter) => met(bind, filter))].join(" and "),
-		/** The window's rows after a position, and their order. */
+		/** The rows of the window after a position, and their order. */
 		where: `where ${isInTeam} and (${at}, ${key}) > (?1, ?2) and ${at} < ${bind(iso(end))}`,
 		order: `order by ${at}, ${key}`,
 	};
@@ -122,7 +125,7 @@ function beyond(scan: Scan, { table, at, key, taken, isFiltered, where, order }:
 	if (isFiltered) return `${counted}, beyond as materialized (select * from counted)`;
 	const sizes = (limit: number | string) =>
 		`from (select ${size} as size from ${table} ${where} ${order} limit ${limit})`;
-	// Sums for each row cost several times as much as one for all, so the number of rows is guessed first.
+	// A running sum for each row costs several times as much as one sum of all rows, so the number of rows is estimated first.
 	return `${counted}, guess as materialized (
 			select min(${MAX_PAGE_ROWS}, coalesce(cast(${FILL * MAX_PAGE_BYTES} / avg(size) as integer), 0)) as rows
 			${sizes(SAMPLED_ROWS)}
@@ -135,15 +138,15 @@ function beyond(scan: Scan, { table, at, key, taken, isFiltered, where, order }:
 		)`;
 }
 
-/** The SQL of the statements that read a scan from a position on. `values`: the parameters after those of the position. */
+/** Returns the SQL of the statements that read a scan from a position on. `values`: the parameters after the position. */
 function statementsFor(scan: Scan) {
 	const { columns } = scan;
 	const { values, bind } = binder();
 	const parted = parts(scan, bind);
 	const { table, isInTeam, at, key, taken, where, order } = parted;
 	/**
-	 * Scans an index twice: for the sizes of rows, to find where the page ends, and for its rows. So a page reads about what it
-	 * returns, and is bounded whatever its rows hold. The first row returned is the position after the page.
+	 * Scans an index twice: first the sizes of rows, to find where the page ends, then its rows. So a page reads about as much as
+	 * it returns, and its size is bounded whatever the rows contain. The first row of the result is the position after the page.
 	 */
 	const page = (values: string, others = "") => `
 		with selected as (
@@ -159,7 +162,7 @@ function statementsFor(scan: Scan) {
 		select * from selected`;
 	return {
 		values,
-		/** Returns how many rows it looked at, how many of them the selection takes, and the last one's position. */
+		/** Returns how many rows it scanned, how many of them match, and the position of the last one. */
 		count: `
 			select count(*), sum(taken), max(at || key) from (
 				select ${at} as at, ${key} as key, ${taken} as taken
@@ -171,10 +174,10 @@ function statementsFor(scan: Scan) {
 	};
 }
 
-/** The position of a row, of which D1 says `at || key`. */
+/** Parses a row's position from `at || key`. */
 const positionOf = (text: string): Position => [text.slice(0, ISO_LENGTH), text.slice(ISO_LENGTH)];
 
-/** Makes the functions that run the statements of a scan. */
+/** Returns the functions that run the statements of a scan. */
 function reader(database: D1Database, scan: Scan) {
 	const { values, count, texts, rows } = statementsFor(scan);
 	const read = (text: string) => {
@@ -185,13 +188,13 @@ function reader(database: D1Database, scan: Scan) {
 	return { count: read(count), texts: read(texts), rows: read(rows) };
 }
 
-/** The rows of D1's tables. */
+/** The source that reads the tables in D1. */
 export const d1 = (database: D1Database): Source => {
 	const prepare = (scan: Scan) => ({
 		read: reader(database, scan),
 		split: splitter(scan.columns),
 	});
-	/** Made once for all pages of a scan. */
+	/** Prepared once for all pages of a scan. */
 	const prepared = new WeakMap<Scan, ReturnType<typeof prepare>>();
 	return queried({
 		async count(scan) {

@@ -3,8 +3,8 @@ import { d1 } from "./d1.ts";
 import type { Source } from "./source.ts";
 
 /**
- * The source that the variable EVENT_SOURCE names.
- * @throws if there is no such source
+ * Returns the source that the variable EVENT_SOURCE selects.
+ * @throws if the source doesn't exist
  */
 export function sourceOf(env: Env): Source {
 	switch (env.EVENT_SOURCE) {

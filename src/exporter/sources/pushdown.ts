@@ -2,13 +2,13 @@ import { readMoment } from "../../http/moment.ts";
 import { type Expression, isLiteral, type Literal } from "../query/expression.ts";
 import type { Filter } from "./source.ts";
 
-/** A statement in D1 takes at most a hundred parameters. A filter has up to two. */
+/** A statement in D1 can have at most a hundred parameters. A filter has up to two. */
 const MAX_FILTERS = 20;
 
 const TEXT_COLUMNS = new Set(["uuid", "event", "distinct_id", "person_id"]);
 const TIME_COLUMNS = new Set(["timestamp", "created_at"]);
 
-/** Years that every database can represent. */
+/** The years that every database can represent. */
 const COMMON_YEARS = /^(?:19[7-9]|20|21)/;
 
 /**

@@ -4,7 +4,7 @@ import { weightsOf } from "./bounds.ts";
 import { pushDown } from "./pushdown.ts";
 import type { Position, Scan, Selection, Source, Table } from "./source.ts";
 
-/** The scan of a table for a selection, and the function that computes the selection's rows from its result. */
+/** Returns the scan of a table for a selection, and the function that computes the selection's rows from its result. */
 function plan(
 	{ fields, where, ...selection }: Selection,
 	{ filters, rest }: ReturnType<typeof pushDown> = pushDown(where),
@@ -28,11 +28,12 @@ function columnsRead(fields: Field[], where: Expression | null) {
 }
 
 /**
- * Makes a source of a table. Expressions are evaluated here, so that all sources give the same results. The table checks the
- * filters of a query's condition, and the rest is checked here, so a page may be empty although others follow.
+ * Creates a source from a table. Expressions are evaluated here, so that all sources return the same results. The table checks
+ * the filters of a query's condition. The rest of the condition is checked here, so a page may be empty even if more pages
+ * follow.
  */
 export function queried(table: Table): Source {
-	// One scan object for all pages of a selection, since tables recognise by it where to continue reading.
+	// All pages of a selection use the same scan object, because tables use its identity to find where to continue reading.
 	const plans = new WeakMap<Selection, ReturnType<typeof plan>>();
 	return {
 		async count(selection) {

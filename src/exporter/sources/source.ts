@@ -35,15 +35,18 @@ export type Scan = Omit<Selection, "fields" | "where"> & {
 	weights: Weights;
 };
 
-/** Bounds the size of a result row: how often each column is copied, and the bytes in addition to the columns. */
+/**
+ * The terms of the upper bound of a result row's size: how often each column is copied, and the bytes in addition to the
+ * columns.
+ */
 export type Weights = { copies: Record<string, number>; fixed: number };
 
 /** A keyset cursor: the values of the last row's sort columns. */
 export type Position = string[];
 
 /**
- * Rows in a stable order. `next` is the position after the last row, or null if there are no more. `unfit`: how many values
- * are null because their column can't hold them.
+ * Rows in a stable order. `next` is the position after the last row, or null if there are no more. `unfit`: how many values are
+ * null because they don't fit their column's type.
  */
 export type Page = { rows: Row[]; next: Position | null; unfit: number };
 
@@ -51,15 +54,15 @@ export type Page = { rows: Row[]; next: Position | null; unfit: number };
 export type Table = {
 	count(scan: Scan): Promise<number>;
 	page(scan: Scan, after: Position | null): Promise<{ rows: Row[]; next: Position | null }>;
-	/** Ends the query that the next page would have been read from. */
+	/** Ends the query that is open for the next page. */
 	release?(): void;
 };
 
 /** Where the rows of exports come from (docs/exports.md#what-is-written). Pages are bounded in rows and bytes. */
 export type Source = {
 	count(selection: Selection): Promise<number>;
-	/** The page after a position, or the first one. The same arguments give the same page. */
+	/** Returns the page after a position, or the first page. The same arguments return the same page. */
 	page(selection: Selection, after: Position | null): Promise<Page>;
-	/** Ends the query that the next page would have been read from. Called once, after all other calls. */
+	/** Ends the query that is open for the next page. Called once, after all other calls. */
 	release?(): void;
 };

@@ -13,7 +13,7 @@ const METHODS = [
 ];
 const TASK = /^runEvery(Minute|Hour|Day)/;
 
-/** A declared or exported name and its value; null if the value is unknown. */
+/** A declared or exported name, and its value (null if it is unknown). */
 type Binding = [name: string, value: AnyNode | null];
 
 /**
@@ -27,7 +27,7 @@ export function capabilitiesOf(source: string) {
 	const program = tryParse(source);
 	const declarations = (program?.body ?? []).flatMap(declaredNames);
 	const values = new Map(declarations);
-	/** If the node is an identifier, the value it was declared with; follows one level only. */
+	/** Returns the declared value of an identifier; other nodes unchanged. Follows only one level. */
 	const follow = (node: AnyNode | null) =>
 		node?.type === "Identifier" ? (values.get(node.name) ?? null) : node;
 
@@ -56,7 +56,7 @@ function tryParse(source: string): Program | null {
 	}
 }
 
-/** Functions and variables declared by a top-level statement. */
+/** Returns the functions and variables that a top-level statement declares. */
 function declaredNames(statement: AnyNode): Binding[] {
 	switch (statement.type) {
 		case "ExportNamedDeclaration":
@@ -73,7 +73,7 @@ function declaredNames(statement: AnyNode): Binding[] {
 	}
 }
 
-/** Named exports of a statement, in ES module or CommonJS syntax. */
+/** Returns the named exports of a statement, in ES module or CommonJS syntax. */
 function exportedNames(
 	statement: AnyNode,
 	follow: (node: AnyNode | null) => AnyNode | null,
@@ -98,7 +98,7 @@ function exportedNames(
 	}
 }
 
-/** The assignments in a chain `a = b = value`, each paired with the final value. */
+/** Returns the assignments in a chain `a = b = value`, each with the final value. */
 function assignedNames(node: AnyNode): [AssignmentExpression, AnyNode][] {
 	const chain: AssignmentExpression[] = [];
 	let value = node;
@@ -126,13 +126,13 @@ function properties(node: AnyNode | null): Binding[] {
 	});
 }
 
-/** The property name if it is written in the source; null if it is computed at run time. */
+/** Returns the property name if it is in the source; null if it is computed at run time. */
 function key(node: AnyNode, computed: boolean) {
 	if (node.type === "Identifier" && !computed) return node.name;
 	return node.type === "Literal" && node.value != null ? String(node.value) : null;
 }
 
-/** Whether the value may be a function. The result of a call is unknown, so it counts. */
+/** Whether the value may be a function. This includes the result of a call, which is unknown. */
 const mayBeFunction = (value: AnyNode | null) =>
 	value === null ||
 	![

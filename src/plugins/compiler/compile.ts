@@ -3,12 +3,12 @@ import { type Transform, transform } from "sucrase";
 import State from "sucrase/dist/esm/parser/tokenizer/state.js";
 import { MAINS } from "../file_names.ts";
 
-/** JavaScript, or why the source doesn't compile. */
+/** The compiled JavaScript, or the reason why the source doesn't compile. */
 export type Compiled = { compiled: string; error: null } | { compiled: null; error: string };
 
 /**
- * Sucrase backtracks when its first guess at the syntax was wrong, and nested backtracking is
- * exponential: some inputs of 40 characters would take years. It has no limit of its own, so the
+ * Sucrase backtracks when its first guess at the syntax was wrong. Nested backtracking is
+ * exponential: some inputs of 40 characters would take years. Sucrase has no limit, so the
  * characters that it reads again are counted here.
  */
 const MAX_REREADS = 20;
@@ -22,7 +22,7 @@ State.prototype.restoreFromSnapshot = function (snapshot) {
 
 /**
  * Compiles a plugin's file when it is saved. A main file becomes a script (`toScript`). A file that
- * browsers load becomes JavaScript, and its JSX calls to `React.createElement`.
+ * browsers load becomes JavaScript with calls to `React.createElement` instead of JSX.
  */
 export function compile(filename: string, text: string): Compiled {
 	if (MAINS.includes(filename)) return toScript(text);
@@ -48,7 +48,9 @@ function toScript(source: string): Compiled {
 	});
 }
 
-/** Without imports and exports it is CommonJS, which may be in sloppy mode. */
+/**
+ * Whether the source has imports or exports. Otherwise it is CommonJS, which may be in sloppy mode.
+ */
 const isModule = ({ body }: Program) => body.some(({ type }) => /^(Import|Export)/.test(type));
 
 /**
@@ -67,7 +69,7 @@ function toJavaScript(source: string) {
 	}
 }
 
-/** Parses the text as a module, or else as a script. */
+/** Parses the text as a module, or if that fails, as a script. */
 function parseAny(text: string): Program {
 	try {
 		return parseAs(text, "module");
@@ -106,8 +108,8 @@ function attempt(work: () => string): Compiled {
 }
 
 /**
- * Both parsers end their messages with "(line:column)"; Sucrase also prepends a file name, which is
- * removed.
+ * Returns the message of a parser's error. Both parsers end it with "(line:column)". Sucrase also
+ * starts it with a file name, which is removed.
  */
 const explain = (error: unknown) =>
 	error instanceof RangeError || !(error instanceof Error)

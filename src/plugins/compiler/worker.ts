@@ -5,12 +5,12 @@ import { type Compiled, compile } from "./compile.ts";
 
 export type SourceFile = { filename: string; source: string };
 
-/** `capabilities` are null unless it is a main file that compiles. */
+/** `capabilities` is null unless the file is a main file that compiles. */
 export type Output = Compiled & { capabilities: ReturnType<typeof capabilitiesOf> | null };
 
 /**
- * Compiles plugins' files, in an isolate of its own (docs/architecture.md#the-compiler). It must keep nothing of a call: the
- * next one may be another user's.
+ * Compiles the files of plugins, in a separate isolate (docs/architecture.md#the-compiler). It must not store anything from a
+ * call, because the next call may be for another user.
  */
 export default class Compiler extends WorkerEntrypoint {
 	compile(files: SourceFile[]): Output[] {

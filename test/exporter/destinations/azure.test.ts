@@ -141,7 +141,7 @@ test("a run fails if its blocks are gone", async () => {
 	await expect(failed).rejects.toThrow("The unfinished upload is gone");
 });
 
-test("two runs that write the same blob at once don't mix their blocks", async () => {
+test("two runs that write the same blob concurrently don't mix their blocks", async () => {
 	const prefix = crypto.randomUUID();
 	const first = job();
 	const second = { ...first, run_id: crypto.randomUUID() };
@@ -325,7 +325,7 @@ test.each([
 			FAILED,
 			"<AuthenticationErrorDetail>Request date header too old: 'x'</AuthenticationErrorDetail>",
 		),
-		"The server's clock and this service's differ too much.",
+		"The server's clock differs too much from this service's clock.",
 	],
 	[
 		"an account that is being created",

@@ -389,7 +389,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		await destination.abort(what, state);
 	});
 
-	test("a run fails if somebody removed its staging table, and a retry starts over", async () => {
+	test("a run fails if its staging table was removed, and a retry starts over", async () => {
 		const what = job();
 		const { state } = await run(to(), what, 40_000, { until: 35_000 });
 		const sink = await to().open(what, state, async () => {});

@@ -246,7 +246,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 	});
 
 	describe("a test", () => {
-		test("leaves no table behind", async () => {
+		test("removes its table", async () => {
 			const table_name = fresh();
 			expect(await to({ table_name }).test()).toEqual(
 				["reach", "sign in", "write"].map((name) => ({ name, error: null })),

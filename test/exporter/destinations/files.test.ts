@@ -310,7 +310,7 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		]);
 	});
 
-	test("an upload that somebody removed is reported", async () => {
+	test("an upload that was removed by someone else is reported", async () => {
 		const destination = bucket.destination({ prefix: crypto.randomUUID() });
 		const what = job();
 		let last: unknown = null;
@@ -322,7 +322,7 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		await expect(again.close()).rejects.toThrow(Misconfigured);
 	});
 
-	test("a backfill's files have names of their own", async () => {
+	test("the files of a backfill have different names than those of the schedule", async () => {
 		const prefix = crypto.randomUUID();
 		const what = job();
 		for (const max_file_size_mb of [null, 1])

@@ -43,7 +43,7 @@ test.each([0, 1, 1000, 100_001])(
 	},
 );
 
-test("a batch says what it is, and who sends it", async () => {
+test("a batch has a content type, the token and an Idempotency-Key", async () => {
 	const path = fresh("batches");
 	const what = job();
 	await run(to(path), what, 1);

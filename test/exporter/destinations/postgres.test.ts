@@ -169,7 +169,7 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 		]);
 	});
 
-	test("a trial leaves nothing behind", async () => {
+	test("a test leaves nothing behind", async () => {
 		const schema = fresh();
 		expect(await to({ schema }).test()).toEqual(
 			["reach", "sign in", "write", "remove"].map((name) => ({
@@ -195,7 +195,7 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 			{ port: Number(env.POSTGRES_TLS_PORT), has_self_signed_cert: true },
 			"reach",
 		],
-	])("a trial tells of %s", async (_, more, step) => {
+	])("a test reports %s", async (_, more, step) => {
 		const steps = await to(more).test();
 		const last = steps.at(-1);
 		expect(last).toMatchObject({ name: step, error: expect.any(String) });
@@ -535,7 +535,7 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 		);
 	});
 
-	test("a trial writes what the export's query says", async () => {
+	test("a test writes the columns of the export's query", async () => {
 		const { here } = await world();
 		const table_name = fresh();
 		await ask(
@@ -581,20 +581,20 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
 	});
 
-	test("two runs that make the table at once both succeed", async () => {
+	test("two runs that create the table concurrently both succeed", async () => {
 		const table_name = fresh();
 		await Promise.all([1, 2, 3].map(() => run(to({ table_name }), job(), 500)));
 		expect(await ask(`select count(*)::int as n from ${quoted(table_name)}`)).toEqual([{ n: 500 }]);
 	});
 
-	test("a server that says nothing is given up", async () => {
+	test("a server that sends nothing causes a timeout", async () => {
 		const { port } = new URL(env.DOH_SILENT);
 		const failed = run(to({ port: Number(port) }, 300), job(), 1);
 		await expect(failed).rejects.toThrow("did not answer within 0.3 seconds");
 		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 	});
 
-	test("a lock has words of its own, and may be tried again", async () => {
+	test("waiting for a lock has its own error, and can be retried", async () => {
 		const table_name = fresh();
 		await run(to({ table_name }), job(), 1);
 		const client = new pg.Client(config);
@@ -607,7 +607,7 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 		await client.end();
 	});
 
-	test("a statement that takes too long has words of its own, and may be tried again", async () => {
+	test("a statement that takes too long has its own error, and can be retried", async () => {
 		const table_name = fresh();
 		await run(to({ table_name }), job(), 1);
 		await ask(
@@ -643,7 +643,7 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 			{ password: "check" },
 			/^The server rejects the credentials: check the user, the password, .* says: password authentication failed for user "\*\*\*"\.$/,
 		],
-	])("%s has words of its own", async (_, more, words) => {
+	])("%s has its own error", async (_, more, words) => {
 		const steps = await to(more).test();
 		expect(steps.at(-1)?.error).toMatch(words);
 	});

@@ -153,7 +153,7 @@ function looking(host: string, { path = "/batches/x", at = port } = {}) {
 	return { open, questions };
 }
 
-describe("the resolver is asked", () => {
+describe("the resolver is queried", () => {
 	test.each(["both", "legacy"])("once for many requests of a run: %s", async (host) => {
 		const { open, questions } = looking(host);
 		await run(open(), job(), 5000);

@@ -144,7 +144,7 @@ describe.skipIf(noClickHouse)("tables that have copies of rows", () => {
 			expect(properties(happened)).toEqual(new Set(["third"]));
 		});
 
-		test("apply a query's condition only to the copy that counts", async () => {
+		test("apply a query's condition only to the copy that is used", async () => {
 			const team_id = team();
 			await put(layout, team_id, 50, { text: "old" });
 			await put(layout, team_id, 50, {

@@ -2,7 +2,7 @@ import type { Bucket, Mark } from "../files/bucket.ts";
 import type { Client } from "./client.ts";
 import { notStored } from "./errors.ts";
 
-/** The headers with the mark of a blob. Names of metadata can't have hyphens. */
+/** The headers with the mark of a blob. The names of Azure's metadata can't have hyphens. */
 const EXPORT = "x-ms-meta-tenantryexport";
 const UPLOAD = "x-ms-meta-tenantryupload";
 
@@ -12,8 +12,8 @@ const metadata = ({ export_id, upload }: Mark) => ({
 });
 
 /**
- * The ID of an upload. Blob Storage has no uploads: it stores the blocks that are sent to a blob without showing them. A
- * list of their IDs then makes them the blob's content and sets its type and metadata, so the ID has to contain these.
+ * Returns the ID of an upload. Blob Storage has no uploads: it stores the blocks of a blob without showing them, until a list
+ * of their IDs commits them and sets the blob's type and metadata. So the ID must contain the type and the metadata.
  */
 const uploadOf = (type: string, { export_id, upload }: Mark) =>
 	[crypto.randomUUID(), type, export_id, upload].join("\n");
@@ -23,19 +23,19 @@ function parseUpload(text: string) {
 	return { id, type, mark: { export_id, upload } };
 }
 
-/** The ID of an upload's block. Within a blob, all IDs must have the same length. */
+/** Returns the ID of an upload's block. All IDs within a blob must have the same length. */
 const blockId = (upload: string, number: number) =>
 	btoa(`${parseUpload(upload).id}:${String(number).padStart(6, "0")}`);
 
 /**
- * Writes the blobs of a container.
+ * Returns the bucket that writes the blobs of a container.
  * @param base the container's URL
  */
 export function bucketOf({ ask, request }: Client, base: URL): Bucket {
-	/** The ETag of each blob whose mark was read and which was not written since; null if there is no such blob. */
+	/** The ETag of each blob whose mark was read and that hasn't been written since; null if the blob doesn't exist. */
 	const seen = new Map<string, string | null>();
 
-	/** Headers that let a write fail if the blob has changed since its mark was read. */
+	/** Returns the headers that make a write fail if the blob has changed since its mark was read. */
 	function condition(blob: string) {
 		const etag = seen.get(blob);
 		seen.delete(blob);

@@ -15,9 +15,9 @@ type Options = {
 export type Client = ReturnType<typeof connect>;
 
 /**
- * Sends authorized requests to a container.
+ * Returns the functions that send authorized requests to a container.
  * @param base the container's URL
- * @param timeoutMs how long the server may be silent
+ * @param timeoutMs how long the server may send no data
  */
 export function connect(env: Env, config: Settings, base: URL, timeoutMs: number) {
 	const { account_name: account, account_key: key, sas_token } = config;
@@ -49,11 +49,11 @@ export function connect(env: Env, config: Settings, base: URL, timeoutMs: number
 		});
 	}
 
-	/** The response, whatever its status; temporary errors are thrown. */
+	/** Returns the response, whatever its status. Throws temporary errors. */
 	const request = async (...options: Parameters<typeof authorized>) =>
 		send(await authorized(...options), secrets);
 
-	/** The response if it is a success; null if its error code is `expected`. */
+	/** Returns a successful response; null if the error code is `expected`. */
 	async function ask(expected: string, ...options: Parameters<typeof request>) {
 		const answer = await request(...options);
 		if (answer.status >= 200 && answer.status < 300) return answer;

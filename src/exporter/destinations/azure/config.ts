@@ -8,20 +8,20 @@ export const config = z
 		container_name: text(63)
 			.regex(
 				/^[a-z0-9]+(-[a-z0-9]+)*$/,
-				"A container's name has only lowercase letters, digits and single hyphens.",
+				"The name of a container can only have lowercase letters, digits and single hyphens.",
 			)
 			.refine((value) => value.length >= 3, {
-				error: "A container's name has at least 3 characters.",
+				error: "The name of a container must have at least 3 characters.",
 			})
 			.meta({ minLength: 3 }),
 		...file,
 		account_name: text(24).regex(
 			/^[a-z0-9]{3,24}$/,
-			"A storage account's name has 3 to 24 lowercase letters and digits.",
+			"The name of a storage account must have 3 to 24 lowercase letters and digits.",
 		),
 		account_key: rawText(255)
 			.min(1)
-			.pipe(z.base64("An account key is written in Base64."))
+			.pipe(z.base64("An account key must be in Base64."))
 			.meta({ maxLength: 255 })
 			.nullish(),
 		/** The query string of a URL with a shared access signature. */
@@ -38,7 +38,7 @@ export const config = z
 
 export const SECRETS = ["account_key", "sas_token"];
 
-/** The URL of a storage account's blob service. */
+/** Returns the URL of a storage account's blob service. */
 export const endpointOf = ({
 	account_name,
 	endpoint_url,

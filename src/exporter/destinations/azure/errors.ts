@@ -9,7 +9,7 @@ export type Settings = Config<"AzureBlob">;
 const TEMPORARY = ["AccountBeingCreated", "BlobAlreadyExists", "ConditionNotMet"];
 
 /**
- * What an error code means for the user (Azure Storage: "Common REST API error codes", "Blob Storage error codes"). For other
+ * The meaning of error codes for the user (Azure Storage: "Common REST API error codes", "Blob Storage error codes"). For other
  * codes, the server's own message is shown.
  */
 const MEANINGS: Record<string, string> = {
@@ -19,33 +19,32 @@ const MEANINGS: Record<string, string> = {
 	AuthorizationPermissionMismatch:
 		"The SAS token lacks a permission: it needs read, create, write and delete.",
 	AuthorizationProtocolMismatch:
-		"The SAS token allows only HTTPS: begin endpoint_url with https://.",
-	AuthorizationResourceTypeMismatch:
-		"The SAS token has to include the resource type object (srt=o).",
-	AuthorizationServiceMismatch: "The SAS token isn't one for Blob Storage (ss=b).",
+		"The SAS token allows only HTTPS: endpoint_url must begin with https://.",
+	AuthorizationResourceTypeMismatch: "The SAS token must include the resource type object (srt=o).",
+	AuthorizationServiceMismatch: "The SAS token isn't for Blob Storage (ss=b).",
 	BlobAlreadyExists: "The blob was changed at the same time.",
 	ConditionNotMet: "The blob was changed at the same time.",
 	InvalidBlobOrBlock: "The blob has blocks that another tool uploaded and didn't commit.",
 	KeyBasedAuthenticationNotPermitted:
-		"The storage account allows no access by account key: allow it, or use a user delegation SAS.",
+		"The storage account doesn't allow access by account key: allow it, or use a user delegation SAS.",
 };
 
-/** The error code; "" if there is none. Responses to HEAD only have it in a header. */
+/** Returns the error code; "" if there is none. Responses to HEAD have it only in a header. */
 export const codeOf = ({ headers, text }: Answer) =>
 	headers.get("x-ms-error-code") ?? /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
-/** Whether the server rejects the signature. For this, Azurite sends the code of a missing permission. */
+/** Whether the server rejects the signature. Azurite then sends the code for a missing permission. */
 export const isUnauthenticated = (answer: Answer) =>
 	["AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation"].includes(
 		codeOf(answer),
 	) || elementOf("Message", answer.text).startsWith("Server failed to authenticate the request.");
 
-/** The error for a rejected signature. The server's message repeats the signed text, so it isn't shown. */
+/** Returns the error for a rejected signature, without the server's message, which repeats the signed text. */
 function rejection(answer: Answer, { sas_token }: Settings) {
 	const detail = elementOf("AuthenticationErrorDetail", answer.text);
 	if (!sas_token)
 		return /date header/i.test(detail)
-			? new Error("The server's clock and this service's differ too much.")
+			? new Error("The server's clock differs too much from this service's clock.")
 			: new Misconfigured("The account key is wrong.");
 	const expiry = new URLSearchParams(sas_token).get("se") ?? "";
 	if (Date.parse(expiry) < Date.now())
@@ -57,7 +56,7 @@ function rejection(answer: Answer, { sas_token }: Settings) {
 	);
 }
 
-/** What is hidden in the server's messages. */
+/** Returns the texts to remove from the server's messages. */
 export const secretsOf = ({ account_key, sas_token }: Settings) =>
 	[
 		account_key,
@@ -66,7 +65,7 @@ export const secretsOf = ({ account_key, sas_token }: Settings) =>
 		sas_token && new URLSearchParams(sas_token).get("sig"),
 	].filter((secret) => typeof secret === "string");
 
-/** The error for a response, with a message for the user. */
+/** Returns the error for a response, with a message for the user. */
 export function explain(answer: Answer, config: Settings, url: URL): Error {
 	const code = codeOf(answer);
 	if (isUnauthenticated(answer)) return rejection(answer, config);
@@ -82,7 +81,7 @@ export function explain(answer: Answer, config: Settings, url: URL): Error {
 	return TEMPORARY.includes(code) ? new Error(message) : new Misconfigured(message);
 }
 
-/** The error for a write without the status 201 and an ETag, with which Blob Storage confirms it. */
+/** Returns the error for a write whose response doesn't have the status 201 and an ETag, which confirm it. */
 export const notStored = (url: URL) =>
 	new Misconfigured(
 		`${addressOf(url)} didn't confirm that it stored the blob: it doesn't respond like Blob Storage. Check endpoint_url.`,

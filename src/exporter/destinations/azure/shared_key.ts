@@ -20,7 +20,7 @@ const canonicalHeaders = (headers: Headers) =>
 		.map(([name, value]) => `${name}:${value}\n`)
 		.join("");
 
-/** The path as it is sent, and one line for each parameter of the query, decoded. */
+/** Returns the path as sent, and one line for each decoded parameter of the query. */
 function canonicalResource(account: string, { pathname, search }: URL) {
 	const parameters = new URLSearchParams(search);
 	parameters.sort();
@@ -31,8 +31,8 @@ function canonicalResource(account: string, { pathname, search }: URL) {
 }
 
 /**
- * The Authorization header of a request to Blob Storage, as "Authorize with Shared Key" describes it (REST API reference of
- * Azure Storage).
+ * Returns the Authorization header of a request to Blob Storage ("Authorize with Shared Key", REST API reference of Azure
+ * Storage).
  * @param headers all headers but Authorization, with Content-Length unless the body is empty
  * @param key the account's key, in Base64
  */

@@ -35,7 +35,8 @@ function replyOf(status: number, json: unknown): Reply {
 export type Api = ReturnType<typeof apiOf>;
 
 /**
- * Sends requests to BigQuery's REST API (version 2). It keeps its access token.
+ * Returns the functions that send requests to BigQuery's REST API (version 2). They reuse the
+ * access token.
  * @param timeoutMs how long a server may take for a response
  */
 export function apiOf(env: Env, config: Settings, timeoutMs: number) {
@@ -44,7 +45,7 @@ export function apiOf(env: Env, config: Settings, timeoutMs: number) {
 	const url = (config.endpoint_url ?? ENDPOINT).replace(/\/$/, "");
 	const project = `/bigquery/v2/projects/${encodeURIComponent(project_id)}`;
 	let token: string | undefined;
-	/** What is hidden in the server's messages. */
+	/** Returns the texts to remove from the server's messages. */
 	const secrets = () => [private_key, ...(token ? [token] : [])];
 
 	async function request(
@@ -81,7 +82,7 @@ export function apiOf(env: Env, config: Settings, timeoutMs: number) {
 			secrets: secrets(),
 		});
 
-	/** The body of a response; null if it is an error whose status is one of `expected`. */
+	/** Returns the body of a response; null if it is an error whose status is in `expected`. */
 	async function ask<S extends z.ZodType>(
 		shape: S,
 		expected: number[],

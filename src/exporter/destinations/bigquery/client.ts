@@ -19,7 +19,7 @@ export type Fields = { name: string; type: string }[];
 export type Client = ReturnType<typeof connect>;
 
 /**
- * A client for the parts of BigQuery's API that exports need.
+ * Returns a client for the parts of BigQuery's API that exports need.
  * @param timeoutMs how long a server may take for a response
  */
 export function connect(env: Env, config: Settings, timeoutMs: number) {
@@ -30,7 +30,7 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 	const pathOf = (table: string) => `${dataset}/tables/${encodeURIComponent(table)}`;
 	let location: string | undefined;
 
-	/** The location of the dataset, in which its jobs have to run. */
+	/** Returns the location of the dataset, where its jobs must run. */
 	async function locate() {
 		const found = await ask(DatasetBody, [], "GET", dataset, {
 			query: { fields: "location" },
@@ -52,7 +52,7 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 		reach,
 		signIn,
 
-		/** The columns of a table; null if there is no such table. */
+		/** Returns the columns of a table; null if the table doesn't exist. */
 		async fieldsOf(table: string): Promise<Fields | null> {
 			const query = { fields: "schema(fields(name,type))" };
 			const found = await ask(TableBody, [404], "GET", pathOf(table), {
@@ -62,8 +62,8 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 		},
 
 		/**
-		 * Creates a table unless it exists.
-		 * @param lifetimeMs when BigQuery removes it; undefined for never
+		 * Creates a table if it doesn't exist.
+		 * @param lifetimeMs after this time, BigQuery removes the table; undefined for never
 		 */
 		async createTable(table: string, fields: Fields, lifetimeMs?: number) {
 			await ask(z.unknown(), [409], "POST", `${dataset}/tables`, {

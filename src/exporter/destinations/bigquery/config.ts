@@ -7,10 +7,10 @@ import { endpoint, filters, url } from "../fields.ts";
 export const config = z.object({
 	project_id: text(255)
 		.min(1)
-		.regex(/^[\w.:-]+$/, "A project's ID has only letters, digits, hyphens, dots and colons."),
+		.regex(/^[\w.:-]+$/, "A project ID can only have letters, digits, hyphens, dots and colons."),
 	dataset_id: text(1024)
 		.min(1)
-		.regex(/^\w+$/, "A dataset's ID has only letters, digits and underscores."),
+		.regex(/^\w+$/, "A dataset ID can only have letters, digits and underscores."),
 	client_email: text(255)
 		.min(1)
 		.regex(/^[^\s@]+@[^\s@]+$/, "Enter a valid email address."),
@@ -27,7 +27,7 @@ export const config = z.object({
 	table_id: text(1024)
 		.min(1)
 		.refine((value) => /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]*$/u.test(value), {
-			error: "A table's ID has only letters, digits, underscores, hyphens and spaces.",
+			error: "A table ID can only have letters, digits, underscores, hyphens and spaces.",
 		})
 		.nullish(),
 	use_json_type: boolean().nullish(),

@@ -31,7 +31,9 @@ const CONFLICT = /concurrent update|too many DML statements/i;
 export const isTemporary = ({ reason, message }: Problem) =>
 	TEMPORARY_REASONS.includes(reason) || CONFLICT.test(message);
 
-/** What a problem means for the user; undefined if only the API's own message is shown. */
+/**
+ * Returns the meaning of a problem for the user; undefined if only the API's own message is shown.
+ */
 function meaningOf({ reason, message }: Problem, { project_id, dataset_id }: Settings) {
 	switch (reason) {
 		case "accessDenied":
@@ -43,7 +45,7 @@ function meaningOf({ reason, message }: Problem, { project_id, dataset_id }: Set
 		case "authError":
 			return "BigQuery rejects the access token.";
 		case "billingNotEnabled":
-			return `Enable billing for the project ${project_id}: without it BigQuery runs no MERGE.`;
+			return `Enable billing for the project ${project_id}: BigQuery doesn't run MERGE without it.`;
 		case "notFound":
 			if (/^not found: dataset/i.test(message))
 				return `There is no dataset ${dataset_id} in the project ${project_id}.`;
@@ -60,8 +62,8 @@ function meaningOf({ reason, message }: Problem, { project_id, dataset_id }: Set
 }
 
 /**
- * The error for a problem, with a message for the user.
- * @param secrets what is hidden in the API's message
+ * Returns the error for a problem, with a message for the user.
+ * @param secrets the texts to remove from the API's message
  */
 export function errorOf(
 	problem: Problem,

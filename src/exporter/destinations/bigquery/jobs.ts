@@ -4,7 +4,7 @@ import { addressOf } from "../send.ts";
 import type { Api } from "./api.ts";
 import { isTemporary } from "./errors.ts";
 
-/** How long to wait between two polls of a job: at first, and at most. */
+/** How long to wait between two polls of a job: the first time, and at most. */
 const MIN_POLL_MS = 200;
 const MAX_POLL_MS = 5000;
 
@@ -23,7 +23,7 @@ const JobBody = z.object({
 	}),
 });
 
-/** A multipart/related body (RFC 2387) of a job and the rows that it loads. */
+/** Returns a multipart/related body (RFC 2387) with a job and the rows that it loads. */
 function multipart(job: object, rows: Uint8Array[]) {
 	const boundary = crypto.randomUUID();
 	const part = (type: string) => `--${boundary}\r\nContent-Type: ${type}\r\n\r\n`;
@@ -40,7 +40,7 @@ function multipart(job: object, rows: Uint8Array[]) {
 }
 
 /**
- * Runs jobs in a project.
+ * Returns the function that runs jobs in a project.
  * @param locate returns the location of the dataset
  * @param timeoutMs how long a server may take for a response
  */
@@ -50,7 +50,7 @@ export function jobRunner(
 	locate: () => Promise<string>,
 	timeoutMs: number,
 ) {
-	/** Waits for the end of a job. Returns why it failed, or null. */
+	/** Waits for the end of a job. Returns the reason if it failed, otherwise null. */
 	async function finish(jobId: string, location: string) {
 		const deadline = Date.now() + timeoutMs * JOB_TIMEOUT_FACTOR;
 		for (let ms = MIN_POLL_MS; ; ms = Math.min(2 * ms, MAX_POLL_MS)) {
@@ -67,8 +67,8 @@ export function jobRunner(
 	}
 
 	/**
-	 * Runs a job, unless one with this ID has succeeded before: BigQuery rejects an ID that exists. After a temporary error,
-	 * the job is run again under the next number.
+	 * Runs a job, unless one with this ID has already succeeded: BigQuery rejects an existing ID. After a temporary error, runs
+	 * the job again with the next number.
 	 * @param id identifies the job and its content
 	 * @param rows the rows of a load job
 	 */

@@ -31,11 +31,11 @@ export const tableFields = (columns: Column[], config: Settings): Fields =>
 /** The column of a staging table with the number of the row in its run. */
 const ROW_NUMBER = "n";
 
-/** The name of a staging table's column. It is a number, since the names in a query may be any text. */
+/** Returns the name of a staging table's column. It has a number, because a field's name in a query can be any text. */
 const staged = (i: number) => `c${i}`;
 
 /**
- * The columns of a staging table. All values are text, so that none can make a load fail. The MERGE converts them.
+ * Returns the columns of a staging table. All values are text, so that no value makes a load fail. The MERGE converts them.
  * @param columns the columns of the export
  */
 export const stagingFields = (columns: Column[]): Fields => [
@@ -43,10 +43,10 @@ export const stagingFields = (columns: Column[]): Fields => [
 	...columns.map((_, i) => ({ name: staged(i), type: "STRING" })),
 ];
 
-/** Replaces what JSON in UTF-8 can't hold, and NUL, which not every reader accepts. */
+/** Replaces lone surrogates, which can't be encoded in UTF-8, and NUL, which not all readers accept. */
 const storable = (text: string) => text.toWellFormed().replaceAll("\0", "\ufffd");
 
-/** Rows for a staging table, one JSON object per line. `first` is the number of the first row. */
+/** Writes rows for a staging table, one JSON object per line. `first` is the number of the first row. */
 export function toLines(rows: Row[], first: number) {
 	const lines = rows.map((row, number) => {
 		const values = row.map((value, i) =>
@@ -62,7 +62,7 @@ const quoted = (name: string) => `\`${name.replace(/[\\`]/g, (character) => `\\$
 const tableName = ({ project_id, dataset_id }: Settings, table: string) =>
 	[project_id, dataset_id, table].map(quoted).join(".");
 
-/** SQL that converts a staged value to the type of its kind, or to null if that can't hold it. */
+/** SQL that converts a staged value to the type of its kind, or to null if it doesn't fit. */
 const native = (text: string, kind: Kind) =>
 	TYPES[kind] === "STRING" ? text : `SAFE_CAST(${text} AS ${TYPES[kind]})`;
 
@@ -71,7 +71,7 @@ function converted(text: string, kind: Kind, type: string) {
 	const value = native(text, kind);
 	if (type === TYPES[kind]) return value;
 	if (type !== "JSON") return `CAST(${value} AS ${type})`;
-	// Text that isn't JSON becomes a JSON string. Numbers that the type JSON can't hold exactly are rounded.
+	// Text that isn't JSON becomes a JSON string. Numbers that the type JSON can't represent exactly are rounded.
 	const json =
 		kind === "json"
 			? `COALESCE(SAFE.PARSE_JSON(${text}, wide_number_mode => 'round'), TO_JSON(${text}))`
@@ -79,7 +79,7 @@ function converted(text: string, kind: Kind, type: string) {
 	return `IF(${text} IS NULL, NULL, ${json})`;
 }
 
-/** The export's columns with the SQL types that they have in the table. */
+/** Returns the export's columns with their SQL types in the table. */
 function withTypes(columns: Column[], fields: Fields, table: string) {
 	const types = new Map(fields.map(({ name, type }) => [name.toLowerCase(), type]));
 	return columns.map(({ name, kind }) => {
@@ -92,12 +92,12 @@ function withTypes(columns: Column[], fields: Fields, table: string) {
 	});
 }
 
-/** The version of a person. */
+/** The column with the version of a person. */
 const VERSION = "person_version";
 
 /**
- * The MERGE of a staging table into a table. Of events with the same key, the last one is taken; of persons, the highest
- * version. It replaces the row with that key in the table, unless that row is a newer version of the person.
+ * Returns the MERGE of a staging table into a table. It uses the last of the events with the same key, and the highest version
+ * of a person. This replaces the row with the same key in the table, unless that row is a newer version of the person.
  * @param fields the table's columns
  * @param isTest whether to merge no rows
  */

@@ -9,7 +9,7 @@ const TOKEN_URI = "https://oauth2.googleapis.com/token";
 
 const SCOPE = "https://www.googleapis.com/auth/bigquery";
 
-/** The lifetime of a token: the longest that Google allows. */
+/** The lifetime of a token: the maximum that Google allows. */
 const TOKEN_SECONDS = 3600;
 
 /** Responses of the token endpoint (RFC 6749, sections 5.1 and 5.2). */

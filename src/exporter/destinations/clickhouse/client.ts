@@ -4,7 +4,7 @@ import { type Answer, isTemporary, sender, unavailable } from "../send.ts";
 
 export type Settings = Config<"ClickHouse">;
 
-/** A quoted identifier. */
+/** Quotes an identifier. */
 export const quoted = (name: string) =>
 	`\`${name.replace(/[\\`]/g, (character) => `\\${character}`)}\``;
 
@@ -12,7 +12,7 @@ export const tableOf = ({ table_name }: Settings) => quoted(table_name ?? "event
 
 export const UNKNOWN_TABLE = 60;
 
-/** The code of the ClickHouse exception in a response; undefined if there is none. */
+/** Returns the code of the ClickHouse exception in a response; undefined if there is none. */
 export function codeOf({ headers, text }: Answer): number | undefined {
 	const code = headers.get("x-clickhouse-exception-code") ?? /^Code: (\d+)\. DB::/m.exec(text)?.[1];
 	return code === undefined ? undefined : Number(code);
@@ -21,7 +21,7 @@ export function codeOf({ headers, text }: Answer): number | undefined {
 const SIGN_IN = "The server rejects the credentials: check the user and the password.";
 const NO_COLUMN = "The table lacks a column that the export writes.";
 
-/** Meanings of exceptions that the user has to act on. Their HTTP status may be 500. */
+/** The meanings of exceptions that the user has to fix. Their HTTP status may be 500. */
 const USER_ERRORS: Record<number, string> = {
 	16: NO_COLUMN,
 	44: "A column of the table is computed, so it can't be written.",
@@ -37,20 +37,20 @@ const USER_ERRORS: Record<number, string> = {
 	344: "The server doesn't support what the table needs.",
 	452: "The user's profile forbids a setting that the export needs.",
 	469: "A row breaks a constraint of the table.",
-	497: "The user needs INSERT on the table and, where the table is missing, CREATE TABLE.",
+	497: "The user needs INSERT on the table and, if the table doesn't exist, CREATE TABLE.",
 	516: SIGN_IN,
 };
 
-/** Meanings of temporary exceptions. */
+/** The meanings of temporary exceptions. */
 const TEMPORARY_ERRORS: Record<number, string> = {
 	159: "The server took too long.",
 	202: "The server runs too many queries at once.",
 	241: "The server is short of memory.",
-	242: "The table is read-only for now: its server has lost touch with ClickHouse Keeper.",
+	242: "The table is read-only for now: its server has lost the connection to ClickHouse Keeper.",
 	252: "The table has too many parts: the server can't merge them fast enough.",
 };
 
-/** Exceptions of parsers and conversions: a column doesn't accept a value. */
+/** The codes of exceptions in parsing and conversion: a column doesn't accept a value. */
 const VALUE_ERRORS = [
 	6, 25, 26, 27, 38, 41, 53, 69, 70, 72, 117, 131, 321, 349, 376, 407, 675, 676, 691,
 ];
@@ -61,7 +61,7 @@ function meaningOf(code: number, { text }: Answer, table: string) {
 	return `${column ? `The column ${column}` : "A column"} of the table ${table} doesn't accept a value of the export.`;
 }
 
-/** The error in a response; null if there is none. */
+/** Returns the error in a response; null if there is none. */
 function problemOf(answer: Answer, table: string): Error | null {
 	const code = codeOf(answer);
 	if (code === undefined && answer.status < 300) return null;
@@ -86,7 +86,7 @@ export function check(answer: Answer, config: Settings) {
 	return answer;
 }
 
-/** Times are ISO 8601. The server responds once all rows are stored, and skips none. */
+/** Times are ISO 8601. The server responds after all rows are stored, and doesn't skip rows. */
 const INSERT_SETTINGS = {
 	date_time_input_format: "best_effort",
 	input_format_null_as_default: "1",
@@ -95,7 +95,7 @@ const INSERT_SETTINGS = {
 	async_insert: "0",
 };
 
-/** Sends statements to ClickHouse's HTTP interface. */
+/** Returns the functions that send statements to ClickHouse's HTTP interface. */
 export function connect(env: Env, config: Settings, timeoutMs: number) {
 	const { url, database, user, password = "" } = config;
 	const { exchange } = sender(env, timeoutMs);

@@ -5,7 +5,7 @@ import { filters, url } from "../fields.ts";
 /** The config of a ClickHouse destination (docs/exports.md#destinations). */
 export const config = z.object({
 	url: url().refine((value) => !value.includes("#"), {
-		error: "The URL of a server has no fragment.",
+		error: "The URL of a server can't have a fragment.",
 	}),
 	database: text(255).min(1),
 	user: rawText(255)

@@ -5,7 +5,7 @@ import type { ColumnTypes } from "./table.ts";
 const STRING = /^(?:Fixed)?String\b/;
 const DAY = /^Date(?:32)?$/;
 
-/** A type without its wrappers: `String` for `LowCardinality(Nullable(String))`. */
+/** Returns a type without its wrappers: `String` for `LowCardinality(Nullable(String))`. */
 const bareType = (type: string): string => {
 	const inner = /^(?:Nullable|LowCardinality)\((.*)\)$/.exec(type)?.[1];
 	return inner === undefined ? type : bareType(inner);
@@ -21,14 +21,16 @@ const ESCAPE =
 const withoutLoneSurrogates = (string: string) =>
 	string.replace(ESCAPE, (escaped, lone?: string) => (lone === undefined ? escaped : "\\ufffd"));
 
-/** JSON for a column of type JSON: lone surrogates become U+FFFD, numbers beyond a double become null. */
+/**
+ * Converts JSON for a column of type JSON: lone surrogates become U+FFFD, and numbers that don't fit into a double become null.
+ */
 const fitJson = (json: string) =>
 	json.replace(TOKEN, (token) => {
 		if (token.startsWith('"')) return withoutLoneSurrogates(token);
 		return Number.isFinite(Number(token)) ? token : "null";
 	});
 
-/** How to write a column's texts for the type that it has in the table. */
+/** Returns how to write a column's texts for its type in the table. */
 function writerFor({ kind }: Column, type: string) {
 	if (kind === "json" && !STRING.test(type)) return fitJson;
 	if (kind === "timestamp" && DAY.test(type)) return (time: string) => time.slice(0, 10);

@@ -30,7 +30,7 @@ const KEYS: Record<Model, string[]> = {
 	persons: ["team_id", "distinct_id"],
 };
 
-/** The column whose highest value wins among rows with the same key. Without one, the last row wins. */
+/** The column that decides between rows with the same key: the highest value wins. Without one, the last row wins. */
 const VERSIONS: Record<Model, string> = {
 	events: "",
 	persons: "person_version",
@@ -49,7 +49,7 @@ function createTable(config: Settings, columns: Column[], model: Model) {
 /** The type of each column, by name. */
 export type ColumnTypes = Map<string, string>;
 
-/** The settings that the types need. Without this one, ClickHouse rejects JSON with a repeated key. */
+/** Returns the settings that the types need. Without this setting, ClickHouse rejects JSON with a repeated key. */
 export const settingsFor = (types: ColumnTypes): Record<string, string> =>
 	types.values().some((type) => /\bJSON\b/.test(type))
 		? { type_json_skip_duplicated_paths: "1" }
@@ -57,7 +57,7 @@ export const settingsFor = (types: ColumnTypes): Record<string, string> =>
 
 const NameAndType = z.tuple([z.string(), z.string()]).rest(z.unknown());
 
-/** A line of a response; null if it is cut off. */
+/** Parses a line of a response; null if the line is incomplete. */
 function parseLine(line: string) {
 	try {
 		return NameAndType.safeParse(JSON.parse(line)).data ?? null;
@@ -66,7 +66,7 @@ function parseLine(line: string) {
 	}
 }
 
-/** The types of the table's columns; null if there is no such table. */
+/** Returns the types of the table's columns; null if the table doesn't exist. */
 export async function findTable({ ask }: Client, config: Settings): Promise<ColumnTypes | null> {
 	const answer = await ask(`DESCRIBE TABLE ${tableOf(config)} FORMAT JSONCompactEachRow`);
 	if (codeOf(answer) === UNKNOWN_TABLE) return null;

@@ -7,13 +7,16 @@ import { PART_BYTES } from "./bucket.ts";
 import { type FilesConfig, lineCompression } from "./names.ts";
 import type { PartWriter } from "./part_writer.ts";
 
-/** How far beyond a part's end rows are encoded that the encoder gathers: far enough to be sure that the part is full. */
+/**
+ * How many more bytes than a part the encoder collects before they are flushed. The sizes are approximate, and the part must be
+ * full.
+ */
 const MARGIN_BYTES = 2 ** 18;
 
 /**
- * The encoder of a file.
- * @param offset how many bytes of the file exist already
- * @param state the state of the encoder that made them
+ * Returns the encoder of a file.
+ * @param offset how many bytes of the file already exist
+ * @param state the state of the encoder that wrote them
  */
 function encoderOf(config: FilesConfig, columns: Column[], offset = 0, state = ""): Encoder {
 	switch (config.file_format) {
@@ -49,11 +52,11 @@ export function fileWriter(
 	}
 
 	return {
-		/** The bytes of the current file so far; about, while rows are not encoded yet. */
+		/** Returns the size of the current file so far, in bytes. It is approximate while some rows aren't encoded yet. */
 		size: () => parts.size() + encoder.pending,
 		state: () => encoder.state(),
 
-		/** Encodes rows that have about so many bytes. */
+		/** Encodes rows with about this many bytes. */
 		async write(rows: Row[], bytes: number) {
 			await append(await encoder.write(rows, bytes));
 		},
@@ -63,10 +66,10 @@ export function fileWriter(
 			await append(encoder.flush());
 		},
 
-		/** Whether the rows that the encoder gathers would fill a part. */
+		/** Whether the rows that the encoder has collected would fill a part. */
 		isPartFull: () => parts.rest.length + encoder.pending > PART_BYTES + MARGIN_BYTES,
 
-		/** Ends the current file and begins the next one. */
+		/** Ends the current file and starts the next one. */
 		async next() {
 			await end();
 			encoder.release?.();
@@ -74,7 +77,7 @@ export function fileWriter(
 			encoder = encoderOf(config, columns);
 		},
 
-		/** Ends the last file. One without an upload stays in memory, for `Uploads.close`. */
+		/** Ends the last file. A file without an upload stays in memory, for `Uploads.close`. */
 		async finish() {
 			if (parts.isUpload()) await end();
 			else for (const piece of encoder.finish()) parts.rest.push(piece);

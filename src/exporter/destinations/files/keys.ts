@@ -2,7 +2,7 @@ import { type Job, Misconfigured } from "../destination.ts";
 import { MAX_KEY_BYTES } from "./bucket.ts";
 import { type FilesConfig, folder, formatOf, joined, keyBelow } from "./names.ts";
 
-/** What all keys of a model's files have in common. Two configs with the same pattern write the same objects. */
+/** Returns the pattern of the keys of a model's files. Two configs with the same pattern write the same objects. */
 export const filePattern = (config: FilesConfig, model: Job["model"]) =>
 	[
 		folder(config.prefix, { start: "", end: "", model }),
@@ -10,12 +10,13 @@ export const filePattern = (config: FilesConfig, model: Job["model"]) =>
 		formatOf(config).suffix,
 	].join();
 
-/** The key of a run's nth file, from 0, or of its manifest. */
+/** Returns the key of a run's nth file, counted from 0, or of its manifest. */
 export type KeyOf = (job: Job, file: number | "manifest") => string;
 
 /**
- * Names the files of runs. A backfill has other rows than the schedule, so its files have other keys.
- * @param root the folder that the prefix is in
+ * Returns the function that names the files of runs. A backfill has different rows than the schedule, so its files have
+ * different keys.
+ * @param root returns the folder that contains the prefix
  */
 export function keysOf(config: FilesConfig, root: (job: Job) => string): KeyOf {
 	return (job, file) => {
@@ -26,7 +27,7 @@ export function keysOf(config: FilesConfig, root: (job: Job) => string): KeyOf {
 	};
 }
 
-/** The key of the object that a test of the destination writes and removes. */
+/** Returns the key of the object that a test of the destination writes and removes. */
 export function testKey({ prefix }: FilesConfig, root: string) {
 	const now = new Date().toISOString();
 	return joined(

@@ -1,6 +1,6 @@
-/** How files are named. Runs in the browser, too: the console shows the first file's name as one types. */
+/** Names files. This also runs in the browser: the console shows the first file's name while the user types. */
 
-/** The part of a config that says which files are written. */
+/** The part of a config that defines the files. */
 export type FilesConfig = {
 	prefix: string;
 	file_format?: "JSONLines" | "Parquet" | "CSV" | null | undefined;
@@ -22,11 +22,14 @@ const COMPRESSIONS = {
 	zstd: { suffix: ".zst", type: "application/zstd" },
 };
 
-/** How lines are compressed. Only Parquet has snappy. */
+/** Returns how lines are compressed. Only Parquet supports snappy. */
 export const lineCompression = ({ compression }: FilesConfig) =>
 	compression === "snappy" ? null : (compression ?? null);
 
-/** The suffix and media type of files. Parquet is compressed inside the file, so its suffix doesn't tell. */
+/**
+ * Returns the suffix and media type of files. Parquet is compressed inside the file, so its suffix doesn't have the
+ * compression.
+ */
 export function formatOf(config: FilesConfig) {
 	const format = FORMATS[config.file_format ?? "JSONLines"];
 	const compression = lineCompression(config);
@@ -35,7 +38,7 @@ export function formatOf(config: FilesConfig) {
 	return { suffix: format.suffix + suffix, type };
 }
 
-/** The folder of a run's files (docs/exports.md#what-is-written). */
+/** Returns the folder of a run's files (docs/exports.md#what-is-written). */
 export function folder(prefix: string, { start, end, model }: Omit<Run, "backfill">) {
 	const [year, month, day, hour, minute, second] = end.split(/\D/);
 	const variables = new Map(
@@ -59,7 +62,7 @@ export function folder(prefix: string, { start, end, model }: Omit<Run, "backfil
 
 export const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
 
-/** The key of a run's nth file, from 0, or of its manifest, below the folder of the destination. */
+/** Returns the key of a run's nth file, counted from 0, or of its manifest, below the folder of the destination. */
 export function keyBelow(config: FilesConfig, run: Run, file: number | "manifest") {
 	const { suffix } = formatOf(config);
 	const window = `${run.start}-${run.end}`;

@@ -1,15 +1,15 @@
 import { PART_BYTES } from "./bucket.ts";
 
-/** The size of a buffer at first. Files that fit into it need no larger one. */
+/** The initial size of a buffer. Files that fit don't need a larger one. */
 const INITIAL_BYTES = PART_BYTES / 16;
 
 /**
- * The buffer of a run that has ended, for the next one. The runtime collects large buffers so late that without this they
- * would take most of the memory.
+ * The buffer of a run that has ended, which the next run reuses. The runtime collects large buffers late, so without this they
+ * would use most of the memory.
  */
 let spare: Uint8Array | null = null;
 
-/** The bytes of the next part, in one buffer. It grows once to the size of a part, and beyond that only as far as needed. */
+/** Returns a buffer for the bytes of the next part. It grows once to the size of a part, then only as much as needed. */
 export function partBuffer(initial: Uint8Array) {
 	let buffer = spare ?? new Uint8Array(INITIAL_BYTES);
 	let length = 0;
@@ -37,7 +37,7 @@ export function partBuffer(initial: Uint8Array) {
 		clear() {
 			length = 0;
 		},
-		/** Leaves the buffer to another run, unless it is larger than a part. It must not be used after this. */
+		/** Releases the buffer for another run, unless it is larger than a part. It must not be used after this. */
 		release() {
 			if (buffer.length <= PART_BYTES) spare = buffer;
 		},

@@ -10,7 +10,7 @@ export function partWriter(uploads: Uploads, initial: Pick<State, "current" | "r
 	let { current } = initial;
 	const rest = partBuffer(Buffer.from(initial.rest, "base64"));
 	const partsSent = uploads.list[current]?.parts.length ?? 0;
-	/** How many bytes of the current file are uploaded. */
+	/** The number of uploaded bytes of the current file. */
 	let sent = partsSent * PART_BYTES;
 	let hasSent = false;
 
@@ -54,7 +54,7 @@ export function partWriter(uploads: Uploads, initial: Pick<State, "current" | "r
 
 		nextFile() {
 			current += 1;
-			// Writes again what was uploaded of the next file before a crash.
+			// Parts of the next file that were uploaded before a crash are uploaded again.
 			uploads.list[current]?.parts.splice(0);
 			rest.clear();
 			sent = 0;

@@ -3,19 +3,19 @@ import type { Column, Row } from "../../rows.ts";
 import type { FilesConfig } from "./names.ts";
 
 /**
- * How many bytes of rows are encoded at once, about. V8 keeps texts of 128 KiB and more apart, and collects them so late that
- * larger portions would take more memory.
+ * The approximate size of rows that are encoded at once, in bytes. V8 stores texts of 128 KiB and more separately and collects
+ * them late, so larger portions would need more memory.
  */
 const PORTION_BYTES = 120 * 2 ** 10;
 
-/** The bytes of a row's values in a CSV file. */
+/** Returns the size of a row's values in a CSV file, in bytes. */
 const csvBytesOf = (row: Row) =>
 	row.reduce<number>((sum, value) => sum + (typeof value === "string" ? fieldBytes(value) : 8), 0);
 
 /**
  * Divides rows into portions of about `PORTION_BYTES`, and removes them from the list.
- * @param sizes how many bytes each row's values have as text
- * @returns `bytes`: about how many bytes the rows have as text
+ * @param sizes the size of each row's values as text, in bytes
+ * @returns `bytes`: the approximate size of the rows as text
  */
 export function* portions(
 	{ file_format }: FilesConfig,
@@ -24,7 +24,7 @@ export function* portions(
 	sizes: number[],
 ) {
 	const sizesInFile = file_format === "CSV" ? rows.map(csvBytesOf) : sizes;
-	// The names, quotes and punctuation of a row in JSON.
+	// The size of the names, quotes and punctuation of a row in JSON.
 	const frame = columns.reduce((sum, { name }) => sum + name.length + 6, 2);
 	let count = 0;
 	let bytes = 0;

@@ -6,15 +6,15 @@ import { partWriter } from "./part_writer.ts";
 import { portions } from "./portions.ts";
 import { INITIAL, type State, type UploadContext, uploadsOf } from "./uploads.ts";
 
-/** The largest state, which has to fit into a value of D1 (at most 2,000,000 bytes). */
+/** The maximum size of a state, which must fit into a value in D1 (at most 2,000,000 bytes). */
 const MAX_STATE_BYTES = 1_500_000;
 
-/** The most bytes after the last part that a state can hold, as base64. */
+/** The maximum number of bytes after the last part that fit into a state, in base64. */
 const MAX_REST_BYTES = (MAX_STATE_BYTES * 3) / 4;
 
 /**
- * Writes the rows of one run into files. All of them appear on `close`: the files in their order, then the manifest. A file
- * that is too small for an upload is written by one request.
+ * Writes the rows of one run to files. All files appear on `close`, in their order, then the manifest. A file that is too small
+ * for an upload is written with a single request.
  */
 export function filesSink(config: FilesConfig, context: UploadContext, state: State | null) {
 	const { job, keyOf } = context;
@@ -22,7 +22,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 	const parts = partWriter(uploads, state ?? INITIAL);
 	const writer = fileWriter(config, job.columns, parts, state?.encoder ?? "");
 	const maxBytes = (config.max_file_size_mb ?? 0) * 1_000_000;
-	/** Whether a call is under way or has failed, so that a request may still be reading the buffer. */
+	/** Whether a call is in progress or has failed, so that a request may still be reading the buffer. */
 	let isBusy = false;
 
 	async function encode(rows: Row[], sizes: number[]) {
@@ -36,7 +36,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 		if (writer.isPartFull() || parts.hasSent()) await writer.flush();
 	}
 
-	/** The state after all rows so far; null if it is too large, or if no part was uploaded since the last one. */
+	/** Returns the state after all rows so far; null if it is too large, or if no part was uploaded since the last state. */
 	function stateToKeep(): State | null {
 		if (!parts.hasSent() || parts.rest.length > MAX_REST_BYTES) return null;
 		const state = {
@@ -56,7 +56,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 		return state;
 	}
 
-	/** Makes the files appear in their order. If that fails, the next try continues after the last one that appeared. */
+	/** Makes the files appear in their order. If this fails, the next try continues after the last file that appeared. */
 	async function closeFiles(keys: string[]) {
 		const before = uploads.closed;
 		let closed = before;

@@ -2,12 +2,12 @@ import { type Job, Misconfigured, Superseded } from "../destination.ts";
 import { type Bucket, MAX_PARTS, type Mark } from "./bucket.ts";
 import type { KeyOf } from "./keys.ts";
 
-/** The upload of a file, the mark that its object will carry, and the ETags of its parts. */
+/** The upload of a file, the mark of its object, and the ETags of its parts. */
 export type Upload = { id: string; mark: string; parts: string[] };
 
 /**
- * `uploads`: of files before the current one, which are whole but not completed; of the current one; and of later ones, if
- * they were begun before a crash. `rest`: the current file's bytes after its last part, in base64.
+ * `uploads`: the uploads of files before the current one, which have all their parts but aren't completed; of the current file;
+ * and of later files, if they were started before a crash. `rest`: the current file's bytes after its last part, in base64.
  */
 export type State = {
 	uploads: Upload[];
@@ -20,7 +20,7 @@ export type State = {
 
 export const INITIAL: State = { uploads: [], current: 0, rest: "", encoder: "" };
 
-/** What the uploads of a run need. `type`: the media type of its files. */
+/** The context of a run's uploads. `type`: the media type of its files. */
 export type UploadContext = {
 	bucket: Bucket;
 	job: Job;
@@ -39,14 +39,14 @@ async function assertOwn(bucket: Bucket, job: Job, key: string) {
 		);
 }
 
-/** The state with all uploads that were begun. Their parts are those that the state has, which match its position. */
+/** Returns the state with all started uploads. Their parts are the ones in the state, which match its position. */
 const withUploads = (state: State, begun: Upload[]): State => ({
 	...state,
 	uploads: begun.map((upload, i) => state.uploads[i] ?? { ...upload, parts: [] }),
 });
 
 /**
- * The uploads of a run's files, numbered from 0.
+ * Returns the uploads of a run's files, numbered from 0.
  * @param initial the state that the run continues from
  */
 export function uploadsOf({ bucket, job, type, keyOf, keep, kept }: UploadContext, initial: State) {
@@ -55,10 +55,10 @@ export function uploadsOf({ bucket, job, type, keyOf, keep, kept }: UploadContex
 	/** The marks of files that had already appeared before a crash. */
 	const done = new Set<string>();
 
-	/** The metadata of a file of this run. */
+	/** Returns the mark of a file of this run. */
 	const markOf = (upload: string): Mark => ({ export_id: job.export_id, upload });
 
-	/** Throws unless the upload is gone because its object has appeared. */
+	/** Throws unless the upload no longer exists because its object has appeared. */
 	async function assertAppeared(key: string, { mark }: Upload) {
 		if (!done.has(mark) && (await bucket.mark(key))?.upload !== mark)
 			throw new Misconfigured(
@@ -87,7 +87,7 @@ export function uploadsOf({ bucket, job, type, keyOf, keep, kept }: UploadContex
 		/** How many files had appeared when the run continued. */
 		closed,
 
-		/** Uploads the next part of a file, whose upload it begins if needed. */
+		/** Uploads the next part of a file. Starts the file's upload if needed. */
 		async addPart(file: number, body: Uint8Array) {
 			const upload = uploads[file] ?? (await begin(file));
 			uploads[file] = upload;
@@ -110,7 +110,7 @@ export function uploadsOf({ bucket, job, type, keyOf, keep, kept }: UploadContex
 				await assertAppeared(key, upload);
 		},
 
-		/** Keeps how many files have appeared, so that the next try continues after them. */
+		/** Saves how many files have appeared, so that the next try continues after them. */
 		keepClosed: async (closed: number) => keep({ ...((await kept()) ?? INITIAL), closed }, true),
 
 		/** Writes the manifest, which lists the files. */

@@ -14,10 +14,10 @@ const NOT_POSTGRES = "There was an error establishing an SSL connection";
 
 /** The client waits longer than the server, so that a slow server reports its own timeout. */
 const CLIENT_TIMEOUT_FACTOR = 1.25;
-/** Shorter than the timeout of a statement, so that waiting for a lock has an error of its own. */
+/** Shorter than the timeout of a statement, so that waiting for a lock has its own error. */
 const LOCK_TIMEOUT_FACTOR = 0.75;
 
-/** The head of a CopyData message: its type and length (PostgreSQL, "Message Formats"). */
+/** Returns the header of a CopyData message: its type and length (PostgreSQL, "Message Formats"). */
 function copyDataHead({ byteLength }: Uint8Array) {
 	const head = Buffer.from("d0000");
 	head.writeInt32BE(byteLength + 4, 1);
@@ -26,7 +26,7 @@ function copyDataHead({ byteLength }: Uint8Array) {
 
 const COPY_DONE = Buffer.from("c\0\0\0\u0004");
 
-/** Statements without values, of which one is a COPY … FROM STDIN. */
+/** Statements without values, one of which is a COPY … FROM STDIN. */
 class CopyQuery extends Query {
 	readonly #data: Uint8Array[];
 
@@ -39,7 +39,7 @@ class CopyQuery extends Query {
 		this.#data = data;
 	}
 
-	/** `pg` calls this when the server waits for the data. The method of `Query` would refuse to send any. */
+	/** `pg` calls this when the server waits for the data. The method of `Query` doesn't send any. */
 	handleCopyInResponse({ stream }: pg.Connection) {
 		for (const chunk of this.#data) {
 			stream.write(copyDataHead(chunk));
@@ -51,9 +51,9 @@ class CopyQuery extends Query {
 
 /** A connection that has signed in. Its errors have messages for the user. */
 export type Session = {
-	/** @param values for $1, $2, …; without any, `sql` may hold several statements */
+	/** @param values for $1, $2, …; without values, `sql` may contain several statements */
 	query(sql: string, values?: (string | string[])[]): Promise<{ rows: Record<string, unknown>[] }>;
-	/** Sends statements in one go; `data` is what the COPY among them reads. */
+	/** Sends all statements at once. `data` is the input of the COPY statement. */
 	copy(sql: string, data: Uint8Array[]): Promise<void>;
 	/** Ends the session and closes the connection. */
 	end(): void;
@@ -61,7 +61,7 @@ export type Session = {
 	destroy(): void;
 };
 
-/** Begins a transaction in which values are read the same way, whatever the server's settings are. */
+/** Returns SQL that begins a transaction in which values are parsed the same way with all settings of the server. */
 export const begin = (timeoutMs: number) =>
 	[
 		"begin",
@@ -73,7 +73,7 @@ export const begin = (timeoutMs: number) =>
 
 /**
  * Connects and signs in, with TLS if the server offers it.
- * @throws Misconfigured, or a plain error if a retry may succeed, with a message for the user
+ * @throws Misconfigured, or an Error if a retry may succeed, with a message for the user
  */
 export async function connect(env: Env, context: Context, tls = true): Promise<Session> {
 	const { config, timeoutMs } = context;
@@ -114,7 +114,7 @@ export async function connect(env: Env, context: Context, tls = true): Promise<S
 		if (error instanceof DatabaseError) throw explain(error, context);
 		if (secured && !heardSecurely)
 			throw new Misconfigured(
-				`The certificate of ${address} is invalid: it has to name the host and come from a public authority. Self-signed certificates can't be accepted, and nothing is sent without TLS to a server that offers it.`,
+				`The certificate of ${address} is invalid: it must name the host and be issued by a public authority. Self-signed certificates aren't supported, and if a server offers TLS, the service doesn't connect without it.`,
 			);
 		if (message === NOT_POSTGRES)
 			throw new Error(`${address} doesn't respond like PostgreSQL: check the host and the port.`);

@@ -1,4 +1,4 @@
-// The global of this name is slow to look up in workerd.
+// Imported because the global `Buffer` is slow to access in workerd.
 import { Buffer } from "node:buffer";
 import type { Column, Row } from "../../rows.ts";
 
@@ -18,7 +18,7 @@ const escaped = (text: string) =>
 		? text.replace(/[\\\n\r\t\0]/g, (character) => ESCAPES[character] ?? "")
 		: text;
 
-/** Escapes of JSON that PostgreSQL can't store, NUL and half surrogate pairs, as U+FFFD. */
+/** Replaces the JSON escapes that PostgreSQL can't store, NUL and lone surrogates, with U+FFFD. */
 const storable = (json: string) =>
 	json.includes("\\u")
 		? json.replace(
@@ -39,7 +39,7 @@ const isJson = (text: string) => {
 const asJson = (text: string) => (isJson(text) ? text : JSON.stringify(text));
 
 /**
- * Rows in the text format of COPY, in UTF-8: half surrogate pairs become U+FFFD.
+ * Encodes rows in the text format of COPY, in UTF-8. Lone surrogates become U+FFFD.
  * @param isChecked whether the server checks JSON itself; otherwise text that isn't JSON becomes a JSON string
  */
 export function copyText(columns: Column[], rows: Iterable<Row>, isChecked = false) {

@@ -7,12 +7,12 @@ import { POSTGRES_PORT } from "./config.ts";
 
 export type Settings = Config<"Postgres">;
 
-/** The server rejects the user or the database. */
+/** The server rejected the user or the database. */
 export class SignInRejected extends Misconfigured {}
 
 /**
- * Classes and codes of temporary errors: connections, a standby that takes over, transactions that collide, resources,
- * locks, what an operator does, the system (PostgreSQL, appendix A).
+ * The classes and codes of temporary errors: connections, a standby that takes over, conflicts of transactions, resources,
+ * locks, interventions of an operator, the system (PostgreSQL, appendix A).
  */
 const TEMPORARY = /^(08|25006|40|53|55P03|57|58|XX)/;
 
@@ -21,11 +21,11 @@ const INVALID_DATA = /^22/;
 export const addressOf = ({ host, port }: Settings) =>
 	`${host.includes(":") ? `[${host}]` : host}:${port ?? POSTGRES_PORT}`;
 
-/** The server's message without the user's name and password. A name of few characters is only hidden in quotes. */
+/** Quotes the server's message without the user name and the password. A short name is only removed where it is in quotes. */
 const quoted = ({ user, password }: Settings, message: string) =>
 	quote([user, password], message.replaceAll(`"${user}"`, '"***"'));
 
-/** What an error code means for the user; undefined if only the server's own message is shown. */
+/** Returns the meaning of an error code for the user; undefined if only the server's own message is shown. */
 function meaningOf(error: DatabaseError, { config, table, key, timeoutMs }: Context) {
 	const { code = "", message } = error;
 	const seconds = timeoutMs / 1000;
@@ -41,11 +41,11 @@ function meaningOf(error: DatabaseError, { config, table, key, timeoutMs }: Cont
 		case "42P10":
 			return `The table ${table} needs a unique index on ${key.join(", ")}.`;
 		case "42501":
-			return "The user needs TEMPORARY on the database, SELECT, INSERT and UPDATE on the table and, where the table is missing, CREATE on its schema.";
+			return "The user needs TEMPORARY on the database, SELECT, INSERT and UPDATE on the table and, if the table doesn't exist, CREATE on its schema.";
 		case "42703":
 			return `The table ${table} lacks a column that the export writes.`;
 		case "55P03":
-			return `Another transaction has locked the table ${table}, or something that it needs.`;
+			return `Another transaction has locked the table ${table}, or an object that it depends on.`;
 		case "57014":
 			return `A statement was cancelled, or took longer than ${seconds} seconds.`;
 	}
@@ -64,7 +64,7 @@ export type Context = {
 	timeoutMs: number;
 };
 
-/** The error of a statement, with a message for the user. */
+/** Returns the error of a statement, with a message for the user. */
 export function explain(error: unknown, context: Context): unknown {
 	const { config, timeoutMs } = context;
 	const address = addressOf(config);

@@ -30,14 +30,14 @@ export function tableOf(config: Settings) {
 
 /**
  * Looks up the table.
- * @returns `isPlain`: whether COPY stores new rows as the upsert would. Triggers (foreign keys are some) may treat the two
- * differently, and an upsert refuses unique constraints that can be deferred. `checksJson`: whether all columns for JSON
- * take nothing else.
+ * @returns `isPlain`: whether COPY stores new rows like the upsert. Triggers, including foreign keys, may treat the two
+ * differently, and an upsert rejects deferrable unique constraints. `checksJson`: whether all columns for JSON accept only
+ * JSON.
  */
 export async function findTable({ query }: Session, config: Settings, columns: Column[]) {
 	const { schema, name } = namesOf(config);
 	const json = columns.filter(({ kind }) => kind === "json").map(({ name }) => name);
-	// to_regclass may remember, within a transaction, that there was no table.
+	// Within a transaction, to_regclass may cache that the table doesn't exist.
 	const { rows } = await query(
 		`select count(*) > 0 as has_schema, count(pg_class.oid) > 0 as has_table,
 				bool_and(not relhastriggers and not exists (
@@ -57,7 +57,9 @@ export async function findTable({ query }: Session, config: Settings, columns: C
 	};
 }
 
-/** Creates the table if it doesn't exist, within a transaction. A lock keeps two sessions from creating it at once. */
+/**
+ * Creates the table if it doesn't exist, within a transaction. A lock prevents two sessions from creating it at the same time.
+ */
 export async function ensureTable(
 	session: Session,
 	config: Settings,
@@ -77,10 +79,10 @@ export async function ensureTable(
 	);
 }
 
-/** A temporary table. Its columns have the types of the table's, so that COPY reads values as those. */
+/** A temporary table. Its columns have the same types as the table's, so that COPY parses values the same way. */
 const STAGING = "pg_temp.tenantry_rows";
 
-/** Statements that write rows to a table, within a transaction. */
+/** Returns the statements that write rows to a table, within a transaction. */
 export function statementsFor(table: string, columns: Column[], model: Model) {
 	const key = PRIMARY_KEYS[model];
 	const all = quoted(...columns.map(({ name }) => name));
@@ -91,14 +93,17 @@ export function statementsFor(table: string, columns: Column[], model: Model) {
 	const upsertFrom = (rows: string) =>
 		`insert into ${table} (${all}) select ${all} from ${rows} on conflict (${quoted(...key)}) do ${action}`;
 	return {
-		/** Fails if every upsert would, such as without a unique index. Until the transaction ends, nobody can alter the table. */
+		/**
+		 * Fails if every upsert would fail, for example without a unique index. It also locks the table's definition until the
+		 * transaction ends.
+		 */
 		check: upsertFrom(`${table} where false`),
-		/** Reads rows into the table. All of them have to be new. */
+		/** Reads rows into the table. All rows must be new. */
 		load: `copy ${table} (${all}) from stdin`,
 		/** Reads rows into a temporary table. */
 		stage: `create temporary table ${STAGING} on commit drop as select ${all} from ${table} with no data;
 			copy ${STAGING} from stdin`,
-		/** A row whose key is in the table replaces that row. */
+		/** Inserts the rows. A row with an existing key replaces the existing row. */
 		upsert: upsertFrom(STAGING),
 	};
 }

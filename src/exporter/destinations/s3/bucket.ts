@@ -20,7 +20,7 @@ const encrypting = ({ encryption, kms_key_id }: Settings) => ({
 });
 
 /**
- * Writes the objects of a bucket.
+ * Returns the bucket that writes objects.
  * @param base the bucket's URL
  */
 export function bucketOf({ ask, request }: Client, config: Settings, base: URL): Bucket {
@@ -75,7 +75,7 @@ export function bucketOf({ ask, request }: Client, config: Settings, base: URL):
 		},
 		async mark(key) {
 			const answer = await request("HEAD", key);
-			// Either there is no object, or the key may not read it. The write that follows reports any problem.
+			// Either the object doesn't exist, or the key isn't allowed to read it. The write that follows reports any problem.
 			if (!succeeded(answer)) return null;
 			return {
 				export_id: answer.headers.get(EXPORT) ?? "",

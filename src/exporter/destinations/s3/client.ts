@@ -3,7 +3,7 @@ import { Misconfigured } from "../destination.ts";
 import { type Answer, sender } from "../send.ts";
 import { codeOf, type Dialect, type Settings, SIGNING_ERRORS, toError } from "./errors.ts";
 
-/** Percent-encodes by RFC 3986, as signatures require. */
+/** Percent-encodes a text as signatures require (RFC 3986). */
 const encoded = (text: string) =>
 	encodeURIComponent(text).replace(
 		/[!'()*]/g,
@@ -31,7 +31,7 @@ const signerOf = (config: Settings) =>
 		retries: 0,
 	});
 
-/** What is hidden in the server's messages. */
+/** Returns the texts to remove from the server's messages. */
 const secretsOf = (config: Settings) =>
 	[config.aws_access_key_id, config.aws_secret_access_key, config.aws_session_token].filter(
 		(secret) => typeof secret === "string",
@@ -40,9 +40,9 @@ const secretsOf = (config: Settings) =>
 export type Client = ReturnType<typeof connect>;
 
 /**
- * Sends signed requests to a bucket.
+ * Returns the functions that send signed requests to a bucket.
  * @param base the bucket's URL
- * @param timeoutMs how long the server may be silent
+ * @param timeoutMs how long the server may send no data
  */
 export function connect(
 	env: Env,
@@ -70,11 +70,11 @@ export function connect(
 		});
 	}
 
-	/** The response, whatever its status; temporary errors are thrown. */
+	/** Returns the response, whatever its status. Throws temporary errors. */
 	const request = async (...options: Parameters<typeof signed>) =>
 		send(await signed(...options), secrets);
 
-	/** The response if it is a success; null if the upload or object doesn't exist. */
+	/** Returns a successful response; null if the upload or object doesn't exist. */
 	async function ask(...options: Parameters<typeof request>) {
 		const answer = await request(...options);
 		if (succeeded(answer)) return answer;

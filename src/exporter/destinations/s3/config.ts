@@ -8,7 +8,7 @@ export const config = z
 		bucket_name: bucketName(),
 		region: text(100)
 			.min(1)
-			.regex(/^[\w-]+$/, "A region's name has only letters, digits and hyphens."),
+			.regex(/^[\w-]+$/, "The name of a region can only have letters, digits and hyphens."),
 		...file,
 		encryption: choice(["AES256", "aws:kms"]).nullish(),
 		kms_key_id: header(2048).min(1).nullish(),
@@ -26,7 +26,7 @@ export const config = z
 				...issue(kms_key_id, "invalid_input", 'A KMS key requires the encryption "aws:kms".'),
 				path: ["kms_key_id"],
 			});
-		// An endpoint that is not a URL has its own error.
+		// An endpoint that isn't a URL has its own error.
 		const endpoint = URL.parse(endpoint_url ?? "");
 		if (
 			value.use_virtual_style_addressing &&

@@ -30,13 +30,13 @@ export const SIGNING_ERRORS = [
 export type Dialect = {
 	/** The config fields for signing requests, for an error message. */
 	keys: string;
-	/** The error for a code and a response; undefined for the same error as for S3. */
+	/** Returns the error for a code and a response; undefined for the same error as S3. */
 	explain(code: string, answer: Answer): Error | undefined;
 };
 
 export const codeOf = ({ text }: Answer) => /<Code>([A-Za-z.]{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
-/** The error for a failed request, with a message for the user. */
+/** Returns the error for a failed request, with a message for the user. */
 export function toError(answer: Answer, { region }: Settings) {
 	const code = codeOf(answer);
 	if (TEMPORARY.includes(code)) return new Error(answer.describe());
@@ -52,7 +52,7 @@ export function toError(answer: Answer, { region }: Settings) {
 	);
 }
 
-/** The error for a write without an ETag, with which every S3 server confirms it. */
+/** Returns the error for a write without an ETag, with which every S3 server confirms a write. */
 export const notStored = ({ host }: URL) =>
 	new Misconfigured(
 		`${host} answered without an ETag, so it may not have stored the object: it isn't compatible with S3.`,

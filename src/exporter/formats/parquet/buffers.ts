@@ -3,14 +3,14 @@ import type { ByteWriter } from "hyparquet-writer";
 export const sizeOfAll = (pieces: Uint8Array[]) =>
 	pieces.reduce((sum, { length }) => sum + length, 0);
 
-/** The bytes that were written since the last call. They are valid until more is written. */
+/** Returns the bytes written since the last call. They are valid until the next write. */
 export function taken(writer: ByteWriter) {
 	const bytes = writer.getBytes();
 	writer.index = 0;
 	return bytes;
 }
 
-/** Frees a writer's memory at once: the runtime collects large buffers late. */
+/** Frees a writer's memory immediately, because the runtime collects large buffers late. */
 export function free(writer: ByteWriter) {
 	writer.index = 0;
 	writer.buffer.transfer(0);

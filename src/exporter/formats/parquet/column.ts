@@ -16,10 +16,10 @@ export type StoredColumn = Column & {
 	compress: (bytes: Uint8Array) => Uint8Array;
 };
 
-/** The most bytes of values that a page is made of. A single value may be larger. */
+/** The maximum size of the values in a page, in bytes. A single value may be larger. */
 const PAGE_BYTES = 2 ** 20;
 
-/** Divides values into slices of at most the bytes of a page. */
+/** Divides values into slices of at most `PAGE_BYTES`. */
 function* slices(values: Row) {
 	let from = 0;
 	let bytes = 0;
@@ -33,7 +33,7 @@ function* slices(values: Row) {
 	yield values.slice(from);
 }
 
-/** Integers of so many bits, in the hybrid of runs and bit-packing. */
+/** Encodes integers of this many bits as runs and bit-packed groups (Parquet's RLE/bit-packing hybrid). */
 function hybrid(numbers: Uint8Array | Uint32Array, bits: number, ...before: number[]) {
 	const writer = new ByteWriter();
 	for (const byte of before) writer.appendUint8(byte);
@@ -41,7 +41,7 @@ function hybrid(numbers: Uint8Array | Uint32Array, bits: number, ...before: numb
 	return writer.getBytes();
 }
 
-/** Writes the pages of a column, and counts them and the bytes that compression saves. */
+/** Returns the writer of a column's pages, which also counts the pages and the bytes that compression saves. */
 function pageWriter(compress: StoredColumn["compress"]) {
 	const counts = { data: 0, saved: 0 };
 	/** Writes a page: its header, its levels, and its data. */
@@ -64,13 +64,13 @@ function pageWriter(compress: StoredColumn["compress"]) {
 	return {
 		counts,
 
-		/** Writes a page with the values of a dictionary. */
+		/** Writes a dictionary page. */
 		writeDictionary(writer: ByteWriter, num_values: number, data: Uint8Array) {
 			const header = { num_values, encoding: "PLAIN" } as const;
 			write(writer, { type: "DICTIONARY_PAGE", dictionary_page_header: header }, NOTHING, data);
 		},
 
-		/** Writes a page of data. `isPresent`: 1 for each row that has a value, 0 for null. */
+		/** Writes a data page. `isPresent`: 1 for each row that has a value, 0 for null. */
 		writeData(writer: ByteWriter, encoding: Encoding, isPresent: Uint8Array, data: Uint8Array) {
 			const levels = hybrid(isPresent, 1);
 			const header = {
@@ -89,20 +89,20 @@ function pageWriter(compress: StoredColumn["compress"]) {
 }
 
 /**
- * Writes a column of row groups: the page of its dictionary, if it is worth one, and pages of data, as the library does
- * (https://parquet.apache.org/docs/file-format/data-pages/). The library takes several times the CPU time, since it handles
- * each value on its own, and needs all rows of a row group at once. This compresses each page when it is full, so that rows
- * don't stay in memory until their row group is written.
+ * Writes a column of row groups: a dictionary page if that saves space, and data pages, in the same format as the library
+ * (https://parquet.apache.org/docs/file-format/data-pages/). The library needs several times the CPU time, because it handles
+ * each value separately, and it needs all rows of a row group at once. This function compresses each page when it is full, so
+ * that rows don't stay in memory until their row group is written.
  */
 export function columnWriter({ name, kind, codec, compress }: StoredColumn, skips?: Skips) {
 	const dictionary = dictionaryWriter(kind, skips);
-	/** The page of the dictionary. */
+	/** The dictionary page. */
 	const head = new ByteWriter();
-	/** The pages of data that are full. */
+	/** The data pages that are full. */
 	const written = new ByteWriter();
-	/** Of each row of the page under way, whether it has a value. With a dictionary, a row group has one page. */
+	/** Whether each row of the current page has a value. With a dictionary, a row group has one page. */
 	const levels = new ByteWriter();
-	/** The values of the page under way in the encoding PLAIN; of booleans, a byte for each. */
+	/** The values of the current page in the encoding PLAIN; booleans have a byte each. */
 	const data = new ByteWriter();
 	let pages = pageWriter(compress);
 	let bounds: Bounds | null = null;
@@ -127,7 +127,7 @@ export function columnWriter({ name, kind, codec, compress }: StoredColumn, skip
 		bounds = boundsOf(present, bounds);
 	}
 
-	/** Goes on without a dictionary. */
+	/** Continues without a dictionary. */
 	function giveUp() {
 		const present = dictionary.values();
 		dictionary.giveUp();
@@ -176,9 +176,9 @@ export function columnWriter({ name, kind, codec, compress }: StoredColumn, skip
 		},
 
 		/**
-		 * Ends a row group with the rows that were added, of which there is at least one.
-		 * @param start where the column begins in the file
-		 * @returns its bytes in pieces, which are valid until the next call, and their metadata
+		 * Ends a row group, to which at least one row was added.
+		 * @param start the column's offset in the file
+		 * @returns the column's bytes in pieces, which are valid until the next call, and its metadata
 		 */
 		flush(start: number) {
 			if (dictionary.isOpen() && !dictionary.isWorthIt()) giveUp();

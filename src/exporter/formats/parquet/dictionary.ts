@@ -5,25 +5,26 @@ import { free } from "./buffers.ts";
 import { sizeOf, type Value } from "./values.ts";
 
 /**
- * After so many different values, or bytes of them, a dictionary is given up if most values were different. Few values say
- * nothing yet, however long they are.
+ * After this many distinct values, or bytes of them, a dictionary is given up if most values were distinct. Fewer than
+ * `MIN_COUNT` values are too few to decide, however long they are.
  */
 const MIN_DISTINCT = 2048;
 const MIN_DISTINCT_BYTES = 2 ** 20;
 const MIN_COUNT = 16;
 
-/** The most row groups that go without a dictionary until another one is tried. */
+/** The maximum number of row groups without a dictionary until another one is tried. */
 const MAX_SKIPPED = 64;
 
 /**
- * How many row groups go without a dictionary: from the next one on, and after the next try if it fails. It is part of an
- * encoder's state, since an encoder is made for each step of a run.
+ * How many row groups don't use a dictionary: from the next one on (`now`), and after the next try if it fails (`next`). It is
+ * part of an encoder's state, because each step of a run creates an encoder.
  */
 export type Skips = [now: number, next: number];
 
 /**
- * Makes the dictionaries of a column: the different values of a row group, and for each value its index among them. All of them
- * are in memory until it turns out that they don't halve the bytes, so while that happens, fewer and fewer row groups try.
+ * Creates the dictionaries of a column: the distinct values of a row group, and the index of each value among them. A
+ * dictionary stays in memory until it turns out that it doesn't halve the bytes. So while that happens, fewer and fewer row
+ * groups try one.
  */
 export function dictionaryWriter(kind: Kind, [now, next]: Skips = [0, 1]) {
 	const positions = new Map<Value, number>();
@@ -36,7 +37,7 @@ export function dictionaryWriter(kind: Kind, [now, next]: Skips = [0, 1]) {
 	let isOpen = kind !== "boolean" && skips === 0;
 
 	const distinct = () => [...positions.keys()];
-	/** The bits of an index. */
+	/** The number of bits of an index. */
 	const width = () => 32 - Math.clz32(Math.max(0, positions.size - 1));
 	const indexesSoFar = () => new Uint32Array(indexes.buffer, 0, count);
 
@@ -51,12 +52,12 @@ export function dictionaryWriter(kind: Kind, [now, next]: Skips = [0, 1]) {
 	return {
 		distinct,
 		width,
-		/** Valid until more is added. */
+		/** Valid until the next `add`. */
 		indexes: indexesSoFar,
-		/** Whether the row group may get a dictionary. */
+		/** Whether the row group may still get a dictionary. */
 		isOpen: () => isOpen,
 
-		/** Adds values; null is left out. */
+		/** Adds values. Ignores null. */
 		add(values: Row) {
 			for (const value of values) {
 				if (value === null) continue;
@@ -73,13 +74,13 @@ export function dictionaryWriter(kind: Kind, [now, next]: Skips = [0, 1]) {
 			}
 		},
 
-		/** All values, in order. */
+		/** Returns the distinct values, in order. */
 		values() {
 			const all = distinct();
 			return Array.from(indexesSoFar(), (index) => all[index] ?? null);
 		},
 
-		/** Whether so many values differ that there is no use in going on. */
+		/** Whether too many values are distinct for a dictionary to save space. */
 		isHopeless: () =>
 			count >= MIN_COUNT &&
 			2 * positions.size > count &&
@@ -88,7 +89,7 @@ export function dictionaryWriter(kind: Kind, [now, next]: Skips = [0, 1]) {
 		/** Whether it halves the bytes. */
 		isWorthIt: () => 2 * (distinctBytes + (count * width()) / 8) <= plainBytes,
 
-		/** The row group goes on without it. */
+		/** Continues the row group without a dictionary. */
 		giveUp() {
 			clear();
 			isOpen = false;

@@ -1,4 +1,4 @@
-// The global of this name is slow to look up in workerd.
+// Imported because the global `Buffer` is slow to access in workerd.
 
 import { Buffer } from "node:buffer";
 import type { SchemaElement } from "hyparquet";
@@ -9,12 +9,12 @@ import type { Kind } from "../../query/expression.ts";
 import type { Row } from "../../rows.ts";
 import { NOTHING } from "../format.ts";
 
-/** A value as its physical type takes it. Integers are numbers. */
+/** A value of a physical type. Integers are numbers. */
 export type Value = NonNullable<Row[number]>;
 
 const TEXT = { type: "BYTE_ARRAY", converted_type: "UTF8" } as const;
 
-/** How each kind is stored. JSON stays text: no reader has to know its logical type. */
+/** The Parquet type of each kind. JSON is stored as text, so that readers don't need to support the logical type JSON. */
 export const TYPES = {
 	text: TEXT,
 	json: TEXT,
@@ -32,7 +32,7 @@ export const TYPES = {
 const ISO_LENGTH = "2026-01-01T00:00:00.000Z".length;
 const MINUTE_LENGTH = "2026-01-01T00:00:".length;
 
-/** Makes a function that reads a time as milliseconds. It is fast for times in the minute of the time before. */
+/** Returns a function that parses a time to milliseconds. It is fast for times in the same minute as the previous one. */
 function momentReader() {
 	let minute = "-";
 	let start = 0;
@@ -48,7 +48,7 @@ function momentReader() {
 	};
 }
 
-/** The values of a column of this kind, or null, as its physical type takes them. */
+/** Converts the values of a column of this kind to its physical type. Null stays null. */
 export function stored(kind: Kind, values: Row): Row {
 	if (kind === "date") return values.map((value) => value && Date.parse(String(value)) / DAY_MS);
 	if (kind !== "timestamp") return values;
@@ -58,10 +58,10 @@ export function stored(kind: Kind, values: Row): Row {
 
 const encoder = new TextEncoder();
 
-/** Room for the length of a text, which precedes it. */
+/** The space for the length of a text, which precedes the text. */
 const ROOM = "\0\0\0\0";
 
-/** All texts are encoded at once, with room between them for their lengths. */
+/** Encodes all texts at once, with space between them for their lengths. */
 function plainTexts(texts: Value[]) {
 	const joined = ROOM + texts.join(ROOM);
 	const bytes = encoder.encode(joined);
@@ -76,7 +76,7 @@ function plainTexts(texts: Value[]) {
 	return bytes;
 }
 
-/** Each number as two words, the lower one first. */
+/** Encodes each number as two words, the lower one first. */
 function plainIntegers(numbers: Value[]) {
 	const words = new Uint32Array(2 * numbers.length);
 	let at = 0;
@@ -88,7 +88,7 @@ function plainIntegers(numbers: Value[]) {
 	return new Uint8Array(words.buffer);
 }
 
-/** Booleans of a byte each, in the encoding PLAIN. */
+/** Encodes booleans, which have a byte each, in the encoding PLAIN. */
 export function bits(booleans: Uint8Array): Uint8Array {
 	const packed = new Uint8Array(Math.ceil(booleans.length / 8));
 	for (const [i, boolean] of booleans.entries())
@@ -96,7 +96,7 @@ export function bits(booleans: Uint8Array): Uint8Array {
 	return packed;
 }
 
-/** The values in the encoding PLAIN; of booleans, a byte for each. */
+/** Encodes the values in the encoding PLAIN, except that booleans have a byte each. */
 export function plain(kind: Kind, values: Value[]): Uint8Array {
 	if (values.length === 0) return NOTHING;
 	const { type } = TYPES[kind];
@@ -108,6 +108,6 @@ export function plain(kind: Kind, values: Value[]): Uint8Array {
 	return writer.getBytes();
 }
 
-/** About how many bytes a value has in the encoding PLAIN. */
+/** Returns the approximate size of a value in the encoding PLAIN, in bytes. */
 export const sizeOf = (value: Row[number]) =>
 	typeof value === "string" ? ROOM.length + value.length : value === null ? 0 : 8;

@@ -1,21 +1,24 @@
-// The global of this name is slow to look up in workerd.
+// Imported because the global `Buffer` is slow to access in workerd.
 import { Buffer } from "node:buffer";
 import { zstdCompressSync } from "node:zlib";
 
-/** What workerd's zstd has room for (https://github.com/cloudflare/workerd/issues/6769). */
+/** The maximum output of workerd's zstd, in bytes (https://github.com/cloudflare/workerd/issues/6769). */
 const MAX_OUTPUT_BYTES = 2 ** 15;
 
-/** Input of this length or less always fits into it. */
+/** The output of an input of at most this size always fits. */
 const SAFE_INPUT_BYTES = 31 * 2 ** 10;
 
 const MAX_INPUT_BYTES = 2 ** 18;
 
-/** How much of the room a frame is expected to fill. The rest is for input that compresses worse than the input before. */
+/**
+ * The expected size of a frame, as a share of the maximum. The rest is for input that compresses worse than the previous input.
+ */
 const FILL = 0.9;
 
 /**
- * Makes a function that compresses bytes to one zstd frame after the other, which decompress to one text (RFC 8878, 3).
- * Frames take as much input as workerd's zstd has room for, judged by the bytes before: it fails where there is no room.
+ * Returns a function that compresses bytes to a sequence of zstd frames, which together decompress to one text (RFC 8878, 3).
+ * workerd's zstd fails if the output is too large, so the input of each frame is chosen by how well the previous bytes
+ * compressed.
  */
 export function zstdCompressor() {
 	let size = SAFE_INPUT_BYTES;

@@ -4,8 +4,9 @@ import type { Row } from "../../rows.ts";
 const SILENCE_TIMEOUT_MS = 60_000;
 
 /**
- * The rows of a response in the format JSONCompactEachRow, as they arrive. A consumer that stops early cancels the response.
- * @throws if the response is cut off, or ends with an error of the server
+ * Yields the rows of a response in the format JSONCompactEachRow, as they arrive. If the consumer stops early, cancels the
+ * response.
+ * @throws if the response is incomplete, or ends with an error of the server
  */
 export async function* parseRows(stream: ReadableStream<Uint8Array>): AsyncGenerator<Row[]> {
 	const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
@@ -51,7 +52,7 @@ export class Items<T> {
 		this.#batches = batches;
 	}
 
-	/** The next item, without advancing; undefined if there are no more. */
+	/** Returns the next item, without advancing; undefined if there are no more. */
 	async peek(): Promise<T | undefined> {
 		while (this.#index >= this.#batch.length) {
 			const { done, value } = await this.#batches.next();

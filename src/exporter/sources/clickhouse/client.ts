@@ -18,7 +18,7 @@ type Params = Record<string, unknown>;
 
 export type Client = ReturnType<typeof connect>;
 
-/** Sends queries to ClickHouse. Connects when there is something to ask. */
+/** Returns the functions that send queries to ClickHouse. Connects when the first query is sent. */
 export function connect({ url, username, password, database }: Access) {
 	if (!URL.canParse(url)) throw new Error("CLICKHOUSE_URL is not a valid URL.");
 	const hide = redactor([password]);
@@ -36,7 +36,7 @@ export function connect({ url, username, password, database }: Access) {
 		},
 	});
 
-	/** The rows of a query, in batches as they arrive. */
+	/** Yields the rows of a query, in batches, as they arrive. */
 	async function* ask(
 		sql: string,
 		params: Params,

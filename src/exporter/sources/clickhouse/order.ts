@@ -9,7 +9,7 @@ export type Order = {
 	parts: Part[];
 };
 
-/** Splits a sorting key at the commas outside of brackets and quotes. */
+/** Splits a sorting key at the commas outside brackets and quotes. */
 export function splitKey(key: string): string[] {
 	const tokens = key.match(/'(?:\\.|''|[^'\\])*'|`[^`]*`|[(),]|[^'`(),]+/g);
 	const expressions = [""];
@@ -24,8 +24,8 @@ export function splitKey(key: string): string[] {
 }
 
 /**
- * The type of a query parameter for values of a column's type; undefined for types whose values may be null, or may change
- * when they are written as text.
+ * Returns the type of a query parameter for values of a column's type; undefined for types whose values may be null, or may
+ * change when they are converted to text.
  */
 function parameterType(type: string): string | undefined {
 	const plain = type.replace(/^LowCardinality\((.*)\)$/, "$1");
@@ -36,8 +36,8 @@ function parameterType(type: string): string | undefined {
 }
 
 /**
- * The order of a table: the expressions of its sorting key up to the first that can't be a query parameter, then the key
- * of its rows.
+ * Returns the order of a table: the expressions of its sorting key up to the first that can't be a query parameter, then the
+ * key of its rows.
  * @param expressions the expressions of the sorting key
  * @param types the types of `expressions` and, last, of `key`
  * @param key the column that identifies an event or a person
@@ -68,14 +68,14 @@ const parameter = (i: number) => `p${i}`;
 export const textOf = ({ sql, type }: Part) =>
 	`toString(cast(${sql}, '${type.replaceAll("'", "\\'")}'))`;
 
-/** SQL for the day of an order's first part; undefined if that isn't a time. */
+/** SQL for the day of an order's first part; undefined if the part isn't a time. */
 export function dayOf({ parts: [first] }: Order): string | undefined {
 	if (first?.type === "Date") return first.sql;
 	return first?.type.startsWith("DateTime") ? `toDate(${first.sql})` : undefined;
 }
 
 /**
- * The condition that a row comes after given values. It compares each part by itself, since ClickHouse doesn't use its index
+ * SQL condition: a row comes after the given values. It compares each part separately, because ClickHouse doesn't use its index
  * to compare tuples.
  */
 export function isAfter({ parts }: Order): string {
@@ -87,6 +87,6 @@ export function isAfter({ parts }: Order): string {
 	}, "");
 }
 
-/** The query parameters of `isAfter`. */
+/** Returns the query parameters of `isAfter`. */
 export const parametersOf = (values: string[]) =>
 	Object.fromEntries(values.map((value, i) => [parameter(i), value]));

@@ -3,7 +3,7 @@ import type { Model } from "../../rows.ts";
 import type { Position } from "../source.ts";
 import type { Order } from "./order.ts";
 
-/** What a first query finds out about a selection's rows. */
+/** The result of a first query about a selection's rows. */
 export type Survey = {
 	count: number;
 	/** Whether no row has copies. */

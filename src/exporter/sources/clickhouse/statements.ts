@@ -5,7 +5,7 @@ import type { Filter, Scan } from "../source.ts";
 import { dayOf, isAfter, type Order, parametersOf, textOf } from "./order.ts";
 import type { Place } from "./place.ts";
 
-/** A query returns the rows of many pages, since each query reads some thousands of additional rows. */
+/** A query returns the rows of many pages, because each query reads some thousands of additional rows. */
 export const ROWS_PER_QUERY = 100 * MAX_PAGE_ROWS;
 
 /** If the rows have more days than this, queries don't list the days. */
@@ -14,8 +14,8 @@ export const MAX_DAYS = 100;
 type Statement = { sql: string; params: Record<string, unknown> };
 
 /**
- * The copy with the greatest of these values counts. That is the latest arrival of an event, or the highest version of a
- * person. The other values decide between copies that are equal in that.
+ * The copy with the greatest of these values is used: the latest arrival of an event, or the highest version of a person. The
+ * other values decide between copies with the same arrival or version.
  */
 const VERSIONS: Record<Model, string[]> = {
 	events: ["_inserted_at", "timestamp", "created_at", "cityHash64(event, distinct_id)"],
@@ -24,19 +24,19 @@ const VERSIONS: Record<Model, string[]> = {
 
 const versionOf = (model: Model) => `tuple(${VERSIONS[model].join(", ")})`;
 
-/** Orders copies that are equal in version and order. */
+/** Orders copies with the same version and order. */
 const CONTENT: Record<Model, string> = {
 	events:
 		"cityHash64(properties, coalesce(person_properties, ''), coalesce(toString(person_id), ''))",
 	persons: "cityHash64(properties, coalesce(toString(person_id), ''))",
 };
 
-/** Parses a parameter with a time. Nanoseconds are the finest precision that a column may have. */
+/** SQL that parses a parameter with a time. The finest precision of a column is nanoseconds. */
 const moment = (name: string) => `parseDateTime64BestEffort({${name}:String}, 9, 'UTC')`;
 
 /**
- * The condition that a time is in the selection's window. The upper bound is inclusive: with an index by day, "before
- * midnight" would also read the day that begins then.
+ * SQL condition: a time is in the selection's window. The upper bound is inclusive: with an index by day, "before midnight"
+ * would also read the day that begins then.
  */
 const isInWindow = (at: string) =>
 	`${at} >= ${moment("start")} and ${at} <= ${moment("end")} - toIntervalNanosecond(1)`;
@@ -97,7 +97,10 @@ function conditions(filters: Filter[]) {
 	return { sql, params };
 }
 
-/** Returns one row: how many rows the selection has, whether none has copies, and the days of the order's first part. */
+/**
+ * Returns the query for a survey. Its result is one row: how many rows the selection has, whether none has copies, and the days
+ * of the order's first part.
+ */
 export function surveySql(scan: Scan, order: Order): Statement {
 	const { model } = scan;
 	const { at, key } = orderOf(scan);
@@ -121,7 +124,7 @@ export function surveySql(scan: Scan, order: Order): Statement {
 	};
 }
 
-/** The condition that a row is the copy that counts. `selected`: conditions for the rows among which events have copies. */
+/** SQL condition: a row is the copy to use. `selected`: the conditions for the rows that are compared as copies of events. */
 function isNewest(scan: Scan, selected: string[]) {
 	const { model } = scan;
 	const { key } = orderOf(scan);
@@ -130,7 +133,7 @@ function isNewest(scan: Scan, selected: string[]) {
 		select ${key}, max(${versionOf(model)}) from ${model} where ${copies.join(" and ")} group by ${key})`;
 }
 
-/** Counts the scan's rows that match its filters. */
+/** Returns the query that counts the scan's rows that match its filters. */
 export function countSql(scan: Scan, isUnique: boolean): Statement {
 	const { key } = orderOf(scan);
 	const filters = conditions(scan.filters);
@@ -143,10 +146,11 @@ export function countSql(scan: Scan, isUnique: boolean): Statement {
 }
 
 /**
- * Returns the rows after a place: the values of the order's parts, the size of the fields in bytes, and the fields.
+ * Returns the query for the rows after a place: the values of the order's parts, the size of the fields in bytes, and the
+ * fields.
  *
- * Copies of an event count within the selection, so each window in which a copy arrived has the event once. Copies of a
- * person count in the whole project, so only the window in which its highest version arrived has the person.
+ * Copies of an event are compared within the selection, so each window in which a copy arrived has the event once. Copies of a
+ * person are compared in the whole project, so only the window in which its highest version arrived has the person.
  */
 export function rowsSql(scan: Scan, order: Order, { isUnique, days, values }: Place): Statement {
 	const { model, columns } = scan;

@@ -5,12 +5,12 @@ import { type Order, orderBy, splitKey } from "./order.ts";
 import type { Survey } from "./place.ts";
 import { MAX_DAYS, surveySql } from "./statements.ts";
 
-/** What is known about tables and scans. Each is asked for once. */
+/** Returns cached facts about tables and scans. Each is queried once. */
 export function surveys({ askAll }: Client) {
 	const orders = new Map<string, Order>();
 	const surveys = new Map<string, Survey>();
 
-	/** The order of a model's table. A view has no sorting key and is read by time. */
+	/** Finds the order of a model's table. A view has no sorting key, so it is read by time. */
 	async function findOrder(scan: Scan): Promise<Order> {
 		const { model } = scan;
 		const { at, key } = orderOf(scan);
