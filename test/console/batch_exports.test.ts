@@ -235,7 +235,7 @@ inBrowser("batch exports", (open) => {
 			destination: { type: "Postgres", config: { database: "three" } },
 		});
 		await page.getByRole("button", { name: "Save changes" }).click();
-		const dialog = page.getByRole("dialog", { name: "Somebody else changed this" });
+		const dialog = page.getByRole("dialog", { name: "Someone else changed this" });
 		await dialog.getByRole("row", { name: "Database two three" }).waitFor();
 		await checkLooks(page, "exports-conflict");
 		const refused = { type: "x", code: "y", detail: "Not now.", attr: null };

@@ -26,7 +26,7 @@ inBrowser("the overview", (open) => {
 		await page.getByText("0 of 4 done").waitFor();
 		await page.getByRole("button", { name: "Organization: Fresh Ltd" }).waitFor();
 		await checkLooks(page, "overview-first-steps");
-		await page.getByRole("link", { name: "Invite the people you work with" }).click();
+		await page.getByRole("link", { name: "Invite your team" }).click();
 		await page.waitForURL("**/members/invite");
 		const organization = page.url().split("/").at(-3) ?? "";
 		await clientOf().webhooks.create({ organization }, { url: "http://127.0.0.1:9/" });
@@ -94,7 +94,7 @@ inBrowser("the overview", (open) => {
 		const { width } = (await plot.boundingBox()) ?? { width: 0 };
 		await plot.hover({ position: { x: width - 5, y: 5 } });
 		await page.getByText(/^\w+ \d+: 250$/).waitFor();
-		await page.getByText("The same as a table").click();
+		await page.getByText("Show as table").click();
 		await page.getByRole("row", { name: /250/ }).waitFor();
 		await page.getByText("1 failing").waitFor();
 		await checkLooks(page, "overview");
@@ -132,7 +132,7 @@ inBrowser("the overview", (open) => {
 			.getByRole("listitem")
 			.getByText(/400.*Unknown fields/)
 			.waitFor();
-		await page.getByText("The same as a table").click();
+		await page.getByText("Show as table").click();
 		await page.getByRole("row", { name: /0 10 1$/ }).waitFor();
 		const [run] = (await client.batchExports.listRuns({ ...of, status: ["Failed"] })).results;
 		if (!run) throw new Error("No run has failed.");
@@ -163,7 +163,7 @@ inBrowser("the overview", (open) => {
 		page.on("response", (response) => {
 			if (response.status() >= 400) refused.push(response.url());
 		});
-		await page.getByText("Nothing fails, is paused or is about to expire.").waitFor();
+		await page.getByText("Nothing is failing, paused or about to expire.").waitFor();
 		await expect
 			.poll(() => page.getByRole("heading", { name: "First steps" }).isVisible())
 			.toBe(false);
@@ -219,7 +219,7 @@ inBrowser("the settings", (open) => {
 			// It is too late for another choice.
 			await page.keyboard.press("Escape");
 			await button(page, "Take the saved version").click({ force: true });
-			await page.getByRole("dialog", { name: "Somebody else changed this" }).waitFor();
+			await page.getByRole("dialog", { name: "Someone else changed this" }).waitFor();
 			resolve();
 			await page.getByRole("button", { name: "Organization: Mine Ltd" }).waitFor();
 			expect(await read()).toMatchObject({ name: "Mine Ltd", keys_must_expire: true });

@@ -247,7 +247,7 @@ inBrowser("the shell", (open) => {
 
 		await inMenu(page, "Projects").click();
 		await page.getByRole("button", { name: "Create project" }).click();
-		const dialog = page.getByRole("dialog", { name: "Create a project" });
+		const dialog = page.getByRole("dialog", { name: "Create project" });
 		await dialog.getByLabel("Name").press("X");
 		await page.keyboard.press("Escape");
 		await question.waitFor();
