@@ -41,7 +41,7 @@ export function FirstSteps({
 			isDone: exports > 0,
 			path: to("batch_exports/new"),
 			words: "Create a batch export",
-			why: "Export events to a bucket, a database or an endpoint on a schedule.",
+			why: "Export events to a bucket, a database or an HTTP receiver on a schedule.",
 		},
 		{
 			isDone: webhooks > 0,
