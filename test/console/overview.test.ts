@@ -218,7 +218,7 @@ inBrowser("the settings", (open) => {
 			await button(page, "Save your version").click();
 			// It is too late for another choice.
 			await page.keyboard.press("Escape");
-			await button(page, "Take the saved version").click({ force: true });
+			await button(page, "Keep saved version").click({ force: true });
 			await page.getByRole("dialog", { name: "Someone else changed this" }).waitFor();
 			resolve();
 			await page.getByRole("button", { name: "Organization: Mine Ltd" }).waitFor();
@@ -227,7 +227,7 @@ inBrowser("the settings", (open) => {
 
 		test("can stay", async () => {
 			const { page, read } = await clash();
-			await button(page, "Take the saved version").click();
+			await button(page, "Keep saved version").click();
 			await expect.poll(() => page.getByLabel("Name").inputValue()).toBe("Theirs Ltd");
 			expect((await read()).name).toBe("Theirs Ltd");
 		});
@@ -258,7 +258,7 @@ inBrowser("the settings", (open) => {
 		await button(page, "Leave organization").click();
 		await checkLooks(page, "overview-leave");
 		await page.getByRole("dialog").getByRole("button", { name: "Leave organization" }).click();
-		await page.getByText("You are in no organization yet").waitFor();
+		await page.getByText("You aren't in an organization yet").waitFor();
 		await checkLooks(page, "overview-welcome");
 		await expect.poll(() => new URL(page.url()).pathname).toBe("/console");
 	});

@@ -180,7 +180,7 @@ inBrowser("people", (open) => {
 		await button(page, "Leave").click();
 		await checkLooks(page, "people-leave");
 		await button(page, "Leave organization").click();
-		await page.getByText("You are in no organization").waitFor();
+		await page.getByText("You aren't in an organization").waitFor();
 		expect((await client.members.list(organization)).count).toBe(1);
 	});
 
@@ -361,7 +361,7 @@ inBrowser("people", (open) => {
 		await save(mine);
 		await mine.getByRole("row", { name: "Entity ID mine theirs" }).waitFor();
 		await checkLooks(mine, "people-conflict");
-		await button(mine, "Take the saved version").click();
+		await button(mine, "Keep saved version").click();
 		await expect.poll(() => mine.getByLabel("Entity ID").inputValue()).toBe("theirs");
 		expect((await saved()).saml_entity_id).toBe("theirs");
 		// What nobody else has changed is saved, and what others did appears.

@@ -303,7 +303,7 @@ inBrowser("plugins", (open) => {
 		await dialog.getByText("const theirs = 1;").waitFor();
 		await checkLooks(page, "plugins-source-conflict");
 		expect((await source())["index.ts"]).toContain("theirs");
-		await dialog.getByRole("button", { name: "Take the saved version" }).click();
+		await dialog.getByRole("button", { name: "Keep saved version" }).click();
 		await page.getByText("All changes are saved.").waitFor();
 		await expect.poll(() => editor.inputValue()).toContain("theirs");
 		expect(await page.getByText("doesn't compile: site.ts").count()).toBe(0);

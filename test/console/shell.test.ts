@@ -348,7 +348,7 @@ inBrowser("the shell", (open) => {
 			await page.evaluate(SEARCH_AND_LEAVE);
 			expect(new URL(page.url())).toMatchObject({ pathname: `${path}/members`, search: "" });
 			resolve();
-			await page.getByRole("heading", { name: "This page couldn't be loaded" }).waitFor();
+			await page.getByRole("heading", { name: "Can't load this page" }).waitFor();
 			await page.unroute("**/members.*.js");
 			await page.getByRole("button", { name: "Try again" }).click();
 			await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
