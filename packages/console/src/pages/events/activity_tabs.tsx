@@ -9,7 +9,7 @@ export function ActivityTabs({ current }: { current: "activity" | "activity/even
 			label="Activity"
 			current={to(current)}
 			tabs={[
-				[to("activity"), "What people did"],
+				[to("activity"), "Activity log"],
 				[to("activity/events"), "All events"],
 			]}
 		/>
