@@ -75,7 +75,7 @@ inBrowser("keys", (open) => {
 		await page.getByText("“Nightly import” is saved.").waitFor();
 		expect(await statusWith(first)).toBe(403);
 		await page.reload();
-		await page.getByText("3 requests, 1 of them refused").waitFor();
+		await page.getByText("3 requests, 1 of them rejected").waitFor();
 		await page.getByText("Days with use").click();
 		await checkLooks(page, "keys-key");
 

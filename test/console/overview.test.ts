@@ -142,7 +142,7 @@ inBrowser("the overview", (open) => {
 		await client.batchExports.retryRun(run, { from: "start" });
 		await expect.poll(async () => (await client.batchExports.getRun(run)).status).toBe("Completed");
 		await page.reload();
-		await failed.getByText("1 failure in all, including runs that were retried since.").waitFor();
+		await failed.getByText("1 failure in total, including runs that have been retried.").waitFor();
 
 		await page.route(/\/metrics\/?\?/, async (route) => {
 			await client.batchExports.delete(of);

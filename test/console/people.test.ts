@@ -249,7 +249,7 @@ inBrowser("people", (open) => {
 		await page.getByText('"Mars/Olympus" is not a valid choice.').waitFor();
 		await checkLooks(page, "people-project-new");
 		await page.getByLabel("Time zone").fill("Europe/Berlin");
-		await page.getByText("there now").waitFor();
+		await page.getByText("Current time:").waitFor();
 		await button(page, "Create project").last().click();
 		await page.getByText("No people added").waitFor();
 		await button(page, "Add person").click();
