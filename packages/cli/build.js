@@ -1,4 +1,4 @@
-/** Bundles the command line into one file, dist/tenantry.js, which runs on Node 20 and newer. */
+/** Bundles the command line into one file, dist/tenantry.js, for Node 20.3 and newer. */
 import { readdirSync, renameSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -25,7 +25,7 @@ export async function build() {
 		platform: "node",
 		format: "esm",
 		target: "node20",
-		// Commander is a CommonJS module.
+		// Commander is a CommonJS module, which calls `require`.
 		banner: {
 			js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
 		},
@@ -35,7 +35,7 @@ export async function build() {
 	renameSync(draft, output);
 }
 
-/** Builds if a source is newer than what was built from it. */
+/** Builds the file if a source is newer. */
 export async function buildIfNeeded() {
 	if (Math.max(...sources().map(age)) > age(output)) await build();
 }

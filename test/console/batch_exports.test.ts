@@ -54,7 +54,7 @@ inBrowser("batch exports", (open) => {
 		await page.getByText("event = 'signed up'").last().waitFor();
 		await page.getByRole("textbox", { name: "Prefix" }).fill("sign-ups/{year}");
 		await page.getByRole("button", { name: "Test destination" }).click();
-		await page.getByRole("heading", { name: "Tenantry's bucket (R2) works" }).waitFor();
+		await page.getByRole("heading", { name: "The test succeeded" }).waitFor();
 		await page.getByText(/^sign-ups\/\d{4}\/.+Z\.jsonl$/).waitFor();
 		await checkLooks(page, "exports-new");
 		await page.getByRole("textbox", { name: "Name" }).fill("Sign-ups");
@@ -76,14 +76,14 @@ inBrowser("batch exports", (open) => {
 		const state = page.getByLabel("State");
 		await state.focus();
 		await state.selectOption("Cancelled");
-		await page.getByText("No backfill matches").waitFor();
+		await page.getByText("No backfills found").waitFor();
 		await page.getByRole("button", { name: "New backfill" }).waitFor();
 		const { promise: answer, resolve } = Promise.withResolvers<void>();
 		await page.route("**/backfills?*", (route) => answer.then(() => route.continue()));
 		const asked = page.waitForRequest("**/backfills?*");
 		await state.selectOption("");
 		await asked;
-		await page.getByText("No backfill matches").waitFor();
+		await page.getByText("No backfills found").waitFor();
 		expect(await page.getByText("No backfills yet").count()).toBe(0);
 		resolve();
 		await page.getByRole("cell", { name: "Completed" }).waitFor();
@@ -91,7 +91,7 @@ inBrowser("batch exports", (open) => {
 		await state.selectOption("Completed");
 		await page.getByRole("cell", { name: "Completed" }).waitFor();
 		await page.getByLabel("Ends before").fill(local(hoursAgo(1)));
-		await page.getByText("No backfill matches").waitFor();
+		await page.getByText("No backfills found").waitFor();
 		await page.goto(page.url().replace("before=", "after="));
 		await page.getByRole("cell", { name: "Completed" }).waitFor();
 		expect(await page.getByLabel("Ends after").inputValue()).toBe(local(hoursAgo(1)));
@@ -143,13 +143,13 @@ inBrowser("batch exports", (open) => {
 		await runs.getByRole("button", { name: "Retry" }).first().click();
 		await checkLooks(page, "exports-retry");
 		await page.getByRole("dialog").getByRole("button", { name: "Retry run" }).click();
-		await page.getByText("The run starts again.").waitFor();
+		await page.getByText("The run is being retried.").waitFor();
 		await page.goto(`${inject("console").url}${path}/batch_exports?type=HTTP`);
 		const row = page.getByRole("row", { name: "Events to HTTP receiver" });
 		await row.getByText(/rejected the token.*Unknown token/).waitFor();
 		await checkLooks(page, "exports-list");
 		await page.getByRole("combobox", { name: "State" }).selectOption("paused");
-		await page.getByText("No export matches").waitFor();
+		await page.getByText("No exports found").waitFor();
 		await expect.poll(() => page.url()).toMatch(/\?type=HTTP&state=paused$/);
 	});
 
@@ -235,7 +235,7 @@ inBrowser("batch exports", (open) => {
 			destination: { type: "Postgres", config: { database: "three" } },
 		});
 		await page.getByRole("button", { name: "Save changes" }).click();
-		const dialog = page.getByRole("dialog", { name: "Somebody else changed this" });
+		const dialog = page.getByRole("dialog", { name: "Someone else changed this" });
 		await dialog.getByRole("row", { name: "Database two three" }).waitFor();
 		await checkLooks(page, "exports-conflict");
 		const refused = { type: "x", code: "y", detail: "Not now.", attr: null };

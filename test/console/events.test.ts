@@ -32,14 +32,14 @@ inBrowser("events", (open) => {
 
 		await page.getByRole("link", { name: "Add webhook" }).first().click();
 		await page.getByRole("textbox", { name: "URL" }).fill(url);
-		await page.getByRole("radio", { name: "Only some" }).check();
+		await page.getByRole("radio", { name: "Selected events" }).check();
 		await page.getByRole("button", { name: "Add webhook" }).click();
-		await page.getByText("Choose at least one event.").waitFor();
+		await page.getByText("Select at least one event.").waitFor();
 		await page.getByRole("searchbox", { name: "Search events" }).fill("invite");
 		await page.getByRole("checkbox", { name: "Invites: all" }).check();
 		await page.getByRole("searchbox", { name: "Search events" }).fill("");
 		await page.getByRole("checkbox", { name: "Project created" }).check();
-		expect(await page.getByText("Choose at least one event.").isVisible()).toBe(false);
+		expect(await page.getByText("Select at least one event.").isVisible()).toBe(false);
 		await checkLooks(page, "events-webhook-new");
 		await page.getByRole("button", { name: "Add webhook" }).click();
 		const shown = page.locator("pre", { hasText: "whsec_" });
@@ -47,7 +47,7 @@ inBrowser("events", (open) => {
 		const secret = await shown.innerText();
 		await checkLooks(page, "events-webhook-secret");
 		await page.getByRole("button", { name: "I have copied it" }).click();
-		await page.getByText("Nothing delivered yet").waitFor();
+		await page.getByText("No deliveries yet").waitFor();
 		expect(await page.content()).not.toContain(secret);
 
 		await client.invites.create(
@@ -75,19 +75,19 @@ inBrowser("events", (open) => {
 		state.status = 204;
 		await page.getByRole("link", { name: url }).click();
 		await page.getByRole("button", { name: "Send test" }).click();
-		await page.getByText("The endpoint took the test: it answered 204.").waitFor();
+		await page.getByText("The test was delivered. The endpoint responded with 204.").waitFor();
 		const before = got.length;
 		await page
 			.getByRole("row", { name: /Invite sent/ })
 			.getByRole("button", { name: "Replay" })
 			.click();
-		await page.getByText("The endpoint took the event again: it answered 204.").waitFor();
+		await page.getByText("The event was delivered. The endpoint responded with 204.").waitFor();
 		expect(got.slice(before).map(({ headers }) => headers["webhook-id"])).toContain(event.id);
 
 		await page.getByRole("button", { name: "Replay…" }).click();
 		await checkLooks(page, "events-webhook-replay");
 		await page.getByRole("button", { name: "Replay events" }).click();
-		await page.getByText("Events are on their way again.").waitFor();
+		await page.getByText("The events are being replayed.").waitFor();
 		await page.getByRole("row", { name: /Project created.*204/ }).waitFor();
 		await page.getByText("Healthy").waitFor();
 
@@ -100,7 +100,7 @@ inBrowser("events", (open) => {
 		await page.getByRole("button", { name: "Roll secret" }).click();
 		await checkLooks(page, "events-webhook-roll");
 		await page.getByRole("dialog").getByRole("button", { name: "Roll secret" }).click();
-		await page.getByRole("heading", { name: "The new secret" }).waitFor();
+		await page.getByRole("heading", { name: "New secret" }).waitFor();
 		const focused = () => page.evaluate("document.activeElement.textContent");
 		await expect.poll(focused).toBe("I have copied it");
 		await checkLooks(page, "events-webhook-rolled");
@@ -148,7 +148,7 @@ inBrowser("events", (open) => {
 		// Where the browser writes files, they are saved as they arrive.
 		await page.evaluate(`window.showSaveFilePicker = async ({ suggestedName }) =>
 			(await navigator.storage.getDirectory()).getFileHandle(suggestedName, { create: true })`);
-		const json = page.getByRole("radio", { name: "JSON lines" });
+		const json = page.getByRole("radio", { name: "JSON Lines" });
 		await page.getByRole("button", { name: "Download…" }).click();
 		await json.check();
 		// Nothing is lost if it is closed.
@@ -175,7 +175,7 @@ inBrowser("events", (open) => {
 		await page.getByRole("button", { name: "Show 1 newer event" }).click();
 		await page.getByRole("row", { name: /Project created Apps/ }).waitFor();
 		await page.getByRole("button", { name: "Types: all" }).click();
-		await page.getByRole("radio", { name: "Only some" }).check();
+		await page.getByRole("radio", { name: "Selected events" }).check();
 		await page.getByRole("checkbox", { name: "Projects: all" }).check();
 		await checkLooks(page, "events-feed-types");
 		await page.getByRole("button", { name: "Show events" }).click();
@@ -188,7 +188,7 @@ inBrowser("events", (open) => {
 	test("mails of an event go to chosen people", async () => {
 		const { client, organization, path } = await newOrganization();
 		const page = await open(`${path}/notifications`);
-		const who = page.getByRole("combobox", { name: "Who gets mails: A webhook was disabled" });
+		const who = page.getByRole("combobox", { name: "Recipients: A webhook was disabled" });
 		await who.waitFor();
 		const answer = Promise.withResolvers<void>();
 		await page.route(/\/api\/.*\/notifications$/, async (route) => {
@@ -198,7 +198,7 @@ inBrowser("events", (open) => {
 		await who.selectOption("Nobody");
 		await expect.poll(() => who.getAttribute("aria-disabled")).toBe("true");
 		answer.resolve();
-		await page.getByText("Not mailed any more.").waitFor();
+		await page.getByText("Mails turned off.").waitFor();
 		await who.selectOption("Chosen people…");
 		const admin = page.getByRole("checkbox", { name: /admin@example\.com/ });
 		await admin.check();
@@ -228,7 +228,7 @@ inBrowser("events", (open) => {
 			{ subscriptions: [{ type: "webhook.disabled", recipients: "admins" }] },
 		);
 		await who.selectOption("Nobody");
-		const dialog = page.getByRole("dialog", { name: "Somebody else changed this" });
+		const dialog = page.getByRole("dialog", { name: "Someone else changed this" });
 		const row = dialog.getByRole("row", { name: /^A webhook was disabled/ });
 		await row.getByRole("cell", { name: "Admins and owners" }).waitFor();
 		await checkLooks(page, "events-notifications-conflict");
@@ -255,7 +255,7 @@ inBrowser("events", (open) => {
 		await page.getByRole("textbox", { name: "Prefix" }).fill("trail");
 		await page.getByRole("button", { name: "Add audit stream" }).click();
 		await page.getByRole("button", { name: "Test bucket" }).click();
-		await page.getByRole("heading", { name: "The bucket works" }).waitFor();
+		await page.getByRole("heading", { name: "The test succeeded" }).waitFor();
 		await checkLooks(page, "events-stream-test");
 		await page.locator("dialog").getByRole("button", { name: "Close" }).last().click();
 		await page.getByRole("button", { name: "Pause" }).click();
@@ -270,7 +270,7 @@ inBrowser("events", (open) => {
 			{ destination: { type: "R2", config: { prefix: "theirs" } } },
 		);
 		await page.getByRole("button", { name: "Save" }).click();
-		const dialog = page.getByRole("dialog", { name: "Somebody else changed this" });
+		const dialog = page.getByRole("dialog", { name: "Someone else changed this" });
 		await dialog.getByRole("button", { name: "Close" }).click();
 		// What was entered is still there, and can be saved.
 		await page.getByRole("button", { name: "Save" }).click();

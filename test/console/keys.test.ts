@@ -47,35 +47,35 @@ inBrowser("keys", (open) => {
 		await page.getByLabel("Name").fill("Nightly import");
 		await page.getByRole("button", { name: "Run exports" }).click();
 		await page.getByText("Send all events and persons to any server").waitFor();
-		await page.getByLabel("Only in some projects").check();
+		await page.getByLabel("Selected projects").check();
 		await page.getByRole("button", { name: "Create key" }).click();
-		await page.getByText("Choose at least one, or let the key work everywhere.").waitFor();
+		await page.getByText("Select at least one, or remove the restriction.").waitFor();
 		await page.getByLabel(project.name).check();
-		await page.getByLabel("Allowed addresses").fill("127.0.0.1\n::1\n203.0.113.300");
+		await page.getByLabel("Allowed IP addresses").fill("127.0.0.1\n::1\n203.0.113.300");
 		await page.getByLabel("Expires").selectOption("In 30 days");
 		await page.getByRole("button", { name: "Create key" }).click();
 		await page.getByText("Entry 3: Enter an IP address").waitFor();
 		await checkLooks(page, "keys-new");
-		await page.getByLabel("Allowed addresses").fill("127.0.0.1\n::1");
+		await page.getByLabel("Allowed IP addresses").fill("127.0.0.1\n::1");
 		await page.getByRole("button", { name: "Create key" }).click();
 
 		const first = await shownValue(page);
 		expect(await statusWith(first)).toBe(200);
-		await page.getByRole("button", { name: "Send it from this browser" }).click();
+		await page.getByRole("button", { name: "Send from this browser" }).click();
 		await page.getByText("The key works.").waitFor();
 		await checkLooks(page, "keys-made");
 
-		await page.getByRole("link", { name: "Go to the key" }).click();
+		await page.getByRole("link", { name: "View key" }).click();
 		await page.getByText("Only in Default project").waitFor();
 		await page.getByText("2 requests.").waitFor();
 
 		await page.getByRole("link", { name: "Edit" }).click();
-		await page.getByLabel("Allowed addresses").fill("203.0.113.0/24");
+		await page.getByLabel("Allowed IP addresses").fill("203.0.113.0/24");
 		await page.getByRole("button", { name: "Save" }).click();
 		await page.getByText("“Nightly import” is saved.").waitFor();
 		expect(await statusWith(first)).toBe(403);
 		await page.reload();
-		await page.getByText("3 requests, 1 of them refused").waitFor();
+		await page.getByText("3 requests, 1 of them rejected").waitFor();
 		await page.getByText("Days with use").click();
 		await checkLooks(page, "keys-key");
 
@@ -119,7 +119,7 @@ inBrowser("keys", (open) => {
 		await expect.poll(() => page.url()).toMatch(/\/console\/keys\?state=expired$/);
 		await page.getByRole("link", { name: "Old import" }).waitFor();
 		await page.getByRole("link", { name: "Service accounts" }).click();
-		await page.getByText("Only admins see service accounts").waitFor();
+		await page.getByText("Only admins can see this").waitFor();
 		expect([page.url().endsWith(`${path}/service_accounts`), refused]).toEqual([true, []]);
 
 		await page.getByRole("link", { name: "API keys" }).click();
@@ -157,7 +157,7 @@ inBrowser("keys", (open) => {
 		await page.getByLabel("Payroll").check();
 		await checkLooks(page, "service_accounts-new");
 		await page.getByRole("button", { name: "Create account" }).click();
-		await page.getByText("All that aren't private, and Payroll").waitFor();
+		await page.getByText("All except private projects, and Payroll").waitFor();
 
 		await page.getByRole("link", { name: "New key" }).click();
 		await page.getByLabel("Name").fill("Production");

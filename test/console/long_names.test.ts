@@ -72,7 +72,7 @@ inBrowser("long names", (open) => {
 			"/batch_exports": ARABIC,
 			[`/batch_exports/${found.id}`]: "Backfills:",
 			[`/batch_exports/${found.id}/backfills`]: "windows",
-			[`/batch_exports/${found.id}/settings`]: "What is exported",
+			[`/batch_exports/${found.id}/settings`]: "Data to export",
 			"/webhooks": longName(20),
 			[`/webhooks/${webhook.id}`]: "Deliveries",
 			"/activity": "Webhook added",

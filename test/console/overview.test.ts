@@ -26,7 +26,7 @@ inBrowser("the overview", (open) => {
 		await page.getByText("0 of 4 done").waitFor();
 		await page.getByRole("button", { name: "Organization: Fresh Ltd" }).waitFor();
 		await checkLooks(page, "overview-first-steps");
-		await page.getByRole("link", { name: "Invite the people you work with" }).click();
+		await page.getByRole("link", { name: "Invite your team" }).click();
 		await page.waitForURL("**/members/invite");
 		const organization = page.url().split("/").at(-3) ?? "";
 		await clientOf().webhooks.create({ organization }, { url: "http://127.0.0.1:9/" });
@@ -94,7 +94,7 @@ inBrowser("the overview", (open) => {
 		const { width } = (await plot.boundingBox()) ?? { width: 0 };
 		await plot.hover({ position: { x: width - 5, y: 5 } });
 		await page.getByText(/^\w+ \d+: 250$/).waitFor();
-		await page.getByText("The same as a table").click();
+		await page.getByText("Show as table").click();
 		await page.getByRole("row", { name: /250/ }).waitFor();
 		await page.getByText("1 failing").waitFor();
 		await checkLooks(page, "overview");
@@ -132,7 +132,7 @@ inBrowser("the overview", (open) => {
 			.getByRole("listitem")
 			.getByText(/400.*Unknown fields/)
 			.waitFor();
-		await page.getByText("The same as a table").click();
+		await page.getByText("Show as table").click();
 		await page.getByRole("row", { name: /0 10 1$/ }).waitFor();
 		const [run] = (await client.batchExports.listRuns({ ...of, status: ["Failed"] })).results;
 		if (!run) throw new Error("No run has failed.");
@@ -142,7 +142,7 @@ inBrowser("the overview", (open) => {
 		await client.batchExports.retryRun(run, { from: "start" });
 		await expect.poll(async () => (await client.batchExports.getRun(run)).status).toBe("Completed");
 		await page.reload();
-		await failed.getByText("1 failure in all, including runs that were retried since.").waitFor();
+		await failed.getByText("1 failure in total, including runs that have been retried.").waitFor();
 
 		await page.route(/\/metrics\/?\?/, async (route) => {
 			await client.batchExports.delete(of);
@@ -163,7 +163,7 @@ inBrowser("the overview", (open) => {
 		page.on("response", (response) => {
 			if (response.status() >= 400) refused.push(response.url());
 		});
-		await page.getByText("Nothing fails, is paused or is about to expire.").waitFor();
+		await page.getByText("Nothing is failing, paused or about to expire.").waitFor();
 		await expect
 			.poll(() => page.getByRole("heading", { name: "First steps" }).isVisible())
 			.toBe(false);
@@ -218,8 +218,8 @@ inBrowser("the settings", (open) => {
 			await button(page, "Save your version").click();
 			// It is too late for another choice.
 			await page.keyboard.press("Escape");
-			await button(page, "Take the saved version").click({ force: true });
-			await page.getByRole("dialog", { name: "Somebody else changed this" }).waitFor();
+			await button(page, "Keep saved version").click({ force: true });
+			await page.getByRole("dialog", { name: "Someone else changed this" }).waitFor();
 			resolve();
 			await page.getByRole("button", { name: "Organization: Mine Ltd" }).waitFor();
 			expect(await read()).toMatchObject({ name: "Mine Ltd", keys_must_expire: true });
@@ -227,7 +227,7 @@ inBrowser("the settings", (open) => {
 
 		test("can stay", async () => {
 			const { page, read } = await clash();
-			await button(page, "Take the saved version").click();
+			await button(page, "Keep saved version").click();
 			await expect.poll(() => page.getByLabel("Name").inputValue()).toBe("Theirs Ltd");
 			expect((await read()).name).toBe("Theirs Ltd");
 		});
@@ -258,7 +258,7 @@ inBrowser("the settings", (open) => {
 		await button(page, "Leave organization").click();
 		await checkLooks(page, "overview-leave");
 		await page.getByRole("dialog").getByRole("button", { name: "Leave organization" }).click();
-		await page.getByText("You are in no organization yet").waitFor();
+		await page.getByText("You aren't in an organization yet").waitFor();
 		await checkLooks(page, "overview-welcome");
 		await expect.poll(() => new URL(page.url()).pathname).toBe("/console");
 	});

@@ -71,11 +71,11 @@ inBrowser("people", (open) => {
 		await page.getByRole("link", { name: "Invite people" }).click();
 		const addresses = page.getByLabel("Email addresses");
 		await addresses.fill(`"Hopper, Grace" <${email}>; admin@example.com, nobody`);
-		await page.getByText("“nobody” is not an email address.").waitFor();
+		await page.getByText("“nobody” isn't an email address.").waitFor();
 		await page.getByLabel("Payroll").selectOption("Admin");
 		await checkLooks(page, "people-invite");
 		await button(page, "Invite 2 people").click();
-		await page.getByText("Correct or remove what is not an email address.").waitFor();
+		await page.getByText("Correct or remove invalid email addresses.").waitFor();
 		await addresses.fill(`"Hopper, Grace" <${email}>; admin@example.com`);
 		await button(page, "Invite 2 people").click();
 		await page.getByRole("heading", { name: "1 of 2 invited" }).waitFor();
@@ -83,7 +83,7 @@ inBrowser("people", (open) => {
 			.getByText("A user with this email address already belongs to the organization.")
 			.waitFor();
 		await checkLooks(page, "people-invited");
-		await page.getByRole("link", { name: "See open invites" }).click();
+		await page.getByRole("link", { name: "View open invites" }).click();
 		const invited = page.getByRole("row", { name: email });
 		await invited.getByText("with Payroll").waitFor();
 		await invited.getByText("ends in 3 days").waitFor();
@@ -104,7 +104,7 @@ inBrowser("people", (open) => {
 		if (grace) await client.members.update(grace, { level: 15 });
 		await page.getByRole("button", { name: "Change level", exact: true }).click();
 		await page
-			.getByText("Somebody else has just made Grace owner. Choose again, or cancel.", {
+			.getByText("Someone else has changed the level of Grace to owner. Choose again, or cancel.", {
 				exact: true,
 			})
 			.waitFor();
@@ -136,13 +136,13 @@ inBrowser("people", (open) => {
 		await expect.poll(() => again.getAttribute("aria-busy")).toBe("true");
 		await again.press("Enter");
 		resolve();
-		await note(page, "A new mail is on its way");
+		await note(page, "A new mail was sent");
 		await expect.poll(() => again.getAttribute("aria-busy")).toBe("false");
 		expect(await page.evaluate("document.activeElement.textContent")).toBe("Send again");
 		await page.unroute("**/invites");
 		expect(sent).toBe(1);
 		await button(page, /^New link for ada/).click();
-		await page.getByRole("heading", { name: /^A link for ada/ }).waitFor();
+		await page.getByRole("heading", { name: /^Link for ada/ }).waitFor();
 		await checkLooks(page, "people-invite-link");
 		const link = await page.locator("dialog pre").textContent();
 		const token = link?.split("/").at(-1) ?? "";
@@ -168,7 +168,7 @@ inBrowser("people", (open) => {
 			["domains", "Not verified"],
 			[`domains/${id}`, "People sign in with"],
 			["projects", "Default project"],
-			[`projects/${project.id}`, "Nobody was added"],
+			[`projects/${project.id}`, "No people added"],
 		] as const) {
 			await page.goto(`${inject("console").url}${path}/${part}`);
 			await page.getByText(text).first().waitFor();
@@ -180,7 +180,7 @@ inBrowser("people", (open) => {
 		await button(page, "Leave").click();
 		await checkLooks(page, "people-leave");
 		await button(page, "Leave organization").click();
-		await page.getByText("You are in no organization").waitFor();
+		await page.getByText("You aren't in an organization").waitFor();
 		expect((await client.members.list(organization)).count).toBe(1);
 	});
 
@@ -249,9 +249,9 @@ inBrowser("people", (open) => {
 		await page.getByText('"Mars/Olympus" is not a valid choice.').waitFor();
 		await checkLooks(page, "people-project-new");
 		await page.getByLabel("Time zone").fill("Europe/Berlin");
-		await page.getByText("there now").waitFor();
+		await page.getByText("Current time:").waitFor();
 		await button(page, "Create project").last().click();
-		await page.getByText("Nobody was added").waitFor();
+		await page.getByText("No people added").waitFor();
 		await button(page, "Add person").click();
 		await page.getByLabel("Email address of a member").fill(email);
 		await checkLooks(page, "people-project-add");
@@ -310,7 +310,7 @@ inBrowser("people", (open) => {
 			expect(await row(found).count()).toBe(1);
 			expect(new URL(page.url()).searchParams.get("search")).toBe(needle);
 			await page.getByRole("searchbox", { name: label }).fill("nothing of the kind");
-			await page.getByText(/^No (project|domain|invite) found$/).waitFor();
+			await page.getByText(/^No (projects|domains|invites) found$/).waitFor();
 		}
 
 		const emails = ["eve", "joan"].map((name) => newAddress(name));
@@ -334,7 +334,7 @@ inBrowser("people", (open) => {
 		await search.fill("EVE-");
 		await row("joan-").waitFor({ state: "detached" });
 		await page.goto(page.url().replace("EVE-", "nobody"));
-		await page.getByText("Nobody found").waitFor();
+		await page.getByText("No people found").waitFor();
 	});
 
 	test("two administrators don't overwrite each other unseen", async () => {
@@ -361,7 +361,7 @@ inBrowser("people", (open) => {
 		await save(mine);
 		await mine.getByRole("row", { name: "Entity ID mine theirs" }).waitFor();
 		await checkLooks(mine, "people-conflict");
-		await button(mine, "Take the saved version").click();
+		await button(mine, "Keep saved version").click();
 		await expect.poll(() => mine.getByLabel("Entity ID").inputValue()).toBe("theirs");
 		expect((await saved()).saml_entity_id).toBe("theirs");
 		// What nobody else has changed is saved, and what others did appears.

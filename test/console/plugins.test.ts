@@ -48,7 +48,7 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Install GeoIP" }).waitFor();
 		await checkLooks(page, "plugins-install");
 
-		const address = page.getByRole("textbox", { name: "Address" });
+		const address = page.getByRole("textbox", { name: "URL" });
 		await address.fill(`${NPM}/absent`);
 		await page.getByRole("button", { name: "Install", exact: true }).click();
 		await page.getByText(/Could not|not found/i).waitFor();
@@ -82,7 +82,7 @@ inBrowser("plugins", (open) => {
 			token: expect.stringContaining("SECRET"),
 		});
 		await page.goto(page.url().replace(/log$/, "log?type=errors"));
-		await page.getByText("No entry matches these filters.").waitFor();
+		await page.getByText("Change or remove the filters.").waitFor();
 		await page.getByRole("link", { name: "Activity", exact: true }).last().click();
 		await page.getByRole("cell", { name: "Job started greet" }).waitFor();
 		await checkLooks(page, "plugins-config-activity");
@@ -123,7 +123,7 @@ inBrowser("plugins", (open) => {
 		});
 
 		await page.getByRole("textbox", { name: "Greeting" }).fill("Mine");
-		await page.getByText("Remove it when I save").click();
+		await page.getByText("Remove the saved value").click();
 		await client.pluginConfigs.update(
 			{ project: project.id, id: config.id },
 			{ config: { greeting: "Theirs", token: null } },
@@ -219,7 +219,7 @@ inBrowser("plugins", (open) => {
 		const orders = { [idOf("Third")]: 1, [idOf("First")]: 2, [idOf("Second")]: 3 };
 		await client.pluginConfigs.rearrange({ project: project.id }, { orders });
 		await page.getByRole("button", { name: "Move First down" }).click();
-		await page.getByText("Somebody else has changed the order.").waitFor();
+		await page.getByText("Someone else has changed the order.").waitFor();
 		await expect.poll(() => namesIn(page)).toEqual(["Third", "First", "Second", "Off"]);
 		expect(await saved()).toEqual(["Third", "First", "Second"]);
 
@@ -246,7 +246,7 @@ inBrowser("plugins", (open) => {
 		const { client, organization, path } = await newOrganization();
 		const page = await open(`${path}/plugins/install`);
 		await page.getByLabel("Name", { exact: true }).fill("Mine");
-		await page.getByRole("button", { name: "Create and write" }).click();
+		await page.getByRole("button", { name: "Create plugin" }).click();
 		const editor = page.getByRole("textbox", { name: "index.ts" });
 		await page.locator(".token.keyword").first().waitFor();
 		await editor.focus();
@@ -265,7 +265,7 @@ inBrowser("plugins", (open) => {
 		await page.keyboard.press("Tab");
 		await expect.poll(() => page.evaluate("document.activeElement.tagName")).toBe("BUTTON");
 		await page.getByRole("button", { name: "Save", exact: true }).click();
-		await page.getByText("Everything is saved.").waitFor();
+		await page.getByText("All changes are saved.").waitFor();
 		const [plugin] = (await client.plugins.list({ organization: organization.id })).results;
 		const at = { organization: organization.id, id: plugin?.id ?? 0 };
 		const source = async () => (await client.pipelineDestinations.getSource(at)).files;
@@ -289,7 +289,7 @@ inBrowser("plugins", (open) => {
 		await page.keyboard.insertText("const five = 5;");
 		await page.getByText("This file doesn't compile.").waitFor({ state: "detached" });
 		await page.getByRole("button", { name: "Save", exact: true }).click();
-		await page.getByText("Everything is saved.").waitFor();
+		await page.getByText("All changes are saved.").waitFor();
 		expect((await client.pipelineDestinations.getSource(at)).errors).toEqual({});
 
 		await client.pipelineDestinations.updateSource(at, {
@@ -303,8 +303,8 @@ inBrowser("plugins", (open) => {
 		await dialog.getByText("const theirs = 1;").waitFor();
 		await checkLooks(page, "plugins-source-conflict");
 		expect((await source())["index.ts"]).toContain("theirs");
-		await dialog.getByRole("button", { name: "Take the saved version" }).click();
-		await page.getByText("Everything is saved.").waitFor();
+		await dialog.getByRole("button", { name: "Keep saved version" }).click();
+		await page.getByText("All changes are saved.").waitFor();
 		await expect.poll(() => editor.inputValue()).toContain("theirs");
 		expect(await page.getByText("doesn't compile: site.ts").count()).toBe(0);
 		await page.getByRole("button", { name: /^site\.ts/ }).click();
@@ -316,7 +316,7 @@ inBrowser("plugins", (open) => {
 		const { client, organization, path, plugin } = await withPlugin();
 		const page = await open(`${path}/plugins/${plugin.id}`);
 		await page.getByRole("button", { name: "Check for updates" }).click();
-		await page.getByText("This is the newest version.").waitFor();
+		await page.getByText("The newest version is installed.").waitFor();
 		await client.pipelineDestinations.update(plugin, { tag: "1.0.0" });
 		await page.getByRole("button", { name: "Check for updates" }).click();
 		await page.getByText("Version 1.1.0 is available.").waitFor();
@@ -337,14 +337,14 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("link", { name: "Activity", exact: true }).last().click();
 		const added = page.getByRole("cell", { name: "Added" });
 		await added.waitFor();
-		await page.getByTitle("Show only what they did").first().click();
+		await page.getByTitle("Show only changes by this person").first().click();
 		await page.getByRole("button", { name: /^Remove the filter By .+@/ }).waitFor();
 		await added.waitFor();
 		await page.getByLabel("Action").selectOption("upgraded");
 		await added.waitFor({ state: "detached" });
 		await page.getByRole("cell", { name: "Upgraded" }).waitFor();
 		await page.goto(page.url().replace("activity=upgraded", "before=2001-01-01T00:00:00Z"));
-		await page.getByText("Nothing matches").waitFor();
+		await page.getByText("No entries found").waitFor();
 		await page.goto(page.url().replace("before=", "after="));
 		await added.waitFor();
 		await page.getByRole("link", { name: "Overview" }).last().click();
@@ -378,7 +378,7 @@ inBrowser("plugins", (open) => {
 		);
 		const key = await newMember(organization.id);
 		const page = await open(`${path}/plugins/${own.id}/source`, { key });
-		await page.getByText("It runs with secrets, so only admins may change it.").waitFor();
+		await page.getByText("This plugin runs with secrets, so only admins can change it.").waitFor();
 		await page.locator(".token").first().waitFor();
 		expect(await page.getByRole("button", { name: "Save", exact: true }).count()).toBe(0);
 		await checkLooks(page, "plugins-member-source");

@@ -46,7 +46,7 @@ async function newConfig({ client, organization, project }: World) {
 	);
 }
 
-const conflict = (page: Page) => page.getByRole("dialog", { name: "Somebody else changed this" });
+const conflict = (page: Page) => page.getByRole("dialog", { name: "Someone else changed this" });
 
 /** Sends a form that somebody else's change is in the way of, and sends it once more: what was entered is still there. */
 async function insist(page: Page, save: string, row: string) {

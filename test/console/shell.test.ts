@@ -247,7 +247,7 @@ inBrowser("the shell", (open) => {
 
 		await inMenu(page, "Projects").click();
 		await page.getByRole("button", { name: "Create project" }).click();
-		const dialog = page.getByRole("dialog", { name: "Create a project" });
+		const dialog = page.getByRole("dialog", { name: "Create project" });
 		await dialog.getByLabel("Name").press("X");
 		await page.keyboard.press("Escape");
 		await question.waitFor();
@@ -348,7 +348,7 @@ inBrowser("the shell", (open) => {
 			await page.evaluate(SEARCH_AND_LEAVE);
 			expect(new URL(page.url())).toMatchObject({ pathname: `${path}/members`, search: "" });
 			resolve();
-			await page.getByRole("heading", { name: "This page couldn't be loaded" }).waitFor();
+			await page.getByRole("heading", { name: "Can't load this page" }).waitFor();
 			await page.unroute("**/members.*.js");
 			await page.getByRole("button", { name: "Try again" }).click();
 			await page.getByRole("cell", { name: "admin@example.com" }).waitFor();

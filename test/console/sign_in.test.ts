@@ -14,7 +14,7 @@ import { linkTo } from "./support/people.ts";
 /** Asks for a link on the page, and opens it. */
 async function follow(page: Page, email: string, before?: string) {
 	await page.getByLabel("Email address").fill(email);
-	await page.getByRole("button", { name: "Send a link" }).click();
+	await page.getByRole("button", { name: "Send link" }).click();
 	await page.getByText("Check your mail.").waitFor();
 	const link = await linkTo(email, before);
 	await page.goto(link);
@@ -30,7 +30,7 @@ const signOut = async (page: Page) => {
 
 /** Types the code that an app with this secret shows. */
 async function typeCode(page: Page) {
-	await page.getByText("Or type the secret into the app").click();
+	await page.getByText("Or enter the secret in the app").click();
 	const secret = await page.locator("details pre").innerText();
 	await page.getByRole("textbox", { name: "Code" }).fill(await codeOf(secret.replaceAll(" ", "")));
 }
@@ -89,10 +89,10 @@ inBrowser("signing in", (open) => {
 	test("says after the mail was asked for what comes next", async () => {
 		const page = await open("/console", { key: "" });
 		await page.getByLabel("Email address").fill("nobody@example.com");
-		await page.getByRole("button", { name: "Send a link" }).click();
+		await page.getByRole("button", { name: "Send link" }).click();
 		await page.getByText("Check your mail.").waitFor();
 		await checkLooks(page, "sign-in-sent");
-		await page.getByRole("button", { name: "Send it again, or to another address" }).click();
+		await page.getByRole("button", { name: "Send again, or use another address" }).click();
 		await page.getByLabel("Email address").waitFor();
 	});
 
@@ -113,7 +113,7 @@ inBrowser("signing in", (open) => {
 		await page.getByText("This code is wrong, or was used before.").waitFor();
 		await typeCode(page);
 		await signIn(page).click();
-		await page.getByText("Keep these codes now.").waitFor();
+		await page.getByText("Save these codes now.").waitFor();
 		const codes = await codesOn(page);
 		expect(codes).toHaveLength(10);
 		await checkLooks(page, "sign-in-recovery-codes");
@@ -125,7 +125,7 @@ inBrowser("signing in", (open) => {
 			page.getByRole("link", { name: "Download" }).click(),
 		]);
 		expect(file.suggestedFilename()).toBe("tenantry-recovery-codes.txt");
-		await page.getByRole("button", { name: "I have kept them: continue" }).click();
+		await page.getByRole("button", { name: "I have saved them" }).click();
 		await page.waitForURL(`**/console/${organization.id}*`);
 		await signOut(page);
 		// The next time, a code is all that is asked for.
@@ -162,16 +162,16 @@ inBrowser("the account", (open) => {
 		await checkLooks(page, "account-set-up");
 		await typeCode(page);
 		await page.getByRole("button", { name: "Enable" }).click();
-		await page.getByText("Keep these codes now.").waitFor();
+		await page.getByText("Save these codes now.").waitFor();
 		const [first = ""] = await codesOn(page);
-		await page.getByRole("button", { name: "I have kept them" }).click();
+		await page.getByRole("button", { name: "I have saved them" }).click();
 		await page.getByText("10 left").waitFor();
 		await checkLooks(page, "account-enabled");
-		await page.getByRole("button", { name: "New recovery codes" }).click();
+		await page.getByRole("button", { name: "Replace recovery codes" }).click();
 		await page.getByRole("textbox", { name: "Code" }).fill(first);
 		await checkLooks(page, "account-codes-replace");
 		await page.getByRole("button", { name: "Replace codes" }).click();
-		await page.getByText("Keep these codes now.").waitFor();
+		await page.getByText("Save these codes now.").waitFor();
 		const [second = ""] = await codesOn(page);
 		await checkLooks(page, "account-codes");
 		await page.keyboard.press("Escape");

@@ -239,9 +239,9 @@ inBrowser("the timeline of an export", (open) => {
 		// One of the week, and one that begins and ends between two intervals.
 		await expect.poll(() => page.getByRole("link", { name: /^Backfill run of/ }).count()).toBe(2);
 		const part = "Only the 1000 runs of the newest windows are shown.";
-		await page.getByText(`${part} The list below has all of them.`).waitFor();
+		await page.getByText(`${part} The list below has all runs.`).waitFor();
 		await page.getByLabel("Span").selectOption("24 hours");
-		await page.getByText(`${part} Choose a shorter span to see all.`).waitFor();
+		await page.getByText(`${part} To see all runs, choose a shorter span.`).waitFor();
 		await page.unrouteAll({ behavior: "wait" });
 	});
 
@@ -277,7 +277,7 @@ inBrowser("the timeline of an export", (open) => {
 		expect(await focused()).toMatch(/^Backfill run of .*, completed, 0 rows$/);
 		await page.keyboard.press("ArrowRight");
 		expect(await focused()).toMatch(/^Backfill run of .*, completed, 2 rows, attempt 2$/);
-		await page.getByText("Started more than once").waitFor();
+		await page.getByText("Several attempts").waitFor();
 		await page.getByText(/Backfills: 2 completed\. 2 rows\./).waitFor();
 		await checkLooks(page, "exports-timeline");
 		expect(await page.evaluate<number>(WORDS_OF_MOVES)).toBeLessThan(3 * MOVES);

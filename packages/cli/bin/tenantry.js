@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { existsSync } from "node:fs";
 
-// The repository has the sources; the package has only what was built from them.
+// Only the repository has the builder and the sources. The package has only the built file.
 const builder = new URL("../build.js", import.meta.url);
 if (existsSync(builder)) {
 	const { buildIfNeeded } = await import(builder);

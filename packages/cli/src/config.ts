@@ -1,4 +1,4 @@
-/** Where the key and the service's URL come from: docs/cli.md#keys. */
+/** Reads and saves the key and the service's URL (docs/cli.md#keys). */
 import {
 	chmodSync,
 	mkdirSync,
@@ -17,11 +17,14 @@ export type Saved = { url: string; key: string };
 
 export const DEFAULT_URL = "http://localhost:8787";
 
-/** The path of the file that `login` writes. */
+/** Returns the path of the file that `login` writes. */
 export const configPath = () =>
 	join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), ...["tenantry", "config.json"]);
 
-/** What `login` has saved. Refuses a file that others may read. */
+/**
+ * Returns the values that `login` has saved.
+ * @throws {UsageError} if others can read the file, or if it is damaged
+ */
 export function saved(): Saved | undefined {
 	const path = configPath();
 	const state = statSync(path, { throwIfNoEntry: false });
@@ -33,12 +36,12 @@ export function saved(): Saved | undefined {
 		if (isObject(value) && typeof value.url === "string" && typeof value.key === "string")
 			return { url: value.url, key: value.key };
 	} catch {
-		// Its text may have a key, so the error isn't shown.
+		// The message of the error isn't shown, because it may quote the key.
 	}
 	throw new UsageError(`${path} is damaged. Run: tenantry login`);
 }
 
-/** Writes the file at once as a whole, for its owner only. */
+/** Writes the file atomically, readable only by its owner. Returns its path. */
 export function save(values: Saved) {
 	const path = configPath();
 	mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -49,29 +52,35 @@ export function save(values: Saved) {
 	return path;
 }
 
-/** Removes the file; false if there was none. */
+/** Deletes the file. Returns false if there was none. */
 export function forget() {
 	const exists = statSync(configPath(), { throwIfNoEntry: false }) !== undefined;
 	rmSync(configPath(), { force: true });
 	return exists;
 }
 
-/** A URL without a slash at its end. */
+/**
+ * Returns a URL without a trailing slash.
+ * @throws {UsageError} if the text isn't an HTTP URL without credentials
+ */
 export function urlOf(text: string) {
 	const url = URL.canParse(text) ? new URL(text) : undefined;
 	if (!url || !["http:", "https:"].includes(url.protocol) || url.username || url.password)
-		throw new UsageError("The URL has to be like https://tenantry.example.com.");
+		throw new UsageError("The URL must have the form https://tenantry.example.com.");
 	return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
 }
 
-/** A key that can be sent. Its text is in no error. */
+/**
+ * Returns a key that can be sent in a header.
+ * @throws {UsageError} without the text of the key
+ */
 export function keyOf(text: string) {
 	const key = text.trim();
-	if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError("That is not a key.");
+	if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError("This is not an API key.");
 	return key;
 }
 
-/** The service and the key of a command. A saved key is sent only to the URL it was saved with. */
+/** Returns the URL and key for a command. A saved key is used only with the URL that it was saved with. */
 export function account(): { url: string; key: string | undefined } {
 	const { TENANTRY_URL, TENANTRY_KEY } = process.env;
 	const own = TENANTRY_URL && TENANTRY_KEY ? undefined : saved();

@@ -1,10 +1,10 @@
-/** Examples in the help of commands, made from the table. */
+/** Generates the examples in the help of commands. */
 import { isScope, takesAlias } from "./path.ts";
 import type { Command, Field, Group } from "./table.ts";
 
 const UUID = "01a1fee4-ac61-7a85-9f31-6f4a5b7c8d99";
 
-/** Objects with numbers for ids. */
+/** The groups whose objects have integers as ids. */
 const NUMBERED = /projects|plugin|destinations|apps/;
 
 const VALUES: Record<string, string> = {
@@ -39,7 +39,7 @@ function sampleOf({ name, kind, choices: [choice = "text"] = [] }: Field) {
 
 const flag = (field: Field) => `--${field.name.replaceAll("_", "-")} ${sampleOf(field)}`;
 
-/** The options of an example: what is required, else the first that people change. */
+/** Returns the options of an example: all required fields; if there are none, the first field of an update. */
 function optionsOf({ body = [], needsBody, verb }: Command) {
 	const required = body.filter(({ isRequired }) => isRequired);
 	if (required.length > 0) return required.map(flag);
@@ -47,7 +47,7 @@ function optionsOf({ body = [], needsBody, verb }: Command) {
 	return first && (needsBody || verb === "PATCH") ? [flag(first)] : [];
 }
 
-/** Examples of a command, as text for its help. */
+/** Returns the examples of a command as text for its help. */
 export function examplesOf({ name }: Group, operation: Command) {
 	const words = operation.path
 		.filter((field) => !isScope(field) && !takesAlias(operation, field))

@@ -1,4 +1,4 @@
-/** How commands fail: exit codes, and what is printed. */
+/** Errors of commands, their messages and exit codes. */
 import { CommanderError } from "commander";
 import { TenantryError } from "../../client/src/errors.ts";
 import { paint } from "./text.ts";
@@ -6,16 +6,16 @@ import { paint } from "./text.ts";
 /** The exit codes of docs/cli.md#exit-codes. */
 export const EXIT = { refused: 1, usage: 2, network: 3, interrupted: 130 } as const;
 
-/** The command can't be carried out as it was given. */
+/** The command can't be executed with these arguments. */
 export class UsageError extends Error {}
 
-/** The command was carried out, but what it started has failed. */
+/** The command was executed, but the export that it started has failed. */
 export class FailedError extends Error {}
 
-/** Keys are never printed, not even where they were typed in a wrong place. */
+/** Masks keys, which users may have typed in the wrong place. */
 const withoutKeys = (text: string) => text.replace(/tnt_[\w-]+/g, "tnt_…");
 
-/** The innermost reason, such as `connect ECONNREFUSED 127.0.0.1:8787`. */
+/** Returns the message of the innermost cause, such as `connect ECONNREFUSED 127.0.0.1:8787`. */
 function reasonOf(error: unknown): string {
 	if (!(error instanceof Error)) return String(error);
 	if (error.cause instanceof Error) return reasonOf(error.cause);
@@ -25,7 +25,9 @@ function reasonOf(error: unknown): string {
 
 function linesOf(error: TenantryError, url: string) {
 	if (error.status === 0)
-		return [`${url} gives no answer: ${error.code === "timeout" ? error.detail : reasonOf(error)}`];
+		return [
+			`No response from ${url}: ${error.code === "timeout" ? error.detail : reasonOf(error)}`,
+		];
 	const field = error.attr === null ? "" : ` (${error.attr})`;
 	const request = error.requestId === null ? "" : `, request ${error.requestId}`;
 	return [`${error.detail}${field}`, `${error.status} ${error.code}${request}`];

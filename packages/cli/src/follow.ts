@@ -1,20 +1,20 @@
-/** Follows a log. */
+/** Prints new log entries as they appear (`--follow`). */
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidArgumentError, Option } from "commander";
 import { isObject, line, type Values, write } from "./output.ts";
 import type { Pages } from "./session.ts";
 import { cell } from "./text.ts";
 
-/** Entries may become visible in another order than that of their times, by at most this. */
+/** An entry can appear after entries that are at most this much newer. */
 const DISORDER_MS = 60_000;
 
 export const intervalOption = () =>
-	new Option("--interval <seconds>", "how long to wait between two requests")
+	new Option("--interval <seconds>", "the seconds between requests")
 		.default(2)
 		.argParser((text) => {
 			const seconds = Number(text);
 			if (!(seconds >= 0.1 && seconds <= 3600))
-				throw new InvalidArgumentError("It has to be from 0.1 to 3600.");
+				throw new InvalidArgumentError("It must be from 0.1 to 3600.");
 			return seconds;
 		});
 
@@ -26,14 +26,14 @@ const textOf = (entry: Values, columns: string[]) =>
 		.map((name) => cell(entry[name]))
 		.join("  ");
 
-/** A log's newest entries, oldest first. They come newest first. */
+/** Collects entries, which arrive newest first, and returns them oldest first. */
 async function oldestFirst(entries: AsyncIterable<unknown> | unknown[]) {
 	const found: Values[] = [];
 	for await (const entry of entries) if (isObject(entry)) found.push(entry);
 	return found.reverse();
 }
 
-/** Prints a log's newest page, then each new entry, until the program is interrupted. */
+/** Prints the newest page of a log, then new entries, until the program is interrupted. */
 export async function follow(
 	read: (parameters: Values) => Pages,
 	columns: string[],

@@ -9,7 +9,7 @@ import { ask, canAsk } from "./prompt.ts";
 import { client, optionsFor } from "./session.ts";
 
 const nobody = () =>
-	new UsageError("There is no terminal to ask at. Give --url, and the key with --key-stdin.");
+	new UsageError("Without a terminal, pass the URL with --url and the key with --key-stdin.");
 
 async function askUrl() {
 	if (!canAsk()) return DEFAULT_URL;
@@ -18,7 +18,7 @@ async function askUrl() {
 
 async function askKey() {
 	if (!canAsk()) throw nobody();
-	return ask("API key (it isn't shown): ", { isSecret: true });
+	return ask("API key (hidden): ", { isSecret: true });
 }
 
 async function login(options: Values) {
@@ -29,7 +29,7 @@ async function login(options: Values) {
 	const tenantry = new Tenantry(optionsFor(url, key));
 	const { email } = await tenantry.users.get({ user: "@me" });
 	const path = save({ url, key });
-	await write(`Logged in to ${url} as ${email}. The key is in ${path}.\n`);
+	await write(`Logged in to ${url} as ${email}. The key is saved in ${path}.\n`);
 }
 
 async function whoami(options: Values) {
@@ -49,10 +49,13 @@ export function addLogin(program: Command) {
 		.command("login")
 		.summary("Save a key for later commands")
 		.description(
-			"Asks for the service's URL and an API key, tries the key, and saves both in a file that only you can read.",
+			"Asks for the URL of the service and an API key, checks the key, and saves both in a file that only you can read.",
 		)
-		.option("--url <url>", "the service's URL")
-		.option("--key-stdin", "read the key from stdin; without --url or TENANTRY_URL, for localhost")
+		.option("--url <url>", "the URL of the service")
+		.option(
+			"--key-stdin",
+			"read the key from stdin; the URL is localhost without --url and TENANTRY_URL",
+		)
 		.addHelpText(
 			"after",
 			`
@@ -64,7 +67,7 @@ Examples:
 	program
 		.command("logout")
 		.summary("Remove the saved key")
-		.description("Removes the saved key from this machine. The key itself goes on working.")
+		.description("Removes the saved key from this computer, without revoking it.")
 		.addHelpText(
 			"after",
 			`

@@ -1,4 +1,4 @@
-/** The program `tenantry`: docs/cli.md. */
+/** The program `tenantry` (docs/cli.md). */
 import { account } from "./config.ts";
 import { EXIT, report } from "./failure.ts";
 import { isObject } from "./output.ts";
@@ -6,7 +6,7 @@ import { programOf } from "./program.ts";
 
 process.once("SIGINT", () => process.exit(EXIT.interrupted));
 
-/** The reader of a pipe, such as `head`, may have enough. */
+/** A program that reads the output, such as `head`, may close the pipe early. */
 process.stdout.on("error", (error) => {
 	process.exit(isObject(error) && error.code === "EPIPE" ? 0 : report(error, ""));
 });
@@ -15,7 +15,7 @@ function urlForErrors() {
 	try {
 		return account().url;
 	} catch {
-		return "The service";
+		return "the service";
 	}
 }
 

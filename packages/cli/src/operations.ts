@@ -1,4 +1,4 @@
-/** The commands that call one operation of the API each. */
+/** Defines the commands that call one operation of the API. */
 import { Argument, Command, Option } from "commander";
 import { examplesOf } from "./examples.ts";
 import { UsageError } from "./failure.ts";
@@ -12,10 +12,10 @@ import { call, client, list, type Pages } from "./session.ts";
 import type { Group, Command as Operation } from "./table.ts";
 import { bodyOf, given, optionOf } from "./values.ts";
 
-/** How many results a page has when all are asked for. */
+/** The page size of `--all`. */
 const PAGE_SIZE = 1000;
 
-/** The fields of a body that have options: not those that are named like the object's owner. */
+/** Returns the body fields that have options. `--organization` and `--project` are always part of the path. */
 const bodyOptions = ({ body = [], path }: Operation) =>
 	body.filter(({ name }) => !path.some((field) => isScope(field) && field.name === name));
 
@@ -32,7 +32,7 @@ function addOptions(command: Command, operation: Operation) {
 	for (const field of operation.query) command.addOption(optionOf(field));
 	if (operation.columns)
 		command.addOption(
-			new Option("--all", "print all pages; with --json, one object in a line").conflicts([
+			new Option("--all", "print all pages; with --json, one object per line").conflicts([
 				"limit",
 				"offset",
 			]),
@@ -41,9 +41,8 @@ function addOptions(command: Command, operation: Operation) {
 		command.addOption(
 			optionOf(field.isRequired ? { ...field, help: `${field.help} Required.` } : field),
 		);
-	if (operation.body)
-		command.option("--data <json>", "the body: JSON, @ and a file's path, or - for stdin");
-	if (operation.verb === "DELETE") command.option("-y, --yes", "don't ask");
+	if (operation.body) command.option("--data <json>", "the body: JSON, @file, or - for stdin");
+	if (operation.verb === "DELETE") command.option("-y, --yes", "don't ask for confirmation");
 	command.addOption(jsonOption());
 }
 
@@ -52,9 +51,9 @@ async function printPages(pages: Pages, columns: string[], options: Values) {
 		const page = await pages;
 		if (options.json) return json(page);
 		await table(page.results, columns);
-		if (page.results.length === 0) process.stderr.write("There are none.\n");
+		if (page.results.length === 0) process.stderr.write("No results.\n");
 		else if (page.next !== null)
-			process.stderr.write(`${page.results.length} of ${page.count}; --all prints all.\n`);
+			process.stderr.write(`${page.results.length} of ${page.count}; to print all, add --all.\n`);
 		return;
 	}
 	const items: unknown[] = [];
@@ -79,7 +78,7 @@ async function run(group: Group, operation: Operation, command: Command) {
 	const body = operation.body && bodyOf(bodyOptions(operation), options);
 	if (operation.needsBody && body === undefined)
 		throw new UsageError(
-			`${group.name} ${operation.name} needs values: see tenantry help ${group.name} ${operation.name}.`,
+			`${group.name} ${operation.name} requires options: see tenantry help ${group.name} ${operation.name}.`,
 		);
 	const tenantry = client(!operation.isPublic);
 	if (operation.columns) {
@@ -98,7 +97,6 @@ async function run(group: Group, operation: Operation, command: Command) {
 	return record(answer);
 }
 
-/** The command of an operation. */
 function commandOf(group: Group, operation: Operation) {
 	const command = new Command(operation.name)
 		.summary(operation.summary)
@@ -108,7 +106,7 @@ function commandOf(group: Group, operation: Operation) {
 	if (isLog(operation))
 		command
 			.addOption(
-				new Option("--follow", "print new entries as they are written, until Ctrl-C").conflicts([
+				new Option("--follow", "print new entries until Ctrl-C").conflicts([
 					...["all", "offset", "before"],
 				]),
 			)

@@ -1,4 +1,4 @@
-/** What commands print to stdout. */
+/** Prints results to stdout. */
 import { Option } from "commander";
 import { cell, columns, paint } from "./text.ts";
 
@@ -7,16 +7,16 @@ export type Values = Record<string, unknown>;
 export const isObject = (value: unknown): value is Values =>
 	typeof value === "object" && value !== null;
 
-export const jsonOption = () => new Option("--json", "print JSON, for other programs");
+export const jsonOption = () => new Option("--json", "print JSON");
 
-/** JSON escapes all control characters but these. */
+/** Escapes the control characters that `JSON.stringify` doesn't escape. */
 const escaped = (json: string) =>
 	json.replace(
 		/[\x7f-\x9f]/g,
 		(character) => `\\u00${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
 	);
 
-/** Writes, and waits while the reader is slow. Errors end the program: see main.ts. */
+/** Writes to stdout, and waits if the reader is slow. After an error, main.ts ends the program. */
 export const write = (text: string) =>
 	new Promise<void>((resolve) => {
 		process.stdout.write(text, (error) => {
@@ -26,19 +26,19 @@ export const write = (text: string) =>
 
 export const json = (value: unknown) => write(`${escaped(JSON.stringify(value, null, 2))}\n`);
 
-/** One line of NDJSON. */
+/** Prints one line of NDJSON. */
 export const line = (value: unknown) => write(`${escaped(JSON.stringify(value))}\n`);
 
-/** How wide lines may be. Some terminals don't say, so their width is 0. */
+/** Returns the width of the terminal; undefined if stdout isn't one. Some terminals report 0. */
 const available = () => (process.stdout.isTTY ? process.stdout.columns || 80 : undefined);
 
-/** The value at a path such as `user.email`. */
+/** Returns the value at a path such as `user.email`. */
 const at = (item: unknown, path: string) =>
 	path
 		.split(".")
 		.reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), item);
 
-/** Prints a table of these fields. Columns without any text are left out. */
+/** Prints a table of these fields, without empty columns. */
 export async function table(items: unknown[], fields: string[]) {
 	const shown = fields.filter((field) =>
 		items.some((item) => {
@@ -53,7 +53,7 @@ export async function table(items: unknown[], fields: string[]) {
 		await write(`${[paint("bold", head, process.stdout), ...lines].join("\n")}\n`);
 }
 
-/** Prints an object, one field in a line. */
+/** Prints an object, one field per line. */
 export async function record(value: unknown) {
 	if (value === undefined) return;
 	if (!isObject(value) || Array.isArray(value)) {

@@ -1,16 +1,16 @@
-/** Ids in paths: where things are is an option, what they are is an argument. */
+/** Path parameters: `--organization` and `--project` are options, other ids are arguments. */
 import type { Values } from "./output.ts";
 import type { Command, Field } from "./table.ts";
 import { given } from "./values.ts";
 
-/** Whether a parameter says in which organization or project something is. */
+/** Whether a parameter is the organization or project of an object. */
 export const isScope = ({ name }: Field) => name === "organization" || name === "project";
 
-/** Whether an id may be left out. Not where something changes: it might be the wrong one. */
+/** Whether an id may be omitted. Commands that change something require it, to prevent mistakes. */
 export const takesAlias = ({ verb }: Command, { alias }: Field) =>
 	alias !== undefined && verb === "GET";
 
-/** The values of a path, from options and arguments. */
+/** Returns the path parameters from options and arguments. */
 export function pathOf({ path }: Command, words: unknown[], options: Values): Values {
 	const ids = path.filter((field) => !isScope(field));
 	const scopes = path.filter(isScope);

@@ -1,4 +1,4 @@
-/** The commands. */
+/** Defines the program with its commands. */
 import tab from "@bomb.sh/tab/commander";
 import { Argument, Command } from "commander";
 import { version } from "../package.json";
@@ -24,15 +24,15 @@ function addApi(program: Command) {
 	program
 		.command("api")
 		.summary("Send any request")
-		.description("Sends a request with your key, and prints the response as JSON.")
+		.description("Sends a request with your key and prints the response.")
 		.addArgument(
-			new Argument("<method>", "The request's method.").choices([
+			new Argument("<method>", "The method of the request.").choices([
 				...VERBS,
 				...VERBS.map((verb) => verb.toLowerCase()),
 			]),
 		)
 		.argument("<path>", "The path, such as /api/projects?limit=5.")
-		.option("--data <json>", "the body: JSON, @ and a file's path, or - for stdin")
+		.option("--data <json>", "the body: JSON, @file, or - for stdin")
 		.addHelpText(
 			"after",
 			`
@@ -45,22 +45,22 @@ Examples:
 
 export function programOf() {
 	const program = new Command("tenantry")
-		.description("Tenantry's API on the command line.")
+		.description("The command line of Tenantry.")
 		.version(version)
 		.addHelpText(
 			"after",
 			`
 Environment:
-  TENANTRY_KEY     the API key; used instead of the saved one
-  TENANTRY_URL     the service's URL; used instead of the saved one
+  TENANTRY_KEY     the API key; overrides the saved key
+    TENANTRY_URL     the URL of the service; overrides the saved URL
   XDG_CONFIG_HOME  the folder of tenantry/config.json; ~/.config by default
-  NO_COLOR         set it to get no colours
+  NO_COLOR         if set, output has no colours
 
 Exit codes:
-  0    done
-  1    refused by the service, or an export failed
-  2    wrong usage, or no key
-  3    no answer from the service
+  0    success
+    1    the service returned an error, or a watched export failed
+    2    wrong usage, no key, or an unusable file
+    3    no response from the service
   130  interrupted
 
 Examples:
@@ -82,8 +82,8 @@ function addCompletion(program: Command) {
 	tab(program, { completionCommandName: "completion" });
 	program.commands
 		.find((command) => command.name() === "completion")
-		?.description("Prints a script that completes commands and options in your shell.")
-		.summary("Print a script for your shell's completion")
+		?.description("Prints a completion script, which completes commands and options in your shell.")
+		.summary("Print a completion script for your shell")
 		.addHelpText(
 			"after",
 			`
@@ -94,11 +94,11 @@ Examples:
 		);
 }
 
-/** The words that call a command. */
+/** Returns the full name of a command, such as `tenantry members list`. */
 const wordsOf = (command: Command): string =>
 	command.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name();
 
-/** Lets errors be thrown, and prints them like all others. */
+/** Makes Commander throw errors instead of exiting, and print them like all other errors. */
 function configure(command: Command) {
 	command.exitOverride().configureOutput({
 		outputError: (text) => print([text.replace(/^error: /, ""), `See: ${wordsOf(command)} --help`]),

@@ -1,12 +1,12 @@
-/** Questions to the person at the terminal. They go to stderr, so that stdout has only results. */
+/** Asks questions in the terminal, on stderr, so that stdout has only results. */
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { EXIT } from "./failure.ts";
 
-/** Whether there is someone to ask. */
+/** Whether the program runs in a terminal, so that someone can respond. */
 export const canAsk = () => process.stdin.isTTY && process.stderr.isTTY;
 
-/** Asks a question. Ctrl-C ends the program. */
+/** Asks a question and returns the trimmed response. Ctrl-C ends the program. */
 export async function ask(question: string, { isSecret = false } = {}) {
 	let isMuted = false;
 	const output = new Writable({
@@ -34,7 +34,7 @@ export async function ask(question: string, { isSecret = false } = {}) {
 	return text.trim();
 }
 
-/** Asks for consent; no by default. */
+/** Asks for confirmation. The default is no. */
 export async function confirm(question: string) {
 	return /^y(es)?$/i.test(await ask(`${question} [y/N] `));
 }

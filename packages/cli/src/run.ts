@@ -1,4 +1,4 @@
-/** `exports run`: starts a backfill, and follows it. */
+/** `exports run`: starts a backfill and watches it. */
 import { Command } from "commander";
 import { FailedError } from "./failure.ts";
 import { intervalOption, pause } from "./follow.ts";
@@ -14,17 +14,16 @@ const operationOf = ({ name, commands }: Group, method: string) => {
 	return operation;
 };
 
-/** The backfill with this id. */
 async function find(backfills: AsyncIterable<unknown>, id: unknown): Promise<Values> {
 	for await (const backfill of backfills)
 		if (isObject(backfill) && backfill.id === id) return backfill;
-	throw new FailedError(`The backfill ${id} is gone.`);
+	throw new FailedError(`The backfill ${id} no longer exists.`);
 }
 
 const progress = ({ finished_runs, total_runs, failed_runs }: Values) =>
 	`${finished_runs} of ${total_runs} windows exported${Number(failed_runs) > 0 ? `, ${failed_runs} failed` : ""}`;
 
-/** Waits until a backfill ends, and reports its progress. */
+/** Waits until a backfill ends, and prints its progress. */
 async function watch(read: () => AsyncIterable<unknown>, id: unknown, options: Values) {
 	let shown = "";
 	while (true) {
@@ -52,25 +51,24 @@ async function run(group: Group, command: Command) {
 	if (options.watch && (backfill.status !== "Completed" || Number(backfill.failed_runs) > 0))
 		throw new FailedError(
 			backfill.status === "Completed"
-				? `${backfill.failed_runs} of ${backfill.total_runs} windows failed. Their reasons: tenantry ${group.name} runs ${path.id}`
-				: `The backfill ended as ${backfill.status}.`,
+				? `${backfill.failed_runs} of ${backfill.total_runs} windows failed. To see the errors, run: tenantry ${group.name} runs ${path.id}`
+				: `The backfill ended with the status ${backfill.status}.`,
 		);
 }
 
-/** Adds `run` to the commands of exports. */
 export function addRun(parent: Command, group: Group) {
 	const start = operationOf(group, "backfill");
 	const command = new Command("run")
-		.summary("Export a range now, and follow it")
+		.summary("Export a range now")
 		.description(
-			"Exports the windows that fit into the range; without a range, the last whole window. With --watch, waits until all are exported, and fails if one does.",
+			"Exports all windows within the range. Without a range, exports the last complete window. With --watch, waits until the range is exported, and fails if a window fails.",
 		)
 		.argument("<id>", "The export's id.");
 	for (const field of start.path.filter(isScope)) command.addOption(optionOf(field));
 	for (const field of start.body ?? [])
 		if (field.name === "start_at" || field.name === "end_at") command.addOption(optionOf(field));
 	command
-		.option("--watch", "wait until it ends")
+		.option("--watch", "wait until the range is exported")
 		.addOption(intervalOption())
 		.addOption(jsonOption())
 		.addHelpText(

@@ -1,10 +1,10 @@
-/** The client that commands use. */
+/** Creates the client of a command, and calls its methods. */
 import { Tenantry } from "../../client/src/index.ts";
 import { Transport } from "../../client/src/transport.ts";
 import { account } from "./config.ts";
 import { UsageError } from "./failure.ts";
 
-/** More tries would keep people waiting. */
+/** Fewer attempts than the client's default, because a person is waiting. */
 const TRIES = 3;
 
 export const optionsFor = (url: string, key: string | undefined) => ({
@@ -28,12 +28,12 @@ const withKey = () => {
 	return all;
 };
 
-/** @param needsKey whether to fail without a key before anything is sent */
+/** @throws {UsageError} if `needsKey` is true and there is no key */
 export const client = (needsKey = true) => new Tenantry(needsKey ? withKey() : options());
 
 export const transport = () => new Transport(withKey());
 
-/** A list of the client. */
+/** A list that the client returns. */
 export type Pages = PromiseLike<{ results: unknown[]; count: number; next: string | null }> &
 	AsyncIterable<unknown>;
 
@@ -48,7 +48,7 @@ function invoke(tenantry: Tenantry, resource: string, method: string, words: unk
 	return call(...words);
 }
 
-/** Makes a call that answers with one value. */
+/** Calls a method that returns one value. */
 export const call = async (
 	tenantry: Tenantry,
 	resource: string,
@@ -56,7 +56,7 @@ export const call = async (
 	words: unknown[],
 ): Promise<unknown> => await invoke(tenantry, resource, method, words);
 
-/** Makes a call that lists. */
+/** Calls a method that returns a list. */
 export function list(tenantry: Tenantry, resource: string, method: string, parameters: unknown) {
 	const pages = invoke(tenantry, resource, method, [parameters]);
 	if (!isPages(pages)) throw new Error(`${resource}.${method} is not a list.`);

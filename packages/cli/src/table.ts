@@ -1,14 +1,14 @@
-/** The types of the table of commands in generated.ts. */
+/** Types of the command table in generated.ts. */
 
-/** A parameter of a path or query, or a field of a body. */
+/** A path or query parameter, or a field of a body. */
 export type Field = {
-	/** As the API calls it. */
+	/** The name in the API. */
 	name: string;
 	/** `strings` and `integers` are lists, `json` is anything else. */
 	kind: "string" | "integer" | "number" | "boolean" | "strings" | "integers" | "json";
 	help: string;
 	choices?: string[];
-	/** Of an id in a path, what may stand for it, such as `@current`. */
+	/** The alias of an id in a path, such as `@current`. */
 	alias?: string;
 	isRequired?: true;
 };
@@ -16,26 +16,26 @@ export type Field = {
 /** A command that calls one operation. */
 export type Command = {
 	name: string;
-	/** The client's method. */
+	/** The method of the client. */
 	method: string;
 	verb: string;
 	summary: string;
 	description: string;
 	path: Field[];
 	query: Field[];
-	/** The fields of the body; undefined without a body, empty if it isn't an object of known fields. */
+	/** The fields of the body; undefined if there is no body, empty if the body isn't an object with known fields. */
 	body?: Field[];
 	needsBody?: true;
-	/** It can be called without a key. */
+	/** The operation doesn't require a key. */
 	isPublic?: true;
-	/** Of a list, the fields that a table may show. */
+	/** The fields that the table of a list can show. */
 	columns?: string[];
 };
 
 /** Commands about one kind of object. */
 export type Group = {
 	name: string;
-	/** The client's resource. */
+	/** The resource of the client. */
 	resource: string;
 	description: string;
 	commands: Command[];

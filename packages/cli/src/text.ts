@@ -1,19 +1,19 @@
-/** Text for terminals. */
+/** Formats text for terminals. */
 import stringWidth from "string-width";
 
 const CODES = { bold: 1, red: 31 };
 
-/** Colours text if the stream is a terminal that wants colours (https://no-color.org). */
+/** Colours text if the stream is a terminal and `NO_COLOR` isn't set (https://no-color.org). */
 export function paint(style: keyof typeof CODES, text: string, { isTTY }: { isTTY: boolean }) {
 	const { NO_COLOR, TERM } = process.env;
 	return isTTY && !NO_COLOR && TERM !== "dumb" ? `\x1b[${CODES[style]}m${text}\x1b[0m` : text;
 }
 
-/** One line without control characters, which could do anything to a terminal. */
+/** Returns text on one line without control characters, which could manipulate the terminal. */
 const clean = (text: string) =>
 	text.replace(/\s+/g, " ").replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, "�");
 
-/** A value in a table. */
+/** Returns the text of a table cell. */
 export function cell(value: unknown) {
 	if (value === null || value === undefined) return "";
 	return clean(typeof value === "object" ? JSON.stringify(value) : String(value));
@@ -21,7 +21,7 @@ export function cell(value: unknown) {
 
 const segmenter = new Intl.Segmenter();
 
-/** Shortens text to a number of terminal columns. */
+/** Shortens text to a width in terminal columns. */
 function shorten(text: string, width: number) {
 	if (stringWidth(text) <= width) return text;
 	let short = "";
@@ -40,8 +40,8 @@ const MIN_WIDTH = 8;
 const sum = (widths: number[]) => widths.reduce((all, width) => all + width + GAP, -GAP);
 
 /**
- * The widths of columns in a terminal. The widest give way, then those on the right are left out.
- * The first stays, as it is what other commands need.
+ * Returns column widths that fit into the terminal. First the widest columns shrink, then the last
+ * ones are omitted. The first column stays, because it has the id that other commands require.
  */
 function fit([first = 0, ...others]: number[], available: number) {
 	while (others.length > 0 && sum([first, ...others]) > available) {
@@ -52,7 +52,7 @@ function fit([first = 0, ...others]: number[], available: number) {
 	return [first, ...others];
 }
 
-/** Lines of columns. */
+/** Returns rows as lines of aligned columns. */
 export function columns(rows: string[][], available = Number.POSITIVE_INFINITY) {
 	const [first = []] = rows;
 	const natural = first.map((_, index) =>

@@ -1,4 +1,4 @@
-/** Options of commands, and the values of queries and bodies that they make. */
+/** Defines options for fields, and converts options to query parameters and bodies. */
 import { readFileSync } from "node:fs";
 import { InvalidArgumentError, Option } from "commander";
 import { UsageError } from "./failure.ts";
@@ -7,14 +7,14 @@ import type { Field } from "./table.ts";
 
 const kebab = (name: string) => name.replaceAll("_", "-");
 
-/** The text itself, or that of a file or stdin. */
+/** Returns the text itself, or the content of `@file` or stdin (`-`). */
 function textOf(source: string) {
 	if (source !== "-" && !source.startsWith("@")) return source;
 	try {
 		return readFileSync(source === "-" ? 0 : source.slice(1), "utf8");
 	} catch (error) {
 		const { code = "" } = isObject(error) ? error : {};
-		throw new UsageError(`${source === "-" ? "stdin" : source.slice(1)} can't be read: ${code}.`);
+		throw new UsageError(`Can't read ${source === "-" ? "stdin" : source.slice(1)}: ${code}.`);
 	}
 }
 
@@ -23,7 +23,9 @@ function parseJson(text: string): unknown {
 		return JSON.parse(textOf(text));
 	} catch (error) {
 		throw new InvalidArgumentError(
-			error instanceof UsageError ? error.message : "It has to be JSON, or @ and a file with it.",
+			error instanceof UsageError
+				? error.message
+				: "It must be JSON, or @ and the name of a file with JSON.",
 		);
 	}
 }
@@ -31,13 +33,13 @@ function parseJson(text: string): unknown {
 function numberOf(text: string, isInteger: boolean) {
 	const value = Number(text);
 	if (text.trim() === "" || !(isInteger ? Number.isSafeInteger(value) : Number.isFinite(value)))
-		throw new InvalidArgumentError(`It has to be ${isInteger ? "an integer" : "a number"}.`);
+		throw new InvalidArgumentError(`It must be ${isInteger ? "an integer" : "a number"}.`);
 	return value;
 }
 
 const booleanOf = (text: string) => {
 	if (text !== "true" && text !== "false")
-		throw new InvalidArgumentError("It has to be true or false.");
+		throw new InvalidArgumentError("It must be true or false.");
 	return text === "true";
 };
 
@@ -63,7 +65,6 @@ const HINTS: Record<Field["kind"], string> = {
 	json: "json",
 };
 
-/** The option for a field. */
 export function optionOf({ name, kind, help, choices, alias }: Field) {
 	const isList = kind === "strings" || kind === "integers";
 	const notes = [
@@ -73,12 +74,12 @@ export function optionOf({ name, kind, help, choices, alias }: Field) {
 	const text = notes.length > 0 ? `${help} (${notes.join("; ")})` : help;
 	const option = new Option(`--${kebab(name)} <${HINTS[kind]}>`, text);
 	option.argParser(PARSERS[kind]);
-	// For completion. The service says what it allows: it may know more than this program.
+	// For shell completion only. The service checks the value, because it may support more than this program.
 	if (choices) option.argChoices = choices;
 	return option;
 }
 
-/** The values that were given for these fields. */
+/** Returns the options that were given for these fields. */
 export function given(fields: Field[], options: Values): Values {
 	const values = fields.map(({ name }) => [
 		name,
@@ -87,24 +88,26 @@ export function given(fields: Field[], options: Values): Values {
 	return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }
 
-/** The value of `--data`: JSON, `@` and a file with JSON, or `-` for stdin. */
+/** Returns the value of `--data`: JSON, `@file`, or `-` for stdin. */
 export function dataOf(source: unknown): unknown {
 	if (typeof source !== "string") return undefined;
 	try {
 		return JSON.parse(textOf(source));
 	} catch (error) {
 		if (error instanceof UsageError) throw error;
-		throw new UsageError("--data has to be JSON, @ and the path of a file with JSON, or -.");
+		throw new UsageError(
+			"--data must be JSON, @ and the name of a file with JSON, or - for stdin.",
+		);
 	}
 }
 
-/** The body of a request: `--data`, with the values of options in it. */
+/** Returns the body of a request: `--data`, with fields overridden by options. */
 export function bodyOf(fields: Field[], options: Values): unknown {
 	const data = dataOf(options.data);
 	const values = given(fields, options);
 	if (Object.keys(values).length === 0) return data;
 	if (data === undefined) return values;
 	if (!isObject(data) || Array.isArray(data))
-		throw new UsageError("--data has to be an object, as there are options for its fields.");
+		throw new UsageError("--data must be an object, because options set its fields.");
 	return { ...data, ...values };
 }

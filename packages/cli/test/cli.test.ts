@@ -202,7 +202,7 @@ describe("lists", () => {
 		expect(found.sort()).toEqual([...names, "Default project"].sort());
 		expect(await tenantry([...own, "--limit", "2"])).toMatchObject({
 			code: 0,
-			err: "2 of 5; --all prints all.\n",
+			err: "2 of 5; to print all, add --all.\n",
 		});
 	});
 
@@ -240,7 +240,7 @@ describe("errors", () => {
 			],
 			[
 				["projects", "list", "--limit", "x"],
-				"Error: option '--limit <number>' argument 'x' is invalid. It has to be an integer.\nSee: tenantry projects list --help\n",
+				"Error: option '--limit <number>' argument 'x' is invalid. It must be an integer.\nSee: tenantry projects list --help\n",
 			],
 			[
 				["projects", "list", "--all", "--limit", "1"],
@@ -248,16 +248,16 @@ describe("errors", () => {
 			],
 			[
 				["domains", "create"],
-				"Error: domains create needs values: see tenantry help domains create.\n",
+				"Error: domains create requires options: see tenantry help domains create.\n",
 			],
 			[
 				["domains", "create", "--data", "{"],
-				"Error: --data has to be JSON, @ and the path of a file with JSON, or -.\n",
+				"Error: --data must be JSON, @ and the name of a file with JSON, or - for stdin.\n",
 			],
-			[["domains", "create", "--data", "@/nowhere"], "Error: /nowhere can't be read: ENOENT.\n"],
+			[["domains", "create", "--data", "@/nowhere"], "Error: Can't read /nowhere: ENOENT.\n"],
 			[
 				["domains", "create", "--data", "[]", "--domain", "a.example"],
-				"Error: --data has to be an object, as there are options for its fields.\n",
+				"Error: --data must be an object, because options set its fields.\n",
 			],
 		] satisfies [string[], string][])
 			expect(await tenantry(words)).toEqual({ code: 2, out: "", err });
@@ -275,7 +275,7 @@ describe("errors", () => {
 		expect(await tenantry(["whoami"], { environment })).toEqual({
 			code: 3,
 			out: "",
-			err: expect.stringMatching(/^Error: http:\S+ gives no answer: connect ECONNREFUSED \S+\n$/),
+			err: expect.stringMatching(/^Error: No response from http:\S+: connect ECONNREFUSED \S+\n$/),
 		});
 	});
 
@@ -291,7 +291,7 @@ describe("errors", () => {
 		const broken = await tenantry(["whoami"], {
 			environment: { ...withKey(), TENANTRY_KEY: `${key}\nx` },
 		});
-		expect(broken).toEqual({ code: 2, out: "", err: "Error: That is not a key.\n" });
+		expect(broken).toEqual({ code: 2, out: "", err: "Error: This is not an API key.\n" });
 		for (const { err } of [refused, typed]) expect(err).not.toMatch(/tnt_\w/);
 	});
 });
@@ -305,7 +305,7 @@ describe("login", () => {
 		const input = `${inject("key")}\n`;
 		expect(await tenantry(words(), { input, environment })).toEqual({
 			code: 0,
-			out: `Logged in to ${inject("url")} as owner@example.com. The key is in ${path}.\n`,
+			out: `Logged in to ${inject("url")} as owner@example.com. The key is saved in ${path}.\n`,
 			err: "",
 		});
 		expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -364,7 +364,7 @@ describe("login", () => {
 		expect(await tenantry(["login"], { environment })).toEqual({
 			code: 2,
 			out: "",
-			err: "Error: There is no terminal to ask at. Give --url, and the key with --key-stdin.\n",
+			err: "Error: Without a terminal, pass the URL with --url and the key with --key-stdin.\n",
 		});
 	});
 });
@@ -432,7 +432,7 @@ describe("exports", () => {
 		const cancelled = await tenantry(["exports", "cancel-backfill", id, backfill.id]);
 		expect(cancelled.code).toBe(0);
 		expect(await ended).toBe(1);
-		expect(printed.err).toMatch(/Error: The backfill ended as Cancelled\.\n$/);
+		expect(printed.err).toMatch(/Error: The backfill ended with the status Cancelled\.\n$/);
 		expect(printed.out).toMatch(/^id +[\w-]+\n[\s\S]*status +Cancelled\n/);
 	});
 

@@ -7,7 +7,7 @@ import type { Options, RequestOptions } from "./types.ts";
 
 type Operation = { call: string; verb: string; route: string; flags: string };
 
-/** A client of a Tenantry service. Its calls are described by the service's OpenAPI document. */
+/** A client for a Tenantry service, with a method for each operation of its OpenAPI document. */
 export class Tenantry extends Resources {
 	constructor(options: Options) {
 		super();
@@ -17,13 +17,13 @@ export class Tenantry extends Resources {
 	}
 }
 
-/** Whether `value` has everything that `part` has. */
+/** Whether `value` contains all values of `part`, in nested objects too. */
 const hasAll = (value: unknown, part: unknown): boolean =>
 	isObject(part) && isObject(value)
 		? Object.entries(part).every(([name, inner]) => hasAll(value[name], inner))
 		: value === part;
 
-/** The values of a query; those of a list are repeated. */
+/** Returns the query string with all values that aren't in the path. A list becomes repeated parameters. */
 function queryOf(values: Values, names: string[]) {
 	const query = new URLSearchParams();
 	for (const [name, value] of Object.entries(values))
@@ -38,14 +38,14 @@ function pathOf({ call, route }: Operation, values: Values) {
 		if (value === undefined || value === null || value === "")
 			throw new TypeError(`${call} needs the parameter "${name}".`);
 		const text = `${value}`;
-		// URLs have no way to write these as names: they would lead to the object above.
+		// URL parsers resolve these segments, even escaped ones, so the request would go to the parent.
 		if (text === "." || text === "..")
 			throw new TypeError(`${call} can't have "${text}" as the parameter "${name}".`);
 		return encodeURIComponent(text).replaceAll("%40", "@");
 	});
 }
 
-/** Makes the calls of a client. */
+/** Calls operations for a client. */
 class Calls {
 	readonly #transport: Transport;
 	readonly #memories = new Memories();
@@ -54,7 +54,7 @@ class Calls {
 		this.#transport = transport;
 	}
 
-	/** The methods of a resource. */
+	/** Returns the methods of a resource. */
 	of(resource: string, operations: Record<string, string>) {
 		return Object.fromEntries(
 			Object.entries(operations).map(([method, text]) => {
@@ -65,7 +65,7 @@ class Calls {
 		);
 	}
 
-	/** Calls have parameters if their path or query has, then a body if they have one, then options. */
+	/** `words` are the parameters (if the path has any, or for a list), the body (if there is one), and the options. */
 	#call(operation: Operation, words: unknown[]) {
 		const { route, flags } = operation;
 		const isList = flags.includes("l");
@@ -110,8 +110,8 @@ class Calls {
 	}
 
 	/**
-	 * A request that got no answer may have been carried out. Then its repetition finds the object
-	 * gone, or with another ETag than before but with the values that were sent.
+	 * Returns a result if the error shows that an earlier attempt succeeded but its response was lost:
+	 * the object is gone, or has another ETag but the values that were sent.
 	 */
 	async #mayBeDone(request: Request, { status }: TenantryError, options: RequestOptions) {
 		if (request.verb === "DELETE" && status === 404) return { value: undefined };
@@ -129,5 +129,5 @@ const unexpected = (call: string) =>
 	new TenantryError({
 		type: "http_error",
 		code: "unexpected_answer",
-		detail: `${call} was not answered with a page. Is baseUrl right?`,
+		detail: `The response to ${call} isn't a page of a list. Check baseUrl.`,
 	});

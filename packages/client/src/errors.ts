@@ -1,4 +1,4 @@
-/** What an error says; the fields of the service's error, and where they came from. */
+/** The fields of an error in a response, with its status and headers. */
 export type ErrorFields = {
 	type: string;
 	code: string;
@@ -9,23 +9,23 @@ export type ErrorFields = {
 	cause?: unknown;
 };
 
-/** Every error of a call: what the service answered, or why there is no answer. */
+/** An error of a call: an error response of the service, or the reason why there is no response. */
 export class TenantryError extends Error {
 	override readonly name: string = "TenantryError";
 	/**
-	 * The service's kind of error, such as `validation_error`. `connection_error` if there was no
-	 * answer; `webhook_error` from `verifyWebhook`.
+	 * The type of the service's error, such as `validation_error`; `connection_error` if there is no
+	 * response; `webhook_error` from `verifyWebhook`.
 	 */
 	readonly type: string;
-	/** What is wrong, such as `required`; `timeout` or `network` if there was no answer. */
+	/** The error code, such as `required`; `timeout` or `network` if there is no response. */
 	readonly code: string;
-	/** A sentence for people. */
+	/** A message for people. */
 	readonly detail: string;
-	/** The field at fault, such as `destination__config`. */
+	/** The field that caused the error, such as `destination__config`. */
 	readonly attr: string | null;
-	/** The status of the response; 0 if there was none. */
+	/** The status of the response; 0 if there is none. */
 	readonly status: number;
-	/** The headers of the response; empty if there was none. */
+	/** The headers of the response; empty if there is none. */
 	readonly headers: Headers;
 
 	constructor({ type, code, detail, attr, status, headers, cause }: ErrorFields) {
@@ -38,13 +38,13 @@ export class TenantryError extends Error {
 		this.headers = headers ?? new Headers();
 	}
 
-	/** The id of the request in the service's log. */
+	/** The id of the request in the service's log; null if there is no response. */
 	get requestId() {
 		return this.headers.get("x-request-id");
 	}
 }
 
-/** 412: the object is no longer as it was when it was read. Read it again and decide anew. */
+/** The object has changed since it was read (412). Read it again, and decide whether your change still applies. */
 export class PreconditionFailedError extends TenantryError {
 	override readonly name = "PreconditionFailedError";
 }
@@ -52,14 +52,14 @@ export class PreconditionFailedError extends TenantryError {
 const isObject = (value: unknown): value is Record<string, unknown> =>
 	typeof value === "object" && value !== null;
 
-/** The error of a response. A proxy in between may answer with something else than the service. */
+/** Returns the error of a response. The body may be of any format, because a proxy can respond too. */
 export function errorOf({ status, statusText, headers }: Response, body: string) {
 	let fields: Record<string, unknown> = {};
 	try {
 		const parsed: unknown = JSON.parse(body);
 		if (isObject(parsed)) fields = parsed;
 	} catch {
-		// Not the service's.
+		// The response isn't from the service.
 	}
 	const text = (value: unknown, otherwise: string) =>
 		typeof value === "string" ? value : otherwise;

@@ -3,8 +3,8 @@ import type { Pages } from "./types.ts";
 type AnyPage = { next: string | null; results: unknown[] };
 
 /**
- * A list. Nothing is requested before it is awaited or iterated; after that the first page is kept.
- * @param read gets the page with this query, by default the first
+ * Returns a list, which sends no request before it is awaited or iterated. The first page is cached.
+ * @param read requests the page with this query string; without one, the first page
  */
 export function pagesOf<First extends AnyPage>(
 	read: (query?: string) => Promise<First>,
@@ -20,7 +20,7 @@ export function pagesOf<First extends AnyPage>(
 		}
 	}
 	return {
-		// biome-ignore lint/suspicious/noThenProperty: `await` gives the first page
+		// biome-ignore lint/suspicious/noThenProperty: `await` returns the first page
 		then(resolve, reject) {
 			first ??= read();
 			return first.then(resolve, reject);

@@ -1,21 +1,21 @@
-/** Sends requests, tries them again where that is safe, and turns responses into values or errors. */
+/** Sends requests, retries them if that is safe, and converts responses to values or errors. */
 import { errorOf, TenantryError } from "./errors.ts";
 import { VERSION } from "./generated.ts";
 import type { LogEntry, Options, RequestOptions } from "./types.ts";
 
-/** A request, before it is known how often it will be sent. */
+/** A request, which may take several attempts. */
 export type Request = {
 	/** Such as `members.list`. */
 	call: string;
 	verb: string;
-	/** With parameters in braces. */
+	/** The path with parameters in braces. */
 	route: string;
-	/** With values, and the query. */
+	/** The path with values, and the query string. */
 	path: string;
 	body?: unknown;
-	/** Whether the service does nothing if it gets the request a second time. */
+	/** Whether the service executes the request only once if it is sent twice. */
 	isRepeatable: boolean;
-	/** Whether an earlier try that got no answer may explain this error. */
+	/** Returns a result if the error shows that an earlier attempt succeeded but its response was lost. */
 	mayBeDone?: (error: TenantryError) => Promise<{ value: unknown } | undefined>;
 };
 
@@ -25,15 +25,15 @@ const TRIES = 5;
 const TIMEOUT_MS = 60_000;
 const CALL_TIMEOUT_MS = 300_000;
 
-/** The wait before the second try is at most this, in milliseconds. It doubles with each try. */
+/** The longest delay before the second attempt. It doubles with each attempt. */
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 20_000;
 
-/** The wait before another try: random, so that clients that failed together don't return together. */
+/** Returns a delay in milliseconds. It is random, so that clients that failed together don't retry together. */
 const backoff = (attempt: number) =>
 	Math.random() * Math.min(FIRST_DELAY_MS * 2 ** (attempt - 1), MAX_DELAY_MS);
 
-/** `Retry-After` in milliseconds: it has seconds or a date. */
+/** Returns `Retry-After` (seconds or a date) in milliseconds; 0 if it is missing or invalid. */
 function retryAfter(headers: Headers) {
 	const value = headers.get("retry-after");
 	if (value === null) return 0;
@@ -42,10 +42,10 @@ function retryAfter(headers: Headers) {
 	return Math.max(wait, 0) || 0;
 }
 
-/** Whether the service may have carried out a request that ended like this. */
+/** Whether the service may have executed a request with this error. */
 const isAmbiguous = ({ status }: TenantryError) => status === 0 || status >= 500;
 
-/** Whether it can help to send the request again. */
+/** Whether a retry is safe and can succeed. */
 function canRetry(error: TenantryError, { isRepeatable }: Request) {
 	if (error.status === 429 || error.code === "idempotency_key_in_use") return true;
 	return isRepeatable && isAmbiguous(error);
@@ -66,14 +66,14 @@ const sleep = (ms: number, signal: AbortSignal) =>
 		signal.addEventListener("abort", end);
 	});
 
-/** The signals of a call: the caller's, and its time limit. */
+/** Combines the caller's signal with the time limit of the call. */
 function signalsOf(signal: AbortSignal | undefined, ms: number) {
 	const limit = AbortSignal.timeout(ms);
 	const both = signal ? AbortSignal.any([signal, limit]) : limit;
-	/** Ends the call if it was aborted or took too long. */
+	/** Throws if the call was aborted or took too long. */
 	const check = (cause?: unknown) => {
 		signal?.throwIfAborted();
-		if (limit.aborted) throw connectionError("timeout", `No answer in ${ms} ms.`, cause);
+		if (limit.aborted) throw connectionError("timeout", `No response in ${ms} ms.`, cause);
 	};
 	return { both, check };
 }
@@ -81,7 +81,7 @@ function signalsOf(signal: AbortSignal | undefined, ms: number) {
 export class Transport {
 	readonly #options: Options;
 	readonly #base: string;
-	/** The newest state of the database that a response has shown. */
+	/** The newest D1 bookmark of all responses. */
 	#bookmark = "";
 
 	constructor(options: Options) {
@@ -89,7 +89,7 @@ export class Transport {
 		this.#base = options.baseUrl.replace(/\/+$/, "");
 	}
 
-	/** Sends a request, more than once if need be. */
+	/** Sends a request, and retries it if necessary. */
 	async send(request: Request, options: RequestOptions = {}): Promise<Answer> {
 		const tries = options.tries ?? this.#options.tries ?? TRIES;
 		const ms = options.callTimeout ?? this.#options.callTimeout ?? CALL_TIMEOUT_MS;
@@ -126,7 +126,7 @@ export class Transport {
 		}
 	}
 
-	/** Tries once. Errors are returned. */
+	/** Makes one attempt. Returns errors instead of throwing them. */
 	async #try({ path }: Request, init: RequestInit, options: RequestOptions, signal: AbortSignal) {
 		const ms = options.timeout ?? this.#options.timeout ?? TIMEOUT_MS;
 		const limit = AbortSignal.timeout(ms);
@@ -143,7 +143,7 @@ export class Transport {
 			return answerOf(response, text);
 		} catch (error) {
 			return limit.aborted
-				? connectionError("timeout", `No answer in ${ms} ms.`, error)
+				? connectionError("timeout", `No response in ${ms} ms.`, error)
 				: connectionError("network", error instanceof Error ? error.message : `${error}`, error);
 		}
 	}
@@ -166,7 +166,7 @@ export class Transport {
 		return sent;
 	}
 
-	/** Bookmarks sort by time. Responses of parallel requests may come in any order. */
+	/** Stores the newest bookmark. Bookmarks sort by time, but responses of parallel requests come in any order. */
 	#remember(bookmark: string | null) {
 		if (bookmark !== null && bookmark > this.#bookmark) this.#bookmark = bookmark;
 	}

@@ -1,92 +1,90 @@
-/** Types that the generated ones are made of. */
+/** Types that the generated types use. */
 
-/** One of a few known values, or any other text. */
+/** One of the known values, or any other string. */
 export type Alias<Known extends string> = Known | (string & Record<never, never>);
 
 declare const origin: unique symbol;
 
-/** An object that came from this client: it knows where it belongs, so it can stand for parameters. */
+/** An object that the client returned. You can pass it in place of its path parameters. */
 export interface From<Name extends string> {
-	/** Only for the compiler; the object has no such field. */
+	/** Exists only in the type. */
 	readonly [origin]: Name;
 }
 
 /** An object in a response. */
 export type Received<T, Name extends string> = T & From<Name>;
 
-/** A part of a list. */
+/** A page of a list. */
 export interface Page<Item> {
-	/** How many results there are on all pages. */
+	/** The number of results on all pages. */
 	count: number;
-	/** The URL of the next page; null on the last. */
+	/** The URL of the next page; null on the last page. */
 	next: string | null;
-	/** The URL of the previous page; null on the first. */
+	/** The URL of the previous page; null on the first page. */
 	previous: string | null;
 	/** The results of this page. */
 	results: Item[];
 }
 
-/**
- * A list that is read when it is used: `await` gives its first page, `for await` all its items.
- */
+/** A list. `await` returns its first page, `for await` iterates over all items. */
 export interface Pages<Item, First = Page<Item>> extends PromiseLike<First>, AsyncIterable<Item> {
-	/** The pages one after the other. */
+	/** Iterates over the pages. */
 	pages(): AsyncIterable<First>;
 }
 
-/** How one call is made. */
+/** Options of one call. */
 export interface RequestOptions {
-	/** Aborts the call, also while it waits to try again. */
+	/** Aborts the call, also while it waits for a retry. */
 	signal?: AbortSignal | undefined;
-	/** After how many milliseconds a single try is given up. */
+	/** The time limit of one attempt, in milliseconds. Default: 60,000. */
 	timeout?: number | undefined;
-	/** After how many milliseconds the call is given up, with all its tries. */
+	/** The time limit of all attempts together, in milliseconds. Default: 300,000. */
 	callTimeout?: number | undefined;
-	/** How often a request is tried, at most. */
+	/** The maximum number of attempts. Default: 5. */
 	tries?: number | undefined;
-	/** Of a POST. By default each call has a random one, the same for all its tries. */
+	/** The `Idempotency-Key` of a POST. By default, it is random and the same for all attempts of a call. */
 	idempotencyKey?: string | undefined;
 	/**
-	 * The ETag that the object must still have, or `null` to change it whatever it has become. By
-	 * default a PATCH of an object that came from this client sends the ETag that it came with.
+	 * The ETag that the object must still have, or `null` to update the object regardless. By default,
+	 * a PATCH of an object that this client got from `get` sends the object's ETag.
 	 */
 	ifMatch?: string | null | undefined;
-	/** More headers. */
+	/** Additional headers. */
 	headers?: Record<string, string> | undefined;
 }
 
-/** What happened in one try. It has no ids, no values and no secrets. */
+/** The outcome of one attempt, without ids, values and secrets. */
 export interface LogEntry {
-	/** Such as `members.list`. */
+	/** The method of the client, such as `members.list`. */
 	call: string;
-	/** Such as `GET /api/organizations/{organization}/members`. */
+	/** The method and path, such as `GET /api/organizations/{organization}/members`. */
 	route: string;
-	/** Counts from 1. */
+	/** The number of the attempt, from 1. */
 	attempt: number;
-	/** Of the response; undefined if there was none. */
+	/** The status of the response; undefined if there is none. */
 	status?: number;
-	/** Of the response, for questions to whoever runs the service. */
+	/** The `X-Request-Id` of the response, for questions to the operator of the service. */
 	requestId?: string | undefined;
-	/** Why there was no response. */
+	/** The reason why there is no response. */
 	error?: string;
-	/** How long the try took, in milliseconds. */
+	/** The duration of the attempt in milliseconds. */
 	duration: number;
-	/** After how many milliseconds it is tried again; undefined if it isn't. */
+	/** The delay before the next attempt in milliseconds; undefined after the last one. */
 	retryIn?: number | undefined;
 }
 
-/** How a client makes its calls. */
+/** Options of a client. */
 export interface Options extends Pick<RequestOptions, "timeout" | "callTimeout" | "tries"> {
-	/** Where the service is, such as `https://tenantry.example.com`. */
+	/** The URL of the service, such as `https://tenantry.example.com`. */
 	baseUrl: string;
-	/** A personal API key. Only invites and the service's own card need none. */
+	/** An API key. Operations that don't require a key, such as accepting an invite, work without it. */
 	key?: string | undefined;
-	/** The version of the API. By default the one that this client's types describe. */
+	/** The version of the API. By default, the version that this client's types describe. */
 	version?: string | undefined;
 	/** Used instead of the global `fetch`. */
 	fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
-	/** Called after each try. */
+	/** Called after each attempt. */
 	log?: ((entry: LogEntry) => void) | undefined;
-	/** More headers for each request. */
+	/** Additional headers of each request. */
 	headers?: Record<string, string> | undefined;
 }

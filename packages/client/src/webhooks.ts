@@ -1,4 +1,4 @@
-/** Checks signatures of webhooks (https://www.standardwebhooks.com). */
+/** Verifies webhooks (https://www.standardwebhooks.com). */
 import { TenantryError } from "./errors.ts";
 
 type HeadersLike = Headers | Record<string, string | string[] | undefined>;
@@ -16,7 +16,7 @@ const refusal = (code: string, detail: string) =>
 
 const encoder = new TextEncoder();
 
-/** Bytes of base64; none if it isn't any. */
+/** Decodes base64. Returns no bytes if the text is invalid. */
 function bytesOf(base64: string) {
 	try {
 		return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
@@ -27,13 +27,14 @@ function bytesOf(base64: string) {
 
 function keyOf(secret: string) {
 	const bytes = bytesOf(secret.replace(/^whsec_/, ""));
-	if (bytes.length === 0) throw new TypeError("A webhook's secret is whsec_ and base64.");
+	if (bytes.length === 0)
+		throw new TypeError("The secret of a webhook must be base64, with or without whsec_.");
 	return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, [
 		"verify",
 	]);
 }
 
-/** Joins `id.timestamp.payload`, the text that is signed. */
+/** Returns the signed content: `id.timestamp.payload`. */
 function signedOf(id: string, timestamp: string, payload: string | Uint8Array) {
 	const start = encoder.encode(`${id}.${timestamp}.`);
 	const end = typeof payload === "string" ? encoder.encode(payload) : payload;
@@ -44,10 +45,10 @@ function signedOf(id: string, timestamp: string, payload: string | Uint8Array) {
 }
 
 /**
- * Checks that a webhook comes from the service and is at most five minutes old, and returns its
- * parsed body. The comparison takes the same time whatever the signature.
- * @param payload the body as it came, not parsed
- * @param secret the endpoint's secret (`whsec_…`); several while it is being rolled
+ * Returns the parsed body of a webhook, after checking that its signature is valid and that it is
+ * at most five minutes old. Signatures are compared in constant time.
+ * @param payload the raw body, before parsing
+ * @param secret the secret of the webhook (`whsec_…`); while you roll it, several
  * @throws {TenantryError} `type` is `webhook_error`; `code` is `missing_header`, `timestamp_out_of_range` or `signature_mismatch`
  */
 export async function verifyWebhook<Event = unknown>(
@@ -62,7 +63,10 @@ export async function verifyWebhook<Event = unknown>(
 		throw refusal("missing_header", "The webhook-id, -timestamp or -signature header is missing.");
 	const age = Math.abs(Date.now() / 1000 - Number(timestamp));
 	if (!/^\d+$/.test(timestamp) || age > TOLERANCE_SECONDS)
-		throw refusal("timestamp_out_of_range", "The webhook's timestamp is more than 5 minutes off.");
+		throw refusal(
+			"timestamp_out_of_range",
+			"The webhook's timestamp is more than 5 minutes away from now.",
+		);
 	const keys = await Promise.all([secret].flat().map(keyOf));
 	const signed = signedOf(id, timestamp, payload);
 	for (const signature of signatures.split(" ")) {
@@ -74,5 +78,5 @@ export async function verifyWebhook<Event = unknown>(
 					typeof payload === "string" ? payload : new TextDecoder().decode(payload),
 				);
 	}
-	throw refusal("signature_mismatch", "No signature of the webhook is right.");
+	throw refusal("signature_mismatch", "The webhook has no valid signature.");
 }

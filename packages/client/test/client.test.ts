@@ -212,12 +212,12 @@ test("a try and a call have time limits", async () => {
 	await expect(silent.health.get({ timeout: 10, tries: 2 })).rejects.toMatchObject({
 		type: "connection_error",
 		code: "timeout",
-		detail: "No answer in 10 ms.",
+		detail: "No response in 10 ms.",
 	});
 	expect(tries).toBe(2);
 	await expect(silent.health.get({ callTimeout: 20 })).rejects.toMatchObject({
 		code: "timeout",
-		detail: "No answer in 20 ms.",
+		detail: "No response in 20 ms.",
 	});
 });
 

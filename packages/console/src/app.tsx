@@ -12,30 +12,30 @@ import { Empty, Show } from "./ui/feedback.tsx";
 import { PageView } from "./ui/page.tsx";
 
 const NotFound = () => (
-	<PageView title="There is no such page">
+	<PageView title="Page not found">
 		<p>
-			Perhaps it was removed. <a href="/console">Go to the overview</a>.
+			This page doesn't exist. <a href="/console">Go to the overview</a>.
 		</p>
 	</PageView>
 );
 
-/** The signed-in user, who is loaded while the page and its organization are. */
+/** The signed-in user, who is loaded in parallel with the page and its organization. */
 const User = createContext<Loaded<Me> | undefined>(undefined);
 
-/** Shows its children once the user is loaded. */
+/** Shows its children after the user is loaded. */
 function WithUser({ children }: { children: ComponentChildren }) {
 	const user = useContext(User);
 	return user ? <Show of={user}>{() => children}</Show> : null;
 }
 
-/** A page that is shown once the user is loaded. */
+/** Wraps a page that requires the user. */
 const withUser = (Page: ComponentType) => () => (
 	<WithUser>
 		<Page />
 	</WithUser>
 );
 
-/** `/console` leads to the organization that the user works in. */
+/** `/console` redirects to the user's current organization. */
 const Home = withUser(() => {
 	const { route } = useLocation();
 	const user = me.value;
@@ -45,8 +45,8 @@ const Home = withUser(() => {
 	}, [id]);
 	return id || !user ? null : (
 		<PageView title="Welcome">
-			<Empty title="You are in no organization yet">
-				<p>Make one, or ask an administrator of an organization to invite you.</p>
+			<Empty title="You aren't in an organization yet">
+				<p>Create an organization, or ask an admin of an organization to invite you.</p>
 				<p>
 					<a class="button" href="/console/new">
 						New organization
@@ -75,7 +75,7 @@ function OrganizationPages() {
 	);
 }
 
-/** Begins to load the page that a path below an organization leads to, so that it doesn't wait for the organization. */
+/** Starts loading the page of a path, so that it doesn't wait for the organization. */
 function preload(path: string) {
 	if (!organizationIn(path)) return;
 	const below = `/${path.split("/").slice(3).join("/")}`;
@@ -104,7 +104,7 @@ function SignedIn() {
 	);
 }
 
-/** Signing in leads on to the page that was asked for: the URL stays. Links in mails have a path of their own. */
+/** After signing in, the user sees the page in the URL, which stays the same. Links in mails have their own path. */
 function Session() {
 	const { path } = useLocation();
 	return isSignedIn.value && path !== "/console/sign_in" ? <SignedIn /> : <SignIn />;

@@ -3,12 +3,12 @@ import { request } from "./session.ts";
 
 declare global {
 	interface Window {
-		/** Not in all browsers (https://wicg.github.io/file-system-access/). */
+		/** Some browsers don't support it (https://wicg.github.io/file-system-access/). */
 		showSaveFilePicker?: (options: { suggestedName: string }) => Promise<FileSystemFileHandle>;
 	}
 }
 
-/** Lets the browser keep what was downloaded. */
+/** Saves a blob as a download. */
 function keep(blob: Blob, name: string) {
 	const link = document.createElement("a");
 	link.href = URL.createObjectURL(blob);
@@ -23,19 +23,19 @@ async function refusalOf(response: Response) {
 	return new TenantryError({
 		type: String(type ?? "http_error"),
 		code: String(code ?? response.status),
-		detail: String(detail ?? `The service answered ${response.status}.`),
+		detail: String(detail ?? `The service responded with ${response.status}.`),
 		status: response.status,
 		headers: response.headers,
 	});
 }
 
 /**
- * Downloads a file that the service makes, with this tab's key. Where the browser can write files, it
- * asks where to, and the file goes there as it arrives; elsewhere it is kept in memory until it is complete.
- * Call it at once when a button is pressed: browsers ask only then.
- * @param path of the API, with its query
- * @param onBytes is told how many bytes have arrived
- * @throws {TenantryError} if the service refuses; an AbortError if the user cancels
+ * Downloads a file from the API. If the browser can write files, it asks for the location and writes
+ * the file while it arrives. Otherwise, the file is kept in memory until it is complete.
+ * Call this directly in a click handler, because browsers ask only after a click.
+ * @param path the path in the API, with the query string
+ * @param onBytes called with the number of received bytes
+ * @throws {TenantryError} if the service returns an error; an AbortError if the user cancels
  */
 export async function download(
 	path: string,
@@ -55,7 +55,7 @@ export async function download(
 			},
 		}),
 	);
-	// A transfer that breaks off leaves no file, so that nobody takes a part for the whole.
+	// An interrupted transfer leaves no file, so that no one mistakes a part for the whole file.
 	if (file) await counted.pipeTo(await file.createWritable(), { signal });
 	else keep(await new Response(counted).blob(), name);
 }

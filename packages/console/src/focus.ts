@@ -1,11 +1,11 @@
-/** What may be replaced while it has the focus. A link leads to a page, which takes the focus by itself. */
+/** Elements that may be replaced while they have the focus. Links aren't included, because a new page sets the focus. */
 const CONTROLS = "button, input, select, textarea";
 
-/** What tells the controls of a page apart. */
+/** Returns the name that identifies a control. */
 const nameOf = (element: Element) =>
 	element.getAttribute("name") ?? element.getAttribute("aria-label") ?? element.textContent;
 
-/** The one of several controls that is nearest to a place. */
+/** Returns the control that is nearest to a node in the tree. */
 function nearest(controls: HTMLElement[], place: Node) {
 	for (let around: Node | null = place; around; around = around.parentNode) {
 		const within = around;
@@ -16,16 +16,16 @@ function nearest(controls: HTMLElement[], place: Node) {
 }
 
 /**
- * Gives the focus back after a change has removed the control that had it, such as the button of a form that was saved,
- * or of a row that is gone: to the nearest one of its name, or to what took its place. If there is neither, a dialog's
- * buttons or the page's title get it.
+ * Restores the focus after a change removed the focused control, such as the button of a saved form or a deleted row. The
+ * focus moves to the nearest control with the same name, or to a control that replaced it; otherwise to a button of the
+ * dialog or the title of the page.
  */
 export function keepFocus() {
 	let last: Element | undefined;
 	addEventListener("focusin", ({ target }) => {
 		last = target instanceof Element && target.matches(CONTROLS) ? target : undefined;
 	});
-	// Who clicks elsewhere goes on from there.
+	// After a click elsewhere, the focus stays there.
 	addEventListener("pointerdown", () => {
 		last = undefined;
 	});
@@ -52,7 +52,7 @@ export function keepFocus() {
 		const next =
 			nearest(same, place ?? root) ??
 			dialog?.querySelector<HTMLElement>(".buttons > button") ??
-			// Another page begins with its title.
+			// On a new page, the title gets the focus.
 			(title && isAdded(title) ? undefined : controls.find(isAdded));
 		if (next) next.focus();
 		else title?.focus({ preventScroll: true });

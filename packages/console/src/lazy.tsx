@@ -3,7 +3,7 @@ import lazyModule from "preact-iso/lazy";
 import { Problem } from "./ui/feedback.tsx";
 import { PageView } from "./ui/page.tsx";
 
-/** Whether the service has a newer console than this tab: then files that this one still has to load may be gone. */
+/** Whether the service has a newer console than this tab. The files of this tab's console may then be deleted. */
 async function isOutdated() {
 	const script = document.querySelector("script[src]")?.getAttribute("src") ?? "";
 	const page = await fetch("/console", { cache: "no-store" });
@@ -11,20 +11,20 @@ async function isOutdated() {
 }
 
 const Missing = () => (
-	<PageView title="This page couldn't be loaded">
+	<PageView title="Can't load this page">
 		<Problem
-			error="Check your connection, and try again. Nothing that you saved is lost."
+			error="Check your connection, then try again. Saved changes aren't lost."
 			retry={() => location.reload()}
 		/>
 	</PageView>
 );
 
-/** Gets the newest console, where this tab's is outdated. It can't happen twice: then it has the newest. */
+/** Reloads the tab if its console is outdated. This can't loop, because the tab then has the newest console. */
 async function recover() {
 	if (await isOutdated().catch(() => false)) location.reload();
 	return { default: Missing };
 }
 
-/** A page that is loaded when it is first opened. */
+/** Returns a page that is loaded when it is first opened. */
 export const lazy = (load: () => Promise<{ default: ComponentType }>) =>
 	lazyModule<ComponentType>(() => load().catch(recover));

@@ -1,10 +1,10 @@
 import { mayDiscard } from "./ui/dialog.tsx";
 import { forgetUnsaved, hasUnsaved } from "./ui/unsaved.ts";
 
-/** Filters and places in lists change only the query of the URL. The page and its forms stay. */
+/** Whether a URL is of another page. Filters and offsets change only the query string, so the forms stay. */
 const isOtherPage = (url: string) => new URL(url).pathname !== location.pathname;
 
-/** The link that a click follows within the console, in this tab. */
+/** Returns the link of a click, if it opens a page of the console in this tab. */
 function linkOf({ target, button, altKey, ctrlKey, metaKey, shiftKey }: MouseEvent) {
 	if (button !== 0 || altKey || ctrlKey || metaKey || shiftKey) return undefined;
 	const link = target instanceof Element ? target.closest("a") : null;
@@ -17,7 +17,7 @@ function linkOf({ target, button, altKey, ctrlKey, metaKey, shiftKey }: MouseEve
 		: undefined;
 }
 
-/** Leaves the page if the user agrees, unless another one is open by then. */
+/** Leaves the page if the user confirms, unless another page was opened in the meantime. */
 async function leave(go: () => void) {
 	const { pathname } = location;
 	if (!(await mayDiscard()) || location.pathname !== pathname) return;
@@ -26,15 +26,15 @@ async function leave(go: () => void) {
 }
 
 /**
- * Asks before the page is left while a form has changes: by a link, by Back and Forward, and by closing the tab.
- * Returns what ends it.
+ * Asks for confirmation before the user leaves a page with unsaved changes by a link, by Back and Forward, or by closing
+ * the tab. Returns a function that stops this.
  * @param route opens a page
  */
 export function guardForms(route: (url: string) => void) {
 	const controller = new AbortController();
 	const { signal } = controller;
 	addEventListener("beforeunload", (event) => hasUnsaved() && event.preventDefault(), { signal });
-	// The router follows links when their clicks arrive at the window.
+	// This listener runs first, because the router listens on the window.
 	document.addEventListener(
 		"click",
 		(event) => {
@@ -47,7 +47,7 @@ export function guardForms(route: (url: string) => void) {
 		},
 		{ signal },
 	);
-	// Not in browsers without the Navigation API: there, Back and Forward lead on at once.
+	// Without the Navigation API, Back and Forward leave the page without confirmation.
 	globalThis.navigation?.addEventListener(
 		"navigate",
 		(event) => {

@@ -4,24 +4,24 @@ import type { Page, TenantryError } from "tenantry-client";
 import { keepPosition } from "./scroll.ts";
 
 export type Loaded<T> = {
-	/** Undefined until it is loaded. While it is loaded again, what was there before. */
+	/** Undefined until it is loaded. During a reload, the previous data. */
 	data: T | undefined;
-	/** Why the last load failed; undefined if it didn't. */
+	/** The error of the last load; undefined if it succeeded. */
 	error: TenantryError | Error | undefined;
 	isLoading: boolean;
-	/** Loads again, such as after a change. Resolves to what was loaded; undefined if that failed or the page was left. */
+	/** Loads again, for example after a change. Resolves to the data; undefined after an error or if the page was left. */
 	reload: () => Promise<T | undefined>;
-	/** Shows this until the next load. Not for what `useSave` saves: only what is loaded has the ETag for the next change. */
+	/** Replaces the data until the next load. Don't use it for objects of `useSave`, because only loaded objects have ETags. */
 	replace: (data: T) => void;
-	/** The same for a part of it: gets what is shown by then, which other changes may have changed, too. */
+	/** Changes a part of the data. The function gets the current data, which may include other changes. */
 	change: (changed: (data: T) => T) => void;
 };
 
 const isAbort = (error: unknown) => error instanceof DOMException && error.name === "AbortError";
 
 /**
- * Loads what a page shows, and again whenever one of `inputs` changes.
- * @param inputs what `load` depends on; compared one by one
+ * Loads the data of a page, and again when one of `inputs` changes.
+ * @param inputs the values that `load` depends on
  */
 export function useLoad<T>(
 	load: (signal: AbortSignal) => PromiseLike<T>,
@@ -33,10 +33,10 @@ export function useLoad<T>(
 		isLoading: true,
 	});
 	const [turn, setTurn] = useState(0);
-	/** The inputs of the last load. Those that a render has just changed are loaded after it. */
+	/** The inputs of the last load. If a render changes the inputs, they are loaded after it. */
 	const asked = useRef(inputs);
 	const isAsked = inputs.every((input, i) => Object.is(input, asked.current[i]));
-	/** What resolves the reloads that no load has ended yet; undefined once the page is left. */
+	/** The `resolve` functions of waiting reloads; undefined after the page was left. */
 	const reloads = useRef<((data?: T) => void)[] | undefined>([]);
 	useEffect(() => {
 		asked.current = inputs;
@@ -61,7 +61,7 @@ export function useLoad<T>(
 			});
 		return () => {
 			controller.abort();
-			// The load that replaces this one ends them.
+			// The load that replaces this one resolves them.
 			reloads.current?.push(...ends.splice(0));
 		};
 	}, [...inputs, turn]);
@@ -95,10 +95,10 @@ export function useLoad<T>(
 	return { ...state, isLoading: state.isLoading || !isAsked, reload, replace, change };
 }
 
-/** Whether a page is open still: somebody may have left it while something took its time. */
+/** Whether a page is still open. The user may have left it during a request. */
 const isOpen = (path: string) => (location.pathname.replace(/\/+$/, "") || "/") === path;
 
-/** A function that opens another page, unless the user has gone elsewhere since this one called it. */
+/** Returns a function that opens another page, unless the user has left the current one. */
 export function useNavigate() {
 	const { path, route } = useLocation();
 	return (url: string, isReplaced = false) => {
@@ -106,12 +106,12 @@ export function useNavigate() {
 	};
 }
 
-/** Changes of the page's query: `undefined` and `""` remove a parameter. */
+/** Changes of the query string. `undefined` and `""` remove a parameter. */
 type Changes = Record<string, string | undefined>;
 
 /**
- * The query of the page's URL, and a function that changes it. Filters and places in lists are kept
- * there, so that a link leads to what its sender saw.
+ * Returns the query string of the page, and a function that changes it. It contains filters and the
+ * offsets of lists, so that users can share links.
  */
 export function useQuery() {
 	const { path, query, route } = useLocation();
@@ -127,7 +127,7 @@ export function useQuery() {
 	return [query, change] as const;
 }
 
-/** A page of rows that were found in the browser, where the API has no filter. */
+/** Returns a page of rows that were filtered in the browser. */
 export const pageOf = <T>(
 	found: T[],
 	{ limit, offset }: { limit: number; offset: number },
@@ -138,24 +138,24 @@ export const pageOf = <T>(
 	results: found.slice(offset, offset + limit),
 });
 
-/** How many rows a page of a list shows. */
+/** The page size. */
 const ROWS = 50;
 
 export type List<T> = Omit<Loaded<Page<T>>, "reload" | "replace" | "change"> & {
 	reload: () => void;
-	/** The index of the first row that is shown. While another page is loaded, that of the page before. */
+	/** The index of the first row. While another page is loading, the index of the previous page. */
 	offset: number;
-	/** How many rows a page shows. */
+	/** The page size. */
 	limit: number;
-	/** The parameter of the URL that has the offset. */
+	/** The URL parameter of the offset. */
 	parameter: string;
 };
 
 /**
- * Loads a page of a list. The URL says which one.
- * @param load gets `limit` and `offset` for the client's call
- * @param inputs what else `load` depends on, such as filters
- * @param parameter the name of the offset in the URL, where a page has several lists
+ * Loads the page of a list at the offset in the URL.
+ * @param load gets `limit` and `offset` for the call
+ * @param inputs the other values that `load` depends on, such as filters
+ * @param parameter the URL parameter of the offset, if the page has several lists
  */
 export function useList<T>(
 	load: (page: { limit: number; offset: number }, signal: AbortSignal) => PromiseLike<Page<T>>,

@@ -5,7 +5,7 @@ import { rememberScroll } from "./scroll.ts";
 import { signIn } from "./session.ts";
 import { attempt } from "./ui/feedback.tsx";
 
-/** A link of `npm start` has a key after `#key=`, which no server gets to see. It signs in, and leaves the URL. */
+/** Signs in with the key after `#key=` in the link of `npm start`, and removes it from the URL. Browsers don't send this part. */
 async function signInByLink() {
 	const key = new URLSearchParams(location.hash.slice(1)).get("key");
 	if (!key) return;

@@ -7,26 +7,26 @@ import { Show } from "./ui/feedback.tsx";
 
 type Context = {
 	organization: Received<Organization, "organizations">;
-	/** Loads it again, after something about it has changed. */
+	/** Loads the organization again after a change. */
 	reloadOrganization: () => Promise<unknown>;
-	/** Whether the caller is an admin or owner: others get no buttons for what they may not do. */
+	/** Whether the user is an admin or owner. Buttons that the user isn't allowed to use are hidden. */
 	isAdmin: boolean;
 	isOwner: boolean;
-	/** The path of a page of this organization: `to("members")`. */
+	/** Returns the path of a page of this organization: `to("members")`. */
 	to: (path?: string) => string;
 };
 
 const Current = createContext<Context | undefined>(undefined);
 
-/** The path of a page of an organization, such as `/console/<id>/members`. */
+/** Returns the path of a page of an organization, such as `/console/<id>/members`. */
 export const pathIn = (organization: string, path = "") =>
 	path ? `/console/${organization}/${path}` : `/console/${organization}`;
 
-/** The id of an organization in the path of a page; undefined on other pages. */
+/** Returns the id of the organization in a path; undefined on other pages. */
 export const organizationIn = (path: string) =>
 	/^\/console\/([\da-f-]{36})(?:\/|$)/.exec(path)?.[1];
 
-/** Loads the organization that the URL names, for the pages below it. */
+/** Loads the organization in the URL for its pages. */
 export function InOrganization({ id, children }: { id: string; children: ComponentChildren }) {
 	const loaded = useLoad((signal) => api.organizations.get({ id }, { signal }), [id]);
 	return (
@@ -48,7 +48,7 @@ export function InOrganization({ id, children }: { id: string; children: Compone
 	);
 }
 
-/** The organization that the URL names, and what the caller may do there. */
+/** Returns the organization in the URL, and the user's permissions there. */
 export function useOrganization() {
 	const context = useContext(Current);
 	if (!context) throw new Error("This page isn't below an organization.");

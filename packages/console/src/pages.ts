@@ -1,4 +1,4 @@
-/** THE PAGE TABLE: every page of the console. A page is loaded when it is first opened. */
+/** THE PAGE TABLE: all pages of the console. A page is loaded when it is first opened. */
 import {
 	Bell,
 	Blocks,
@@ -23,7 +23,7 @@ type Pages = readonly (readonly [path: string, page: ReturnType<typeof lazy>])[]
 
 export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 
-/** A service account, and the pages of its keys below it. */
+/** The pages of a service account and its keys. */
 const ServiceAccount = lazy(() => import("./pages/keys/account.tsx"));
 
 /** Pages below `/console/:organization`. */
@@ -68,7 +68,7 @@ export const organizationPages: Pages = [
 	["/audit_streams/:id", lazy(() => import("./pages/events/audit_stream.tsx"))],
 ];
 
-/** Pages of the signed-in user. Their paths are compared before those of organizations. */
+/** Pages of the signed-in user. Their paths are matched before the paths of organizations. */
 export const ownPages: Pages = [
 	["/console/new", lazy(() => import("./pages/overview/new.tsx"))],
 	["/console/account", lazy(() => import("./pages/sign_in/account.tsx"))],
@@ -80,7 +80,7 @@ export const ownPages: Pages = [
 
 type Entry = readonly [path: string, words: string, icon: IconNode];
 
-/** The menu of an organization: for each group its pages. */
+/** The menu of an organization: the pages of each group. */
 export const MENU: readonly (readonly [group: string, entries: readonly Entry[]])[] = [
 	[
 		"Organization",

@@ -1,19 +1,19 @@
-/** Where each URL was scrolled to. */
+/** The scroll position of each URL. */
 const positions = new Map<string, number>();
 
 const url = () => location.pathname + location.search;
 
-/** Remembers where the page is scrolled to. What changes its URL calls this, since that is no scrolling. */
+/** Stores the scroll position. Call it after changing the URL, which causes no scroll event. */
 export const keepPosition = () => {
 	positions.set(url(), scrollY);
 };
 
-/** What people do when they want to be somewhere else on the page. */
+/** Events by which users scroll or click. */
 const GESTURES = ["wheel", "touchstart", "pointerdown", "keydown"];
 
 /**
- * Scrolls to a position, and again whenever the page's height changes, until the user does something:
- * first the page that is left is there, then an empty one, then the content.
+ * Scrolls to a position, and again when the height of the page changes, until the user does something.
+ * The height changes several times: first the old page is shown, then an empty one, then the content.
  */
 function scrollBackTo(top: number) {
 	const controller = new AbortController();
@@ -26,12 +26,12 @@ function scrollBackTo(top: number) {
 	observer.observe(document.body);
 }
 
-/** Makes Back and Forward lead to where a page was left, although its content is loaded after the browser looks for it. */
+/** Restores scroll positions on Back and Forward. The browser can't, because the content is loaded later. */
 export function rememberScroll() {
 	addEventListener("scroll", keepPosition, { passive: true });
 	addEventListener("popstate", () => {
 		const top = positions.get(url());
-		// The browser itself leads to a part of the page that the URL names.
+		// The browser itself scrolls to the part of the page after `#`.
 		if (top && !location.hash) scrollBackTo(top);
 	});
 }

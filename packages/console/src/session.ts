@@ -1,25 +1,25 @@
-/** Who is signed in: a session is a personal API key that is kept for this tab (docs/console.md#signing-in). */
+/** The session: a personal API key that is stored in this tab (docs/console.md#signing-in). */
 import { signal } from "@preact/signals";
 import { type Me, Tenantry, TenantryError } from "tenantry-client";
 
 const STORED = "tenantry.key";
 
-/** Whether the key was made by signing in with a mailed link. */
+/** Whether the user signed in by mail. */
 const BY_MAIL = "tenantry.by_mail";
 
-/** The user whose key this tab has; undefined before they are loaded, and if nobody is signed in. */
+/** The signed-in user; undefined until the user is loaded, and if no one is signed in. */
 export const me = signal<Me | undefined>();
 
 /** Whether this tab has a key. */
 export const isSignedIn = signal(false);
 
-/** What the sign-in page says above its form, such as why the last session ended. */
+/** A message on the sign-in page, for example why the last session ended. */
 export const signInNotice = signal("");
 
-/** How many requests are under way that change something. */
+/** The number of requests in progress that change something. */
 export const changesUnderWay = signal(0);
 
-/** Makes a request, and counts it while it changes something. */
+/** Sends a request, and counts it if it changes something. */
 async function counted(url: string, init: RequestInit) {
 	if ((init.method ?? "GET") === "GET") return fetch(url, init);
 	changesUnderWay.value += 1;
@@ -30,7 +30,7 @@ async function counted(url: string, init: RequestInit) {
 	}
 }
 
-/** Ends the session in this tab when the service refuses its key. */
+/** Sends a request, and ends the session if the service rejects its key. */
 async function send(url: string, init: RequestInit) {
 	const response = await counted(url, init);
 	const { headers } = init;
@@ -47,7 +47,7 @@ const authorization = () => {
 	return key === null ? null : `Bearer ${key}`;
 };
 
-/** Requests what the client has no call for, such as a file, with this tab's key. */
+/** Sends a request that the client has no method for, such as a download. */
 export const request = (path: string, headers: Record<string, string>, signal?: AbortSignal) =>
 	send(location.origin + path, {
 		headers: { ...headers, authorization: authorization() ?? "" },
@@ -68,10 +68,10 @@ function remember(key: string, isByMail: boolean) {
 	isSignedIn.value = true;
 }
 
-/** Whether the tab's key was made by signing in with a mailed link: it may make keys that last longer than itself. */
+/** Whether the user signed in by mail. The session can then create keys that expire later than its own key. */
 export const isByMail = () => sessionStorage.getItem(BY_MAIL) === "true";
 
-/** Drops the key from this tab. It goes on working. */
+/** Removes the key from this tab without revoking it. */
 function forget() {
 	sessionStorage.removeItem(STORED);
 	sessionStorage.removeItem(BY_MAIL);
@@ -80,7 +80,7 @@ function forget() {
 	isSignedIn.value = false;
 }
 
-/** Loads the signed-in user again, after something about them has changed. */
+/** Loads the signed-in user again after a change. */
 export async function reloadMe() {
 	me.value = await api.users.get({ user: "@me" });
 	return me.value;
@@ -88,7 +88,7 @@ export async function reloadMe() {
 
 /**
  * Signs in with a key.
- * @throws {TenantryError} if the service doesn't know the key
+ * @throws {TenantryError} if the key is invalid
  */
 export async function signIn(key: string, { isByMail = false } = {}) {
 	const client = new Tenantry({ baseUrl: location.origin, key });
@@ -99,7 +99,7 @@ export async function signIn(key: string, { isByMail = false } = {}) {
 	return user;
 }
 
-/** Revokes this tab's key and drops it. A key that is already gone counts as revoked. */
+/** Revokes the key of this session and removes it. A key that no longer exists counts as revoked. */
 export async function revokeAndSignOut() {
 	try {
 		await api.personalApiKeys.revoke({ id: "@current" });
@@ -110,10 +110,10 @@ export async function revokeAndSignOut() {
 	signInNotice.value = "You are signed out, and the key of this session is revoked.";
 }
 
-/** Ends the session. A key that was pasted goes on working: programs may use it, too. */
+/** Ends the session. A pasted key isn't revoked, because programs may use it too. */
 export async function signOut() {
 	if (isByMail()) return revokeAndSignOut();
 	forget();
 	signInNotice.value =
-		"You are signed out. Your key still works: it is forgotten here, not revoked.";
+		"You are signed out. Your key still works, because it was removed here but not revoked.";
 }

@@ -13,7 +13,7 @@ import { useDismiss } from "./ui/dismiss.ts";
 import { Notes } from "./ui/feedback.tsx";
 import { Icon } from "./ui/icon.tsx";
 
-/** A path of the menu, marked when its page or one below it is open. */
+/** An entry of the menu. It is marked if its page or a page below it is open. */
 function Entry({
 	path,
 	icon,
@@ -37,14 +37,14 @@ function Entry({
 	);
 }
 
-/** The first letter of a name, to find it by. */
+/** The first letter of a name, as an icon. */
 const Initial = ({ name }: { name: string }) => (
 	<span class="initial" aria-hidden="true">
 		{[...name.toUpperCase()][0]}
 	</span>
 );
 
-/** The organization that is shown, and a list of the user's others. */
+/** The current organization, with a list of the user's organizations. */
 function Switch({ current }: { current: string | undefined }) {
 	const root = useRef<HTMLDivElement>(null);
 	const id = useId();
@@ -139,7 +139,7 @@ function Menu({ organization }: { organization: string | undefined }) {
 	);
 }
 
-/** The menu. On a phone, a bar with a button that opens it. */
+/** The menu. On a phone, it is a bar with a button that opens the menu. */
 function Side({ organization }: { organization: string | undefined }) {
 	const root = useRef<HTMLDivElement>(null);
 	const [isOpen, setOpen] = useState(false);
@@ -172,11 +172,11 @@ function Side({ organization }: { organization: string | undefined }) {
 	);
 }
 
-/** A bar at the top of the page while the service makes a change. Dialogs are above it: their forms have `aria-busy`. */
+/** A progress bar at the top of the page during changes. Dialogs cover it, so their forms have `aria-busy`. */
 const Working = () =>
 	changesUnderWay.value > 0 ? <div class="working" aria-hidden="true" /> : null;
 
-/** What surrounds every page of a signed-in user: the menu, and where errors, notes and questions appear. */
+/** The frame of all pages of a signed-in user: the menu, notes and confirmations. */
 export function Shell({ children }: { children: ComponentChildren }) {
 	const { path, route } = useLocation();
 	useEffect(() => guardForms(route), []);

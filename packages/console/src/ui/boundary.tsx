@@ -3,12 +3,12 @@ import { Problem } from "./feedback.tsx";
 import { PageView } from "./page.tsx";
 
 type Props = {
-	/** Where the user is: an error is forgotten when they go elsewhere. */
+	/** The current path. When it changes, the error is cleared. */
 	path: string;
 	children: ComponentChildren;
 };
 
-/** Shows a message instead of a page that has an error in it. */
+/** Shows a message instead of a page that throws an error. */
 export class Boundary extends Component<Props, { path: string; error?: unknown }> {
 	override state = { path: this.props.path, error: undefined };
 
@@ -26,7 +26,7 @@ export class Boundary extends Component<Props, { path: string; error?: unknown }
 		if (error === undefined) return this.props.children;
 		return (
 			<PageView title="Something went wrong">
-				<p>This page has an error. Nothing that you saved is lost.</p>
+				<p>This page has an error. Saved changes aren't lost.</p>
 				<Problem error={error} retry={() => this.setState({ error: undefined })} />
 			</PageView>
 		);

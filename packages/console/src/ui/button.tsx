@@ -2,12 +2,12 @@ import type { ButtonHTMLAttributes } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { attempt } from "./feedback.tsx";
 
-/** Runs one action at a time: while one runs, others don't begin. What fails is said below the page. */
+/** Runs one action at a time, and ignores others until it ends. Errors are shown as notes. */
 export function useAction() {
 	const isRunning = useRef(false);
 	const [isBusy, setBusy] = useState(false);
 	async function run(work: () => Promise<unknown>) {
-		// Not the state: a second click may come before the next render.
+		// Check the ref, not the state, because a second click can come before the next render.
 		if (isRunning.current) return;
 		isRunning.current = true;
 		setBusy(true);
@@ -18,14 +18,14 @@ export function useAction() {
 	return { isBusy, run };
 }
 
-/** A button for what takes a while. Until that ends, the button says that it is busy, and further clicks do nothing. */
+/** A button with a slow action. Until the action ends, the button is busy and ignores clicks. */
 export function Button({
 	onPress,
 	isOff = false,
 	...look
 }: Pick<ButtonHTMLAttributes<HTMLButtonElement>, "class" | "aria-label" | "children"> & {
 	onPress: () => Promise<unknown>;
-	/** Whether there is nothing to do now. */
+	/** Whether the button is disabled. */
 	isOff?: boolean;
 }) {
 	const { isBusy, run } = useAction();

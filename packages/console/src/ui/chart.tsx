@@ -12,8 +12,8 @@ const tokenOf = (element: Element, name: string) =>
 	getComputedStyle(element).getPropertyValue(name).trim();
 
 /**
- * Draws bars into an element, as wide as it is. Returns what removes them.
- * @param onPoint called with the day that the pointer is over, and with nothing when it leaves
+ * Draws bars in an element, at its width. Returns a function that removes them.
+ * @param onPoint called with the day at the pointer; undefined when the pointer leaves
  */
 async function draw(
 	element: HTMLElement,
@@ -22,7 +22,7 @@ async function draw(
 	onPoint: (point: Point | undefined) => void,
 ) {
 	const { default: Plot } = await import("uplot");
-	/** The picture grows with the reader's text. */
+	/** The chart scales with the user's font size. */
 	const scale = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 	const axis = {
 		stroke: tokenOf(element, "--soft"),
@@ -39,7 +39,7 @@ async function draw(
 			hooks: { setCursor: [({ cursor }) => onPoint(points[cursor.idx ?? -1])] },
 			tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1000), "UTC"),
 			scales: {
-				// The first and the last bar need half a day more.
+				// Add half a day on both sides, for half of the first and last bars.
 				x: { range: (_, first, last) => [first - DAY_SECONDS / 2, last + DAY_SECONDS / 2] },
 				y: { range: (_, __, max) => [0, Math.max(1, max)] },
 			},
@@ -86,8 +86,8 @@ async function draw(
 }
 
 /**
- * Numbers by day (UTC) as bars. Screen readers don't see it: put a table with the same numbers beside it.
- * @param token the colour of the bars, such as `--accent`
+ * Numbers by day (UTC) as bars. It is hidden from screen readers, so add a table with the same numbers.
+ * @param token the CSS variable of the colour, such as `--accent`
  */
 export function Chart({
 	points,

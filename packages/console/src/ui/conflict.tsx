@@ -26,17 +26,17 @@ const shown = (value: unknown) =>
 				? JSON.stringify(value)
 				: String(value);
 
-/** A value of a version. A text with several lines keeps them, and scrolls. */
+/** A value of a version. Text with several lines is shown as such, and scrolls. */
 function Value({ children }: { children: string }) {
 	if (!children.includes("\n")) return <>{children}</>;
-	// biome-ignore lint/a11y/noNoninteractiveTabindex: a text that is longer than its place scrolls, with the keyboard too
+	// biome-ignore lint/a11y/noNoninteractiveTabindex: long text scrolls, with the keyboard too
 	return <pre tabIndex={0}>{children}</pre>;
 }
 
 /**
- * Saves changes of an object, unless somebody else changed the same fields since this page read it.
- * Then a dialog shows both versions, and the user decides. Put `dialog` somewhere on the page. `version`
- * changes when the object has values that the form doesn't show. As the form's key, it makes the form show them.
+ * Saves changes of an object. If someone else has changed the same fields since the page loaded them, a
+ * dialog shows both versions, and the user chooses. Add `dialog` to the page. `version` changes when the
+ * object has values that the form doesn't show. Use it as the `key` of the form to show them.
  */
 export function useSave<T extends Values, Changes extends Values>({
 	read,
@@ -45,27 +45,27 @@ export function useSave<T extends Values, Changes extends Values>({
 	labels,
 	fields = (object) => object,
 }: {
-	/** Reads the object as it is now, by the client's `get`: only that knows its ETag. */
+	/** Loads the current object with `get` of the client, which has the ETag. */
 	read: () => Promise<T>;
-	/** Changes it, by the client's `update`. */
+	/** Updates the object with `update` of the client. */
 	update: (object: T, changes: Changes, options?: RequestOptions) => Promise<T>;
 	/**
-	 * Called after the change, or after the user took the other version, with the object as it is then. The page has to
-	 * load it again: the answer to a change has no ETag, and without one the next change could overwrite those of others.
+	 * Called with the new object after the change, or after the user chose the other version. It must load the object again:
+	 * responses to changes have no ETag, and without one the next change could overwrite the changes of others.
 	 */
 	onSaved: (object: T) => unknown;
-	/** The names of the fields, for people. */
+	/** The labels of the fields. */
 	labels: Partial<Record<keyof Changes & string, string>>;
-	/** Gives the object's values under the names of the changes, if they aren't the object's own fields. */
+	/** Returns the values to compare by name, if they aren't the object's own fields. */
 	fields?: (object: T) => Values;
 }) {
 	const [clash, setClash] = useState<Clash<T, Changes>>();
 	const [version, setVersion] = useState(0);
-	/** The choice of a version can't be changed while it is carried out. */
+	/** Whether a choice is being saved. */
 	const { isBusy, run } = useAction();
 
 	/**
-	 * @param object as this page read it by `get`
+	 * @param object the object that the page loaded with `get`
 	 * @returns whether it was saved; if not, the dialog is open
 	 */
 	async function save(object: T, changes: Changes): Promise<boolean> {
@@ -77,7 +77,7 @@ export function useSave<T extends Values, Changes extends Values>({
 			const theirs = await read();
 			const [now, before] = [fields(theirs), fields(object)];
 			const isSame = (name: string) => shown(fieldOf(now, name)) === shown(fieldOf(before, name));
-			// Only other things about it have changed, such as its state.
+			// Only other fields have changed, such as its state.
 			if (Object.keys(changes).every(isSame)) return saveOver(theirs, changes);
 			setClash({ theirs, changes });
 			return false;
@@ -86,7 +86,7 @@ export function useSave<T extends Values, Changes extends Values>({
 		return true;
 	}
 
-	/** Saves changes of an object that is newer than what the form shows. */
+	/** Saves changes to a newer version of the object than the form shows. */
 	async function saveOver(theirs: T, changes: Changes) {
 		const isSaved = await save(theirs, changes);
 		if (isSaved) setVersion((version) => version + 1);
@@ -101,12 +101,12 @@ export function useSave<T extends Values, Changes extends Values>({
 		: [];
 	const labelOf = (name: string) => shown(fieldOf(labels, name) ?? name);
 	const dialog: ComponentChildren = clash && (
-		<Dialog title="Somebody else changed this" onClose={() => isBusy || setClash(undefined)}>
+		<Dialog title="Someone else changed this" onClose={() => isBusy || setClash(undefined)}>
 			<p>
-				It was changed after you opened this page. Nothing of yours is saved yet. Choose which
-				version stays.
+				Someone else saved changes after you opened this page. Your changes aren't saved yet. Choose
+				which version to keep.
 			</p>
-			{/* biome-ignore-start lint/a11y/noRedundantRoles: below each other, the elements would lose their roles */}
+			{/* biome-ignore-start lint/a11y/noRedundantRoles: as a list on phones, the elements would lose their roles */}
 			<table role="table" class="versions">
 				<thead role="rowgroup">
 					<tr role="row">
@@ -138,7 +138,7 @@ export function useSave<T extends Values, Changes extends Values>({
 				</tbody>
 			</table>
 			{/* biome-ignore-end lint/a11y/noRedundantRoles: as above */}
-			{rows.length === 0 && <p>Both versions have the same values here.</p>}
+			{rows.length === 0 && <p>Both versions have the same values.</p>}
 			<div class="buttons">
 				<button
 					type="button"
@@ -152,12 +152,12 @@ export function useSave<T extends Values, Changes extends Values>({
 						})
 					}
 				>
-					Take the saved version
+					Keep saved version
 				</button>
 				<Button
 					onPress={() =>
 						run(async () => {
-							// If not, the dialog has a version that is newer still.
+							// If it wasn't saved, the dialog shows an even newer version.
 							if (!(await saveOver(clash.theirs, clash.changes))) return;
 							setClash(undefined);
 							say("Your version is saved.");

@@ -6,11 +6,11 @@ import { dialogs, Notes } from "./feedback.tsx";
 import { Icon } from "./icon.tsx";
 import { hasUnsaved, watchForms } from "./unsaved.ts";
 
-/** What has the focus when a dialog opens that asks for something: the first field, or the button that changes nothing. */
+/** The element that gets the focus when a dialog opens: the first field, or the button that cancels. */
 const FIRST =
 	"form :is(input:not([type=hidden], [type=radio]:not(:checked)), select, textarea, .buttons > button)";
 
-/** The button that opens what an element is in, such as a menu that has closed. */
+/** Returns the button that opens the parent of an element, such as a closed menu. */
 function openerOf(element: Element) {
 	for (let around: Element | null = element; around; around = around.parentElement) {
 		const opener = document.querySelector<HTMLElement>(
@@ -21,7 +21,7 @@ function openerOf(element: Element) {
 	return undefined;
 }
 
-/** A dialog above the page. It exists while it is open: Escape and × call `onClose`, unless the user keeps changes of a form. */
+/** A dialog. It exists while it is open. Escape and × call `onClose`, unless the user wants to keep unsaved changes. */
 export function Dialog({
 	title,
 	about,
@@ -29,13 +29,13 @@ export function Dialog({
 	children,
 }: {
 	title: string;
-	/** The id of the text that screen readers read out when it opens. */
+	/** The id of the text that screen readers announce when the dialog opens. */
 	about?: string;
 	onClose: () => void;
 	children: ComponentChildren;
 }) {
 	const ref = useRef<HTMLDialogElement>(null);
-	/** What has the focus, or had it last. */
+	/** The element that has or last had the focus. */
 	const focused = useRef<HTMLElement | undefined>(undefined);
 	const id = useId();
 	useLayoutEffect(() => {
@@ -46,7 +46,7 @@ export function Dialog({
 		dialogs.value = [...dialogs.value, id];
 		return () => {
 			dialogs.value = dialogs.value.filter((open) => open !== id);
-			// Gives the focus back to where it was.
+			// This restores the previous focus.
 			dialog?.close();
 			if (activeElement && !activeElement.checkVisibility()) openerOf(activeElement)?.focus();
 		};
@@ -63,13 +63,13 @@ export function Dialog({
 				if (target instanceof HTMLElement) focused.current = target;
 			}}
 			onCancel={(event) => {
-				// Escape in a dialog that was opened from this one, or in a list of choices.
+				// Ignore Escape in a nested dialog or a select.
 				if (event.target !== event.currentTarget) return;
 				event.preventDefault();
 				if (event.cancelable) leave();
 			}}
 			onClose={() => {
-				// The browser itself closes it if Escape is pressed a few times with nothing in between.
+				// The browser closes the dialog if Escape is pressed several times in a row. Open it again.
 				const field = focused.current;
 				ref.current?.showModal();
 				field?.focus();
@@ -92,24 +92,24 @@ export function Dialog({
 
 type Question = {
 	title: string;
-	/** What will happen, and whether it can be undone. */
+	/** Describes what will happen, and whether it can be undone. */
 	text: ComponentChildren;
-	/** The words of the button, such as "Delete". */
+	/** The label of the button, such as "Delete". */
 	action: string;
-	/** The words of the other button, where "Cancel" would be the action itself. */
+	/** The label of the other button, if "Cancel" could be confused with the action. */
 	stay?: string;
-	/** Whether something is lost; true by default. */
+	/** Whether data is lost; true by default. */
 	isDangerous?: boolean;
-	/** What must be typed first, such as the name of what is deleted. */
+	/** The text that the user must type, such as the name of the object to delete. */
 	typed?: string;
 };
 
 const asked = signal<(Question & { answer: (yes: boolean) => void }) | undefined>();
 
-/** Asks before something that can't be undone, or that has consequences. */
+/** Asks for confirmation before an action that can't be undone or has consequences. */
 export const confirm = (question: Question) =>
 	new Promise<boolean>((resolve) => {
-		// Back can be pressed while another question is open, which then isn't asked any more.
+		// Back can be pressed while another dialog is open, which is then cancelled.
 		asked.value?.answer(false);
 		asked.value = {
 			...question,
@@ -121,14 +121,14 @@ export const confirm = (question: Question) =>
 	});
 
 /**
- * Asks before changes of forms are lost, if there are any within this part of the page. Once they are saved or their
- * form is gone, the question is withdrawn, and the answer is no.
+ * Asks for confirmation if forms within this part of the page have unsaved changes. Returns whether they can be
+ * discarded. If they are saved or their form is removed in the meantime, the dialog closes and the result is false.
  */
 export async function mayDiscard(within?: Node) {
 	if (!hasUnsaved(within)) return true;
 	const answer = confirm({
 		title: "Discard your changes?",
-		text: "What you entered isn't saved.",
+		text: "Your changes aren't saved.",
 		action: "Discard changes",
 		stay: "Keep editing",
 	});
@@ -188,6 +188,6 @@ function Asked({
 	);
 }
 
-/** Where `confirm` asks. The shell has one. */
+/** Shows the dialog of `confirm`. Only the shell uses it. */
 export const Questions = () =>
 	asked.value ? <Asked key={asked.value.title} {...asked.value} /> : null;

@@ -2,8 +2,8 @@ import type { RefObject } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 
 /**
- * Closes a menu that a button opens: by Escape, which gives the focus back to the button, when a link in
- * it is followed, and when the focus goes, or a click is made, outside of `root`.
+ * Closes a menu: on Escape, which moves the focus back to the button, on a click on a link in the menu,
+ * and when the user clicks or moves the focus outside of `root`.
  * @param root contains the button and the menu
  */
 export function useDismiss(
@@ -11,7 +11,7 @@ export function useDismiss(
 	isOpen: boolean,
 	close: () => void,
 ) {
-	// Not a later effect: a click may follow at once.
+	// A layout effect, because a click can follow immediately.
 	useLayoutEffect(() => {
 		const element = root.current;
 		if (!isOpen || !element) return;
@@ -23,7 +23,7 @@ export function useDismiss(
 			"keydown",
 			(event) => {
 				if (event.key !== "Escape") return;
-				// Closes this menu only, not one around it.
+				// Don't close a menu around this one.
 				event.stopPropagation();
 				element.querySelector<HTMLElement>("[aria-expanded=true]")?.focus();
 				close();
@@ -33,7 +33,7 @@ export function useDismiss(
 		element.addEventListener(
 			"click",
 			({ target }) => {
-				// Also the link to the page that is open.
+				// This includes the link to the current page.
 				if (target instanceof Element && target.closest("a")) close();
 			},
 			{ signal },

@@ -10,7 +10,7 @@ type Note = { id: number; text: string; isError: boolean };
 const notes = signal<Note[]>([]);
 let lastId = 0;
 
-/** How long a note stays, in milliseconds. What went wrong takes longer to read. */
+/** How long notes and errors are shown. */
 const NOTE_MS = 8000;
 const ERROR_MS = 20_000;
 
@@ -25,21 +25,21 @@ function remove(note: Note) {
 	notes.value = notes.value.filter(({ id }) => id !== note.id);
 }
 
-/** Says below the page that something was done. Screen readers read it out. */
+/** Shows a note about a success. Screen readers announce it. */
 export const say = (text: string) => show(text, false);
 
-/** Says below the page what went wrong, where that isn't an error of a call. */
+/** Shows a note about a problem that isn't an error of a call. */
 export const warn = (text: string) => show(text, true);
 
-/** What an error says to people, with the id of the request if an operator needs it. */
+/** Returns the message of an error, with the id of the request for internal errors. */
 export function wordsOf(error: unknown) {
 	if (!(error instanceof TenantryError))
 		return error instanceof Error ? error.message : String(error);
-	if (error.status === 0) return "The service can't be reached. Check your connection.";
+	if (error.status === 0) return "Can't reach the service. Check your connection.";
 	return error.status >= 500 ? `${error.detail} (request ${error.requestId})` : error.detail;
 }
 
-/** Runs what a button does. What fails is said below the page. */
+/** Runs an action, and shows its error as a note. Returns whether it succeeded. */
 export async function attempt(work: () => Promise<unknown>) {
 	try {
 		await work();
@@ -50,13 +50,13 @@ export async function attempt(work: () => Promise<unknown>) {
 	}
 }
 
-/** The ids of the dialogs that are open, the one on top last. */
+/** The ids of open dialogs, topmost last. */
 export const dialogs = signal<readonly string[]>([]);
 
 /**
- * Where `say` and `attempt` show their notes. The shell and each dialog have one, and the one on top shows them: what is
- * below a dialog can neither be reached nor is it read out.
- * @param dialog the id of the dialog that it is in
+ * Shows the notes of `say`, `warn` and `attempt`. The shell and each dialog have one, and only the topmost shows the notes,
+ * because users and screen readers can't access elements below a dialog.
+ * @param dialog the id of the dialog around it
  */
 export const Notes = ({ dialog }: { dialog?: string }) => (
 	<div class="notes" role="status">
@@ -83,7 +83,7 @@ export const Problem = ({ error, retry }: { error: unknown; retry?: (() => void)
 	</div>
 );
 
-/** Shows what was loaded; until then that it is loading, or why it couldn't be. */
+/** Shows loaded data; until then, that it is loading or its error. */
 export function Show<T>({
 	of,
 	children,
@@ -100,7 +100,7 @@ export function Show<T>({
 	);
 }
 
-/** What a list shows when it has nothing: what belongs there, and what to do next. */
+/** The text of an empty list: what it will contain, and what to do next. */
 export const Empty = ({ title, children }: { title: string; children?: ComponentChildren }) => (
 	<div class="empty">
 		<p class="empty-title">{title}</p>

@@ -3,17 +3,17 @@ import { useEffect, useRef } from "preact/hooks";
 import { useQuery } from "../load.ts";
 import { isoOf, toLocalInput } from "./moments.ts";
 
-/** The filters of a list, above it. Their values are in the URL. */
+/** The filters above a list. Their values are in the URL. */
 export const Filters = ({ children }: { children: ComponentChildren }) => (
 	<search class="filters">{children}</search>
 );
 
-/** How long a search waits for the next letter, in milliseconds. */
+/** The delay before a search, so that it isn't repeated for each letter. */
 const PAUSE_MS = 250;
 
 /**
- * A text that a list is searched for; `name` is the parameter in the URL.
- * @param offset the parameter that has the list's place, where a page has several lists
+ * The search field of a list. `name` is the URL parameter.
+ * @param offset the URL parameter of the offset, if the page has several lists
  */
 export function Search({
 	name = "search",
@@ -42,7 +42,7 @@ export function Search({
 	);
 }
 
-/** One of a few values that a list is filtered by; the first one, "", is no filter. */
+/** A filter with several options. */
 export function Filter({
 	name,
 	label,
@@ -50,7 +50,7 @@ export function Filter({
 }: {
 	name: string;
 	label: string;
-	/** Value and words; the value "" stands for no filter. */
+	/** Values and labels. The value "" means no filter. */
 	options: readonly (readonly [value: string, words: string])[];
 }) {
 	const [query, change] = useQuery();
@@ -69,7 +69,7 @@ export function Filter({
 	);
 }
 
-/** A moment that a list begins or ends at, in the reader's time zone. */
+/** A filter by time, in the user's time zone. */
 export function MomentFilter({ name, label }: { name: string; label: string }) {
 	const [query, change] = useQuery();
 	const value = query[name];
@@ -88,7 +88,7 @@ export function MomentFilter({ name, label }: { name: string; label: string }) {
 	);
 }
 
-/** A filter that was set by pressing something in the list, as a button that removes it. */
+/** A button that removes a filter, which was set by clicking a value in the list. */
 export function Chip({ name, words }: { name: string; words: string }) {
 	const [, change] = useQuery();
 	return (

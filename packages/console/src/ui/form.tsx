@@ -10,7 +10,7 @@ import { TenantryError } from "tenantry-client";
 import { wordsOf } from "./feedback.tsx";
 import { useUnsaved } from "./unsaved.ts";
 
-/** An error that a page finds by itself, to be shown beside a field. */
+/** Returns an error of the page itself, which is shown next to a field. */
 export const refusal = (field: string, detail: string) =>
 	new TenantryError({
 		type: "validation_error",
@@ -25,8 +25,8 @@ type FieldError = { name: string; text: string };
 const Wrong = createContext<FieldError | undefined>(undefined);
 
 /**
- * The field that an error names. An error in a list or an object, such as `allowed_ips__1`, belongs to
- * the field that has all of it.
+ * Returns the field of an error. An error of a nested value, such as `allowed_ips__1`, belongs to the
+ * field of the whole value.
  */
 function findField(form: HTMLFormElement, attr: string) {
 	for (let name = attr; name; name = name.slice(0, Math.max(0, name.lastIndexOf("__")))) {
@@ -37,7 +37,7 @@ function findField(form: HTMLFormElement, attr: string) {
 	return undefined;
 }
 
-/** What an error says beside a field; of a field with several lines also which of its entries is meant. */
+/** Returns the message of an error next to a field, with the number of the entry in a multi-line field. */
 function textBeside(
 	error: unknown,
 	attr: string,
@@ -49,9 +49,9 @@ function textBeside(
 }
 
 /**
- * A form that sends its fields to the service. A refusal is shown beside the field that the service
- * names, or above the buttons if the form has no such field.
- * @param onSubmit gets the form's fields; an error that it throws is shown. If it answers `false`, nothing is saved yet
+ * A form. Errors are shown next to the field in `attr`, or above the buttons if the form has no such
+ * field.
+ * @param onSubmit called with the fields. Its error is shown. It returns `false` if nothing is saved yet
  */
 export function Form({
 	action,
@@ -64,18 +64,18 @@ export function Form({
 	showsSaved = false,
 	children,
 }: {
-	/** The words of the button, such as "Save". */
+	/** The label of the button, such as "Save". */
 	action: string;
 	isDangerous?: boolean;
-	/** Whether another button is what people come to the page for. */
+	/** Whether another button is the main one of the page. */
 	isSecondary?: boolean;
 	onSubmit: (fields: FormData) => Promise<unknown>;
 	onCancel?: (() => void) | undefined;
-	/** More buttons that send the fields, such as "Test", before the main one. */
+	/** Other buttons before the main one that also get the fields, such as "Test". */
 	others?: readonly (readonly [action: string, onSubmit: (fields: FormData) => Promise<unknown>])[];
-	/** Whether it asks before changes of it are lost. Not if it saves nothing, such as a choice of filters. */
+	/** Whether to ask before changes are lost. Set it to false if the form saves nothing, such as a choice of filters. */
 	asks?: boolean;
-	/** Whether the fields show what is saved. After a save they are made anew, unless something was entered meanwhile. */
+	/** Whether to show the stored values after saving, unless the user entered something in the meantime. */
 	showsSaved?: boolean;
 	children: ComponentChildren;
 }) {
@@ -116,7 +116,7 @@ export function Form({
 		setBusy(false);
 	}
 
-	/** Removes what was wrong before the form, or the field that it was about, was changed. */
+	/** Removes the error of the form, and of a field if it changes. */
 	function onInput({ target }: InputEvent) {
 		setProblem("");
 		if (wrong && target instanceof Element && target.closest(`[name="${CSS.escape(wrong.name)}"]`))
@@ -160,25 +160,25 @@ export function Form({
 	);
 }
 
-/** The text of a field, without spaces around it; "" if the form lacks it. */
+/** Returns the trimmed text of a field; "" if it is missing. */
 export function text(fields: FormData, name: string) {
 	const value = fields.get(name);
 	return typeof value === "string" ? value.trim() : "";
 }
 
-/** The texts of all fields of this name, such as ticked boxes. */
+/** Returns the texts of all fields with this name, such as selected checkboxes. */
 export const texts = (fields: FormData, name: string) =>
 	fields.getAll(name).filter((value) => typeof value === "string");
 
 type Described = {
-	/** The field as errors of the service name it, such as `destination__config__bucket_name`. */
+	/** The name of the field, which is the `attr` of its errors, such as `destination__config__bucket_name`. */
 	name: string;
 	label: ComponentChildren;
-	/** What people have to know to fill it in. */
+	/** Help for filling in the field. */
 	hint?: ComponentChildren;
 };
 
-/** The parts around a control: label, hint and error; and the attributes that connect them. */
+/** Returns the hint and error of a control, and the attributes that connect them with it. */
 function useField({ name, hint }: Pick<Described, "name" | "hint">) {
 	const id = useId();
 	const wrong = useContext(Wrong);
@@ -209,7 +209,7 @@ function useField({ name, hint }: Pick<Described, "name" | "hint">) {
 	};
 }
 
-/** A field with one line. */
+/** A single-line field. */
 export function Field({
 	name,
 	label,
@@ -226,7 +226,7 @@ export function Field({
 	);
 }
 
-/** A field with several lines. */
+/** A multi-line field. */
 export function Area({
 	name,
 	label,
@@ -245,7 +245,7 @@ export function Area({
 
 type Choices = readonly (readonly [value: string, words: string])[];
 
-/** A choice of one value from a list. */
+/** A dropdown list. */
 export function Select({
 	name,
 	label,
@@ -271,7 +271,7 @@ export function Select({
 }
 
 type Tick = Described & {
-	/** What the form has for it if it is ticked; "on" by default. */
+	/** The value if it is selected; "on" by default. */
 	value?: string;
 	checked?: boolean;
 	defaultChecked?: boolean;
@@ -307,15 +307,15 @@ function Ticked({
 	);
 }
 
-/** A box to tick. */
+/** A checkbox. */
 export const Check = (props: Tick) => <Ticked {...props} kind="checkbox" />;
 
-/** One of several choices with the same name, in a `Group`. */
+/** A radio button, in a `Group`. */
 export const Choice = (props: Tick) => <Ticked {...props} kind="radio" />;
 
 /**
- * Several boxes or buttons that answer one question. With a `name`, errors of that name are shown here:
- * give it the name of the field, and the boxes other ones.
+ * A group of checkboxes or radio buttons. If it has a `name`, it shows the errors of this name. The
+ * checkboxes then need other names.
  */
 export function Group({
 	name,

@@ -1,11 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
-/** Links to the pages above this one. */
+/** Links to the parent pages. */
 type Above = readonly (readonly [path: string, words: string])[];
 
 /**
- * The title of a page, its buttons and its content. Screen readers read the title out when the page
+ * The frame of a page: title, buttons and content. Screen readers announce the title when the page
  * opens.
  */
 export function PageView({
@@ -20,9 +20,9 @@ export function PageView({
 	/** A `Badge` beside the title. */
 	state?: ComponentChildren;
 	above?: Above;
-	/** Buttons for what people come here to do. */
+	/** The main buttons. */
 	actions?: ComponentChildren;
-	/** One or two sentences on what this is for. */
+	/** One or two sentences about the purpose of the page. */
 	lead?: ComponentChildren;
 	children: ComponentChildren;
 }) {
@@ -31,7 +31,7 @@ export function PageView({
 		document.title = `${title} · Tenantry`;
 	}, [title]);
 	useEffect(() => {
-		// Not if the user is elsewhere already, such as in a search or a menu that they opened meanwhile.
+		// Don't move the focus if the user is already elsewhere, such as in a search field or an open menu.
 		const { activeElement } = document;
 		if (activeElement === document.body || activeElement?.matches("nav a[aria-current=page]"))
 			heading.current?.focus({ preventScroll: true });
@@ -62,7 +62,7 @@ export function PageView({
 	);
 }
 
-/** A part of a page with a heading. */
+/** A section with a heading. */
 export const Section = ({
 	title,
 	actions,
@@ -84,14 +84,14 @@ export const Section = ({
 	);
 };
 
-/** The last section of a page of settings: what can't be undone or affects others, each a `Danger`. */
+/** The last section of a settings page, with a `Danger` for each action that can't be undone or affects others. */
 export const DangerZone = ({ children }: { children: ComponentChildren }) => (
 	<Section title="Danger zone">
 		<div class="panel dangers">{children}</div>
 	</Section>
 );
 
-/** What is done, what goes with it, and its button, which may be missing while it can't be done. */
+/** A dangerous action: title, consequences and button. The button is omitted if the action isn't possible now. */
 export const Danger = ({
 	title,
 	text,
@@ -110,7 +110,7 @@ export const Danger = ({
 	</div>
 );
 
-/** Links between views of the same thing. */
+/** Links between views of the same object. */
 export const Tabs = ({
 	label,
 	tabs,

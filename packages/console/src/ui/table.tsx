@@ -5,18 +5,18 @@ import { useQuery } from "../load.ts";
 import { Problem } from "./feedback.tsx";
 
 export type Column<T> = {
-	/** The heading. A column of buttons has one too, for screen readers: see `isHidden`. */
+	/** The heading. A column of buttons also needs one for screen readers, with `isHidden`. */
 	title: string;
 	cell: (row: T) => ComponentChildren;
-	/** Whether only screen readers get the heading. */
+	/** Whether the heading is only for screen readers. */
 	isHidden?: boolean;
-	/** Numbers and buttons are aligned to the end. */
+	/** For numbers and buttons. */
 	align?: "end";
 };
 
 /**
- * The rows that a list shows now, with links to the pages before and after. On a phone each row is a
- * card. The roles keep it a table for screen readers there.
+ * A page of a list, with buttons for the previous and next page. On a phone, each row is a card, and
+ * the roles keep it a table for screen readers.
  */
 export function Table<T>({
 	list,
@@ -26,15 +26,15 @@ export function Table<T>({
 	empty,
 }: {
 	list: List<T>;
-	/** What the table lists, such as "Members". */
+	/** The name of the list, such as "Members". */
 	label: string;
 	columns: Column<T>[];
-	/** Identifies a row. */
+	/** Returns the id of a row. */
 	id: (row: T) => string | number;
 	/** Shown instead of a table without rows. */
 	empty: ComponentChildren;
 }) {
-	/** What was answered last. `empty` may speak of filters that are asked for just now. */
+	/** The text for the loaded rows. `empty` may already be about filters that are still loading. */
 	const answered = useRef(empty);
 	if (!list.isLoading) answered.current = empty;
 	if (list.error) return <Problem error={list.error} retry={list.reload} />;
@@ -68,7 +68,7 @@ export function Table<T>({
 									data-title={isHidden ? undefined : title}
 									data-align={align}
 								>
-									{/* One part, however many the cell has: on a phone it is beside its title. */}
+									{/* On a phone, the cell is next to its title, so it must be one element. */}
 									<div>{cell(row)}</div>
 								</td>
 							))}
@@ -89,7 +89,7 @@ function Pager<T>({ list, label }: { list: List<T>; label: string }) {
 	const { data, offset, limit, parameter } = list;
 	if (!data) return null;
 	const { count, results } = data;
-	/** A button that leads nowhere keeps the focus, which it has after the last page was opened. */
+	/** A disabled button keeps the focus, which it has after the user opened the last page. */
 	const button = (words: string, to: number, isOff: boolean) => (
 		<button
 			type="button"

@@ -1,22 +1,22 @@
-/** Forms that somebody has changed and not sent. */
+/** Forms with unsaved changes. */
 import type { RefObject } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-/** What each form had before it was changed. */
+/** The original values of each changed form. */
 const before = new Map<HTMLFormElement, string>();
 
-/** What is called when a form is saved or removed. */
+/** Functions that are called when a form is saved or removed. */
 const watchers = new Set<() => void>();
 
-/** The values of a form's fields, as a text to compare. An empty field is as one that isn't there. */
+/** Returns the values of a form as text to compare. Empty fields count as missing. */
 const valuesOf = (form: HTMLFormElement) =>
 	JSON.stringify([...new FormData(form)].filter(([, value]) => value !== ""));
 
-/** Whether a form within this part of the page has other values than before. */
+/** Whether a form within this part of the page has unsaved changes. */
 export const hasUnsaved = (within: Node = document) =>
 	[...before].some(([form, values]) => within.contains(form) && valuesOf(form) !== values);
 
-/** Whoever made the changes gives them up. */
+/** Forgets all changes after the user discarded them. */
 export const forgetUnsaved = () => before.clear();
 
 function forget(form: HTMLFormElement) {
@@ -24,21 +24,21 @@ function forget(form: HTMLFormElement) {
 	for (const watcher of watchers) watcher();
 }
 
-/** Calls this whenever a form is saved or removed. Returns what ends it. */
+/** Calls a function when a form is saved or removed. Returns a function that stops this. */
 export function watchForms(watcher: () => void) {
 	watchers.add(watcher);
 	return () => void watchers.delete(watcher);
 }
 
 /**
- * Notices when somebody changes the form.
- * @returns what is called when the form's values are sent; it returns what is called when these are saved,
- * which answers whether nothing was entered meanwhile
+ * Tracks changes of a form.
+ * @returns a function to call when the values are sent. It returns a function to call when they are saved,
+ * which returns whether the form has no newer changes
  */
 export function useUnsaved(ref: RefObject<HTMLFormElement | null>, isWatched: boolean) {
-	/** The values while nobody has changed any. Some are loaded after the form appears. */
+	/** The values before the first change. Some are loaded after the form appears. */
 	const values = useRef("");
-	/** Whether somebody has changed the form since its values were last sent. */
+	/** Whether the form has changed since its values were last sent. */
 	const isChanged = useRef(false);
 	function takeValues() {
 		if (ref.current && !before.has(ref.current)) values.current = valuesOf(ref.current);
@@ -49,7 +49,7 @@ export function useUnsaved(ref: RefObject<HTMLFormElement | null>, isWatched: bo
 		if (!form || !isWatched) return;
 		function change({ type, target }: Event) {
 			if (!form || !(target instanceof Element)) return;
-			// Buttons change values, too, except those that send them. A search in the form doesn't.
+			// Buttons can change values, except submit buttons. Search fields don't count as changes.
 			const isChange =
 				type === "click"
 					? target.closest("button:not([type=submit])")
@@ -58,12 +58,12 @@ export function useUnsaved(ref: RefObject<HTMLFormElement | null>, isWatched: bo
 			isChanged.current = true;
 			if (!before.has(form)) before.set(form, values.current);
 		}
-		// Parts of the form that load by themselves have changed its values since it was rendered.
+		// Parts of the form may have loaded values after it was rendered.
 		for (const type of ["focusin", "pointerdown", "keydown"])
 			form.addEventListener(type, takeValues, true);
-		// Before the field's own listeners, which may render the form again.
+		// Capture runs before the field's own listeners, which may render the form again.
 		for (const type of ["input", "click"]) form.addEventListener(type, change, true);
-		// The form goes too, and its listeners with it.
+		// The listeners are removed with the form.
 		return () => forget(form);
 	}, []);
 	return () => {
@@ -72,7 +72,7 @@ export function useUnsaved(ref: RefObject<HTMLFormElement | null>, isWatched: bo
 		return () => {
 			const form = ref.current;
 			if (!form || sent === null) return false;
-			// What is entered while the values are being saved isn't saved.
+			// Values that were entered during the request aren't saved.
 			const isSaved = !isChanged.current || valuesOf(form) === sent;
 			if (isSaved) forget(form);
 			else before.set(form, sent);

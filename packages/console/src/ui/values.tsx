@@ -13,13 +13,13 @@ const UNITS = [
 function relative(date: Date) {
 	const seconds = (date.getTime() - Date.now()) / 1000;
 	const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
-	// What lasts three days ends in three days, also a second later.
+	// Round the future, so that "in 3 days" is still correct a second later.
 	return AGO.format(seconds > 0 ? Math.round(seconds / size) : Math.trunc(seconds / size), unit);
 }
 
 /**
- * A moment in the reader's time zone, with UTC on hover; "–" if there is none.
- * @param isRelative "3 hours ago" instead, with both on hover
+ * A time in the user's time zone, with UTC in the tooltip; "–" if there is none.
+ * @param isRelative shows "3 hours ago", with both times in the tooltip
  */
 export function Time({
 	value,
@@ -41,14 +41,14 @@ export function Time({
 
 const NUMBER = new Intl.NumberFormat();
 
-/** A number with the reader's separators; "–" if there is none. */
+/** A number with the user's separators; "–" if there is none. */
 export const Count = ({ value }: { value: number | null | undefined }) => (
 	<>{value === null || value === undefined ? "–" : NUMBER.format(value)}</>
 );
 
 export type Mood = "good" | "warn" | "bad" | "quiet";
 
-/** A word about a state. The word says it; the colour only helps. */
+/** The name of a state. The colour has no additional meaning. */
 export const Badge = ({
 	mood = "quiet",
 	children,
@@ -58,8 +58,8 @@ export const Badge = ({
 }) => <span class={`badge ${mood}`}>{children}</span>;
 
 /**
- * A button that copies a text.
- * @param what is copied, for screen readers: several buttons on a page should have different names
+ * A button that copies text.
+ * @param what describes the text for screen readers, because buttons on a page should have different names
  */
 export function Copy({
 	value,
@@ -87,16 +87,16 @@ export function Copy({
 	);
 }
 
-/** A text to copy, such as a DNS record or a command. */
+/** Text to copy, such as a DNS record or a command. */
 export const Snippet = ({ value, label }: { value: string; label?: string }) => (
 	<div class="snippet">
-		{/* biome-ignore lint/a11y/noNoninteractiveTabindex: a text that is wider than the page scrolls, with the keyboard too */}
+		{/* biome-ignore lint/a11y/noNoninteractiveTabindex: wide text scrolls, with the keyboard too */}
 		<pre tabIndex={0}>{value}</pre>
 		<Copy value={value} {...(label && { label })} />
 	</div>
 );
 
-/** Names and values, one below the other. */
+/** A list of names and values. */
 export const Facts = ({
 	rows,
 }: {
@@ -124,11 +124,11 @@ export const levelName = (level: number) =>
 
 type Someone = { first_name: string; last_name: string; email: string };
 
-/** What a user is called: their name, or their address if they have none. */
+/** Returns the name of a user, or the email address if there is no name. */
 export const nameOf = ({ first_name, last_name, email }: Someone) =>
 	`${first_name} ${last_name}`.trim() || email;
 
-/** A user in a list: their name, with their address below it. */
+/** A user in a list: the name, with the email address below it. */
 export function Person({ user, children }: { user: Someone; children?: ComponentChildren }) {
 	const name = nameOf(user);
 	return (

@@ -23,7 +23,7 @@ const MOODS: Record<Backfill["status"], Mood> = {
 	Cancelled: "quiet",
 };
 
-/** The states as choices of a filter. */
+/** The options of the status filter. */
 const STATUSES = [
 	["", "All states"],
 	["Running", "Running"],
@@ -31,7 +31,7 @@ const STATUSES = [
 	["Cancelled", "Cancelled"],
 ] as const;
 
-/** How far a backfill is, as a bar and in words. */
+/** The progress of a backfill, as a bar and as text. */
 function Progress({ of }: { of: Backfill }) {
 	const { total_runs, finished_runs, failed_runs } = of;
 	const words = `${finished_runs} of ${windows(total_runs)}`;
@@ -49,7 +49,7 @@ function Progress({ of }: { of: Backfill }) {
 async function cancel(backfill: Backfill, onDone: () => void) {
 	const isSure = await confirm({
 		title: "Cancel this backfill?",
-		text: "Its run under way is cancelled, and its other windows aren't exported. What it has written stays.",
+		text: "The current run is cancelled, and the remaining windows aren't exported. Exported data stays.",
 		action: "Cancel backfill",
 		stay: "Keep it running",
 	});
@@ -91,12 +91,12 @@ const columnsOf = (onDone: () => void): Column<Backfill>[] => [
 	},
 ];
 
-/** How many windows a backfill proposes. */
+/** The number of windows in the default range. */
 const PROPOSED = 24;
 
 const UTC = (moment: string | null) => moment?.slice(0, 16).replace("T", " ") ?? "";
 
-/** What a range comes to, as one changes it. */
+/** Shows the number of windows in the range while the user edits it. */
 function Estimate({
 	of,
 	start,
@@ -111,23 +111,24 @@ function Estimate({
 	return (
 		<p role="status">
 			{count === 0 ? (
-				"No whole window fits into this range."
+				"The range contains no complete window."
 			) : (
 				<>
-					<strong>{windows(count)}</strong>, one after another: {UTC(start)} to {UTC(end)} UTC.
+					<strong>{windows(count)}</strong>, exported one after another: {UTC(start)} to {UTC(end)}{" "}
+					UTC.
 				</>
 			)}
 		</p>
 	);
 }
 
-/** A moment of the URL, in milliseconds. */
+/** Parses a time in the URL to milliseconds. */
 const momentOf = (text: string | undefined) => {
 	const at = Date.parse(text ?? "");
 	return Number.isNaN(at) ? undefined : at;
 };
 
-/** Proposes the range that the URL has, such as a gap of the timeline, or the newest windows. */
+/** The form that starts a backfill. The default range is in the URL, for example from a gap of the timeline, or the newest windows. */
 function NewBackfill({
 	of,
 	onClose,
@@ -157,8 +158,8 @@ function NewBackfill({
 		<Dialog title="New backfill" onClose={onClose}>
 			<Form action="Start backfill" onSubmit={start} onCancel={onClose}>
 				<p>
-					A backfill exports what happened in the range, also while the export is paused. A window
-					that fails doesn't stop the others.
+					A backfill exports the windows in this range, even if the export is paused. If a window
+					fails, the others are still exported.
 				</p>
 				<div class="pair">
 					<Field
@@ -184,7 +185,7 @@ function NewBackfill({
 	);
 }
 
-/** The backfills of an export, newest first; with a filter by time, the newest ranges first. */
+/** The backfills of an export, newest first. With a filter by time, they are sorted by their ranges. */
 export function Backfills({ of, reload }: Opened) {
 	const { organization } = useOrganization();
 	const [{ from, status: named, after, before }, change] = useQuery();
@@ -235,13 +236,14 @@ export function Backfills({ of, reload }: Opened) {
 				id={({ id }) => id}
 				empty={
 					isFiltered ? (
-						<Empty title="No backfill matches">
-							<p>Change the filters, or remove them.</p>
+						<Empty title="No backfills found">
+							<p>Change or remove the filters.</p>
 						</Empty>
 					) : (
 						<Empty title="No backfills yet">
 							<p>
-								A backfill exports a range of the past, such as what was collected before today.
+								Start a backfill to export past events, for example from before you created the
+								export.
 							</p>
 						</Empty>
 					)

@@ -1,7 +1,7 @@
 import { Area, Check, Field, Select } from "../../ui/form.tsx";
 import { type Config, fieldOf, labelOf, type Setting, settingsOf } from "./destinations.ts";
 
-/** A description in which `…` marks code. */
+/** A description with code in backticks. */
 const Words = ({ text }: { text: string }) => (
 	<>
 		{text.split("`").map((part, i) => {
@@ -13,7 +13,7 @@ const Words = ({ text }: { text: string }) => (
 
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** The choices of a setting. The first one stands for what holds if none is made. */
+/** Returns the options of a setting. The first one is the default. */
 function choicesOf({ choices = [], otherwise, isRequired }: Setting, stored: unknown) {
 	const others = choices
 		.filter(([value]) => value !== otherwise || value === stored)
@@ -33,7 +33,7 @@ const textOf = (stored: unknown) =>
 			? ""
 			: String(stored);
 
-/** The field of one setting. Secrets are masked, and never shown again. */
+/** The field of a setting. Stored secrets are never shown. */
 function SettingField({
 	setting,
 	stored,
@@ -60,7 +60,7 @@ function SettingField({
 		hint,
 		required: isRequired && !mayBeEmpty && !isKept,
 		maxLength: setting.maxLength,
-		placeholder: isKept ? "Leave empty to keep what is stored" : otherwise,
+		placeholder: isKept ? "Leave empty to keep the stored value" : otherwise,
 	};
 	switch (kind) {
 		case "boolean":
@@ -80,7 +80,7 @@ function SettingField({
 			return (
 				<Area
 					{...common}
-					placeholder="One name a line"
+					placeholder="One name per line"
 					rows={3}
 					spellcheck={false}
 					defaultValue={textOf(stored)}
@@ -111,11 +111,11 @@ function SettingField({
 	}
 }
 
-/** Whether a setting is among the first ones: what is needed, secrets, and how files look. */
+/** Whether a setting isn't under "More settings": required settings, secrets, and the format of files. */
 const isFirst = ({ isRequired, kind, name }: Setting) =>
 	isRequired || kind === "secret" || name === "file_format" || name === "compression";
 
-/** The fields of a destination's settings, made from what the OpenAPI document says of them. */
+/** The fields of a destination's settings, generated from the OpenAPI document. */
 export function DestinationFields({ type, config }: { type: string; config?: Config | undefined }) {
 	const settings = settingsOf(type);
 	const more = settings.filter((setting) => !isFirst(setting));
@@ -130,7 +130,7 @@ export function DestinationFields({ type, config }: { type: string; config?: Con
 	const isChanged = more.some(({ name }) => config?.[name] !== undefined && config[name] !== null);
 	return (
 		<>
-			{settings.length === 0 && <p class="soft">It takes everything and keeps nothing.</p>}
+			{settings.length === 0 && <p class="soft">This destination discards all rows.</p>}
 			{settings.filter(isFirst).map(field)}
 			{more.length > 0 && (
 				<details class="more" open={isChanged}>

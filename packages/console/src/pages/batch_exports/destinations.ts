@@ -1,19 +1,19 @@
-/** The kinds of destinations and their settings, as public/openapi.json describes them. */
+/** The types of destinations and their settings, from public/openapi.json. */
 
 /** A setting of a destination. */
 export type Setting = {
 	name: string;
 	kind: "text" | "secret" | "number" | "boolean" | "choice" | "list";
 	isRequired: boolean;
-	/** It is required, but "" will do. */
+	/** The setting is required, but can be "". */
 	mayBeEmpty?: boolean;
-	/** A sentence or two, for people. */
+	/** The description in the form. */
 	description: string;
-	/** What holds if it isn't given, such as "5432". */
+	/** The default, such as "5432". */
 	otherwise?: string;
-	/** What the value may be, and what each means. Only of choices. */
+	/** The values of a choice with their descriptions. */
 	choices?: (readonly [value: string, description: string])[];
-	/** Text of many lines, such as a private key. */
+	/** The value has several lines, such as a private key. */
 	isLong?: boolean;
 	isUrl?: boolean;
 	maxLength?: number;
@@ -21,12 +21,12 @@ export type Setting = {
 	max?: number;
 };
 
-/** The settings of each kind of destination. scripts/destination_settings.ts makes it when the console is built. */
+/** The settings of each type. scripts/destination_settings.ts generates them when the console is built. */
 declare const DESTINATION_SETTINGS: Record<string, Setting[]>;
 
 export const settingsOf = (type: string) => DESTINATION_SETTINGS[type] ?? [];
 
-/** What people call a setting: "Bucket name" for `bucket_name`. */
+/** Returns the label of a setting: "Bucket name" for `bucket_name`. */
 export function labelOf(name: string) {
 	const words = name
 		.split("_")
@@ -48,10 +48,10 @@ const ACRONYMS: Record<string, string> = {
 	url: "URL",
 };
 
-/** The name of a setting's field, as errors of the service name it. */
+/** Returns the name of a field, which is the `attr` of its errors. */
 export const fieldOf = (name: string) => `destination__config__${name}`;
 
-/** The values of a config, by names. */
+/** The values of settings by name. */
 export type Config = Record<string, unknown>;
 
 const linesOf = (value: string) =>
@@ -60,7 +60,7 @@ const linesOf = (value: string) =>
 		.map((line) => line.trim())
 		.filter(Boolean);
 
-/** What a field has: a value, or undefined if it is empty. */
+/** Returns the value of a field; undefined if it is empty. */
 function readValue({ name, kind, mayBeEmpty }: Setting, fields: FormData) {
 	const field = fields.get(fieldOf(name));
 	const value = typeof field === "string" ? field.trim() : "";
@@ -76,7 +76,7 @@ function readValue({ name, kind, mayBeEmpty }: Setting, fields: FormData) {
 	}
 }
 
-/** The config that a form describes. */
+/** Returns the config in a form. */
 export const configOf = (type: string, fields: FormData): Config =>
 	Object.fromEntries(
 		settingsOf(type)
@@ -84,14 +84,14 @@ export const configOf = (type: string, fields: FormData): Config =>
 			.filter(([, value]) => value !== undefined),
 	);
 
-/** What a form changes in a stored config. Null removes a setting; empty secrets stay as they are. */
+/** Returns the changes to a stored config. Null removes a setting. An empty secret leaves the stored one unchanged. */
 export function changesOf(type: string, fields: FormData, stored: Config): Config {
 	const changes: Config = {};
 	for (const setting of settingsOf(type)) {
 		const { name } = setting;
 		const value = readValue(setting, fields);
 		const before = stored[name] ?? undefined;
-		// Secrets are never read, so an empty one looks like one that isn't stored.
+		// The API doesn't return secrets, so `before` of a stored secret is undefined too.
 		if (value === undefined && (before === undefined || before === false)) continue;
 		if (JSON.stringify(value) !== JSON.stringify(before)) changes[name] = value ?? null;
 	}

@@ -25,7 +25,7 @@ import {
 } from "./states.tsx";
 import { Unpause } from "./unpause.tsx";
 
-/** An export as its page has it, and what reloads it. */
+/** The export of a page, with the function that reloads it. */
 export type Opened = {
 	of: Received<BatchExport, "batchExports">;
 	/** The path of the export's page. */
@@ -49,10 +49,10 @@ async function pause({ of, reload }: Opened) {
 		title: `Pause “${of.name}”?`,
 		text: (
 			<>
-				<p>No more scheduled runs start. Runs that have started go on, and so do backfills.</p>
+				<p>No more scheduled runs start. Current runs and backfills continue.</p>
 				<p>
-					Windows that end during the pause are skipped. When you resume the export you can have
-					them exported, too.
+					Windows that end during the pause are skipped. When you resume the export, you can choose
+					to export them.
 				</p>
 			</>
 		),
@@ -89,7 +89,7 @@ function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
 					<p>
 						<strong>The last run failed.</strong> {failure.latest_error}
 					</p>
-					<a href={`${path}/runs/${failure.id}`}>Open the run</a>
+					<a href={`${path}/runs/${failure.id}`}>View run</a>
 				</div>
 			)}
 		</div>
@@ -99,7 +99,7 @@ function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
 function Export({ opened, tab }: { opened: Opened; tab: string }) {
 	const { of, path, reload } = opened;
 	const isBusy = of.latest_runs.some((run) => !hasEnded(run));
-	// Not while somebody changes the settings: what they see must be what they opened.
+	// Don't reload while the user edits the settings.
 	usePolling(reload, tab !== "settings", isBusy ? BUSY_MS : IDLE_MS);
 	const { to } = useOrganization();
 	const [isUnpausing, setUnpausing] = useState(false);
@@ -134,7 +134,7 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 	);
 }
 
-/** An export: its runs, backfills, log, metrics and settings (docs/console.md#batch-exports). */
+/** The page of an export: runs, backfills, log, metrics and settings (docs/console.md#batch-exports). */
 export default function ExportPage() {
 	const { id = "", tab = "" } = useRoute().params;
 	const { organization, to } = useOrganization();

@@ -1,4 +1,4 @@
-/** The form of an export: what is exported, where to, and when. */
+/** The fields of an export. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type {
@@ -20,7 +20,7 @@ type Destination = { type: string; config: Config };
 const isKnown = ({ type }: { type?: string | undefined }) =>
 	TYPES.some(([known]) => known === type);
 
-/** A form has no other settings than the service. Their values are for the service to check. */
+/** The form has the same settings as the API, which checks their values. */
 const isNew = (value: object & { type?: string | undefined }): value is BatchExportDestination =>
 	isKnown(value);
 
@@ -28,19 +28,19 @@ const isUpdate = (
 	value: object & { type?: string | undefined },
 ): value is BatchExportDestinationUpdate => isKnown(value);
 
-/** A destination for a request. */
+/** Returns a destination for a request. */
 export function destinationWith(destination: Destination): BatchExportDestination {
 	if (!isNew(destination)) throw new Error("Choose a destination.");
 	return destination;
 }
 
-/** Changes of a destination for a request. */
+/** Returns the changes to a destination for a request. */
 export function updateWith(destination: Destination): BatchExportDestinationUpdate {
 	if (!isUpdate(destination)) throw new Error("Choose a destination.");
 	return destination;
 }
 
-/** One of these values; the first of them if the form has none. */
+/** Returns the value of a field if it is one of these; otherwise the first of them. */
 export const chosen = <T extends string>(
 	fields: FormData,
 	name: string,
@@ -48,8 +48,8 @@ export const chosen = <T extends string>(
 ): T => [first, ...others].find(([value]) => value === text(fields, name))?.[0] ?? first[0];
 
 /**
- * Runs a request about a destination. Errors that name a setting only in their text are shown beside
- * its field, too.
+ * Sends a request about a destination. If an error names a setting only in its message, adds the name
+ * of the field, so that the form shows the error next to it.
  */
 export async function besideSettings<T>(type: string, request: () => Promise<T>): Promise<T> {
 	try {
@@ -71,7 +71,7 @@ export async function besideSettings<T>(type: string, request: () => Promise<T>)
 
 const moment = (at: string | null | undefined) => (at ? toLocal(Date.parse(at)) : "");
 
-/** The fields that name files, as they are now. */
+/** Returns the current values that determine the names of files. */
 const readFiles = (form: HTMLFormElement, type: string) => {
 	const fields = new FormData(form);
 	return {
@@ -81,24 +81,24 @@ const readFiles = (form: HTMLFormElement, type: string) => {
 	};
 };
 
-/** Whether a test of the destination depends on this field. */
+/** Whether the test of the destination uses this field. */
 const isTested = (field: EventTarget | null) =>
 	field instanceof Element &&
 	/^(type|model|xql_query|destination__.*)$/.test(field.getAttribute("name") ?? "");
 
-/** How often an export runs, and from when until when. */
+/** The fields of the schedule. */
 const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildren }) => (
 	<section class="panel form-part">
-		<h2>How often</h2>
+		<h2>Schedule</h2>
 		<Select
 			name="interval"
 			label="Interval"
 			options={INTERVALS}
 			defaultValue={of?.interval ?? "hour"}
-			hint="Each window is exported once, soon after it has ended. Windows follow UTC; weeks begin on Monday."
+			hint="Each window is exported once, soon after it ends. Windows are aligned to UTC. Weeks start on Monday."
 		/>
 		<details class="more" open={Boolean(of?.start_at ?? of?.end_at)}>
-			<summary>Begin and end</summary>
+			<summary>Start and end</summary>
 			<div class="pair">
 				<Field
 					name="start_at"
@@ -127,7 +127,7 @@ const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildr
 	</section>
 );
 
-/** The fields of an export. Of a stored one, its destination is of the type that it has. */
+/** All fields of an export. The type of a stored export's destination can't be changed. */
 export function ExportFields({
 	of,
 	onChange,
@@ -135,11 +135,11 @@ export function ExportFields({
 	last,
 }: {
 	of?: BatchExport;
-	/** Called when something changes that a test of the destination depends on. */
+	/** Called when a field changes that the test of the destination uses. */
 	onChange?: () => void;
-	/** Fields after the name. */
+	/** Additional fields after the name. */
 	children?: ComponentChildren;
-	/** Fields after the others. */
+	/** Additional fields at the end. */
 	last?: ComponentChildren;
 }) {
 	const [type, setType] = useState<string>(of?.destination.type ?? TYPES[0][0]);
@@ -163,7 +163,7 @@ export function ExportFields({
 			onChange={update}
 		>
 			<section class="panel form-part">
-				<h2>What is exported</h2>
+				<h2>Data to export</h2>
 				<Field
 					name="name"
 					label="Name"
@@ -180,17 +180,17 @@ export function ExportFields({
 					defaultValue={model}
 					hint={
 						model === "persons"
-							? "Who your users are, with their properties."
-							: "What happened, with who did it."
+							? "Your users, with their properties."
+							: "Events, with the persons who caused them."
 					}
 					onChange={({ currentTarget }) => setModel(currentTarget.value)}
 				/>
 				{model === "events" && <QueryField defaultValue={of?.xql_query ?? ""} />}
 			</section>
 			<section class="panel form-part">
-				<h2>Where it goes</h2>
+				<h2>Destination</h2>
 				{of ? (
-					<p>{wordsOfType(type)}. The kind of destination can't be changed.</p>
+					<p>{wordsOfType(type)}. The type can't be changed.</p>
 				) : (
 					<Select
 						name="type"

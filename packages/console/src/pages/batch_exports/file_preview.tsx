@@ -5,7 +5,7 @@ import { boundaryBefore, type Interval, LENGTHS } from "./windows.ts";
 const has = <T extends string>(value: unknown, ...choices: T[]) =>
 	choices.find((choice) => choice === value);
 
-/** The part of a config that names files; undefined if the destination has none. */
+/** Returns the settings that determine the names of files; undefined if the destination has no files. */
 function filesOf({ prefix, file_format, compression, max_file_size_mb }: Config) {
 	if (typeof prefix !== "string") return undefined;
 	return {
@@ -16,7 +16,7 @@ function filesOf({ prefix, file_format, compression, max_file_size_mb }: Config)
 	} satisfies FilesConfig;
 }
 
-/** The name of the file that the window under way will be written to, as one types the settings. */
+/** Shows the name of the file for the current window while the user edits the settings. */
 export function FilePreview({
 	config,
 	interval,
@@ -33,7 +33,7 @@ export function FilePreview({
 	const run = { start: from ?? "", end: until ?? "", model, backfill: false };
 	return (
 		<div class="file-preview">
-			<p class="soft">The first file{files.max_file_size_mb ? " of several" : ""}:</p>
+			<p class="soft">First file{files.max_file_size_mb ? " of several" : ""}:</p>
 			<code>{keyBelow(files, run, 0)}</code>
 		</div>
 	);

@@ -20,7 +20,7 @@ import {
 	wordsOfType,
 } from "./states.tsx";
 
-/** How many exports are read to be filtered here: the service itself has no filters for them. */
+/** The number of exports that are loaded for filters, which the API doesn't have. */
 const MAX_FILTERED = 1000;
 
 type Filtered = Record<"search" | "state" | "type" | "interval", string | undefined>;
@@ -31,7 +31,7 @@ const matches = (of: BatchExport, { search, state, type, interval }: Filtered) =
 	(!type || of.destination.type === type) &&
 	(!interval || of.interval === interval);
 
-/** What went wrong in the last run, in the list itself. */
+/** The error of the last run. */
 function Failure({ of }: { of: BatchExport }) {
 	const failure = failureOf(of);
 	return failure ? <small class="below failure">{failure.latest_error}</small> : null;
@@ -117,7 +117,7 @@ export default function BatchExports() {
 	return (
 		<PageView
 			title="Batch exports"
-			lead="Exports send a project's events or persons to a bucket, a database or a receiver, window after window."
+			lead="A batch export regularly writes the events or persons of a project to a bucket, a database or an HTTP receiver."
 			actions={
 				<a class="button" href={to("batch_exports/new")}>
 					New export
@@ -132,12 +132,12 @@ export default function BatchExports() {
 				id={({ id }) => id}
 				empty={
 					isFiltered || project ? (
-						<Empty title="No export matches">
-							<p>Change the filters, or remove them.</p>
+						<Empty title="No exports found">
+							<p>Change or remove the filters.</p>
 						</Empty>
 					) : (
 						<Empty title="No exports yet">
-							<p>An export writes what a project collects to where you need it.</p>
+							<p>Create an export to get the events of a project to where you need them.</p>
 							<a class="button" href={to("batch_exports/new")}>
 								New export
 							</a>

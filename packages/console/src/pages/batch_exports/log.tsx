@@ -13,15 +13,15 @@ import { usePolling } from "./poll.ts";
 type Entry = BatchExportLogEntry;
 type Level = Entry["level"];
 
-/** How many entries are read at a time. */
+/** The page size. */
 const ENTRIES = 100;
 
-/** How far back the log is asked for what is new, in milliseconds: entries may be stored slightly out of order. */
+/** Requests for new entries overlap by this much, because entries may be stored slightly out of order. */
 const OVERLAP_MS = 5000;
 
 const MOODS: Record<Level, Mood> = { DEBUG: "quiet", INFO: "quiet", WARNING: "warn", ERROR: "bad" };
 
-/** Levels as choices: each leads to its own and the more serious ones. */
+/** The filter options. Each level includes the more serious ones. */
 const LEVELS: readonly (readonly [value: string, words: string, levels: Level[] | undefined])[] = [
 	["", "All levels", undefined],
 	["info", "Info and above", ["INFO", "WARNING", "ERROR"]],
@@ -45,23 +45,23 @@ type Read = (
 type Entries = {
 	list: Entry[];
 	hasMore: boolean;
-	/** Whether they were asked for with filters. */
+	/** Whether the request had filters. */
 	isFiltered: boolean;
 };
 
-/** Puts entries together, newest first, each once. */
+/** Merges entries without duplicates, newest first. */
 function merge(...lists: Entry[][]) {
 	const byId = new Map(lists.flat().map((entry) => [entry.id, entry]));
 	const key = ({ timestamp, id }: Entry) => timestamp + id;
 	return [...byId.values()].sort((a, b) => (key(a) < key(b) ? 1 : -1));
 }
 
-/** Reads a log: its newest entries, then only what is new, and older ones when asked to. */
+/** Loads the newest entries of a log, then new entries, and older ones on request. */
 function useLog(read: Read, filters: Omit<LogFilters, "limit">, inputs: readonly unknown[]) {
 	const [entries, setEntries] = useState<Entries>();
 	const [error, setError] = useState<unknown>();
 	const [turn, setTurn] = useState(0);
-	/** Answers that were asked for with other filters are dropped. */
+	/** Responses to requests with other filters are discarded. */
 	const generation = useRef(0);
 	const isFiltered = Boolean(filters.level || filters.search);
 	useEffect(() => {
@@ -79,7 +79,7 @@ function useLog(read: Read, filters: Omit<LogFilters, "limit">, inputs: readonly
 		const asked = generation.current;
 		const { results, next } = await read({ ...filters, ...range, limit: ENTRIES });
 		if (asked !== generation.current) return;
-		// More than one page is new: what lies between would be missing.
+		// More than one page of new entries: load the log again, because some entries would be missing.
 		if (range.after && next !== null) return setTurn((turn) => turn + 1);
 		setEntries((now) => ({
 			list: merge(results, now?.list ?? []),
@@ -91,7 +91,7 @@ function useLog(read: Read, filters: Omit<LogFilters, "limit">, inputs: readonly
 		entries,
 		error,
 		reload: () => setTurn((turn) => turn + 1),
-		/** Reads what was written since. If it fails, the next time does it. */
+		/** Loads new entries. After an error, the next call loads them. */
 		readNew: async () => {
 			const [newest] = entries?.list ?? [];
 			const since = newest ? Date.parse(newest.timestamp) - OVERLAP_MS : 0;
@@ -122,10 +122,10 @@ const Line = ({ entry, path }: { entry: Entry; path: string | undefined }) => (
 );
 
 /**
- * A log that follows what is written, newest first.
- * @param id of what it is the log of
- * @param isLive whether more may be written soon; the log can be followed all the same
- * @param path of the export, for links to the runs that entries are about
+ * A log that shows new entries as they appear, newest first.
+ * @param id the id of the object that the log belongs to
+ * @param isLive whether a run is in progress. When it ends, the log is updated immediately
+ * @param path the path of the export, for links to runs
  */
 export function Log({
 	id,
@@ -146,7 +146,7 @@ export function Log({
 	usePolling(log.readNew, isFollowing && entries !== undefined);
 	const wasLive = useRef(isLive);
 	useEffect(() => {
-		// What a run says last, without waiting for the next turn.
+		// Load the last entries of the run immediately.
 		if (wasLive.current && !isLive) log.readNew();
 		wasLive.current = isLive;
 	}, [isLive]);
@@ -177,11 +177,11 @@ export function Log({
 				</p>
 			)}
 			{entries?.list.length === 0 && (
-				<Empty title={entries.isFiltered ? "No entry matches" : "Nothing logged yet"}>
+				<Empty title={entries.isFiltered ? "No entries found" : "No entries yet"}>
 					<p>
 						{entries.isFiltered
-							? "Change the filters, or remove them."
-							: "What runs say appears here by itself."}
+							? "Change or remove the filters."
+							: "Entries of runs appear here automatically."}
 					</p>
 				</Empty>
 			)}

@@ -21,7 +21,7 @@ const SPANS = [
 
 const NOTHING = { runs: 0, rows: 0, bytes: 0, failures: 0, seconds: 0 };
 
-/** The days of a span, the oldest first, also those without runs. */
+/** Returns the days of a span, oldest first, including days without runs. */
 function daysOf(found: BatchExportDay[], span: number): BatchExportDay[] {
 	const byDay = new Map(found.map((day) => [day.day, day]));
 	const today = Math.floor(Date.now() / DAY_MS);
@@ -71,7 +71,7 @@ function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
 	const used = days.filter(({ runs, failures }) => runs + failures > 0).reverse();
 	if (used.length === 0)
 		return (
-			<Empty title="No run has ended in this time">
+			<Empty title="No runs in this period">
 				<p>Rows, sizes and failures by day appear here after the first run.</p>
 			</Empty>
 		);
@@ -81,7 +81,7 @@ function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
 			{sum(rows) > 0 && (
 				<figure class="figure">
 					<figcaption>
-						Rows a day <span class="soft">{NUMBER.format(sum(rows))} in all</span>
+						Rows by day <span class="soft">{NUMBER.format(sum(rows))} in total</span>
 					</figcaption>
 					<Chart points={rows} />
 				</figure>
@@ -89,7 +89,7 @@ function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
 			{sum(failures) > 0 && (
 				<figure class="figure">
 					<figcaption>
-						Failed runs a day <span class="soft">{NUMBER.format(sum(failures))} in all</span>
+						Failed runs by day <span class="soft">{NUMBER.format(sum(failures))} in total</span>
 					</figcaption>
 					<Chart points={failures} token="--bad" />
 				</figure>
@@ -113,7 +113,7 @@ function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
 	);
 }
 
-/** What the runs of each day came to, as pictures and as a table. */
+/** The metrics of an export by day, as charts and a table. */
 export default function Metrics({ of }: Opened) {
 	const { organization } = useOrganization();
 	const [{ days }] = useQuery();
@@ -129,7 +129,7 @@ export default function Metrics({ of }: Opened) {
 	return (
 		<>
 			<Filters>
-				<Filter name="days" label="Time" options={SPANS} />
+				<Filter name="days" label="Period" options={SPANS} />
 			</Filters>
 			<Show of={loaded}>{({ results }) => <Figures found={results} span={span} />}</Show>
 		</>

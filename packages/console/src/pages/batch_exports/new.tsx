@@ -10,7 +10,7 @@ import { INTERVALS, MODELS } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
 import { fromLocal } from "./windows.ts";
 
-/** What a form says of an export. */
+/** Returns the body of the request. */
 function bodyOf(fields: FormData) {
 	const type = text(fields, "type");
 	return {
@@ -25,7 +25,7 @@ function bodyOf(fields: FormData) {
 	};
 }
 
-/** Making an export: its destination can be tested before it is saved (docs/console.md#batch-exports). */
+/** The form that creates an export and can test its destination (docs/console.md#batch-exports). */
 export default function NewExport() {
 	const { organization, to } = useOrganization();
 	const navigate = useNavigate();
@@ -35,8 +35,10 @@ export default function NewExport() {
 	if (projects.length === 0)
 		return (
 			<PageView title="New export" above={above}>
-				<Empty title="You see no project">
-					<p>Exports belong to projects. Ask an administrator for access to one.</p>
+				<Empty title="No projects">
+					<p>
+						Exports belong to projects. Ask an admin of your organization for access to a project.
+					</p>
 				</Empty>
 			</PageView>
 		);
@@ -74,8 +76,8 @@ export default function NewExport() {
 					last={
 						<Check
 							name="paused"
-							label="Create it paused"
-							hint="No scheduled runs start until you resume it. Backfills do."
+							label="Create paused"
+							hint="Scheduled runs start after you resume the export. You can start backfills anytime."
 						/>
 					}
 				>

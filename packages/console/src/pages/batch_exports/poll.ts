@@ -1,12 +1,12 @@
 import { useEffect, useRef } from "preact/hooks";
 
-/** How often what is under way is asked for, in milliseconds. */
+/** The interval while something is running. */
 export const BUSY_MS = 3000;
 
-/** How often a page looks whether something has begun. */
+/** The interval while nothing is running. */
 export const IDLE_MS = 15_000;
 
-/** Calls `work` again and again while `isOn`, and while the tab is visible. */
+/** Calls `work` at this interval while `isOn` is true and the tab is visible, and when the tab becomes visible. */
 export function usePolling(work: () => unknown, isOn: boolean, everyMs = BUSY_MS) {
 	const latest = useRef(work);
 	latest.current = work;

@@ -4,7 +4,7 @@ import { Area } from "../../ui/form.tsx";
 
 type Query = ReturnType<typeof parse>;
 
-/** What the columns of each kind have, for people. */
+/** The names of column types. */
 const KINDS: Record<Query["fields"][number]["kind"], string> = {
 	text: "text",
 	integer: "integer",
@@ -15,7 +15,7 @@ const KINDS: Record<Query["fields"][number]["kind"], string> = {
 	json: "JSON",
 };
 
-/** The condition with its values in place of placeholders. */
+/** Returns the condition with values instead of placeholders. */
 const conditionOf = ({ schema: { where, values } }: Query) =>
 	where?.replace(/%\((\w+)\)s/g, (_, name: string) => {
 		const value = values[name];
@@ -47,10 +47,10 @@ function Columns({ query }: { query: Query }) {
 			<p class="soft">
 				{condition ? (
 					<>
-						Of events where <code>{condition}</code>
+						Only events where <code>{condition}</code>
 					</>
 				) : (
-					"Of all events"
+					"All events"
 				)}
 			</p>
 		</>
@@ -61,8 +61,8 @@ const EXAMPLE =
 	"SELECT uuid, event, timestamp, toString(properties.$browser) AS browser FROM events WHERE event LIKE 'sign%'";
 
 /**
- * A field for the query of an export. Its columns and their types are shown as one types, by the parser
- * that the service uses.
+ * A field for the query of an export. It shows the columns and their types while the user types, with
+ * the same parser as the service.
  */
 export function QueryField({ defaultValue = "" }: { defaultValue?: string }) {
 	const [text, setText] = useState(defaultValue);
@@ -94,8 +94,8 @@ export function QueryField({ defaultValue = "" }: { defaultValue?: string }) {
 				}
 				hint={
 					<>
-						Chooses and computes the columns, and which events are exported. Without one, all
-						columns of all events are. <a href="/docs/exports#queries">How to write queries</a>
+						Selects the columns and events to export. Without a query, all columns of all events are
+						exported. <a href="/docs/exports#queries">How to write queries</a>
 					</>
 				}
 				class="query-text"

@@ -19,14 +19,15 @@ import {
 	WindowInUtc,
 } from "./states.tsx";
 
-/** What to do after a run has failed. */
+/** What to do after a failed run, by status. */
 const NEXT = {
 	Failed:
-		"It isn't tried again, because the error is permanent. Fix the cause, then retry the run.",
-	FailedRetryable: "It gave up after several tries. Retry it when the destination works again.",
+		"The error is permanent, so the run isn't retried automatically. Fix the cause, then retry the run.",
+	FailedRetryable:
+		"The run failed after several attempts. Retry it when the destination works again.",
 };
 
-/** A run of an export, with its log (docs/console.md#batch-exports). */
+/** The page of a run, with its log (docs/console.md#batch-exports). */
 export default function RunPage() {
 	const { id = "", run: run_id = "" } = useRoute().params;
 	const { organization, to } = useOrganization();

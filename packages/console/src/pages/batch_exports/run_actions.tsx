@@ -10,39 +10,41 @@ import { hasEnded, sayWindow, Window } from "./states.tsx";
 
 type Run = Received<BatchExportRun, "batchExports.run">;
 
-/** Asks where a retry begins, if the run could go on from where it ended. */
+/** The dialog that retries a run. If the run can be continued, asks where to start. */
 function Retry({ run, onClose, onDone }: { run: Run; onClose: () => void; onDone: () => void }) {
 	const resumes = run.cursor !== null && run.records_completed > 0;
 	async function retry(fields: FormData) {
 		const from = text(fields, "from") === "start" ? "start" : undefined;
 		await api.batchExports.retryRun(run, { from });
 		onClose();
-		say("The run starts again.");
+		say("The run is being retried.");
 		onDone();
 	}
 	return (
 		<Dialog title="Retry this run?" onClose={onClose}>
 			<Form action="Retry run" onSubmit={retry} onCancel={onClose}>
 				<p>
-					It exports the same window, <Window run={run} />.
+					This exports the window <Window run={run} /> again.
 				</p>
 				{resumes ? (
-					<Group label="Where it begins">
+					<Group label="Start">
 						<Choice
 							name="from"
 							value=""
 							label={
 								<>
-									Where it ended, after <Count value={run.records_completed} /> rows
+									Continue after <Count value={run.records_completed} /> rows
 								</>
 							}
-							hint="If the destination or the query has changed since, it starts over."
+							hint="If the destination or the query has changed, the run starts from the first row."
 							defaultChecked
 						/>
-						<Choice name="from" value="start" label="At the first row" />
+						<Choice name="from" value="start" label="From the first row" />
 					</Group>
 				) : (
-					<p>It begins at the first row. Files and rows that it writes again are replaced.</p>
+					<p>
+						The run starts from the first row. Files and rows that it already wrote are replaced.
+					</p>
 				)}
 			</Form>
 		</Dialog>
@@ -54,7 +56,7 @@ async function cancel(run: Run, onDone: () => void) {
 		title: "Cancel this run?",
 		text: (
 			<p>
-				Its window, <Window run={run} />, isn't exported unless you retry the run. Unfinished files
+				The window <Window run={run} /> isn't exported unless you retry the run. Unfinished files
 				are removed.
 			</p>
 		),
@@ -67,7 +69,7 @@ async function cancel(run: Run, onDone: () => void) {
 	onDone();
 }
 
-/** The button for what can be done with a run: cancelling it while it is under way, and retrying it after. */
+/** The button that cancels a run in progress, or retries a finished one. */
 export function RunActions({
 	run,
 	isSmall = false,

@@ -25,7 +25,7 @@ type Run = Received<BatchExportRun, "batchExports.run">;
 const statusOf = (value: string | undefined) =>
 	RUN_FILTER.map(([status]) => status).find((status) => status === value) || undefined;
 
-/** Rows so far, and of how many. */
+/** The number of exported rows, and of all rows if it differs. */
 export const Rows = ({ run }: { run: BatchExportRun }) => {
 	const { records_completed, records_total_count } = run;
 	const isPart = records_total_count !== null && records_total_count !== records_completed;
@@ -42,7 +42,7 @@ export const Rows = ({ run }: { run: BatchExportRun }) => {
 	);
 };
 
-/** How long a run took, beside a bar that compares it with the longest one in the list. */
+/** The duration of a run, with a bar that compares it with the longest run in the list. */
 const Took = ({ run, longest }: { run: BatchExportRun; longest: number }) => (
 	<span class="took">
 		<svg class="took-bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
@@ -121,16 +121,16 @@ export function Runs({ of, path, reload }: Opened) {
 				id={({ id }) => id}
 				empty={
 					status ? (
-						<Empty title="No run is in this state" />
+						<Empty title="No runs found" />
 					) : (
 						<Empty title="No runs yet">
 							<p>
 								{of.paused
-									? "The export is paused. Resume it to run the next windows, or start a backfill of past ones."
-									: "The first run starts after the window under way has ended. To export what happened before, start a backfill."}
+									? "The export is paused. Resume it to export new windows, or start a backfill to export past ones."
+									: "The first run starts when the current window ends. To export past events, start a backfill."}
 							</p>
 							<a class="button secondary" href={`${path}/backfills`}>
-								Go to backfills
+								View backfills
 							</a>
 						</Empty>
 					)

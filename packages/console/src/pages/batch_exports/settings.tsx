@@ -18,7 +18,7 @@ import { fromLocal, toLocal } from "./windows.ts";
 
 type Export = Received<BatchExport, "batchExports">;
 
-/** An export with its settings beside its other fields, as the dialog about conflicts compares them. */
+/** An export with its settings next to its other fields, which the dialog for conflicts compares. */
 type Flat = Record<string, unknown> & { source: Export };
 
 const flat = (source: Export): Flat => ({ ...source, ...source.destination.config, source });
@@ -35,7 +35,7 @@ const LABELS: Record<string, string> = {
 const sameMoment = (value: string, stored: string | null) =>
 	value === (stored === null ? "" : toLocal(Date.parse(stored)));
 
-/** What a form changes in an export. */
+/** Returns only the changed fields. */
 function updateOf(of: Export, fields: FormData): UpdateBatchExportBody {
 	const { type, config } = of.destination;
 	const name = text(fields, "name");
@@ -55,11 +55,11 @@ function updateOf(of: Export, fields: FormData): UpdateBatchExportBody {
 	};
 }
 
-/** Changes for people: settings beside the other fields, and secrets without their values. */
+/** Returns the changes for the dialog for conflicts: settings next to the other fields, secrets masked. */
 function listed(type: string, { destination, ...others }: UpdateBatchExportBody) {
 	const config = Object.entries(destination?.config ?? {}).map(([name, value]) => [
 		name,
-		isSecret(type, name) ? "a new secret" : value,
+		isSecret(type, name) ? "New value" : value,
 	]);
 	return { ...others, ...Object.fromEntries(config) };
 }
@@ -67,7 +67,7 @@ function listed(type: string, { destination, ...others }: UpdateBatchExportBody)
 async function remove(of: Export, onDone: () => void) {
 	const isSure = await confirm({
 		title: `Delete “${of.name}”?`,
-		text: "Its runs and backfills are cancelled. What was written stays at the destination. This can't be undone.",
+		text: "Its runs and backfills are cancelled. Exported data stays at the destination. This can't be undone.",
 		action: "Delete export",
 		typed: of.name,
 	});
@@ -77,15 +77,15 @@ async function remove(of: Export, onDone: () => void) {
 	onDone();
 }
 
-/** The settings of an export, a test of its destination, and its deletion. */
+/** The settings of an export. */
 export default function Settings({ of, reload }: Opened) {
 	const { organization, to } = useOrganization();
 	const navigate = useNavigate();
 	const { type } = of.destination;
 	const trial = useTrial();
-	/** What the form began with. Pausing reads the export again, and others may have changed it. */
+	/** The export that the form started with. Pausing reloads the export, which others may have changed. */
 	const [before, setBefore] = useState(of);
-	/** What is saved, with its secrets, which the dialog about conflicts doesn't get to see. */
+	/** The request body with secrets, which aren't passed to the dialog for conflicts. */
 	const body = useRef<UpdateBatchExportBody>({});
 	const parameters = { organization: organization.id, id: of.id };
 	const { save, dialog, version } = useSave<Flat, Record<string, unknown>>({
@@ -103,7 +103,7 @@ export default function Settings({ of, reload }: Opened) {
 
 	async function submit(fields: FormData) {
 		body.current = updateOf(before, fields);
-		if (Object.keys(body.current).length === 0) return say("Nothing has changed.");
+		if (Object.keys(body.current).length === 0) return say("No changes to save.");
 		const isSaved = await besideSettings(type, () =>
 			save(flat(before), listed(type, body.current)),
 		);
@@ -134,7 +134,7 @@ export default function Settings({ of, reload }: Opened) {
 			<DangerZone>
 				<Danger
 					title="Delete this export"
-					text="Its runs and backfills are cancelled. What was written stays at the destination."
+					text="Its runs and backfills are cancelled. Exported data stays at the destination."
 				>
 					<Button class="danger" onPress={() => remove(of, () => navigate(to("batch_exports")))}>
 						Delete export

@@ -1,28 +1,28 @@
-/** What runs and exports are called and look like. */
+/** Names and colours of runs and exports. */
 import type { BatchExport, BatchExportRun } from "tenantry-client";
 import { Badge, type Mood } from "../../ui/values.tsx";
 import { boundaryBefore, LENGTHS } from "./windows.ts";
 
 type Status = BatchExportRun["status"];
 
-/** The states of runs: words, mood, and the mark by which squares are told apart without colours. */
+/** The states of runs: name, colour, and the mark that distinguishes squares without colours. */
 const RUNS: Record<Status, readonly [words: string, mood: Mood, mark: string]> = {
 	Starting: ["Waiting", "quiet", "·"],
 	Running: ["Running", "warn", "▸"],
 	Completed: ["Completed", "good", ""],
 	Failed: ["Failed", "bad", "×"],
-	FailedRetryable: ["Gave up", "bad", "×"],
+	FailedRetryable: ["Failed (retryable)", "bad", "×"],
 	Cancelled: ["Cancelled", "quiet", "–"],
 };
 
-/** The states of runs as choices of a filter. */
+/** The options of the filter by the state of runs. */
 export const RUN_FILTER = [
 	["", "All states"],
 	["Starting", "Waiting"],
 	["Running", "Running"],
 	["Completed", "Completed"],
 	["Failed", "Failed"],
-	["FailedRetryable", "Gave up"],
+	["FailedRetryable", "Failed (retryable)"],
 	["Cancelled", "Cancelled"],
 ] as const;
 
@@ -41,17 +41,17 @@ export const hasFailed = ({ status }: BatchExportRun) =>
 
 const WINDOW_DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
-/** The window of a run in the reader's time zone. */
+/** Formats the window of a run in the user's time zone. */
 export const sayWindow = ({ data_interval_start, data_interval_end }: BatchExportRun) =>
 	WINDOW_DATE.formatRange(new Date(data_interval_start), new Date(data_interval_end));
 
-/** A range of time in the reader's time zone, in milliseconds. */
+/** Formats a range in the user's time zone. */
 export const sayRange = ({ start, end }: { start: number; end: number }) =>
 	WINDOW_DATE.formatRange(new Date(start), new Date(end));
 
 const utc = (moment: string) => moment.slice(0, 16).replace("T", " ");
 
-/** The window of a run in the reader's time zone, with UTC on hover. */
+/** The window of a run in the user's time zone, with UTC in the tooltip. */
 export const Window = ({ run }: { run: BatchExportRun }) => (
 	<span title={`${utc(run.data_interval_start)} to ${utc(run.data_interval_end)} UTC`}>
 		{sayWindow(run)}
@@ -64,7 +64,7 @@ export const WindowInUtc = ({ run }: { run: BatchExportRun }) => (
 	</>
 );
 
-/** The latest runs as squares, the newest at the end. Each leads to its run. */
+/** The latest runs as squares with links, newest last. */
 export function Squares({ of, path }: { of: BatchExport; path: string }) {
 	if (of.latest_runs.length === 0) return <span class="soft nowrap">No runs yet</span>;
 	return (
@@ -90,7 +90,7 @@ export function Squares({ of, path }: { of: BatchExport; path: string }) {
 	);
 }
 
-/** The states of exports as choices of a filter. */
+/** The options of the filter by the state of exports. */
 export const EXPORT_FILTER = [
 	["", "All states"],
 	["active", "Active"],
@@ -99,7 +99,7 @@ export const EXPORT_FILTER = [
 	["ended", "Ended"],
 ] as const;
 
-/** The newest run that has ended, if it failed. */
+/** Returns the newest finished run, if it failed. */
 export const failureOf = ({ latest_runs }: BatchExport) => {
 	const last = latest_runs.find(hasEnded);
 	return last && hasFailed(last) ? last : undefined;
@@ -120,7 +120,7 @@ const EXPORT_WORDS = {
 
 export const ExportState = ({ of }: { of: BatchExport }) => EXPORT_WORDS[stateOf(of)];
 
-/** Intervals as choices, the shortest first. */
+/** The options of the interval, shortest first. */
 export const INTERVALS = [
 	["every 5 minutes", "Every 5 minutes"],
 	["every 15 minutes", "Every 15 minutes"],
@@ -140,7 +140,7 @@ export const MODELS = [
 export const wordsOfModel = (model: BatchExport["model"]) =>
 	model === "events" ? "Events" : "Persons";
 
-/** The types of destinations, and what people call them. */
+/** The types of destinations and their names. */
 export const TYPES = [
 	["R2", "Tenantry's bucket (R2)"],
 	["S3", "Amazon S3 or compatible"],
@@ -155,10 +155,10 @@ export const TYPES = [
 
 export const wordsOfType = (type: string) => TYPES.find(([value]) => value === type)?.[1] ?? type;
 
-/** The settings that say where a destination is, the most telling first. */
+/** The settings that contain the location of a destination, the most specific first. */
 const PLACES = ["url", "bucket_name", "container_name", "host", "dataset_id", "prefix"];
 
-/** Where the rows go, such as a bucket; "" for nowhere. */
+/** Returns the location of a destination, such as the name of a bucket; "" if there is none. */
 export function placeOf({ config }: BatchExport["destination"]) {
 	const value = PLACES.map((name) => config[name]).find((value) => typeof value === "string");
 	return typeof value === "string" ? value : "";
@@ -168,7 +168,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** How long something took, such as "4 min 10 s". */
+/** Formats a duration in milliseconds, such as "4 min 10 s". */
 export function duration(ms: number) {
 	if (ms < 10 * SECOND) return `${(ms / SECOND).toFixed(1)} s`;
 	if (ms < MINUTE) return `${Math.round(ms / SECOND)} s`;
@@ -176,14 +176,13 @@ export function duration(ms: number) {
 	return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`;
 }
 
-/** From when a run was due until it ended, or until now, in milliseconds. */
+/** Returns the milliseconds from when the run was due until it ended, or until now. */
 export const lengthOf = ({ created_at, finished_at }: BatchExportRun) =>
 	Math.max(0, (finished_at ? Date.parse(finished_at) : Date.now()) - Date.parse(created_at));
 
-/** "1 window", "24 windows". */
 export const windows = (n: number) => (n === 1 ? "1 window" : `${n} windows`);
 
-/** How many windows have ended since an export was paused. */
+/** Returns the number of windows that have ended since the export was paused. */
 export const skippedBy = ({ last_paused_at, interval }: BatchExport) =>
 	last_paused_at === null
 		? 0

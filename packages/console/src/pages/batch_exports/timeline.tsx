@@ -13,14 +13,14 @@ import { knownOf, type Lane, lanesOf, type Range, rangeOf, SPANS } from "./timel
 import { Detail, Legend, Summary } from "./timeline_parts.tsx";
 import { LENGTHS } from "./windows.ts";
 
-/** More than a range has windows. It may have more runs: of several backfills, or of an interval that was shorter once. */
+/** More than a range has windows. Still, a range can have more runs: of several backfills, or of an earlier, shorter interval. */
 const MAX_RUNS = 1000;
 
 const NOT_LOADED: Lane[] = [{ name: "Scheduled", entries: [] }];
 
 const iso = (at: number) => new Date(at).toISOString();
 
-/** The range that the URL chooses. */
+/** Returns the range in the URL. */
 function useRange(interval: Opened["of"]["interval"], now: number) {
 	const [{ span, until }] = useQuery();
 	const [shortest] = SPANS[interval];
@@ -30,7 +30,7 @@ function useRange(interval: Opened["of"]["interval"], now: number) {
 	return {
 		...rangeOf(interval, windows, isPast ? last : now),
 		isShortest: windows === shortest[0],
-		/** Stays the same while the range moves on with the present. */
+		/** Doesn't change while the range moves with the current time. */
 		place: `${windows} until ${isPast ? until : "now"}`,
 	};
 }
@@ -41,7 +41,7 @@ type Shown = Pick<Opened, "of" | "path"> & { fresh: readonly BatchExportRun[] };
 type Loaded = {
 	id: string;
 	range: Range;
-	/** The part of the range whose runs are all there. */
+	/** The part of the range whose runs are all loaded. */
 	known: Range;
 	place: string;
 	runs: BatchExportRun[];
@@ -49,7 +49,7 @@ type Loaded = {
 	isPart: boolean;
 };
 
-/** Loads the runs of a range, and finds the gaps between them. Shows what it had until the range is loaded. */
+/** Loads the runs of a range, and finds the gaps between them. Until then, keeps showing the previous range. */
 function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof useRange>) {
 	const { organization } = useOrganization();
 	const reachesNow = end > Date.now();
@@ -60,8 +60,8 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 					organization: organization.id,
 					id: of.id,
 					after: iso(start),
-					// The API finds every window of a backfill that ends by this time, but not all that end after it. So the range
-					// ends one window later. What is beyond it isn't drawn.
+					// The API returns every window of a backfill that ends by this time, but not all that end after it. So the
+					// request covers one more window. Runs after the range aren't drawn.
 					starts_before: iso(end + LENGTHS[of.interval]),
 					limit: MAX_RUNS,
 				},
@@ -89,8 +89,8 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 }
 
 /**
- * The runs of an export on an axis of time, by the windows that they cover.
- * @param fresh runs as they are now, which were loaded elsewhere
+ * The runs of an export on a time axis, by the windows that they cover.
+ * @param fresh newer versions of runs, from the list of runs
  */
 export function Timeline({ of, path, fresh }: Shown) {
 	const [{ span = "" }, change] = useQuery();
@@ -149,8 +149,8 @@ export function Timeline({ of, path, fresh }: Shown) {
 						<p>
 							Only the {MAX_RUNS} runs of the newest windows are shown.{" "}
 							{chosen.isShortest
-								? "The list below has all of them."
-								: "Choose a shorter span to see all."}
+								? "The list below has all runs."
+								: "To see all runs, choose a shorter span."}
 						</p>
 					)}
 				</>

@@ -1,20 +1,20 @@
-/** Which entry of the timeline somebody looks at. */
+/** The entry of the timeline that the user points at or has selected. */
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useQuery } from "../../load.ts";
 
-/** How long a window has to be chosen until the URL says so, in milliseconds. */
+/** The delay before a selected window is added to the URL. */
 const PAUSE_MS = 250;
 
-/** Signals, so that nothing is drawn again when they change. */
+/** The values are signals, so that changes don't render the timeline again. */
 export type Attention = {
-	/** The key of the entry that the pointer is at, or that has the focus: the detail is about it. */
+	/** The key of the entry with the pointer or the focus, which is described below the timeline. */
 	active: Signal<string | undefined>;
-	/** The key of the entry that had the focus last, which Tab leads to. */
+	/** The key of the entry that had the focus last. Tab moves the focus to it. */
 	chosen: Signal<string | undefined>;
-	/** Chooses an entry. The URL says so soon, so that a link or going back leads to it; at once before the page is left. */
+	/** Selects an entry, and adds it to the URL after a delay; immediately if the user is leaving the page. */
 	choose: (key: string, isLeaving?: boolean) => void;
-	/** Forgets the entry that was chosen, such as when another range is shown. */
+	/** Clears the selection, for example when another range is shown. */
 	forget: () => void;
 };
 

@@ -1,10 +1,10 @@
-/** The time axis of the timeline: ticks at hours and days of the reader's time zone. */
+/** The time axis of the timeline, with ticks at hours and days in the user's time zone. */
 import type { Range } from "./timeline_lanes.ts";
 
-/** @property isDay whether it is a midnight among hours */
+/** @property isDay whether the tick is a midnight between ticks at hours */
 export type Tick = { at: number; words: string; isDay: boolean };
 
-/** The steps between ticks, in minutes of a day, and in days. */
+/** The possible steps between ticks, in minutes and in days. */
 const MINUTES = [15, 30, 60, 120, 180, 360, 720];
 const DAYS = [1, 2, 7, 14, 28, 91];
 
@@ -15,7 +15,7 @@ const HOUR = new Intl.DateTimeFormat(undefined, { hour: "numeric" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 
-/** A moment by the reader's calendar and clock. So ticks keep their clock times on days of 23 or 25 hours. */
+/** Returns a time in the user's time zone, so that ticks are at the same local times on days of 23 or 25 hours. */
 const local = (start: number, days: number, minutes: number) => {
 	const first = new Date(start);
 	return new Date(
@@ -27,17 +27,17 @@ const local = (start: number, days: number, minutes: number) => {
 	).getTime();
 };
 
-/** Every `step` minutes of each day, from midnight. */
+/** Returns every `step` minutes of each day, from midnight. */
 function withinDays({ start, end }: Range, step: number) {
 	const days = Math.ceil((end - start) / MINUTE_MS / DAY_MINUTES) + 1;
 	const moments = Array.from({ length: (days * DAY_MINUTES) / step }, (_, i) =>
 		local(start, Math.floor((i * step) / DAY_MINUTES), (i * step) % DAY_MINUTES),
 	);
-	// An hour that clocks skip in spring is the next one, which is there already.
+	// A local time that daylight saving skips equals the next one, which is already in the list.
 	return [...new Set(moments)];
 }
 
-/** Midnights, every `step` days; steps of weeks begin on a Monday. */
+/** Returns midnights, every `step` days. Steps of weeks start on a Monday. */
 function ofDays({ start, end }: Range, step: number) {
 	const days = Math.ceil((end - start) / MINUTE_MS / DAY_MINUTES) + 1;
 	const first = step % 7 === 0 ? -((new Date(start).getDay() + 6) % 7) : 0;
@@ -46,7 +46,7 @@ function ofDays({ start, end }: Range, step: number) {
 	);
 }
 
-/** The ticks of a range: as many as possible, but about `count` at most. */
+/** Returns the ticks of a range: as many as possible, but at most about `count`. */
 export function ticksOf(range: Range, count: number): Tick[] {
 	const minutes = (range.end - range.start) / MINUTE_MS;
 	const step = MINUTES.find((step) => minutes / step <= count);

@@ -1,4 +1,4 @@
-/** The drawing of the timeline. Each run and each gap is a link. */
+/** Draws the timeline. Each run and each gap is a link. */
 import { computed } from "@preact/signals";
 import type { TargetedKeyboardEvent } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -10,16 +10,16 @@ import { type Entry, isRetried, type Lane, lateness, type Range } from "./timeli
 import { BAR, GapBar, Hatching, LateMark, MARK, RetriedMark, RunBar } from "./timeline_shapes.tsx";
 import { linkOf, sayEntry } from "./timeline_words.ts";
 
-/** The narrowest that a window is drawn, and the least between two ticks, in pixels. */
+/** The minimum width of a window, and the minimum distance between ticks, in pixels. */
 const MIN_WINDOW = 8;
 const MIN_TICK = 56;
 
-/** The heights of a lane and of the axis, and the width of the names of lanes. */
+/** The heights of a lane and of the axis, and the width of the lane names, in pixels. */
 const LANE = MARK + BAR + MARK;
 const AXIS = 20;
 const NAMES = 72;
 
-/** How wide an element is. */
+/** Measures the width of an element. */
 function useWidth() {
 	const ref = useRef<HTMLDivElement>(null);
 	const [width, setWidth] = useState(0);
@@ -35,11 +35,11 @@ function useWidth() {
 	return [ref, width] as const;
 }
 
-/** Whether a key or a click means something to the browser, such as a tab for a link, or Alt+Left to go back. */
+/** Whether the browser handles a key or a click itself, such as a new tab, or Alt+Left to go back. */
 const isForBrowser = ({ ctrlKey, metaKey, shiftKey, altKey }: MouseEvent | KeyboardEvent) =>
 	ctrlKey || metaKey || shiftKey || altKey;
 
-/** The entry that an arrow key leads to. */
+/** Returns the entry that a key moves the focus to. */
 function neighbour(lanes: Lane[], entry: Entry, key: string) {
 	const at = lanes.findIndex(({ entries }) => entries.includes(entry));
 	const entries = lanes[at]?.entries ?? [];
@@ -96,7 +96,7 @@ function Axis({
 	);
 }
 
-/** A run or a gap in a box, with its marks. */
+/** The bar of a run or a gap, with its marks. */
 function Bar({
 	entry,
 	of,
@@ -137,7 +137,7 @@ type Drawn = {
 	attention: Attention;
 };
 
-/** The tab indexes of entries by their keys. Tab leads to the entry that was chosen, else to the newest. */
+/** Returns the tab indexes of entries by key. Tab moves the focus to the selected entry, otherwise to the newest. */
 const useTabIndexes = (lanes: Lane[], chosen: Attention["chosen"]) =>
 	useMemo(() => {
 		const keys = lanes.flatMap(({ entries }) => entries.map(({ key }) => key));
@@ -146,14 +146,14 @@ const useTabIndexes = (lanes: Lane[], chosen: Attention["chosen"]) =>
 		return new Map(keys.map((key) => [key, computed(() => (stop.value === key ? 0 : -1))]));
 	}, [lanes, chosen]);
 
-/** The runs and gaps. Only one of them can be reached with Tab; arrow keys lead from one to the next. */
+/** The runs and gaps. Tab reaches only one of them, and arrow keys move between them. */
 function Entries({ of, path, lanes, now, attention, x }: Drawn & { x: Scale }) {
 	const { active, chosen, choose } = attention;
 	const { route } = useLocation();
 	const tabIndexes = useTabIndexes(lanes, chosen);
-	/** The key of the entry that a finger is on, if the detail isn't about it yet. The first tap only shows the detail. */
+	/** The key of the entry that was touched first. The first tap only shows its description, the second opens it. */
 	const touched = useRef<string | undefined>(undefined);
-	// The router doesn't know links of drawings.
+	// The router doesn't handle links in an SVG.
 	const follow = (event: MouseEvent, { key }: Entry, link: string) => {
 		if (isForBrowser(event)) return;
 		event.preventDefault();
@@ -217,10 +217,10 @@ const Names = ({ lanes }: { lanes: Lane[] }) => (
 );
 
 /**
- * Draws lanes of runs over an axis of time. What is wider than the page scrolls.
- * @param place where the range was chosen to be; it changes when another one is
- * @param isLoaded whether there are lanes to look for an entry in
- * @param length how long a window is, in milliseconds
+ * Draws lanes of runs over a time axis. It scrolls if it is wider than the page.
+ * @param place identifies the selected range
+ * @param isLoaded whether the lanes are loaded
+ * @param length the length of a window in milliseconds
  */
 export function Drawing({
 	range,
@@ -240,7 +240,7 @@ export function Drawing({
 	useLayoutEffect(() => {
 		if (ref.current) ref.current.scrollLeft = width;
 	}, [isMeasured, place]);
-	/** The key of the entry that the URL leads to, until the entries are there. */
+	/** The key of the entry in the URL, until the entries are loaded. */
 	const linked = useRef(attention.chosen.peek());
 	useLayoutEffect(() => {
 		if (!isMeasured || !isLoaded || !ref.current) return;
@@ -254,7 +254,7 @@ export function Drawing({
 			<Names lanes={lanes} />
 			<div class="timeline-scroll" ref={ref}>
 				{isMeasured && (
-					// biome-ignore lint/a11y/noSvgWithoutTitle: its links have names, and a title would stand beside the pointer
+					// biome-ignore lint/a11y/noSvgWithoutTitle: its links have names, and a title would be a tooltip
 					<svg class="timeline" width={width} height={height + AXIS}>
 						<Hatching />
 						{lanes.map(({ name }, i) => (

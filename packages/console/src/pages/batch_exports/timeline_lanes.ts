@@ -1,4 +1,4 @@
-/** What the timeline of an export shows: its runs by the windows that they cover, and windows without a run. */
+/** Finds the entries of the timeline: runs by the windows that they cover, and gaps without runs. */
 import type { BatchExport, BatchExportRun } from "tenantry-client";
 import { boundaryBefore, type Interval, LENGTHS } from "./windows.ts";
 
@@ -11,28 +11,28 @@ export type RunEntry = Range & {
 	kind: "run";
 	key: string;
 	run: BatchExportRun;
-	/** How many older runs of other backfills cover the same window. */
+	/** The number of older runs of other backfills for the same window. */
 	older: number;
 };
 
-/** Windows in a row that no scheduled run covers. */
+/** Consecutive windows without a scheduled run. */
 export type GapEntry = Range & {
 	kind: "gap";
 	key: string;
 	windows: number;
 	isPaused: boolean;
-	/** How many of the windows a backfill has exported. */
+	/** The number of these windows that backfills have exported. */
 	exported: number;
 };
 
 export type Entry = RunEntry | GapEntry;
 
-/** Entries of one kind of runs, the oldest first. */
+/** The entries of scheduled runs or of backfills, oldest first. */
 export type Lane = { name: "Scheduled" | "Backfills"; entries: Entry[] };
 
 type Span = readonly [windows: number, words: string];
 
-/** How many windows the timeline may show. The first is the default. */
+/** The numbers of windows that the timeline can show. The first is the default. */
 export const SPANS: Record<Interval, readonly [Span, ...Span[]]> = {
 	"every 5 minutes": [
 		[72, "6 hours"],
@@ -58,7 +58,7 @@ export const SPANS: Record<Interval, readonly [Span, ...Span[]]> = {
 	],
 };
 
-/** So many windows, of which the last one contains `until`. */
+/** Returns a range of this many windows, the last of which contains `until`. */
 export function rangeOf(interval: Interval, windows: number, until: number): Range {
 	const end = boundaryBefore(interval, until) + LENGTHS[interval];
 	return { start: end - windows * LENGTHS[interval], end };
@@ -68,18 +68,18 @@ const startOf = (run: BatchExportRun) => Date.parse(run.data_interval_start);
 const endOf = (run: BatchExportRun) => Date.parse(run.data_interval_end);
 
 /**
- * The part of a range whose runs are all there. If `isPart`, those of the oldest windows aren't, and a window without a run
- * may have one.
+ * Returns the part of a range whose runs are all loaded. If `isPart` is true, the runs of the oldest windows are missing,
+ * so a window that seems to have no run may have one.
  */
 export function knownOf(range: Range, runs: BatchExportRun[], isPart: boolean): Range {
 	if (!isPart) return range;
 	return { ...range, start: Math.max(range.start, Math.min(range.end, ...runs.map(endOf))) };
 }
 
-/** How long after its window a run ends that isn't late: runs start up to a twelfth of the interval later. */
+/** Returns how long after its window a run can end without being late. Runs start up to a twelfth of the interval later. */
 const inTime = (interval: Interval) => Math.max(LENGTHS[interval] / 4, 5 * MINUTE);
 
-/** How long after its window a scheduled run ended, or still hasn't, in milliseconds; 0 if it isn't late. */
+/** Returns the milliseconds from the end of its window until a scheduled run ended, or until now; 0 if it isn't late. */
 export function lateness(run: BatchExportRun, interval: Interval, now: number) {
 	if (run.backfill_id !== null) return 0;
 	const ended = run.finished_at === null ? now : Date.parse(run.finished_at);
@@ -89,7 +89,7 @@ export function lateness(run: BatchExportRun, interval: Interval, now: number) {
 
 export const isRetried = ({ attempt }: BatchExportRun) => attempt > 1;
 
-/** The part of a range that scheduled runs should cover. */
+/** Returns the part of a range that scheduled runs should cover. */
 function dueOf(of: BatchExport, runs: BatchExportRun[], range: Range, now: number): Range {
 	const { interval, created_at, last_paused_at, start_at, end_at } = of;
 	const begun = [created_at, last_paused_at ?? created_at].map(Date.parse);
@@ -107,7 +107,7 @@ function dueOf(of: BatchExport, runs: BatchExportRun[], range: Range, now: numbe
 	};
 }
 
-/** The parts of a range, at least a window long, that none of the runs covers. They are sorted. */
+/** Returns the parts of a range, at least a window long, without a run. The runs must be sorted. */
 function uncovered(runs: BatchExportRun[], { start, end }: Range, length: number) {
 	const gaps: Range[] = [];
 	let at = start;
@@ -119,7 +119,7 @@ function uncovered(runs: BatchExportRun[], { start, end }: Range, length: number
 	return gaps.filter((gap) => gap.end - gap.start >= length);
 }
 
-/** How many windows of a range are within completed runs. */
+/** Returns the number of windows in a range that completed runs cover. */
 function exportedIn({ start, end }: Range, runs: BatchExportRun[], length: number) {
 	const complete = runs.filter(({ status }) => status === "Completed");
 	const windows = Array.from(
@@ -142,7 +142,7 @@ const entryOf = (run: BatchExportRun, older = 0): RunEntry => ({
 	older,
 });
 
-/** Of backfills that cover the same window, the newest has the last word. */
+/** Returns the newest backfill run of each window. */
 function newestOfEach(runs: BatchExportRun[]) {
 	const byWindow = new Map<string, BatchExportRun[]>();
 	for (const run of runs) {
@@ -155,7 +155,7 @@ function newestOfEach(runs: BatchExportRun[]) {
 	});
 }
 
-/** The lanes of the timeline; without that of backfills if there are none. */
+/** Returns the lanes of the timeline. The lane of backfills is omitted if it is empty. */
 export function lanesOf(
 	of: BatchExport,
 	runs: BatchExportRun[],
@@ -176,7 +176,7 @@ export function lanesOf(
 		(gap): GapEntry => ({
 			...gap,
 			kind: "gap",
-			// As a range moves on, its oldest gap shrinks, and its newest one grows.
+			// The key must not change while the range moves: the oldest gap shrinks, and the newest grows.
 			key: `gap-${inOrder.find((run) => startOf(run) >= gap.end)?.id ?? "newest"}`,
 			windows: Math.floor((gap.end - gap.start) / length),
 			isPaused:

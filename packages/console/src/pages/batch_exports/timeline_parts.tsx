@@ -1,4 +1,4 @@
-/** What stands around the drawing of the timeline. */
+/** The summary, the legend and the description of the selected entry. */
 import type { ComponentChildren } from "preact";
 import type { BatchExport, BatchExportRun } from "tenantry-client";
 import {
@@ -18,7 +18,7 @@ import { actionOf, linkOf, remarks, rows, whyGap } from "./timeline_words.ts";
 
 type Status = BatchExportRun["status"];
 
-/** The states, in the order in which they are named. */
+/** The states in the order of the legend. */
 const STATES: readonly Status[] = [
 	"Completed",
 	"Running",
@@ -34,7 +34,7 @@ const gapsOf = ({ entries }: Lane) => entries.filter((entry) => entry.kind === "
 const countOf = (runs: RunEntry[], status: Status) =>
 	runs.filter(({ run }) => run.status === status).length;
 
-/** What a lane has, in a sentence. */
+/** Returns a summary of a lane. */
 function sayLane(lane: Lane) {
 	const runs = runsOf(lane);
 	const missing = gapsOf(lane).reduce((sum, { windows }) => sum + windows, 0);
@@ -52,7 +52,7 @@ export const Summary = ({ lanes }: { lanes: Lane[] }) => (
 	<p class="timeline-summary">{lanes.map(sayLane).join(" ")}</p>
 );
 
-/** Says what the shapes mean that are in sight. */
+/** Explains the shapes that are shown. */
 export function Legend({
 	lanes,
 	of,
@@ -62,7 +62,7 @@ export function Legend({
 	lanes: Lane[];
 	of: BatchExport;
 	now: number;
-	/** Whether the present is in sight. */
+	/** Whether the range includes the current time. */
 	isNow: boolean;
 }) {
 	const runs = lanes.flatMap(runsOf);
@@ -75,12 +75,12 @@ export function Legend({
 			"No run, but exported by a backfill",
 			gaps.some(({ exported, windows }) => exported === windows),
 		] as const,
-		["retried", "Started more than once", runs.some(({ run }) => isRetried(run))] as const,
+		["retried", "Several attempts", runs.some(({ run }) => isRetried(run))] as const,
 		["late", "Late", runs.some(({ run }) => lateness(run, of.interval, now) > 0)] as const,
 		["now", "Now", isNow] as const,
 	].filter(([, , isShown]) => isShown);
 	return (
-		<ul class="timeline-legend" aria-label="What the shapes mean">
+		<ul class="timeline-legend" aria-label="Legend">
 			{items.map(([sample, words]) => (
 				<li key={sample}>
 					<Sample of={sample} /> {words}
@@ -94,7 +94,7 @@ const Facts = ({ children }: { children: ComponentChildren }) => (
 	<p class="timeline-facts">{children}</p>
 );
 
-/** The entry that has the focus or that the pointer is at, and where it leads. */
+/** Describes the entry with the pointer or the focus. */
 export function Detail({
 	lanes,
 	of,
@@ -112,7 +112,7 @@ export function Detail({
 	if (!entry)
 		return (
 			<div class="timeline-detail soft">
-				Point at a window or tap it, or go from one to the next with the arrow keys.
+				Point at a window, tap it, or use the arrow keys to see details.
 			</div>
 		);
 	const link = linkOf(entry, path);
@@ -142,14 +142,14 @@ export function Detail({
 				<span>
 					{hasEnded(run)
 						? `took ${duration(lengthOf(run))}`
-						: `for ${duration(lengthOf(run))} so far`}
+						: `running for ${duration(lengthOf(run))}`}
 				</span>
 				{remarks(run, of, now).map((words) => (
 					<span key={words}>{words}</span>
 				))}
 				{older > 0 && <span>{older} older</span>}
 				<a href={link} onClick={keep}>
-					Open run and log
+					View run and log
 				</a>
 			</Facts>
 			{hasFailed(run) && <p class="failure">{run.latest_error}</p>}

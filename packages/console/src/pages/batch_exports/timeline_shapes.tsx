@@ -1,4 +1,4 @@
-/** How the timeline draws runs and gaps. Each state has a shape of its own, so that nobody needs the colours. */
+/** The shapes of runs and gaps. Each state has its own shape, so that the colours aren't required. */
 import type { BatchExportRun } from "tenantry-client";
 import { moodOfRun } from "./states.tsx";
 
@@ -10,7 +10,7 @@ type Box = { x: number; y: number; width: number; height: number };
 export const BAR = 26;
 export const MARK = 10;
 
-/** A bar that is broken in the middle, with a mark there. */
+/** A bar with a gap in the middle, which contains a mark. */
 function Broken({ box: { x, y, width, height }, isCross }: { box: Box; isCross: boolean }) {
 	const part = height * 0.32;
 	const [middle, center] = [y + height / 2, x + width / 2];
@@ -31,7 +31,7 @@ function Broken({ box: { x, y, width, height }, isCross }: { box: Box; isCross: 
 	);
 }
 
-/** An empty bar, filled from below as far as the run is. */
+/** A bar that is filled from below by the progress of the run. */
 const Growing = ({ box, share }: { box: Box; share: number }) => (
 	<>
 		<rect
@@ -68,12 +68,12 @@ function Shape({ status, share, box }: { status: Status; share: number; box: Box
 	}
 }
 
-/** How much of a run is done, as far as it can be said. */
+/** Returns the progress of a run from 0 to 1; 0.5 if the number of rows is unknown. */
 function shareOf({ records_completed, records_total_count }: BatchExportRun) {
 	return records_total_count ? Math.min(1, records_completed / records_total_count) : 0.5;
 }
 
-/** The bar of a run, in a box of its own. */
+/** The bar of a run. */
 export const RunBar = ({
 	status,
 	run,
@@ -84,7 +84,7 @@ export const RunBar = ({
 	</g>
 );
 
-/** The hatching of windows without a run: thinner where a backfill has exported them. */
+/** The hatched bar of windows without a run. It is thinner if backfills have exported all of them. */
 export const GapBar = ({ isExported, ...box }: Box & { isExported: boolean }) => (
 	<rect
 		class="timeline-gap"
@@ -108,7 +108,7 @@ export const Hatching = () => (
 	</defs>
 );
 
-/** A ring above the bar of a run that was started more than once. */
+/** A ring above the bar of a run with several attempts. */
 export const RetriedMark = ({ x, y }: { x: number; y: number }) => (
 	<circle class="timeline-mark" cx={x} cy={y} r="2.5" />
 );
@@ -136,7 +136,7 @@ function Drawn({ of }: { of: Status | "gap" | "exported" | "retried" | "late" | 
 	}
 }
 
-/** A sample for the legend. */
+/** A shape in the legend. */
 export const Sample = (props: Parameters<typeof Drawn>[0]) => (
 	<svg class="timeline-sample" width="14" height="16" aria-hidden="true">
 		<Drawn {...props} />

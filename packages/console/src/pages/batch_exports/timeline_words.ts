@@ -1,4 +1,4 @@
-/** What the timeline says of runs and gaps. */
+/** Texts about runs and gaps. */
 import type { BatchExport, BatchExportRun } from "tenantry-client";
 import { duration, sayRange, sayWindow, windows, wordsOfRun } from "./states.tsx";
 import { type Entry, type GapEntry, isRetried, lateness } from "./timeline_lanes.ts";
@@ -7,7 +7,7 @@ const NUMBER = new Intl.NumberFormat();
 
 export const rows = (n: number) => (n === 1 ? "1 row" : `${NUMBER.format(n)} rows`);
 
-/** What is unusual about a run. */
+/** Returns remarks about a run: several attempts, lateness. */
 export function remarks(run: BatchExportRun, of: BatchExport, now: number) {
 	const late = lateness(run, of.interval, now);
 	return [
@@ -16,7 +16,7 @@ export function remarks(run: BatchExportRun, of: BatchExport, now: number) {
 	];
 }
 
-/** How many windows had no run, why if that is known, and whether they were exported all the same. */
+/** Describes a gap: the number of windows, the reason if it is known, and whether backfills exported them. */
 export function whyGap({ windows: count, isPaused, exported }: GapEntry) {
 	const why = isPaused ? ", the export was paused" : "";
 	const how =
@@ -28,11 +28,11 @@ export function whyGap({ windows: count, isPaused, exported }: GapEntry) {
 	return `${windows(count)}${why}${how}`;
 }
 
-/** What the backfill that a gap leads to does. */
+/** Returns the label of the link to a backfill of the gap. */
 export const actionOf = ({ windows: count, exported }: GapEntry) =>
 	exported === count ? "Export again" : "Backfill this gap";
 
-/** An entry in one sentence, for screen readers. */
+/** Describes an entry for screen readers. */
 export function sayEntry(entry: Entry, of: BatchExport, now: number) {
 	if (entry.kind === "gap")
 		return `No run, ${sayRange(entry)}, ${whyGap(entry)}. ${actionOf(entry)}`;
@@ -47,7 +47,7 @@ export function sayEntry(entry: Entry, of: BatchExport, now: number) {
 
 const iso = (at: number) => new Date(at).toISOString();
 
-/** Where an entry leads: a run to itself and its log, a gap to a backfill of exactly its windows. */
+/** Returns the link of an entry: the page of the run, or a backfill of the windows of the gap. */
 export const linkOf = (entry: Entry, path: string) =>
 	entry.kind === "run"
 		? `${path}/runs/${entry.run.id}`

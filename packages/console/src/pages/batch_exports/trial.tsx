@@ -17,7 +17,7 @@ const STEPS: Record<string, string[]> = {
 const WORDS: Record<string, string> = {
 	reach: "Reach the server",
 	"sign in": "Sign in",
-	remove: "Remove it again",
+	remove: "Delete the test data",
 };
 
 const FILES = ["R2", "S3", "GCS", "AzureBlob"];
@@ -29,7 +29,7 @@ const wordsOf = (step: string, type: string) =>
 
 type State = { type: string; result: BatchExportTrial | undefined };
 
-/** How the steps of a test went, and which were not tried. */
+/** Shows the results of the steps of a test. */
 function Steps({ type, result }: State) {
 	const done = result?.steps ?? [];
 	const names = [
@@ -41,13 +41,7 @@ function Steps({ type, result }: State) {
 			{names.map((name) => {
 				const step = done.find((one) => one.name === name);
 				const mood = !step ? "quiet" : step.error === null ? "good" : "bad";
-				const words = !step
-					? result
-						? "Not tried"
-						: "…"
-					: step.error === null
-						? "Works"
-						: "Failed";
+				const words = !step ? (result ? "Not run" : "…") : step.error === null ? "OK" : "Failed";
 				return (
 					<li key={name} class={`export-step ${mood}`}>
 						<span class="export-step-mark" aria-hidden="true">
@@ -64,7 +58,7 @@ function Steps({ type, result }: State) {
 	);
 }
 
-/** Tests a destination: `run` does it, `panel` shows each step. */
+/** Tests a destination. `run` starts the test, `panel` shows the steps. */
 export function useTrial() {
 	const [state, setState] = useState<State>();
 	async function run(type: string, test: () => Promise<BatchExportTrial>) {
@@ -86,11 +80,11 @@ export function useTrial() {
 				{result === undefined
 					? `Testing ${words}…`
 					: result.success
-						? `${words} works`
-						: `${words} doesn't work yet`}
+						? "The test succeeded"
+						: "The test failed"}
 			</h3>
 			<Steps type={type} result={result} />
-			{result?.success && <p class="soft">Nothing that the test wrote is left.</p>}
+			{result?.success && <p class="soft">The test left no data behind.</p>}
 		</section>
 	);
 	return { run, panel, clear: () => setState(undefined) };

@@ -7,7 +7,7 @@ import { Choice, Form, Group, text } from "../../ui/form.tsx";
 import { Time } from "../../ui/values.tsx";
 import { skippedBy, windows } from "./states.tsx";
 
-/** Asks what happens to the windows that ended during the pause, and resumes the export. */
+/** The dialog that resumes an export, with a choice for the skipped windows. */
 export function Unpause({
 	of,
 	path,
@@ -29,8 +29,8 @@ export function Unpause({
 		onClose();
 		say(
 			backfill_id
-				? "The export goes on, and a backfill exports what was skipped."
-				: "The export goes on.",
+				? "The export is resumed. A backfill exports the skipped windows."
+				: "The export is resumed.",
 		);
 		if (backfill_id) navigate(`${path}/backfills`);
 	}
@@ -38,25 +38,25 @@ export function Unpause({
 		<Dialog title={`Resume “${of.name}”?`} onClose={onClose}>
 			<Form action="Resume export" onSubmit={resume} onCancel={onClose}>
 				<p>
-					It was paused <Time value={of.last_paused_at} isRelative />.{" "}
+					The export was paused <Time value={of.last_paused_at} isRelative />.{" "}
 					{skipped === 0
-						? "No window has ended since, so nothing is missing."
-						: `Since then ${windows(skipped)} ended and ${skipped === 1 ? "was" : "were"} not exported.`}
+						? "No windows were skipped."
+						: `Since then, ${windows(skipped)} ${skipped === 1 ? "was" : "were"} skipped.`}
 				</p>
 				{skipped > 0 && (
-					<Group label="What was skipped">
+					<Group label="Skipped windows">
 						<Choice
 							name="backfill"
 							value="yes"
-							label="Export it, too"
-							hint="A backfill runs the skipped windows one after another."
+							label="Export them"
+							hint="A backfill exports the skipped windows one after another."
 							defaultChecked
 						/>
 						<Choice
 							name="backfill"
 							value="no"
-							label="Leave it out"
-							hint="You can export it by a backfill at any time."
+							label="Don't export them"
+							hint="You can start a backfill for them at any time."
 						/>
 					</Group>
 				)}

@@ -19,24 +19,24 @@ export const LENGTHS: Record<Interval, number> = {
 /** 1970-01-05, a Monday: a boundary of every interval. */
 const MONDAY = 4 * DAY;
 
-/** The last boundary of UTC's grid at or before this moment. */
+/** Returns the last boundary between windows (in UTC) at or before this time. */
 export const boundaryBefore = (interval: Interval, at: number) =>
 	Math.floor((at - MONDAY) / LENGTHS[interval]) * LENGTHS[interval] + MONDAY;
 
-/** How many whole windows a range has. */
+/** Returns the number of complete windows in a range. */
 export const windowsIn = (interval: Interval, start: number, end: number) =>
 	Math.max(0, Math.floor((end - start) / LENGTHS[interval]));
 
-/** A moment as the value of a field for local times. */
+/** Converts a time to the value of `<input type="datetime-local">`. */
 export function toLocal(at: number) {
 	const zone = new Date(at).getTimezoneOffset() * MINUTE;
 	return new Date(at - zone).toISOString().slice(0, 16);
 }
 
 /**
- * The moment of a field for local times, in ISO 8601; null if it is empty.
- * @param meant the moment that the field was filled with. While the field still shows it, that is the one: when clocks go
- * back, the field says the same of two.
+ * Converts the value of such an input to a time in ISO 8601; null if it is empty.
+ * @param meant the initial time of the input, which is returned if the input still shows it. At the end of daylight saving
+ * time, two times have the same local time.
  */
 export function fromLocal(value: string, meant?: number) {
 	if (!value) return null;

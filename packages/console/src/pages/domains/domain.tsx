@@ -34,7 +34,7 @@ const useSaveDomain = (at: { organization: string; id: string }, onSaved: () => 
 		labels: LABELS,
 	});
 
-/** A domain: its proof, and how people with its addresses sign in (docs/organizations.md#domains). */
+/** The page of a domain, with its verification and sign-in settings (docs/organizations.md#domains). */
 export default function Domain() {
 	const { organization, isAdmin, to } = useOrganization();
 	const navigate = useNavigate();
@@ -60,8 +60,8 @@ export default function Domain() {
 		const isSure = await confirm({
 			title: `Delete ${domain}?`,
 			text: rest.is_verified
-				? "Its sign-in settings end at once, and anybody may claim it. To add it again, you have to verify it again."
-				: "Anybody may claim it then. Its record is of no use any more.",
+				? "Its sign-in settings stop applying immediately, and any organization can claim it. To add it again, you have to verify it again."
+				: "Any organization can then claim it. You can remove its TXT record.",
 			action: "Delete domain",
 			...(rest.is_verified && { typed: domain }),
 		});
@@ -100,11 +100,11 @@ export default function Domain() {
 			{domain.is_verified ? (
 				<Section title="Verification">
 					<p>
-						Verified on <Time value={domain.verified_at} />. Leave the record in the DNS: it is
-						looked up once a day, and admins get a mail if it is missing.
+						Verified on <Time value={domain.verified_at} />. Keep the TXT record in the DNS. It is
+						checked once a day, and admins get a mail if it is missing.
 					</p>
 					<details>
-						<summary>Show the record</summary>
+						<summary>Show record</summary>
 						<DnsRecord domain={domain} />
 					</details>
 				</Section>
@@ -145,7 +145,7 @@ export default function Domain() {
 							defaultValue={domain.domain}
 							required
 							spellcheck={false}
-							hint="The new name gets a record of its own. The old record is of no use any more."
+							hint="The new name has its own TXT record. You can remove the old one."
 						/>
 					</Form>
 				</Dialog>

@@ -49,7 +49,7 @@ export default function Domains() {
 	return (
 		<PageView
 			title="Domains"
-			lead="Prove that an email domain is yours, and decide how people with its addresses sign in."
+			lead="Verify your email domains, and decide how people with addresses of these domains sign in."
 			actions={isAdmin && add}
 		>
 			<Filters>
@@ -62,28 +62,28 @@ export default function Domains() {
 				id={({ id }) => id}
 				empty={
 					search ? (
-						<Empty title="No domain found">
+						<Empty title="No domains found">
 							<p>No domain contains “{search}”.</p>
 						</Empty>
 					) : (
 						<Empty title="No domains">
 							<p>
 								{isAdmin
-									? "Add the domain of your email addresses. A record in its DNS then proves that it is yours."
-									: "An admin of the organization can add the domain of your email addresses."}
+									? "Add the domain of your email addresses, then verify it with a TXT record."
+									: "Admins of the organization can add domains."}
 							</p>
 						</Empty>
 					)
 				}
 			/>
 			{isAdding && (
-				<Dialog title="Add a domain" onClose={() => setAdding(false)}>
+				<Dialog title="Add domain" onClose={() => setAdding(false)}>
 					<Form
 						action="Add domain"
 						onCancel={() => setAdding(false)}
 						onSubmit={async (fields) => {
 							const { id } = await api.domains.create(organization, {
-								// Also of an address.
+								// Users may enter an email address.
 								domain: text(fields, "domain").replace(/^.*@/, ""),
 							});
 							navigate(to(`domains/${id}`));
@@ -95,7 +95,7 @@ export default function Domains() {
 							placeholder="example.com"
 							required
 							spellcheck={false}
-							hint="The part of your email addresses after the @. It is claimed until you verify it."
+							hint="The part of your email addresses after the @."
 						/>
 					</Form>
 				</Dialog>

@@ -2,7 +2,7 @@ import type { Domain } from "tenantry-client";
 
 type Enforcement = Domain["sso_enforcement"];
 
-/** The ways in which people of a domain can be made to sign in. */
+/** The sign-in methods that can be enforced. */
 export const ENFORCEMENTS: readonly (readonly [value: Enforcement, words: string])[] = [
 	["", "Any way"],
 	["saml", "SAML"],
@@ -14,6 +14,6 @@ export const ENFORCEMENTS: readonly (readonly [value: Enforcement, words: string
 export const enforcementName = (enforcement: Enforcement) =>
 	ENFORCEMENTS.find(([value]) => value === enforcement)?.[1] ?? enforcement;
 
-/** The choice that a form has. */
+/** Returns the value of the form. */
 export const enforcementOf = (chosen: string): Enforcement =>
 	ENFORCEMENTS.find(([value]) => value === chosen)?.[0] ?? "";

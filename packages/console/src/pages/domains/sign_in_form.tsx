@@ -7,7 +7,7 @@ type Row = Received<Domain, "domains">;
 
 const SAML_FIELDS = ["saml_entity_id", "saml_acs_url", "saml_x509_cert"] as const;
 
-/** What the form changes: only that is sent, so that it overwrites nothing else. */
+/** Returns only the changed fields, so that saving doesn't overwrite others. */
 function changesIn(domain: Row, fields: FormData) {
 	const changes: UpdateDomainBody = {};
 	if (domain.is_verified) {
@@ -23,7 +23,7 @@ function changesIn(domain: Row, fields: FormData) {
 	return changes;
 }
 
-/** How people with addresses of a domain sign in. */
+/** The form for the sign-in settings of a domain. */
 export function SignInForm({
 	domain,
 	save,
@@ -47,27 +47,24 @@ export function SignInForm({
 					<Select
 						name="sso_enforcement"
 						label="People sign in with"
-						hint={`It applies to everybody with an address at ${domain.domain}.`}
+						hint={`This applies to everyone with an email address at ${domain.domain}.`}
 						options={ENFORCEMENTS}
 						defaultValue={domain.sso_enforcement}
 					/>
 					<Check
 						name="jit_provisioning_enabled"
 						label="New people join when they first sign in"
-						hint={`People with an address at ${domain.domain} then need no invite.`}
+						hint={`People with an email address at ${domain.domain} don't need an invite.`}
 						defaultChecked={domain.jit_provisioning_enabled}
 					/>
 				</>
 			) : (
 				<p class="quiet">
-					Once the domain is verified, you can choose here how people have to sign in, and whether
-					they join without an invite. SAML can be prepared now.
+					After the domain is verified, you can choose how people sign in, and whether they can join
+					without an invite. You can prepare SAML now.
 				</p>
 			)}
-			<Group
-				label="SAML"
-				hint="From your identity provider. All three are needed to sign in with SAML."
-			>
+			<Group label="SAML" hint="From your identity provider. SAML requires all three fields.">
 				<Field
 					name="saml_entity_id"
 					label="Entity ID"
@@ -83,7 +80,7 @@ export function SignInForm({
 				<Area
 					name="saml_x509_cert"
 					label="Certificate"
-					hint="X.509, with its BEGIN and END lines."
+					hint="X.509 in PEM format, with the BEGIN and END lines."
 					defaultValue={domain.saml_x509_cert ?? ""}
 					spellcheck={false}
 				/>

@@ -9,12 +9,12 @@ import { Facts, Snippet, Time } from "../../ui/values.tsx";
 
 type Claimed = Received<Domain, "domains">;
 
-/** How long to wait before the DNS is asked again, in milliseconds. */
+/** The interval of checks. */
 const AGAIN_MS = 20_000;
 
 const nameOf = ({ domain }: Claimed) => `_tenantry-challenge.${domain}`;
 
-/** The TXT record that proves a domain. */
+/** The TXT record of a domain. */
 export const DnsRecord = ({ domain }: { domain: Claimed }) => (
 	<div class="record">
 		<Facts
@@ -27,7 +27,7 @@ export const DnsRecord = ({ domain }: { domain: Claimed }) => (
 	</div>
 );
 
-/** The proof that a claimed domain is the organization's. */
+/** The steps that verify a domain. */
 export function Verification({ domain, onVerified }: { domain: Claimed; onVerified: () => void }) {
 	const { isAdmin } = useOrganization();
 	const { isBusy, run } = useAction();
@@ -42,7 +42,7 @@ export function Verification({ domain, onVerified }: { domain: Claimed; onVerifi
 			} else setSeen({ text: verification_error, at: new Date().toISOString() });
 		});
 
-	// Once an admin has checked, the page goes on while it can be seen.
+	// After the first check, check again while the page is visible.
 	useEffect(() => {
 		if (!seen) return undefined;
 		const timer = setInterval(() => {
@@ -54,18 +54,18 @@ export function Verification({ domain, onVerified }: { domain: Claimed; onVerifi
 	return (
 		<Section title="Verification">
 			<p>
-				Until it is verified, this is only a claim: nothing can be enforced for its addresses, and
-				three days after you added it, another organization may take the name.
+				Until the domain is verified, you can't enforce sign-in settings. After three days, another
+				organization can claim it.
 			</p>
 			{isAdmin && (
 				<div class="panel">
 					<p>
-						<strong>1. Add this record</strong> where the DNS of {domain.domain} is managed. If your
-						provider adds the domain to names by itself, leave it out at the end.
+						<strong>1. Add this record</strong> to the DNS of {domain.domain}. If your provider
+						appends the domain to names, enter the name without it.
 					</p>
 					<DnsRecord domain={domain} />
 					<p>
-						<strong>2. Check it.</strong> A new record is often seen in minutes, sometimes in hours.
+						<strong>2. Check the record.</strong> DNS changes usually take minutes, sometimes hours.
 					</p>
 					<button type="button" aria-disabled={isBusy} aria-busy={isBusy} onClick={check}>
 						{isBusy ? "Checking…" : "Check record"}
@@ -75,8 +75,8 @@ export function Verification({ domain, onVerified }: { domain: Claimed; onVerifi
 							<p class="dns-answer">
 								<strong>{seen.text}</strong>
 								<small class="below">
-									Seen at <Time value={seen.at} />. This page asks again every {AGAIN_MS / 1000}{" "}
-									seconds while it is open.
+									Checked on <Time value={seen.at} />. This page checks again every{" "}
+									{AGAIN_MS / 1000} seconds while it is open.
 								</small>
 							</p>
 						)}

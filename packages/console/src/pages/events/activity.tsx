@@ -13,7 +13,7 @@ import { Changes } from "./changes.tsx";
 import { DownloadDialog } from "./download_dialog.tsx";
 import { GROUPS, typeOf, wordsOfType } from "./kinds.ts";
 
-/** The parameters of the URL that filter. They are called as those of the API. */
+/** The filters in the URL, which have the same names as in the API. */
 const NAMES = ["scope", "item_id", "user", "activity", "after", "before"] as const;
 
 type FilterName = (typeof NAMES)[number];
@@ -38,7 +38,7 @@ const columnsOf = (change: ChangeFilters): Column<ActivityEntry>[] => [
 				<button
 					type="button"
 					class="link"
-					title="Show only what happened to this"
+					title="Show only changes to this object"
 					onClick={() => change({ scope, item_id, activity: undefined, offset: undefined })}
 				>
 					{detail.name ?? item_id}
@@ -62,7 +62,7 @@ const columnsOf = (change: ChangeFilters): Column<ActivityEntry>[] => [
 					<button
 						type="button"
 						class="link"
-						title="Show only what they did"
+						title="Show only changes by this person"
 						onClick={() => change({ user: user.uuid, offset: undefined })}
 					>
 						{user.first_name || user.email}
@@ -78,10 +78,10 @@ const columnsOf = (change: ChangeFilters): Column<ActivityEntry>[] => [
 	{ title: "When", cell: ({ created_at }) => <Time value={created_at} /> },
 ];
 
-/** How long a search waits for the next letter, in milliseconds. */
+/** The delay before a search, so that it isn't repeated for each letter. */
 const PAUSE_MS = 250;
 
-/** Finds a member by name or address. */
+/** Searches members by name or email address. */
 function PersonFilter({ change }: { change: ChangeFilters }) {
 	const { organization } = useOrganization();
 	const [found, setFound] = useState<{ uuid: string; email: string; first_name: string }[]>([]);
@@ -123,7 +123,7 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 	);
 }
 
-/** Filters that were set by pressing a name in the list, to remove them. */
+/** Shows the filters that were set by clicking a name in the list, with buttons that remove them. */
 function Chips({ entries }: { entries: ActivityEntry[] }) {
 	const [{ user, item_id }] = useQuery();
 	const person = entries.find((entry) => entry.user?.uuid === user)?.user;
@@ -170,7 +170,7 @@ function ActivityFilters() {
 
 const NUMBER = new Intl.NumberFormat();
 
-/** What people changed in an organization, newest first. */
+/** The activity log of an organization, newest first. */
 export default function Activity() {
 	const { organization } = useOrganization();
 	const [query, change] = useQuery();
@@ -204,10 +204,10 @@ export default function Activity() {
 					columns={columnsOf(change)}
 					id={({ id }) => id}
 					empty={
-						<Empty title="Nothing found">
+						<Empty title="No entries found">
 							<p>
 								{isFiltered
-									? "No entry that you may see matches the filters."
+									? "No entry that you can see matches the filters."
 									: "Changes that people make in this organization appear here."}
 							</p>
 						</Empty>
@@ -218,7 +218,7 @@ export default function Activity() {
 				<DownloadDialog
 					path={`/api/organizations/${organization.id}/activity_log?${new URLSearchParams(filters)}`}
 					name={`activity-${new Date().toISOString().slice(0, 10)}`}
-					what={`${NUMBER.format(count)} ${count === 1 ? "entry" : "entries"}${isFiltered ? ", as filtered" : ""}`}
+					what={`${NUMBER.format(count)} ${count === 1 ? "entry" : "entries"}${isFiltered ? ", filtered" : ""}`}
 					onClose={() => setDownloading(false)}
 				/>
 			)}

@@ -1,7 +1,7 @@
 import { useOrganization } from "../../organization.tsx";
 import { Tabs } from "../../ui/page.tsx";
 
-/** What people did, and everything that happened. */
+/** The tabs of the activity log and the event feed. */
 export function ActivityTabs({ current }: { current: "activity" | "activity/events" }) {
 	const { to } = useOrganization();
 	return (
@@ -9,7 +9,7 @@ export function ActivityTabs({ current }: { current: "activity" | "activity/even
 			label="Activity"
 			current={to(current)}
 			tabs={[
-				[to("activity"), "What people did"],
+				[to("activity"), "Activity log"],
 				[to("activity/events"), "All events"],
 			]}
 		/>

@@ -5,17 +5,17 @@ import { useOrganization } from "../../organization.tsx";
 import { Empty, Show } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
 
-/** What members get to see instead of a page for admins. */
+/** Replaces a page for admins if the user is only a member. */
 export const AdminsOnly = ({ title, text }: { title: string; text: string }) => (
 	<PageView title={title}>
 		<Empty title="Only admins can see this">
-			<p>{text} Ask an admin of your organization if you need something here.</p>
+			<p>{text} If you need a change, ask an admin of your organization.</p>
 		</Empty>
 	</PageView>
 );
 
 type One<T> = {
-	/** Reads the object by the client's `get`. */
+	/** Loads the object with `get` of the client. */
 	get: (
 		parameters: { organization: string; id: string },
 		options: { signal: AbortSignal },
@@ -33,7 +33,7 @@ function LoadedOne<T>({ get, children }: One<T>) {
 	return <Show of={loaded}>{(object) => children(object, loaded)}</Show>;
 }
 
-/** A page for admins about the object that the URL names. `title` and `text` are what others get to see. */
+/** A page for admins about the object in the URL. Members see `title` and `text`. */
 export function OneForAdmins<T>({ title, text, ...one }: One<T> & { title: string; text: string }) {
 	const { isAdmin } = useOrganization();
 	return isAdmin ? <LoadedOne {...one} /> : <AdminsOnly title={title} text={text} />;

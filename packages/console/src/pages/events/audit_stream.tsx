@@ -31,7 +31,7 @@ import {
 type Row = Received<AuditStream, "auditStreams">;
 type Save = (stream: Row, changes: UpdateAuditStreamBody) => Promise<boolean>;
 
-/** How often the page looks how the stream is. */
+/** The interval of reloads. */
 const SECONDS = 20;
 
 function EditDialog({ stream, save, onClose }: { stream: Row; save: Save; onClose: () => void }) {
@@ -60,7 +60,7 @@ function EditDialog({ stream, save, onClose }: { stream: Row; save: Save; onClos
 	);
 }
 
-/** What is wrong, and what comes next; nothing if all is well. */
+/** Shows the problems of a stream, and what happens next. */
 function State({ stream }: { stream: Row }) {
 	const state = stateOf(stream);
 	const { latest_error, next_attempt_at, missing_events } = stream;
@@ -69,8 +69,8 @@ function State({ stream }: { stream: Row }) {
 			{state === "failing" && (
 				<div class="state bad" role="status">
 					<p>
-						<strong>The last try failed.</strong> Nothing is lost: the file is written again{" "}
-						<Time value={next_attempt_at} isRelative />, or at once when you change the bucket.
+						<strong>The last attempt failed.</strong> No entries are lost. The next attempt is{" "}
+						<Time value={next_attempt_at} isRelative />, or immediately after you change the bucket.
 					</p>
 					<p class="said">{latest_error}</p>
 				</div>
@@ -78,8 +78,8 @@ function State({ stream }: { stream: Row }) {
 			{state === "paused" && (
 				<div class="state warn" role="status">
 					<p>
-						<strong>Paused.</strong> When you resume it, it goes on where it stopped. Entries are
-						kept for 365 days.
+						<strong>Paused.</strong> After you resume the stream, it continues where it stopped.
+						Entries are kept for 365 days.
 					</p>
 				</div>
 			)}
@@ -89,7 +89,7 @@ function State({ stream }: { stream: Row }) {
 						<strong>
 							<Count value={missing_events} /> entries are missing.
 						</strong>{" "}
-						They were deleted because of their age before they could be written.
+						They were deleted after 365 days, before they could be written.
 					</p>
 				</div>
 			)}
@@ -97,12 +97,13 @@ function State({ stream }: { stream: Row }) {
 	);
 }
 
-/** What can be compared with a copy of the files. */
+/** Shows the last digest, and the command that checks a copy of the files. */
 const Proof = ({ stream }: { stream: Row }) => (
 	<Section title="Proof">
 		<p class="lead">
-			Each line of the files has the digest of the line before. Keep the last digest where those who
-			can write to the bucket can’t, and check a copy of the files with it.
+			Each line of the files contains the digest of the previous line. Store the last digest in a
+			place that people with access to the bucket can’t change. Then use it to check a copy of the
+			files.
 		</p>
 		{stream.sequence > 0 ? (
 			<>
@@ -115,7 +116,7 @@ const Proof = ({ stream }: { stream: Row }) => (
 				/>
 			</>
 		) : (
-			<p>The digest appears here with the first file.</p>
+			<p>The digest appears here after the first file is written.</p>
 		)}
 	</Section>
 );
@@ -131,12 +132,12 @@ const factsOf = (stream: Row) =>
 		[
 			"Last file",
 			stream.last_file === null ? (
-				"None yet: a file is written after each full hour in which something happened"
+				"None yet. A file is written after each hour that has entries."
 			) : (
 				<>
 					<code class="address">{stream.last_file}</code>
 					<small class="below">
-						Number <Count value={stream.sequence} />, written{" "}
+						File <Count value={stream.sequence} />, written{" "}
 						<Time value={stream.last_delivered_at} />
 					</small>
 				</>
@@ -144,14 +145,14 @@ const factsOf = (stream: Row) =>
 		],
 		["Entries", <Count value={stream.delivered_events} />],
 		...(stream.next_attempt_at
-			? [["Next try", <Time value={stream.next_attempt_at} />] as const]
+			? [["Next attempt", <Time value={stream.next_attempt_at} />] as const]
 			: []),
 		["Added", <Time value={stream.created_at} />],
 	] as const;
 
-const BODY = Symbol("what is sent");
+const BODY = Symbol("request body");
 
-/** What changes in words, and as it is sent. */
+/** Changes as labels and values, with the request body. */
 type Changes = Record<string, unknown> & { [BODY]: UpdateAuditStreamBody };
 
 const useSaveStream = (stream: Row, onSaved: () => Promise<unknown>) =>
@@ -170,7 +171,7 @@ function Shown({ stream, reload }: { stream: Row; reload: () => Promise<unknown>
 	const navigate = useNavigate();
 	const [isEditing, setEditing] = useState(false);
 	const [trial, setTrial] = useState<BatchExportTrial>();
-	// A load that fails replaces the page, and with it what is just being typed.
+	// A failed load would replace the page, with the input of an open dialog.
 	useEvery(SECONDS, () => !isEditing && !trial && reload());
 	const { save, dialog } = useSaveStream(stream, reload);
 	const edit = useSaveStream(stream, async () => {
@@ -183,7 +184,7 @@ function Shown({ stream, reload }: { stream: Row; reload: () => Promise<unknown>
 	async function remove() {
 		const isSure = await confirm({
 			title: `Delete ${stream.name}?`,
-			text: "Its files stay in the bucket. What isn’t written yet won’t be. This can’t be undone.",
+			text: "Its files stay in the bucket. Entries that aren’t written yet won’t be written. This can’t be undone.",
 			action: "Delete audit stream",
 			typed: stream.name,
 		});
@@ -219,7 +220,7 @@ function Shown({ stream, reload }: { stream: Row; reload: () => Promise<unknown>
 			<DangerZone>
 				<Danger
 					title="Delete this audit stream"
-					text="Its files stay in the bucket. What isn’t written yet won’t be."
+					text="Its files stay in the bucket. Entries that aren’t written yet won’t be written."
 				>
 					<Button class="danger" onPress={remove}>
 						Delete audit stream
@@ -240,12 +241,12 @@ function Shown({ stream, reload }: { stream: Row; reload: () => Promise<unknown>
 	);
 }
 
-/** One audit stream: how it is, and what its files can be checked with. */
+/** The page of an audit stream, with its state and digest. */
 export default function AuditStreamPage() {
 	return (
 		<OneForAdmins
 			title="Audit stream"
-			text="Audit streams carry what happens in all projects, also in private ones."
+			text="Audit streams contain events of all projects, including private ones."
 			get={(parameters, options) => api.auditStreams.get(parameters, options)}
 		>
 			{(stream, { reload }) => <Shown stream={stream} reload={reload} />}

@@ -36,7 +36,7 @@ const columnsOf = (to: (path: string) => string): Column<Row>[] => [
 		cell: ({ sequence, last_delivered_at }) =>
 			sequence > 0 ? (
 				<span>
-					Number <Count value={sequence} />, <Time value={last_delivered_at} isRelative />
+					File <Count value={sequence} />, <Time value={last_delivered_at} isRelative />
 				</span>
 			) : (
 				"–"
@@ -54,7 +54,7 @@ const OPTIONS = [
 	...Object.entries(STATES).map(([value, [words]]) => [value, words] as const),
 ] as const;
 
-/** The audit streams of an organization. There are at most five, so they are filtered here. */
+/** The audit streams of an organization. There are at most five, so they are filtered in the browser. */
 function List() {
 	const { organization, to } = useOrganization();
 	const [{ state = "" }] = useQuery();
@@ -78,7 +78,7 @@ function List() {
 		<PageView
 			title="Audit streams"
 			actions={add}
-			lead="An audit stream writes everything that happens here to a bucket of yours, every hour, so that later changes of a line would be found."
+			lead="An audit stream writes the activity log to your own bucket every hour, as tamper-evident files."
 		>
 			<Filters>
 				<Filter name="state" label="State" options={OPTIONS} />
@@ -90,7 +90,7 @@ function List() {
 				id={({ id }) => id}
 				empty={
 					state ? (
-						<Empty title="No such stream">
+						<Empty title="No audit streams found">
 							<p>No audit stream has this state.</p>
 						</Empty>
 					) : (
@@ -112,7 +112,7 @@ export default function AuditStreams() {
 	) : (
 		<AdminsOnly
 			title="Audit streams"
-			text="Audit streams carry what happens in all projects, also in private ones."
+			text="Audit streams contain events of all projects, including private ones."
 		/>
 	);
 }

@@ -4,7 +4,7 @@ import { levelName } from "../../ui/values.tsx";
 
 type Change = ActivityEntry["detail"]["changes"][number];
 
-/** A value that is shown in one line: a part of a change, with its path. */
+/** A single value that changed, with its path in the field. */
 type Leaf = { path: string; before: unknown; after: unknown };
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -12,7 +12,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const isNothing = (value: unknown) => value === null || value === undefined;
 
-/** The values that differ, each with the path to it. Objects are compared key by key. */
+/** Returns the values that differ, with their paths. Objects are compared key by key. */
 export function leavesOf(path: string, before: unknown, after: unknown): Leaf[] {
 	const isPair = (isObject(before) || isNothing(before)) && (isObject(after) || isNothing(after));
 	if (!isPair || (isNothing(before) && isNothing(after))) return [{ path, before, after }];
@@ -25,7 +25,7 @@ export function leavesOf(path: string, before: unknown, after: unknown): Leaf[] 
 		: [{ path, before, after }];
 }
 
-/** A text of more than this many characters is shown line by line. */
+/** The number of characters from which a text is shown line by line. */
 const LONG = 120;
 
 const isLong = (value: unknown) =>
@@ -33,7 +33,7 @@ const isLong = (value: unknown) =>
 
 const linesOf = (value: unknown) => (typeof value === "string" && value ? value.split("\n") : []);
 
-/** The lines between those that both texts begin and end with. */
+/** Returns the lines that differ, without the common start and end of both texts. */
 export function changedLines(before: readonly string[], after: readonly string[]) {
 	const shorter = Math.min(before.length, after.length);
 	let start = 0;
@@ -60,7 +60,7 @@ const Added = ({ children }: { children: ComponentChildren }) => (
 	</ins>
 );
 
-/** What changed of a long text, such as the source of a plugin. */
+/** Shows the changes of a long text, such as the source of a plugin. */
 function Lines({ path, before, after }: Leaf) {
 	const { start, removed, added } = changedLines(linesOf(before), linesOf(after));
 	return (
@@ -90,7 +90,7 @@ function shown(path: string, value: unknown): string {
 	return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** What was added to a list and removed from it. */
+/** Shows the added and removed items of a list. */
 function Items({ path, before, after }: { path: string; before: unknown[]; after: unknown[] }) {
 	const has = (list: unknown[], item: unknown) =>
 		list.some((one) => JSON.stringify(one) === JSON.stringify(item));
@@ -122,7 +122,7 @@ function Values({ path, before, after }: Leaf) {
 	);
 }
 
-/** How many values are shown before the rest is folded. */
+/** The number of values that are shown. The rest is folded. */
 const SHOWN = 4;
 
 const Row = (leaf: Leaf) =>
@@ -134,7 +134,7 @@ const Row = (leaf: Leaf) =>
 		</div>
 	);
 
-/** What an entry changed: for each value what it was and what it is. */
+/** Shows the old and new value of each change. */
 export function Changes({ changes }: { changes: readonly Change[] }) {
 	const leaves = changes.flatMap(({ field, before, after }) => leavesOf(field, before, after));
 	const rest = leaves.slice(SHOWN);

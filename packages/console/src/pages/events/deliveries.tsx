@@ -12,7 +12,7 @@ import { GROUPS, wordsOfType } from "./kinds.ts";
 
 type Row = Received<WebhookDelivery, "webhooks">;
 
-/** Why an event was sent, and how often it was tried. */
+/** Returns why an event was sent, or the number of the attempt. */
 function causeOf({ reason, attempt }: WebhookDelivery) {
 	if (reason === "test") return "Test";
 	return reason === "replay" ? "Replay" : `Attempt ${attempt}`;
@@ -26,7 +26,7 @@ const STATUSES = [
 	["failed", "Failed"],
 ] as const;
 
-/** The types that a webhook can have got. */
+/** Returns the filter options: the event types that the webhook subscribes to. */
 function typesOf({ types }: Webhook) {
 	const known = GROUPS.filter(
 		({ all, types: ofGroup }) =>
@@ -41,7 +41,7 @@ function typesOf({ types }: Webhook) {
 	] as const;
 }
 
-/** Attempts to deliver one event may be in the same minute. */
+/** With seconds, because several attempts for an event can be in the same minute. */
 const SENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 const columnsOf = (replay: (row: Row) => Promise<void>): Column<Row>[] => [
@@ -54,7 +54,7 @@ const columnsOf = (replay: (row: Row) => Promise<void>): Column<Row>[] => [
 			</>
 		),
 	},
-	{ title: "Answer", cell: (row) => <Outcome delivery={row} /> },
+	{ title: "Response", cell: (row) => <Outcome delivery={row} /> },
 	{ title: "Cause", cell: (row) => <span class="nowrap">{causeOf(row)}</span> },
 	{ title: "Duration", align: "end", cell: durationOf },
 	{ title: "Sent", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
@@ -75,7 +75,7 @@ const columnsOf = (replay: (row: Row) => Promise<void>): Column<Row>[] => [
 	},
 ];
 
-/** The last attempts to deliver events to a webhook. */
+/** The last attempts of a webhook. */
 export function Deliveries({
 	webhook,
 	list,
@@ -89,8 +89,8 @@ export function Deliveries({
 	const columns = columnsOf(async (row) => {
 		const { status, response_status, error } = await api.webhooks.replayDelivery(row);
 		if (status === "delivered")
-			say(`The endpoint took the event again: it answered ${response_status}.`);
-		else warn(`The endpoint didn’t take the event. ${error}`);
+			say(`The event was delivered. The endpoint responded with ${response_status}.`);
+		else warn(`The event wasn’t delivered. ${error}`);
 		onReplayed();
 	});
 	return (
@@ -106,12 +106,12 @@ export function Deliveries({
 				id={({ id }) => id}
 				empty={
 					status || type ? (
-						<Empty title="No such delivery">
+						<Empty title="No deliveries found">
 							<p>None of the last 100 attempts matches the filters.</p>
 						</Empty>
 					) : (
-						<Empty title="Nothing delivered yet">
-							<p>The next event of this organization is sent at once. Or send a test now.</p>
+						<Empty title="No deliveries yet">
+							<p>The next event is delivered immediately. To try the endpoint now, send a test.</p>
 						</Empty>
 					)
 				}

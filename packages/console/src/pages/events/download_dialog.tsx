@@ -5,12 +5,12 @@ import { say } from "../../ui/feedback.tsx";
 import { Choice, Form, Group, text } from "../../ui/form.tsx";
 
 const FORMATS = [
-	["csv", "text/csv", "CSV", "For spreadsheets. Texts that look like formulas are made harmless."],
+	["csv", "text/csv", "CSV", "For spreadsheets. Values that look like formulas are escaped."],
 	[
 		"ndjson",
 		"application/x-ndjson",
-		"JSON lines",
-		"For programs: one entry a line, with exact values.",
+		"JSON Lines",
+		"For programs. One entry per line, with exact values.",
 	],
 ] as const;
 
@@ -23,9 +23,9 @@ const SIZE = new Intl.NumberFormat(undefined, {
 const isAbort = (error: unknown) => error instanceof DOMException && error.name === "AbortError";
 
 /**
- * Downloads what the filters match, of any size.
- * @param path of the API, with the filters
- * @param what such as "1,234 entries"
+ * Downloads everything that matches the filters.
+ * @param path the path in the API, with the filters
+ * @param what a description of the content, such as "1,234 entries"
  */
 export function DownloadDialog({
 	path,
@@ -62,7 +62,7 @@ export function DownloadDialog({
 						if (isAbort(error)) return;
 						throw error;
 					}
-					say(`${file} is complete.`);
+					say(`Downloaded ${file}.`);
 					onClose();
 				}}
 			>
@@ -79,7 +79,7 @@ export function DownloadDialog({
 						/>
 					))}
 				</Group>
-				{bytes !== undefined && <p role="status">{SIZE.format(bytes / 1000)} so far…</p>}
+				{bytes !== undefined && <p role="status">{SIZE.format(bytes / 1000)} downloaded…</p>}
 			</Form>
 		</Dialog>
 	);

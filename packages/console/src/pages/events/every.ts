@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 
-/** Calls a function now and then while the page is visible, and when it becomes visible. */
+/** Calls a function at this interval while the page is visible, and when it becomes visible. */
 export function useEvery(seconds: number, work: () => unknown) {
 	const latest = useRef(work);
 	latest.current = work;

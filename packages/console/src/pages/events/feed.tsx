@@ -16,24 +16,24 @@ import { useEvery } from "./every.ts";
 import { wordsOfType, wordsOfTypes } from "./kinds.ts";
 import { typesToSend, WhichEvents } from "./types.tsx";
 
-/** How often the page looks for newer events. */
+/** The interval of requests for new events. */
 const SECONDS = 5;
 
-/** How many entries of the activity log the page goes back without a filter. */
+/** Without a filter, the page starts this many entries of the activity log ago. */
 const BACK = 25;
 
-/** How many events a request asks for, and how many requests follow each other without being asked to. */
+/** The number of events per request, and of requests in a row. */
 const LIMIT = 500;
 const REQUESTS = 4;
 
-/** How many events are kept on the page: the newest. */
+/** The maximum number of events on the page. */
 const KEPT = 500;
 
 type Place = { after?: string };
 
 /**
- * Where the feed begins: it can only be read forwards. Of some types all are read, of all types what
- * happened since the last few changes.
+ * Returns where to start reading the feed, which can only be read forwards. With a filter, this is
+ * the oldest event, otherwise one of the last entries of the activity log.
  */
 async function beginning(organization: string, types: string, signal: AbortSignal): Promise<Place> {
 	if (types) return {};
@@ -42,7 +42,7 @@ async function beginning(organization: string, types: string, signal: AbortSigna
 	return oldest && results.length === BACK ? { after: oldest.id } : {};
 }
 
-/** Reads the events after a place. */
+/** Returns the events after a position, newest first. */
 async function readOn(
 	organization: string,
 	types: string,
@@ -65,7 +65,7 @@ async function readOn(
 	return { events: events.toReversed(), place, hasMore };
 }
 
-/** The events on the page, and those that came since. */
+/** Loads the feed: the events on the page, and newer ones that the user hasn't opened yet. */
 function useFeed(organization: string, types: string) {
 	const [events, setEvents] = useState<FeedEvent[]>();
 	const [newer, setNewer] = useState<FeedEvent[]>([]);
@@ -104,7 +104,7 @@ function useFeed(organization: string, types: string) {
 			isLooking.current = false;
 		}
 	}
-	// What can't be read now is read the next time.
+	// After an error, the next call reads the events.
 	useEvery(SECONDS, () => void look().catch(() => undefined));
 	return {
 		events,
@@ -167,8 +167,8 @@ function Events({ events }: { events: FeedEvent[] }) {
 					{ title: "When", cell: ({ created_at }) => <Time value={created_at} /> },
 				]}
 				empty={
-					<Empty title="No such events">
-						<p>None of these has happened in the last 365 days. New ones appear by themselves.</p>
+					<Empty title="No events found">
+						<p>There were no such events in the last 365 days. New events appear automatically.</p>
 					</Empty>
 				}
 			/>
@@ -180,7 +180,7 @@ function TypesDialog({ types, onClose }: { types: string; onClose: () => void })
 	const [, change] = useQuery();
 	const [chosen, setChosen] = useState(types ? types.split(",") : undefined);
 	return (
-		<Dialog title="Which events" onClose={onClose}>
+		<Dialog title="Choose events" onClose={onClose}>
 			<Form
 				action="Show events"
 				asks={false}
@@ -196,7 +196,7 @@ function TypesDialog({ types, onClose }: { types: string; onClose: () => void })
 	);
 }
 
-/** Everything that happens in an organization, as it happens. */
+/** The event feed of an organization, which updates itself. */
 export default function Feed() {
 	const { organization } = useOrganization();
 	const [{ types = "" }] = useQuery();
@@ -219,7 +219,7 @@ export default function Feed() {
 				<button type="button" class="secondary outline" onClick={() => setOpen("types")}>
 					Types: {types ? wordsOfTypes(types.split(",")).join(", ") : "all"}
 				</button>
-				<small>Also what happens by itself, such as runs of exports. New events arrive here.</small>
+				<small>Includes events without a user, such as export runs. New events appear here.</small>
 			</p>
 			<p class="newer" role="status">
 				{newer.length > 0 && (
@@ -227,7 +227,7 @@ export default function Feed() {
 						Show {waiting} newer {newer.length === 1 ? "event" : "events"}
 					</button>
 				)}
-				{hasMore && <small>There are more: they are being read.</small>}
+				{hasMore && <small>Loading more events…</small>}
 			</p>
 			{error !== undefined ? (
 				<Problem error={error} retry={retry} />
@@ -236,7 +236,7 @@ export default function Feed() {
 					<Events events={events} />
 					{isShortened && (
 						<p>
-							<small>Older events are in the download, or here if you choose types.</small>
+							<small>To see older events, choose types or download all events.</small>
 						</p>
 					)}
 				</>

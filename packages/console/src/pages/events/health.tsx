@@ -5,7 +5,7 @@ import { wordsOfTypes } from "./kinds.ts";
 
 export type Health = "healthy" | "failing" | "disabled" | "paused" | "new";
 
-/** How the deliveries of a webhook go. */
+/** Returns the state of a webhook. */
 export function healthOf(webhook: Webhook): Health {
 	if (webhook.disabled_reason !== null) return "disabled";
 	if (!webhook.enabled) return "paused";
@@ -26,18 +26,18 @@ export function HealthBadge({ webhook }: { webhook: Webhook }) {
 	return <Badge mood={mood}>{words}</Badge>;
 }
 
-/** What to know about its health beyond the word. */
+/** Returns details about the state. */
 export function healthDetail(webhook: Webhook): ComponentChildren {
 	const { failing_since, next_attempt_at, disabled_reason } = webhook;
 	switch (healthOf(webhook)) {
 		case "disabled":
 			return disabled_reason;
 		case "paused":
-			return "Its events wait.";
+			return "Events wait until you resume it.";
 		case "failing":
 			return (
 				<>
-					since <Time value={failing_since} isRelative />, tries again{" "}
+					since <Time value={failing_since} isRelative />, next attempt{" "}
 					<Time value={next_attempt_at} isRelative />
 				</>
 			);
@@ -56,17 +56,17 @@ const SECONDS = new Intl.NumberFormat(undefined, {
 export const durationOf = ({ duration_ms: ms }: WebhookDelivery) =>
 	ms < 1000 ? DURATION.format(ms) : SECONDS.format(ms / 1000);
 
-/** What an endpoint answered, as a badge. */
+/** A badge with the status of the endpoint's response. */
 export const Outcome = ({ delivery }: { delivery: WebhookDelivery }) => (
 	<Badge mood={delivery.status === "delivered" ? "good" : "bad"}>
-		{delivery.response_status === null ? "No answer" : String(delivery.response_status)}
+		{delivery.response_status === null ? "No response" : String(delivery.response_status)}
 	</Badge>
 );
 
-/** How many of a webhook's types are named in a list. */
+/** The number of event types that a list shows. */
 const NAMED = 2;
 
-/** Which events a webhook gets, in few words. All of them on hover. */
+/** A summary of the events that a webhook subscribes to, with all of them in the tooltip. */
 export function Types({ types }: { types: readonly string[] }) {
 	if (types.length === 0) return <>All events</>;
 	const words = wordsOfTypes(types);
@@ -84,5 +84,5 @@ export function Types({ types }: { types: readonly string[] }) {
 	);
 }
 
-/** A webhook's URL without the part that may hold a secret. */
+/** Returns the host of a webhook's URL. The path may contain a secret. */
 export const hostOf = (url: string) => (URL.canParse(url) ? new URL(url).host : url);

@@ -1,4 +1,4 @@
-/** The types of events, in words (docs/events.md#types). */
+/** Names of event types (docs/events.md#types). */
 import type { FeedEvent } from "tenantry-client";
 
 export const TYPES: Record<FeedEvent["type"], string> = {
@@ -8,43 +8,43 @@ export const TYPES: Record<FeedEvent["type"], string> = {
 	"project.created": "Project created",
 	"project.updated": "Project changed",
 	"project.deleted": "Project deleted",
-	"project_member.created": "Project access given",
+	"project_member.created": "Project access granted",
 	"project_member.deleted": "Project access removed",
-	"member.updated": "Member’s level changed",
+	"member.updated": "Member level changed",
 	"member.deleted": "Member removed",
 	"invite.created": "Invite sent",
 	"invite.accepted": "Invite accepted",
-	"invite.deleted": "Invite withdrawn",
+	"invite.deleted": "Invite revoked",
 	"domain.created": "Domain added",
 	"domain.updated": "Domain settings changed",
 	"domain.verified": "Domain verified",
-	"domain.unverified": "Domain’s TXT record missing",
-	"domain.deleted": "Domain removed",
+	"domain.unverified": "TXT record of domain missing",
+	"domain.deleted": "Domain deleted",
 	"user.created": "User created",
 	"user.updated": "Profile changed",
 	"user.deactivated": "User deactivated",
-	"personal_api_key.created": "Personal key created",
-	"personal_api_key.updated": "Personal key changed",
-	"personal_api_key.rolled": "Personal key rolled",
-	"personal_api_key.deleted": "Personal key revoked",
+	"personal_api_key.created": "API key created",
+	"personal_api_key.updated": "API key changed",
+	"personal_api_key.rolled": "API key rolled",
+	"personal_api_key.deleted": "API key revoked",
 	"key.expiring": "Key about to expire",
 	"service_account.created": "Service account created",
 	"service_account.updated": "Service account changed",
 	"service_account.deleted": "Service account deleted",
-	"service_account_key.created": "Service account’s key created",
-	"service_account_key.updated": "Service account’s key changed",
-	"service_account_key.rolled": "Service account’s key rolled",
-	"service_account_key.deleted": "Service account’s key revoked",
+	"service_account_key.created": "Service account key created",
+	"service_account_key.updated": "Service account key changed",
+	"service_account_key.rolled": "Service account key rolled",
+	"service_account_key.deleted": "Service account key revoked",
 	"plugin.created": "Plugin installed",
 	"plugin.updated": "Plugin settings changed",
 	"plugin.source_updated": "Plugin source changed",
 	"plugin.upgraded": "Plugin upgraded",
 	"plugin.deleted": "Plugin deleted",
-	"plugin_config.created": "Plugin configured",
-	"plugin_config.updated": "Plugin configuration changed",
+	"plugin_config.created": "Plugin config created",
+	"plugin_config.updated": "Plugin config changed",
 	"plugin_config.job_triggered": "Plugin job started",
-	"plugin_config.deleted": "Plugin configuration deleted",
-	"plugin_config_order.rearranged": "Plugins reordered",
+	"plugin_config.deleted": "Plugin config deleted",
+	"plugin_config_order.rearranged": "Plugin configs reordered",
 	"plugin_job.failed": "Plugin job failed",
 	"batch_export.created": "Export created",
 	"batch_export.updated": "Export changed",
@@ -58,9 +58,9 @@ export const TYPES: Record<FeedEvent["type"], string> = {
 	"batch_export.deleted": "Export deleted",
 	"webhook.created": "Webhook added",
 	"webhook.updated": "Webhook changed",
-	"webhook.rolled": "Webhook’s secret rolled",
+	"webhook.rolled": "Webhook secret rolled",
 	"webhook.tested": "Webhook tested",
-	"webhook.delivery_replayed": "Event sent again",
+	"webhook.delivery_replayed": "Event replayed",
 	"webhook.replayed": "Webhook replayed",
 	"webhook.disabled": "Webhook disabled",
 	"webhook.deleted": "Webhook deleted",
@@ -69,9 +69,9 @@ export const TYPES: Record<FeedEvent["type"], string> = {
 	"audit_stream.tested": "Audit stream tested",
 	"audit_stream.failed": "Audit stream failing",
 	"audit_stream.deleted": "Audit stream deleted",
-	"two_factor.begun": "Two-factor setup begun",
-	"two_factor.enabled": "Two-factor authentication enabled",
-	"two_factor.disabled": "Two-factor authentication disabled",
+	"two_factor.begun": "Second factor setup started",
+	"two_factor.enabled": "Second factor enabled",
+	"two_factor.disabled": "Second factor disabled",
 	"two_factor.recovery_code_used": "Recovery code used",
 	"two_factor.recovery_codes_replaced": "Recovery codes replaced",
 	"batch_export_destination.tested": "Destination tested",
@@ -82,7 +82,7 @@ export const TYPES: Record<FeedEvent["type"], string> = {
 
 type Beginning<T extends string> = T extends `${infer B}.${string}` ? B : never;
 
-/** What events are about, by the beginnings of their types. */
+/** The kinds of objects, by the prefixes of event types. */
 const SUBJECTS: Record<Beginning<FeedEvent["type"]>, string> = {
 	organization: "Organization",
 	project: "Projects",
@@ -91,14 +91,14 @@ const SUBJECTS: Record<Beginning<FeedEvent["type"]>, string> = {
 	invite: "Invites",
 	domain: "Domains",
 	user: "Users",
-	two_factor: "Two-factor authentication",
-	personal_api_key: "Personal keys",
+	two_factor: "Second factor",
+	personal_api_key: "API keys",
 	key: "Expiring keys",
 	service_account: "Service accounts",
-	service_account_key: "Service accounts’ keys",
+	service_account_key: "Service account keys",
 	plugin: "Plugins",
-	plugin_config: "Plugin configurations",
-	plugin_config_order: "Order of plugins",
+	plugin_config: "Plugin configs",
+	plugin_config_order: "Plugin config order",
 	plugin_job: "Plugin jobs",
 	batch_export: "Exports",
 	batch_export_run: "Export runs",
@@ -109,10 +109,10 @@ const SUBJECTS: Record<Beginning<FeedEvent["type"]>, string> = {
 
 const words = new Map(Object.entries<string>(TYPES));
 
-/** What happened, in words. Types that this page doesn't know stand for themselves. */
+/** Returns the name of an event type. An unknown type is returned unchanged. */
 export const wordsOfType = (type: string) => words.get(type) ?? type;
 
-/** `plugin_config` → `PluginConfig`, as the activity log calls it. */
+/** `plugin_config` → `PluginConfig`, the scope in the activity log. */
 const scopeOf = (beginning: string) =>
 	beginning.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
@@ -120,15 +120,15 @@ const scopeOf = (beginning: string) =>
 export const typeOf = (scope: string, activity: string) =>
 	`${scope.replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase()}.${activity}`;
 
-/** The types by what they are about. */
+/** The event types by kind of object. */
 export const GROUPS = Object.entries(SUBJECTS).map(([beginning, title]) => ({
 	title,
-	/** Stands for all types of the group, also for those to come. */
+	/** The wildcard for all types of the group, including types that are added later. */
 	all: `${beginning}.*`,
 	scope: scopeOf(beginning),
 	types: [...words.keys()].filter((type) => type.startsWith(`${beginning}.`)),
 }));
 
-/** What a filter by types leaves, in words: `member.*` is "Members". */
+/** Returns the names of types and wildcards: `member.*` is "Members". */
 export const wordsOfTypes = (types: readonly string[]) =>
 	types.map((type) => GROUPS.find(({ all }) => all === type)?.title ?? wordsOfType(type));

@@ -7,14 +7,14 @@ import { PageView } from "../../ui/page.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
 import { BucketFields, destinationOf } from "./stream.tsx";
 
-/** Adds an audit stream. */
+/** The form that adds an audit stream. */
 export default function NewAuditStream() {
 	const { organization, isAdmin, to } = useOrganization();
 	const navigate = useNavigate();
 	const [type, setType] = useState<"S3" | "R2">("S3");
 	if (!isAdmin)
 		return (
-			<AdminsOnly title="Audit streams" text="Audit streams carry what happens in all projects." />
+			<AdminsOnly title="Audit streams" text="Audit streams contain events of all projects." />
 		);
 	return (
 		<PageView title="Add audit stream" above={[[to("audit_streams"), "Audit streams"]]}>
@@ -38,7 +38,7 @@ export default function NewAuditStream() {
 					<Choice
 						name="destination__type"
 						value="S3"
-						label="S3, or a storage that speaks its API"
+						label="S3, or compatible storage"
 						checked={type === "S3"}
 						onChange={() => setType("S3")}
 					/>
@@ -46,21 +46,21 @@ export default function NewAuditStream() {
 						name="destination__type"
 						value="R2"
 						label="R2"
-						hint="The service’s own bucket. It needs no key."
+						hint="The bucket of the service. It requires no access key."
 						checked={type === "R2"}
 						onChange={() => setType("R2")}
 					/>
 				</Group>
 				<BucketFields key={type} type={type} />
-				<Group label="Begin with">
+				<Group label="Start from">
 					<Choice
 						name="from"
 						value="start"
-						label="The oldest entry that is kept"
-						hint="Up to 365 days of activity are written first."
+						label="The oldest entry"
+						hint="Up to 365 days of entries are written first."
 						defaultChecked
 					/>
-					<Choice name="from" value="now" label="What happens from now on" />
+					<Choice name="from" value="now" label="Now" />
 				</Group>
 			</Form>
 		</PageView>

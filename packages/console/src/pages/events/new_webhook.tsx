@@ -10,7 +10,7 @@ import { typesToSend, WhichEvents } from "./types.tsx";
 
 type Created = { id: string; secret: string };
 
-/** Adds a webhook, and shows its secret. */
+/** The form that adds a webhook, then its secret. */
 export default function NewWebhook() {
 	const { organization, isAdmin, to } = useOrganization();
 	const navigate = useNavigate();
@@ -18,7 +18,7 @@ export default function NewWebhook() {
 	const [created, setCreated] = useState<Created>();
 	const above = [[to("webhooks"), "Webhooks"]] as const;
 	if (!isAdmin)
-		return <AdminsOnly title="Webhooks" text="Webhooks carry events of all projects." />;
+		return <AdminsOnly title="Webhooks" text="Webhooks receive events of all projects." />;
 	if (created)
 		return (
 			<PageView title="Webhook added" above={above}>
@@ -54,13 +54,13 @@ export default function NewWebhook() {
 					required
 					maxLength={2048}
 					placeholder="https://example.com/hooks"
-					hint="It gets a POST for each event, and answers with a status from 200 to 299 within 15 seconds."
+					hint="Receives a POST request for each event. It must respond with a 2xx status within 15 seconds."
 				/>
 				<Field
 					name="description"
 					label="Description"
 					maxLength={400}
-					hint="For you and the other admins. May be empty."
+					hint="Optional. Only admins see it."
 				/>
 				<WhichEvents types={types} onChange={setTypes} />
 			</Form>

@@ -13,26 +13,26 @@ type Type = Subscription["type"];
 type Recipients = Subscription["recipients"];
 type Person = { uuid: string; first_name: string; email: string };
 
-/** What is mailed, in words: what happened, and how often there is a mail at most. */
+/** The title and description of each type, and the maximum frequency of mails. */
 const TYPES: Record<Type, readonly [title: string, when: string, often: string]> = {
 	"batch_export_run.failed": [
 		"A run failed",
-		"A run of an export failed for good.",
+		"A run of an export failed, and isn’t retried.",
 		"one mail a day for each export",
 	],
 	"batch_export.paused": [
 		"An export was paused",
-		"Its last three runs failed, so the service paused it.",
+		"The service paused an export because its last three runs failed.",
 		"one mail a day for each export",
 	],
 	"batch_export_run.skipped": [
 		"Runs were skipped",
-		"The service was down, and windows of an export were passed over.",
+		"Windows of an export were skipped while the service was down.",
 		"one mail a day for each export",
 	],
 	"batch_export_run.completed": [
-		"A run is complete",
-		"A run of an export has exported its window.",
+		"A run was completed",
+		"A run of an export was completed.",
 		"one mail a day for each export",
 	],
 	"plugin_job.failed": [
@@ -47,17 +47,17 @@ const TYPES: Record<Type, readonly [title: string, when: string, often: string]>
 	],
 	"domain.unverified": [
 		"A domain’s TXT record is missing",
-		"The record of a verified domain wasn’t found on three days.",
+		"The TXT record of a verified domain was missing on three days.",
 		"one mail an hour",
 	],
 	"webhook.disabled": [
 		"A webhook was disabled",
-		"Its endpoint is gone, or has failed for five days.",
+		"The endpoint of a webhook no longer exists, or failed for five days.",
 		"one mail an hour",
 	],
 	"audit_stream.failed": [
 		"An audit stream is failing",
-		"The activity log can’t be delivered to a bucket.",
+		"An audit stream can’t write to its bucket.",
 		"one mail a day for each stream",
 	],
 };
@@ -91,12 +91,12 @@ const optionsOf = (type: Type) => [
 	["", "Nobody"] as const,
 ];
 
-/** How many members are looked at for the names on lists. */
+/** The number of members that are loaded to show names instead of UUIDs. */
 const MEMBERS = 200;
 
 type People = ReadonlyMap<string, Person>;
 
-/** Members by their uuids, which is all that lists have. */
+/** Returns members by UUID, if a list of recipients needs their names. */
 async function peopleOf(
 	organization: string,
 	subscriptions: Subscription[],
@@ -119,22 +119,22 @@ async function load(organization: string, signal?: AbortSignal): Promise<Data> {
 
 const nameOf = ({ first_name, email }: Person) => first_name || email;
 
-/** Recipients in words, so that two versions of them can be compared. */
+/** Returns recipients as text, which the dialog for conflicts compares. */
 function wordsOf({ type, recipients }: Subscription, people: People) {
 	if (!Array.isArray(recipients) || recipients.length === 0)
 		return optionsOf(type).find(([value]) => value === choiceOf(recipients))?.[1] ?? "";
-	// Not by name, which several people may have.
+	// Names aren't unique.
 	return recipients.map((uuid) => people.get(uuid)?.email ?? uuid).join(", ");
 }
 
-const CHOSEN = Symbol("what was chosen");
+const CHOSEN = Symbol("chosen recipients");
 
 type Chosen = { subscription: Subscription; people: People };
 
-/** Who gets the mails of a type, in words, and as it was chosen. */
+/** The recipients of a type as text, with the subscription to save. */
 type Change = Record<string, string> & { [CHOSEN]: Chosen };
 
-/** Saves who gets the mails of a type, unless somebody else changed it since this page read it. */
+/** Saves the recipients of a type, unless someone else has changed them since they were loaded. */
 function useSaveRecipients(data: Data, { reload }: Loaded<Data>) {
 	const { organization } = useOrganization();
 	const { save, dialog } = useSave<Data, Change>({
@@ -153,13 +153,13 @@ function useSaveRecipients(data: Data, { reload }: Loaded<Data>) {
 			Object.fromEntries(read.subscriptions.map((one) => [one.type, wordsOf(one, people)])),
 	});
 	async function change(subscription: Subscription) {
-		// People who were chosen just now, and weren't on a list.
+		// The newly chosen people may not be loaded yet.
 		const people = await peopleOf(organization.id, [subscription]);
 		const words = wordsOf(subscription, people);
 		const chosen = { [CHOSEN]: { subscription, people } };
 		const changes = Object.assign(chosen, { [subscription.type]: words });
 		if (await save(data, changes))
-			say(choiceOf(subscription.recipients) === "" ? "Not mailed any more." : "Saved.");
+			say(choiceOf(subscription.recipients) === "" ? "Mails turned off." : "Recipients saved.");
 	}
 	return { change, dialog };
 }
@@ -190,13 +190,13 @@ function Recipient({
 	return (
 		<>
 			<select
-				aria-label={`Who gets mails: ${title}`}
+				aria-label={`Recipients: ${title}`}
 				aria-disabled={isBusy}
 				aria-busy={isBusy}
 				value={value}
 				onChange={({ currentTarget }) => {
 					const chosen = currentTarget.value;
-					// The list shows what is saved, until there is a choice of people.
+					// The select keeps showing the saved value until people are chosen.
 					currentTarget.value = value;
 					if (isBusy) return;
 					if (chosen === PEOPLE) setChoosing(true);
@@ -276,7 +276,7 @@ function Subscriptions({ data, loaded }: { data: Data; loaded: Loaded<Data> }) {
 	);
 }
 
-/** Which events are mailed, and to whom. */
+/** The page that sets the recipients of each type. */
 export default function NotificationsPage() {
 	const { organization, isAdmin } = useOrganization();
 	const loaded = useLoad((signal) => load(organization.id, signal), [organization.id]);
@@ -285,9 +285,9 @@ export default function NotificationsPage() {
 			title="Notifications"
 			lead={
 				<>
-					What happens by itself is mailed to those you choose: as a digest, so nobody is flooded.
-					Nobody is told about projects that they can’t see.
-					{!isAdmin && " Admins can change it."}
+					Choose who gets mails about events that happen without a user. Mails combine several
+					events, and leave out projects that the recipient can’t see.
+					{!isAdmin && " Only admins can change these settings."}
 				</>
 			}
 		>

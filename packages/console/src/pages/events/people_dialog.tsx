@@ -7,10 +7,10 @@ import { Dialog } from "../../ui/dialog.tsx";
 import { Show } from "../../ui/feedback.tsx";
 import { Check, Form } from "../../ui/form.tsx";
 
-/** How many people a search shows. */
+/** The maximum number of search results. */
 const SHOWN = 50;
 
-/** Chooses members of the organization. */
+/** A dialog to choose members of the organization. */
 export function PeopleDialog({
 	title,
 	chosen: before,
@@ -18,7 +18,7 @@ export function PeopleDialog({
 	onClose,
 }: {
 	title: string;
-	/** Their uuids. */
+	/** UUIDs of users. */
 	chosen: readonly string[];
 	onChosen: (uuids: string[]) => void;
 	onClose: () => void;
@@ -37,7 +37,7 @@ export function PeopleDialog({
 		[organization.id, search],
 	);
 	return (
-		<Dialog title={`Who is told: ${title}`} onClose={onClose}>
+		<Dialog title={`Choose recipients: ${title}`} onClose={onClose}>
 			<Form
 				action="Save"
 				onCancel={onClose}
@@ -64,7 +64,7 @@ export function PeopleDialog({
 					}}
 				/>
 				<div class="choices">
-					{/* A search hides boxes, so they have no names: the form's value is the choice below. */}
+					{/* A search hides checkboxes, so they have no names. The hidden field below has the value. */}
 					<Show of={found}>
 						{({ results, count, search }) => (
 							<>
@@ -87,10 +87,12 @@ export function PeopleDialog({
 										}
 									/>
 								))}
-								{results.length === 0 && <p>No member’s name or address contains “{search}”.</p>}
+								{results.length === 0 && (
+									<p>No member has “{search}” in their name or email address.</p>
+								)}
 								{count > results.length && (
 									<p>
-										<small>{count - results.length} more: search for them.</small>
+										<small>{count - results.length} more members. Search to find them.</small>
 									</p>
 								)}
 							</>

@@ -9,7 +9,7 @@ import { isoOf, toLocalInput } from "../../ui/moments.ts";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Delivers everything since a moment, or passes over what waits. */
+/** A dialog that replays all events since a time, or skips waiting events. */
 export function ReplayDialog({
 	webhook,
 	onReplayed,
@@ -50,23 +50,27 @@ export function ReplayDialog({
 				onCancel={onClose}
 				onSubmit={async (fields) => {
 					await api.webhooks.replay(webhook, { since: since(fields) });
-					say(choice === "skip" ? "What waited is passed over." : "Events are on their way again.");
+					say(
+						choice === "skip"
+							? "The waiting events are skipped."
+							: "The events are being replayed.",
+					);
 					onReplayed();
 					onClose();
 				}}
 			>
 				<p>
-					Every event since then is delivered again, in order, also if it arrived before. What is
-					older and still waits isn’t delivered any more.
+					All events since then are delivered again in order, including events that were already
+					delivered. Older events that are still waiting are skipped.
 				</p>
-				<Group label="Events of">
+				<Group label="Replay events of">
 					{option("hour", "The last hour")}
 					{option("day", "The last 24 hours")}
-					{option("moment", "Since a moment of your choice")}
+					{option("moment", "Since a time of your choice")}
 					{option(
 						"skip",
-						"None: go on with what happens from now",
-						"The way past an event that your endpoint refuses.",
+						"None: skip all waiting events",
+						"Use this if your endpoint rejects an event.",
 					)}
 				</Group>
 				{choice === "moment" && (

@@ -1,12 +1,12 @@
 import { Snippet } from "../../ui/values.tsx";
 
-/** A webhook's secret, the only time that it is shown. */
+/** Shows the secret of a webhook, which the API returns only once. */
 export const Secret = ({ secret }: { secret: string }) => (
 	<div class="secret">
 		<p>
-			Copy the secret now: it isn’t shown again. Your endpoint needs it to{" "}
+			Copy the secret now. It won’t be shown again. Your endpoint needs it to{" "}
 			<a href="/docs/webhooks#verifying" target="_blank" rel="noopener">
-				check who sent an event
+				verify signatures
 			</a>
 			.
 		</p>

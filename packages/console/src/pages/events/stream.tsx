@@ -1,4 +1,4 @@
-/** Parts of the pages about audit streams. */
+/** Components of the pages about audit streams. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type {
@@ -32,13 +32,13 @@ export function StateBadge({ stream }: { stream: AuditStream }) {
 	return <Badge mood={mood}>{words}</Badge>;
 }
 
-/** What to know about its state beyond the word. */
+/** Returns details about the state. */
 export function stateDetail(stream: AuditStream): ComponentChildren {
 	switch (stateOf(stream)) {
 		case "failing":
 			return (
 				<>
-					tries again <Time value={stream.next_attempt_at} isRelative />
+					next attempt <Time value={stream.next_attempt_at} isRelative />
 				</>
 			);
 		case "healthy":
@@ -48,15 +48,15 @@ export function stateDetail(stream: AuditStream): ComponentChildren {
 				</>
 			);
 		case "new":
-			return "The first files come within minutes.";
+			return "The first files are written within minutes.";
 		default:
-			return "It goes on where it stopped.";
+			return "Entries wait until you resume it.";
 	}
 }
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 
-/** Where its files are, in one line. */
+/** Returns where the files are, in one line. */
 export function placeOf({ id, destination: { type, config } }: AuditStream) {
 	const parts = [type === "S3" ? textOf(config.bucket_name) : "", textOf(config.prefix), id];
 	return `${type === "S3" ? "s3://" : "R2: "}${parts.filter(Boolean).join("/")}`;
@@ -70,7 +70,7 @@ type More = {
 	defaultValue?: string;
 };
 
-/** The fields of a bucket. Values of a stream are those that it has; its secrets are never shown. */
+/** The fields of a bucket. Secrets are never shown. */
 export function BucketFields({
 	type,
 	config = {},
@@ -78,7 +78,7 @@ export function BucketFields({
 }: {
 	type: "S3" | "R2";
 	config?: Record<string, unknown>;
-	/** Whether a key is saved, which an empty field leaves as it is. */
+	/** Whether an access key is stored. Empty fields then leave it unchanged. */
 	hasKey?: boolean;
 }) {
 	const field = (name: string, label: string, { isSecret = false, ...more }: More = {}) => {
@@ -97,7 +97,7 @@ export function BucketFields({
 	const kept = hasKey ? { placeholder: "Unchanged" } : { required: true };
 	const prefix = field("prefix", "Prefix", {
 		placeholder: "tenantry",
-		hint: "How the keys of files begin. May be empty.",
+		hint: "Optional. The keys of files start with it.",
 	});
 	if (type === "R2") return prefix;
 	return (
@@ -110,17 +110,17 @@ export function BucketFields({
 				...kept,
 				defaultValue: "",
 				isSecret: true,
-				hint: "It needs s3:PutObject, and s3:GetObject so that objects of others aren’t replaced. It is encrypted, and never shown again.",
+				hint: "Requires s3:PutObject, and s3:GetObject so that existing objects aren’t overwritten. It is stored encrypted and never shown again.",
 			})}
 			<details class="settings">
 				<summary>More settings</summary>
 				{field("endpoint_url", "Endpoint", {
 					placeholder: "https://s3.example.com",
-					hint: "Only if the storage isn’t Amazon’s.",
+					hint: "Only for storage other than Amazon S3.",
 				})}
 				<Check
 					name="destination__config__use_virtual_style_addressing"
-					label="The bucket is part of the host"
+					label="Use virtual-hosted-style URLs"
 					defaultChecked={config.use_virtual_style_addressing === true}
 				/>
 				<Select
@@ -129,11 +129,13 @@ export function BucketFields({
 					defaultValue={textOf(config.encryption)}
 					options={[
 						["", "The bucket’s default"],
-						["AES256", "A key of the storage"],
-						["aws:kms", "A key of the key service"],
+						["AES256", "SSE-S3 (AES256)"],
+						["aws:kms", "SSE-KMS (aws:kms)"],
 					]}
 				/>
-				{field("kms_key_id", "KMS key", { hint: "Empty: the account’s default key." })}
+				{field("kms_key_id", "KMS key", {
+					hint: "If empty, the default key of the account is used.",
+				})}
 			</details>
 		</>
 	);
@@ -143,7 +145,7 @@ const ENCRYPTIONS = ["AES256", "aws:kms"] as const;
 
 const at = (fields: FormData, name: string) => text(fields, `destination__config__${name}`);
 
-/** What `BucketFields` was filled with. Empty fields that may be empty are null, which removes a setting. */
+/** Returns the values of `BucketFields`. Empty optional fields are null, which removes a setting. */
 function settingsOf(fields: FormData) {
 	const encryption = at(fields, "encryption");
 	return {
@@ -168,7 +170,7 @@ export const destinationOf = (type: "S3" | "R2", fields: FormData): AuditStreamD
 		? { type, config: { prefix: at(fields, "prefix") } }
 		: { type, config: { ...settingsOf(fields), ...keyOf(fields) } };
 
-/** What differs from the settings that are stored; undefined if nothing does. A key that isn't given stays. */
+/** Returns the settings that differ from the stored ones, if any. An empty access key leaves the stored one unchanged. */
 export function destinationChangesOf(
 	{ destination: { type, config } }: AuditStream,
 	fields: FormData,
@@ -182,16 +184,16 @@ export function destinationChangesOf(
 
 const KEY = ["aws_access_key_id", "aws_secret_access_key"];
 
-/** What changes, in words: settings beside the other fields, and the key without its values. */
+/** Returns the changes for the dialog for conflicts: settings next to the other fields, access keys masked. */
 export function listed({ destination, ...others }: UpdateAuditStreamBody) {
 	const settings = Object.entries(destination?.config ?? {}).map(([name, value]) => [
 		name,
-		KEY.includes(name) ? "A new value" : value,
+		KEY.includes(name) ? "New value" : value,
 	]);
 	return { ...others, ...Object.fromEntries(settings) };
 }
 
-/** The names of what `listed` has. */
+/** The labels of the fields that `listed` returns. */
 export const LABELS = {
 	name: "Name",
 	enabled: "Enabled",
@@ -201,16 +203,16 @@ export const LABELS = {
 	aws_access_key_id: "Access key ID",
 	aws_secret_access_key: "Secret access key",
 	endpoint_url: "Endpoint",
-	use_virtual_style_addressing: "The bucket is part of the host",
+	use_virtual_style_addressing: "Virtual-hosted-style URLs",
 	encryption: "Encryption",
 	kms_key_id: "KMS key",
 };
 
-/** How each step of a test went. */
+/** Shows the result of each step of a test. */
 export function TrialDialog({ trial, onClose }: { trial: BatchExportTrial; onClose: () => void }) {
 	const [{ success, steps }] = useState(trial);
 	return (
-		<Dialog title={success ? "The bucket works" : "The bucket doesn’t work"} onClose={onClose}>
+		<Dialog title={success ? "The test succeeded" : "The test failed"} onClose={onClose}>
 			<ul class="trial-steps">
 				{steps.map(({ name, error }) => (
 					<li key={name}>

@@ -12,7 +12,7 @@ function Tick({
 }: {
 	label: string;
 	isTicked: boolean;
-	/** Whether some of what it stands for is ticked. */
+	/** Whether some, but not all, types of the group are selected. */
 	isPartly?: boolean;
 	isDisabled?: boolean;
 	onChange: (isTicked: boolean) => void;
@@ -31,7 +31,7 @@ function Tick({
 	);
 }
 
-/** The types of a group. A group of one type has no row for all of them. */
+/** The checkboxes of a group. A group with only one type has no checkbox for all. */
 function TypeGroup({
 	group: { title, all, types },
 	chosen,
@@ -75,8 +75,8 @@ const contains = (text: string, search: string) =>
 	text.toLowerCase().includes(search.trim().toLowerCase());
 
 /**
- * Picks types of events: single ones, or all of a group with those to come.
- * @param chosen types, and beginnings such as `member.*`
+ * Checkboxes for event types, and for groups, which include types that are added later.
+ * @param chosen types, and wildcards such as `member.*`
  */
 export function TypePicker({
 	chosen,
@@ -109,7 +109,7 @@ export function TypePicker({
 	);
 }
 
-/** Asks for all events, or for some types. `undefined` stands for all. */
+/** A choice of all events (`undefined`) or some types. */
 export function WhichEvents({
 	types,
 	onChange,
@@ -122,26 +122,26 @@ export function WhichEvents({
 			<Choice
 				name="which"
 				label="All events"
-				hint="Also those that are added later."
+				hint="Including types that are added later."
 				checked={types === undefined}
 				onChange={() => onChange(undefined)}
 			/>
 			<Choice
 				name="which"
-				label={types?.length ? `Only these: ${types.length} chosen` : "Only some"}
+				label={types?.length ? `Selected events: ${types.length}` : "Selected events"}
 				checked={types !== undefined}
 				onChange={() => onChange([...(types ?? [])])}
 			/>
 			{types && <TypePicker chosen={types} onChange={onChange} />}
-			{/* The choice as a value of the form, which asks before changes are lost. */}
+			{/* The hidden field makes the selection count as a change of the form. */}
 			<input type="hidden" name="chosen_types" value={types?.toSorted().join(" ") ?? "all"} />
 		</Group>
 	);
 }
 
 /**
- * What `WhichEvents` was answered with, as the service takes it: an empty list stands for all.
- * @throws {TenantryError} if only some were asked for, but none is chosen
+ * Returns the value of `WhichEvents` for the API, where an empty list means all events.
+ * @throws {TenantryError} if the user wants selected events but has selected none
  */
 export function typesToSend(types: readonly string[] | undefined) {
 	if (types?.length === 0)
@@ -149,7 +149,7 @@ export function typesToSend(types: readonly string[] | undefined) {
 			type: "validation_error",
 			code: "required",
 			status: 400,
-			detail: "Choose at least one event.",
+			detail: "Select at least one event.",
 		});
 	return [...(types ?? [])];
 }

@@ -18,10 +18,10 @@ import { EditDialog, RollDialog } from "./webhook_dialogs.tsx";
 
 type Row = Received<Webhook, "webhooks">;
 
-/** How often the page looks for new deliveries. */
+/** The interval of reloads. */
 const SECONDS = 10;
 
-/** What is wrong, what waits, and how to go on; nothing if all is well. */
+/** Shows the problems of a webhook, and how to solve them. */
 function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
 	const health = healthOf(webhook);
 	const { failing_since, last_error, next_attempt_at, disabled_reason, missed_events } = webhook;
@@ -33,8 +33,8 @@ function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
 						<strong>
 							Failing since <Time value={failing_since} />.
 						</strong>{" "}
-						The event is tried again <Time value={next_attempt_at} isRelative />; those after it
-						wait, in order.
+						The next attempt is <Time value={next_attempt_at} isRelative />. Later events wait until
+						this event is delivered.
 					</p>
 					{last_error && <p class="said">{last_error}</p>}
 					<button type="button" class="secondary outline small" onClick={onReplay}>
@@ -46,7 +46,7 @@ function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
 				<div class="state bad" role="status">
 					<p>
 						<strong>The service disabled this webhook.</strong> {disabled_reason} Fix the endpoint,
-						then resume it: events go on where they stopped.
+						then resume the webhook. Delivery continues where it stopped.
 					</p>
 					{last_error && <p class="said">{last_error}</p>}
 				</div>
@@ -54,24 +54,21 @@ function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
 			{health === "paused" && (
 				<div class="state warn" role="status">
 					<p>
-						<strong>Paused.</strong> Its events wait for up to 365 days, and arrive in order when
-						you resume it.
+						<strong>Paused.</strong> Events wait for up to 365 days. After you resume the webhook,
+						they are delivered in order.
 					</p>
 				</div>
 			)}
 			{missed_events > 0 && (
 				<div class="state warn">
-					<p>
-						{missed_events} events were deleted, 365 days after they happened, before they could be
-						delivered.
-					</p>
+					<p>{missed_events} events were deleted after 365 days, before they could be delivered.</p>
 				</div>
 			)}
 		</>
 	);
 }
 
-/** What can be done with a webhook. */
+/** Returns the actions of a webhook. */
 function useActions(webhook: Row, reload: () => void, save: Save) {
 	const { to } = useOrganization();
 	const navigate = useNavigate();
@@ -80,8 +77,8 @@ function useActions(webhook: Row, reload: () => void, save: Save) {
 		async test() {
 			const { status, response_status, error } = await api.webhooks.test(webhook);
 			if (status === "delivered")
-				say(`The endpoint took the test: it answered ${response_status}.`);
-			else warn(`The endpoint didn’t take the test. ${error}`);
+				say(`The test was delivered. The endpoint responded with ${response_status}.`);
+			else warn(`The test wasn’t delivered. ${error}`);
 			reload();
 		},
 		async enable(enabled: boolean) {
@@ -90,12 +87,12 @@ function useActions(webhook: Row, reload: () => void, save: Save) {
 		async remove() {
 			const isSure = await confirm({
 				title: "Delete this webhook?",
-				text: `Deliveries to ${host} end at once, also those of events that wait. This can’t be undone.`,
+				text: `No more events are sent to ${host}, including waiting events. This can’t be undone.`,
 				action: "Delete webhook",
 			});
 			if (!isSure) return;
 			await api.webhooks.delete(webhook);
-			say(`The webhook of ${host} is deleted.`);
+			say(`The webhook for ${host} is deleted.`);
 			navigate(to("webhooks"), true);
 		},
 	};
@@ -121,10 +118,11 @@ const About = ({ webhook, onRoll }: { webhook: Row; onRoll: () => void }) => (
 					<span class="row">
 						{webhook.previous_secret_expires_at ? (
 							<span>
-								Rolled. The old one works until <Time value={webhook.previous_secret_expires_at} />
+								Rolled. The old secret works until{" "}
+								<Time value={webhook.previous_secret_expires_at} />
 							</span>
 						) : (
-							<span>Shown once, when it was made</span>
+							<span>Shown only once, after you added the webhook</span>
 						)}
 						<button type="button" class="secondary outline small" onClick={onRoll}>
 							Roll secret
@@ -136,7 +134,7 @@ const About = ({ webhook, onRoll }: { webhook: Row; onRoll: () => void }) => (
 	</div>
 );
 
-/** The webhook's deliveries that the filters of the URL leave. */
+/** Loads the deliveries that match the filters in the URL. */
 function useDeliveries(webhook: Row) {
 	const { organization } = useOrganization();
 	const [{ status, type }] = useQuery();
@@ -172,7 +170,7 @@ function Shown({ webhook, reload }: { webhook: Row; reload: () => Promise<unknow
 		reload();
 		deliveries.reload();
 	};
-	// A load that fails replaces the page, and with it a secret that is just shown.
+	// A failed load would replace the page, with a secret that is shown only once.
 	useEvery(SECONDS, () => open === undefined && refresh());
 	const close = () => setOpen(undefined);
 	const { save, dialog } = useSaveWebhook(webhook, reload);
@@ -215,7 +213,7 @@ function Shown({ webhook, reload }: { webhook: Row; reload: () => Promise<unknow
 			<DangerZone>
 				<Danger
 					title="Delete this webhook"
-					text="It gets no more events. Its deliveries are forgotten."
+					text="It receives no more events, and its list of deliveries is deleted."
 				>
 					<Button class="danger" onPress={actions.remove}>
 						Delete webhook
@@ -239,12 +237,12 @@ function Shown({ webhook, reload }: { webhook: Row; reload: () => Promise<unknow
 	);
 }
 
-/** One webhook: how it is, and its deliveries. */
+/** The page of a webhook, with its state and deliveries. */
 export default function WebhookPage() {
 	return (
 		<OneForAdmins
 			title="Webhook"
-			text="Webhooks carry events of all projects, also of private ones."
+			text="Webhooks receive events of all projects, including private ones."
 			get={(parameters, options) => api.webhooks.get(parameters, options)}
 		>
 			{(webhook, { reload }) => <Shown webhook={webhook} reload={reload} />}

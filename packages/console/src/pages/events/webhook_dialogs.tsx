@@ -9,7 +9,7 @@ import { typesToSend, WhichEvents } from "./types.tsx";
 
 type Row = Received<Webhook, "webhooks">;
 
-/** What the form changes: only that is sent, so that it overwrites nothing else. */
+/** Returns only the changed fields, so that saving doesn't overwrite others. */
 function changesIn(webhook: Row, fields: FormData, types: string[]) {
 	const [url, description] = [text(fields, "url"), text(fields, "description")];
 	const isSame = types.toSorted().join() === webhook.types.toSorted().join();
@@ -20,7 +20,7 @@ function changesIn(webhook: Row, fields: FormData, types: string[]) {
 	};
 }
 
-/** Changes what a webhook gets, and where. What saves it closes it, too. */
+/** The form that edits a webhook. `save` closes it. */
 export function EditDialog({
 	webhook,
 	save,
@@ -30,7 +30,7 @@ export function EditDialog({
 	save: (webhook: Row, changes: UpdateWebhookBody) => Promise<boolean>;
 	onClose: () => void;
 }) {
-	// The page loads the webhook again and again. What is saved is compared with what the form began with.
+	// The page reloads the webhook regularly, so keep the version that the form started with.
 	const [before] = useState(webhook);
 	const [types, setTypes] = useState(before.types.length > 0 ? before.types : undefined);
 	return (
@@ -52,15 +52,15 @@ export function EditDialog({
 	);
 }
 
-/** Gives a webhook a new secret, and shows it. */
+/** A dialog that rolls the secret of a webhook, and shows the new one. */
 export function RollDialog({ webhook, onClose }: { webhook: Row; onClose: () => void }) {
 	const [secret, setSecret] = useState<string>();
 	return (
-		<Dialog title={secret ? "The new secret" : "Roll the secret"} onClose={onClose}>
+		<Dialog title={secret ? "New secret" : "Roll secret"} onClose={onClose}>
 			{secret ? (
 				<>
 					<Secret secret={secret} />
-					<p>Until your endpoint has it, the old secret goes on working: for 24 hours.</p>
+					<p>The old secret works for 24 more hours. Replace it in your endpoint before then.</p>
 					<div class="buttons">
 						<button type="button" onClick={onClose}>
 							I have copied it
@@ -74,12 +74,13 @@ export function RollDialog({ webhook, onClose }: { webhook: Row; onClose: () => 
 					onSubmit={async () => setSecret((await api.webhooks.roll(webhook)).secret ?? "")}
 				>
 					<p>
-						You get a new secret. For 24 hours each event is signed with both, so your endpoint
-						misses nothing while you replace it.
+						You get a new secret. For 24 hours, each event is signed with both secrets, so that you
+						can replace the old one without missing events.
 					</p>
 					{webhook.previous_secret_expires_at && (
 						<p>
-							The secret was rolled less than a day ago. The one before it stops working at once.
+							The secret was rolled less than a day ago. The secret before that stops working
+							immediately.
 						</p>
 					)}
 				</Form>

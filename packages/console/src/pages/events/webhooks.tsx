@@ -59,7 +59,7 @@ const STATES = [
 	...Object.entries(HEALTH).map(([value, [words]]) => [value, words] as const),
 ] as const;
 
-/** The webhooks of an organization. There are at most 20, so they are filtered here. */
+/** The webhooks of an organization. There are at most 20, so they are filtered in the browser. */
 function List() {
 	const { organization, to } = useOrganization();
 	const [{ search = "", health = "" }] = useQuery();
@@ -87,7 +87,7 @@ function List() {
 		<PageView
 			title="Webhooks"
 			actions={add}
-			lead="A webhook is a URL of yours that gets the events of this organization: signed, in order, and again until it takes them."
+			lead="A webhook sends the events of this organization to your endpoint: signed, in order, and with retries."
 		>
 			<Filters>
 				<Search label="Search webhooks" />
@@ -100,12 +100,12 @@ function List() {
 				id={({ id }) => id}
 				empty={
 					isFiltered ? (
-						<Empty title="No such webhook">
+						<Empty title="No webhooks found">
 							<p>No webhook matches the filters.</p>
 						</Empty>
 					) : (
 						<Empty title="No webhooks yet">
-							<p>Add the URL of an endpoint of yours, and choose which events it gets.</p>
+							<p>Add the URL of your endpoint, and choose which events to send.</p>
 							{add}
 						</Empty>
 					)
@@ -122,7 +122,7 @@ export default function Webhooks() {
 	) : (
 		<AdminsOnly
 			title="Webhooks"
-			text="Webhooks carry events of all projects, also of private ones."
+			text="Webhooks receive events of all projects, including private ones."
 		/>
 	);
 }

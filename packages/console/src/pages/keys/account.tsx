@@ -75,7 +75,7 @@ function Delete() {
 	async function remove() {
 		const isSure = await confirm({
 			title: `Delete “${account.name}”?`,
-			text: "Its keys stop working at once, and so does the program that uses them. This can't be undone.",
+			text: "Its keys stop working immediately, so programs that use them fail. This can't be undone.",
 			action: "Delete account",
 			typed: account.name,
 		});
@@ -91,19 +91,22 @@ function Delete() {
 	);
 }
 
-/** The private projects of an account, by name. */
+/** The projects that an account can access. */
 function Projects() {
 	const { account } = useAccount();
 	const { organization } = useOrganization();
 	const names = new Map(organization.teams.map(({ id, name }) => [id, name]));
 	if (account.level === 8) return <>All</>;
-	if (account.projects.length === 0) return <>All that aren't private</>;
+	if (account.projects.length === 0) return <>All except private projects</>;
 	return (
-		<>All that aren't private, and {account.projects.map((id) => names.get(id) ?? id).join(", ")}</>
+		<>
+			All except private projects, and{" "}
+			{account.projects.map((id) => names.get(id) ?? id).join(", ")}
+		</>
 	);
 }
 
-/** What the account may do, and its keys. */
+/** The page of a service account, with its keys. */
 function Overview() {
 	const { account, keys } = useAccount();
 	const { to } = useOrganization();
@@ -145,7 +148,7 @@ function Overview() {
 					currentId={undefined}
 					empty={
 						<Empty title="No keys yet">
-							<p>Create a key and give it to the program.</p>
+							<p>Create a key for the program.</p>
 						</Empty>
 					}
 				/>
@@ -194,7 +197,7 @@ function Pages({ id }: { id: string }) {
 	);
 }
 
-/** A service account, which is loaded once, and the pages of its keys below it. */
+/** The pages of a service account and its keys. The account is loaded only once. */
 export default function AccountPages() {
 	const { account = "" } = useRoute().params;
 	const { isAdmin } = useOrganization();

@@ -3,7 +3,7 @@ import type { ServiceAccount } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { Check, Choice, Field, Form, Group, text, texts } from "../../ui/form.tsx";
 
-/** The settings of a service account, as the form has them. */
+/** The values of the form. */
 export type AccountSettings = { name: string; level: 1 | 8; projects: number[] };
 
 /** The form for a new service account, or for an existing one. */
@@ -29,7 +29,7 @@ export function AccountForm({
 				onSubmit({
 					name: text(fields, "name"),
 					level,
-					// An admin sees all projects, and the list isn't shown.
+					// Admins can access all projects, so the list isn't shown.
 					projects:
 						level === 8
 							? (before?.projects ?? [])
@@ -46,14 +46,14 @@ export function AccountForm({
 				maxLength={64}
 				defaultValue={before?.name}
 				placeholder="Warehouse import"
-				hint="The program that uses it. The activity shows this name."
+				hint="The program that uses the account. The activity log shows this name."
 			/>
 			<Group name="level" label="Level">
 				<Choice
 					name="account_level"
 					value="1"
 					label="Member"
-					hint="May do what every member may."
+					hint="Has the permissions of a member."
 					checked={level === 1}
 					onChange={() => setLevel(1)}
 				/>
@@ -67,7 +67,7 @@ export function AccountForm({
 				/>
 			</Group>
 			{level === 1 && isPrivate.length > 0 && (
-				<Group name="projects" label="Private projects" hint="It sees all that aren't private.">
+				<Group name="projects" label="Private projects" hint="It can access all other projects.">
 					<div class="key-picks">
 						{isPrivate.map(({ id, name }) => (
 							<Check

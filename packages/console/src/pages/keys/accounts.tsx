@@ -50,7 +50,7 @@ function New({ onClose }: { onClose: () => void }) {
 						settings,
 					);
 					navigate(to(`service_accounts/${id}`));
-					say(`“${name}” is created. Give it a key.`);
+					say(`“${name}” is created. Next, create a key.`);
 				}}
 			/>
 		</Dialog>
@@ -58,7 +58,7 @@ function New({ onClose }: { onClose: () => void }) {
 }
 
 const WHAT =
-	"A service account is for a program: a deployment, a script, a dashboard. It belongs to the organization, and stays when the person who made it leaves.";
+	"Create service accounts for programs, such as deployments, scripts and dashboards. They belong to the organization, and stay when the person who created them leaves.";
 
 function List() {
 	const { organization, to } = useOrganization();
@@ -70,7 +70,7 @@ function List() {
 		[organization.id],
 	);
 	const all = list.data?.results ?? [];
-	// An organization has at most 50, so one page has them all.
+	// An organization has at most 50, so they fit on one page.
 	const results = all.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()));
 	const newButton = (
 		<button type="button" onClick={() => setMaking(true)}>
@@ -94,7 +94,7 @@ function List() {
 				empty={
 					all.length > 0 ? (
 						<Empty title="No service account found">
-							<p>No name contains “{search}”.</p>
+							<p>No service account has “{search}” in its name.</p>
 						</Empty>
 					) : (
 						<Empty title="No service accounts yet">
@@ -109,16 +109,16 @@ function List() {
 	);
 }
 
-/** What members see in place of service accounts. */
+/** Replaces the pages of service accounts if the user is only a member. */
 export const OnlyAdmins = () => (
 	<PageView title="Service accounts" lead={WHAT}>
-		<Empty title="Only admins see service accounts">
-			<p>Ask an admin of this organization if a program of yours needs one.</p>
+		<Empty title="Only admins can see this">
+			<p>If your program needs a service account, ask an admin of your organization.</p>
 		</Empty>
 	</PageView>
 );
 
-/** The service accounts of an organization, for its admins. */
+/** The service accounts of an organization. */
 export default function Accounts() {
 	const { isAdmin } = useOrganization();
 	return isAdmin ? <List /> : <OnlyAdmins />;

@@ -12,7 +12,7 @@ const LABELS = {
 	scopes: "Scopes",
 	scoped_organizations: "Organizations",
 	scoped_projects: "Projects",
-	allowed_ips: "Allowed addresses",
+	allowed_ips: "Allowed IP addresses",
 	expires_at: "Expires",
 };
 
@@ -25,7 +25,7 @@ const NAMES = [
 	"expires_at",
 ] as const;
 
-/** What the form has changed. */
+/** Returns only the changed fields, so that saving doesn't overwrite others. */
 function changesOf(key: PersonalApiKey, settings: Settings, isOwn: boolean) {
 	const changed = NAMES.filter(
 		(name) =>
@@ -38,7 +38,7 @@ function changesOf(key: PersonalApiKey, settings: Settings, isOwn: boolean) {
 	return changes;
 }
 
-/** Changes a key. */
+/** The page that edits a key. */
 export function EditKey<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>; id: string }) {
 	const navigate = useNavigate();
 	const [{ limit }] = useQuery();

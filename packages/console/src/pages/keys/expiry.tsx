@@ -12,14 +12,14 @@ const DAYS = [
 
 type Dates = Pick<PersonalApiKey, "expires_at">;
 
-/** Chooses when a key stops working. */
+/** The choice of an expiry date. */
 export function Expiry({
 	before,
 	current,
 }: {
-	/** The key that is changed; undefined if one is made. */
+	/** The key to edit; undefined for a new key. */
 	before: Dates | undefined;
-	/** The key of this session: it can't make one that lives longer than itself. */
+	/** The key of this session. It can't create keys that expire later than itself. */
 	current: Dates | undefined;
 }) {
 	const limit = current?.expires_at ?? null;
@@ -35,22 +35,22 @@ export function Expiry({
 				onChange={({ currentTarget }) => setChoice(currentTarget.value)}
 				options={[
 					...(before?.expires_at
-						? [["keep", `As now: ${momentOf(before.expires_at)}`] as const]
+						? [["keep", `Unchanged: ${momentOf(before.expires_at)}`] as const]
 						: []),
-					...(limit ? [["session", `With this session: ${momentOf(limit)}`] as const] : []),
+					...(limit ? [["session", `When this session ends: ${momentOf(limit)}`] as const] : []),
 					...DAYS,
-					["date", "At a time you choose"],
+					["date", "At a time of your choice"],
 					["never", "Never"],
 				]}
 				hint={
 					limit &&
-					`The key of this session expires on ${momentOf(limit)}. It can't make a key that lives longer.`
+					`The key of this session expires on ${momentOf(limit)}. It can't create keys that expire later.`
 				}
 			/>
 			{choice === "date" && (
 				<Field
 					name="expires_date"
-					label="Time, in your time zone"
+					label="Expiry date (in your time zone)"
 					type="datetime-local"
 					required
 					defaultValue={toLocal(before?.expires_at ?? dayAfter(30))}
@@ -60,7 +60,7 @@ export function Expiry({
 	);
 }
 
-/** The `expires_at` that the form has; null for never. */
+/** Returns `expires_at` of the form; null for never. */
 export function expiryIn(fields: FormData, before: Dates | undefined, current: Dates | undefined) {
 	const choice = text(fields, "expires_at");
 	if (choice === "keep") return before?.expires_at ?? null;

@@ -8,10 +8,10 @@ import { explain } from "./refusals.ts";
 import { ScopePicker } from "./scope_picker.tsx";
 import type { Scope } from "./scopes.ts";
 
-/** All settings of a key, as the form has them. */
+/** The values of the form. */
 export type Settings = Required<Omit<CreatePersonalApiKeyBody, "scoped_teams">>;
 
-/** What a new key may do at first. */
+/** The default scopes of a new key. */
 const FIRST: readonly Scope[] = ["project:read"];
 
 const entriesIn = (lines: string) =>
@@ -20,9 +20,9 @@ const entriesIn = (lines: string) =>
 		.map((line) => line.trim())
 		.filter((line) => line !== "");
 
-/** An empty list would mean everywhere. */
+/** Rejects an empty list, which would mean no restriction. */
 function assertChosen(attr: string, ids: readonly unknown[]) {
-	if (ids.length === 0) throw refusal(attr, "Choose at least one, or let the key work everywhere.");
+	if (ids.length === 0) throw refusal(attr, "Select at least one, or remove the restriction.");
 }
 
 function restrictionsIn(fields: FormData, kind: Kind, before: PersonalApiKey | undefined) {
@@ -47,17 +47,17 @@ function Addresses({ defaultValue, seen }: { defaultValue: string[]; seen: reado
 		<>
 			<Area
 				name="allowed_ips"
-				label="Allowed addresses"
+				label="Allowed IP addresses"
 				rows={3}
 				spellcheck={false}
 				placeholder="203.0.113.0/24"
 				value={value}
 				onInput={({ currentTarget }) => setValue(currentTarget.value)}
-				hint="One address or range a line. If this is empty, the key works from anywhere."
+				hint="One IP address or range per line. If empty, the key works from anywhere."
 			/>
 			{unlisted.length > 0 && (
 				<p class="key-seen">
-					Lately it was used from {unlisted.join(", ")}.{" "}
+					Recently used from {unlisted.join(", ")}.{" "}
 					<button
 						type="button"
 						class="link"
@@ -86,9 +86,9 @@ export function KeyForm({
 	before?: PersonalApiKey;
 	/** The key of this session. */
 	current: PersonalApiKey | undefined;
-	/** The addresses that the key was used from. */
+	/** The IP addresses that the key was used from. */
 	seen?: readonly string[];
-	/** Whether the form starts with these as the allowed addresses. */
+	/** Whether the form starts with these as allowed IP addresses. */
 	isLimited?: boolean;
 	action: string;
 	onSubmit: (settings: Settings) => Promise<unknown>;
@@ -128,7 +128,7 @@ export function KeyForm({
 							maxLength={40}
 							defaultValue={before?.label}
 							placeholder="Nightly import"
-							hint="What the key is for. Others with access to the activity see it."
+							hint="What the key is for. It is visible in the activity log."
 						/>
 						<ScopePicker scopes={scopes} onChange={setScopes} />
 					</div>

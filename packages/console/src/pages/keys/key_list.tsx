@@ -12,7 +12,7 @@ import { expiresSoon, isExpired, STATES } from "./states.ts";
 const plural = (count: number, one: string, many = `${one}s`) =>
 	`${count} ${count === 1 ? one : many}`;
 
-/** What restricts a key, in a line; "" if nothing does. */
+/** Returns a summary of a key's restrictions; "" if it has none. */
 const restrictionsOf = (
 	{ scoped_projects, scoped_organizations, allowed_ips }: PersonalApiKey,
 	isOwn: boolean,
@@ -20,7 +20,7 @@ const restrictionsOf = (
 	[
 		scoped_projects.length > 0 && plural(scoped_projects.length, "project"),
 		isOwn && scoped_organizations.length > 0 && plural(scoped_organizations.length, "organization"),
-		allowed_ips.length > 0 && plural(allowed_ips.length, "address", "addresses"),
+		allowed_ips.length > 0 && plural(allowed_ips.length, "IP address", "IP addresses"),
 	]
 		.filter(Boolean)
 		.join(", ");
@@ -44,7 +44,7 @@ const columnsOf = <K extends PersonalApiKey>(
 		),
 	},
 	{
-		title: "May do",
+		title: "Permissions",
 		cell: (key) => {
 			const restrictions = restrictionsOf(key, keys.organization === undefined);
 			return (
@@ -70,7 +70,7 @@ const columnsOf = <K extends PersonalApiKey>(
 	},
 ];
 
-/** Those keys of a list that the filters in the URL leave. An owner has few enough to load them all. */
+/** Applies the filters in the URL. An owner has few keys, so all are loaded. */
 function filtered<K extends PersonalApiKey>(list: List<K>, search: string, state: string): List<K> {
 	if (!list.data) return list;
 	const words = search.toLowerCase();
@@ -83,7 +83,7 @@ function filtered<K extends PersonalApiKey>(list: List<K>, search: string, state
 	return { ...list, data: { ...list.data, results, count: results.length } };
 }
 
-/** Says how many keys are about to stop working. */
+/** Shows how many keys expire soon. */
 function Soon({ keys }: { keys: readonly PersonalApiKey[] }) {
 	const [, change] = useQuery();
 	const count = keys.filter(expiresSoon).length;
@@ -137,7 +137,7 @@ export function KeyList<K extends PersonalApiKey>({
 				id={({ id }) => id}
 				empty={
 					hasFilters && all.length > 0 ? (
-						<Empty title="No key matches">
+						<Empty title="No keys found">
 							<button
 								type="button"
 								class="secondary outline"

@@ -18,7 +18,7 @@ const READABLE = { none: "", read: "Read", write: "Write" };
 
 const MayDo = ({ scopes }: Pick<PersonalApiKey, "scopes">) =>
 	scopes.includes("*") ? (
-		<>Everything that its owner may</>
+		<>All permissions of its owner</>
 	) : (
 		<ul class="key-may-do">
 			{OBJECTS.map(({ object, title, ...effects }) => {
@@ -33,7 +33,7 @@ const MayDo = ({ scopes }: Pick<PersonalApiKey, "scopes">) =>
 		</ul>
 	);
 
-/** Names of what a key is restricted to; of what the caller can't see, its id. */
+/** The names of the organizations or projects of a key. Those that the user can't see are shown as ids. */
 function Names<Id>({ ids, all }: { ids: readonly Id[]; all: readonly { id: Id; name: string }[] }) {
 	const names = new Map(all.map(({ id, name }) => [id, name]));
 	return <>{ids.map((id) => names.get(id) ?? String(id)).join(", ")}</>;
@@ -63,7 +63,7 @@ function Where({
 				Only in <Names ids={scoped_organizations} all={keys.organizations()} />
 			</>
 		);
-	return <>Everywhere that its owner may</>;
+	return <>Everything that its owner can access</>;
 }
 
 function Use<K extends PersonalApiKey>({ keys, of }: { keys: Keys<K>; of: K }) {
@@ -109,7 +109,7 @@ function Use<K extends PersonalApiKey>({ keys, of }: { keys: Keys<K>; of: K }) {
 	);
 }
 
-/** A key: what it may do, how it was used, and what can be done with it. */
+/** The page of a key, with its permissions and its use by day. */
 export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>; id: string }) {
 	const navigate = useNavigate();
 	const [made, setMade] = useState<PersonalApiKey>();
@@ -129,7 +129,7 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 	async function roll(key: K, isSession: boolean) {
 		const isSure = await confirm({
 			title: `Roll “${key.label}”?`,
-			text: "The key gets a new value. The old one stops working at once: what uses it fails until it has the new one.",
+			text: "The key gets a new value, and the old value stops working immediately. Programs fail until you give them the new value.",
 			action: "Roll key",
 		});
 		if (!isSure) return;
@@ -143,8 +143,8 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 		const isSure = await confirm({
 			title: `Revoke “${key.label}”?`,
 			text: isSession
-				? "This is the key of this session. You are signed out, and whatever else uses the key fails at once."
-				: "Whatever uses the key fails at once. This can't be undone.",
+				? "This is the key of this session. You are signed out, and programs that use the key fail immediately."
+				: "Programs that use the key fail immediately. This can't be undone.",
 			action: "Revoke key",
 		});
 		if (!isSure) return;
@@ -185,9 +185,9 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 										{isSession && <Badge mood="good">This session</Badge>}
 									</>,
 								],
-								["May do", <MayDo key="scopes" scopes={key.scopes} />],
-								["Where", <Where key="where" keys={keys} of={key} projects={projects} />],
-								["From", key.allowed_ips.join(", ") || "Any address"],
+								["Permissions", <MayDo key="scopes" scopes={key.scopes} />],
+								["Access to", <Where key="where" keys={keys} of={key} projects={projects} />],
+								["Allowed IP addresses", key.allowed_ips.join(", ") || "All"],
 								[
 									"Expires",
 									<>

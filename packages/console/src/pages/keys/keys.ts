@@ -1,4 +1,4 @@
-/** The keys of an owner: the signed-in user, or a service account. Their pages are the same. */
+/** The keys of the signed-in user or of a service account, which have the same pages. */
 import type {
 	CreatePersonalApiKeyBody,
 	KeyDay,
@@ -15,18 +15,18 @@ import { api, isByMail, me } from "../../session.ts";
 
 type Options = Pick<RequestOptions, "signal">;
 
-/** Something that a key can be restricted to. */
+/** An organization or project that a key can be restricted to. */
 type Named<Id> = { id: Id; name: string };
 
 export type Keys<K extends PersonalApiKey> = {
-	/** The id of the organization that the keys are for; undefined if they are for all of the owner's. */
+	/** The id of the service account's organization; undefined for the user's own keys. */
 	organization: string | undefined;
-	/** What its keys can be restricted to. */
+	/** The organizations that a key can be restricted to. */
 	organizations: () => readonly Named<string>[];
 	projects: (options?: Options) => Promise<readonly (Named<number> & { organization: string })[]>;
-	/** Links to the pages above those of a key. */
+	/** Links to the parent pages. */
 	above: readonly (readonly [path: string, words: string])[];
-	/** The path of a page: "new", a key's id, or one below it. */
+	/** Returns the path of a page: "new", the id of a key, or a page below it. */
 	to: (path: string) => string;
 	list: (page: { limit: number; offset: number }, options: Options) => PromiseLike<Page<K>>;
 	get: (id: string, options?: Options) => Promise<K>;
@@ -35,11 +35,11 @@ export type Keys<K extends PersonalApiKey> = {
 	update: (key: K, changes: UpdatePersonalApiKeyBody) => Promise<K>;
 	roll: (key: K) => Promise<PersonalApiKey>;
 	revoke: (key: K) => Promise<unknown>;
-	/** The days on which a key was used; 90 at most. */
+	/** Returns the days on which a key was used, at most 90. */
 	usage: (id: string, options: Options) => PromiseLike<Page<KeyDay>>;
 };
 
-/** How long the service keeps the days of a key. */
+/** The number of days that the service keeps. */
 export const USAGE_DAYS = 90;
 
 export const ownKeys: Keys<Received<PersonalApiKey, "personalApiKeys">> = {
@@ -57,7 +57,7 @@ export const ownKeys: Keys<Received<PersonalApiKey, "personalApiKeys">> = {
 	usage: (id, options) => api.personalApiKeys.listUsage({ id, limit: USAGE_DAYS }, options),
 };
 
-/** @param path of the account's page */
+/** @param path the path of the service account's page */
 export function keysOf(
 	{ id: organization, teams }: Pick<Organization, "id" | "teams">,
 	{ id: account, name }: Pick<ServiceAccount, "id" | "name">,
@@ -85,8 +85,8 @@ export function keysOf(
 }
 
 /**
- * The key of this session, as far as it limits other keys; undefined if its scopes don't let it see
- * itself. A session that began with a mail expires, but may make keys that last longer.
+ * Returns the key of this session, which limits new keys; undefined if its scopes don't allow reading
+ * it. If the user signed in by mail, the key can create keys that expire later than itself.
  */
 export const getCurrentKey = (options?: Options): Promise<PersonalApiKey | undefined> =>
 	api.personalApiKeys.get({ id: "@current" }, options).then(
@@ -94,7 +94,7 @@ export const getCurrentKey = (options?: Options): Promise<PersonalApiKey | undef
 		() => undefined,
 	);
 
-/** What people set of a key, as text to compare. */
+/** Returns the settings of a key as text to compare. */
 const settingsOf = (key: PersonalApiKey) =>
 	JSON.stringify([
 		key.label,
@@ -106,8 +106,8 @@ const settingsOf = (key: PersonalApiKey) =>
 	]);
 
 /**
- * Changes a key, unless somebody else changed it since it was read. Its use changes it, too, but isn't
- * anybody's change.
+ * Updates a key, unless someone else has changed it since it was read. Using a key also changes its
+ * ETag, so the settings are compared.
  */
 export async function updateUnlessChanged<K extends PersonalApiKey>(
 	keys: Keys<K>,

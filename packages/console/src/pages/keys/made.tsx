@@ -5,8 +5,8 @@ import { Badge, Copy, Snippet } from "../../ui/values.tsx";
 import { includes, type Scope } from "./scopes.ts";
 
 /**
- * A path to try a key with: one that its scopes and restrictions allow. Undefined if there is none.
- * @param organization that the key is for, if it is a service account's
+ * Returns a path that the key can read; undefined if there is none.
+ * @param organization the organization of the service account, if the key belongs to one
  */
 function pathFor({ scopes, ...key }: PersonalApiKey, organization?: string) {
 	const own = organization ?? key.scoped_organizations[0] ?? "@current";
@@ -35,7 +35,7 @@ function pathFor({ scopes, ...key }: PersonalApiKey, organization?: string) {
 	return fits?.[1];
 }
 
-/** Makes a request with the key, from this browser. */
+/** Sends a request with the new key. */
 async function request(path: string, value: string) {
 	const response = await fetch(path, { headers: { authorization: `Bearer ${value}` } });
 	const body: unknown = await response.json();
@@ -48,7 +48,7 @@ function Try({ path, value }: { path: string; value: string }) {
 	return (
 		<div class="row">
 			<Button class="secondary outline" onPress={async () => setAnswer(await request(path, value))}>
-				Send it from this browser
+				Send from this browser
 			</Button>
 			<span role="status">
 				{answer && (
@@ -62,7 +62,7 @@ function Try({ path, value }: { path: string; value: string }) {
 	);
 }
 
-/** Shows the value of a key that was just made or rolled. Nothing else has it. */
+/** Shows the value of a new or rolled key, which the API returns only once. */
 export function Made({
 	made,
 	organization,
@@ -78,7 +78,7 @@ export function Made({
 	return (
 		<section class="panel key-made" ref={panel} tabIndex={-1} aria-label="The key's value">
 			<p>
-				<strong>Copy the value now.</strong> It is shown only here, and stored nowhere.
+				<strong>Copy the value now.</strong> It won't be shown again.
 			</p>
 			<div class="key-made-value">
 				<code>{value}</code>

@@ -1,5 +1,5 @@
 import { ownKeys } from "./keys.ts";
 import { NewKey } from "./new_view.tsx";
 
-/** A new key of the signed-in user. */
+/** The page that creates a key of the signed-in user. */
 export default () => <NewKey keys={ownKeys} />;

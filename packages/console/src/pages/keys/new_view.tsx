@@ -7,7 +7,7 @@ import { KeyForm } from "./key_form.tsx";
 import { getCurrentKey, type Keys } from "./keys.ts";
 import { Made } from "./made.tsx";
 
-/** Makes a key, and shows its value. */
+/** The form that creates a key, then its value. */
 export function NewKey<K extends PersonalApiKey>({ keys }: { keys: Keys<K> }) {
 	const navigate = useNavigate();
 	const [made, setMade] = useState<PersonalApiKey>();
@@ -15,11 +15,11 @@ export function NewKey<K extends PersonalApiKey>({ keys }: { keys: Keys<K> }) {
 	if (made)
 		return (
 			<PageView
-				title={`“${made.label}” is ready`}
+				title={`“${made.label}” is created`}
 				above={keys.above}
 				actions={
 					<a class="button secondary" href={keys.to(made.id)}>
-						Go to the key
+						View key
 					</a>
 				}
 			>

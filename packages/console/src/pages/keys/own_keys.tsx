@@ -10,7 +10,7 @@ export default function OwnKeys() {
 	return (
 		<PageView
 			title="API keys"
-			lead="Keys act for you: in scripts, on the command line, and in this console. Programs that others depend on should have a service account."
+			lead="Use keys to call the API as yourself, in scripts and on the command line. For programs that others depend on, create a service account."
 			actions={
 				<a class="button" href={ownKeys.to("new")}>
 					New key

@@ -4,7 +4,7 @@ import { Show } from "../../ui/feedback.tsx";
 import { Check, Choice, Group } from "../../ui/form.tsx";
 import type { Keys } from "./keys.ts";
 
-/** What restricts a key. */
+/** The kind of restriction. */
 export type Kind = "none" | "organizations" | "projects";
 
 type Restrictions = Pick<PersonalApiKey, "scoped_organizations" | "scoped_projects">;
@@ -25,7 +25,7 @@ function Projects({
 	const organizations = new Map(keys.organizations().map(({ id, name }) => [id, name]));
 	return (
 		<>
-			{/* The form can be sent before the names are there. */}
+			{/* The form can be submitted before the names are loaded. */}
 			{projects.data === undefined &&
 				chosen.map((id) => <input key={id} type="hidden" name="project" value={id} />)}
 			<Show of={projects}>
@@ -51,7 +51,7 @@ function Projects({
 	);
 }
 
-/** Chooses what a key can reach. The form has the ids as `organization` and `project`. */
+/** The choice of restrictions. The ids are the fields `organization` and `project` of the form. */
 export function Reach({
 	keys,
 	before,
@@ -77,12 +77,16 @@ export function Reach({
 	return (
 		<Group
 			name={kind === "projects" ? "scoped_projects" : "scoped_organizations"}
-			label="Where it may do this"
+			label="Access to"
 		>
 			{keys.organization === undefined
-				? choice("none", "Everywhere you may", "Also in organizations that you join later.")
-				: choice("none", "Everywhere in this organization that the account may")}
-			{organizations.length > 0 && choice("organizations", "Only in some organizations")}
+				? choice(
+						"none",
+						"Everything you can access",
+						"Including organizations that you join later.",
+					)
+				: choice("none", "Everything the account can access")}
+			{organizations.length > 0 && choice("organizations", "Selected organizations")}
 			{kind === "organizations" && (
 				<div class="key-picks">
 					{organizations.map(({ id, name }) => (
@@ -98,8 +102,8 @@ export function Reach({
 			)}
 			{choice(
 				"projects",
-				"Only in some projects",
-				"Then it can use nothing of organizations, such as members or webhooks.",
+				"Selected projects",
+				"The key then can't access objects of organizations, such as members and webhooks.",
 			)}
 			{kind === "projects" && <Projects keys={keys} chosen={before?.scoped_projects ?? []} />}
 		</Group>

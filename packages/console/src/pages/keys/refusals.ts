@@ -6,10 +6,10 @@ import { momentOf } from "./states.ts";
 const isWithin = <T>(list: readonly T[], limit: readonly T[]) =>
 	limit.length === 0 || (list.length > 0 && list.every((id) => limit.includes(id)));
 
-/** The field in which settings go beyond the key of this session, and why. */
+/** Returns the field that exceeds the key of this session, and the reason. */
 function findExcess(settings: Settings, current: PersonalApiKey) {
 	if (!settings.scopes?.every((scope) => includes(current.scopes, scope)))
-		return ["scopes", "The key of this session may do less."];
+		return ["scopes", "The key of this session doesn't have all of these scopes."];
 	if (!isWithin(settings.scoped_organizations ?? [], current.scoped_organizations))
 		return ["scoped_organizations", "The key of this session is restricted to organizations."];
 	if (!isWithin(settings.scoped_projects ?? [], current.scoped_projects))
@@ -18,13 +18,13 @@ function findExcess(settings: Settings, current: PersonalApiKey) {
 	if (current.expires_at && (!expires_at || expires_at > current.expires_at))
 		return ["expires_at", `The key of this session expires on ${momentOf(current.expires_at)}.`];
 	return current.allowed_ips.length > 0
-		? ["allowed_ips", `The key of this session may be used from ${current.allowed_ips.join(", ")}.`]
+		? ["allowed_ips", `The key of this session works only from ${current.allowed_ips.join(", ")}.`]
 		: undefined;
 }
 
 /**
- * The service refuses a key that may do more than the one in use, without naming a field. This adds the
- * field and what the key in use may do.
+ * Adds the field and the reason to the error for a key with more permissions than the key in use. The
+ * API doesn't return them.
  */
 export function explain(error: unknown, settings: Settings, current: PersonalApiKey | undefined) {
 	if (!(error instanceof TenantryError) || error.status !== 403 || error.attr) return error;

@@ -3,7 +3,7 @@ import { isSame, LEVELS, levelOf, OBJECTS, PRESETS, type Scope, withLevel } from
 
 const HEADINGS = { none: "None", read: "Read", write: "Write" };
 
-/** Chooses scopes: a row for each object, which says what the choice amounts to. */
+/** The choice of scopes, with a row for each object that describes the effect. */
 export function ScopePicker({
 	scopes,
 	onChange,
@@ -12,7 +12,7 @@ export function ScopePicker({
 	onChange: (scopes: readonly Scope[]) => void;
 }) {
 	return (
-		<Group name="scopes" label="What it may do">
+		<Group name="scopes" label="Permissions">
 			<div class="row key-presets">
 				{PRESETS.map(([words, preset]) => (
 					<button
@@ -66,7 +66,7 @@ export function ScopePicker({
 				</tbody>
 			</table>
 			{scopes.includes("*") && (
-				<small class="hint">Full access includes what is added to the service later.</small>
+				<small class="hint">Full access includes scopes that are added later.</small>
 			)}
 		</Group>
 	);

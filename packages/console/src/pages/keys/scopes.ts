@@ -1,4 +1,4 @@
-/** What a key may do, in the words of scopes and of people (docs/keys.md#personal-api-keys). */
+/** Scopes and their descriptions (docs/keys.md#personal-api-keys). */
 import type { PersonalApiKey } from "tenantry-client";
 
 export type Scope = PersonalApiKey["scopes"][number];
@@ -6,7 +6,7 @@ export type Scope = PersonalApiKey["scopes"][number];
 export const LEVELS = ["none", "read", "write"] as const;
 export type Level = (typeof LEVELS)[number];
 
-/** The objects of scopes. `read` and `write` say what a key with that scope can do in the end. */
+/** The objects of scopes. `read` and `write` describe what a key with the scope can do. */
 export const OBJECTS = [
 	{
 		object: "organization",
@@ -18,13 +18,13 @@ export const OBJECTS = [
 		object: "organization_member",
 		title: "Members",
 		read: "See members, invites and service accounts",
-		write: "Invite and remove people, change their levels, make service accounts",
+		write: "Invite and remove people, change their levels, create service accounts",
 	},
 	{
 		object: "project",
 		title: "Projects",
 		read: "See projects and their members",
-		write: "Send events, change projects, delete them with everything in them",
+		write: "Send events, change projects, delete projects with everything in them",
 	},
 	{
 		object: "batch_export",
@@ -42,25 +42,25 @@ export const OBJECTS = [
 		object: "webhook",
 		title: "Webhooks",
 		read: "See webhooks and their deliveries",
-		write: "Send what happens in an organization to any server",
+		write: "Send the events of an organization to any server",
 	},
 	{
 		object: "activity_log",
 		title: "Activity",
-		read: "See who did what, with names and addresses",
-		write: "Copy all of it to any bucket",
+		read: "See who did what, with names and email addresses",
+		write: "Copy the activity log to any bucket",
 	},
 	{
 		object: "personal_api_key",
 		title: "API keys",
-		read: "See its owner's keys and their use",
-		write: "Make keys that may do no more than itself, revoke all of its owner's keys",
+		read: "See the owner's keys and their use",
+		write: "Create keys with the same or fewer permissions, revoke all keys of the owner",
 	},
 	{
 		object: "user",
 		title: "Profile",
-		read: "See its owner's name, address and organizations",
-		write: "Change its owner's name and settings",
+		read: "See the owner's name, email address and organizations",
+		write: "Change the owner's name and settings",
 	},
 ] as const;
 
@@ -68,13 +68,13 @@ type ObjectName = (typeof OBJECTS)[number]["object"];
 
 const scopeOf = (object: ObjectName, level: Exclude<Level, "none">): Scope => `${object}:${level}`;
 
-/** What the scopes allow with an object. */
+/** Returns the level that scopes grant for an object. */
 export function levelOf(scopes: readonly Scope[], object: ObjectName): Level {
 	if (scopes.includes("*") || scopes.includes(scopeOf(object, "write"))) return "write";
 	return scopes.includes(scopeOf(object, "read")) ? "read" : "none";
 }
 
-/** The scopes with another level for an object. `*` becomes a list of all others. */
+/** Returns the scopes with another level for an object. `*` becomes a list. */
 export const withLevel = (scopes: readonly Scope[], object: ObjectName, level: Level): Scope[] =>
 	OBJECTS.flatMap((other) => {
 		const wanted = other.object === object ? level : levelOf(scopes, other.object);
@@ -95,13 +95,13 @@ export const PRESETS: readonly (readonly [words: string, scopes: readonly Scope[
 export const isSame = (a: readonly Scope[], b: readonly Scope[]) =>
 	new Set(a).symmetricDifference(new Set(b)).size === 0;
 
-/** Whether `granted` includes a scope, as the service decides it. */
+/** Whether `granted` includes a scope, by the same rule as in the API. */
 export const includes = (granted: readonly Scope[], scope: Scope) =>
 	granted.includes("*") ||
 	granted.includes(scope) ||
 	granted.some((each) => each === scope.replace(/:read$/, ":write"));
 
-/** How many objects a summary names. */
+/** The number of objects that a summary names. */
 const FEW = 3;
 
 const listed = (verb: string, titles: string[]) => {
@@ -113,7 +113,7 @@ const listed = (verb: string, titles: string[]) => {
 	return [`${verb} ${words.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`];
 };
 
-/** What scopes allow, in a line: "Changes batch exports · reads projects". */
+/** Returns a summary of scopes, such as "Changes batch exports · reads projects". */
 export function summaryOf(scopes: readonly Scope[]) {
 	if (scopes.includes("*")) return "Full access";
 	const titles = (level: Level) =>

@@ -1,12 +1,12 @@
-/** What is worth knowing of a key at a glance. */
+/** States of keys, and conversions of dates. */
 import type { PersonalApiKey } from "tenantry-client";
 
 const DAY_MS = 86_400_000;
 
-/** How long before a key expires it is marked; the event `key.expiring` is written then, too. */
+/** A key expires soon if it expires within this many days. The event `key.expiring` uses the same limit. */
 const SOON_DAYS = 7;
 
-/** After how many days without use a key counts as unused. */
+/** A key counts as unused after this many days. */
 const UNUSED_DAYS = 90;
 
 type Dates = Pick<PersonalApiKey, "expires_at" | "last_used_at" | "created_at">;
@@ -22,7 +22,7 @@ export const expiresSoon = (key: Dates) =>
 export const isUnused = ({ last_used_at, created_at }: Dates) =>
 	Date.parse(last_used_at ?? created_at) <= inDays(-UNUSED_DAYS);
 
-/** The filters of a list of keys: the value in the URL, its words, and which keys it shows. */
+/** The filters of a list of keys. `value` is in the URL. */
 export const STATES: readonly (readonly [
 	value: string,
 	words: string,
@@ -37,18 +37,18 @@ export const STATES: readonly (readonly [
 
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
-/** A moment in the reader's time zone, for texts; elsewhere `<Time>` shows it. */
+/** Formats a time in the user's time zone, for use in text. Elsewhere, use `<Time>`. */
 export const momentOf = (value: string) => MOMENT.format(new Date(value));
 
-/** The moment that is so many days from now, without its seconds. */
+/** Returns the time this many days from now, without seconds. */
 export const dayAfter = (days: number) =>
 	`${new Date(inDays(days)).toISOString().slice(0, 16)}:00Z`;
 
-/** A moment as the value of an input of the type `datetime-local`. */
+/** Converts a time to the value of `<input type="datetime-local">`. */
 export function toLocal(value: string) {
 	const date = new Date(value);
 	return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-/** The moment that such an input has; null if it is empty. */
+/** Converts the value of such an input to a time; null if it is empty. */
 export const fromLocal = (value: string) => (value ? new Date(value).toISOString() : null);

@@ -8,7 +8,7 @@ const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric",
 
 const wordsOf = (day: string) => DAY.format(new Date(day));
 
-/** The last days up to today (UTC), oldest first, those without use included. */
+/** Returns the last days until today (UTC), oldest first, including days without use. */
 function fill(days: readonly KeyDay[], count: number): KeyDay[] {
 	const used = new Map(days.map((each) => [each.day, each]));
 	return Array.from({ length: count }, (_, index) => {
@@ -17,7 +17,7 @@ function fill(days: readonly KeyDay[], count: number): KeyDay[] {
 	});
 }
 
-/** The addresses that the key was used from, the latest first. */
+/** Returns the IP addresses that the key was used from, latest first. */
 export const addressesOf = (days: readonly KeyDay[]) => [
 	...new Set(days.flatMap(({ last_address }) => last_address ?? [])),
 ];
@@ -25,7 +25,7 @@ export const addressesOf = (days: readonly KeyDay[]) => [
 const sum = (days: readonly KeyDay[], of: (day: KeyDay) => number) =>
 	days.reduce((total, day) => total + of(day), 0);
 
-/** Heights in the picture, whose unit isn't a pixel: it is as wide as there is room. */
+/** Sizes in the units of the SVG, which is scaled to the available width. */
 const HEIGHT = 100;
 const STEP = 10;
 
@@ -45,7 +45,7 @@ function Bars({ days, max }: { days: KeyDay[]; max: number }) {
 				return (
 					<g key={day}>
 						<title>
-							{`${wordsOf(day)}: ${NUMBER.format(requests)} requests, ${NUMBER.format(refusals)} refused`}
+							{`${wordsOf(day)}: ${NUMBER.format(requests)} requests, ${NUMBER.format(refusals)} rejected`}
 						</title>
 						<rect class="key-bar-room" {...place} y={0} height={HEIGHT} />
 						<rect class="key-bar" {...place} y={HEIGHT - answered} height={answered} />
@@ -57,7 +57,7 @@ function Bars({ days, max }: { days: KeyDay[]; max: number }) {
 	);
 }
 
-/** How much a key was used, as a picture and as a table. */
+/** The requests of a key by day, as a chart and a table. */
 export function UseByDay({ days, shown }: { days: readonly KeyDay[]; shown: number }) {
 	const all = fill(days, shown);
 	const used = all.filter(({ requests }) => requests > 0).reverse();
@@ -66,9 +66,7 @@ export function UseByDay({ days, shown }: { days: readonly KeyDay[]; shown: numb
 	const max = Math.max(1, ...all.map(({ requests }) => requests));
 	if (used.length === 0)
 		return (
-			<p class="hint">
-				Not used in the last {shown} days. Requests appear here within half a minute.
-			</p>
+			<p class="hint">Not used in the last {shown} days. Requests appear here within 30 seconds.</p>
 		);
 	return (
 		<>
@@ -76,7 +74,7 @@ export function UseByDay({ days, shown }: { days: readonly KeyDay[]; shown: numb
 				<strong>{NUMBER.format(requests)}</strong> {requests === 1 ? "request" : "requests"}
 				{refusals > 0 && (
 					<>
-						, <strong class="key-refused">{NUMBER.format(refusals)}</strong> of them refused
+						, <strong class="key-refused">{NUMBER.format(refusals)}</strong> of them rejected
 					</>
 				)}
 				. The busiest day had {NUMBER.format(max)}.
@@ -96,9 +94,9 @@ export function UseByDay({ days, shown }: { days: readonly KeyDay[]; shown: numb
 								Requests
 							</th>
 							<th scope="col" data-align="end">
-								Refused
+								Rejected
 							</th>
-							<th scope="col">Last address</th>
+							<th scope="col">Last IP address</th>
 						</tr>
 					</thead>
 					<tbody>

@@ -2,13 +2,13 @@ import type { CreateInviteBody } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { Select, text } from "../../ui/form.tsx";
 
-/** The private projects that the caller sees. */
+/** Returns the private projects that the user can see. */
 function usePrivateProjects() {
 	const { organization } = useOrganization();
 	return organization.teams.filter(({ access_control }) => access_control);
 }
 
-/** Which private projects an invite opens. */
+/** The private projects that an invite grants access to. */
 export function ProjectAccess() {
 	const projects = usePrivateProjects();
 	if (projects.length === 0) return null;
@@ -16,7 +16,7 @@ export function ProjectAccess() {
 		<fieldset class="project-access">
 			<legend>Private projects</legend>
 			<small class="hint">
-				Members see a private project only if they are let in. Admins see all.
+				Members can access a private project only if they are added. Admins can access all projects.
 			</small>
 			{projects.map(({ id, name }) => (
 				<Select
@@ -34,7 +34,7 @@ export function ProjectAccess() {
 	);
 }
 
-/** The access that the form's `ProjectAccess` gives. */
+/** Returns the values of `ProjectAccess`. */
 export function accessIn(
 	fields: FormData,
 ): NonNullable<CreateInviteBody["private_project_access"]> {

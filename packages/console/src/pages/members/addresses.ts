@@ -1,36 +1,36 @@
-/** Somebody to invite. */
+/** A person to invite. */
 export type Invitee = { email: string; first_name: string };
 
 export type Addresses = {
 	invitees: Invitee[];
-	/** Parts of the text that are no addresses. */
+	/** Parts of the text that aren't email addresses. */
 	unknown: string[];
-	/** How many addresses are in the text more than once; they count once. */
+	/** The number of repeated addresses. */
 	repeated: number;
 };
 
-/** The service decides. This only tells addresses from other words. */
+/** Distinguishes addresses from other words. The API validates them. */
 const ADDRESS = /^[^\s@]+@[^\s@]+\.[^\s@.]+$/;
 
-/** The longest first name that an invite may have. */
+/** The maximum length of an invite's first name. */
 const MAX_NAME = 30;
 
-/** A quoted text, an address in angle brackets, a separator, or a word. */
+/** Quoted text, an address in angle brackets, a separator, or a word. */
 const TOKEN = /"([^"\n]*)"?|<([^<>\n]*)>?|([,;\n])|([^\s,;<>"]+)/g;
 
-/** "Grace Hopper" and "Hopper, Grace" are both Grace. */
+/** Returns the first name: "Grace" in "Grace Hopper" and "Hopper, Grace". */
 const firstName = (name: string) =>
 	(/,(.+)/.exec(name)?.[1] ?? name).trim().split(/\s+/)[0]?.slice(0, MAX_NAME) ?? "";
 
 /**
- * Finds the addresses in a pasted text: one on each line, or with commas, semicolons or spaces between
- * them, alone or as `Name <address>`.
+ * Returns the email addresses in a pasted text, separated by line breaks, commas, semicolons or
+ * spaces, with or without names (`Name <address>`).
  */
 export function addressesIn(text: string): Addresses {
 	const invitees = new Map<string, Invitee>();
 	const unknown = new Set<string>();
 	let repeated = 0;
-	/** Words that may be the name before an address in angle brackets. */
+	/** Words that may be a name before an address in angle brackets. */
 	let words: string[] = [];
 
 	function dropWords() {
@@ -59,7 +59,7 @@ export function addressesIn(text: string): Addresses {
 			dropWords();
 			add(word);
 		} else if (word !== undefined) words.push(word);
-		// A comma may be part of a name: Hopper, Grace <grace@example.com>.
+		// A comma can be part of a name: Hopper, Grace <grace@example.com>.
 		else if (separator === ",") words.push(",");
 		else dropWords();
 	}

@@ -11,7 +11,7 @@ import { type Outcome, sendInvites } from "./send.ts";
 
 const people = (count: number) => (count === 1 ? "1 person" : `${count} people`);
 
-/** What was understood of a pasted text, while it is typed. */
+/** Shows the people in the text while the user types. */
 function Preview({ invitees, unknown, repeated }: Addresses) {
 	return (
 		<aside class="panel invitees" aria-label="Who will be invited">
@@ -20,14 +20,14 @@ function Preview({ invitees, unknown, repeated }: Addresses) {
 				{repeated > 0 && ` · ${repeated} more than once`}
 			</p>
 			{invitees.length === 0 && unknown.length === 0 && (
-				<p class="quiet">Who is in the text appears here as you type.</p>
+				<p class="quiet">The people you enter appear here.</p>
 			)}
 			{invitees.length + unknown.length > 0 && (
 				// biome-ignore lint/a11y/noNoninteractiveTabindex: a long list scrolls, with the keyboard too
 				<ul tabIndex={0}>
 					{unknown.map((part) => (
 						<li key={`?${part}`} class="not-an-address">
-							“{part}” is not an email address.
+							“{part}” isn't an email address.
 						</li>
 					))}
 					{invitees.map(({ email, first_name }) => (
@@ -42,7 +42,7 @@ function Preview({ invitees, unknown, repeated }: Addresses) {
 	);
 }
 
-/** Invites people by their addresses (docs/organizations.md#invites). */
+/** The form that invites people by email address (docs/organizations.md#invites). */
 export default function InvitePeople() {
 	const { organization, to } = useOrganization();
 	const [pasted, setPasted] = useState("");
@@ -53,8 +53,8 @@ export default function InvitePeople() {
 
 	async function invite(fields: FormData) {
 		if (unknown.length > 0)
-			throw refusal("target_email", "Correct or remove what is not an email address.");
-		if (invitees.length === 0) throw refusal("target_email", "Enter at least one address.");
+			throw refusal("target_email", "Correct or remove invalid email addresses.");
+		if (invitees.length === 0) throw refusal("target_email", "Enter at least one email address.");
 		const bodies: CreateInviteBody[] = invitees.map((invitee) => ({
 			target_email: invitee.email,
 			first_name: invitee.first_name,
@@ -87,7 +87,7 @@ export default function InvitePeople() {
 					<Area
 						name="target_email"
 						label="Email addresses"
-						hint="Paste them as they are: one on each line, with commas or spaces, with names or without."
+						hint="Separated by line breaks, commas, semicolons or spaces, with or without names."
 						placeholder={'grace@example.com, "Lovelace, Ada" <ada@example.com>'}
 						rows={5}
 						value={pasted}
@@ -96,11 +96,16 @@ export default function InvitePeople() {
 					<Preview {...addresses} />
 					<LevelChoice chosen={level} onChange={setLevel} />
 					{level === 1 && <ProjectAccess />}
-					<Area name="message" label="Message" hint="Optional. It is part of the mail." rows={3} />
+					<Area
+						name="message"
+						label="Message"
+						hint="Optional. It is included in the mail."
+						rows={3}
+					/>
 					<Check
 						name="send_email"
 						label="Send the invites by mail"
-						hint="Without a mail, you get a link for each person, to hand over yourself."
+						hint="Otherwise, you get a link for each person to send yourself."
 						defaultChecked
 					/>
 				</Form>

@@ -15,10 +15,10 @@ function Sent({
 				<strong>{target_email}</strong>
 				<small class="below">
 					{emailing_attempt_made
-						? "A mail is on its way."
+						? "A mail was sent."
 						: accept_url
-							? "No mail is sent. Copy the link and hand it over."
-							: "No mail is sent, and this session's key may not see the link. Send the mail from the list of invites, or sign in by mail, or with a key that has all scopes and no expiry."}
+							? "No mail was sent. Copy the link and send it yourself."
+							: "No mail was sent, and the key of this session can't see the link. To get it, sign in by mail, or with a key that has all scopes, no restrictions and no expiry date. Or send a mail from the list of invites."}
 				</small>
 			</span>
 			{accept_url && <Copy value={accept_url} label="Copy link" what={`for ${target_email}`} />}
@@ -26,13 +26,13 @@ function Sent({
 	);
 }
 
-/** What became of each address. */
+/** Shows the result for each address. */
 export function Invited({
 	outcome: { invited, refused },
 	onCorrect,
 }: {
 	outcome: Outcome;
-	/** Opens the form again, with this text. */
+	/** Opens the form again with this text. */
 	onCorrect: (text: string) => void;
 }) {
 	const { to } = useOrganization();
@@ -49,7 +49,7 @@ export function Invited({
 						Invite more people
 					</button>
 					<a class="button" href={to("members/invites")}>
-						See open invites
+						View open invites
 					</a>
 				</>
 			}
@@ -84,7 +84,9 @@ export function Invited({
 					title="Invited"
 					actions={links.length > 1 && <Copy value={links.join("\n")} label="Copy all links" />}
 				>
-					{links.length > 0 && <p>Links are shown only now. Each works once, for three days.</p>}
+					{links.length > 0 && (
+						<p>Links won't be shown again. Each link works once and expires after three days.</p>
+					)}
 					<ul class="outcomes">
 						{invited.map((invite) => (
 							<Sent key={invite.id} invite={invite} />

@@ -13,13 +13,13 @@ import { People } from "./parts.tsx";
 
 type Row = Received<Invite, "invites">;
 
-/** How long an invite works, in milliseconds (docs/organizations.md#invites). */
+/** The lifetime of an invite (docs/organizations.md#invites). */
 const LIFETIME_MS = 3 * 86_400_000;
 
 const endOf = ({ created_at }: Invite) =>
 	new Date(Date.parse(created_at) + LIFETIME_MS).toISOString();
 
-/** The invite once more: a new one for the same address takes its place. */
+/** Returns the body of a new invite for the same address, which replaces the invite. */
 const again = (invite: Invite, send_email: boolean): CreateInviteBody => ({
 	target_email: invite.target_email,
 	first_name: invite.first_name,
@@ -29,7 +29,7 @@ const again = (invite: Invite, send_email: boolean): CreateInviteBody => ({
 	send_email,
 });
 
-/** Whether the key of this session gets to see the links of invites. */
+/** Whether the API returns links of invites to the key of this session. */
 async function canSeeLinks() {
 	const { scopes, expires_at, scoped_organizations, scoped_projects, allowed_ips } =
 		await api.personalApiKeys.get({ id: "@current" });
@@ -39,7 +39,7 @@ async function canSeeLinks() {
 	return scopes.includes("*") && expires_at === null && !isLimited;
 }
 
-/** The invites of an organization that nobody has accepted yet (docs/organizations.md#invites). */
+/** The open invites of an organization (docs/organizations.md#invites). */
 export default function Invites() {
 	const { organization, isAdmin, to } = useOrganization();
 	const [link, setLink] = useState<{ email: string; url?: string }>();
@@ -58,7 +58,7 @@ export default function Invites() {
 	async function revoke(invite: Row) {
 		const isSure = await confirm({
 			title: `Revoke the invite for ${invite.target_email}?`,
-			text: "Its link stops working. You can invite them again.",
+			text: "Its link stops working. You can invite this person again.",
 			action: "Revoke invite",
 		});
 		if (!isSure) return;
@@ -74,13 +74,13 @@ export default function Invites() {
 		if (accept_url) setLink({ email: target_email, url: accept_url });
 		say(
 			emailing_attempt_made
-				? `A new mail is on its way to ${target_email}. The link in the old one no longer works.`
-				: "No mail was sent, because this service has no mail set up.",
+				? `A new mail was sent to ${target_email}. The link in the old mail no longer works.`
+				: "No mail was sent, because mail isn't set up for this service.",
 		);
 		list.reload();
 	}
 	async function renewLink(invite: Row) {
-		// Not after it was made: the new link ends the one that was sent.
+		// Check this first, because a new link invalidates the old one.
 		if (!(await canSeeLinks())) {
 			setLink({ email: invite.target_email });
 			return;
@@ -135,7 +135,7 @@ export default function Invites() {
 					<small class="below">
 						{!invite.is_expired && (
 							<>
-								ends <Time value={endOf(invite)} isRelative />
+								expires <Time value={endOf(invite)} isRelative />
 							</>
 						)}
 						{!invite.emailing_attempt_made &&
@@ -181,34 +181,34 @@ export default function Invites() {
 				id={({ id }) => id}
 				empty={
 					search ? (
-						<Empty title="No invite found">
-							<p>No invite is for an address that contains “{search}”.</p>
+						<Empty title="No invites found">
+							<p>No invite has “{search}” in its email address.</p>
 						</Empty>
 					) : (
 						<Empty title="No open invites">
 							<p>
-								Who was invited stays here until they accept.{" "}
-								<a href={to("members/invite")}>Invite people</a> by their addresses.
+								Invites stay here until they are accepted.{" "}
+								<a href={to("members/invite")}>Invite people</a> by email address.
 							</p>
 						</Empty>
 					)
 				}
 			/>
 			{link && (
-				<Dialog title={`A link for ${link.email}`} onClose={() => setLink(undefined)}>
+				<Dialog title={`Link for ${link.email}`} onClose={() => setLink(undefined)}>
 					{link.url ? (
 						<>
 							<p>
-								Hand it over yourself: it works once, for three days, and is shown only now. Older
-								links for this address no longer work.
+								Send this link yourself. It works once, expires after three days, and won't be shown
+								again. Older links for this address no longer work.
 							</p>
 							<Snippet value={link.url} label="Copy link" />
 						</>
 					) : (
 						<p>
-							Your session can't see links, because a new user gets a key through them that may do
-							everything. Send the invite again by mail, or sign in by mail, or with a key that has
-							all scopes, no restrictions and no expiry.
+							Your session can't see links, because a new user gets a key with all scopes through
+							them. Send the invite by mail, or sign in by mail or with a key that has all scopes,
+							no restrictions and no expiry date.
 						</p>
 					)}
 					<div class="buttons">

@@ -33,7 +33,7 @@ export default function Members() {
 	async function remove(member: Row) {
 		const isSure = await confirm({
 			title: `Remove ${nameOf(member.user)}?`,
-			text: "They lose access at once, also to private projects. Invites that they sent stop working.",
+			text: "This person immediately loses access to the organization and all its projects. Invites that they sent stop working.",
 			action: "Remove member",
 		});
 		if (!isSure) return;
@@ -44,7 +44,7 @@ export default function Members() {
 	async function leave() {
 		const isSure = await confirm({
 			title: `Leave ${organization.name}?`,
-			text: "You lose access at once. To come back, you need an invite.",
+			text: "You lose access immediately. To return, you need an invite.",
 			action: "Leave organization",
 		});
 		if (!isSure) return;
@@ -129,8 +129,8 @@ export default function Members() {
 				columns={columns}
 				id={({ id }) => id}
 				empty={
-					<Empty title="Nobody found">
-						<p>No member's name or address contains “{search}”.</p>
+					<Empty title="No members found">
+						<p>No member has “{search}” in their name or email address.</p>
 					</Empty>
 				}
 			/>
@@ -159,7 +159,7 @@ function ChangeLevel({
 }) {
 	const { organization } = useOrganization();
 	const name = nameOf(member.user);
-	/** The level that the user has seen. */
+	/** The level that the dialog has shown to the user. */
 	const [known, setKnown] = useState(member.level);
 	return (
 		<Dialog title={`Change the level of ${name}`} onClose={onClose}>
@@ -169,14 +169,14 @@ function ChangeLevel({
 				onSubmit={async (fields) => {
 					const level = levelIn(text(fields, "level"));
 					if (level !== known) {
-						// Members come from a list, which has no ETags.
+						// Members come from a list, so they have no ETag.
 						const { email } = member.user;
 						const current = (await api.members.list({ organization: organization.id, email }))
 							.results[0]?.level;
 						if (current !== undefined && current !== known) {
 							setKnown(current);
 							throw new Error(
-								`Somebody else has just made ${name} ${levelName(current).toLowerCase()}. Choose again, or cancel.`,
+								`Someone else has changed the level of ${name} to ${levelName(current).toLowerCase()}. Choose again, or cancel.`,
 							);
 						}
 						await api.members.update(member, { level });

@@ -4,7 +4,7 @@ import { Choice, Group } from "../../ui/form.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
 import { LEVELS } from "../../ui/values.tsx";
 
-/** The members, and the invites that nobody has accepted yet. */
+/** The page frame of members and invites. */
 export function People({
 	current,
 	lead,
@@ -38,14 +38,14 @@ export function People({
 	);
 }
 
-/** What each level may do (docs/organizations.md#levels). */
+/** What each level allows (docs/organizations.md#levels). */
 const MAY: Record<string, string> = {
-	1: "Works with the exports and plugins of the projects they see, and invites other members.",
-	8: "Sees every project. Manages members, projects, domains and webhooks, too.",
-	15: "Makes other owners, and may delete projects and the organization, too.",
+	1: "Can work with exports and plugins in accessible projects, and invite members.",
+	8: "Can also access all projects, and manage members, projects, domains and webhooks.",
+	15: "Can also add owners, and delete projects and the organization.",
 };
 
-/** The choice of a level; nobody can give one above their own. */
+/** The choice of a level, up to the user's own. */
 export function LevelChoice({
 	chosen,
 	onChange,
@@ -73,7 +73,7 @@ export function LevelChoice({
 	);
 }
 
-/** The level that a form's `LevelChoice` has. */
+/** Returns the value of `LevelChoice`. */
 export function levelIn(text: string) {
 	return text === "15" ? 15 : text === "8" ? 8 : 1;
 }

@@ -7,23 +7,23 @@ import {
 import { api } from "../../session.ts";
 import { wordsOf } from "../../ui/feedback.tsx";
 
-/** What became of each address. */
+/** The result for each address. */
 export type Outcome = {
 	invited: NewInvite[];
 	refused: { body: CreateInviteBody; reason: string }[];
 };
 
-/** How many invites one request may have. */
+/** The maximum number of invites in one request. */
 const MAX_AT_ONCE = 20;
 
-/** Whether the service refuses one of the addresses, not what all invites have in common. */
+/** Whether the error is about one address, not about fields that all invites share. */
 const isAboutAddress = ({ status, attr }: TenantryError) =>
 	status === 400 && (attr === null || /^\d+__(target_email|first_name)$/.test(attr));
 
-/** The fields that all invites have in common, and the form too. */
+/** The fields of the form that all invites share. */
 const COMMON = ["level", "message"];
 
-/** The error with the name of the form's field: that of a list names the first invite's. */
+/** Returns the error with the name of the field in the form. The API returns the field of the first invite. */
 function asOfForm({ type, code, detail, attr, status, headers }: TenantryError) {
 	const field = attr?.replace(/^\d+__/, "") ?? "";
 	const shownAt = COMMON.includes(field) ? field : null;
@@ -31,9 +31,9 @@ function asOfForm({ type, code, detail, attr, status, headers }: TenantryError) 
 }
 
 /**
- * Invites everybody who can be invited. The service takes a list as a whole or not at all, so
- * a list that it refuses is sent again one by one.
- * @throws {TenantryError} if nobody was invited, for a reason that isn't about an address
+ * Invites everyone who can be invited. The API accepts a list only as a whole, so the invites of a
+ * rejected list are sent again one by one.
+ * @throws {TenantryError} if no one was invited, and the reason isn't an address
  */
 export async function sendInvites(
 	{ id: organization }: Pick<Organization, "id">,

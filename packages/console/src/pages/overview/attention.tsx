@@ -1,4 +1,4 @@
-/** What needs attention: what is broken, and what will be. */
+/** The list of current and expected problems. */
 import type { ComponentChildren } from "preact";
 import type { BatchExport, Domain, PersonalApiKey, Webhook } from "tenantry-client";
 import { Badge, type Mood, Time } from "../../ui/values.tsx";
@@ -17,13 +17,13 @@ type Item = {
 	state: string;
 	path: string;
 	name: string;
-	/** Why it is in the list. */
+	/** The reason. */
 	detail: ComponentChildren;
 };
 
 type To = (path: string) => string;
 
-/** How long before its end a key is named. */
+/** Keys that expire within this many days are listed. */
 const EXPIRES_DAYS = 7;
 
 const host = (url: string) => (URL.canParse(url) ? new URL(url).host : url);
@@ -46,7 +46,7 @@ const exportItems = (exports: readonly BatchExport[], to: To) =>
 							{because}
 						</>
 					) : (
-						"It exports nothing until somebody unpauses it."
+						"Nothing is exported until it is resumed."
 					),
 				},
 			];
@@ -84,7 +84,7 @@ const keyItems = (keys: readonly PersonalApiKey[]) =>
 	keys.flatMap(({ id, label, expires_at, created_at }): Item[] => {
 		if (!expires_at) return [];
 		const end = Date.parse(expires_at);
-		// A key that was made for a day, such as that of a session, is meant to end.
+		// Short-lived keys, such as the key of a session, are meant to expire.
 		const isShort = end - Date.parse(created_at) <= DAY_MS;
 		if (isShort || end <= Date.now() || end > Date.now() + EXPIRES_DAYS * DAY_MS) return [];
 		return [
@@ -96,7 +96,7 @@ const keyItems = (keys: readonly PersonalApiKey[]) =>
 				path: `/console/keys/${id}`,
 				detail: (
 					<>
-						Stops working <Time value={expires_at} isRelative />. Roll it before.
+						Stops working <Time value={expires_at} isRelative />.
 					</>
 				),
 			},
@@ -113,13 +113,13 @@ const domainItems = (domains: readonly Domain[], to: To) =>
 				mood: "warn",
 				state: "Not verified",
 				path: to(`domains/${id}`),
-				detail: "Publish its TXT record, then verify it.",
+				detail: "Add the TXT record to your DNS, then verify the domain.",
 			}),
 		);
 
 const MOODS: readonly Mood[] = ["bad", "warn"];
 
-/** What needs attention, the most urgent first. */
+/** Returns the problems, the most urgent first. */
 export function attentionOf({ exports, webhooks, domains, keys }: Found, to: To) {
 	const items = [
 		...exportItems(exports, to),
@@ -134,7 +134,7 @@ export function Attention({ items }: { items: readonly Item[] }) {
 	if (items.length === 0)
 		return (
 			<p class="panel all-well">
-				<Badge mood="good">All well</Badge> Nothing fails, is paused or is about to expire.
+				<Badge mood="good">All good</Badge> Nothing is failing, paused or about to expire.
 			</p>
 		);
 	return (

@@ -1,4 +1,4 @@
-/** What exports have done in the last days: rows, and runs that failed. */
+/** The rows and failed runs of exports in the last days. */
 import {
 	type BatchExport,
 	type BatchExportDay,
@@ -15,18 +15,18 @@ import { Time } from "../../ui/values.tsx";
 import { Rows } from "./rows.tsx";
 import { DAY_MS, hasRunIn, sumByDay } from "./state.ts";
 
-/** How many days (UTC) are looked at: for rows, and for failures. */
+/** The number of days (UTC) for rows, and for failures. */
 const DAYS = 14;
 const FAILURE_DAYS = 7;
 
-/** Of how many exports the numbers are loaded, with a request each. */
+/** The maximum number of exports whose metrics are loaded, with one request each. */
 const MAX_EXPORTS = 20;
 
 const MAX_FAILURES = 5;
 
 const NUMBER = new Intl.NumberFormat();
 
-/** The first of the days that failures are listed of. */
+/** Returns the start of the first day of the failures. */
 const firstDay = () => (Math.floor(Date.now() / DAY_MS) - FAILURE_DAYS + 1) * DAY_MS;
 
 const countFailures = (days: readonly BatchExportDay[]) =>
@@ -36,7 +36,7 @@ const endOf = ({ finished_at, last_updated_at }: BatchExportRun) => finished_at 
 
 const FAILED: BatchExportRun["status"][] = ["Failed", "FailedRetryable"];
 
-/** The results of a page of an export; none if the export was deleted meanwhile. */
+/** Returns the results of a page; none if the export has been deleted in the meantime. */
 async function resultsOf<T>(page: PromiseLike<Page<T>>): Promise<readonly T[]> {
 	try {
 		return (await page).results;
@@ -46,11 +46,11 @@ async function resultsOf<T>(page: PromiseLike<Page<T>>): Promise<readonly T[]> {
 	}
 }
 
-/** The newest of the days of an export on which runs failed; "" if there is none. */
+/** Returns the newest day with failed runs; "" if there is none. */
 const lastFailedDay = (days: readonly BatchExportDay[]) =>
 	sumByDay(days, FAILURE_DAYS).findLast(({ failures }) => failures > 0)?.day ?? "";
 
-/** The numbers of exports by day, and the newest runs that failed, of those that failed last. */
+/** Loads the metrics by day, and the newest failed runs of the exports that failed last. */
 async function load(organization: string, exports: readonly BatchExport[], signal: AbortSignal) {
 	const found = await Promise.all(
 		exports.map(async ({ id, name }) => {
@@ -104,22 +104,22 @@ function Failures({ failed, failures }: Pick<Loaded, "failed" | "failures">) {
 			)}
 			{failures > failed.length && (
 				<p>
-					{failures === 1 ? "1 failure" : `${NUMBER.format(failures)} failures`} in all, including
-					runs that were retried since. See <a href={to("batch_exports")}>the exports</a>.
+					{failures === 1 ? "1 failure" : `${NUMBER.format(failures)} failures`} in total, including
+					runs that have been retried. See <a href={to("batch_exports")}>all exports</a>.
 				</p>
 			)}
 		</Section>
 	);
 }
 
-/** The rows and the failures of exports, however many runs they had. */
+/** Shows the rows and failed runs of exports. */
 export function Exported({
 	exports,
 	count,
 }: {
 	/** The newest exports. */
 	exports: readonly BatchExport[];
-	/** How many exports there are. */
+	/** The number of all exports. */
 	count: number;
 }) {
 	const { organization } = useOrganization();

@@ -9,10 +9,10 @@ type Step = {
 	why: string;
 };
 
-/** Where this browser keeps that somebody has hidden the steps of an organization. */
+/** Returns the key in `localStorage` that marks the steps of an organization as hidden. */
 const hiddenAt = (organization: string) => `tenantry.first_steps.${organization}`;
 
-/** What to do in a new organization. Steps tick themselves; when all are done, nothing is shown. */
+/** A checklist for a new organization. It disappears when all steps are done. */
 export function FirstSteps({
 	exports,
 	hasVerifiedDomain,
@@ -28,26 +28,26 @@ export function FirstSteps({
 		{
 			isDone: Number(organization.member_count) > 1,
 			path: to("members/invite"),
-			words: "Invite the people you work with",
-			why: "Paste their addresses. Each gets a link.",
+			words: "Invite your team",
+			why: "Paste email addresses. Each person gets a link.",
 		},
 		{
 			isDone: hasVerifiedDomain,
 			path: to("domains"),
 			words: "Verify your email domain",
-			why: "Then you decide how people with its addresses sign in.",
+			why: "Then decide how people with addresses of this domain sign in.",
 		},
 		{
 			isDone: exports > 0,
 			path: to("batch_exports/new"),
-			words: "Set up a batch export",
-			why: "Sends events to a bucket, a database or an endpoint on a schedule.",
+			words: "Create a batch export",
+			why: "Export events to a bucket, a database or an HTTP receiver on a schedule.",
 		},
 		{
 			isDone: webhooks > 0,
 			path: to("webhooks/new"),
 			words: "Add a webhook",
-			why: "Tells your own systems what happens here.",
+			why: "Send the events of this organization to your own systems.",
 		},
 	];
 	const done = steps.filter(({ isDone }) => isDone).length;

@@ -4,7 +4,7 @@ import { api, reloadMe } from "../../session.ts";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 
-/** Makes an organization, and goes to it. */
+/** The form that creates an organization. */
 export default function NewOrganization() {
 	const navigate = useNavigate();
 	async function create(fields: FormData) {
@@ -15,16 +15,10 @@ export default function NewOrganization() {
 	return (
 		<PageView
 			title="New organization"
-			lead="An organization has members, projects and exports of its own. You become its owner, and it begins with one project."
+			lead="An organization has its own members, projects and exports. You become its owner, and it starts with one project."
 		>
 			<Form action="Create organization" onSubmit={create}>
-				<Field
-					name="name"
-					label="Name"
-					required
-					maxLength={64}
-					hint="What people call it. You can change it later."
-				/>
+				<Field name="name" label="Name" required maxLength={64} hint="You can change it later." />
 			</Form>
 		</PageView>
 	);

@@ -18,12 +18,12 @@ import { Exported } from "./exported.tsx";
 import { FirstSteps } from "./first_steps.tsx";
 import { type State, stateOf } from "./state.ts";
 
-/** How many objects of each kind are looked at: the newest. */
+/** The number of objects of each kind that are loaded, newest first. */
 const LIMIT = 50;
 
 const NOTHING = { count: 0, next: null, previous: null, results: [] };
 
-/** A page of a list; an empty one if the caller's key may not read it. */
+/** Returns a page of a list; an empty page if the user isn't allowed to read it. */
 async function readable<T>(page: PromiseLike<Page<T>>): Promise<Page<T>> {
 	try {
 		return await page;
@@ -41,7 +41,7 @@ const STATES: readonly (readonly [state: State, words: string, mood: Mood])[] = 
 	["new", "waiting for the first run", "quiet"],
 ];
 
-/** How many exports are in each state. */
+/** The number of exports in each state. */
 const States = ({ exports }: { exports: readonly BatchExport[] }) => (
 	<>
 		{STATES.map(([state, words, mood]) => {
@@ -77,7 +77,7 @@ const Figure = ({
 	</li>
 );
 
-/** What an organization has, what it does, and what needs attention. */
+/** The overview of an organization. */
 export default function Overview() {
 	const { organization, isAdmin, to } = useOrganization();
 	const { id, name, member_count, teams } = organization;

@@ -21,8 +21,8 @@ function Picture({ days, of }: { days: Days; of: string }) {
 			</p>
 			<Chart points={points} />
 			<details>
-				<summary>The same as a table</summary>
-				<table aria-label="Rows a day">
+				<summary>Show as table</summary>
+				<table aria-label="Rows by day">
 					<thead>
 						<tr>
 							<th scope="col">Day (UTC)</th>
@@ -60,8 +60,8 @@ function Picture({ days, of }: { days: Days; of: string }) {
 }
 
 /**
- * How many rows exports wrote by day.
- * @param of which exports, in words
+ * The rows that exports wrote, by day.
+ * @param of a description of the exports
  */
 export const Rows = ({ days, of }: { days: Days; of: string }) => (
 	<Section title="Rows exported">

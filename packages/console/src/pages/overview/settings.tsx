@@ -12,10 +12,10 @@ import { Facts, Snippet, Time } from "../../ui/values.tsx";
 
 /** What each access level to plugins allows. */
 const PLUGIN_ACCESS = {
-	0: "None: plugins can't be used",
-	3: "Configure: the plugins that others share can be configured",
-	6: "Install: plugins can be installed and configured",
-	9: "Full: plugins can be shared with all organizations, too",
+	0: "None: can't use plugins",
+	3: "Configure: can configure shared plugins",
+	6: "Install: can install and configure plugins",
+	9: "Full: can also share plugins with all organizations",
 };
 
 const LABELS = {
@@ -23,12 +23,12 @@ const LABELS = {
 	logo_media_id: "Logo",
 	enforce_2fa: "Second factor",
 	keys_must_expire: "Keys must expire",
-	is_member_join_email_enabled: "Mail about new members",
+	is_member_join_email_enabled: "Mails about new members",
 };
 
 type Values = ReturnType<typeof valuesOf>;
 
-/** What the form has. */
+/** Returns the values of the form. */
 const valuesOf = (fields: FormData) => ({
 	name: text(fields, "name"),
 	logo_media_id: text(fields, "logo_media_id") || null,
@@ -37,7 +37,7 @@ const valuesOf = (fields: FormData) => ({
 	is_member_join_email_enabled: fields.has("is_member_join_email_enabled"),
 });
 
-/** Only what differs, so that nothing is set back that somebody else has changed meanwhile. */
+/** Returns only the changed fields, so that saving doesn't overwrite others. */
 function changesOf(
 	values: Values,
 	saved: Omit<Values, "enforce_2fa"> & { enforce_2fa: boolean | null },
@@ -59,12 +59,12 @@ function SettingsForm() {
 		read: () => api.organizations.get({ id: organization.id }),
 		update: api.organizations.update,
 		labels: LABELS,
-		// The menu has the name, too.
+		// The menu also shows the name.
 		onSaved: () => Promise.all([reloadOrganization(), attempt(reloadMe)]),
 	});
 	async function submit(fields: FormData) {
 		const changes = changesOf(valuesOf(fields), organization);
-		if (Object.keys(changes).length === 0) return say("Nothing was changed.");
+		if (Object.keys(changes).length === 0) return say("No changes to save.");
 		const isSaved = await save(organization, changes);
 		if (isSaved) say("The settings are saved.");
 		return isSaved;
@@ -78,29 +78,29 @@ function SettingsForm() {
 					required
 					maxLength={64}
 					defaultValue={organization.name}
-					hint={`Its name in URLs stays “${organization.slug}”.`}
+					hint={`The slug “${organization.slug}” doesn't change.`}
 				/>
 				<Field
 					name="logo_media_id"
 					label="Logo"
 					defaultValue={organization.logo_media_id ?? ""}
 					spellcheck={false}
-					hint="The ID (UUID) of an uploaded image. Empty for none."
+					hint="The ID (UUID) of an uploaded image. Optional."
 				/>
 				<Check
 					name="enforce_2fa"
-					label="Members need a second factor to sign in"
+					label="Require a second factor to sign in"
 					defaultChecked={organization.enforce_2fa ?? false}
 				/>
 				<Check
 					name="keys_must_expire"
 					label="API keys must expire"
 					defaultChecked={organization.keys_must_expire}
-					hint="New keys need an end. Keys without one go on working, but can't be changed or rolled."
+					hint="New keys need an expiry date. Existing keys without one keep working, but can't be changed or rolled."
 				/>
 				<Check
 					name="is_member_join_email_enabled"
-					label="Mail the other admins when somebody joins"
+					label="Send a mail to the other admins when someone joins"
 					defaultChecked={organization.is_member_join_email_enabled}
 				/>
 			</Form>
@@ -116,7 +116,7 @@ function Leave() {
 	async function leave() {
 		const isSure = await confirm({
 			title: `Leave ${name}?`,
-			text: "You lose access to it at once, and need an invite to come back.",
+			text: "You lose access immediately. To return, you need an invite.",
 			action: "Leave organization",
 		});
 		if (!isSure) return;
@@ -131,7 +131,7 @@ function Leave() {
 			text={
 				isOwner
 					? "Owners can't leave. Ask another owner to lower your level first."
-					: "Your access ends at once."
+					: "You lose access immediately."
 			}
 		>
 			{!isOwner && (
@@ -153,7 +153,7 @@ function Delete() {
 			text: (
 				<p>
 					Its projects, exports, plugins, webhooks, domains, invites and memberships are deleted,
-					and running exports are cancelled. What exports have written stays. This can't be undone.
+					and running exports are cancelled. Exported data stays. This can't be undone.
 				</p>
 			),
 			action: "Delete organization",
@@ -166,7 +166,7 @@ function Delete() {
 		if (organizationIn(location.pathname) === id) route("/console");
 	}
 	return (
-		<Danger title="Delete this organization" text="With everything in it. This can't be undone.">
+		<Danger title="Delete this organization" text="Deletes everything in it. This can't be undone.">
 			<Button class="danger" onPress={remove}>
 				Delete organization
 			</Button>
@@ -188,8 +188,11 @@ export default function Settings() {
 								? []
 								: ([
 										["Name", organization.name],
-										["Second factor", organization.enforce_2fa ? "Members need one" : "Not needed"],
-										["API keys", organization.keys_must_expire ? "Must expire" : "Needn't expire"],
+										["Second factor", organization.enforce_2fa ? "Required" : "Optional"],
+										[
+											"API keys",
+											organization.keys_must_expire ? "Must expire" : "Can have no expiry date",
+										],
 									] as const)),
 							["Plugin access", PLUGIN_ACCESS[organization.plugins_access_level]],
 							["Created", <Time key="created" value={organization.created_at} />],

@@ -1,4 +1,4 @@
-/** What the overview shows of exports, and how much of it there is. */
+/** States of exports, and sums of their metrics. */
 import type { BatchExport, BatchExportDay, BatchExportRun } from "tenantry-client";
 
 export const DAY_MS = 86_400_000;
@@ -10,7 +10,7 @@ const isFailure = ({ status }: BatchExportRun) =>
 
 const isUnderWay = ({ status }: BatchExportRun) => status === "Starting" || status === "Running";
 
-/** The newest run that has ended, if it failed. */
+/** Returns the newest finished run, if it failed. */
 export function lastFailure({ latest_runs }: BatchExport) {
 	const last = latest_runs.find((run) => !isUnderWay(run));
 	return last && isFailure(last) ? last : undefined;
@@ -23,7 +23,7 @@ export function stateOf(found: BatchExport): State {
 	return found.latest_runs.some(isUnderWay) ? "running" : "healthy";
 }
 
-/** Whether any of its runs can have ended in the last days. */
+/** Whether a run may have finished in the last days. */
 export const hasRunIn = ({ latest_runs }: BatchExport, days: number) =>
 	latest_runs.some(
 		({ finished_at }) =>
@@ -32,7 +32,7 @@ export const hasRunIn = ({ latest_runs }: BatchExport, days: number) =>
 
 type Day = Pick<BatchExportDay, "day" | "rows" | "runs" | "failures">;
 
-/** The sums of several exports for each of the last days (UTC), oldest first. */
+/** Returns the sums of several exports for each of the last days (UTC), oldest first. */
 export function sumByDay(found: readonly BatchExportDay[], days: number) {
 	const today = Math.floor(Date.now() / DAY_MS);
 	const sums = new Map<string, Day>(

@@ -5,7 +5,7 @@ const CONFIGURE = 3;
 const INSTALL = 6;
 const ROOT = 9;
 
-/** What the caller's organization may do with plugins. Any member may do what it may. */
+/** Returns what the organization, and so each of its members, may do with plugins. */
 export function useAccess() {
 	const { organization } = useOrganization();
 	const level = organization.plugins_access_level;

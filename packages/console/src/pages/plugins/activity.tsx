@@ -24,13 +24,13 @@ function wordsOf({ field, action, before, after }: Change) {
 	return from || to ? `${field}: ${from || "–"} → ${to || "–"}` : `${field} changed`;
 }
 
-/** The name of the job that was started. */
+/** Returns the name of the started job, if there is one. */
 const jobOf = ({ detail: { trigger } }: ActivityEntry) => {
 	const job = trigger?.job;
 	return typeof job === "object" && job !== null && "type" in job ? [String(job.type)] : [];
 };
 
-/** @param onPerson shows only what this user did */
+/** @param onPerson filters by this user */
 const columnsOf = (onPerson: (uuid: string) => void): Column<ActivityEntry>[] => [
 	{
 		title: "What",
@@ -52,24 +52,24 @@ const columnsOf = (onPerson: (uuid: string) => void): Column<ActivityEntry>[] =>
 				<button
 					type="button"
 					class="link"
-					title="Show only what they did"
+					title="Show only changes by this person"
 					onClick={() => onPerson(user.uuid)}
 				>
 					{user.email}
 				</button>
 			) : (
-				"The operator"
+				"Operator"
 			),
 	},
 	{ title: "When", cell: ({ created_at }) => <Time value={created_at} /> },
 ];
 
-/** The parameters of the URL that filter. They are called as those of the API. */
+/** The filters in the URL, which have the same names as in the API. */
 const NAMES = ["user", "activity", "after", "before"] as const;
 
 type ActivityFilters = Partial<Record<(typeof NAMES)[number], string>>;
 
-/** What was done to one object, newest first. */
+/** The activity log of one object, newest first. */
 export function Activity({
 	load,
 	id,
@@ -81,7 +81,7 @@ export function Activity({
 	) => PromiseLike<Page<ActivityEntry>>;
 	/** Identifies the object. */
 	id: string;
-	/** What can be done to it. */
+	/** The activities of the filter. */
 	activities: readonly string[];
 }) {
 	const [query, change] = useQuery();
@@ -121,12 +121,12 @@ export function Activity({
 				id={({ id }) => id}
 				empty={
 					isFiltered ? (
-						<Empty title="Nothing matches">
-							<p>Change the filters, or remove them.</p>
+						<Empty title="No entries found">
+							<p>Change or remove the filters.</p>
 						</Empty>
 					) : (
-						<Empty title="Nothing has happened yet">
-							<p>Changes appear here, with who made them.</p>
+						<Empty title="No activity yet">
+							<p>Changes appear here with the person who made them.</p>
 						</Empty>
 					)
 				}

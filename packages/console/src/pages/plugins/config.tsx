@@ -13,7 +13,7 @@ import { ConfigView, useConfig } from "./config_view.tsx";
 import { fieldsOf, parsed, pluginIn } from "./schema.ts";
 import { changedSettings, nameOfSetting, SettingFields } from "./settings.tsx";
 
-/** The settings of a plugin in a project. */
+/** The page of a plugin config, with its settings. */
 export default function ConfigPage() {
 	const loaded = useConfig();
 	return (
@@ -30,28 +30,28 @@ export default function ConfigPage() {
 
 type Values = Record<string, unknown>;
 
-/** Settings under the names that they have in forms. */
+/** Renames settings to the names of their fields. */
 const underNames = (settings: Values) =>
 	Object.fromEntries(Object.entries(settings).map(([key, value]) => [nameOfSetting(key), value]));
 
-/** The settings of a config, as people see them: of a secret only that one is saved. */
+/** Returns the settings of a config with masked secrets. */
 function shownSettings(config: Config) {
 	const secrets = fieldsOf(pluginIn(config).config_schema).filter(({ isSecret }) => isSecret);
 	return Object.fromEntries(
 		Object.entries(parsed(config.config)).map(([key, value]) => [
 			key,
-			value && secrets.some((field) => field.key === key) ? "A saved value" : value,
+			value && secrets.some((field) => field.key === key) ? "Saved value" : value,
 		]),
 	);
 }
 
 function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["reload"] }) {
-	/** What the form began with. The switch reads the config again, and others may have changed it. */
+	/** The config that the form started with. The switch reloads the config, which others may have changed. */
 	const [before, setBefore] = useState(config);
 	const plugin = pluginIn(before);
 	const fields = fieldsOf(plugin.config_schema);
 	const stored = parsed(before.config);
-	/** The settings that change. The comparison of versions only says that a secret is a new one. */
+	/** The changed settings with secrets, which aren't passed to the dialog for conflicts. */
 	const settings = useRef<Values>({});
 	const { save, dialog, version } = useSave<Config, Values>({
 		read: () => api.pluginConfigs.get({ project: before.team_id, id: before.id }),
@@ -85,7 +85,7 @@ function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["
 		const isSecret = (key: string) => fields.some((field) => field.key === key && field.isSecret);
 		const compared = Object.entries(settings.current).map(([key, value]) => [
 			key,
-			isSecret(key) && value !== "" ? "A new value" : value,
+			isSecret(key) && value !== "" ? "New value" : value,
 		]);
 		const name = text(form, "name");
 		const description = text(form, "description");
@@ -105,7 +105,7 @@ function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["
 				onSubmit={async (form) => {
 					const changes = changesIn(form);
 					if (Object.keys(changes).length > 0) return save(before, changes);
-					return say("Nothing has changed.");
+					return say("No changes to save.");
 				}}
 			>
 				<SettingFields fields={fields} stored={stored} />
@@ -114,7 +114,7 @@ function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["
 					label="Name"
 					maxlength={400}
 					defaultValue={before.name}
-					hint="What this project calls the plugin."
+					hint="The name of the plugin in this project."
 				/>
 				<Area
 					name="description"
@@ -137,7 +137,7 @@ function Remove({ config }: { config: Config }) {
 			title: `Remove ${configName(config)} from the project?`,
 			text: (
 				<p>
-					Its settings, log and what it has stored in this project go. The plugin stays installed.
+					Its settings, log and stored data in this project are deleted. The plugin stays installed.
 					This can't be undone.
 				</p>
 			),
@@ -151,8 +151,8 @@ function Remove({ config }: { config: Config }) {
 	return (
 		<DangerZone>
 			<Danger
-				title="Remove from the project"
-				text="Its settings and its log go. To stop it only, disable it."
+				title="Remove from project"
+				text="Deletes its settings, log and stored data. To only stop it, disable it."
 			>
 				<Button class="danger" onPress={remove}>
 					Remove

@@ -2,7 +2,7 @@ import { api } from "../../session.ts";
 import { Activity } from "./activity.tsx";
 import { ConfigView, useConfig, useIds } from "./config_view.tsx";
 
-/** What was done to a plugin config. */
+/** The page with the activity of a plugin config. */
 export default function ConfigActivity() {
 	const { project, id } = useIds();
 	return (

@@ -6,7 +6,7 @@ import { JobForm } from "./job_form.tsx";
 import { Log, useLogFilters } from "./log.tsx";
 import { jobsOf, pluginIn } from "./schema.ts";
 
-/** The jobs of a plugin config, and its log, which follows them. */
+/** The page with the jobs and the log of a plugin config. */
 export default function ConfigLog() {
 	const ids = useIds();
 	const log = useLog(ids, useLogFilters());
@@ -18,7 +18,7 @@ export default function ConfigLog() {
 				const tasks = plugin.capabilities.scheduled_tasks;
 				return (
 					<div class="jobs-and-log">
-						<Section title="Start a job">
+						<Section title="Start job">
 							<div class="panel">
 								{jobs.length > 0 ? (
 									<JobForm
@@ -37,7 +37,9 @@ export default function ConfigLog() {
 								)}
 								{tasks.length > 0 && (
 									<p class="hint">
-										{config.enabled ? "Runs by itself: " : "Runs by itself once it is enabled: "}
+										{config.enabled
+											? "Scheduled tasks: "
+											: "Scheduled tasks, after you enable it: "}
 										{tasks.map((task) => (
 											<code key={task}>{task}</code>
 										))}

@@ -10,7 +10,7 @@ export type Config = Received<PluginConfig, "pluginConfigs">;
 
 export const configName = ({ name, id }: PluginConfig) => name || `Config ${id}`;
 
-/** The plugin of a config, and its version. */
+/** The name and version of a config's plugin. */
 export function PluginLine({ config }: { config: PluginConfig }) {
 	const { name, tag } = pluginIn(config);
 	return <>{[name !== config.name && name, tag && versionName(tag)].filter(Boolean).join(" · ")}</>;
@@ -18,18 +18,18 @@ export function PluginLine({ config }: { config: PluginConfig }) {
 
 const moodOf = (share: number): Mood => (share === 1 ? "good" : share >= 0.9 ? "warn" : "bad");
 
-/** The share of jobs and tasks that succeeded in the last 24 hours; nothing if none ran. */
+/** The share of jobs and tasks that succeeded in the last 24 hours. */
 export function Success({ rate }: { rate: string | null }) {
 	if (rate === null) return null;
 	const share = Number(rate);
 	return (
-		<span title="Of the jobs and tasks that ended in the last 24 hours">
+		<span title="Of all jobs and tasks in the last 24 hours">
 			<Badge mood={moodOf(share)}>{`${Math.floor(share * 100)}% succeeded`}</Badge>
 		</span>
 	);
 }
 
-/** Turns a plugin on and off in its project. It moves when the service has answered. */
+/** The switch that enables a plugin in a project. It changes when the API has responded. */
 export function EnabledSwitch({
 	config,
 	onChanged,

@@ -9,13 +9,13 @@ import { type Config, configName, EnabledSwitch } from "./config_parts.tsx";
 import { pluginIn } from "./schema.ts";
 import { nameOf } from "./words.tsx";
 
-/** The ids in the paths of a config's pages. */
+/** Returns the ids in the path. */
 export function useIds() {
 	const { project = "", config = "" } = useRoute().params;
 	return { project, id: config };
 }
 
-/** The config that the URL names. */
+/** Loads the config in the URL. */
 export function useConfig() {
 	const { project, id } = useIds();
 	return useLoad<Config>(
@@ -24,14 +24,14 @@ export function useConfig() {
 	);
 }
 
-/** The title, the switch and the tabs of the pages of a config. */
+/** The page frame of a plugin config. */
 export function ConfigView({
 	of,
 	tab,
 	children,
 }: {
 	of: Loaded<Config>;
-	/** The end of the page's path. */
+	/** The last part of the path. */
 	tab: "" | "/log" | "/activity";
 	children: (config: Config) => ComponentChildren;
 }) {

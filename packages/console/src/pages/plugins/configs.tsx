@@ -12,7 +12,7 @@ import { useDrag, useOrder } from "./order.ts";
 import { PluginsAreOff } from "./plugins.tsx";
 import { pluginIn } from "./schema.ts";
 
-/** The project of the URL's query; else the one that the user works in, or the first. */
+/** Returns the project in the URL; otherwise the user's current project, or the first one. */
 export function useProject() {
 	const { organization } = useOrganization();
 	const [{ project }] = useQuery();
@@ -25,7 +25,7 @@ export function useProject() {
 	);
 }
 
-/** All configs of a project: their order only makes sense as a whole. */
+/** Returns all configs of a project, which are needed to order them. */
 export async function readConfigs(project: number, signal?: AbortSignal) {
 	const configs: PluginConfig[] = [];
 	for await (const config of api.pluginConfigs.list({ project, limit: 1000 }, { signal }))
@@ -33,7 +33,7 @@ export async function readConfigs(project: number, signal?: AbortSignal) {
 	return configs;
 }
 
-/** The plugins of a project: their order, and which of them are enabled. */
+/** The plugin configs of a project. */
 export default function Configs() {
 	const { organization, to } = useOrganization();
 	const { canConfigure } = useAccess();
@@ -48,7 +48,9 @@ export default function Configs() {
 		return (
 			<PageView title="Plugin configs">
 				<Empty title="No project">
-					<p>Plugins are set up in projects. Ask for access to one, or create one.</p>
+					<p>
+						Plugins are set up in projects. Create a project, or ask an admin for access to one.
+					</p>
 				</Empty>
 			</PageView>
 		);
@@ -57,13 +59,13 @@ export default function Configs() {
 			title="Plugin configs"
 			lead={
 				<>
-					A plugin config sets up a plugin in one project. It has its own settings, jobs and log.
-					The plugins to choose from are under <a href={to("plugins")}>Plugins</a>.
+					A plugin config sets up a plugin in one project. It has its own settings, jobs and log. To
+					install plugins, go to <a href={to("plugins")}>Plugins</a>.
 				</>
 			}
 			actions={
 				<a class="button" href={to(`plugin_configs/new?project=${project.id}`)}>
-					Set up a plugin
+					Set up plugin
 				</a>
 			}
 		>
@@ -122,8 +124,8 @@ function InProject({ project }: { project: Team }) {
 					return (
 						<Empty title={`No plugins in ${project.name} yet`}>
 							<p>
-								<a href={to(`plugin_configs/new?project=${project.id}`)}>Set one up</a>: choose a
-								plugin, fill in its settings and enable it.
+								<a href={to(`plugin_configs/new?project=${project.id}`)}>Set up a plugin</a>: choose
+								it, enter its settings, and enable it.
 							</p>
 						</Empty>
 					);
@@ -139,12 +141,12 @@ function InProject({ project }: { project: Team }) {
 				return (
 					<>
 						{shown.length === 0 && (
-							<Empty title="Nothing found">
-								<p>No plugin of this project matches these filters.</p>
+							<Empty title="No plugin configs found">
+								<p>Change or remove the filters.</p>
 							</Empty>
 						)}
 						{enabled.length > 0 && (
-							<Section title="Enabled, in their order">
+							<Section title="Enabled, in order">
 								<Ordered
 									configs={enabled}
 									isFiltered={isFiltered}
@@ -200,14 +202,14 @@ function Row({ config, loaded }: { config: PluginConfig; loaded: List }) {
 	);
 }
 
-/** Whether those of these configs that are enabled are in this order, as far as it has them. */
+/** Whether the enabled configs are in this order. Configs that aren't in both lists are ignored. */
 function isSameOrder(configs: readonly PluginConfig[], order: readonly number[]) {
 	const enabled = configs.filter(({ enabled }) => enabled).map(({ id }) => id);
 	const known = order.filter((id) => enabled.includes(id));
 	return enabled.filter((id) => order.includes(id)).join() === known.join();
 }
 
-/** The enabled configs, which can be put into another order: by dragging, or with two buttons each. */
+/** The enabled configs, which can be reordered by dragging or with buttons. */
 function Ordered({
 	configs,
 	isFiltered,
@@ -221,7 +223,7 @@ function Ordered({
 }) {
 	const [moved, setMoved] = useState<{ id: number; words: string }>();
 	const pressed = useRef<string>(undefined);
-	/** The order that this page has shown or saved. */
+	/** The order that this page last showed or saved. */
 	const known = useRef<number[]>([]);
 	known.current = configs.map(({ id }) => id);
 	const order = useOrder(
@@ -230,7 +232,9 @@ function Ordered({
 			const current = await readConfigs(project);
 			if (!isSameOrder(current, known.current)) {
 				loaded.replace(current);
-				throw new Error("Somebody else has changed the order. This is theirs: move it again.");
+				throw new Error(
+					"Someone else has changed the order. The list now shows the new order, so repeat your change.",
+				);
 			}
 			const orders = Object.fromEntries(ids.map((id, i) => [id, i + 1]));
 			await api.pluginConfigs.rearrange({ project }, { orders });
@@ -251,7 +255,7 @@ function Ordered({
 	}
 	const drag = useDrag(order.ids, move);
 	useLayoutEffect(() => {
-		// An item that was moved in the page has lost the focus.
+		// The moved item has lost the focus.
 		if (!moved || !pressed.current) return;
 		for (const button of [pressed.current, `up-${moved.id}`, `down-${moved.id}`]) {
 			document.getElementById(button)?.focus();

@@ -1,22 +1,22 @@
-/** Unsaved changes of source, by plugin. They are kept until the tab is closed, so that other pages can be opened in between. */
+/** Unsaved changes of source, by plugin. They are kept until the tab is closed, so that users can visit other pages. */
 import { useEffect, useState } from "preact/hooks";
 import type { Plugin } from "tenantry-client";
 
-/** Texts by filename; null if the file is to be deleted. */
+/** Texts by filename; null deletes the file. */
 export type Changes = Record<string, string | null>;
 
 const kept = new Map<number, Changes>();
 
-/** What differs from the saved files. */
+/** Returns the changes that differ from the saved files. */
 const changesOf = (files: Record<string, string>, draft: Changes): Changes =>
 	Object.fromEntries(
 		Object.entries(draft).filter(([name, text]) => text !== (files[name] ?? null)),
 	);
 
 /**
- * The unsaved changes of a plugin's files.
- * @param saved the files as the page read them
- * @param start the changes to begin with
+ * Returns the unsaved changes of a plugin's files.
+ * @param saved the files that the page loaded
+ * @param start the initial changes
  */
 export function useDrafts(id: number, saved: Record<string, string>, start: Changes) {
 	const [draft, setDraft] = useState<Changes>(() => kept.get(id) ?? start);
@@ -37,12 +37,12 @@ export function useDrafts(id: number, saved: Record<string, string>, start: Chan
 		),
 	);
 	return {
-		/** The files with the changes. */
+		/** The files including the changes. */
 		files,
 		changes,
 		isChanged,
 		write: (name: string, text: string | null) => setDraft((draft) => ({ ...draft, [name]: text })),
-		/** Drops changes, such as those that are saved now. What was written since then stays. */
+		/** Discards changes, for example after they are saved. Newer changes stay. */
 		discard: (dropped: Changes) =>
 			setDraft((draft) =>
 				Object.fromEntries(Object.entries(draft).filter(([name, text]) => text !== dropped[name])),
@@ -53,7 +53,7 @@ export function useDrafts(id: number, saved: Record<string, string>, start: Chan
 const manifestOf = (name: string) => `${JSON.stringify({ name, config: [] }, null, "\t")}\n`;
 
 const JOBS = `
-/** Jobs that can be started by hand, and what they get. */
+/** Jobs that can be started manually, with their payload. */
 export const jobs = {
 	hello: async (payload, meta) => {
 		console.log("Hello", payload.name ?? "world");
@@ -77,7 +77,7 @@ const FRONTEND = `/** Runs in the browser. */
 export const scene = { title: "Hello" };
 `;
 
-/** What a plugin without source begins with. */
+/** Returns the initial files of a plugin without source. */
 export function starter({ name, capabilities }: Plugin): Changes {
 	const { methods = [], scheduled_tasks = [] } = capabilities;
 	const manifest = { "plugin.json": manifestOf(name) };

@@ -1,4 +1,4 @@
-/** The editor of source, with the grammars of what plugins are written in. It is loaded when it is first shown. */
+/** The source editor, with the grammars of the languages of plugins. It is loaded when it is first shown. */
 import { createEditor } from "prism-code-editor";
 import { defaultKeymap, editHistory, editorCommands } from "prism-code-editor/commands";
 import { highlightBracketPairs } from "prism-code-editor/highlight-brackets";
@@ -19,7 +19,7 @@ const LANGUAGES: Record<string, string> = {
 
 const languageOf = (filename: string) => LANGUAGES[filename.replace(/.*\./, "")] ?? "text";
 
-/** Puts an editor for a file into an element. */
+/** Creates an editor for a file in an element. */
 export function openEditor(
 	element: HTMLElement,
 	{
@@ -47,7 +47,7 @@ export function openEditor(
 	);
 	editor.textarea.setAttribute("aria-label", filename);
 	editor.textarea.setAttribute("aria-describedby", describedBy);
-	// Only from now on: the first update is the value itself.
+	// Add this listener last, because the first update is the initial value.
 	editor.on("update", onChange);
 	return editor;
 }

@@ -6,7 +6,7 @@ import { nameOfSetting } from "./settings.tsx";
 
 /**
  * Enables or disables a plugin in its project.
- * @throws saying which setting is missing, if one is
+ * @throws {TenantryError} with the name of the setting, if a required setting is missing
  */
 export async function setEnabled(config: PluginConfig, enabled: boolean) {
 	try {

@@ -2,35 +2,35 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { PluginLogEntry } from "tenantry-client";
 import { api } from "../../session.ts";
 
-/** How often a log is asked for what is new, in milliseconds: soon after something happened, and else. */
+/** The intervals of requests for new entries, for busy and for quiet logs. */
 const BUSY_MS = 1500;
 const QUIET_MS = 8000;
 
-/** For how long a log counts as busy after an entry or a start, in milliseconds. */
+/** A log counts as busy for this long after a new entry or the start of a job. */
 const BUSY_FOR_MS = 60_000;
 
 /**
- * A job's entries have the times at which it wrote them, but appear when it ends, at most ten seconds
- * later. So some that are new are older than the newest that is known.
+ * Requests for new entries overlap by this much. The entries of a job have the times at which it wrote
+ * them, but appear when it ends, at most ten seconds later. So new entries can be older than known ones.
  */
 const OVERLAP_MS = 30_000;
 
 const PAGE = 200;
 
-/** How many entries are kept, at most. */
+/** The maximum number of entries on the page. */
 const MAX_ENTRIES = 5000;
 
 export type LogFilters = {
 	search: string | undefined;
 	type_filter: PluginLogEntry["type"][] | undefined;
-	/** Only entries of this many milliseconds. */
+	/** The age of the oldest entries, in milliseconds. */
 	period: number | undefined;
 };
 
 const inOrder = (a: PluginLogEntry, b: PluginLogEntry) =>
 	a.timestamp < b.timestamp ? -1 : a.timestamp > b.timestamp ? 1 : a.id < b.id ? -1 : 1;
 
-/** Both lists, oldest first, each entry once. */
+/** Merges two lists without duplicates, oldest first. */
 const merged = (known: PluginLogEntry[], read: PluginLogEntry[]) =>
 	[...new Map([...known, ...read].map((entry) => [entry.id, entry])).values()]
 		.sort(inOrder)
@@ -38,7 +38,7 @@ const merged = (known: PluginLogEntry[], read: PluginLogEntry[]) =>
 
 const ago = (ms: number, from = Date.now()) => new Date(from - ms).toISOString();
 
-/** Waits, but not longer than until `wake` happens. */
+/** Waits for this time, or until the event `wake`. */
 const pause = (ms: number, wake: EventTarget, signal: AbortSignal) =>
 	new Promise<void>((resolve) => {
 		const end = () => {
@@ -50,7 +50,7 @@ const pause = (ms: number, wake: EventTarget, signal: AbortSignal) =>
 		signal.addEventListener("abort", end, { once: true });
 	});
 
-/** Waits until somebody looks at the page. */
+/** Waits until the tab is visible. */
 const seen = (signal: AbortSignal) =>
 	new Promise<void>((resolve) => {
 		if (!document.hidden || signal.aborted) return resolve();
@@ -62,14 +62,14 @@ type State = {
 	entries: PluginLogEntry[] | undefined;
 	count: number;
 	error: unknown;
-	/** Whether they were asked for with filters. */
+	/** Whether the request had filters. */
 	isFiltered: boolean;
 };
 const NOTHING: State = { entries: undefined, count: 0, error: undefined, isFiltered: false };
 
 /**
- * The log of a config, oldest entry first. It follows what happens: only what is new is read, and
- * nothing while the tab is hidden.
+ * Loads the log of a config, oldest entry first, then only new entries, and nothing while the tab is
+ * hidden.
  */
 export function useLog(
 	{ project, id }: { project: string; id: string },
@@ -83,11 +83,11 @@ export function useLog(
 	const types = type_filter?.join(",");
 	const inputs = [project, id, search, types, period];
 
-	/** Reads a page; with its entries, how many there are in all. */
+	/** Loads a page of entries, and their total number. */
 	async function read(query: { after?: string; offset?: number }, signal?: AbortSignal) {
 		const after = query.after ?? (period ? ago(period) : undefined);
 		const where = { id, search, type_filter, limit: PAGE, ...query, after };
-		// A job of many entries: read on until one is known.
+		// Load more pages until an entry is already known.
 		for await (const { results, count } of api.pluginConfigs
 			.listLogs({ project: Number(project), ...where }, { signal })
 			.pages()) {
@@ -140,7 +140,7 @@ export function useLog(
 		return () => controller.abort();
 	}, [...inputs, isFollowing, isLoaded]);
 
-	/** Looks at once, and more often for a while. */
+	/** Loads new entries immediately, then more often for a while. */
 	const expect = useCallback(() => {
 		busyUntil.current = Date.now() + BUSY_FOR_MS;
 		wake.current.dispatchEvent(new Event("wake"));
@@ -148,7 +148,7 @@ export function useLog(
 
 	return {
 		...state,
-		/** Whether there are older entries than those that were read. */
+		/** Whether there are older entries. */
 		hasOlder: state.count > (state.entries?.length ?? 0),
 		readOlder: () => read({ offset: known.current.length }),
 		isFollowing,

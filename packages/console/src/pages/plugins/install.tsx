@@ -13,19 +13,19 @@ import { useAccess } from "./access.ts";
 import { PluginsAreOff } from "./plugins.tsx";
 import { FAMILIES, FAMILY_WORDS, isFamily, nameOf } from "./words.tsx";
 
-/** The id of the plugin that an error links to, because its address is installed already. */
+/** Returns the id of the installed plugin, if the error links to it because the URL is already installed. */
 const installedId = (error: unknown) =>
 	error instanceof TenantryError
 		? /\/(\d+)\/>; rel="item"/.exec(error.headers.get("link") ?? "")?.[1]
 		: undefined;
 
-/** What is wrong with an address is said beside its field. */
+/** Assigns errors about the URL to its field. */
 const aboutUrl = (error: unknown) =>
 	error instanceof TenantryError && error.status === 400 && error.attr === null
 		? refusal("url", error.detail)
 		: error;
 
-/** Installing a plugin from an address, from the catalogue, or writing one. */
+/** The page that installs a plugin from a URL or the catalogue, or creates one. */
 export default function Install() {
 	const { organization, to } = useOrganization();
 	const { canInstall } = useAccess();
@@ -49,22 +49,22 @@ export default function Install() {
 	const above: [string, string][] = [[to("plugins"), "Plugins"]];
 	if (!canInstall)
 		return (
-			<PageView title="Install a plugin" above={above}>
+			<PageView title="Install plugin" above={above}>
 				<PluginsAreOff />
 			</PageView>
 		);
 	return (
 		<PageView
-			title="Install a plugin"
+			title="Install plugin"
 			above={above}
 			lead={
 				<>
-					An installed plugin does nothing yet: set it up in a project with a{" "}
+					After installing a plugin, set it up in a project with a{" "}
 					<a href={to("plugin_configs")}>plugin config</a>.
 				</>
 			}
 		>
-			<Section title="From an address">
+			<Section title="From a URL">
 				<FromUrl onInstall={async (url) => open(await install(url))} />
 			</Section>
 			<Section title="From the catalogue">
@@ -98,11 +98,11 @@ function FromUrl({ onInstall }: { onInstall: (url: string) => Promise<void> }) {
 		>
 			<Field
 				name="url"
-				label="Address"
+				label="URL"
 				type="url"
 				required
 				placeholder="https://www.npmjs.com/package/…"
-				hint="A package on npmjs.com, or a repository on github.com or gitlab.com. Add a version, branch, tag or commit to stay with it."
+				hint="A package on npmjs.com, or a repository on github.com or gitlab.com. To pin the plugin, add a version, branch, tag or commit."
 			/>
 			{isPrivate ? (
 				<Field
@@ -110,12 +110,12 @@ function FromUrl({ onInstall }: { onInstall: (url: string) => Promise<void> }) {
 					label="Access token"
 					type="password"
 					autocomplete="off"
-					hint="Reads the private repository, for upgrades too. It is encrypted and never shown."
+					hint="Used to read the private repository, also for upgrades. It is stored encrypted and never shown."
 				/>
 			) : (
 				<p>
 					<button type="button" class="link" onClick={() => setPrivate(true)}>
-						It is in a private repository
+						Use a private repository
 					</button>
 				</p>
 			)}
@@ -126,15 +126,15 @@ function FromUrl({ onInstall }: { onInstall: (url: string) => Promise<void> }) {
 const hasText = ({ name, description, maintainer }: RepositoryEntry, text: string) =>
 	[name, description, maintainer].some((value) => value.toLowerCase().includes(text.toLowerCase()));
 
-/** What the types of the catalogue's plugins are called. */
+/** The names of the types in the catalogue. */
 const TYPES: Record<string, string> = {
-	data_in: "Brings events in",
+	data_in: "Imports events",
 	data_out: "Sends events elsewhere",
-	data_enrichment: "Adds to events",
+	data_enrichment: "Enriches events",
 	other: "Other",
 };
 
-/** The catalogue is short, so it is loaded and searched as a whole. */
+/** Returns the whole catalogue, which is short. */
 async function readCatalogue(organization: string, signal: AbortSignal) {
 	const entries: RepositoryEntry[] = [];
 	const pages = api.pipelineDestinations.listRepository({ organization, limit: 1000 }, { signal });
@@ -166,8 +166,8 @@ function Catalogue({
 					);
 					if (shown.length === 0)
 						return (
-							<Empty title="Nothing found">
-								<p>Search for something else, or install a plugin from its address.</p>
+							<Empty title="No plugins found">
+								<p>Search for something else, or install a plugin from a URL.</p>
 							</Empty>
 						);
 					return (
@@ -228,7 +228,7 @@ function Own({ organization }: { organization: string }) {
 	const navigate = useNavigate();
 	return (
 		<Form
-			action="Create and write"
+			action="Create plugin"
 			isSecondary
 			onSubmit={async (fields) => {
 				const family = text(fields, "family");
@@ -241,7 +241,7 @@ function Own({ organization }: { organization: string }) {
 			}}
 		>
 			<Field name="name" label="Name" required maxlength={200} />
-			<Group label="What it does">
+			<Group label="Family">
 				{FAMILIES.map(([family, words], i) => (
 					<Choice
 						key={family}

@@ -7,7 +7,7 @@ type Payload = Record<string, unknown>;
 const nameOf = (key: string) => `payload__${key}`;
 const RAW = "payload";
 
-/** The form of a job, with the fields that the plugin describes, or for an object in JSON if it describes none. */
+/** The form that starts a job, with the fields that the plugin describes, otherwise with a JSON object. */
 export function JobForm({
 	jobs,
 	onStart,
@@ -42,7 +42,7 @@ export function JobForm({
 					rows={3}
 					spellcheck={false}
 					defaultValue="{}"
-					hint="An object in JSON that the job gets."
+					hint="A JSON object that is passed to the job."
 				/>
 			)}
 		</Form>
@@ -79,7 +79,7 @@ function Input({ field }: { field: PayloadField }) {
 	}
 }
 
-/** What a job gets for a field; undefined if it is empty. */
+/** Returns the value of a field; undefined if it is empty. */
 function inputOf({ key, type }: PayloadField, form: FormData) {
 	const name = nameOf(key);
 	const given = text(form, name);
@@ -102,6 +102,6 @@ function payloadOf({ fields }: Job, form: FormData): Payload {
 			}),
 		);
 	const given = jsonIn(RAW, text(form, RAW) || "{}");
-	if (!isObject(given)) throw refusal(RAW, 'This isn\'t an object, such as {"name": "Ann"}.');
+	if (!isObject(given)) throw refusal(RAW, 'Enter an object, such as {"name": "Ann"}.');
 	return given;
 }

@@ -18,7 +18,7 @@ const isType = (value: string | undefined): value is keyof typeof TYPES =>
 const HOUR_MS = 3_600_000;
 const PERIODS: Record<string, number> = { hour: HOUR_MS, day: 24 * HOUR_MS };
 
-/** The filters of the log in the page's URL. */
+/** Returns the filters in the URL. */
 export function useLogFilters(): LogFilters {
 	const [{ search, type, period }] = useQuery();
 	return {
@@ -56,10 +56,10 @@ function Line({ entry, dayBefore }: { entry: PluginLogEntry; dayBefore: string |
 
 const dayOf = (entry: PluginLogEntry | undefined) => entry && DAY.format(new Date(entry.timestamp));
 
-/** How far from its end a log still counts as scrolled to its end, in pixels. */
+/** A log counts as scrolled to its end within this distance in pixels. */
 const NEAR = 24;
 
-/** A log that grows at its end, and stays there while the reader does. */
+/** A log, newest entry last. It scrolls to new entries if it was scrolled to the end. */
 export function Log({ log }: { log: ReturnType<typeof useLog> }) {
 	const { entries, error, hasOlder, isFollowing, isFiltered } = log;
 	return (
@@ -74,14 +74,14 @@ export function Log({ log }: { log: ReturnType<typeof useLog> }) {
 							["", "All types"],
 							["errors", "Errors"],
 							["warnings", "Warnings and errors"],
-							["info", "All but debug"],
+							["info", "All except debug"],
 						]}
 					/>
 					<Filter
 						name="period"
 						label="Period"
 						options={[
-							["", "Seven days"],
+							["", "Last 7 days"],
 							["day", "Last 24 hours"],
 							["hour", "Last hour"],
 						]}
@@ -107,11 +107,11 @@ export function Log({ log }: { log: ReturnType<typeof useLog> }) {
 					<Problem error={error} />
 				)
 			) : entries.length === 0 ? (
-				<Empty title={isFiltered ? "Nothing found" : "Nothing logged yet"}>
+				<Empty title={isFiltered ? "No entries found" : "No entries yet"}>
 					<p>
 						{isFiltered
-							? "No entry matches these filters."
-							: "Enable the plugin or start a job. What it logs appears here by itself, and is kept for seven days."}
+							? "Change or remove the filters."
+							: "Enable the plugin or start a job. Log entries appear here automatically, and are kept for seven days."}
 					</p>
 				</Empty>
 			) : (
@@ -119,7 +119,7 @@ export function Log({ log }: { log: ReturnType<typeof useLog> }) {
 			)}
 			{entries !== undefined && error !== undefined && (
 				<p class="field-error" role="status">
-					New entries couldn't be read: {wordsOf(error)} Trying again.
+					Can't load new entries: {wordsOf(error)} Retrying…
 				</p>
 			)}
 		</>

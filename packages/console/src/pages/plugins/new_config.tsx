@@ -20,19 +20,19 @@ async function readPlugins(organization: string, signal: AbortSignal) {
 	return plugins.sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
 }
 
-/** Setting up a plugin in a project: which one, its settings, and whether to enable it. */
+/** The form that sets up a plugin in a project. */
 export default function NewConfig() {
 	const { organization, to } = useOrganization();
 	const { canConfigure } = useAccess();
 	const plugins = useLoad((signal) => readPlugins(organization.id, signal), [organization.id]);
 	return (
 		<PageView
-			title="Set up a plugin"
+			title="Set up plugin"
 			above={[[to("plugin_configs"), "Plugin configs"]]}
 			lead={
 				<>
-					This makes a plugin config: the settings of an installed{" "}
-					<a href={to("plugins")}>plugin</a> in one project.
+					A plugin config has the settings of an installed <a href={to("plugins")}>plugin</a> in one
+					project.
 				</>
 			}
 		>
@@ -40,9 +40,9 @@ export default function NewConfig() {
 				<Show of={plugins}>
 					{(plugins) =>
 						plugins.length === 0 ? (
-							<Empty title="No plugin is installed">
+							<Empty title="No plugins installed">
 								<p>
-									<a href={to("plugins/install")}>Install one</a> first.
+									<a href={to("plugins/install")}>Install a plugin</a> first.
 								</p>
 							</Empty>
 						) : (
@@ -110,8 +110,8 @@ function SetUp({ plugins }: { plugins: ListedPlugin[] }) {
 					</div>
 					<Check
 						name="enabled"
-						label="Enable it now"
-						hint="Its tasks begin to run. Jobs can be started either way."
+						label="Enable now"
+						hint="Starts its scheduled tasks. You can start jobs of disabled plugins too."
 						defaultChecked
 					/>
 				</>

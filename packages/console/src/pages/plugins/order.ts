@@ -2,10 +2,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { attempt } from "../../ui/feedback.tsx";
 
 /**
- * An order that is shown at once and saved in the background. If it can't be saved, the last saved
- * order is shown again.
+ * Keeps an order that is shown immediately and saved in the background. If saving fails, the last
+ * saved order is shown again.
  * @param saved the ids in the saved order
- * @param save saves an order; called for one at a time, and only for the newest of those that wait
+ * @param save saves an order. Calls don't overlap. Of several waiting orders, only the newest is saved
  */
 export function useOrder(saved: number[], save: (ids: number[]) => Promise<void>) {
 	const [shown, setShown] = useState<number[]>();
@@ -32,7 +32,7 @@ export function useOrder(saved: number[], save: (ids: number[]) => Promise<void>
 	const ids = shown && shown.length === saved.length ? shown : saved;
 	return {
 		ids,
-		/** Moves one to another place, counted from 0. */
+		/** Moves an item to another index. */
 		move(id: number, to: number) {
 			const others = ids.filter((other) => other !== id);
 			const next = [...others.slice(0, to), id, ...others.slice(to)];
@@ -43,7 +43,7 @@ export function useOrder(saved: number[], save: (ids: number[]) => Promise<void>
 
 type Drag = { id: number; to: number };
 
-/** The place, counted from 0, at which a pointer at this height drops an item among the others. */
+/** Returns the index at which an item is dropped with the pointer at this height. */
 function placeAt(y: number, items: Element[], dragged: Element | undefined) {
 	const others = items.filter((item) => item !== dragged);
 	return others.filter((item) => {
@@ -53,8 +53,8 @@ function placeAt(y: number, items: Element[], dragged: Element | undefined) {
 }
 
 /**
- * Dragging an item of a list by a handle, with a mouse, a pen or a finger. Escape ends it without a change.
- * @param ids of the list's elements, in order
+ * Drags an item of a list by a handle, with a mouse, a pen or a finger. Escape cancels.
+ * @param ids the ids of the items, in order
  */
 export function useDrag(ids: number[], onDrop: (id: number, to: number) => void) {
 	const list = useRef<HTMLOListElement>(null);
@@ -98,7 +98,7 @@ export function useDrag(ids: number[], onDrop: (id: number, to: number) => void)
 			event.preventDefault();
 			setDrag({ id, to: ids.indexOf(id) });
 		},
-		/** What an item is while one is dragged: that one, or next to where it would be dropped. */
+		/** Returns the mark of an item: it is being dragged, or next to the place where the item would be dropped. */
 		markOf(id: number) {
 			if (!drag) return undefined;
 			if (drag.id === id) return "dragged";

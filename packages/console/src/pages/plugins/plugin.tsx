@@ -12,7 +12,7 @@ import { PluginView, usePlugin, useRights } from "./plugin_view.tsx";
 import { fieldsOf, jobsOf } from "./schema.ts";
 import { hasUpdate, nameOf, newest, originOf, Version, versionName } from "./words.tsx";
 
-/** One plugin: what it is and can do, its version, and removing it. */
+/** The page of a plugin. */
 export default function PluginPage() {
 	const loaded = usePlugin();
 	return (
@@ -30,7 +30,7 @@ export default function PluginPage() {
 
 type Part = { plugin: Plugin; onChange: (plugin: Plugin) => void };
 
-/** The plugin's place in paths. Only its own organization changes it. */
+/** Returns the path parameters of a plugin. Only its own organization can change it. */
 const at = ({ organization_id, id }: Plugin) => ({ organization: organization_id, id });
 
 function About({ plugin, onChange }: Part) {
@@ -43,24 +43,24 @@ function About({ plugin, onChange }: Part) {
 					rows={[
 						["Version", <Version key="version" plugin={plugin} />],
 						[
-							"From",
+							"Source",
 							url ? (
 								<a href={url} rel="noreferrer" target="_blank">
 									{originOf(url)}
 								</a>
 							) : (
-								"Written here"
+								"Created here"
 							),
 						],
 						[
-							"Belongs to",
+							"Owner",
 							plugin.organization_id === organization.id
 								? "Your organization"
 								: plugin.organization_name,
 						],
 						[
-							"Who can use it",
-							plugin.is_global ? <Badge>Every organization</Badge> : "Only this organization",
+							"Available to",
+							plugin.is_global ? <Badge>All organizations</Badge> : "Only this organization",
 						],
 					]}
 				/>
@@ -69,10 +69,10 @@ function About({ plugin, onChange }: Part) {
 	);
 }
 
-/** Looking for a newer version, and installing it. */
+/** The buttons that check for a newer version and install it. */
 function Updates({ plugin, onChange }: Part) {
 	const { canChangeCode, isOwn } = useRights(plugin);
-	// One at a time: the answer to a check may be older than that to an upgrade.
+	// One at a time, because the response to a check may arrive after the response to an upgrade.
 	const { isBusy, run } = useAction();
 	if (!isOwn || !plugin.url) return null;
 
@@ -83,13 +83,13 @@ function Updates({ plugin, onChange }: Part) {
 		say(
 			update_available && latest_tag
 				? `Version ${versionName(latest_tag)} is available.`
-				: "This is the newest version.",
+				: "The newest version is installed.",
 		);
 	}
 	async function upgrade() {
 		const isSure = await confirm({
 			title: `Upgrade ${nameOf(plugin)}?`,
-			text: `Version ${versionName(plugin.latest_tag ?? "")} replaces the code that runs now, in all projects at once. Settings stay.`,
+			text: `Version ${versionName(plugin.latest_tag ?? "")} immediately replaces the current code in all projects. Settings stay.`,
 			action: "Upgrade plugin",
 			isDangerous: false,
 		});
@@ -130,13 +130,13 @@ const codes = (names: string[]) =>
 function Abilities({ plugin }: { plugin: Plugin }) {
 	const { methods = [], scheduled_tasks = [] } = plugin.capabilities;
 	return (
-		<Section title="What it does">
+		<Section title="Capabilities">
 			<div class="panel">
 				<Facts
 					rows={[
-						["Called for events", codes(methods)],
-						["Runs by itself", codes(scheduled_tasks)],
-						["Jobs to start", codes(jobsOf(plugin).map(({ name }) => name))],
+						["Methods", codes(methods)],
+						["Scheduled tasks", codes(scheduled_tasks)],
+						["Jobs", codes(jobsOf(plugin).map(({ name }) => name))],
 						["Settings", codes(fieldsOf(plugin.config_schema).map(({ key }) => key))],
 					]}
 				/>
@@ -156,7 +156,9 @@ function Dangers({ plugin, onChange }: Part) {
 	async function share() {
 		onChange(await api.pipelineDestinations.update(at(plugin), { is_global: !is_global }));
 		say(
-			is_global ? "Only your organization can use it now." : "Every organization can use it now.",
+			is_global
+				? "Only your organization can use the plugin now."
+				: "All organizations can use the plugin now.",
 		);
 	}
 
@@ -165,8 +167,8 @@ function Dangers({ plugin, onChange }: Part) {
 			title: `Remove ${nameOf(plugin)}?`,
 			text: (
 				<p>
-					Its source goes, and in every project its settings, logs and what it has stored. This
-					can't be undone.
+					Its source is deleted, and its settings, logs and stored data in all projects. This can't
+					be undone.
 				</p>
 			),
 			action: "Remove plugin",
@@ -182,11 +184,11 @@ function Dangers({ plugin, onChange }: Part) {
 		<DangerZone>
 			{isRoot && (
 				<Danger
-					title={is_global ? "Keep it to this organization" : "Share it with everybody"}
+					title={is_global ? "Make this plugin local" : "Make this plugin global"}
 					text={
 						is_global
 							? "Other organizations can no longer set it up."
-							: "Every organization can set it up. Only yours can change it."
+							: "All organizations can set it up. Only yours can change it."
 					}
 				>
 					<Button class="secondary" onPress={share}>
@@ -198,8 +200,8 @@ function Dangers({ plugin, onChange }: Part) {
 				title="Remove this plugin"
 				text={
 					is_global
-						? "Make it local first. While it is global, it can't be removed."
-						: "Its settings in all projects go, too."
+						? "You can't remove a global plugin. Make it local first."
+						: "Also deletes its settings in all projects."
 				}
 			>
 				{!is_global && (

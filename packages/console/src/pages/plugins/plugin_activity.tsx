@@ -4,7 +4,7 @@ import { api } from "../../session.ts";
 import { Activity } from "./activity.tsx";
 import { PluginView, usePlugin } from "./plugin_view.tsx";
 
-/** What was done to a plugin. */
+/** The page with the activity of a plugin. */
 export default function PluginActivity() {
 	const { organization } = useOrganization();
 	const { plugin: id = "" } = useRoute().params;

@@ -10,7 +10,7 @@ import { useAccess } from "./access.ts";
 import { fieldsOf } from "./schema.ts";
 import { nameOf } from "./words.tsx";
 
-/** The plugin that the URL names, by a path of any family: all of them find it. */
+/** Loads the plugin in the URL. The paths of all families return it. */
 export function usePlugin() {
 	const { organization } = useOrganization();
 	const { plugin: id = "" } = useRoute().params;
@@ -20,7 +20,7 @@ export function usePlugin() {
 	);
 }
 
-/** What the caller may do with a plugin. */
+/** Returns the user's permissions for a plugin. */
 export function useRights(plugin: Plugin) {
 	const { organization, isAdmin } = useOrganization();
 	const { canInstall } = useAccess();
@@ -28,19 +28,19 @@ export function useRights(plugin: Plugin) {
 	const hasSecrets = fieldsOf(plugin.config_schema).some(({ isSecret }) => isSecret);
 	return {
 		isOwn,
-		/** Code that runs with secrets is an admin's to change (docs/plugins.md#access). */
+		/** Only admins can change code that runs with secrets (docs/plugins.md#access). */
 		canChangeCode: isOwn && (isAdmin || !hasSecrets),
 	};
 }
 
-/** The title and the tabs of the pages of a plugin. */
+/** The page frame of a plugin. */
 export function PluginView<T extends Plugin>({
 	of,
 	tab,
 	children,
 }: {
 	of: Loaded<T>;
-	/** The end of the page's path. */
+	/** The last part of the path. */
 	tab: "" | "/source" | "/activity";
 	children: (plugin: T) => ComponentChildren;
 }) {
@@ -54,7 +54,7 @@ export function PluginView<T extends Plugin>({
 			actions={
 				of.data && (
 					<a
-						// The page of the source has a main button of its own.
+						// The source page has its own main button.
 						class={tab === "/source" ? "button secondary" : "button"}
 						href={to(`plugin_configs/new?plugin=${id}`)}
 					>
@@ -67,8 +67,7 @@ export function PluginView<T extends Plugin>({
 					<>
 						{of.data.description}
 						{of.data.description && <br />}
-						It works in projects that have a <a href={to("plugin_configs")}>plugin config</a> for
-						it.
+						It runs in projects that have a <a href={to("plugin_configs")}>plugin config</a> for it.
 					</>
 				)
 			}

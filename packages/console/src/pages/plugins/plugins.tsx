@@ -36,13 +36,13 @@ const columnsIn = (organization: string, to: (path: string) => string): Column<L
 		cell: ({ families }) => families.map(familyName).join(", ") || "–",
 	},
 	{
-		title: "From",
+		title: "Source",
 		cell: ({ url, organization_id, organization_name, is_global }) => (
 			<>
 				{organization_id === organization
 					? url
 						? originOf(url)
-						: "Written here"
+						: "Created here"
 					: organization_name}
 				{is_global && (
 					<>
@@ -56,7 +56,7 @@ const columnsIn = (organization: string, to: (path: string) => string): Column<L
 	{ title: "Version", cell: (plugin) => <Version plugin={plugin} /> },
 ];
 
-/** The plugins that an organization can use, by family. */
+/** The plugins that an organization can use. */
 export default function Plugins() {
 	const { organization, to } = useOrganization();
 	const { canConfigure, canInstall } = useAccess();
@@ -76,9 +76,9 @@ export default function Plugins() {
 				<>
 					{chosen
 						? `${familyName(chosen)} ${FAMILY_WORDS[chosen].toLowerCase()}`
-						: "A plugin is code that sends events elsewhere, brings them in, or runs in the browser."}{" "}
-					Install it here for your organization, then set it up in each project that should use it,
-					with a <a href={to("plugin_configs")}>plugin config</a>.
+						: "Plugins send events elsewhere, import events, or run in the browser."}{" "}
+					Install them here for your organization, then set them up in each project with a{" "}
+					<a href={to("plugin_configs")}>plugin config</a>.
 				</>
 			}
 			actions={
@@ -102,10 +102,10 @@ export default function Plugins() {
 	);
 }
 
-/** What the pages of plugins show where the organization may not use them. */
+/** Replaces the pages of plugins if the organization isn't allowed to use them. */
 export const PluginsAreOff = () => (
 	<Empty title="Plugins are turned off">
-		<p>Ask the operator of this service to turn them on for your organization.</p>
+		<p>To use plugins, ask the operator of this service to turn them on for your organization.</p>
 	</Empty>
 );
 
@@ -136,19 +136,19 @@ function PluginList({
 				id={({ id }) => id}
 				empty={
 					search ? (
-						<Empty title="No plugin found">
-							<p>No name, description or address contains “{search}”.</p>
+						<Empty title="No plugins found">
+							<p>No plugin has “{search}” in its name, description or URL.</p>
 						</Empty>
 					) : (
-						<Empty title={family ? "None of this family yet" : "No plugins yet"}>
+						<Empty title={family ? "No plugins of this family yet" : "No plugins yet"}>
 							<p>
 								{canInstall ? (
 									<>
-										<a href={to("plugins/install")}>Install one</a> from npm, GitHub, GitLab or the
-										catalogue, or write your own.
+										<a href={to("plugins/install")}>Install a plugin</a> from npm, GitHub, GitLab or
+										the catalogue, or create your own.
 									</>
 								) : (
-									"Your organization may use plugins but not install them."
+									"Your organization can use plugins, but not install them."
 								)}
 							</p>
 						</Empty>

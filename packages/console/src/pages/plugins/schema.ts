@@ -1,4 +1,4 @@
-/** What plugins say about their settings and jobs. Their authors may have written anything. */
+/** Parses the descriptions of settings and jobs in plugins, which may contain anything. */
 
 import { refusal } from "../../ui/form.tsx";
 
@@ -9,7 +9,7 @@ export const isObject = (value: unknown): value is Values =>
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 
-/** A text of a form, from any value. */
+/** Converts a value to the text of a field. */
 export const shownText = (value: unknown) =>
 	value === undefined || value === null
 		? ""
@@ -18,8 +18,9 @@ export const shownText = (value: unknown) =>
 			: JSON.stringify(value, null, 2);
 
 /**
- * The value in a JSON text that somebody typed.
- * @param name the field that the error is shown beside
+ * Parses JSON that the user entered.
+ * @param name the field that shows the error
+ * @throws {TenantryError} if the text isn't valid JSON
  */
 export function jsonIn(name: string, text: string): unknown {
 	try {
@@ -32,7 +33,7 @@ export function jsonIn(name: string, text: string): unknown {
 export type SettingField = {
 	key: string;
 	label: string;
-	/** `string`, `choice`, `json` or `attachment`; others are refused by the service. */
+	/** `string`, `choice`, `json` or `attachment`. The service rejects other types. */
 	type: string;
 	hint: string;
 	isRequired: boolean;
@@ -41,7 +42,7 @@ export type SettingField = {
 	initial: unknown;
 };
 
-/** The fields of a `config_schema`: a list of them, or a map by key (docs/plugins.md#plugin-configs). */
+/** Returns the fields of a `config_schema`, which is a list or a map by key (docs/plugins.md#plugin-configs). */
 export function fieldsOf(schema: unknown): SettingField[] {
 	const entries = Array.isArray(schema)
 		? schema
@@ -77,7 +78,7 @@ export type PayloadField = {
 
 export type Job = {
 	name: string;
-	/** Undefined if the plugin doesn't say which ones there are: then it takes any object. */
+	/** Undefined if the plugin doesn't describe them. The payload is then any object. */
 	fields: PayloadField[] | undefined;
 };
 
@@ -98,7 +99,7 @@ function payloadOf(job: unknown) {
 
 type Offers = { capabilities: { jobs?: string[] | undefined }; public_jobs: Values };
 
-/** The jobs of a plugin: those with a description of their payload first. */
+/** Returns the jobs of a plugin. Jobs with a described payload are first. */
 export function jobsOf({ capabilities, public_jobs }: Offers): Job[] {
 	const described = Object.entries(public_jobs).map(([name, job]) => ({
 		name,
@@ -108,7 +109,7 @@ export function jobsOf({ capabilities, public_jobs }: Offers): Job[] {
 	return [...described, ...others.map((name) => ({ name, fields: undefined }))];
 }
 
-/** An object in a JSON text that the service has written; empty if it isn't one. */
+/** Parses a JSON object of the API; an empty object if the text is anything else. */
 export function parsed(json: string): Values {
 	try {
 		const value: unknown = JSON.parse(json);
@@ -120,7 +121,7 @@ export function parsed(json: string): Values {
 
 const listOf = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
 
-/** The plugin in a config's `plugin_info`. */
+/** Returns the plugin in `plugin_info` of a config. */
 export function pluginIn({ plugin_info }: { plugin_info: string }) {
 	const plugin = parsed(plugin_info);
 	const { capabilities } = plugin;

@@ -5,18 +5,18 @@ import { Hint } from "./words.tsx";
 
 type Values = Record<string, unknown>;
 
-/** The name of a setting in forms, and in errors of the service. */
+/** Returns the name of a setting in forms, which is the `attr` of its errors. */
 export const nameOfSetting = (key: string) => `config__${key}`;
 
 const HOSTS = "allowed_hosts";
 
-/** Which hosts a plugin's jobs may reach is a setting that every plugin has (docs/plugins.md#the-sandbox). */
+/** Every plugin has the setting for allowed hosts, even if its schema doesn't (docs/plugins.md#the-sandbox). */
 const hasHosts = (fields: SettingField[]) => fields.some(({ key }) => key === HOSTS);
 
 const hostsText = (value: unknown) =>
 	Array.isArray(value) ? value.map(String).join(", ") : shownText(value);
 
-/** The fields of a plugin's settings. `stored` has them as they are; undefined if there are none yet. */
+/** The fields of a plugin's settings. `stored` has the current values; undefined for a new config. */
 export const SettingFields = ({
 	fields,
 	stored,
@@ -34,7 +34,7 @@ export const SettingFields = ({
 				label="Allowed hosts"
 				placeholder="api.example.com"
 				defaultValue={hostsText(stored?.[HOSTS])}
-				hint="The hosts that its code may connect to, separated by commas. Without any, it can connect to none."
+				hint="The hosts that the plugin can connect to, separated by commas. If empty, it can't connect to any."
 			/>
 		)}
 	</>
@@ -77,7 +77,7 @@ type Option = readonly [string, string];
 
 const removalOf = (key: string) => `remove__${key}`;
 
-/** A secret that is saved isn't loaded. It stays unless another one is typed or it is removed. */
+/** The field of a secret. A saved secret isn't loaded, and stays unless the user replaces or removes it. */
 function Secret({ field, isStored }: { field: SettingField; isStored: boolean }) {
 	const { key, label, hint, isRequired } = field;
 	const [isReplacing, setReplacing] = useState(!isStored);
@@ -101,7 +101,7 @@ function Secret({ field, isStored }: { field: SettingField; isStored: boolean })
 					}
 					hint={
 						<>
-							{hint && <Hint text={hint} />} It is encrypted, and never shown again.
+							{hint && <Hint text={hint} />} It is stored encrypted and never shown again.
 							{isStored && " Leave it empty to keep the saved value."}
 						</>
 					}
@@ -124,7 +124,7 @@ function Secret({ field, isStored }: { field: SettingField; isStored: boolean })
 			{!isRequired && (
 				<Check
 					name={removalOf(key)}
-					label="Remove it when I save"
+					label="Remove the saved value"
 					checked={isRemoving}
 					onChange={setRemoving}
 				/>
@@ -133,14 +133,14 @@ function Secret({ field, isStored }: { field: SettingField; isStored: boolean })
 	);
 }
 
-/** The text of a file: chosen, or typed. */
+/** A field for the text of a file, which users can choose or enter. */
 function Attachment({ value, ...field }: Parameters<typeof Area>[0] & { value: string }) {
 	const area = useRef<HTMLDivElement>(null);
 	return (
 		<div ref={area}>
 			<Area {...field} class="code" spellcheck={false} defaultValue={value} />
 			<label class="attachment">
-				<span>Or take the text of a file</span>
+				<span>Or choose a file</span>
 				<input
 					type="file"
 					onChange={async ({ currentTarget }) => {
@@ -154,7 +154,7 @@ function Attachment({ value, ...field }: Parameters<typeof Area>[0] & { value: s
 	);
 }
 
-/** A value as the service gets it. A text that was JSON before, or is the default, stays JSON. */
+/** Returns the value for the API. A JSON field sends text if its current value or default is text. */
 function settingOf({ type, key, initial }: SettingField, given: string, stored: unknown) {
 	if (type !== "json" || given === "") return given;
 	const value = jsonIn(nameOfSetting(key), given);
@@ -163,8 +163,8 @@ function settingOf({ type, key, initial }: SettingField, given: string, stored: 
 }
 
 /**
- * The settings in a form that differ from those that are stored, by key.
- * @throws if a text isn't valid JSON; the form shows it beside the field
+ * Returns the settings in a form that differ from the stored ones, by key.
+ * @throws {TenantryError} if a text isn't valid JSON
  */
 export function changedSettings(fields: SettingField[], form: FormData, stored: Values): Values {
 	const changes: [string, unknown][] = [];

@@ -14,7 +14,7 @@ import { PluginView, useRights } from "./plugin_view.tsx";
 
 type Source = Received<PluginSource, "pipelineDestinations">;
 
-/** The source of a plugin, to read and, if it was written here, to edit. */
+/** The page with the source of a plugin. It can be edited if it was created here. */
 export default function SourcePage() {
 	const { organization } = useOrganization();
 	const { plugin: id = "" } = useRoute().params;
@@ -30,7 +30,7 @@ export default function SourcePage() {
 	);
 }
 
-/** Saves files, unless somebody else changed one since they were read. */
+/** Saves files, unless someone else has changed one since they were loaded. */
 function useSaveFiles(source: Source, loaded: Loaded<Source>, discard: (changes: Changes) => void) {
 	const { organization } = useOrganization();
 	const answer = useRef(source);
@@ -57,19 +57,19 @@ function useSaveFiles(source: Source, loaded: Loaded<Source>, discard: (changes:
 	return { saveFiles, dialog };
 }
 
-/** Why the source can't be edited here; undefined if it can. */
+/** Returns why the source can't be edited; undefined if it can. */
 function useReason({ plugin_type, url, ...plugin }: Source) {
 	const { isOwn, canChangeCode } = useRights({ plugin_type, url, ...plugin });
-	if (!isOwn) return "It belongs to another organization, so you can only read it.";
+	if (!isOwn) return "This plugin belongs to another organization, so you can only read it.";
 	if (plugin_type !== "source")
 		return url
-			? "It was installed from an address. To change its code, change it there and upgrade."
+			? "This plugin was installed from a URL. To change its code, change it there, then upgrade."
 			: "Plugins of this type can't be edited.";
-	if (!canChangeCode) return "It runs with secrets, so only admins may change it.";
+	if (!canChangeCode) return "This plugin runs with secrets, so only admins can change it.";
 	return undefined;
 }
 
-/** Why saved files don't compile. Errors of files that have been changed since say nothing any more. */
+/** Returns the compile errors of saved files, without files that have unsaved changes. */
 const errorsOf = ({ errors }: Source, changes: Changes) =>
 	Object.entries(errors).filter(([name]) => !(name in changes));
 
@@ -125,7 +125,7 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 					<span role="status">
 						{drafts.isChanged
 							? `Unsaved: ${Object.keys(drafts.changes).sort().join(", ")}`
-							: "Everything is saved."}
+							: "All changes are saved."}
 					</span>
 					<span class="row">
 						{current !== undefined && (
@@ -144,7 +144,7 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 								onClick={async () => {
 									const yes = await confirm({
 										title: "Discard your changes?",
-										text: <p>All files go back to what is saved.</p>,
+										text: <p>All files are reset to the saved version.</p>,
 										action: "Discard changes",
 									});
 									if (yes) drafts.discard(drafts.changes);
@@ -186,7 +186,7 @@ function FileList({
 	names: string[];
 	current: string | undefined;
 	changed: string[];
-	/** Those that don't compile. */
+	/** The files that don't compile. */
 	broken: string[];
 	onOpen: (name: string) => void;
 	onAdd: (() => void) | undefined;
@@ -240,13 +240,13 @@ function AddFile({
 	onAdd: (name: string) => void;
 }) {
 	return (
-		<Dialog title="Add a file" onClose={onClose}>
+		<Dialog title="Add file" onClose={onClose}>
 			<Form
 				action="Add file"
 				onCancel={onClose}
 				onSubmit={async (fields) => {
 					const name = text(fields, "filename");
-					if (names.includes(name)) throw refusal("filename", `There is a file ${name} already.`);
+					if (names.includes(name)) throw refusal("filename", `The file ${name} already exists.`);
 					onAdd(name);
 				}}
 			>
@@ -258,7 +258,7 @@ function AddFile({
 					hint={
 						<>
 							<code>index.ts</code> runs in jobs, <code>site.ts</code> and <code>frontend.tsx</code>{" "}
-							in browsers. <code>plugin.json</code> has the name and the settings.
+							run in browsers. <code>plugin.json</code> defines the name and the settings.
 						</>
 					}
 				/>
@@ -269,13 +269,13 @@ function AddFile({
 
 type Opened = ReturnType<typeof import("./editor.ts").openEditor>;
 
-/** The line of an error, which ends with "(line:column)". */
+/** Returns the line of an error, which ends with "(line:column)". */
 function lineOf(error: string) {
 	const [, line] = /\((\d+):\d+\)$/.exec(error) ?? [];
 	return line === undefined ? undefined : Number(line);
 }
 
-/** Where a line of a text is. */
+/** Returns the start and end of a line in a text. */
 function placeOf(line: number, text: string) {
 	const before = text.split("\n").slice(0, line - 1);
 	const start = before.reduce((sum, { length }) => sum + length + 1, 0);
@@ -283,7 +283,7 @@ function placeOf(line: number, text: string) {
 	return [start, end < 0 ? text.length : end] as const;
 }
 
-/** Why the file doesn't compile, and the way to the line. */
+/** Shows a compile error, with a button that goes to its line. */
 function CompileError({
 	error,
 	isOpen,
@@ -298,7 +298,7 @@ function CompileError({
 	const line = error === undefined ? undefined : lineOf(error);
 	return (
 		<div class={error === undefined ? undefined : "problem"}>
-			{/* Screen readers read out what changes in it, so it is there before the error is. */}
+			{/* Screen readers announce changes of this element, so it exists before there is an error. */}
 			<div role="status">
 				{error !== undefined && (
 					<p>
@@ -329,7 +329,7 @@ function Editor({
 }: {
 	filename: string;
 	value: string;
-	/** Why the file doesn't compile, if it doesn't. */
+	/** The compile error, if there is one. */
 	error: string | undefined;
 	isReadOnly: boolean;
 	onChange: (value: string) => void;
@@ -362,16 +362,16 @@ function Editor({
 		};
 	}, []);
 	useEffect(() => {
-		// Changes that weren't typed, such as discarding.
+		// Apply changes that the user didn't type, such as discarding.
 		if (editor.current && editor.current.value !== value) editor.current.setOptions({ value });
 	}, [value]);
 
 	function select(line: number) {
 		const { textarea } = editor.current ?? {};
 		if (!textarea) return;
-		// Not the file's text: a textarea ends all lines with \n.
+		// Use the text of the textarea, which converts all line ends to \n.
 		textarea.setSelectionRange(...placeOf(line, textarea.value));
-		// Scrolls to the selection.
+		// This also scrolls to the selection.
 		textarea.focus();
 	}
 
@@ -381,7 +381,7 @@ function Editor({
 			<div ref={place} class="editor-place" aria-busy={!isOpen} />
 			<small id={hint} class="hint">
 				{isReadOnly
-					? "This file can only be read."
+					? "This file is read-only."
 					: "Tab indents. To leave the editor, press Escape, then Tab."}
 			</small>
 		</div>

@@ -10,10 +10,10 @@ export const FAMILIES = [
 
 export type Family = (typeof FAMILIES)[number][0];
 
-/** What a plugin of each family does. */
+/** The descriptions of families. */
 export const FAMILY_WORDS: Record<Family, string> = {
 	pipeline_destinations: "Send events elsewhere.",
-	pipeline_import_apps: "Bring events in.",
+	pipeline_import_apps: "Import events.",
 	pipeline_frontend_apps: "Run in the browser.",
 };
 
@@ -25,20 +25,20 @@ export const isFamily = (value: string | undefined): value is Family =>
 
 type Versioned = Pick<Plugin, "tag" | "latest_tag">;
 
-/** Whether a newer version was seen when the plugin was last checked. */
+/** Whether the last check found a newer version. */
 export const hasUpdate = ({ tag, latest_tag }: Versioned) =>
 	latest_tag !== null && latest_tag !== tag;
 
-/** What an upgrade to the newest version asks for: an address of npm that names a version has to name that one. */
+/** Returns the body of an upgrade to the newest version. An npm URL with a version must have the new version. */
 export const newest = ({ url, latest_tag }: Plugin) =>
 	url !== null && latest_tag !== null
 		? { url: url.replace(/(npmjs\.com\/package\/.+\/v\/).+$/, (_, page) => page + latest_tag) }
 		: {};
 
-/** A version as people compare it: a commit by its first letters. */
+/** Returns the short form of a version. Commits are shortened. */
 export const versionName = (tag: string) => (/^[\da-f]{40}$/.test(tag) ? tag.slice(0, 7) : tag);
 
-/** The version that is installed, and that there is another one. */
+/** The installed version, and the available one if it differs. */
 export const Version = ({ plugin }: { plugin: Versioned }) => (
 	<span class="row">
 		{plugin.tag ? <span title={plugin.tag}>{versionName(plugin.tag)}</span> : "–"}
@@ -48,14 +48,14 @@ export const Version = ({ plugin }: { plugin: Versioned }) => (
 	</span>
 );
 
-/** A plugin may have no name. */
+/** Returns the name of a plugin, or its id if it has none. */
 export const nameOf = ({ name, id }: { name: string; id: number }) => name || `Plugin ${id}`;
 
-/** Where a plugin came from, without what every address has. */
+/** Returns the short form of a plugin's URL. */
 export const originOf = (url: string) =>
 	url.replace(/^https:\/\/(?:www\.)?/, "").replace(/^npmjs\.com\/package\//, "npm: ");
 
-/** A text of a plugin's author, of which addresses in the form of Markdown become links. */
+/** Text of a plugin's author. Markdown links become links. */
 export function Hint({ text }: { text: string }) {
 	const parts: ComponentChildren[] = [];
 	let end = 0;

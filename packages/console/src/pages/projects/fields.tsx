@@ -4,10 +4,10 @@ import { Check, Field, text } from "../../ui/form.tsx";
 
 const ZONES = ["UTC", ...Intl.supportedValuesOf("timeZone")];
 
-/** The zone of a new project: the reader's. */
+/** The user's time zone, which is the default for a new project. */
 const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** What time it is there; undefined if there is no such zone. */
+/** Returns the current time in a time zone; undefined if the time zone is unknown. */
 function timeIn(timeZone: string) {
 	try {
 		return new Intl.DateTimeFormat(undefined, {
@@ -21,7 +21,7 @@ function timeIn(timeZone: string) {
 	}
 }
 
-/** What can be set of a project. */
+/** The fields of a project. */
 export function ProjectFields({
 	project = { name: "", timezone: OWN_ZONE, access_control: false },
 }: {
@@ -39,7 +39,9 @@ export function ProjectFields({
 				spellcheck={false}
 				defaultValue={project.timezone}
 				onInput={({ currentTarget }) => setZone(currentTarget.value)}
-				hint={now ? `It is ${now} there now.` : "Choose one of the list, such as Europe/Berlin."}
+				hint={
+					now ? `Current time: ${now}` : "Choose a time zone from the list, such as Europe/Berlin."
+				}
 			/>
 			<datalist id="time-zones">
 				{ZONES.map((zone) => (
@@ -49,14 +51,14 @@ export function ProjectFields({
 			<Check
 				name="access_control"
 				label="Private"
-				hint="Only admins of the organization and people who are added to the project see it."
+				hint="Only admins of the organization and people added to the project can see it."
 				defaultChecked={project.access_control}
 			/>
 		</>
 	);
 }
 
-/** What the form with `ProjectFields` has. */
+/** Returns the values of `ProjectFields`. */
 export const valuesIn = (fields: FormData) => ({
 	name: text(fields, "name"),
 	timezone: text(fields, "timezone"),

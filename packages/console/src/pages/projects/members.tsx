@@ -14,10 +14,10 @@ import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 
 type Row = Received<ProjectMember, "projectMembers">;
 
-/** The parameter of the URL that has the place in the list. */
+/** The URL parameter for the offset of this list. */
 const OFFSET = "members_offset";
 
-/** Finds people by name or address. The API has no search for them, so all are loaded. */
+/** Searches people by name or email address. The API has no search for this list, so all are loaded. */
 async function find(
 	project: number,
 	search: string,
@@ -49,8 +49,8 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 		const isSure = await confirm({
 			title: `Remove ${nameOf(user)} from ${project.name}?`,
 			text: project.access_control
-				? "They no longer see the project, unless they are an admin of the organization."
-				: "They still see the project, as everybody does, but lose their level in it.",
+				? "This person can no longer see the project, unless they are an admin of the organization."
+				: "This person loses their level in the project, but can still see it, like everyone in the organization.",
 			action: "Remove from project",
 		});
 		if (!isSure) return;
@@ -96,8 +96,8 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 		>
 			<p class="quiet">
 				{project.access_control
-					? "Admins of the organization and the people below see this project."
-					: "Everybody in the organization sees this project. The people below have a level of their own in it."}
+					? "Only admins of the organization and the people below can see this project."
+					: "Everyone in the organization can see this project. The people below have their own level in it."}
 			</p>
 			<Filters>
 				<Search name="people" label="Search people" offset={OFFSET} />
@@ -109,15 +109,15 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 				id={({ id }) => id}
 				empty={
 					search ? (
-						<Empty title="Nobody found">
-							<p>Nobody who was added has “{search}” in their name or address.</p>
+						<Empty title="No people found">
+							<p>No one in this list has “{search}” in their name or email address.</p>
 						</Empty>
 					) : (
-						<Empty title="Nobody was added">
+						<Empty title="No people added">
 							<p>
 								{project.access_control
-									? "Only admins of the organization see this project now."
-									: "Add people who should manage this project without being admins of the organization."}
+									? "Only admins of the organization can see this project."
+									: "Add people to let them manage this project without being admins of the organization."}
 							</p>
 						</Empty>
 					)
@@ -137,7 +137,7 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 	);
 }
 
-/** How long a search waits for the next letter, in milliseconds. */
+/** The delay before a search, so that it isn't repeated for each letter. */
 const PAUSE_MS = 250;
 
 function AddPerson({
@@ -157,19 +157,22 @@ function AddPerson({
 		[search],
 	);
 
-	/** The member with this address. */
+	/**
+	 * Returns the member with this email address.
+	 * @throws {TenantryError} if there is none
+	 */
 	async function memberWith(email: string): Promise<Member> {
 		const { results } = await api.members.list({ organization: organization.id, email });
 		const [member] = results;
 		if (member) return member;
 		throw refusal(
 			"user_uuid",
-			"No member of the organization has this address. Invite them first.",
+			"No member of the organization has this email address. Invite this person first.",
 		);
 	}
 
 	return (
-		<Dialog title={`Add a person to ${project.name}`} onClose={onClose}>
+		<Dialog title={`Add person to ${project.name}`} onClose={onClose}>
 			<Form
 				action="Add person"
 				onCancel={onClose}
@@ -184,7 +187,7 @@ function AddPerson({
 				<Field
 					name="user_uuid"
 					label="Email address of a member"
-					hint="Type a part of their name or address, and choose from the list."
+					hint="Type part of a name or email address, then choose from the list."
 					type="text"
 					inputMode="email"
 					list="members-found"
@@ -207,14 +210,14 @@ function AddPerson({
 						name="level"
 						value="1"
 						label="Member"
-						hint="Sees the project and works with it."
+						hint="Can see the project and work with it."
 						defaultChecked
 					/>
 					<Choice
 						name="level"
 						value="8"
 						label="Admin"
-						hint="Changes the project and who is in it, too, but can't delete it."
+						hint="Can also change the project, and add and remove people."
 					/>
 				</Group>
 			</Form>

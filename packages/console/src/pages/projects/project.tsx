@@ -15,7 +15,7 @@ import { ProjectMembers } from "./members.tsx";
 
 type Row = Received<ProjectType, "organizationProjects">;
 
-/** What the form changes: only that is sent, so that it overwrites nothing else. */
+/** Returns only the changed fields, so that saving doesn't overwrite others. */
 function changesIn(project: Row, fields: FormData) {
 	const { name, timezone, access_control } = valuesIn(fields);
 	const changes: UpdateProjectBody = {};
@@ -25,14 +25,14 @@ function changesIn(project: Row, fields: FormData) {
 	return changes;
 }
 
-/** Whether the caller has level 8 in the project, which is enough to change it. */
+/** Whether the user is an admin of the project, who can change it. */
 async function isProjectAdmin(project: number, signal: AbortSignal) {
 	for await (const { user, level } of api.projectMembers.list({ project, limit: 1000 }, { signal }))
 		if (user.uuid === me.value?.uuid) return level >= 8;
 	return false;
 }
 
-/** A project, with its settings and its members (docs/organizations.md#projects). */
+/** The page of a project, with its settings and members (docs/organizations.md#projects). */
 export default function Project() {
 	const { organization, isAdmin, isOwner, reloadOrganization, to } = useOrganization();
 	const navigate = useNavigate();
@@ -68,7 +68,7 @@ export default function Project() {
 	async function remove({ name }: Row) {
 		const isSure = await confirm({
 			title: `Delete ${name}?`,
-			text: "Its events, exports and plugin configurations are deleted with it. This can't be undone.",
+			text: "Its events, exports and plugin configs are deleted too. This can't be undone.",
 			action: "Delete project",
 			typed: name,
 		});
@@ -118,7 +118,7 @@ export default function Project() {
 				<DangerZone>
 					<Danger
 						title="Delete this project"
-						text="With its events, exports and plugin configurations."
+						text="Deletes its events, exports and plugin configs too."
 					>
 						<Button class="danger" onPress={() => remove(project)}>
 							Delete project

@@ -12,7 +12,7 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Copy, Time } from "../../ui/values.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
 
-/** The projects of an organization that the caller sees (docs/organizations.md#projects). */
+/** The projects of an organization that the user can see (docs/organizations.md#projects). */
 export default function Projects() {
 	const { organization, isAdmin, reloadOrganization, to } = useOrganization();
 	const navigate = useNavigate();
@@ -26,8 +26,8 @@ export default function Projects() {
 	const columns: Column<Project>[] = [
 		{ title: "Name", cell: ({ id, name }) => <a href={to(`projects/${id}`)}>{name}</a> },
 		{
-			title: "Seen by",
-			cell: ({ access_control }) => (access_control ? <Badge>Private</Badge> : "Everybody"),
+			title: "Visibility",
+			cell: ({ access_control }) => (access_control ? <Badge>Private</Badge> : "Everyone"),
 		},
 		{ title: "Time zone", cell: ({ timezone }) => timezone },
 		{ title: "Created", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
@@ -63,22 +63,22 @@ export default function Projects() {
 				id={({ id }) => id}
 				empty={
 					search ? (
-						<Empty title="No project found">
-							<p>No project that you see has “{search}” in its name.</p>
+						<Empty title="No projects found">
+							<p>No project that you can see has “{search}” in its name.</p>
 						</Empty>
 					) : (
 						<Empty title="No projects">
 							<p>
 								{isAdmin
-									? "Create one to send events to it."
-									: "Ask an admin of the organization to let you into one."}
+									? "Create a project to send events to."
+									: "Ask an admin of the organization to add you to a project."}
 							</p>
 						</Empty>
 					)
 				}
 			/>
 			{isCreating && (
-				<Dialog title="Create a project" onClose={() => setCreating(false)}>
+				<Dialog title="Create project" onClose={() => setCreating(false)}>
 					<Form
 						action="Create project"
 						onCancel={() => setCreating(false)}

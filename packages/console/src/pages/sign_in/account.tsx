@@ -16,18 +16,18 @@ const ME = { user: "@me" } as const;
 
 type User = Received<Me, "users">;
 
-/** The caller's names. */
+/** The form for the user's names. */
 function Names() {
 	const loaded = useLoad((signal) => api.users.get(ME, { signal }), []);
 	const { save, dialog, version } = useSave<User, UpdateUserBody>({
 		read: () => api.users.get(ME),
 		update: (user, changes, options) => api.users.update(user, changes, options),
-		// The menu has the caller, too.
+		// The menu also shows the user.
 		onSaved: () => Promise.all([loaded.reload(), attempt(reloadMe)]),
 		labels: { first_name: "First name", last_name: "Last name" },
 	});
 	return (
-		<Section title="You">
+		<Section title="Profile">
 			<Show of={loaded}>
 				{(user) => (
 					<Form
@@ -67,7 +67,7 @@ function Names() {
 	);
 }
 
-/** Asks for a code before something that needs one. */
+/** A dialog for an action that requires a code. */
 const CodeDialog = ({
 	title,
 	words,
@@ -91,12 +91,12 @@ const CodeDialog = ({
 			onSubmit={(fields) => onCode(text(fields, "code"))}
 			onCancel={onClose}
 		>
-			<CodeField hint="Of your authenticator app, or one of your recovery codes." />
+			<CodeField hint="From your authenticator app, or a recovery code." />
 		</Form>
 	</Dialog>
 );
 
-/** What is open above the page. */
+/** The open dialog. */
 type Open =
 	| { kind: "set_up"; setup: TwoFactorSetup }
 	| { kind: "replace" | "disable" }
@@ -127,14 +127,14 @@ function Opened({
 	if (open.kind === "codes")
 		return (
 			<Dialog title="Your recovery codes" onClose={onClose}>
-				<RecoveryCodes codes={open.codes} action="I have kept them" onDone={onClose} />
+				<RecoveryCodes codes={open.codes} action="I have saved them" onDone={onClose} />
 			</Dialog>
 		);
 	if (open.kind === "replace")
 		return (
 			<CodeDialog
 				title="Replace your recovery codes?"
-				words="The codes that you have now stop working."
+				words="Your current recovery codes stop working."
 				action="Replace codes"
 				onCode={async (code) =>
 					onCodes((await api.twoFactor.replaceCodes(ME, { code })).recovery_codes)
@@ -145,7 +145,7 @@ function Opened({
 	return (
 		<CodeDialog
 			title="Disable the second factor?"
-			words="From then on, the link in a mail is all that signing in takes."
+			words="You then only need the link in a mail to sign in."
 			action="Disable"
 			isDangerous
 			onCode={async (code) => {
@@ -167,16 +167,16 @@ const left = (n: number) =>
 		`${n} left`
 	);
 
-/** The state of the second factor, and what can be done with it. */
+/** The state of the second factor, with its actions. */
 function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => void }) {
 	const { is_enabled, enabled_at, is_required, recovery_codes_left } = state;
 	if (!is_enabled)
 		return (
 			<div class="panel">
 				<p>
-					Signing in takes nothing but a link that is mailed to you.{" "}
+					You have no second factor. You sign in with only a link that you get by mail.{" "}
 					{is_required &&
-						"An organization of yours requires a second factor: you will be asked to set one up when you next sign in."}
+						"One of your organizations requires a second factor, so you have to set it up when you next sign in."}
 				</p>
 				<Button
 					class="secondary outline"
@@ -199,10 +199,10 @@ function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => vo
 					["Recovery codes", left(recovery_codes_left)],
 				]}
 			/>
-			{is_required && <p>An organization of yours requires it, so it can't be disabled.</p>}
+			{is_required && <p>You can't disable it, because one of your organizations requires it.</p>}
 			<div class="buttons">
 				<button type="button" class="secondary outline" onClick={() => onOpen({ kind: "replace" })}>
-					New recovery codes
+					Replace recovery codes
 				</button>
 				{!is_required && (
 					<button type="button" class="danger" onClick={() => onOpen({ kind: "disable" })}>
@@ -235,7 +235,7 @@ function SecondFactor() {
 	);
 }
 
-/** The signed-in person: names, and the second factor (docs/console.md#your-account). */
+/** The page of the user's account (docs/console.md#your-account). */
 export default function Account() {
 	return (
 		<PageView title="Account">

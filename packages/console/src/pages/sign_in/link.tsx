@@ -5,14 +5,14 @@ import { Form, text } from "../../ui/form.tsx";
 import { RecoveryCodes } from "./recovery_codes.tsx";
 import { CodeField, SetUpForm } from "./two_factor_form.tsx";
 
-/** What the page asks for next. */
+/** The next step. */
 type Step = { kind: "link" } | { kind: "code" } | { kind: "set_up"; setup: TwoFactorSetup };
 
 const codeOf = (error: unknown) => (error instanceof TenantryError ? error.code : undefined);
 
 /**
- * Signing in with a mailed link. It takes a click, because programs that check mails open links, too.
- * @param onSignedIn is called when the tab has its key
+ * Signs in with a link from a mail. It requires a click, because mail scanners open links too.
+ * @param onSignedIn called when the user is signed in
  */
 export function Link({
 	token,
@@ -21,7 +21,7 @@ export function Link({
 }: {
 	token: string;
 	onSignedIn: () => void;
-	/** Is called when the user wants to sign in without the link. */
+	/** Called when the user wants to sign in without the link. */
 	onOther: () => void;
 }) {
 	const [step, setStep] = useState<Step>({ kind: "link" });
@@ -52,7 +52,7 @@ export function Link({
 		return (
 			<RecoveryCodes
 				codes={done.recovery_codes}
-				action="I have kept them: continue"
+				action="I have saved them"
 				onDone={() => enter(done)}
 			/>
 		);
@@ -61,20 +61,20 @@ export function Link({
 			{step.kind === "set_up" && (
 				<>
 					<p>
-						Your organization requires a second factor. You need an authenticator app, such as the
-						one of your password manager.
+						Your organization requires a second factor. To set it up, you need an authenticator app,
+						such as a password manager.
 					</p>
 					<SetUpForm setup={step.setup} action="Sign in" onCode={complete} />
 				</>
 			)}
 			{step.kind === "code" && (
 				<Form key="code" action="Sign in" onSubmit={(fields) => complete(text(fields, "code"))}>
-					<CodeField hint="Of your authenticator app, or one of your recovery codes." />
+					<CodeField hint="From your authenticator app, or a recovery code." />
 				</Form>
 			)}
 			{step.kind === "link" && (
 				<Form key="link" action="Sign in" onSubmit={() => complete()}>
-					<p>The link in your mail works once. The session that it begins lasts twelve hours.</p>
+					<p>The link works once. You stay signed in for twelve hours.</p>
 				</Form>
 			)}
 			<p class="sign-in-other">

@@ -1,9 +1,9 @@
 import { encode } from "uqr";
 
-/** The white space around a QR code, in modules (ISO/IEC 18004). */
+/** The quiet zone around a QR code, in modules (ISO/IEC 18004). */
 const BORDER = 4;
 
-/** A text as a QR code. */
+/** Shows text as a QR code. */
 export default function Qr({ value, label }: { value: string; label: string }) {
 	const { data, size } = encode(value, { border: BORDER });
 	const path = data

@@ -1,11 +1,11 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Copy } from "../../ui/values.tsx";
 
-/** A link to a file with the codes. */
+/** Returns a link to a file with the codes. */
 const fileOf = (codes: readonly string[]) =>
 	`data:text/plain;charset=utf-8,${encodeURIComponent(`Recovery codes of Tenantry (${location.host})\n\n${codes.join("\n")}\n`)}`;
 
-/** Shows new recovery codes. Nothing else has them. */
+/** Shows new recovery codes, which the API returns only once. */
 export function RecoveryCodes({
 	codes,
 	action,
@@ -20,8 +20,8 @@ export function RecoveryCodes({
 	return (
 		<section class="recovery-codes" ref={panel} tabIndex={-1} aria-label="Recovery codes">
 			<p>
-				<strong>Keep these codes now.</strong> Each signs you in once, in case you lose your app.
-				They are shown only here.
+				<strong>Save these codes now.</strong> If you lose your authenticator app, you can sign in
+				with each of them once. They won't be shown again.
 			</p>
 			<ol>
 				{codes.map((code) => (

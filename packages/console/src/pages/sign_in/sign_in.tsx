@@ -5,36 +5,36 @@ import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { Link } from "./link.tsx";
 
-/** Where links in mails lead to. */
+/** The path of links in mails. */
 const PATH = "/console/sign_in";
 
-/** Takes the token of a mailed link out of the URL. */
+/** Returns the token of the link, and removes it from the URL. */
 function takeToken() {
 	const token = new URLSearchParams(location.hash.slice(1)).get("token");
 	if (token) history.replaceState(null, "", location.pathname + location.search);
 	return token;
 }
 
-/** Asks for a link. */
+/** The form that sends a link. */
 function MailForm() {
 	const [sentTo, setSentTo] = useState("");
 	if (sentTo)
 		return (
 			<div role="status">
 				<p>
-					<strong>Check your mail.</strong> If {sentTo} is the address of a user, a link to sign in
-					is on its way. It works for 15 minutes.
+					<strong>Check your mail.</strong> If there is a user with the email address {sentTo}, we
+					have sent a link to sign in. It works for 15 minutes.
 				</p>
 				<div class="buttons">
 					<button type="button" class="secondary outline" onClick={() => setSentTo("")}>
-						Send it again, or to another address
+						Send again, or use another address
 					</button>
 				</div>
 			</div>
 		);
 	return (
 		<Form
-			action="Send a link"
+			action="Send link"
 			onSubmit={async (fields) => {
 				const email = text(fields, "email");
 				await api.signIn.request({ email });
@@ -47,7 +47,7 @@ function MailForm() {
 				type="email"
 				required
 				autocomplete="email"
-				hint="You get a link to sign in with."
+				hint="We send you a link to sign in."
 			/>
 		</Form>
 	);
@@ -68,23 +68,23 @@ const KeyForm = ({ onSignedIn }: { onSignedIn: () => void }) => (
 				label="Personal API key"
 				type="password"
 				required
-				hint="It is kept for this tab, and forgotten when you sign out or close it."
+				hint="It is stored in this tab until you sign out or close the tab."
 			/>
 		</Form>
 	</details>
 );
 
-/** Signing in by mail, or with a personal API key (docs/console.md#signing-in). */
+/** The page to sign in by mail or with a personal API key (docs/console.md#signing-in). */
 export default function SignIn() {
 	const { path, route } = useLocation();
 	const [token, setToken] = useState(takeToken);
-	// A link that is opened in a tab that shows this page already.
+	// A link can be opened in a tab that already shows this page.
 	useEffect(() => {
 		const take = () => setToken((before) => takeToken() ?? before);
 		addEventListener("hashchange", take);
 		return () => removeEventListener("hashchange", take);
 	}, []);
-	/** Other paths show what they are about once somebody is signed in. */
+	/** Other paths show their own page after the user signs in. */
 	const leave = () => path === PATH && route("/console", true);
 	useEffect(() => {
 		if (isSignedIn.value && !token) leave();

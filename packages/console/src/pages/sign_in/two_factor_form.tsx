@@ -18,10 +18,10 @@ export const CodeField = ({ hint }: { hint?: string }) => (
 	/>
 );
 
-/** In groups of four, as people read them out. */
+/** Splits a secret into groups of four, which are easier to type. */
 const spaced = (secret: string) => secret.replace(/.{4}(?=.)/g, "$& ");
 
-/** Shows the secret of a new second factor, and asks for a code of it. */
+/** Shows the secret of a new second factor, with a form for the first code. */
 export const SetUpForm = ({
 	setup: { secret, otpauth_url },
 	action,
@@ -34,13 +34,13 @@ export const SetUpForm = ({
 	onCancel?: () => void;
 }) => (
 	<>
-		<p>1. Scan this with an authenticator app.</p>
+		<p>1. Scan this QR code with your authenticator app.</p>
 		<Qr value={otpauth_url} label="QR code with the secret for an authenticator app" />
 		<details>
-			<summary>Or type the secret into the app</summary>
+			<summary>Or enter the secret in the app</summary>
 			<Snippet value={spaced(secret)} label="Copy secret" />
 		</details>
-		<p>2. Type the code that the app shows.</p>
+		<p>2. Enter the code that the app shows.</p>
 		<Form action={action} onSubmit={(fields) => onCode(text(fields, "code"))} onCancel={onCancel}>
 			<CodeField />
 		</Form>
