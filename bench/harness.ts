@@ -1,6 +1,7 @@
 /**
- * Wraps a worker to measure it. If a request has the header `x-bench-delay`, its cost is counted: each round trip to D1 is delayed
- * by this many milliseconds, and the response has the cost in the header `x-bench-spent`. Other requests are passed on unchanged.
+ * Wraps a worker to measure it. If a request has the header `x-bench-delay`, its cost is counted: each round trip to D1 is
+ * delayed by this many milliseconds, and the response has the cost in the header `x-bench-spent`. Other requests are passed on
+ * unchanged.
  */
 import type { AsyncLocalStorage } from "node:async_hooks";
 

@@ -24,8 +24,8 @@ const COLLECTION =
 const SPACE = /^\[(?<isolate>\d+:\w+)\] (?<space>[A-Z][\w -]* space), +used: +(?<kib>\d+) KB/;
 
 /**
- * The parts of the heap, in MiB. `script`: large objects, mostly the worker's script. `fresh`: objects that were created since the
- * previous collection. `old`: objects that survived collections, and V8's own objects.
+ * The parts of the heap, in MiB. `script`: large objects, mostly the worker's script. `fresh`: objects that were created since
+ * the previous collection. `old`: objects that survived collections, and V8's own objects.
  */
 export type Spaces = { script: number; old: number; fresh: number };
 

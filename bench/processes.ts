@@ -30,7 +30,10 @@ function secondsOfThreads(pid: number) {
 	return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e9;
 }
 
-/** Returns the CPU time of a process: the exact time of its threads, unless its stat includes the time of threads that have ended. */
+/**
+ * Returns the CPU time of a process: the exact time of its threads, unless its stat includes the time of threads that have
+ * ended.
+ */
 const secondsOf = (threads: number, stat: number) =>
 	stat - threads > ROUNDING_SECONDS ? stat : threads;
 

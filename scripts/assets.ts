@@ -1,6 +1,6 @@
 /**
- * Builds files into public/: the documentation, from docs/*.md and scripts/docs (docs/architecture.md#the-documentation-pages), the
- * console, from packages/console (docs/architecture.md#the-console), and the plugin compiler, which the worker loads
+ * Builds files into public/: the documentation, from docs/*.md and scripts/docs (docs/architecture.md#the-documentation-pages),
+ * the console, from packages/console (docs/architecture.md#the-console), and the plugin compiler, which the worker loads
  * (docs/architecture.md#the-compiler).
  */
 import { createHash, randomUUID } from "node:crypto";

@@ -42,8 +42,8 @@ function toCommonJs(text: string) {
 }
 
 /**
- * Splits a worker into files that are evaluated when an isolate starts, and parts that `import()` loads. Parts are CommonJS, because
- * a bundler puts all of a CommonJS module into one function.
+ * Splits a worker into files that are evaluated when an isolate starts, and parts that `import()` loads. Parts are CommonJS,
+ * because a bundler puts all of a CommonJS module into one function.
  * @param folder the folder for the files
  * @param config the path of wrangler's configuration
  * @param env the environment in the configuration

@@ -14,8 +14,8 @@ import { findSlowness, startPart, startTimes } from "./startup.ts";
 const MAX_START_KIB = 80;
 
 /**
- * The maximum compressed size of the rest, which includes the families. A new isolate reads it, too. Workers allow 3 MiB (free) or
- * 10 MiB in total.
+ * The maximum compressed size of the rest, which includes the families. A new isolate reads it, too. Workers allow 3 MiB (free)
+ * or 10 MiB in total.
  */
 const MAX_REST_KIB = 370;
 

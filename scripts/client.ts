@@ -64,7 +64,7 @@ function argumentTypes(call: Call) {
 	const body = call.body && typeOf(call.body);
 	return [
 		parameters.length > 0 &&
-			`/** What \`${call.resource}.${call.method}\` is about. */\nexport interface ${title}Parameters ${fields(parameters)}\n`,
+			`/** The parameters of \`${call.resource}.${call.method}\`. */\nexport interface ${title}Parameters ${fields(parameters)}\n`,
 		body &&
 			`/** The body of \`${operationId}\`. */\nexport ${
 				body.startsWith("{") ? `interface ${title}Body ${body}` : `type ${title}Body = ${body};`
@@ -136,7 +136,7 @@ import type { Alias, From, Pages, Received, RequestOptions } from "./types.ts";
 /** The version of the API that these types describe. */
 export const VERSION = ${JSON.stringify(CURRENT_VERSION)};
 
-/** The method, path and flags of each call: \`b\` has a body, \`l\` is a page of a list, \`o\` knows no Idempotency-Key. */
+/** The method, path and flags of each call: \`b\` has a body, \`l\` is a page of a list, \`o\` doesn't accept Idempotency-Key. */
 export const OPERATIONS = ${JSON.stringify(table)};
 
 /** The calls of the API, by resource. */

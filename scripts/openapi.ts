@@ -1,6 +1,7 @@
 /**
- * Generates public/openapi.json from the table of families, the zod schemas of requests and responses, and the text in each family's
- * reference.ts. Also generates public/operations.json, the index of operations that the worker reads (src/mcp/operations.ts).
+ * Generates public/openapi.json from the table of families, the zod schemas of requests and responses, and the text in each
+ * family's reference.ts. Also generates public/operations.json, the index of operations that the worker reads
+ * (src/mcp/operations.ts).
  */
 import { writeFileSync } from "node:fs";
 import type { RouterRoute } from "hono/types";

@@ -143,8 +143,8 @@ const anonymous = (path: string) => path.replace(/\{\w+\}/g, "{}");
 const lastParameter = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].at(-1);
 
 /**
- * Returns the objects of calls. Each has the path of one object, and the schema that the object's GET returns. If there is no such
- * GET, the schema is that of the list's items.
+ * Returns the objects of calls. Each has the path of one object, and the schema that the object's GET returns. If there is no
+ * such GET, the schema is that of the list's items.
  */
 export function objectsOf(all: Call[]) {
 	const objects = new Map<string, { name: string; schema: Schema }>();
@@ -173,8 +173,8 @@ export function objectsOf(all: Call[]) {
 }
 
 /**
- * Returns the path of a call's object, and the path of the objects that it lists or creates. `own` is the path of an object without
- * an id, such as the notifications of an organization.
+ * Returns the path of a call's object, and the path of the objects that it lists or creates. `own` is the path of an object
+ * without an id, such as the notifications of an organization.
  */
 export const objectAt = (path: string) => {
 	const [whole] = lastParameter(path) ?? [];

@@ -63,8 +63,8 @@ function describeFields(shape: z.core.$ZodType, schema: z.core.JSONSchema.BaseSc
 }
 
 /**
- * Returns the JSON Schema of a zod schema. Schemas with an id become components. In a request, objects that aren't strict can have
- * additional fields, and strings that can't be blank must have a character that isn't white space.
+ * Returns the JSON Schema of a zod schema. Schemas with an id become components. In a request, objects that aren't strict can
+ * have additional fields, and strings that can't be blank must have a character that isn't white space.
  */
 export function schemaOf(shape: z.ZodType, request = false): Json {
 	const { $defs, properties } = z.toJSONSchema(z.object({ shape }), {
@@ -96,8 +96,8 @@ const idOf = (shape: z.ZodType) => shape.meta()?.id;
 const pages = new Map<string, z.ZodType>();
 
 /**
- * Returns the schema of a response. A page gets an id, which consists of the id of its items and, if the page has the fields of an
- * object `within`, the id of the object.
+ * Returns the schema of a response. A page gets an id, which consists of the id of its items and, if the page has the fields of
+ * an object `within`, the id of the object.
  */
 export function namedPage(answer: z.ZodType, within?: z.ZodType): z.ZodType {
 	const results = answer instanceof z.ZodObject ? answer.shape.results : undefined;

@@ -1,7 +1,7 @@
 /**
  * The handwritten worker, which shows the minimum cost of a request. It has no framework, calls the rate limiter, and sends the
- * recorded statements of the service. Like the service, it caches the record of a key from KV. It validates only what it needs, and
- * has no ETag and no other headers.
+ * recorded statements of the service. Like the service, it caches the record of a key from KV. It validates only what it needs,
+ * and has no ETag and no other headers.
  *
  * To measure parts, `?without=limiter,d1` leaves them out, and `?without=held` reads KV in each request.
  */
