@@ -1,8 +1,8 @@
-/** Rows that fill the lists of the API that have a limit. Each is as long as it can be. */
+/** Rows for the lists of the API that have a limit. Each list has its maximum length. */
 import { type Columns, id, OWNERS, organizationOf, special, TEXT } from "./rows.ts";
 import { TIME, uuid, uuidSql } from "./seed.ts";
 
-/** How many rows each of these lists can have. */
+/** The maximum number of rows of these lists. */
 export const LIMITS = {
 	keys: 25,
 	days: 91,
@@ -12,7 +12,7 @@ export const LIMITS = {
 	accounts: 50,
 };
 
-/** The number that each of these tables has in ids. */
+/** The number of each table in ids. */
 const TABLES = {
 	keys: 16,
 	streams: 17,
@@ -22,7 +22,7 @@ const TABLES = {
 	accountKeys: 21,
 };
 
-/** The first row of a table. */
+/** Returns the id of the first row of a table. */
 const first = (table: keyof typeof TABLES) => uuid("other", TABLES[table] * 10_000_000);
 
 export const KEY = first("keys");
@@ -30,10 +30,10 @@ export const WEBHOOK = first("webhooks");
 export const ACCOUNT = first("accounts");
 export const ACCOUNT_KEY = first("accountKeys");
 
-/** The first id of the users that are service accounts. */
+/** The first user id of service accounts. */
 const FIRST_ACCOUNT = 1_000_000;
 
-/** Keys of a user, who isn't measured by them. */
+/** Returns the columns of keys of a user. Requests of the benchmark don't use these keys. */
 const keys = (table: "keys" | "accountKeys", user: number): Columns => ({
 	id: id(TABLES[table]),
 	user_id: user,
@@ -43,7 +43,7 @@ const keys = (table: "keys" | "accountKeys", user: number): Columns => ({
 	created_at: TIME,
 });
 
-/** Days of use. The key is not that of the bench, which is used on other days. */
+/** Returns the columns of days on which a key was used. It isn't the key of the benchmark, which is used on other days. */
 const days = (key: string): Columns => ({
 	key_id: `'${key}'`,
 	day: "date('2026-01-01', -i || ' days')",
@@ -57,9 +57,9 @@ const STREAM = {
 	config: { bucket_name: "audit", region: "eu-central-1", prefix: "acme/" },
 };
 
-/** Rows of each table, and how many. */
+/** The tables, with their columns and numbers of rows. */
 export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
-	// The bench itself has one key more.
+	// The owner has another key, which the benchmark uses.
 	["personal_api_keys", keys("keys", OWNERS.keys), LIMITS.keys - 1],
 	["personal_api_key_days", days(KEY), LIMITS.days],
 	[

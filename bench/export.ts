@@ -1,8 +1,8 @@
 /**
- * What exports cost: the CPU time of an export as a multiple of what a common tool takes for the same rows, and the memory
- * of a run. Measures take turns, round by round, so that whatever else the machine does meets all of them.
+ * `npm run bench:exports`: measures the CPU time of exports, compared with common tools that export the same rows, and the
+ * memory of runs. Measurements alternate in rounds, so that other load on the computer affects all of them.
  *
- * node bench/export.ts [rows] [rounds] [rows of a run whose memory is measured] [such runs] [JSONLines or Parquet]
+ * npm run bench:exports -- [rows] [rounds] [rows of a memory run] [memory runs] [JSONLines or Parquet]
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { pythonWithDuckDb, sqliteWithGzip } from "./files.ts";
@@ -14,7 +14,7 @@ const [rows = 100_000, rounds = 7, largeRows = 1_000_000, runs = 10] = process.a
 	.slice(2, 6)
 	.map(Number);
 
-/** What is measured of memory. */
+/** The formats whose memory can be measured. */
 const FORMATS = {
 	JSONLines: { name: "JSONLines with gzip", config: { compression: "gzip" } },
 	Parquet: { name: "Parquet with zstd", config: { file_format: "Parquet", compression: "zstd" } },
@@ -23,10 +23,10 @@ const format = process.argv[6] === "Parquet" ? FORMATS.Parquet : FORMATS.JSONLin
 
 const MEMORY_GOAL_MIB = 64;
 
-/** How often garbage is collected in the run that shows what is held without it. */
+/** The interval of garbage collections in the run that measures memory without garbage. */
 const COLLECT_MS = 500;
 
-/** After this long the server is done with what follows a run. */
+/** Time for the server to finish the work after a run. */
 const SETTLE_MS = 200;
 
 const service = await startService(rows, largeRows);
@@ -45,7 +45,7 @@ const duckDb = await pythonWithDuckDb({
 
 let exports = 0;
 
-/** Seconds of CPU time of the server for an export. Each goes to a place of its own. */
+/** Runs an export to its own destination. Returns the server's CPU time in seconds. */
 async function exported(destination: (n: number) => object) {
 	exports += 1;
 	const before = service.cpu();
@@ -69,7 +69,7 @@ type Postgres = NonNullable<typeof postgres>;
 
 let table = "";
 
-/** An export to a new table, with the time of the database. */
+/** Runs an export to a new table. Returns the CPU time in seconds, including the database's. */
 async function toPostgres({ config, measure }: Postgres) {
 	let ofServer = 0;
 	const ofDatabase = await measure(async () => {
@@ -81,7 +81,7 @@ async function toPostgres({ config, measure }: Postgres) {
 	return ofServer + ofDatabase;
 }
 
-/** What an export is compared with; `tool` is null where it isn't installed. */
+/** An export and the tool that it is compared with. `tool` is null if it isn't installed. */
 type Comparison = {
 	name: string;
 	measure: () => Promise<number>;
@@ -93,13 +93,13 @@ const comparisons: Comparison[] = [
 	{
 		name: "JSONLines, gzip",
 		measure: jsonLines,
-		beside: "sqlite3 into gzip -6",
+		beside: "`sqlite3` into `gzip -6`",
 		tool: sqlite,
 	},
 	{
 		name: "Parquet, zstd",
 		measure: parquet,
-		beside: "Python's sqlite3, DuckDB",
+		beside: "Python's `sqlite3`, DuckDB",
 		tool: duckDb,
 	},
 	...(postgres
@@ -107,7 +107,7 @@ const comparisons: Comparison[] = [
 				{
 					name: "PostgreSQL",
 					measure: () => toPostgres(postgres),
-					beside: "`\\copy`",
+					beside: "`\\copy` of a file",
 					tool: () => postgres.copy(table),
 				},
 			]
@@ -120,7 +120,7 @@ const median = (numbers: number[]) =>
 const range = (numbers: number[]) =>
 	`${median(numbers).toFixed(2)} (${Math.min(...numbers).toFixed(2)} to ${Math.max(...numbers).toFixed(2)})`;
 
-/** The ratios of each round, by the line of the table that shows them. */
+/** The ratios of all rounds, by the line of the table. */
 const ratios = new Map<string, { beside: string; of: number[] }>();
 
 function add(name: string, beside: string, ratio: number) {
@@ -130,8 +130,8 @@ function add(name: string, beside: string, ratio: number) {
 }
 
 for (const { beside, tool } of comparisons)
-	if (!tool) console.log(`Skipped, since it isn't installed: ${beside}`);
-if (!postgres) console.log("Skipped, since it isn't installed: PostgreSQL");
+	if (!tool) console.log(`Skipped, because it isn't installed: ${beside}`);
+if (!postgres) console.log("Skipped, because it isn't installed: PostgreSQL");
 
 // The first round warms up.
 for (let round = 0; round <= rounds; round += 1) {
@@ -149,35 +149,39 @@ for (let round = 0; round <= rounds; round += 1) {
 		add(`${name}, its write alone`, beside, (first - (await noOp())) / other);
 		const reading = await postgres?.copyOfD1?.(table, { database, window: small });
 		if (reading !== undefined)
-			add(`${name}, against a copy that reads D1`, "`sqlite3` into `\\copy`", first / reading);
+			add(
+				`${name}, compared with a copy that reads D1`,
+				"`sqlite3` into `\\copy`",
+				first / reading,
+			);
 	}
 	console.log(`round ${round}: ${seconds.join(" · ")} s`);
 }
 
 console.log(`\n${rows} rows, ${rounds} rounds`);
-console.log("| Export | Beside | Times its CPU: median (least to most) |");
+console.log("| Export | Compared with | CPU time relative to it: median (min to max) |");
 console.log("|---|---|---|");
 for (const [name, { beside, of }] of ratios) console.log(`| ${name} | ${beside} | ${range(of)} |`);
 
 const memory = await watchMemory(service.inspector, service.collections);
 
-/** An export of the large window. */
+/** Exports the large window. */
 const largeRun = () => {
 	exports += 1;
 	return service.runExport(toR2(format.config)(exports), large);
 };
 
-// The first run warms up, and collects garbage again and again, which shows what is held without it.
+// The first run warms up. Frequent garbage collections in it show the memory without garbage.
 if (runs > 0) {
 	const timer = setInterval(memory.collect, COLLECT_MS);
 	await largeRun();
 	clearInterval(timer);
 	const { held } = memory.take();
 	console.log(
-		`\n${largeRows} rows as ${format.name}: after a collection, the isolate held at most ${held?.toFixed(0)} MiB.`,
+		`\n${largeRows} rows as ${format.name}: after garbage collections, the isolate used at most ${held?.toFixed(0)} MiB.`,
 	);
-	console.log("With garbage that V8 had not collected yet, in MiB:\n");
-	console.log("| Run | Peak | New objects | Old objects | Script | Buffers |");
+	console.log("Including garbage that V8 hadn't collected yet, in MiB:\n");
+	console.log("| Run | Peak | Young objects | Old objects | Script | Buffers |");
 	console.log("|---|---|---|---|---|---|");
 }
 let within = 0;

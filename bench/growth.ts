@@ -117,7 +117,7 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 	return readings;
 }
 
-/** Describes how the rows that a page reads grow: as multiples of the shortest list, or as rows per additional match of a filter. */
+/** Describes the growth of the rows read by a page: multiples of the shortest list, or rows per additional match of a filter. */
 function growthOf({ filter, read, matches }: Reading) {
 	const [first = 0, ...others] = read;
 	const found = (matches.at(-1) ?? 0) - (matches[0] ?? 0);

@@ -1,11 +1,11 @@
 /**
- * Runs in the worker, around the one that is measured. A request with the header `x-bench-delay` is counted: each round trip
- * to D1 takes so many milliseconds longer, and `x-bench-spent` in the response says what the request has cost. Other requests
- * go to the worker as they are.
+ * Wraps a worker to measure it. If a request has the header `x-bench-delay`, its cost is counted: each round trip to D1 is
+ * delayed by this many milliseconds, and the response has the cost in the header `x-bench-spent`. Other requests are passed on
+ * unchanged.
  */
 import type { AsyncLocalStorage } from "node:async_hooks";
 
-/** What a request cost: JSON in `x-bench-spent`. */
+/** The cost of a request: JSON in `x-bench-spent`. */
 export type Spent = { trips: number; read: number; written: number; kv: number };
 
 /** A statement with its values. */
@@ -15,22 +15,22 @@ type Environment = Record<string, unknown> & { DB?: D1Database; KEYS?: KVNamespa
 
 type Worker = { fetch(request: Request, env: Environment, context: ExecutionContext): unknown };
 
-/** Answers with the statements of the last request that was counted, by round trip. */
+/** The path that returns the statements of the last counted request, by round trip. */
 export const TRIPS = "/bench/trips";
 
-/** A request that is counted. `delay`: milliseconds that its trips take longer. */
+/** A counted request. `delay` is the delay of its round trips, in milliseconds. */
 type Counted = { delay: number; spent: Spent; trips: Statement[][] };
 
-/** The request that the code is running for. */
+/** The current request of the running code. */
 let requests: AsyncLocalStorage<Counted> | undefined;
 
 function current() {
 	const counted = requests?.getStore();
-	if (!counted) throw new Error("This isn't part of a request that is counted.");
+	if (!counted) throw new Error("This code isn't part of a counted request.");
 	return counted;
 }
 
-/** A D1 that counts what each request asks of it. */
+/** Wraps a D1 database so that the round trips and rows of each request are counted. */
 function watched(database: D1Database): D1Database {
 	const known = new WeakMap<object, Statement & { native: D1PreparedStatement }>();
 
@@ -66,7 +66,7 @@ function watched(database: D1Database): D1Database {
 			},
 			raw: (options?: { columnNames: false }) =>
 				trip([itself], async () => {
-					// `raw` doesn't tell what it cost, and `all` loses columns of the same name. Where time counts, one of them is enough.
+					// `raw` doesn't return its cost, and `all` loses columns of the same name. If time is measured, only `raw` runs.
 					if (current().delay > 0) return native.raw(options);
 					const { results } = count(await native.all<object>());
 					return /^\s*select\b/i.test(sql)
@@ -97,7 +97,7 @@ function watched(database: D1Database): D1Database {
 	});
 }
 
-/** A KV namespace whose reads are counted. */
+/** Wraps a KV namespace so that its reads are counted. */
 const counting = (namespace: KVNamespace): KVNamespace =>
 	Object.assign(Object.create(namespace), {
 		get(...words: Parameters<KVNamespace["get"]>) {
@@ -109,8 +109,8 @@ const counting = (namespace: KVNamespace): KVNamespace =>
 	});
 
 /**
- * The bindings of requests that are counted. They are the same for all requests, as bindings are, so that what a worker keeps
- * for a database is kept here, too.
+ * The bindings of counted requests. Like real bindings, they are the same objects in all requests, because workers cache data per
+ * database object.
  */
 let bindings: Partial<Environment> | undefined;
 
@@ -121,7 +121,7 @@ const watch = ({ DB, KEYS }: Environment) => ({
 
 let last: Statement[][] = [];
 
-/** The worker, whose cost a request can ask for. */
+/** Wraps a worker so that requests can be counted. */
 export const measured = (worker: Worker) => ({
 	async fetch(request: Request, env: Environment, context: ExecutionContext) {
 		const delay = request.headers.get("x-bench-delay");
@@ -137,7 +137,7 @@ export const measured = (worker: Worker) => ({
 		const response = await requests.run(counted, () =>
 			worker.fetch(request, { ...env, ...bindings }, context),
 		);
-		if (!(response instanceof Response)) throw new Error("The worker didn't answer.");
+		if (!(response instanceof Response)) throw new Error("The worker returned no response.");
 		const answer = new Response(response.body, response);
 		answer.headers.set("x-bench-spent", JSON.stringify(spent));
 		return answer;

@@ -1,18 +1,18 @@
-/** Every list of the API, with its filters. */
+/** All lists of the API, with their filters. */
 import { ACCOUNT, ACCOUNT_KEY, KEY, LIMITS, WEBHOOK } from "./bounded.ts";
 import { EXPORT, FIRST_EVENT, OWNERS, type OwnerName, PLUGIN, RUN } from "./rows.ts";
 import { FIRST_PERSON, uuid } from "./seed.ts";
 
-/** A list: whose it is, and the query strings of its filters. */
+/** A list: its owner, and the query strings of its filters. */
 type List = {
 	owner: OwnerName;
-	/** Match five rows. */
+	/** Filters that match five rows. */
 	few?: string[];
-	/** Match nearly all rows. */
+	/** Filters that match nearly all rows. */
 	most?: string[];
-	/** How many rows the list has at all sizes, if it doesn't grow. */
+	/** The constant number of rows, if the list has a limit. */
 	limit?: number;
-	/** The ids in the path that are not those of `IDS`. */
+	/** Ids in the path that differ from `IDS`. */
 	ids?: Record<string, string>;
 };
 
@@ -51,7 +51,7 @@ const OF_MOST_PLUGINS = [
 	"before=2099-01-01",
 ];
 
-/** A list of plugins of a family that most have, and of one that few have. */
+/** The plugin list of the family with most plugins, and of a family with few. */
 const OF_FAMILY = {
 	large: { owner: "plugins" },
 	small: { owner: "plugins", limit: 5 },
@@ -71,7 +71,7 @@ const ACTIVITY_OF_FAMILY: Record<keyof typeof OF_FAMILY, List> = {
 	small: { owner: "plugins", limit: 5, few: OF_MOST_PLUGINS },
 };
 
-/** The lists of a family of plugins, by operation id. */
+/** Returns the lists of a plugin family, by operation id. */
 const family = (one: string, many: string, size: keyof typeof OF_FAMILY): Record<string, List> => ({
 	[`list${many}`]: OF_FAMILY[size],
 	[`list${one}Activity`]: ACTIVITY_OF_FAMILY[size],
@@ -145,7 +145,7 @@ export const LISTS: Record<string, List> = {
 	listImportAppExportConfigs: { owner: "configs", limit: 5 },
 	listProjects: PROJECTS,
 	listProjectBatchExports: { owner: "exports" },
-	// The same queries as below an organization: filters are measured there.
+	// The queries are the same as below an organization, where filters are measured.
 	listProjectBatchExportLogs: { owner: "runs" },
 	listProjectBatchExportMetrics: { owner: "runs" },
 	listProjectBatchExportRuns: { owner: "runs" },
@@ -163,7 +163,7 @@ export const LISTS: Record<string, List> = {
 	listPersonalApiKeyUsage: { owner: "keys", limit: LIMITS.days, ids: { id: KEY } },
 };
 
-/** The ids in paths, beside those of the owner. */
+/** The ids in paths, except the owner's. */
 export const IDS: Record<string, string> = {
 	id: EXPORT,
 	service_account_id: ACCOUNT,

@@ -1,22 +1,22 @@
-/** Sends requests from this process. */
+/** Sends requests to the services. */
 import { Agent, request } from "node:http";
 import type { Spent } from "./harness.ts";
 import type { Call, Operation, Service } from "./operations.ts";
 
-/** How many requests are under way at a time, each over a connection that is kept open. */
+/** Concurrent requests, each over a persistent connection. */
 const CONCURRENCY = 8;
 
-/** A service that hasn't answered by then has failed. */
+/** A request fails if it has no response by then. */
 const TIMEOUT_MS = 60_000;
 
 export type Received = { body: string; spent: Spent | null; timing: string };
 
 type Options = {
-	/** Milliseconds that each round trip to D1 takes longer; then the response says what it cost. */
+	/** The delay of each round trip to D1, in milliseconds. If it is set, the response reports the cost of the request. */
 	delay?: number | undefined;
-	/** What follows the path. */
+	/** A string to append to the path. */
 	query?: string;
-	/** Whose connections are used; by default a new one. */
+	/** The agent with the connections. By default, each request opens a new connection. */
 	agent?: Agent | false;
 };
 
@@ -52,10 +52,10 @@ function sendCall(url: URL, { method, path, headers, body }: Call, options: Opti
 			},
 		);
 		sent.setTimeout(TIMEOUT_MS, () =>
-			sent.destroy(new Error(`${method} ${path}: no answer in ${TIMEOUT_MS / 1000} seconds`)),
+			sent.destroy(new Error(`${method} ${path}: no response in ${TIMEOUT_MS / 1000} seconds`)),
 		);
 		sent.on("error", (error) => {
-			// The server closed the connection, since nothing was sent for a while, just when this was.
+			// The server closed the idle connection just when this request was sent.
 			if (sent.reusedSocket && "code" in error)
 				resolve(sendCall(url, { method, path, headers, ...(body && { body }) }, options));
 			else reject(error);
@@ -64,14 +64,14 @@ function sendCall(url: URL, { method, path, headers, body }: Call, options: Opti
 	});
 }
 
-/** Calls an operation of a service. */
+/** Calls an operation of a service once. */
 export function send(service: Service, operation: Operation, options: Options = {}) {
 	const call = service.call(operation);
-	if (!call) throw new Error(`${service.name} has no ${operation}.`);
+	if (!call) throw new Error(`${service.name} has no operation ${operation}.`);
 	return sendCall(service.url, call, options);
 }
 
-/** Sends so many calls, several at a time. */
+/** Calls an operation repeatedly, with concurrent requests. */
 export async function sendMany(
 	service: Service,
 	operation: Operation,
@@ -94,7 +94,7 @@ export async function sendMany(
 	}
 }
 
-/** What so many calls took, in milliseconds a request: CPU time of the service, and time. */
+/** Calls an operation repeatedly. Returns the service's CPU time and the elapsed time, in milliseconds per request. */
 export async function measure(
 	service: Service,
 	operation: Operation,

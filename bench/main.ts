@@ -1,6 +1,6 @@
 /**
- * What the service costs, beside a worker by hand and other services, as one table (docs/performance.md). Measures take turns,
- * round by round, so that whatever else the machine does meets all of them.
+ * `npm run bench`: measures the cost of the service, compared with a handwritten worker and other services, and prints one table
+ * (docs/performance.md). Measurements alternate in rounds, so that other load on the computer affects all of them.
  *
  * npm run bench -- [--quick] [--rounds 50] [--only list,growth]; bench/options.ts has the parts.
  */
@@ -17,14 +17,14 @@ import { bundleWorker, newFolder, SERVICE, startWorker } from "./workers.ts";
 const { parts, rounds, sizes, distances, requests } = readOptions(process.argv.slice(2));
 const lines: Line[] = [];
 
-// The table alone goes to standard output.
+// Only the table goes to standard output.
 onProgress(console.error);
 
-/** Adds the lines of a part. Without it, the others are measured all the same. */
+/** Adds the lines of a part. If it fails, the other parts are still measured. */
 const add = (part: string, measure: () => Promise<Line[]>) =>
 	attempt(part, async () => lines.push(...(await measure())));
 
-/** Compares services by their requests. */
+/** Compares the services. */
 async function compare(script: string, world: Awaited<ReturnType<typeof createState>>) {
 	const compared = OPERATIONS.filter((operation) => parts.has(operation));
 	const peers = compared.length > 0 || parts.has("distance");

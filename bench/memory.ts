@@ -1,4 +1,4 @@
-/** What a worker's isolate holds: its heap by V8's log of collections, its buffers by the runtime's inspector. */
+/** Measures the memory of a worker's isolate: its heap with V8's log of collections, its buffers with the inspector. */
 import { chmodSync, closeSync, openSync, readSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import * as z from "zod";
@@ -7,7 +7,7 @@ const POLL_MS = 20;
 
 const MIB = 2 ** 20;
 
-/** The answers of the inspector (Chrome DevTools Protocol) that matter here. */
+/** Responses of the inspector (Chrome DevTools Protocol). */
 const Answer = z.object({ id: z.int() });
 const Usage = z.object({
 	result: z.object({
@@ -20,16 +20,16 @@ const Usage = z.object({
 const COLLECTION =
 	/^\[(?<isolate>\d+:\w+)\].*: (?:Scavenge|Mark-Compact)\D* (?<before>[\d.]+) \(.*?-> (?<after>[\d.]+) \(/;
 
-/** A line after a collection: how much a space of the heap holds. */
+/** A line after a collection: the used size of a space of the heap. */
 const SPACE = /^\[(?<isolate>\d+:\w+)\] (?<space>[A-Z][\w -]* space), +used: +(?<kib>\d+) KB/;
 
 /**
- * What the heap consists of, in MiB. `script`: large objects, of which the worker's script is nearly all; `fresh`: objects that
- * were made since the collection before; `old`: those that survived collections, and what V8 makes for itself.
+ * The parts of the heap, in MiB. `script`: large objects, mostly the worker's script. `fresh`: objects that were created since
+ * the previous collection. `old`: objects that survived collections, and V8's own objects.
  */
 export type Spaces = { script: number; old: number; fresh: number };
 
-/** Adds up the spaces. What V8 shares between isolates isn't part of them. */
+/** Adds up the spaces, without the one that V8 shares between isolates. */
 function spacesOf(sizes: Map<string, number>): Omit<Spaces, "fresh"> {
 	const { script = [], old = [] } = Object.groupBy(sizes, ([space]) =>
 		space === "Read-only space" ? "shared" : space === "Large object space" ? "script" : "old",
@@ -38,12 +38,12 @@ function spacesOf(sizes: Map<string, number>): Omit<Spaces, "fresh"> {
 	return { script: sum(script), old: sum(old) };
 }
 
-/** What V8 says of a collection that the inspector asked for. */
+/** V8's reason for a collection that the inspector requested. */
 const REQUESTED = "low memory notification";
 
 /**
  * Makes the runtime log its collections.
- * @returns `log` is the path of the log, `variables` are what wrangler's environment needs for it
+ * @returns the path of the log, and the environment variables that wrangler needs for it
  */
 export function logCollections(folder: string) {
 	const [log, program] = [`${folder}/collections.log`, `${folder}/workerd`];
@@ -62,7 +62,7 @@ export function logCollections(folder: string) {
 	};
 }
 
-/** Reads what was added to a file since the last call, up to the last whole line. */
+/** Returns a function that reads the lines that were added to a file since its last call, without an incomplete last line. */
 function tail(path: string) {
 	let position = 0;
 	const chunk = Buffer.alloc(MIB);
@@ -80,13 +80,13 @@ function tail(path: string) {
 	};
 }
 
-/** Connects to the inspector of the worker. `send` returns the id that the answer will have. */
+/** Connects to the inspector of the worker. `send` returns the id of the response. */
 export async function inspect(port: number) {
 	const [{ webSocketDebuggerUrl }] = z
 		.tuple([z.object({ webSocketDebuggerUrl: z.string() })])
 		.rest(z.unknown())
 		.parse(await (await fetch(`http://127.0.0.1:${port}/json`)).json());
-	// The inspector only talks to pages of this machine. That Node can send an origin is missing in its types.
+	// The inspector accepts only local origins. Node.js can send an origin, but its types lack the option.
 	const socket: WebSocket = Reflect.construct(WebSocket, [
 		webSocketDebuggerUrl,
 		{ headers: { origin: "http://localhost" } },
@@ -102,8 +102,8 @@ export async function inspect(port: number) {
 }
 
 /**
- * Watches the isolate until `close`. The heap is largest just before a collection, so V8's log has each of its peaks. The
- * inspector would miss most of them: the local runtime answers it only while no work is waiting.
+ * Watches the isolate until `close`. The heap is largest just before a collection, so V8's log has all peaks. The inspector would
+ * miss most of them, because the local runtime responds to it only while no work is waiting.
  */
 export async function watchMemory(port: number, log: string) {
 	const { socket, send } = await inspect(port);
@@ -112,7 +112,7 @@ export async function watchMemory(port: number, log: string) {
 	let buffers = 0;
 	/** The size of each space after the last collection, in MiB. */
 	const sizes = new Map<string, number>();
-	/** The request for a collection that has no answer yet. */
+	/** The id of the request for a collection that has no response yet. */
 	let collecting: number | null = null;
 	socket.addEventListener("message", ({ data }) => {
 		const message = JSON.parse(String(data));
@@ -127,14 +127,14 @@ export async function watchMemory(port: number, log: string) {
 		collecting ??= send("HeapProfiler.collectGarbage");
 	};
 	send("HeapProfiler.enable");
-	// The first collection on request tells which isolate in the log is the worker's.
+	// The first requested collection identifies the worker's isolate in the log.
 	collect();
 	return {
-		/** Requests a collection of all garbage, unless the isolate has not had the time for the last one yet. */
+		/** Requests a full garbage collection, unless the previous request has no response yet. */
 		collect,
 		/**
-		 * What the isolate held since the last call, in MiB, buffers included: at most (`peak`, with garbage, and what it consisted
-		 * of) and at most after a collection on request (`held`; null if there was none).
+		 * Returns the memory since the last call, in MiB, including buffers. `peak` is the maximum, including garbage, and `spaces`
+		 * are its parts. `held` is the maximum after a requested collection; null if there was none.
 		 */
 		take() {
 			const lines = readLines();

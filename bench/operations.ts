@@ -1,10 +1,10 @@
-/** The operations that services are compared by. */
+/** The operations that are measured in all services. */
 
 export const OPERATIONS = ["list", "domain", "invite"] as const;
 
 export type Operation = (typeof OPERATIONS)[number];
 
-/** What the table calls them. */
+/** The names of the operations in the table. */
 export const TITLES: Record<Operation, string> = {
 	list: "List 50 of 1,000 members",
 	domain: "List the only domain",
@@ -18,32 +18,32 @@ export type Call = {
 	body?: string;
 };
 
-/** What an operation answered: how many objects there are, and the addresses or domains of those that it returned. */
+/** A response: the total number of objects, and the email addresses or domains of the returned ones. */
 export type Answer = { count: number; names: string[] };
 
 let invited = 0;
 
-/** An address that was not invited yet. */
+/** Returns an email address that was not invited before. */
 export function newEmail() {
 	invited += 1;
-	// With as many digits each time, so that answers have as many bytes.
+	// The number of digits is constant, so that responses have the same size.
 	return `invited-${String(invited).padStart(6, "0")}@example.org`;
 }
 
 /** A running service. */
 export type Service = {
-	/** Of its peer in bench/peers; "tenantry" for this service. */
+	/** The name of its folder in bench/peers; "tenantry" for this service. */
 	name: string;
 	url: URL;
-	/** The request of an operation; null if the service has none like it. Each call invites another address. */
+	/** Returns the request of an operation; null if the service has no such operation. Each call invites another address. */
 	call: (operation: Operation) => Call | null;
-	/** Reads a response. */
+	/** Parses the body of a response. */
 	read: (operation: Operation, body: unknown) => Answer;
-	/** Seconds of CPU time that all of its processes have used so far. */
+	/** Returns the CPU time that all its processes have used so far, in seconds. */
 	cpu: () => number;
 	/** Deletes the invites. */
 	reset: () => Promise<unknown>;
-	/** Whether requests can ask what they cost, which only workers can. */
+	/** Whether responses can report the cost of the request. Only workers support this (bench/harness.ts). */
 	counts: boolean;
 	stop: () => Promise<unknown>;
 };

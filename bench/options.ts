@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { OPERATIONS } from "./operations.ts";
 
-/** What can be measured alone, with `--only`. */
+/** The parts of the table, for `--only`. */
 const PARTS = [
 	...OPERATIONS,
 	"distance",
@@ -16,19 +16,19 @@ export type Part = (typeof PARTS)[number];
 
 export type Options = {
 	parts: Set<Part>;
-	/** How often everything that is compared takes its turn. */
+	/** The number of rounds. */
 	rounds: number;
-	/** Rows of the longest list. */
+	/** The lengths of lists for `growth`, in rows. */
 	sizes: number[];
-	/** Milliseconds that a round trip to D1 takes longer. */
+	/** Delays of round trips to D1 for `distance`, in milliseconds. */
 	distances: number[];
-	/** Requests for the memory. */
+	/** Requests for `memory`. */
 	requests: number;
 };
 
 /**
- * Reads the words of the command line.
- * @throws if they are wrong
+ * Parses the arguments of the command line.
+ * @throws if an argument is invalid
  */
 export function readOptions(words: string[]): Options {
 	const { values } = parseArgs({
@@ -42,10 +42,12 @@ export function readOptions(words: string[]): Options {
 	const names = values.only.split(",");
 	const unknown = names.filter((name) => !PARTS.some((part) => part === name));
 	if (unknown.length > 0)
-		throw new Error(`Unknown: ${unknown.join(", ")}. There are: ${PARTS.join(", ")}.`);
+		throw new Error(
+			`Unknown parts in --only: ${unknown.join(", ")}. Known parts: ${PARTS.join(", ")}.`,
+		);
 	const rounds = Number(values.rounds ?? (values.quick ? 10 : 50));
 	if (!Number.isInteger(rounds) || rounds < 1)
-		throw new Error("--rounds takes a positive integer.");
+		throw new Error("--rounds must be a positive integer.");
 	return {
 		parts: new Set(PARTS.filter((part) => names.includes(part))),
 		rounds,

@@ -1,4 +1,4 @@
-"""Writes events of a D1 file as Parquet with zstd: sqlite3 scans them, DuckDB writes them.
+"""Writes events of a D1 file to Parquet with zstd: sqlite3 reads them, DuckDB writes them.
 
 python parquet.py <database> <start> <end> <output>
 """

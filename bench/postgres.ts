@@ -1,4 +1,4 @@
-/** A PostgreSQL that exports write to, and psql's \copy for comparison. */
+/** Runs a PostgreSQL to which exports write, and psql's \copy for comparison. */
 import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -10,12 +10,12 @@ import type { Window } from "./service.ts";
 const COLUMNS =
 	"uuid, event, distinct_id, person_id, properties, person_properties, elements_chain, timestamp, created_at, _inserted_at, team_id";
 
-/** A server process has ended this long after its connection was closed. */
+/** Time for a server process to end after its connection was closed. */
 const END_MS = 300;
 
 /**
- * Starts a PostgreSQL; null if it or psql isn't installed.
- * @param rows a file for the rows that \copy reads
+ * Starts a PostgreSQL. Returns null if PostgreSQL or psql isn't installed.
+ * @param rows the file for the rows that \copy reads
  */
 export async function startPostgres(rows: string) {
 	const { POSTGRES_PORT } = await databases();
@@ -36,7 +36,7 @@ export async function startPostgres(rows: string) {
 		PGCLIENTENCODING: "UTF8",
 		PGOPTIONS: "-c client_min_messages=warning",
 	};
-	// Never blocks: connections go through this process.
+	// Must not block, because connections go through this process.
 	const psql = async (sql: string) => {
 		const { stdout } = await promisify(execFile)(
 			"psql",
@@ -45,15 +45,15 @@ export async function startPostgres(rows: string) {
 		);
 		return stdout;
 	};
-	// Otherwise it now and then vacuums all tables within a single measurement.
+	// Otherwise, PostgreSQL sometimes vacuums all tables during a measurement.
 	await psql("alter system set autovacuum = off");
 	await psql("select pg_reload_conf()");
 	// The first line is the server's process id.
 	const postmaster = Number.parseInt(await psql("select pg_read_file('postmaster.pid')"), 10);
-	/** Seconds of CPU time that the server has used so far. */
+	/** Returns the CPU time that the server has used so far, in seconds. */
 	const cpu = () => cpuOf(({ pid, parent }) => pid === postmaster || parent === postmaster);
 
-	/** Seconds of CPU time, of a command and the server, for filling a new table like another one. */
+	/** Runs a command that fills a new table like `table`. Returns the CPU time of the command and the server, in seconds. */
 	async function copyInto(table: string, command: string, args: string[]) {
 		await psql("drop table if exists copied");
 		await psql(`create table copied (like ${table} including all)`);
@@ -65,21 +65,21 @@ export async function startPostgres(rows: string) {
 
 	return {
 		config,
-		/** Seconds of CPU time that the server takes for some work. */
+		/** Returns the CPU time that the server needs for `work`, in seconds. */
 		async measure(work: () => Promise<unknown>) {
 			const before = cpu();
 			await work();
 			await sleep(END_MS);
 			return cpu() - before;
 		},
-		/** Seconds of CPU time, of psql and the server, for copying the rows of a table into a new one like it. */
+		/** Copies the rows of a table into a new one. Returns the CPU time of psql and the server, in seconds. */
 		async copy(table: string) {
 			await psql(`\\copy ${table} to '${rows}'`);
 			return copyInto(table, 'psql -qX -v ON_ERROR_STOP=1 -c "$1"', [
 				`\\copy copied from '${rows}'`,
 			]);
 		},
-		/** The same for the rows of D1, which the sqlite3 command line reads. Null if it isn't installed. */
+		/** The same with rows of D1, which the sqlite3 command line reads. Null if it isn't installed. */
 		copyOfD1: findProgram("sqlite3")
 			? (table: string, { database, window }: { database: string; window: Window }) =>
 					copyInto(

@@ -1,14 +1,14 @@
-/** CPU time of processes, as Linux counts it. */
+/** Measures the CPU time of processes, as Linux counts it. */
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
-/** A process's stat counts in clock ticks of 10 ms. */
+/** /proc/<pid>/stat counts in clock ticks of 10 ms. */
 const TICKS_PER_SECOND = 100;
 
-/** Its two times are each rounded down, so that it is this much behind what its threads say. */
+/** Its two times are rounded down separately, so their sum can be this much less than that of the threads. */
 const ROUNDING_SECONDS = 2 / TICKS_PER_SECOND;
 
-/** A running process. `seconds`: its CPU time; `children`: that of its children that have ended. */
+/** A running process. `seconds` is its CPU time, `children` the CPU time of its children that have ended. */
 type Process = {
 	pid: number;
 	name: string;
@@ -18,7 +18,7 @@ type Process = {
 	children: number;
 };
 
-/** Seconds of CPU time of the threads that a process has now, to the nanosecond; 0 if the kernel doesn't count them. */
+/** Returns the CPU time of a process's current threads in seconds, to the nanosecond; 0 if the kernel doesn't count it. */
 function secondsOfThreads(pid: number) {
 	const nanoseconds = readdirSync(`/proc/${pid}/task`).map((thread) => {
 		try {
@@ -30,11 +30,14 @@ function secondsOfThreads(pid: number) {
 	return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e9;
 }
 
-/** The CPU time of a process: that of its threads, which is exact, unless its stat also has the time of threads that have ended. */
+/**
+ * Returns the CPU time of a process: the exact time of its threads, unless its stat includes the time of threads that have
+ * ended.
+ */
 const secondsOf = (threads: number, stat: number) =>
 	stat - threads > ROUNDING_SECONDS ? stat : threads;
 
-/** What /proc says about a process (proc_pid_stat(5)); null if it has ended. */
+/** Reads a process from /proc (proc_pid_stat(5)). Returns null if it has ended. */
 function statOf(pid: number): Process | null {
 	try {
 		const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -54,27 +57,28 @@ function statOf(pid: number): Process | null {
 	}
 }
 
-/** All running processes. */
+/** Returns all running processes. */
 const processes = () =>
 	readdirSync("/proc")
 		.filter((name) => /^\d+$/.test(name))
 		.flatMap((pid) => statOf(Number(pid)) ?? []);
 
-/** Seconds of CPU time that the matching processes have used so far. */
+/** Returns the CPU time that the matching processes have used so far, in seconds. */
 export const cpuOf = (matches: (process: Process) => boolean) =>
 	processes()
 		.filter(matches)
 		.reduce((sum, { seconds, children }) => sum + seconds + children, 0);
 
-/** The ids of the workerd processes that a process has started. */
+/** Returns the ids of the workerd processes that a process has started. */
 export const workersOf = (parent: number) =>
 	processes()
 		.filter((process) => process.parent === parent && process.name === "workerd")
 		.map(({ pid }) => pid);
 
 /**
- * Runs a Bash command to its end, with these arguments and further environment variables.
- * @returns seconds of CPU time that it and all processes below it took
+ * Runs a Bash command with arguments and additional environment variables, and waits until it ends.
+ * @returns the CPU time of the command and all its child processes, in seconds
+ * @throws if the command fails
  */
 export async function cpuOfCommand(
 	command: string,

@@ -1,10 +1,10 @@
 /**
- * Rows that fill the lists of the API that can be long; bench/bounded.ts has the others. Each list has an organization of its own, so that none grows with another. Five rows are
- * special: filters that match few rows match these, however many there are.
+ * Rows for the lists of the API without a limit; bench/bounded.ts has those with one. Each list has its own organization, so that
+ * the lists don't affect each other. Five rows are special: filters that match few rows match these, at any length.
  */
 import { FIRST_PERSON, memberships, people, TIME, uuid, uuidSql } from "./seed.ts";
 
-/** The owners of the organizations, by what is in them. The number is the id of the user and the project. */
+/** The owners of the organizations, by list. The number is the id of the user and of the project. */
 export const OWNERS = {
 	members: 1,
 	organizations: 2,
@@ -26,17 +26,17 @@ export const OWNERS = {
 
 export type OwnerName = keyof typeof OWNERS;
 
-/** Rows whose number is below this are special. */
+/** Rows with a lower number are special. */
 const FEW = 5;
 
 export const organizationOf = (name: OwnerName) => `'${uuid("organization", OWNERS[name])}'`;
 
-/** SQL for an id of row `i`. Each use has a number of its own, `table`. */
+/** Returns SQL for an id of row `i`. Each use has its own number, `table`. */
 export const id = (table: number) => uuidSql("other", `${table * 10_000_000} + i`);
 
 export const special = (few: string, others: string) => `iif(i < ${FEW}, ${few}, ${others})`;
 
-/** A few rows are from the far future, a few from the past. */
+/** Times: a few rows are from the distant future, a few from the past. */
 const TIMES = `case when i < ${FEW} then '2100-01-01T00:00:0' || i || '.000Z' when i < ${2 * FEW} then '1999-01-01T00:00:0' || i || '.000Z' else ${TIME} end`;
 
 export const EXPORT = uuid("other", 1);
@@ -44,16 +44,16 @@ export const RUN = uuid("other", 30_000_000);
 /** The first entry of the activity log. */
 export const FIRST_EVENT = uuid("other", 60_000_000);
 
-/** A plugin with its only config, whose log is listed. */
+/** The plugin whose only config has the listed log. */
 export const PLUGIN = 901;
 
-/** Capabilities of a plugin of each family. */
+/** The capabilities of plugins, by family. */
 const DESTINATION = `'{"methods":["onEvent"]}'`;
 const FRONTEND_APP = "'{}'";
 const IMPORT_APP = `'{"scheduled_tasks":["runEveryHour"]}'`;
 const DESTINATION_AND_IMPORT_APP = `'{"methods":["onEvent"],"scheduled_tasks":["runEveryHour"]}'`;
 
-/** Two families have few plugins, which match the filters that most rows match, and the third has the others. */
+/** Two families have few plugins, which match the filters in `most`. All other plugins are in the third family. */
 const CAPABILITIES = `case when i between ${2 * FEW} and ${3 * FEW - 1} then ${FRONTEND_APP} when i between ${3 * FEW} and ${4 * FEW - 1} then ${IMPORT_APP} else ${DESTINATION} end`;
 
 export const TEXT = special("'Lovelace ' || i", "'Row ' || i");
@@ -90,7 +90,7 @@ const batchExport = (name: "exports" | "runs") => ({
 
 export type Columns = Record<string, string | number>;
 
-/** One row of some tables, which others refer to. */
+/** Tables with a single row, which other rows refer to. */
 export const ONCE: [table: string, columns: Columns][] = [
 	["batch_exports", { ...batchExport("runs"), id: `'${EXPORT}'` }],
 	["plugins", { ...plugin("logs"), id: PLUGIN }],
@@ -100,7 +100,7 @@ export const ONCE: [table: string, columns: Columns][] = [
 	],
 ];
 
-/** As many rows as the lists are long. Ids grow, as those of the service do. */
+/** Tables with as many rows as the lists are long. Ids increase, as in the service. */
 export const MANY: [table: string, columns: Columns][] = [
 	["users", people],
 	["members", memberships(uuid("organization", OWNERS.members))],
@@ -253,7 +253,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			created_at: TIMES,
 		},
 	],
-	// Each config is of another plugin.
+	// Each config is for another plugin.
 	[
 		"plugins",
 		{
@@ -299,7 +299,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			updated_at: TIME,
 		},
 	],
-	// Keys of others: bench/bounded.ts has the caller's.
+	// Keys of other users: bench/bounded.ts has the caller's.
 	[
 		"personal_api_keys",
 		{

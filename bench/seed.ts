@@ -1,27 +1,27 @@
-/** The rows that requests are measured against. */
+/** The rows in the database while requests are measured. */
 import { digest, mask, mint } from "../src/auth/keys.ts";
 
-/** The digits of an id that tell which table it is from. */
+/** The digits in ids that identify the table. */
 const TABLES = ["user", "organization", "member", "key", "other"] as const;
 
-/** A UUID that sorts by `n`, which may be SQL. */
+/** Returns a UUID that sorts by `n`, which can be SQL. */
 const hex = (table: (typeof TABLES)[number]) =>
 	`0190${TABLES.indexOf(table).toString().padStart(4, "0")}-0000-7000-8000-`;
 
-/** The id of a row of the table. */
+/** Returns the id of a row of the table. */
 export const uuid = (table: (typeof TABLES)[number], n: number) =>
 	`${hex(table)}${n.toString(16).padStart(12, "0")}`;
 
-/** SQL for the id of row `n` of the table. */
+/** Returns SQL for the id of row `n` of the table. */
 export const uuidSql = (table: (typeof TABLES)[number], n: string) =>
 	`printf('${hex(table)}%012x', ${n})`;
 
-/** A user who owns an organization with one project. All have the number of the tenant as their id. */
+/** A user who owns an organization with one project. The number of the tenant is the id of all three. */
 export type Owner = { id: number; organization: string; project: number; key: string };
 
 const STARTED = "2026-01-01T00:00:00.000Z";
 
-/** Where rows and the records of keys go. */
+/** The stores of rows and of the records of keys. */
 export type Stores = {
 	database: D1Database;
 	keys: { put: (key: string, record: string) => Promise<unknown> };
@@ -74,7 +74,7 @@ export async function createOwner({ database, keys }: Stores, id: number): Promi
 }
 
 /**
- * A statement that inserts rows `?1` to `?2` of a table, the last one excluded.
+ * Returns a statement that inserts the rows `?1` (included) to `?2` (excluded) of a table.
  * @param columns SQL for the value of each column, where `i` is the number of the row
  */
 export const insertRows = (table: string, columns: Record<string, string | number>) =>
@@ -84,10 +84,10 @@ export const insertRows = (table: string, columns: Record<string, string | numbe
 	with recursive n(i) as (select cast(?1 as integer) union all select i + 1 from n where i + 1 < ?2)
 	select ${Object.values(columns).join(", ")} from n`;
 
-/** The first id of users who own nothing. */
+/** The first id of users who own no organization. */
 export const FIRST_PERSON = 1_000;
 
-/** People, with the name and address that members get in all services that are compared. */
+/** The columns of people, with the names and email addresses of members in all compared services. */
 export const people = {
 	id: `${FIRST_PERSON} + i`,
 	uuid: uuidSql("user", `${FIRST_PERSON} + i`),
@@ -98,10 +98,10 @@ export const people = {
 	created_at: `'${STARTED}'`,
 };
 
-/** SQL for a time that grows with the row. */
+/** SQL for a time that increases with the row number. */
 export const TIME = "strftime('%Y-%m-%dT%H:%M:%fZ', 1760000000 + i * 60, 'unixepoch')";
 
-/** Everybody of `people` as a member of the organization. */
+/** Returns the columns of members: each of `people` is a member of the organization. */
 export const memberships = (organization: string) => ({
 	id: uuidSql("member", `${FIRST_PERSON} + i`),
 	organization_id: `'${organization}'`,
@@ -111,10 +111,10 @@ export const memberships = (organization: string) => ({
 	updated_at: `iif(i < 5, '2100-01-01T00:00:00.000Z', ${TIME})`,
 });
 
-/** The members that an organization has in comparisons, its owner included. */
+/** The number of members of the compared organization, including its owner. */
 export const MEMBERS = 1_000;
 
-/** An organization with 1,000 members and a domain. */
+/** Creates an organization with 1,000 members and a domain. Returns its owner. */
 export async function createWorld(stores: Stores) {
 	const owner = await createOwner(stores, 1);
 	const { database } = stores;

@@ -1,4 +1,4 @@
-/** A local server with events in D1, for exports to be measured. */
+/** Runs a local server with events in D1, to measure exports. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,10 +13,10 @@ import { cpuOf } from "./processes.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** How often a run is asked for, which costs CPU time too. */
+/** The interval of requests for the status of a run. They cost CPU time, too. */
 const POLL_MS = 250;
 
-/** An hour with this many events. */
+/** An hour, and its number of events. */
 export type Window = { rows: number; start_at: string; end_at: string };
 
 const Created = z.object({ id: z.string() });
@@ -31,7 +31,7 @@ const Runs = z.object({
 	),
 });
 
-/** Fills an hour with events of some 400 bytes, whose properties compress as those of most events do. */
+/** Fills an hour with events of about 400 bytes. Their properties compress like those of typical events. */
 function fill(database: DatabaseSync, i: number, rows: number): Window {
 	const start = Date.UTC(2026, 0, 1 + i);
 	database
@@ -50,8 +50,8 @@ function fill(database: DatabaseSync, i: number, rows: number): Window {
 }
 
 /**
- * Starts a server whose D1 holds two windows with so many rows. It ends with this process.
- * @returns `database` is the path of D1's SQLite file, `state` a folder that is removed at the end, `collections` the path of
+ * Starts a server with two windows of events in D1. It ends with this process.
+ * @returns `database` is the path of D1's SQLite file, `state` a folder that is removed at the end, and `collections` the path of
  * V8's log
  */
 export async function startService(rows: number, largeRows: number) {
@@ -74,7 +74,7 @@ export async function startService(rows: number, largeRows: number) {
 		"wrangler",
 		[
 			"dev",
-			// As a deployment does: the script is in memory, too.
+			// As in a deployment: the script also takes memory.
 			"--minify",
 			...["--port", String(port), "--inspector-port", String(inspector)],
 			...["--persist-to", state, "--log-level", "error"],
@@ -83,7 +83,7 @@ export async function startService(rows: number, largeRows: number) {
 			"--show-interactive-dev-session=false",
 		],
 		{
-			// Wrangler would record traces of all requests, which costs more than some of what is measured.
+			// By default, wrangler records traces of all requests. This costs more than some of the measured operations.
 			env: { ...environment, ...variables, X_LOCAL_OBSERVABILITY: "false" },
 			stdio: ["ignore", "ignore", "inherit"],
 			detached: true,
@@ -104,10 +104,10 @@ export async function startService(rows: number, largeRows: number) {
 		return response.json();
 	}
 
-	/** Seconds of CPU time that the server has used so far. */
+	/** Returns the CPU time that the server has used so far, in seconds. */
 	const cpu = () => cpuOf(({ name, group }) => group === server.pid && name === "workerd");
 
-	/** Exports a window to a new destination, and waits for the end. */
+	/** Exports a window to a new destination, and waits until the run ends. */
 	async function runExport(destination: object, window: Window) {
 		const { id } = Created.parse(
 			await request("POST", "/", {

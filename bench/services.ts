@@ -9,7 +9,7 @@ import { createWorld, type Owner } from "./seed.ts";
 import { COLUMNS, type Column, tell } from "./table.ts";
 import { migrate, newFolder, startWorker } from "./workers.ts";
 
-/** A folder with the data that services with the tables of this one start from. */
+/** Creates a folder with the initial data of this service and of services with the same tables. Returns it with the owner. */
 export async function createState(script: string) {
 	const state = newFolder();
 	const worker = await startWorker({ script, state });
@@ -20,24 +20,24 @@ export async function createState(script: string) {
 	return { state, owner };
 }
 
-/** This service, with a copy of the data. */
+/** Starts this service with a copy of the data. */
 const startOwn = async (script: string, owner: Owner, state: string) =>
 	asService("tenantry", owner, await startWorker({ script, state: newFolder(state) }));
 
-/** Starts a peer that may not be there; null, with a word, if it isn't. */
+/** Starts a service that may not be installed. Returns null, and reports it, if it can't be installed or started. */
 async function startIfThere<T>(column: Column, start: () => Promise<T | null>) {
 	tell(`starting ${COLUMNS[column]}`);
 	const service = await start().catch((error: unknown) => {
 		tell(String(error).split("\n")[0] ?? "");
 		return null;
 	});
-	if (!service) tell(`Skipped, since it can't be installed or started: ${COLUMNS[column]}`);
+	if (!service) tell(`Skipped, because it can't be installed or started: ${COLUMNS[column]}`);
 	return service;
 }
 
 /**
- * Starts this service twice, and those that it is compared with.
- * @param peers whether better-auth and Django are among them: "installed", if their packages are there already
+ * Starts this service twice, and the services that it is compared with.
+ * @param peers whether to start better-auth and Django: "installed" only if their packages are installed already
  */
 export async function startAll(
 	script: string,
@@ -45,7 +45,7 @@ export async function startAll(
 	{ peers = true }: { peers?: boolean | "installed" } = {},
 ): Promise<Measured[]> {
 	const own = await startOwn(script, owner, state);
-	tell("starting the worker by hand and Hono + Drizzle");
+	tell("starting the handwritten worker and Hono + Drizzle");
 	const recipes = await floor.recordRecipes(own);
 	const services: [Column, Measured["service"] | null][] = [
 		["tenantry", own],

@@ -1,17 +1,17 @@
-/** How large rows are in the database, with their index entries: measured on the project's own tables. */
+/** Measures the size of rows in the project's tables, including index entries. */
 import { readdirSync, readFileSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 
 const MIGRATIONS = `${import.meta.dirname}/../migrations`;
 
-/** Enough rows that half-filled pages don't count. */
+/** Enough rows to make partially filled pages negligible. */
 const ROWS = 5_000;
 
-/** The database with the project's tables. */
+/** Creates the project's tables in a database, and returns it. */
 export function migrated(db: DatabaseSync) {
 	for (const file of readdirSync(MIGRATIONS).sort())
 		if (file.endsWith(".sql")) db.exec(readFileSync(`${MIGRATIONS}/${file}`, "utf8"));
-	// Rows are inserted without what they refer to.
+	// The rows that other rows refer to are missing.
 	db.exec("pragma foreign_keys = off");
 	return db;
 }
@@ -20,7 +20,7 @@ const UUID =
 	"lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-7' || hex(randomblob(2)) || '-' || hex(randomblob(2)) || '-' || hex(randomblob(6)))";
 const NOW = "'2026-01-01T00:00:00.000Z'";
 
-/** Statements that insert a typical row; `n` is its number. */
+/** Statements that insert typical rows. `n` is the number of the row. */
 const INSERTS: Record<string, string> = {
 	organization: `insert into organizations (id, name, slug, plugins_access_level, created_at, updated_at)
 		select ${UUID}, 'An organization ' || n, 'an-organization-' || n, 6, ${NOW}, ${NOW} from numbers`,
@@ -48,7 +48,7 @@ const INSERTS: Record<string, string> = {
 		select 7, ${UUID}, 'page viewed', ${UUID}, printf('%.*c', 400, 'x'), ${NOW}, ${NOW}, ${NOW} from numbers`,
 };
 
-/** Bytes of a row of each kind. */
+/** Returns the bytes per row, by kind. */
 export function sizes(db: DatabaseSync): Record<string, number> {
 	const size = () =>
 		Number(

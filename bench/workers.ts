@@ -1,4 +1,4 @@
-/** Workers on workerd, with local simulators of D1, KV and the rate limiter, and nothing between a client and the worker. */
+/** Runs workers on workerd, with local simulators of D1, KV and the rate limiter, and without a proxy. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ const root = `${import.meta.dirname}/..`;
 
 const config = unstable_readConfig({ config: `${root}/wrangler.toml` });
 
-/** So many that no request is refused. */
+/** A rate limit that no benchmark reaches. */
 const UNLIMITED = 1_000_000_000;
 
 const limiter = (id: string) => ({
@@ -26,7 +26,7 @@ process.on("exit", () => {
 });
 for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => process.exit(1));
 
-/** A folder that is removed at the end, with a copy of what is in `from`. */
+/** Creates a folder that is removed at the end, with a copy of the contents of `from`. */
 export function newFolder(from?: string) {
 	const folder = mkdtempSync(`${tmpdir()}/tenantry-bench-`);
 	folders.push(folder);
@@ -40,7 +40,7 @@ export const SERVICE = `${root}/src/worker.ts`;
 /**
  * Bundles a worker, with `measured` of bench/harness.ts around it.
  * @param path the file with the worker
- * @param form as this service is deployed, only minified, or with comments that tell which file lines are from
+ * @param form bundled as for a deployment, only minified, or readable, with comments that show the source files
  */
 export function bundleWorker(
 	path: string,
@@ -79,13 +79,13 @@ export function bundleWorker(
 }
 
 type Options = {
-	/** The bundled worker. */
+	/** The source of the bundled worker. */
 	script: string;
 	/** The folder of its data. */
 	state: string;
-	/** More variables than those of wrangler.toml. */
+	/** Additional variables to those of wrangler.toml. */
 	bindings?: Record<string, unknown>;
-	/** Whether V8's inspector can be asked. */
+	/** Whether to enable V8's inspector. */
 	inspect?: boolean;
 };
 
@@ -113,7 +113,7 @@ export async function startWorker({ script, state, bindings = {}, inspect = fals
 	const [pid] = workersOf(process.pid).filter((each) => !before.includes(each));
 	return {
 		url,
-		/** Seconds of CPU time that it has used so far, its simulators included. */
+		/** Returns the CPU time that the worker and its simulators have used so far, in seconds. */
 		cpu: () => cpuOf((process) => process.pid === pid),
 		database: () => miniflare.getD1Database("DB"),
 		keys: () => miniflare.getKVNamespace("KEYS"),

@@ -1,6 +1,6 @@
 /**
- * The operator's command (docs/operating.md#the-operators-command). Modules that call the service
- * are imported only after the arguments are checked.
+ * `npm run admin`: the operator's command (docs/operating.md#the-operators-command). Modules that call the service are imported
+ * only after the arguments are checked.
  */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { fail } from "./run.ts";
@@ -16,7 +16,7 @@ type Command = {
 	options?: Options;
 	/** Required options. */
 	required?: string[];
-	/** Whether it works on files, without the service. */
+	/** Whether the command reads files and doesn't need the service. */
 	isLocal?: true;
 };
 
@@ -26,39 +26,39 @@ const several = { type: "string", multiple: true } as const;
 const COMMANDS: Record<string, Command> = {
 	bootstrap: {
 		usage: "--email EMAIL [--organization NAME]",
-		does: "Make a user with an organization, a project and a key. Leaves what exists as it is.",
+		does: "Create a user with an organization, a project and a key. Existing ones are not changed.",
 		options: { email: text, organization: text },
 		required: ["email"],
 	},
 	"key create": {
 		usage: "--email EMAIL --label LABEL --scopes SCOPE[,SCOPE]… [--expires-at TIME]",
-		does: "Make another key for a user. Its value is printed once. TIME is in ISO 8601; without it, the key never expires.",
+		does: "Create another key for a user. Its value is printed only once. TIME is in ISO 8601; without it, the key never expires.",
 		options: { email: text, label: text, scopes: several, "expires-at": text },
 		required: ["email", "label", "scopes"],
 	},
 	"key revoke": {
 		usage: "ID",
-		does: "Delete a key. It is refused from now on.",
+		does: "Delete a key. It stops working immediately.",
 		argument: "id",
 	},
 	"user deactivate": {
 		usage: "EMAIL",
-		does: "Refuse all keys of a user from now on.",
+		does: "Deactivate a user. All their keys stop working immediately.",
 		argument: "email",
 	},
 	"user reset-two-factor": {
 		usage: "EMAIL",
-		does: "Remove the second factor of a user who has lost it, with its recovery codes.",
+		does: "Remove the second factor of a user and its recovery codes, for example if the user has lost it.",
 		argument: "email",
 	},
 	"user list": {
 		usage: "[--limit N]",
-		does: "List the users, newest first: 100, or as many as --limit says.",
+		does: "List the newest users: 100, or the number in --limit.",
 		options: { limit: text },
 	},
 	"organization set": {
 		usage: "ID [--plugins-access-level 0|3|6|9] [--feature KEY]… [--customer-id ID]",
-		does: "Set what only the operator sets of an organization. --feature replaces all features.",
+		does: "Set the fields of an organization that only the operator can set. --feature replaces all features.",
 		argument: "id",
 		options: {
 			"plugins-access-level": text,
@@ -68,12 +68,12 @@ const COMMANDS: Record<string, Command> = {
 	},
 	"organization list": {
 		usage: "[--limit N]",
-		does: "List the organizations, newest first: 100, or as many as --limit says.",
+		does: "List the newest organizations: 100, or the number in --limit.",
 		options: { limit: text },
 	},
 	"audit verify": {
 		usage: "FOLDER [--head DIGEST] [--after DIGEST]",
-		does: "Check the files of audit streams in a folder. --head: a digest that they must contain. --after: the one before their first line.",
+		does: "Check the files of audit streams in a folder. --head: a digest that the files must contain. --after: the digest before their first line.",
 		argument: "folder",
 		options: { head: text, after: text },
 		isLocal: true,
@@ -82,9 +82,9 @@ const COMMANDS: Record<string, Command> = {
 
 const COMMON = `Options:
   --json       Print JSON.
-  --remote     Call the deployed worker instead of the local state (STATE_DIR, by default .wrangler/state).
-  --env NAME   With --remote: the worker of this environment in wrangler.toml.
-  --help       Print this, or with a command the help for it.`;
+  --remote     Call the deployed worker. By default, the command uses the local state in STATE_DIR (.wrangler/state).
+  --env NAME   With --remote: call the worker of this environment in wrangler.toml.
+  --help       Print this help, or the help for a command.`;
 
 const USAGE = `Usage: npm run admin -- COMMAND [OPTIONS]
 
@@ -144,7 +144,7 @@ function parse({ options, argument, required = [] }: Command) {
 
 const { given, positionals, json, remote, env } = parse(command);
 
-/** The options under the names that the service expects. Undefined ones are not sent. */
+/** The options, with the names that the service expects. Undefined options are not sent. */
 const options = {
 	email: given.get("email"),
 	label: given.get("label"),
@@ -185,11 +185,11 @@ function table(rows: Record<string, unknown>[]) {
 const line = ([field, value]: [string, unknown]) =>
 	`${field}: ${typeof value === "object" && value !== null ? JSON.stringify(value) : value}`;
 
-/** Checks files of audit streams. Exits with 1 if something is wrong with them. */
+/** Checks files of audit streams, prints the result and exits: with 1 if there are problems, and 2 for a wrong argument. */
 async function verifyAudit(folder: string, [head, after]: (string | undefined)[]): Promise<never> {
 	for (const digest of [head, after])
 		if (digest !== undefined && !/^[0-9a-f]{64}$/.test(digest))
-			fail(`Not a digest of 64 hexadecimal digits: ${digest}`, WRONG_USAGE);
+			fail(`Not a SHA-256 digest (64 hexadecimal digits): ${digest}`, WRONG_USAGE);
 	const { describe, verify } = await import("./audit.ts");
 	const result = await verify(folder, { head, after }).catch((error: unknown) =>
 		fail(explain(error), WRONG_USAGE),

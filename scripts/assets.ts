@@ -1,7 +1,7 @@
 /**
- * Builds files into public/. What browsers load: the documentation, from docs/*.md and scripts/docs
- * (docs/architecture.md#the-documentation-pages), and the console, from packages/console
- * (docs/architecture.md#the-console). What the worker loads: the compiler of plugins (docs/architecture.md#the-compiler).
+ * Builds files into public/: the documentation, from docs/*.md and scripts/docs (docs/architecture.md#the-documentation-pages),
+ * the console, from packages/console (docs/architecture.md#the-console), and the plugin compiler, which the worker loads
+ * (docs/architecture.md#the-compiler).
  */
 import { createHash, randomUUID } from "node:crypto";
 import {
@@ -30,12 +30,12 @@ import { readPages } from "./docs/pages.ts";
 const root = `${import.meta.dirname}/..`;
 const target = `${root}/public`;
 
-/** The folders of `public/` that are built here. */
+/** The folders of `public/` that this script builds. */
 const BUILT = ["docs", "console", "compiler"];
 
 const scalar = `${root}/node_modules/@scalar/api-reference/dist/browser`;
 
-/** Contents by paths below `public/`. */
+/** File contents, by path below `public/`. */
 type Files = Map<string, string>;
 
 const hashOf = (...texts: string[]) => {
@@ -44,7 +44,7 @@ const hashOf = (...texts: string[]) => {
 	return hash.digest("hex").slice(0, 16);
 };
 
-/** Adds a file whose name changes with its content. Returns its path on the site. */
+/** Adds a file with a content hash in its name. Returns its path on the site. */
 function addAsset(files: Files, name: string, text: string) {
 	const [stem, extension] = name.split(".");
 	const file = `docs/assets/${stem}.${hashOf(text)}.${extension}`;
@@ -52,7 +52,7 @@ function addAsset(files: Files, name: string, text: string) {
 	return `/${file}`;
 }
 
-/** Adds Scalar's API reference: a module, and those that it loads when it needs them. */
+/** Adds Scalar's API reference: a module, and the modules that it loads on demand. */
 function addScalar(files: Files) {
 	const license = readFileSync(`${import.meta.dirname}/docs/scalar_license.txt`, "utf8");
 	const modules = readdirSync(`${scalar}/chunks`)
@@ -122,7 +122,7 @@ function addConsole(files: Files) {
 	for (const [path, text] of consoleFiles()) files.set(path, text);
 }
 
-/** Adds the compiler of plugins, a worker of its own. */
+/** Adds the plugin compiler, which is a separate worker. */
 function addCompiler(files: Files) {
 	const { outputFiles } = buildSync({
 		absWorkingDir: root,
@@ -138,7 +138,7 @@ function addCompiler(files: Files) {
 	for (const { text } of outputFiles) files.set("compiler/worker.js", text);
 }
 
-/** Writes a file at once, so that a server never sends half of it. */
+/** Writes a file atomically, so that a server never sends half of it. */
 function write(file: string, text: string) {
 	if (existsSync(file) && readFileSync(file, "utf8") === text) return;
 	mkdirSync(dirname(file), { recursive: true });
@@ -148,7 +148,7 @@ function write(file: string, text: string) {
 	renameSync(draft, file);
 }
 
-/** Builds what is missing or out of date, and removes what is no longer part of the site. */
+/** Builds missing and outdated files, and removes files that are no longer part of the site. */
 export function buildAssets() {
 	const files: Files = new Map();
 	addPages(files, addAssets(files));

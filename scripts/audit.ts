@@ -1,4 +1,4 @@
-/** Checks files of audit streams (docs/audit.md#checking-the-files). It needs neither a server nor a network. */
+/** Checks files of audit streams (docs/audit.md#checking-the-files), without a server or a network. */
 import { createHash } from "node:crypto";
 import { createReadStream, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -6,13 +6,13 @@ import { createGunzip } from "node:zlib";
 import * as z from "zod";
 import { FORMAT, genesis } from "../src/audit_streams/chain.ts";
 
-/** A longer line is none of an audit stream's. Without a limit, a forged file could fill the memory. */
+/** Audit streams write no longer lines. Without a limit, a forged file could fill the memory. */
 const MAX_LINE_BYTES = 32 * 2 ** 20;
 
-/** How many problems are listed. */
+/** The maximum number of problems in the result. */
 const MAX_PROBLEMS = 100;
 
-/** `,"digest":"<64 digits>"}`, with which each line ends. */
+/** Each line ends with `,"digest":"<64 digits>"}`. */
 const DIGEST_BYTES = 77;
 
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
@@ -33,11 +33,11 @@ type Problem = { file: string; line: number | null; problem: string };
 export type Options = {
 	/** A digest that the files must contain. */
 	head?: string | undefined;
-	/** The digest after which the files begin, if the ones before are elsewhere. */
+	/** The digest before the first line, if older files are elsewhere. */
 	after?: string | undefined;
 };
 
-/** The lines of a file, without their ends. Only one is in memory. */
+/** Reads the lines of a file, without line breaks. Only one line is in memory at a time. */
 async function* linesOf(path: string): AsyncGenerator<Buffer> {
 	const source = createReadStream(path);
 	const content = path.endsWith(".gz") ? source.pipe(createGunzip()) : source;
@@ -72,7 +72,7 @@ const parse = (line: Buffer): unknown => {
 	}
 };
 
-/** A line's own digest is that of the line without it. */
+/** Whether the digest at the end of a line is that of the rest of the line. */
 function isIntact(line: Buffer, stated: string) {
 	const end = `,"digest":"${stated}"}`;
 	if (line.subarray(-DIGEST_BYTES).toString("latin1") !== end) return false;
@@ -85,7 +85,7 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 const range = (first: number, last: number) =>
 	first === last ? `File ${first} is` : `Files ${first} to ${last} are`;
 
-/** What is found on the way. */
+/** Collects the problems that are found. */
 function findings(head: string | undefined) {
 	const problems: Problem[] = [];
 	let more_problems = 0;
@@ -95,7 +95,7 @@ function findings(head: string | undefined) {
 			if (problems.length < MAX_PROBLEMS) problems.push({ file, line, problem });
 			else more_problems += 1;
 		},
-		/** Takes note of a line's digest. */
+		/** Compares a line's digest with `head`. */
 		saw(digest: string | null) {
 			isHeadFound ||= digest === head;
 		},
@@ -106,7 +106,7 @@ function findings(head: string | undefined) {
 
 type Findings = ReturnType<typeof findings>;
 
-/** Reads the first line of a file. Null if it isn't that of an audit file. */
+/** Reads the first line of a file. Returns null if it isn't the first line of an audit file. */
 async function headerOf({ report }: Findings, path: string): Promise<File | null> {
 	try {
 		for await (const line of linesOf(path)) {
@@ -114,23 +114,24 @@ async function headerOf({ report }: Findings, path: string): Promise<File | null
 			if (header) return { path, header };
 			break;
 		}
-		report(path, 1, "The first line is not that of an audit file.");
+		report(path, 1, "The first line isn't the first line of an audit file.");
 	} catch (error) {
 		report(path, null, `The file can't be read: ${messageOf(error)}.`);
 	}
 	return null;
 }
 
-/** What is wrong with a line, if anything. `number`: that of its entry; null in the first line. */
+/** Returns the digest of a line, and its problem, if any. `number` is the expected number of its entry; null for the first line. */
 function problemOf(line: Buffer, previous: string | null, number: number | null) {
 	const link = Link.safeParse(parse(line)).data;
 	const digest = link?.digest ?? null;
 	if (!link || !isIntact(line, link.digest))
-		return { digest, problem: "The line was changed: its digest is not that of its content." };
+		return { digest, problem: "The line was changed: its digest doesn't match its content." };
 	if (previous !== null && link.previous !== previous)
 		return {
 			digest,
-			problem: "The line doesn't follow the one before: lines were removed, added or moved here.",
+			problem:
+				"The line doesn't follow the previous line: lines were removed, added or moved here.",
 		};
 	if (number !== null && link.number !== number)
 		return { digest, problem: `The entry should have the number ${number}.` };
@@ -139,7 +140,7 @@ function problemOf(line: Buffer, previous: string | null, number: number | null)
 
 /**
  * Checks the lines of a file.
- * @param previous the digest that the first line has to name as the one before it; null: not checked
+ * @param previous the digest that the first line must have as `previous`; null to skip this check
  * @returns the digest of the last line, and how many entries there are
  */
 async function checkLines(found: Findings, { path, header }: File, previous: string | null) {
@@ -187,10 +188,10 @@ async function checkStream(
 			found.report(
 				path,
 				1,
-				`The name says file ${Number(named)}, the first line file ${header.sequence}.`,
+				`The name has the number ${Number(named)}, but the first line has ${header.sequence}.`,
 			);
 		if (header.sequence === sequence) {
-			found.report(path, 1, `File ${sequence} is there more than once.`);
+			found.report(path, 1, `There is more than one file ${sequence}.`);
 			continue;
 		}
 		if (header.sequence !== sequence + 1) {
@@ -218,7 +219,7 @@ export async function verify(folder: string, { head, after }: Options) {
 		.filter((name) => /\.ndjson(\.gz)?$/.test(name))
 		.sort();
 	if (names.length === 0)
-		found.report(folder, null, "There are no files whose names end in .ndjson or .ndjson.gz.");
+		found.report(folder, null, "There are no files with names that end in .ndjson or .ndjson.gz.");
 	const files: File[] = [];
 	for (const name of names) {
 		const file = await headerOf(found, join(folder, name));
@@ -233,7 +234,7 @@ export async function verify(folder: string, { head, after }: Options) {
 		found.report(
 			folder,
 			null,
-			"The digest of --head is in none of the files: their end is missing, or all of them were replaced.",
+			"None of the files has the digest of --head: files are missing at the end, or all files were replaced.",
 		);
 	const { problems, more_problems } = found.result();
 	return { ok: problems.length === 0, streams, problems, more_problems };
@@ -242,7 +243,7 @@ export async function verify(folder: string, { head, after }: Options) {
 const many = (n: number, noun: string, plural = `${noun}s`) =>
 	`${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
 
-/** The result for people. */
+/** Formats the result as text. */
 export function describe({
 	ok,
 	streams,
@@ -253,7 +254,7 @@ export function describe({
 		...streams.map(({ stream, files, entries, sequence, digest, missing }) =>
 			[
 				`Stream ${stream}: ${many(files, "file")}, ${many(entries, "entry", "entries")}.`,
-				`  The last is file ${sequence}, with the digest ${digest}.`,
+				`  The last file is ${sequence}, with the digest ${digest}.`,
 				...(missing > 0
 					? [
 							`  Entries that were deleted before they could be delivered: ${missing.toLocaleString("en")}.`,
@@ -263,7 +264,7 @@ export function describe({
 		),
 		...problems.map(({ file, line, problem }) => `${file}${line ? `:${line}` : ""}: ${problem}`),
 		...(more_problems > 0 ? [`… and ${more_problems.toLocaleString("en")} more.`] : []),
-		ok ? "Nothing was changed." : many(problems.length + more_problems, "problem"),
+		ok ? "The chain is intact." : many(problems.length + more_problems, "problem"),
 	];
 	return lines.join("\n");
 }

@@ -1,4 +1,4 @@
-/** Bundles the worker as it is deployed. */
+/** Bundles the worker for deployment. */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
 import { buildSync, type Metafile } from "esbuild";
@@ -7,7 +7,7 @@ import { run } from "./run.ts";
 
 type Outputs = Metafile["outputs"];
 
-/** The path of a file, and of those that it loads without `import()`. */
+/** Returns the paths of a file and of all files that it loads without `import()`. */
 function withImports(path: string, outputs: Outputs, found = new Set<string>()) {
 	if (found.has(path)) return found;
 	found.add(path);
@@ -17,11 +17,11 @@ function withImports(path: string, outputs: Outputs, found = new Set<string>()) 
 }
 
 /**
- * Makes CommonJS of the exports of an ES module that esbuild wrote, which are its last statement. Its imports stay; a bundler
- * knows what is meant.
+ * Converts the exports of an ES module that esbuild wrote to CommonJS. They are its last statement. The imports stay as they are,
+ * because bundlers support this mixture.
  */
 function toCommonJs(text: string) {
-	// A package that is CommonJS. Node.js, too, takes its exports as named ones and as the default one.
+	// A CommonJS package. As in Node.js, its exports are both named exports and the default export.
 	const [statement, whole] = /^export default (require_\w+\(\));$/m.exec(text) ?? [];
 	if (statement)
 		return text.replace(
@@ -30,7 +30,7 @@ function toCommonJs(text: string) {
 		);
 	const end = text.lastIndexOf("\nexport {\n");
 	if (end < 0)
-		throw new Error("esbuild wrote exports in a form that scripts/bundle.ts doesn't know.");
+		throw new Error("esbuild wrote exports in a form that scripts/bundle.ts doesn't support.");
 	const getters = text
 		.slice(end)
 		.replace("export {", "module.exports = { __proto__: { __esModule: true },")
@@ -42,11 +42,11 @@ function toCommonJs(text: string) {
 }
 
 /**
- * Splits a worker into files: those that are evaluated when an isolate starts, and parts that `import()` loads. These are
- * CommonJS, because then a bundler puts all of a part into one function.
- * @param folder where the files are written
+ * Splits a worker into files that are evaluated when an isolate starts, and parts that `import()` loads. Parts are CommonJS,
+ * because a bundler puts all of a CommonJS module into one function.
+ * @param folder the folder for the files
  * @param config the path of wrangler's configuration
- * @param env its environment
+ * @param env the environment in the configuration
  * @returns the path of the first file, and esbuild's metafile
  */
 function split(folder: string, config: string, env: string) {
@@ -63,12 +63,12 @@ function split(folder: string, config: string, env: string) {
 		bundle: true,
 		splitting: true,
 		format: "esm",
-		// These are wrangler's.
+		// The same values as wrangler's.
 		alias,
 		conditions: ["workerd", "worker", "browser"],
 		define: { "process.env.NODE_ENV": '"production"' },
 		target: "es2024",
-		// The modules of Node.js are in `alias`: another one is an error.
+		// `alias` has the Node.js modules that the worker uses. Any other is an error.
 		external: ["cloudflare:*"],
 		legalComments: "none",
 		sourcemap: "inline",
@@ -79,7 +79,7 @@ function split(folder: string, config: string, env: string) {
 	const start = withImports(relative(root, first), metafile.outputs);
 	rmSync(folder, { recursive: true, force: true });
 	mkdirSync(folder, { recursive: true });
-	// The project's own package.json says that all files are ES modules.
+	// Otherwise, the project's package.json would make all files ES modules.
 	writeFileSync(`${folder}/package.json`, '{ "type": "commonjs" }');
 	for (const { path, text } of outputFiles) {
 		const name = relative(root, path);
@@ -90,9 +90,9 @@ function split(folder: string, config: string, env: string) {
 }
 
 /**
- * Bundles a worker with wrangler alone. Comments in the bundle name the files of the source.
- * @param folder where the files are written
- * @param options of `wrangler deploy`
+ * Bundles a worker with wrangler, without minifying it. Comments in the bundle show the source files.
+ * @param folder the folder for the files
+ * @param options options of `wrangler deploy`
  * @returns the path of the bundle
  */
 export function bundleReadably(folder: string, ...options: string[]) {
@@ -110,7 +110,7 @@ export function minify(folder: string, bundled: string) {
 		target: "es2024",
 		minify: true,
 		legalComments: "none",
-		// Refers to the source: esbuild follows the source maps of the steps before.
+		// esbuild follows the source maps of the previous steps, so this one refers to the source.
 		sourcemap: true,
 		logLevel: "error",
 	});
@@ -118,14 +118,14 @@ export function minify(folder: string, bundled: string) {
 }
 
 /**
- * Bundles a worker in three steps, which keep what isolates read when they start fast to read
+ * Bundles a worker in three steps, so that isolates read it fast when they start
  * (docs/performance.md#how-a-new-isolate-starts):
  *
- * 1. esbuild splits it. Otherwise the functions of a part that is loaded when first used would be outside of the part's function.
+ * 1. esbuild splits it. Otherwise, the functions of parts that are loaded later would be outside of the part's function.
  * 2. Wrangler bundles the files.
- * 3. esbuild minifies the bundle. If wrangler did, the parts would be arrow functions, of which V8 parses every statement. These
- *    are methods, of which V8 only looks for the end.
- * @param folder where the files are written
+ * 3. esbuild minifies the bundle. If wrangler did, the parts would be arrow functions, of which V8 parses every statement. Now
+ *    they are methods, of which V8 only finds the end.
+ * @param folder the folder for the files
  * @param options wrangler's environment, and the path of its configuration
  * @returns the path of the script to deploy, and esbuild's metafile of the first step
  */

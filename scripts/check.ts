@@ -1,4 +1,4 @@
-/** Static checks of the code. Stops at the first that fails. */
+/** `npm run check`: static checks of the code. Stops at the first check that fails. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
@@ -10,22 +10,19 @@ import { findDeadReferences } from "./references.ts";
 import { fail, run } from "./run.ts";
 import { findSlowness, startPart, startTimes } from "./startup.ts";
 
-/**
- * The maximum size of what is evaluated when an isolate starts, compressed: the smaller it is, the
- * faster is the first answer.
- */
+/** The maximum compressed size of the code that is evaluated when an isolate starts, which delays the first response. */
 const MAX_START_KIB = 80;
 
 /**
- * The maximum size of the rest, compressed, with the families. A new isolate parses it, too. Workers allow 3 MiB (free) or
- * 10 MiB for everything.
+ * The maximum compressed size of the rest, which includes the families. A new isolate reads it, too. Workers allow 3 MiB (free)
+ * or 10 MiB in total.
  */
 const MAX_REST_KIB = 370;
 
-/** The maximum size of the client, minified and compressed. */
+/** The maximum minified and compressed size of the client. */
 const MAX_CLIENT_KIB = 6;
 
-/** The maximum size of a page of the console that is opened first, compressed: its scripts and the style sheet. */
+/** The maximum compressed size of the console's first page: its scripts and the style sheet. */
 const MAX_PAGE_KIB = 80;
 
 const GENERATED = [
@@ -38,7 +35,7 @@ const GENERATED = [
 	"src/exporter/query/query.parser.js",
 ];
 
-/** The size of the client in KiB, minified and compressed. */
+/** Returns the minified and compressed size of the client in KiB. */
 async function clientKib() {
 	const { outputFiles } = await build({
 		entryPoints: ["packages/client/src/index.ts"],
@@ -72,7 +69,7 @@ const stale = [...generated()]
 	.filter(([path, text]) => before.get(path) !== text)
 	.map(([path]) => path);
 if (stale.length > 0)
-	fail(`These files were out of date and are now regenerated: ${stale.join(", ")}`);
+	fail(`These files were out of date, and were regenerated: ${stale.join(", ")}`);
 
 check("OpenAPI document", "redocly", "lint", "--config=redocly.yaml", "public/openapi.json");
 
@@ -89,17 +86,17 @@ console.log("· bundle");
 const bundled = bundle("dist");
 const script = readFileSync(bundled.script, "utf8");
 
-/** Ends the script if there are complaints. */
+/** Prints the title of a check, and ends the script if there are complaints. */
 const failOn = (title: string, complaints: string[]) => {
 	console.log(`· ${title}`);
 	if (complaints.length > 0) fail(complaints.join("\n"));
 };
 
-failOn("imports point one way", findWrongImports(bundled.metafile));
+failOn("import order", findWrongImports(bundled.metafile));
 failOn("references to the documentation", findDeadReferences());
-failOn("what isolates read when they start", findSlowness(script));
+failOn("start of isolates", findSlowness(script));
 
-/** Ends the script if something is as large as its limit, in KiB with gzip. */
+/** Prints the size of a part in KiB, and ends the script if it isn't below the limit. */
 function limit(part: string, size: number, max: number) {
 	const line = `${size.toFixed(1)} KiB (gzip) ${part}; the limit is ${max} KiB`;
 	if (!(size < max)) fail(`${line}.`);
@@ -107,7 +104,7 @@ function limit(part: string, size: number, max: number) {
 }
 
 console.log("· pages of the console");
-limit(`the largest, ${largest.page}, opened first`, largest.size, MAX_PAGE_KIB);
+limit(`as the first page: ${largest.page}, the largest`, largest.size, MAX_PAGE_KIB);
 
 check("client", "npm", "run", "build", "--workspace=tenantry-client");
 limit("tenantry-client", await clientKib(), MAX_CLIENT_KIB);
@@ -120,8 +117,8 @@ const parts = [
 	["loaded when first used", total - kib, MAX_REST_KIB],
 ] as const;
 for (const [part, size, max] of parts) limit(part, size, max);
-console.log(`  at start: ${packages.join(", ")}`);
+console.log(`  packages evaluated at start: ${packages.join(", ")}`);
 const { worker, empty } = await startTimes(script);
 console.log(
-	`  first answer of a new isolate: ${(worker / empty).toFixed(1)} times that of an empty Hono worker (${worker.toFixed(0)} ms, ${empty.toFixed(0)} ms)`,
+	`  first response of a new isolate: ${(worker / empty).toFixed(1)} times the time of an empty Hono worker (${worker.toFixed(0)} ms, ${empty.toFixed(0)} ms)`,
 );

@@ -40,13 +40,13 @@ const GROUPS: Record<string, string> = {
 
 const kebab = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** `listLogs` is the command `logs`. */
+/** Returns the name of a method's command: `listLogs` is `logs`. */
 const commandName = (method: string) => kebab(method).replace(/^list-/, "");
 
-/** The part of a description that fits beside an option. */
+/** Returns the first paragraph of a description, for the help of an option. */
 const short = (text: string | undefined) => text?.split("\n\n")[0]?.replaceAll("`", "") ?? "";
 
-/** The types that a value may have, null aside. */
+/** Returns the types that a value can have, except null. */
 function typesOf(schema: Schema): string[] {
 	const { type, anyOf, enum: values } = resolve(schema);
 	if (anyOf) {
@@ -103,11 +103,11 @@ function bodyFields({ body }: Call) {
 	}));
 }
 
-/** Fields that few people look for in a list. */
+/** Fields that tables leave out, because few people look for them in a list. */
 const MINOR =
 	/^(uuid|team_id|organization_id|logo_media_id|icon|metadata|customer_id|updated_at|last_updated_at|cursor|batch_export|xql_query|verification_challenge|saml_.*|last_paused_at|instance_id|plugin_config_id|x_function_migration_available|emailing_attempt_made|value)$/;
 
-/** Fields that a table has room for: neither objects nor lists. */
+/** Returns the columns of a table: fields that are neither objects nor lists. */
 function columnsOf({ item }: Call) {
 	const { properties = {} } = item ? resolve(item) : {};
 	const names = Object.entries(properties).flatMap(([name, schema]) => {
@@ -116,7 +116,7 @@ function columnsOf({ item }: Call) {
 		const isShown = !MINOR.test(name) && !/^(json|strings|integers)$/.test(kindOf(schema));
 		return isShown ? [name] : [];
 	});
-	// Members are known by their users.
+	// Members are identified by their users.
 	return properties.user && properties.level ? names.filter((name) => name !== "id") : names;
 }
 
@@ -152,7 +152,7 @@ const groups: Group[] = Object.entries(GROUPS).map(([name, resource]) => {
 	const about = document.tags.find((tag) => tag.name === list[0]?.operation.tags[0]);
 	const commands = list.map(commandOf);
 	if (new Set(commands.map((command) => command.name)).size < commands.length)
-		throw new Error(`Two commands of ${name} have one name.`);
+		throw new Error(`Two commands of ${name} have the same name.`);
 	return { name, resource, description: about?.description ?? "", commands };
 });
 if (resources.size > 0)

@@ -1,6 +1,6 @@
 /**
- * Generates packages/client/src/generated.ts from public/openapi.json: a table of the operations,
- * and the types of the client's methods with the document's descriptions as comments.
+ * Generates packages/client/src/generated.ts from public/openapi.json: a table of the operations, and the types of the client's
+ * methods, with the document's descriptions as comments.
  */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ const all = calls();
 const objects = objectsOf(all);
 const resources = Map.groupBy(all, ({ resource }) => resource);
 
-/** A response's type with the mark of the objects that calls take instead of parameters. */
+/** Returns the type of a response, marked as an object that calls accept instead of parameters. */
 function received(type: string, schema: Call["answer"], paths: string[]) {
 	const object = paths
 		.flatMap((path) => objects.get(path) ?? [])
@@ -29,7 +29,7 @@ function received(type: string, schema: Call["answer"], paths: string[]) {
 	return object ? `Received<${type}, ${JSON.stringify(object.name)}>` : type;
 }
 
-/** An id in a path: a number may be written as a string; aliases are suggested by editors. */
+/** Returns the type of an id in a path. Numbers can also be strings. Editors suggest the aliases. */
 function pathType({ schema }: Parameter) {
 	const alias =
 		schema.anyOf?.find((part) => part.const !== undefined)?.const ??
@@ -39,7 +39,7 @@ function pathType({ schema }: Parameter) {
 	return isNumber ? `number | ${type}` : type;
 }
 
-/** The fields of a call's first argument. `cursor` is left out: it is only for links to pages. */
+/** Returns the fields of a call's first argument, without `cursor`, which is only for links to pages. */
 const parametersOf = ({ operation }: Call) =>
 	operation.parameters
 		.filter(({ name }) => name !== "cursor")
@@ -50,13 +50,13 @@ const parametersOf = ({ operation }: Call) =>
 			type: parameter.in === "path" ? pathType(parameter) : queryType(parameter),
 		}));
 
-/** A choice that may be repeated may also be given once. */
+/** Returns the type of a query parameter. For a repeatable choice, a single value is also accepted. */
 const queryType = ({ schema }: Parameter) =>
 	schema.type === "array" ? `${typeOf(schema)} | ${typeOf(schema.items ?? {})}` : typeOf(schema);
 
 const titleOf = ({ operation }: Call) => capital(operation.operationId);
 
-/** Declares the types of a call's arguments. */
+/** Returns the declarations of the types of a call's arguments. */
 function argumentTypes(call: Call) {
 	const parameters = parametersOf(call);
 	const title = titleOf(call);
@@ -64,7 +64,7 @@ function argumentTypes(call: Call) {
 	const body = call.body && typeOf(call.body);
 	return [
 		parameters.length > 0 &&
-			`/** What \`${call.resource}.${call.method}\` is about. */\nexport interface ${title}Parameters ${fields(parameters)}\n`,
+			`/** The parameters of \`${call.resource}.${call.method}\`. */\nexport interface ${title}Parameters ${fields(parameters)}\n`,
 		body &&
 			`/** The body of \`${operationId}\`. */\nexport ${
 				body.startsWith("{") ? `interface ${title}Body ${body}` : `type ${title}Body = ${body};`
@@ -77,7 +77,7 @@ function argumentTypes(call: Call) {
 function argumentsOf(call: Call) {
 	const parameters = parametersOf(call);
 	const { own, one } = objectAt(call.path);
-	// Not what it is part of: that has another ETag.
+	// The object that contains it is excluded, because that has another ETag.
 	const object = (call.verb === "PATCH" && objects.get(own)) || objects.get(one);
 	const isOptional = parameters.every(({ isRequired }) => !isRequired);
 	const about = `${titleOf(call)}Parameters${object ? ` | From<${JSON.stringify(object.name)}>` : ""}`;
@@ -107,11 +107,11 @@ function methodOf(call: Call) {
 	return `${comment(`${summary}.\n\n${description}`)}${call.method}(${argumentsOf(call)}): ${answerOf(call)};`;
 }
 
-/** A resource's description is that of its tag. */
+/** Returns a resource's description, which is the description of its tag. */
 const about = ([call]: Call[]) =>
 	document.tags.find(({ name }) => name === call?.operation.tags[0])?.description;
 
-/** `b`: has a body. `l`: is a page of a list. `o`: knows no Idempotency-Key. */
+/** Returns the flags of a call. `b`: has a body. `l`: is a page of a list. `o`: doesn't accept Idempotency-Key. */
 const flagsOf = ({ verb, item, body, operation }: Call) =>
 	[
 		body && "b",
@@ -136,7 +136,7 @@ import type { Alias, From, Pages, Received, RequestOptions } from "./types.ts";
 /** The version of the API that these types describe. */
 export const VERSION = ${JSON.stringify(CURRENT_VERSION)};
 
-/** The method, path and flags of each call: \`b\` has a body, \`l\` is a page of a list, \`o\` knows no Idempotency-Key. */
+/** The method, path and flags of each call: \`b\` has a body, \`l\` is a page of a list, \`o\` doesn't accept Idempotency-Key. */
 export const OPERATIONS = ${JSON.stringify(table)};
 
 /** The calls of the API, by resource. */

@@ -9,18 +9,18 @@ const root = resolve(import.meta.dirname, "..");
 const sources = "packages/console/src";
 
 type Output = {
-	/** Below `public/`. */
+	/** The path below `public/`. */
 	path: string;
 	text: string;
-	/** The source that it begins with, such as a page. */
+	/** The source file of the entry point, such as a page. */
 	entry: string | undefined;
-	/** The files that it imports at once; not those that it may import later. */
+	/** The files that it imports statically, without those of `import()`. */
 	imports: string[];
 };
 
 /**
- * Bundles the console: a script and a style sheet for the first page, and a script for each page
- * that is opened later. Names change with contents.
+ * Bundles the console: a main script, a style sheet, and a script for each page, which is loaded when the page is opened. Names
+ * contain content hashes.
  */
 export function bundleConsole(): Output[] {
 	const { outputFiles, metafile } = buildSync({
@@ -53,7 +53,7 @@ export function bundleConsole(): Output[] {
 		return {
 			path: below(path),
 			text,
-			// From another folder, if this one has the sources as a symbolic link.
+			// Another folder, if this one is a symbolic link to the sources.
 			entry: entryPoint?.slice(entryPoint.indexOf(sources)),
 			imports: (imports ?? [])
 				.filter(({ kind }) => kind === "import-statement")
@@ -62,7 +62,7 @@ export function bundleConsole(): Output[] {
 	});
 }
 
-/** A file and all that it imports at once. */
+/** Returns a file and all files that it imports statically. */
 function withImports(bundle: Output[], path: string, found = new Map<string, Output>()) {
 	const file = bundle.find((file) => file.path === path);
 	if (file && !found.has(path)) {
@@ -74,23 +74,23 @@ function withImports(bundle: Output[], path: string, found = new Map<string, Out
 
 const entryOf = (bundle: Output[], source: string) => {
 	const file = bundle.find(({ entry }) => entry === `${sources}/${source}`);
-	if (!file) throw new Error(`${source} is not part of the console.`);
+	if (!file) throw new Error(`The console has no file ${source}.`);
 	return file.path;
 };
 
-/** The files that every page loads. */
+/** Returns the files that every page loads. */
 const shellOf = (bundle: Output[]) =>
 	["main.tsx", "styles/main.css"].reduce(
 		(found, source) => withImports(bundle, entryOf(bundle, source), found),
 		new Map<string, Output>(),
 	);
 
-/** The files of the console, by paths below `public/`. */
+/** Returns the files of the console, by path below `public/`. */
 export function consoleFiles() {
 	const bundle = bundleConsole();
 	const main = entryOf(bundle, "main.tsx");
 	const style = entryOf(bundle, "styles/main.css");
-	// Otherwise a browser would find what the script imports only when it has the script.
+	// Otherwise, a browser would find the imports of the script only after loading it.
 	const preloads = [...shellOf(bundle).keys()]
 		.filter((path) => path !== main && path !== style)
 		.map((path) => `<link rel="modulepreload" href="/${path}">`);
@@ -108,7 +108,7 @@ export function consoleFiles() {
 const kib = (files: Iterable<Output>) =>
 	[...files].reduce((sum, { text }) => sum + gzipSync(text).length, 0) / 1024;
 
-/** The size of each page in KiB, compressed, where it is the first that is opened: the largest first. */
+/** Returns the compressed size of each page in KiB if it is opened first, with the shell. The largest page comes first. */
 export function pageSizes() {
 	const bundle = bundleConsole();
 	const pages = `${sources}/pages/`;

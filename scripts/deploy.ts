@@ -1,10 +1,10 @@
 /**
- * `npm run deploy`: builds the documentation and the worker, applies migrations and deploys. Options are passed to
- * `wrangler deploy`, which gets a script that is bundled: `--env staging`, `--dry-run`.
+ * `npm run deploy`: builds the documentation and the worker, applies migrations and deploys. Options such as `--env staging` and
+ * `--dry-run` are passed to `wrangler deploy`.
  *
- * Migrations only add tables, columns and indexes, and drop indexes that the deployed code can do without, so it also works
- * with the next version's schema. They are therefore applied before the code is deployed. Only the first deployment, which
- * creates the database, applies them afterwards; until then the API answers 503.
+ * Migrations only add tables, columns and indexes, and drop indexes that the deployed code doesn't need. So the deployed code
+ * also works with the next version's schema, and migrations are applied before the new code is deployed. Only the first
+ * deployment, which creates the database, applies them afterwards. Until then, the API returns 503.
  */
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
@@ -31,7 +31,7 @@ const config = unstable_readConfig({
 });
 const database = config.d1_databases[0]?.database_name;
 
-/** Runs wrangler in this terminal, where it can ask questions. Ends the script if it fails. */
+/** Runs wrangler in this terminal, where it can prompt the user. Ends the script if wrangler fails. */
 function wrangler(...words: string[]) {
 	const all = [...words, `--env=${environment}`];
 	const { status } = spawnSync("wrangler", all, { stdio: "inherit" });

@@ -1,4 +1,4 @@
-/** The settings of destinations in public/openapi.json, in the form in which the console shows them. */
+/** Reads the settings of destinations from public/openapi.json, in a form for the console. */
 import { readFileSync } from "node:fs";
 import * as z from "zod";
 import type { Setting } from "../packages/console/src/pages/batch_exports/destinations.ts";
@@ -36,17 +36,17 @@ const Document = z.object({
 	}),
 });
 
-/** How descriptions mark secrets. */
+/** The end of the descriptions of secrets. */
 const SECRET = " Secret: never returned.";
 
-/** Longer secrets, such as private keys, have several lines. */
+/** Secrets with a higher limit, such as private keys, have several lines. */
 const MAX_LINE = 4096;
 
-/** What descriptions say of a setting that isn't given: "…; null for one file per run.", "…; 5432 by default." */
+/** The default of a setting in its description: "…; null for one file per run.", "…; 5432 by default." */
 const OTHERWISE = /; (?:null for )?(.+?)(?: by default)?\./;
 const HAS_OTHERWISE = /; null for |; \S+ by default\./;
 
-/** The first paragraph of a description, and what it says of each choice below that. */
+/** Returns the first paragraph of a description, and the texts about each choice below it. */
 function textsOf(description: string) {
 	const [first = "", ...others] = description.split("\n\n");
 	const choices = new Map(
@@ -93,7 +93,7 @@ function settingOf(
 	};
 }
 
-/** The settings of each kind of destination, in the order of the document. */
+/** Returns the settings of each type of destination, in the order of the document. */
 export function destinationSettings(): Record<string, Setting[]> {
 	const text = readFileSync(`${import.meta.dirname}/../public/openapi.json`, "utf8");
 	const { anyOf } = Document.parse(JSON.parse(text)).components.schemas.BatchExportDestination;

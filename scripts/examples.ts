@@ -1,7 +1,6 @@
 /**
- * `npm run examples`: performs the operations of the API on a new local server, and writes what was
- * sent and answered to scripts/openapi/examples.json, from which the OpenAPI document takes its
- * examples. Run it after changes of requests or responses.
+ * `npm run examples`: calls the operations of the API on a new local server, and writes the requests and responses to
+ * scripts/openapi/examples.json. The OpenAPI document takes its examples from there. Run it after changing requests or responses.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -32,13 +31,10 @@ if (left < 3 * MINUTE_MS) {
 	await new Promise((resolve) => setTimeout(resolve, left + 1000));
 }
 
-/** The texts in the DNS, by name. */
+/** The TXT records in the DNS, by name. */
 const texts = new Map<string, string>();
 
-/**
- * A resolver that knows only these texts (RFC 8484). Below /slow it is a server that never answers,
- * and below /webhook one that takes everything.
- */
+/** A resolver with only these records (RFC 8484). It never responds at /slow, and accepts all requests at /webhook. */
 const peer = createServer(async (request, response) => {
 	if (request.url === "/slow") return;
 	if (request.url === "/webhook") {
@@ -122,7 +118,7 @@ const normalize = normalizer({
 		["127.0.0.1", "203.0.113.7"],
 	],
 });
-// These can't be provoked, but are made by the same functions.
+// These errors can't be caused here. The same functions create them as in the service.
 const errors = { 409: conflict().body, 429: throttled(60).body };
 const operations = normalize(record.examples);
 writeFileSync(file, `${JSON.stringify({ errors, operations }, null, 2)}\n`);

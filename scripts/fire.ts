@@ -1,7 +1,7 @@
 /**
- * `npm run fire`: clients post events to a real server that is killed again and again, six exports write them, and DuckDB
- * compares the acknowledged events with the exported ones. `--minutes N` is how long clients post, `--kills N` how often the
- * server is killed, and `--seed N` changes the random choices. The command fails on any difference. It needs PostgreSQL
+ * `npm run fire`: clients post events to a real server that is killed repeatedly, six exports write the events, and DuckDB
+ * compares the exported events with the acknowledged ones. `--minutes N` sets how long clients post, `--kills N` how often the
+ * server is killed, and `--seed N` selects other random choices. The command fails on any difference. It needs PostgreSQL
  * (Debian: `postgresql`).
  */
 import { rmSync } from "node:fs";
@@ -24,7 +24,7 @@ import { bootstrap } from "./server.ts";
 
 const MINUTE_MS = 60_000;
 
-/** When the runs of a window are most likely to be under way, in milliseconds after its end. */
+/** When the runs of a window are most likely in progress, in milliseconds after its end. */
 const RUNS_FROM_MS = 30_000;
 const RUNS_UNTIL_MS = 120_000;
 
@@ -48,7 +48,7 @@ const { minutes, kills, seed } = parsed.data;
 
 const until = (moment: number) => sleep(Math.max(0, moment - Date.now()));
 
-/** When the server is killed: half of the times at random, half of them while runs are likely to be under way. */
+/** Returns when to kill the server: half of the times at random, half of the times while runs are likely in progress. */
 function killMoments(random: Random, start: number, end: number) {
 	const ends: [number, ...number[]] = [windowEnd(start)];
 	for (let at = ends[0]; at < end; at += INTERVAL_MS) ends.push(at + INTERVAL_MS);
@@ -70,7 +70,7 @@ async function startPeers(random: Random) {
 }
 
 process.on("exit", (code) => {
-	if (code !== 0) console.error(`The evidence is in ${work}.`);
+	if (code !== 0) console.error(`The files of this run are in ${work}.`);
 });
 
 const state = prepareState(work);
@@ -90,9 +90,9 @@ const start = Date.now();
 const end = start + minutes * MINUTE_MS;
 const moments = killMoments(random, start, end);
 console.log(
-	`Posting for ${minutes} minutes, and killing the server ${kills} times until ${new Date(moments.at(-1) ?? end).toISOString()}…`,
+	`Posting for ${minutes} minutes, and killing the server ${kills} times, for the last time at ${new Date(moments.at(-1) ?? end).toISOString()}…`,
 );
-/** Kills the server at the given times. Returns how many runs were under way then. */
+/** Kills the server at the chosen times. Returns how many runs were in progress then. */
 async function killAll() {
 	let cut = 0;
 	for (const moment of moments) {
@@ -125,16 +125,16 @@ await saveR2(state, work, `${work}/outputs/r2`);
 await savePostgres(postgres, `${work}/outputs/postgres`);
 const verdicts = await judge(work, names);
 
-/** The differences, and the errors of runs. */
+/** The differences between rows, and the errors of runs. */
 const faults: string[] = [];
 const table = names.map((name, i): [string, object] => {
 	const verdict = verdicts.get(name);
-	if (!verdict) return fail(`${name} wasn't compared.`);
+	if (!verdict) return fail(`${name} was not compared.`);
 	const list = runs[i] ?? [];
 	const rows = list.reduce((sum, run) => sum + run.records_completed, 0);
 	const wrong = judgeRuns(list, windowEnd(start), lastEnd);
 	if (wrong) faults.push(`${name}: ${wrong}`);
-	if (rows !== verdict.rows) faults.push(`${name}: its runs say that they wrote ${rows} rows`);
+	if (rows !== verdict.rows) faults.push(`${name}: its runs report ${rows} rows`);
 	if (!isFaultless(verdict)) faults.push(`${name}: its rows differ`);
 	return [name, { runs: list.length, ...verdict }];
 });
@@ -143,16 +143,16 @@ const failures = Object.values(counts.failed).reduce((sum, n) => sum + n, 0);
 const ways = Object.entries(counts.failed).map(([way, n]) => `${n} ${way}`);
 if (counts.conflicts > 0)
 	faults.push(
-		`http: ${counts.conflicts} posts without an Idempotency-Key, or with one that stood for other contents`,
+		`http: ${counts.conflicts} posts without an Idempotency-Key, or with the key of another content`,
 	);
 if (server.counts.ends > server.counts.kills + 1)
-	faults.push("The server ended when nobody killed it.");
+	faults.push("The server ended without being killed.");
 console.table(Object.fromEntries(table));
 console.log(
 	[
-		`${posted.acknowledged} of ${posted.events} events were acknowledged, in ${posted.posts} posts: ${posted.lost} were lost, ${posted.repeated} repeated, ${posted.givenUp} batches given up.`,
-		`The server was killed ${server.counts.kills} times, and cut off ${cut} runs.`,
-		`The receiver failed ${failures} of ${counts.posts} posts (${ways.join(", ")}), and ${counts.repeated} came again.`,
+		`${posted.acknowledged} of ${posted.events} events were acknowledged, in ${posted.posts} posts: ${posted.lost} were lost, ${posted.repeated} repeated, and ${posted.givenUp} batches given up.`,
+		`The server was killed ${server.counts.kills} times, which interrupted ${cut} runs.`,
+		`The receiver failed ${failures} of ${counts.posts} posts (${ways.join(", ")}), and ${counts.repeated} were repeated.`,
 		...faults,
 	].join("\n"),
 );

@@ -1,8 +1,8 @@
 /**
- * `npm run fire:webhooks`: requests cause events on a real server that is killed again and again, and endpoints, some of which
- * fail, get them from webhooks. Each event has to arrive at each endpoint, in order at its first arrival, with a signature
- * that the published library for Python verifies. `--events N`, `--endpoints N` and `--kills N` say how many there are,
- * `--seed N` changes the random choices, `--port N` is the server's. The command fails on any difference.
+ * `npm run fire:webhooks`: requests cause events on a real server that is killed repeatedly, and webhooks send the events to
+ * endpoints, some of which fail. Each event must arrive at each endpoint, in order (repeated messages excepted), with a signature
+ * that the published Python library verifies. `--events N`, `--endpoints N` and `--kills N` set the numbers, `--seed N` selects
+ * other random choices, and `--port N` sets the server's port. The command fails on any difference.
  */
 import { globSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
@@ -23,10 +23,10 @@ const CLIENTS = 6;
 const RETRY_MS = 500;
 const POLL_MS = 3000;
 
-/** How often a failing endpoint fails, of at most a tenth of the events. Each failure costs it five seconds or more. */
+/** How often a failing endpoint fails, but at most for a tenth of the events. Each failure delays it by five seconds or more. */
 const FAILURES = 8;
 
-/** A timeout that is only reached if something hangs. */
+/** A timeout that is reached only if something hangs. */
 const DELIVERED_TIMEOUT_MS = 60 * 60_000;
 
 const { values } = parseArgs({
@@ -51,7 +51,7 @@ const { events, endpoints: count, kills, seed, port } = parsed.data;
 
 const work = resolve(import.meta.dirname, `../.wrangler/fire-webhooks-${process.pid}`);
 process.on("exit", (code) => {
-	if (code !== 0) console.error(`The evidence is in ${work}.`);
+	if (code !== 0) console.error(`The files of this run are in ${work}.`);
 });
 
 const Webhook = z.object({
@@ -82,7 +82,7 @@ const server = await keepServer({
 });
 const base = `${server.url}/api/organizations/@current`;
 
-/** Sends a request, again and again while the server is down. */
+/** Sends a request, and repeats it while the server is down or responds with 5xx or 409. */
 async function ask(method: string, path: string, body?: object): Promise<unknown> {
 	for (;;) {
 		const answer = await fetch(base + path, {
@@ -106,7 +106,7 @@ for (const [i, endpoint] of endpoints.entries()) {
 
 let written = 0;
 let cut = 0;
-/** Causes events, by requests that may be repeated. */
+/** Causes events with requests that can be repeated. */
 async function write() {
 	while (written < events) {
 		written += 1;
@@ -114,22 +114,24 @@ async function write() {
 	}
 }
 const total = () => endpoints.reduce((sum, { taken }) => sum + taken.size, 0);
-/** Kills the server when so many events were taken in all: evenly spread. */
+/** Kills the server after equal shares of the deliveries. */
 async function killAll() {
 	for (let i = 1; i <= kills; i += 1) {
 		while (total() < (i / (kills + 1)) * events * count) await sleep(50);
 		const before = total();
 		await server.kill();
 		if (before > 0) cut += 1;
-		console.log(`Killed the server ${i} times; ${total()} events were taken.`);
+		console.log(`Killed the server ${i} times; ${total()} events have been delivered.`);
 	}
 }
 const start = Date.now();
-console.log(`${events} events for ${count} endpoints, and ${kills} kills…`);
+console.log(
+	`Sending ${events} events to ${count} endpoints, and killing the server ${kills} times…`,
+);
 const killing = killAll();
 await Promise.all(Array.from({ length: CLIENTS }, write));
 const seconds = (since: number) => Math.round((Date.now() - since) / 1000);
-console.log(`The events are written, after ${seconds(start)} seconds.`);
+console.log(`All events were created after ${seconds(start)} seconds.`);
 
 const list = async () =>
 	z.object({ results: z.array(Webhook) }).parse(await ask("GET", "/webhooks")).results;
@@ -138,7 +140,7 @@ let enabledAgain = 0;
 for (let all = await list(); ; all = await list()) {
 	for (const { id, enabled } of all)
 		if (!enabled) {
-			// An endpoint that answered 410.
+			// The endpoint responded with 410.
 			enabledAgain += 1;
 			await ask("PATCH", `/webhooks/${id}`, { enabled: true });
 		}
@@ -153,7 +155,7 @@ const checked = await receiver.verified();
 
 console.log("Comparing…");
 const [file] = globSync(`${state}/v3/d1/*/*.sqlite`).filter((path) => !path.includes("metadata"));
-const database = new DatabaseSync(file ?? fail("There is no database."), { readOnly: true });
+const database = new DatabaseSync(file ?? fail("The state has no database."), { readOnly: true });
 const feed = z
 	.array(z.object({ id: z.string(), item_id: z.string() }))
 	.parse(database.prepare("select id, item_id from activity_log order by position").all());
@@ -163,7 +165,7 @@ const hooks = z
 const faults: string[] = [];
 const table = endpoints.map((endpoint, i): [string, object] => {
 	const hook = hooks.find(({ url }) => url === `${receiver.url}/${i}`);
-	// It gets what happened after it was added.
+	// The webhook gets the events after its creation.
 	const added = feed.findIndex(({ item_id }) => item_id === hook?.id);
 	const wanted = feed.slice(added + 1).map(({ id }) => id);
 	const wrong = judgeEndpoint(endpoint, wanted);
@@ -175,12 +177,12 @@ const arrived = endpoints.reduce((sum, endpoint) => sum + endpoint.arrived.lengt
 const distinct = endpoints.reduce((sum, endpoint) => sum + new Set(endpoint.arrived).size, 0);
 if (checked !== arrived) faults.push(`Python checked ${checked} of ${arrived} messages.`);
 if (server.counts.ends > server.counts.kills + 1)
-	faults.push("The server ended when nobody killed it.");
+	faults.push("The server ended without being killed.");
 console.table(Object.fromEntries(table));
 console.log(
 	[
-		`The feed has ${feed.length} events. ${arrived} messages arrived at ${count} endpoints in ${took} seconds, ${arrived - distinct} of them again.`,
-		`The server was killed ${server.counts.kills} times, ${cut} of them while it delivered. A webhook was disabled and enabled again ${enabledAgain} times.`,
+		`The feed has ${feed.length} events. ${arrived} messages arrived at ${count} endpoints in ${took} seconds, ${arrived - distinct} of them repeated.`,
+		`The server was killed ${server.counts.kills} times, ${cut} of them during deliveries. Webhooks were disabled and enabled again ${enabledAgain} times.`,
 		`Python verified ${checked} signatures.`,
 		...faults,
 	].join("\n"),

@@ -1,8 +1,8 @@
 /**
  * `npm run fuzz`: Schemathesis tests the service against its OpenAPI document, on a real server with its own, populated
  * state. `--max-examples N` sets how many requests it tries for each operation, `--seed N` selects other random values,
- * `--quick` is a short run for CI; other options are passed to Schemathesis. Needs Python 3.10 or newer, and a Python
- * package index for the first run. The command fails on any failure that test/fuzz/expected.toml doesn't list.
+ * `--quick` is a short run for CI; other options are passed to Schemathesis. It needs Python 3.10 or newer and, for
+ * the first run, a Python package index. The command fails on any failure that test/fuzz/expected.toml doesn't list.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -37,7 +37,7 @@ function install() {
 	writeFileSync(mark, requirements);
 }
 
-/** Options for Schemathesis: those of the command line, and defaults for the others. */
+/** Returns the options for Schemathesis: those of the command line, and defaults for missing ones. */
 function options(words: string[]) {
 	const quick = words.includes("--quick");
 	const given = words.filter((word) => word !== "--quick");
@@ -63,7 +63,7 @@ const { url } = await serve({
 	folder: work,
 	state,
 });
-console.log("Populating it…");
+console.log("Creating objects…");
 const world = await populate(url, owner);
 const document: unknown = await (await fetch(`${url}/openapi.json`)).json();
 writeFileSync(`${work}/openapi.json`, JSON.stringify(judged(document, world), null, 2));

@@ -1,12 +1,7 @@
-/**
- * The order in which folders of src/ may import each other (docs/architecture.md#where-things-are).
- */
+/** Checks the order in which folders of src/ may import each other (docs/architecture.md#where-things-are). */
 import type { Metafile } from "esbuild";
 
-/**
- * A folder may import only from itself and from folders before it. Files directly in src/ come
- * after all folders.
- */
+/** A folder may import only from itself and from folders before it. Files directly in src/ come after all folders. */
 const ORDER = [
 	"node",
 	"parts",
@@ -45,10 +40,7 @@ const ORDER = [
 
 const folderOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1];
 
-/**
- * Finds imports that point the wrong way. It uses what the bundler resolved, so type-only imports
- * are not checked.
- */
+/** Finds imports that point the wrong way. Uses the imports that the bundler resolved, so type-only imports aren't checked. */
 export function findWrongImports({ inputs }: Metafile): string[] {
 	return Object.entries(inputs).flatMap(([path, { imports }]) => {
 		const from = folderOf(path);

@@ -1,4 +1,4 @@
-/** A server that tests kill again and again, with a new state of its own. */
+/** Runs a server that tests kill repeatedly, with a new state. */
 import { mkdirSync, rmSync } from "node:fs";
 import { environment } from "./run.ts";
 import { serve } from "./server.ts";
@@ -7,7 +7,8 @@ import { serve } from "./server.ts";
 const TICK_MS = 30_000;
 
 /**
- * Empties the folder of a command, and makes a state in it. Its servers register in that folder, too.
+ * Empties the folder of a command, and creates the folder of a state in it. Servers of this process also register in the
+ * command's folder.
  * @returns the folder of the state
  */
 export function prepareState(work: string) {

@@ -1,7 +1,7 @@
 /**
- * Generates public/openapi.json from the family table, the zod objects that validate requests and
- * responses, and the text in each family's reference.ts; and public/operations.json, the index of
- * operations that the worker reads (src/mcp/operations.ts).
+ * Generates public/openapi.json from the table of families, the zod schemas of requests and responses, and the text in each
+ * family's reference.ts. Also generates public/operations.json, the index of operations that the worker reads
+ * (src/mcp/operations.ts).
  */
 import { writeFileSync } from "node:fs";
 import type { RouterRoute } from "hono/types";
@@ -20,7 +20,7 @@ import { type Json, schemas } from "./openapi/schemas.ts";
 
 type Family = {
 	mount: string;
-	/** What the scopes speak of; undefined for routes that need no key. */
+	/** The object of the scopes, such as `project`; undefined for routes that need no key. */
 	object?: ScopeObject;
 	routes: RouterRoute[];
 	tag: Tag;
@@ -45,13 +45,13 @@ const all: Family[] = [
 	return { ...row, tag, texts: operations };
 });
 
-/** A route of a family requires a key; others accept one or take none. */
+/** Returns the security of a route. Routes of families require a key. For others, it is optional or not accepted. */
 function security(path: string, method: string, object?: ScopeObject) {
 	if (object) return [{ personal_api_key: [scopeFor(object, method)] }];
 	return takesKey({ open: true, path }) ? [{}, { personal_api_key: [] }] : [];
 }
 
-/** The metadata of all handlers of a route. */
+/** Merges the metadata of all handlers of a route. */
 function merge(handlers: RouterRoute[]): Operation {
 	const parts = handlers.map(({ handler }) => descriptionOf(handler));
 	const query = z.object(Object.assign({}, ...parts.map((part) => part.query?.shape)));
@@ -62,7 +62,7 @@ function operationOf(family: Family, method: string, below: string, handlers: Ro
 	const { mount, object, tag, texts } = family;
 	const path = pathOf(family, below);
 	const text = texts[below]?.[method.toLowerCase()];
-	if (!text) throw new Error(`The reference has no text for ${method} ${path}.`);
+	if (!text) throw new Error(`${method} ${path} has no text in a reference.ts.`);
 	const operation = merge(handlers);
 	const route = { id: text.id, method, mount, below, path, operation, open: object === undefined };
 	return {
@@ -77,7 +77,7 @@ function operationOf(family: Family, method: string, below: string, handlers: Ro
 	};
 }
 
-/** The path of a route, as the document writes it. */
+/** Returns the path of a route in the form of the document. */
 const pathOf = ({ mount }: Family, below: string) =>
 	`${mount}${below}`
 		.replace(/\/+/g, "/")
@@ -86,10 +86,10 @@ const pathOf = ({ mount }: Family, below: string) =>
 
 const paths: Record<string, Json> = {};
 
-/** The operations that take a key, in short. */
+/** The index: operations that accept a key. */
 const index: object[] = [];
 
-/** An operation in the index. */
+/** Returns the entry of an operation in the index. */
 function entryOf(method: string, path: string, scope: string, operation: Documented) {
 	const { operationId, summary, tags, parameters, requestBody } = operation;
 	const names = (place: string) =>
@@ -148,7 +148,7 @@ const document = {
 	},
 };
 
-/** Writes a file of public/. */
+/** Writes a JSON file of public/. */
 const write = (name: string, text: string) =>
 	writeFileSync(`${import.meta.dirname}/../public/${name}`, `${text}\n`);
 

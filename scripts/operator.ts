@@ -1,21 +1,18 @@
-/**
- * Runs the operator's commands: through a server if one is running, otherwise on the files of the
- * local state.
- */
+/** Runs the operator's commands: through a server if one is running, otherwise on the files of the local state. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getPlatformProxy } from "wrangler";
 import type { Outcome } from "../src/operator/shape.ts";
 import { lock, root, serverRuns, state, unlock, WORKER } from "./state.ts";
 
-/** How long to wait for a server or for the lock. Longer than a server takes to start. */
+/** How long to wait for a server or for the lock. A server starts faster. */
 const START_TIMEOUT_MS = 120_000;
 
 type Service = { run: (command: string, options: string) => Promise<string> };
 
 /**
- * Opens bindings without wrangler.toml, which has bindings, such as Workflows, that only the
- * worker's process can use.
+ * Opens bindings. It doesn't use wrangler.toml, because this has bindings that only the worker's process can use, such as
+ * Workflows.
  */
 async function connect<B extends object>(bindings: object, persist: boolean) {
 	mkdirSync(`${root}/.wrangler`, { recursive: true });
@@ -37,7 +34,7 @@ async function connect<B extends object>(bindings: object, persist: boolean) {
 	}
 }
 
-/** Opens the local state's D1 database and KV namespace. Only for a process that holds the lock. */
+/** Opens the local state's D1 database and KV namespace. The process must have locked the state. */
 export const openFiles = () =>
 	connect<Env>(
 		{
@@ -47,10 +44,7 @@ export const openFiles = () =>
 		true,
 	);
 
-/**
- * Binds to the operator's entrypoint of a worker on this machine, or, with `remote`, of a deployed
- * one.
- */
+/** Binds to the operator's entrypoint of a worker on this computer or, with `remote`, of a deployed worker. */
 export const openService = (service: string, remote: boolean) =>
 	connect<{ OPERATOR: Service }>(
 		{
@@ -80,8 +74,9 @@ async function runOnFiles(command: string, options: object): Promise<Outcome> {
 }
 
 /**
- * @param service the name of the deployed worker; undefined: the local state
- * @returns the command's outcome; an error if the state is locked and no server answers in time
+ * Runs a command.
+ * @param service the name of the deployed worker; undefined for the local state
+ * @returns the command's outcome; an error if the state is locked and no server responds in time
  */
 export async function operate(
 	command: string,
@@ -93,8 +88,10 @@ export async function operate(
 	while (Date.now() < deadline) {
 		if (await serverRuns()) return runOnService(command, options, WORKER, false);
 		if (lock("npm run admin")) return runOnFiles(command, options).finally(unlock);
-		// A server is starting, or another command holds the lock.
+		// A server is starting, or another command has locked the state.
 		await sleep(200);
 	}
-	return { error: `${state} is in use, and no server answers there.` };
+	return {
+		error: `Another process uses ${state}, but no server responds. Stop that process, and try again.`,
+	};
 }

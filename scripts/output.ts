@@ -1,7 +1,4 @@
-/**
- * Filters the output of `wrangler dev` for `npm start`: shows requests and errors in one line each,
- * and hides the rest.
- */
+/** Filters the output of `wrangler dev` for `npm start`: shows requests and errors in one line each, and hides the rest. */
 import { copyFileSync, createWriteStream, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -26,7 +23,7 @@ const NOISE = [
 	/^Binding {2,}Resource/,
 	/^env\.\w+ /,
 	/^send_email binding called with MessageBuilder:$/,
-	// The mail, of which the file with its text is shown.
+	// Headers and HTML of a mail. The file with its text is shown.
 	/^(From|To|Subject|HTML): /,
 	/^Note that there is a newer version of Wrangler/,
 	/^If you think this is a bug then please create an issue/,
@@ -39,7 +36,7 @@ const NOISE = [
 	/^\s*stack: /,
 ];
 
-/** What the fields of a log line stand for, where their names don't say it. */
+/** Names of log fields, where they differ from the field. */
 const SUBJECTS: Record<string, string> = {
 	request_id: "request",
 	part: "the part",
@@ -57,12 +54,10 @@ function describe(json: string) {
 	return `${kind}: ${first.replace(/^Error: /, "")}`.slice(0, MAX_ERROR_LENGTH);
 }
 
-/**
- * A position in the runtime's own source before an error: `e = rust/worker/ffi.rs:110: failed: `.
- */
+/** The position in the runtime's source that precedes an error: `e = rust/worker/ffi.rs:110: failed: `. */
 const RUNTIME_SOURCE = /^(?:\w+ = )?\S+\.(?:rs|c\+\+|h):\d+: (?:failed: )?/;
 
-/** Formats a line of the server's stderr; undefined if it is to be hidden. */
+/** Formats a line of the server's stderr. Returns undefined for a line to hide. */
 export function explain(line: string) {
 	if (NOISE.some((pattern) => pattern.test(line))) return undefined;
 	const [, text] = /^✘ \[ERROR\] (.*)$/.exec(line) ?? [];
@@ -74,14 +69,11 @@ export function explain(line: string) {
 	}
 }
 
-/** The link in a mail that accepts an invite or signs in; undefined if there is none. */
+/** Returns the link in a mail that accepts an invite or signs in; undefined if there is none. */
 const linkIn = (mail: string) =>
 	/https?:\/\/\S+\/(?:invites\/|console\/sign_in#token=)[\w-]{43}/.exec(mail)?.[0];
 
-/**
- * Copies a mail's text into the state's folder, since the server deletes its files when it stops. Returns
- * a line to show.
- */
+/** Copies a mail's text into the state's folder, because the server deletes its files when it stops. Returns a line to show. */
 function keepMail(file: string) {
 	const copy = `${state}/mail/${basename(file)}`;
 	copyFileSync(file, copy);
@@ -89,7 +81,7 @@ function keepMail(file: string) {
 	return `A mail was sent: ${copy}${link ? `, with the link ${link}` : ""}`;
 }
 
-/** Formats a line of the server's stdout; undefined if it is to be hidden. */
+/** Formats a line of the server's stdout. Returns undefined for a line to hide. */
 function show(line: string) {
 	const [, mail] = /^Text: (.+\.txt)$/.exec(line) ?? [];
 	if (mail) return keepMail(mail);
@@ -101,10 +93,7 @@ function show(line: string) {
 /** Writes a server's output to the log file, and returns a function that formats each line. */
 export function reader() {
 	const log = createWriteStream(logFile, { mode: 0o600 });
-	/**
-	 * @returns the text to show, undefined for none, and whether the line shows that the server
-	 * answered a request
-	 */
+	/** @returns the text to show, if any, and whether the line shows that the server responded to a request */
 	return (raw: string, stream: "stdout" | "stderr") => {
 		log.write(`${raw}\n`);
 		const line = stripVTControlCharacters(raw);

@@ -1,4 +1,4 @@
-/** Checks references to the documentation, in code and between pages. */
+/** Checks the references to the documentation, in code and between pages. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
@@ -6,7 +6,7 @@ import GithubSlugger from "github-slugger";
 
 const read = (path: string) => readFileSync(path, "utf8");
 
-/** The anchors that GitHub generates for the headings of a page. */
+/** Returns the anchors that GitHub generates for the headings of a page. */
 const anchorsOf = (page: string) => {
 	const slugger = new GithubSlugger();
 	return [...read(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) =>
@@ -21,13 +21,13 @@ function isValidReference(reference: string) {
 	return anchor === undefined || !path.endsWith(".md") || anchorsOf(path).includes(anchor);
 }
 
-/** The targets of `[text](path#anchor)` in a page, relative to the repository. */
+/** Returns the targets of links `[text](path#anchor)` in a page, relative to the repository. */
 const linksOf = (page: string) =>
 	[...read(page).matchAll(/\]\(([^)\s:]+)\)/g)].map(([, link = ""]) =>
 		link.startsWith("#") ? page + link : normalize(join(dirname(page), link)),
 	);
 
-/** References to pages of `docs/` in a file, with their anchors. */
+/** Returns the references to pages of `docs/` in a file, with their anchors. */
 const mentionsOf = (file: string) =>
 	[...read(file).matchAll(/\bdocs\/[\w/]+\.md(?:#[\w-]+)?/g)].map(([mention]) => mention);
 
@@ -38,10 +38,7 @@ const list = (...patterns: string[]) =>
 		.split("\n")
 		.filter((path) => path !== "" && existsSync(path));
 
-/**
- * Finds references to pages or headings that don't exist. Returns each with the file that contains
- * it.
- */
+/** Finds references to pages or headings that don't exist. Returns each with the file that contains it. */
 export const findDeadReferences = () => [
 	...list("*.md").flatMap((page) =>
 		linksOf(page)

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync } from "node:child_process";
 
-/** Keeps tools offline: no update check, no metrics, no lookup of this machine's location. */
+/** Keeps tools offline: no update check, no metrics, no lookup of this computer's location. */
 const offline = {
 	CLOUDFLARE_CF_FETCH_ENABLED: "false",
 	WRANGLER_HIDE_BANNER: "true",
@@ -15,18 +15,16 @@ export function fail(why: string, code = 1): never {
 	process.exit(code);
 }
 
-/** Sends a signal to a process that leads a group (`detached`), and to all that it started. Does nothing if they have ended. */
+/** Sends a signal to the group of a process that was started with `detached`. Does nothing if all its processes have ended. */
 export function signalGroup({ pid }: ChildProcess, name: "SIGINT" | "SIGKILL") {
 	try {
 		if (pid) process.kill(-pid, name);
 	} catch {
-		// All have ended.
+		// All processes have ended.
 	}
 }
 
-/**
- * Runs a command and returns its stdout. If it fails, prints all of its output and ends the script.
- */
+/** Runs a command and returns its stdout. If it fails, prints all of its output and ends the script. */
 export function run(command: string, ...words: string[]) {
 	try {
 		return execFileSync(command, words, {

@@ -1,4 +1,4 @@
-/** A server for commands that test the service from outside: `wrangler dev` with a configuration and a state of its own. */
+/** Runs a server for commands that test the service from outside: `wrangler dev` with a separate configuration and state. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { openSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -10,10 +10,10 @@ const root = `${import.meta.dirname}/..`;
 
 const Owner = z.object({ key: z.string(), organization: z.string(), project: z.int() });
 
-/** The owner of an organization, as `bootstrap` creates it. */
+/** An owner that `bootstrap` has created, with the organization, the project and a key. */
 export type Owner = z.infer<typeof Owner>;
 
-/** Creates the tables of a state and an owner. Later commands of this process act on the state, too. */
+/** Creates the tables of a state, and an owner. Later commands of this process use the same state. */
 export function bootstrap(
 	state: string,
 	{ email = "owner@example.com", organization }: { email?: string; organization?: string } = {},
@@ -26,7 +26,7 @@ export function bootstrap(
 	);
 }
 
-/** Whether nobody listens on the port. */
+/** Whether the port is available. */
 const isFree = (port: number) =>
 	new Promise<boolean>((resolve) => {
 		const probe = createServer()
@@ -34,7 +34,7 @@ const isFree = (port: number) =>
 			.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
 	});
 
-/** The project's configuration without limits on requests. It is in another folder, so its paths are absolute. */
+/** Writes the project's configuration without rate limits to a folder, with absolute paths. Returns the path of the file. */
 function configure(folder: string) {
 	const config = `${folder}/wrangler.toml`;
 	writeFileSync(
@@ -57,22 +57,19 @@ process.on("exit", () => {
 for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => process.exit(1));
 
 type Options = {
-	/** The worker's name: servers of the same name would be taken for each other. */
+	/** The worker's name, which must be unique among running servers. */
 	name: string;
 	port: number;
-	/** Where its configuration is written. */
+	/** The folder to which the configuration is written. */
 	folder: string;
-	/** Where it keeps its state. */
+	/** The folder of the server's state. */
 	state: string;
 	variables?: Record<string, string>;
-	/** The file that its output is appended to; by default its errors are shown. */
+	/** The file to which the output is appended. By default, only errors are shown. */
 	log?: string;
 };
 
-/**
- * Starts a server and waits until it answers. It reaches no host on the internet: neither names nor the sources of plugins
- * are found.
- */
+/** Starts a server and waits until it responds. DNS lookups and the hosts of plugin sources are disabled. */
 export async function serve(options: Options) {
 	const { name, port, folder, state, log } = options;
 	const nowhere = "http://127.0.0.1:1";
@@ -83,7 +80,7 @@ export async function serve(options: Options) {
 		GITLAB_API_URL: nowhere,
 		...options.variables,
 	};
-	// A process of a server that was killed may have it a moment longer.
+	// A killed server may use the port for a moment longer.
 	while (!(await isFree(port))) await sleep(50);
 	const output = log && openSync(log, "a");
 	const server = spawn(

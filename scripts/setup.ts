@@ -1,7 +1,4 @@
-/**
- * `npm run setup`: creates what `wrangler dev` needs and the state lacks: tables, a first key,
- * settings.
- */
+/** `npm run setup`: creates the missing tables, settings and first key that `wrangler dev` needs. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import * as z from "zod";
 import { mask } from "../src/auth/keys.ts";
@@ -18,7 +15,7 @@ const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations(
   applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
 )`;
 
-/** Applies missing migrations, each as one transaction. Returns how many were applied. */
+/** Applies missing migrations, each in one transaction. Returns how many were applied. */
 async function migrate({ DB }: Env) {
 	await DB.prepare(CREATE_TABLE).run();
 	const { results } = await DB.prepare("SELECT name FROM d1_migrations").all();
@@ -45,9 +42,7 @@ async function command(env: Env, name: string, options: object) {
 const User = z.object({ key: z.string().nullable(), keys: z.array(z.string()) });
 const NewKey = z.object({ key: z.string() });
 
-/**
- * The key that the last start stored in the state's folder, if it still works; otherwise a new one.
- */
+/** Returns the key in the state's folder if it still works, otherwise a new one, which it stores there. */
 async function exampleKey(env: Env): Promise<string> {
 	const file = `${state}/example-key`;
 	const user = User.parse(await command(env, "bootstrap", { email: EMAIL }));
@@ -60,7 +55,8 @@ async function exampleKey(env: Env): Promise<string> {
 }
 
 /**
- * Prepares the state, which this process must have locked, and builds the documentation. Returns a key with all scopes.
+ * Prepares the state and builds the documentation, the console and the compiler. This process must have locked the state.
+ * Returns a key with all scopes.
  */
 export async function setup() {
 	mkdirSync(state, { recursive: true });
@@ -81,7 +77,7 @@ if (import.meta.main) {
 	await lockOrFail("npm run setup");
 	const key = await setup();
 	console.log(`
-Everything is ready. Start a server with npx wrangler dev (or npm start, which also runs the schedule), then try:
+Setup is complete. Start a server with npx wrangler dev, or with npm start, which also runs the schedule. Then try:
 
   export KEY=${key}
   curl -H "Authorization: Bearer $KEY" 'http://localhost:8787/api/organizations/@current/?pretty'

@@ -1,4 +1,4 @@
-/** `npm start`: runs the whole service on this machine, on PORT, with its state in STATE_DIR. */
+/** `npm start`: runs the whole service on this computer, on the port PORT, with its state in STATE_DIR. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -11,15 +11,15 @@ import { EMAIL, lockOrFail, registry, settings, state, variablesFile } from "./s
 const port = Number(process.env.PORT || 8787);
 const url = `http://localhost:${port}`;
 
-/** A server that answers no request for this long is restarted. A busy one still answers some. */
+/** A server that responds to no request for this long is restarted. A busy server still responds to some. */
 const HANG_SECONDS = Number(process.env.HANG_SECONDS || 120);
 
-/** Ends the script if the port is in use. */
+/** Ends the script if the port is not available. */
 const checkPort = () =>
 	new Promise<void>((resolve) => {
 		const probe = createServer()
 			.once("error", () =>
-				fail(`Port ${port} is taken or not available. Choose another: PORT=8788 npm start`),
+				fail(`Port ${port} is not available. Use another port: PORT=8788 npm start`),
 			)
 			.listen(port, "127.0.0.1", () => probe.close(() => resolve()));
 	});
@@ -32,25 +32,19 @@ const answers = (path: string, seconds: number) =>
 		() => false,
 	);
 
-/**
- * How often the server is started. wrangler chooses further ports for itself, which another process
- * may take before they are used.
- */
+/** Attempts to start the server. Wrangler chooses more ports for itself, which another process may take before it uses them. */
 const MAX_STARTS = 3;
 
-/** Whether startup is finished. Until then output is collected, and shown only if startup fails. */
+/** Whether the server has started. Until then, its output is collected, and shown only if the start fails. */
 let started = false;
 let startupOutput = "";
 
-/**
- * For how many seconds the server has answered nothing. Time in which this machine sleeps doesn't
- * count.
- */
+/** Seconds since the server's last response. Time in which the computer sleeps doesn't count. */
 let silence = 0;
 
-/** Starts the server in its own process group, so that killing the group also kills workerd. */
+/** Starts the server as the leader of a process group, so that killing the group also kills workerd. */
 function serve() {
-	// An entry left by a killed server would prevent the new one from registering.
+	// The registry entry of a killed server would prevent the new one from registering.
 	rmSync(registry, { recursive: true, force: true });
 	const appUrl = settings(variablesFile).get("APP_URL");
 	const words = [
@@ -82,7 +76,7 @@ function serve() {
 
 const hasEnded = (server: ChildProcess) => server.exitCode !== null || server.signalCode !== null;
 
-/** Waits until the server answers; false if it ended first. */
+/** Waits until the server responds, and returns true. Returns false if it ends first. */
 async function isReady(server: ChildProcess) {
 	while (!hasEnded(server)) {
 		if (await answers("/healthz", 10)) return true;
@@ -91,10 +85,7 @@ async function isReady(server: ChildProcess) {
 	return false;
 }
 
-/**
- * Waits until the server has ended, or has answered no request for `HANG_SECONDS`, including the
- * probes sent here.
- */
+/** Waits until the server has ended, or has responded to no request for `HANG_SECONDS`. Sends requests itself to test this. */
 async function watch(server: ChildProcess) {
 	let isProbing = false;
 	for (silence = 0; silence < HANG_SECONDS && !hasEnded(server); silence += 1) {
@@ -114,10 +105,7 @@ async function watch(server: ChildProcess) {
 	}
 }
 
-/**
- * Adds the sample events and their export to a new state. Returns the export's id; undefined if
- * that failed.
- */
+/** Adds the sample events and their export to a new state. Returns the export's id, or undefined if this fails. */
 async function sample(key: string) {
 	const file = `${state}/sampled`;
 	const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -131,13 +119,13 @@ async function sample(key: string) {
 		writeFileSync(file, id);
 		return id;
 	} catch (error) {
-		console.log(`The sample events could not be added: ${error}`);
+		console.log(`Could not add the sample events: ${error}`);
 		return undefined;
 	}
 }
 
 if (!Number.isInteger(port) || port < 1 || port > 65535)
-	fail(`PORT is a number from 1 to 65535, not ${process.env.PORT}`);
+	fail(`PORT must be a number from 1 to 65535, not ${process.env.PORT}.`);
 await checkPort();
 console.log(`Preparing ${state}…`);
 await lockOrFail("npm start");
@@ -148,7 +136,7 @@ const key = await setup();
 console.log("Starting the server…");
 let server = serve();
 process.on("exit", () => signalGroup(server, "SIGKILL"));
-/** Stops the server, then ends this process, which kills a server that has not stopped. */
+/** Stops the server and ends this process. Ending the process kills a server that has not stopped within 3 seconds. */
 async function stop() {
 	signalGroup(server, "SIGINT");
 	for (let i = 0; i < 30 && !hasEnded(server); i++) await sleep(100);
@@ -156,7 +144,7 @@ async function stop() {
 }
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(name, stop);
 
-// npm doesn't forward signals to a script. But when npm ends, the script gets another parent.
+// npm doesn't forward signals to scripts. But when npm ends, the script gets another parent process.
 const parent = process.ppid;
 setInterval(() => process.ppid === parent || stop(), 1000).unref();
 
@@ -168,17 +156,17 @@ for (let starts = 1; !(await isReady(server)); starts++) {
 }
 const id = await sample(key);
 console.log(`
-Tenantry listens on ${url}. To try it, paste this into another terminal:
+Tenantry is running at ${url}. To try it, paste this into another terminal:
 
   export KEY=${key}${id ? `\n  export ID=${id}` : ""}
   curl -H "Authorization: Bearer $KEY" '${url}/api/organizations/@current/?pretty'
 
-To use the console in a browser, open this link, which signs you in:
+To use the console, open this link in a browser. It signs you in:
 
   ${url}/console#key=${key}
 
-The documentation is at ${url}/docs, with every operation to try at ${url}/docs/reference.
-KEY is ${EMAIL}'s and may do everything.${id ? " ID is an hourly export of sample events to R2; its log says where the files are:" : ""}
+The documentation is at ${url}/docs, and you can try every operation at ${url}/docs/reference.
+KEY is an API key of ${EMAIL} with all scopes.${id ? " ID is an hourly export of sample events to R2. Its log lists the files:" : ""}
 ${
 	id
 		? `
@@ -187,23 +175,22 @@ ${
 `
 		: ""
 }
-State is kept in ${state}, details of errors in ${logFile}. Ctrl-C stops the server.
+Data is stored in ${state}. Details of errors are in ${logFile}. Press Ctrl-C to stop the server.
 `);
 started = true;
 
-// The local server has no cron trigger. Twice a minute, so that work interrupted by a crash resumes
-// within a minute.
+// The local server has no cron trigger. Twice a minute, so that interrupted work resumes within a minute.
 setInterval(() => answers("/cdn-cgi/local/scheduled?cron=*+*+*+*+*", 25), 30_000);
 
 for (;;) {
 	await watch(server);
 	console.log(
 		hasEnded(server)
-			? "The server ended. Starting it again…"
-			: `The server has not answered for ${HANG_SECONDS} seconds. Starting it again…`,
+			? "The server ended unexpectedly. Restarting it…"
+			: `The server has not responded for ${HANG_SECONDS} seconds. Restarting it…`,
 	);
 	signalGroup(server, "SIGKILL");
 	while (!hasEnded(server)) await sleep(50);
 	server = serve();
-	if (await isReady(server)) console.log(`Tenantry listens on ${url} again.`);
+	if (await isReady(server)) console.log(`Tenantry is running at ${url} again.`);
 }

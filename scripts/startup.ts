@@ -1,6 +1,6 @@
 /**
- * What the worker evaluates when an isolate starts, and how long that takes. The rest of the bundle is behind `import()`, so
- * it is evaluated when it is first used (docs/architecture.md#what-is-loaded-when).
+ * Finds the code that the worker evaluates when an isolate starts, and measures how long this takes. The rest of the bundle is
+ * behind `import()`, and evaluated when it is first used (docs/architecture.md#what-is-loaded-when).
  */
 import { gzipSync } from "node:zlib";
 import { build, type Metafile, type Plugin } from "esbuild";
@@ -9,7 +9,7 @@ import { lowerMean, shuffled } from "../bench/table.ts";
 
 const root = `${import.meta.dirname}/..`;
 
-/** Leaves out what `import()` loads. */
+/** Leaves out the modules that `import()` loads. */
 const onlyStatic: Plugin = {
 	name: "only-static",
 	setup: ({ onResolve }) =>
@@ -37,7 +37,7 @@ async function bundle(contents: string, plugins: Plugin[] = []) {
 	return { text: outputFiles[0]?.text ?? "", metafile };
 }
 
-/** What `pattern` finds in the paths of a bundle's files. */
+/** Returns the matches of `pattern` in the paths of a bundle's files, sorted and without duplicates. */
 const namesIn = ({ outputs }: Metafile, pattern: RegExp) => {
 	const paths = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
 	const names = paths.map((path) => pattern.exec(path)?.[1] ?? []);
@@ -45,8 +45,8 @@ const namesIn = ({ outputs }: Metafile, pattern: RegExp) => {
 };
 
 /**
- * The part of the bundle that is evaluated when an isolate starts: the script, its size in KiB, compressed, its npm packages and
- * its files of tables.
+ * Bundles the part that is evaluated when an isolate starts. Returns its script, its compressed size in KiB, its npm packages and
+ * its schema files.
  */
 export async function startPart() {
 	const { text, metafile } = await bundle(
@@ -62,7 +62,7 @@ export async function startPart() {
 }
 
 /**
- * What in a script would make an isolate start slowly, without regard to what is evaluated.
+ * Finds everything in a script that makes isolates start slowly, apart from the code that is evaluated.
  * @param script the bundled worker
  */
 export function findSlowness(script: string): string[] {
@@ -75,7 +75,7 @@ export function findSlowness(script: string): string[] {
 		),
 		...characters.map(
 			([text]) =>
-				`One character beyond ASCII makes V8 hold the whole script with two bytes for each. Use an escape in: ${text}`,
+				`A non-ASCII character makes V8 store two bytes for each character of the script. Escape it: ${text}`,
 		),
 	];
 }
@@ -83,7 +83,7 @@ export function findSlowness(script: string): string[] {
 /** The smallest worker with the same framework. */
 const EMPTY = 'import { Hono } from "hono"; export default new Hono().get("/", (c) => c.json({}));';
 
-/** Starts an isolate of one of `scripts` for each request, and answers with what its route / does. */
+/** Starts an isolate of one of `scripts` for each request, and returns the response of its route /. */
 const host = (scripts: Record<string, string>) => `
 const scripts = ${JSON.stringify(scripts)};
 export default {
@@ -102,9 +102,9 @@ export default {
 const ROUNDS = 50;
 
 /**
- * Milliseconds until a new isolate has answered its first request: of the worker, and of an empty one, the mean of the lower half
- * of the rounds. Only their ratio says something about the code.
+ * Measures how long a new isolate takes until its first response, for the worker and for an empty worker.
  * @param script the bundled worker
+ * @returns means of the lower half of the rounds, in milliseconds. Only their ratio is meaningful.
  */
 export async function startTimes(script: string) {
 	const empty = (await bundle(EMPTY)).text;
@@ -123,7 +123,7 @@ export async function startTimes(script: string) {
 			const began = performance.now();
 			const response = await fetch(new URL(name, url));
 			if (!response.ok)
-				throw new Error(`${name} answered ${response.status}: ${await response.text()}`);
+				throw new Error(`${name} returned ${response.status}: ${await response.text()}`);
 			await response.arrayBuffer();
 			return performance.now() - began;
 		};

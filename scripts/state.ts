@@ -14,34 +14,25 @@ export const state = resolve(root, process.env.STATE_DIR || DEFAULT_STATE);
 
 const isDefault = state === DEFAULT_STATE;
 
-/** The name in wrangler.toml. */
+/** The worker's name in wrangler.toml. */
 export const WORKER = "tenantry";
 
 /**
- * Where a server on this state registers its address. By default, all workers of a user share one
- * registry, in which two checkouts or two states would be confused.
+ * The folder in which a server on this state registers its address. By default, all workers of a user share one registry, where
+ * servers of different checkouts or states would have the same name.
  */
 export const registry = `${state}/registry`;
 const REGISTRY = "CLOUDFLARE_DEV_REGISTRY_PATH";
 environment[REGISTRY] = registry;
 process.env[REGISTRY] = registry;
 
-/**
- * The variables of `wrangler dev`. For a state other than the default, they are kept in the state's
- * folder.
- */
+/** The file with the variables of `wrangler dev`. For a state other than the default, it is in the state's folder. */
 export const variablesFile = isDefault ? `${root}/.dev.vars` : `${state}/dev.vars`;
 
-/**
- * A running server keeps updating its registry entry. An older entry is of a server that has
- * stopped.
- */
+/** A running server updates its registry entry more often than this. The server of an older entry has stopped. */
 const STALE_MS = 90_000;
 
-/**
- * The address at which the state's server takes entrypoint calls; undefined without a recent
- * registry entry.
- */
+/** Returns the address for entrypoint calls to the state's server; undefined without a recent registry entry. */
 function serverAddress() {
 	const entry = `${registry}/${WORKER}`;
 	try {
@@ -53,7 +44,7 @@ function serverAddress() {
 	}
 }
 
-/** Whether a server runs on this state, started by `npm start` or `wrangler dev`. */
+/** Whether a server that was started with `npm start` or `wrangler dev` uses this state. */
 export async function serverRuns() {
 	const address = serverAddress();
 	if (!address) return false;
@@ -70,7 +61,7 @@ export async function serverRuns() {
 /** The lock. The operating system releases it when the process ends, even if it crashes. */
 let held: DatabaseSync | undefined;
 
-/** Locks the state for this process; false if another process has locked it. */
+/** Locks the state for this process. Returns false if another process has locked it. */
 export function lock(holder: string) {
 	mkdirSync(state, { recursive: true });
 	const database = new DatabaseSync(`${state}/lock`);
@@ -96,16 +87,16 @@ export async function lockOrFail(holder: string) {
 		const file = `${state}/lock-holder`;
 		const other = existsSync(file) ? readFileSync(file, "utf8") : "a process";
 		fail(
-			`${state} is in use by ${other}. Stop it, or use another directory: STATE_DIR=path ${holder}`,
+			`${state} is in use by ${other}. Stop it, or use another folder: STATE_DIR=path ${holder}`,
 		);
 	}
 	if (await serverRuns())
 		fail(
-			`A server is already running on ${state}. Stop it, or use another directory: STATE_DIR=path ${holder}`,
+			`A server is already running on ${state}. Stop it, or use another folder: STATE_DIR=path ${holder}`,
 		);
 }
 
-/** Reads a file with lines such as `NAME="value"`. Empty if there is no file. */
+/** Reads a file with lines such as `NAME="value"`. Returns an empty map if there is no file. */
 export const settings = (file: string) =>
 	new Map(
 		(existsSync(file) ? readFileSync(file, "utf8") : "")
@@ -116,10 +107,7 @@ export const settings = (file: string) =>
 			),
 	);
 
-/**
- * Adds the `wanted` settings that a file lacks. Existing ones stay. Returns the names of those
- * added.
- */
+/** Adds the `wanted` settings that are missing in a file. Returns their names. */
 function complete(file: string, wanted: Record<string, () => string>) {
 	const existing = settings(file);
 	const missing = Object.entries(wanted).filter(([name]) => !existing.has(name));
@@ -133,9 +121,7 @@ function complete(file: string, wanted: Record<string, () => string>) {
 
 export const EMAIL = "admin@example.com";
 
-/**
- * Adds the settings that `wrangler dev` needs for all features. Returns the names of those added.
- */
+/** Adds the missing settings that `wrangler dev` needs for all features. Returns their names. */
 export function writeSettings() {
 	const added = complete(variablesFile, {
 		SECRETS_KEY: () =>

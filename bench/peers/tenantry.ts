@@ -1,4 +1,4 @@
-/** Services with the paths and answers of this one. */
+/** Services with the same paths and responses as this one. */
 import * as z from "zod";
 import { type Call, newEmail, type Operation, type Service } from "../operations.ts";
 import type { Owner } from "../seed.ts";
@@ -16,7 +16,7 @@ const Page = z.object({
 
 const Invite = z.object({ id: z.guid(), target_email: z.string(), accept_url: z.url() });
 
-/** The request of an operation. */
+/** Returns the request of an operation. */
 export function callOf({ organization, key }: Owner, operation: Operation): Call {
 	const base = `/api/organizations/${organization}`;
 	const headers = { authorization: `Bearer ${key}` };
@@ -36,7 +36,7 @@ export function read(operation: Operation, body: unknown) {
 	return { count, names: results.map(({ user, domain }) => user?.email ?? domain ?? "") };
 }
 
-/** A worker with these paths, as a service. */
+/** Returns a running worker with these paths as a service. */
 export const asService = (name: string, owner: Owner, worker: RunningWorker): Service => ({
 	name,
 	url: worker.url,

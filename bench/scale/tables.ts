@@ -155,7 +155,10 @@ const money = () =>
 		perSize("Dynamic Workers, if the jobs of a config shared one per day", sharedIsolates),
 	]);
 
-/** Returns how many organizations fill a database's thread. Each causes `caused` milliseconds in the busiest hour, in addition to its runs. */
+/**
+ * Returns how many organizations fill a database's thread. Each causes `caused` milliseconds in the busiest hour, in addition
+ * to its runs.
+ */
 function threadHolds(caused = causedBusyMs()) {
 	let organizations = 0;
 	while (busiestShare(organizations, caused) < LIMITS.database_utilization) organizations += 100;

@@ -45,14 +45,14 @@ export const document: Document = JSON.parse(
 	readFileSync(`${import.meta.dirname}/../../public/openapi.json`, "utf8"),
 );
 
-// The client sends the headers by itself.
+// The client sets the headers itself.
 for (const operation of Object.values(document.paths).flatMap((methods) => Object.values(methods)))
 	operation.parameters = operation.parameters.filter((parameter) => parameter.in !== "header");
 
-/** The name of the schema that a reference leads to. */
+/** Returns the name of the schema that a reference refers to. */
 export const nameOf = ({ $ref }: Schema) => $ref?.split("/").at(-1);
 
-/** The schema itself, where it is a reference. */
+/** Returns the schema that a reference refers to, or the schema itself if it isn't a reference. */
 export function resolve(schema: Schema): Schema {
 	const name = nameOf(schema);
 	const found = name === undefined ? schema : document.components.schemas[name];

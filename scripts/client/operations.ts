@@ -1,10 +1,7 @@
-/** What the client calls the operations of the OpenAPI document, and how it calls them. */
+/** Maps the operations of the OpenAPI document to the resources and methods of the client. */
 import { capital, document, nameOf, type Operation, resolve, type Schema } from "./document.ts";
 
-/**
- * The words for objects in operation ids, with the client's resource for each. `listMembers` has the
- * word `Member`, so it is `members.list`.
- */
+/** The client's resources, by the word for the object in operation ids: `listMembers` has `Member`, so it is `members.list`. */
 const RESOURCES: Record<string, string> = {
 	Organization: "organizations",
 	OrganizationProject: "organizationProjects",
@@ -64,17 +61,17 @@ export type Call = {
 	resource: string;
 	method: string;
 	verb: string;
-	/** With the client's names for parameters. */
+	/** The path, with the client's names for parameters. */
 	path: string;
-	/** The first successful response. */
+	/** The schema of the first successful response. */
 	answer: Schema | undefined;
 	media: string | undefined;
-	/** The schema of what a page lists; undefined unless the response is a page of a list. */
+	/** The schema of the items, if the response is a page of a list. */
 	item: Schema | undefined;
 	body: Schema | undefined;
 };
 
-/** The resource of an operation, by the first and longest of the words in its id. */
+/** Returns the word for the object in an operation id: the first one, and the longest of those that start there. */
 function wordOf(id: string) {
 	const [word] = Object.keys(RESOURCES)
 		.map((word) => ({ word, at: id.indexOf(word) }))
@@ -113,7 +110,7 @@ function checkArguments({ operation, verb, path, item, body }: Call) {
 		parameter.in === "path" ? parameterName(parameter.name) : parameter.name,
 	);
 	if (new Set(names).size < names.length)
-		throw new Error(`${verb} ${path} has two parameters of one name.`);
+		throw new Error(`${verb} ${path} has two parameters with the same name.`);
 	if (operation.requestBody && !body)
 		throw new Error(`${verb} ${path} has a body that isn't JSON.`);
 }
@@ -121,7 +118,7 @@ function checkArguments({ operation, verb, path, item, body }: Call) {
 const isForBrowsers = ({ responses }: Operation) =>
 	responses["200"]?.content?.["text/html"] !== undefined;
 
-/** All calls. Where `createInvite` and `createInvites` are both `create`, the latter is `createMany`. */
+/** Returns all calls. If `createInvite` and `createInvites` would both be `create`, the second is `createMany`. */
 export function calls() {
 	const found = Object.entries(document.paths)
 		.filter(([path]) => path !== "/openapi.json")
@@ -135,7 +132,7 @@ export function calls() {
 		checkArguments(call);
 		if (taken.has(`${call.resource}.${call.method}`)) call.method += "Many";
 		const name = `${call.resource}.${call.method}`;
-		if (taken.has(name)) throw new Error(`Two operations are called ${name}.`);
+		if (taken.has(name)) throw new Error(`Two operations have the name ${name}.`);
 		taken.add(name);
 	}
 	return found;
@@ -146,8 +143,8 @@ const anonymous = (path: string) => path.replace(/\{\w+\}/g, "{}");
 const lastParameter = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].at(-1);
 
 /**
- * The objects that calls are about. Each has the path of one object, and the schema that this
- * object's GET answers with, or else what the list of them has.
+ * Returns the objects of calls. Each has the path of one object, and the schema that the object's GET returns. If there is no
+ * such GET, the schema is that of the list's items.
  */
 export function objectsOf(all: Call[]) {
 	const objects = new Map<string, { name: string; schema: Schema }>();
@@ -165,7 +162,7 @@ export function objectsOf(all: Call[]) {
 		if (whole === undefined || ["organization", "project", "token"].includes(name)) continue;
 		const at = anonymous(path.slice(0, path.lastIndexOf(whole) + whole.length));
 		const schema = schemaAt(at);
-		// Families below an object, such as the second factor of a user, come after its own.
+		// Families below an object, such as the second factor of a user, come after the object's family.
 		if (schema && nameOf(schema) && !objects.has(at))
 			objects.set(at, {
 				name: ["run", "backfill"].includes(name) ? `${resource}.${name}` : resource,
@@ -176,8 +173,8 @@ export function objectsOf(all: Call[]) {
 }
 
 /**
- * The path of the object that a call is about, and of those that it lists or creates. `own` is that of an object without an
- * id, such as the notifications of an organization.
+ * Returns the path of a call's object, and the path of the objects that it lists or creates. `own` is the path of an object
+ * without an id, such as the notifications of an organization.
  */
 export const objectAt = (path: string) => {
 	const [whole] = lastParameter(path) ?? [];

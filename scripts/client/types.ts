@@ -1,7 +1,7 @@
 /** Writes the schemas of the OpenAPI document as TypeScript types with comments. */
 import { nameOf, type Schema } from "./document.ts";
 
-/** A documentation comment; empty without text. */
+/** Returns a documentation comment; empty without text. */
 export function comment(text: string | undefined) {
 	if (!text) return "";
 	const lines = text.replaceAll("*/", "*\\/").split("\n");
@@ -11,7 +11,7 @@ export function comment(text: string | undefined) {
 
 const isName = (key: string) => /^[A-Za-z_$][\w$]*$/.test(key);
 
-/** The type of a schema. */
+/** Returns the TypeScript type of a schema. */
 export function typeOf(schema: Schema): string {
 	const name = nameOf(schema);
 	if (name !== undefined) return name;
@@ -34,7 +34,7 @@ export function typeOf(schema: Schema): string {
 		case "object":
 			return objectOf(schema);
 		default:
-			throw new Error(`The client's generator doesn't know the type ${schema.type}.`);
+			throw new Error(`The client's generator doesn't support the type ${schema.type}.`);
 	}
 }
 
@@ -66,7 +66,7 @@ type Field = {
 	type: string;
 };
 
-/** An object type. Optional fields may be `undefined`, which counts as left out. */
+/** Returns an object type. Optional fields can be `undefined`, which means that they are not sent. */
 export const fields = (all: Field[]) =>
 	`{\n${all
 		.map(({ name, description, isRequired, type }) => {

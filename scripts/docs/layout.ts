@@ -1,9 +1,9 @@
-/** The HTML around the pages of the documentation. */
+/** The HTML layout of the documentation pages. */
 import { html, raw } from "hono/html";
 import type { Heading } from "./markdown.ts";
 import type { Page } from "./pages.ts";
 
-/** The paths of assets, by their names without the hash. */
+/** The paths of assets, by name without the hash. */
 export type Assets = Record<
 	"style.css" | "icon.svg" | "menu.js" | "reference.js" | "scalar",
 	string
@@ -20,20 +20,20 @@ export const REFERENCE: Entry = {
 };
 
 type Shell = {
-	/** HTML */
+	/** The title, as HTML. */
 	title: string;
-	/** Where it is; undefined for the page that says that there is none. */
+	/** The path; undefined for the page for missing pages. */
 	path?: string;
-	/** More for the page's head. */
+	/** Additional elements for the head. */
 	head?: unknown;
-	/** `wide`: without columns beside the content. */
+	/** `wide`: no columns beside the content. */
 	kind?: "wide";
 	/** The table of contents. */
 	contents?: unknown;
 	main: unknown;
 };
 
-/** Makes the function that puts content between the site's header and navigation. */
+/** Returns a function that adds the site's header and navigation to a page. */
 export const layout =
 	(assets: Assets, entries: Entry[]) =>
 	({ title, path, head = "", kind, contents = "", main }: Shell) => {
@@ -73,7 +73,7 @@ ${contents}
 `);
 	};
 
-/** The sections of a page: headings of the second and third level. */
+/** Returns the table of contents of a page: its headings of the second and third level. */
 export function tableOfContents(headings: Heading[]) {
 	const shown = headings.filter(({ depth }) => depth === 2 || depth === 3);
 	if (shown.length < 2) return "";
@@ -84,7 +84,7 @@ ${shown.map(({ depth, id, html: text }) => html`<li class="depth-${depth}"><a hr
 </nav>`;
 }
 
-/** The first page: what this is, and what the other pages are about. */
+/** Returns the first page: the introduction, and the topics of the other pages. */
 export const overview = (introduction: string, entries: Entry[]) => html`<article><h1>Tenantry</h1>
 <p class="introduction">${raw(introduction)}</p>
 <ul class="cards">
@@ -95,7 +95,7 @@ ${entries
 			html`<li class="card"><a href="${path}">${name}</a><span>${raw(about)}</span></li>\n`,
 	)}</ul></article>`;
 
-/** The links to the pages before and after this one. */
+/** Returns links to the previous and the next page. */
 export const neighbours = (before: Entry | undefined, after: Entry | undefined) =>
 	html`<nav class="neighbours" aria-label="Previous and next page">
 ${before && html`<a rel="prev" href="${before.path}">${before.name}</a>`}

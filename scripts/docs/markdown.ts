@@ -1,4 +1,4 @@
-/** Renders a page of the documentation, with the anchors that GitHub gives its headings. */
+/** Renders Markdown pages, with the same anchors of headings as GitHub. */
 import { renderMermaidSVG } from "beautiful-mermaid";
 import GithubSlugger from "github-slugger";
 import { Marked, Renderer, type Tokens } from "marked";
@@ -10,14 +10,11 @@ export type Rendered = { title: string; html: string; headings: Heading[] };
 const escapeHtml = (text: string) =>
 	text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/** Parts of a page that may be wider than it: they scroll on their own, also by keyboard. */
+/** Wraps a part that can be wider than the page, so that it scrolls separately, also by keyboard. */
 const scrollable = (name: string, label: string, content: string) =>
 	`<div class="${name}" role="region" aria-label="${label}" tabindex="0">${content}</div>\n`;
 
-/**
- * A diagram as SVG without styles of its own: its colours are variables that style.css sets, and
- * its font is the page's.
- */
+/** Renders a diagram as SVG without styles. Its colours are variables of style.css, and its font is the page's. */
 const diagram = (source: string) =>
 	renderMermaidSVG(source)
 		.replace(/<style>[\s\S]*?<\/style>/, "")
@@ -58,8 +55,9 @@ class PageRenderer extends Renderer {
 }
 
 /**
- * @param markdown GitHub's kind, which begins with a heading: the title
- * @param link where a link of the page leads to on the site; throws if it leads nowhere
+ * Renders a page.
+ * @param markdown GitHub Flavored Markdown. The first heading is the title.
+ * @param link returns the target on the site of a link of the page; throws if there is none
  */
 export function render(markdown: string, link: (href: string) => string): Rendered {
 	const renderer = new PageRenderer(link);
@@ -68,6 +66,6 @@ export function render(markdown: string, link: (href: string) => string): Render
 	return { title: headings[0]?.html ?? "", html, headings };
 }
 
-/** Renders a text of one line, without the paragraph around it. */
+/** Renders a single line, without a paragraph. */
 export const renderInline = (markdown: string, link: (href: string) => string) =>
 	String(new Marked().parseInline(markdown, { renderer: new PageRenderer(link), async: false }));

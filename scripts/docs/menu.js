@@ -1,3 +1,3 @@
-/** Closes the table of contents, where it is a menu, when one of its links is followed. */
+/** Closes the table of contents when one of its links is opened, if it is a menu. */
 const contents = document.getElementById("contents");
 contents?.addEventListener("click", () => contents.hidePopover());

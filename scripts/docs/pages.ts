@@ -1,4 +1,4 @@
-/** Which pages the documentation has: those of the table in README.md, and those that these list. */
+/** Finds the pages of the documentation: those of the table in README.md, and those that they list. */
 import { readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { Marked, type Token, type Tokens } from "marked";
@@ -7,15 +7,15 @@ import { type Rendered, render, renderInline } from "./markdown.ts";
 const root = `${import.meta.dirname}/../..`;
 
 export type Page = {
-	/** The path on the site: `/docs/api`. */
+	/** The path on the site, such as `/docs/api`. */
 	path: string;
 	/** The name in the navigation. */
 	name: string;
-	/** What it is about, as HTML; empty for a page that needs no introduction. */
+	/** The topic, as HTML; empty for a page without an introduction. */
 	about: string;
 } & Rendered;
 
-/** The path on the site of a file of the repository. */
+/** Returns the path on the site of a file of the repository. */
 const pathOf = (file: string) =>
 	`/docs/${file
 		.replace(/^docs\//, "")
@@ -26,7 +26,7 @@ const pathOf = (file: string) =>
 const linksOf = (tokens: Token[]) =>
 	tokens.filter((token): token is Tokens.Link => token.type === "link");
 
-/** The links in the lists of a page, each to a page of its own: the decisions. */
+/** Returns the pages that a page links to in its lists, such as the decisions. */
 const listed = (file: string) =>
 	new Marked()
 		.lexer(readFileSync(`${root}/${file}`, "utf8"))
@@ -35,7 +35,7 @@ const listed = (file: string) =>
 		.flatMap((token) => ("tokens" in token ? linksOf(token.tokens ?? []) : []))
 		.map(({ href, text }) => ({ file: normalize(join(dirname(file), href)), name: text }));
 
-/** The parts of README.md that the site uses: its first paragraph, and the table of pages. */
+/** Returns the parts of README.md that the site uses: the first paragraph and the table of pages. */
 function readme() {
 	const tokens = new Marked().lexer(readFileSync(`${root}/README.md`, "utf8"));
 	const introduction = tokens.find((token) => token.type === "paragraph")?.raw ?? "";
@@ -50,17 +50,18 @@ function readme() {
 	return { introduction, files };
 }
 
-/** All pages, in the order of the navigation. */
+/** Returns all pages, in the order of the navigation. */
 export function readPages() {
 	const { introduction, files } = readme();
 	const decisions = listed("docs/decisions/README.md").map((page) => ({ ...page, about: "" }));
 	const known = new Set([...files, ...decisions].map(({ file }) => file));
-	/** Leads links between files of the repository to their pages. */
+	/** Maps links between files of the repository to links between pages. */
 	const linkFrom = (file: string) => (href: string) => {
 		if (/^(#|https:)/.test(href)) return href;
 		const [target = "", anchor] = href.split("#");
 		const to = normalize(join(dirname(file), target));
-		if (!known.has(to)) throw new Error(`${file} links to ${href}, which is no page of the site.`);
+		if (!known.has(to))
+			throw new Error(`${file} links to ${href}, which isn't a page of the site.`);
 		return pathOf(to) + (anchor === undefined ? "" : `#${anchor}`);
 	};
 	const read = ({ file, name, about }: (typeof files)[number]): Page => ({

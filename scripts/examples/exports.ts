@@ -3,7 +3,7 @@ import type { Recorder } from "./recorder.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Times before the current hour. */
+/** Returns the start of an hour, `n` hours before the current one. */
 function hoursAgo(n: number) {
 	const hour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
 	return new Date(hour - n * HOUR_MS).toISOString();
@@ -42,8 +42,8 @@ const S3 = {
 const R2 = { type: "R2", config: { prefix: "events/", compression: "gzip" } };
 
 /**
- * @param kind of the ids: exports are below their organization and below their project
- * @param slow an HTTP destination that never answers
+ * @param kind the word in operation ids: exports are below their organization and below their project
+ * @param slow the URL of an HTTP destination that never responds
  */
 export async function exports(recorder: Recorder, kind: "" | "Project", slow: string) {
 	const { record, refuse } = recorder;
@@ -73,7 +73,7 @@ export async function exports(recorder: Recorder, kind: "" | "Project", slow: st
 	await record(`delete${name}`, { parameters });
 }
 
-/** Two hours of an export to R2, which succeed. */
+/** Records successful runs of two hours, to R2. */
 async function runs({ record, refuse, waitFor }: Recorder, name: string) {
 	const { id } = await record(`create${name}`, {
 		body: { name: "Events to R2", destination: R2, interval: "hour" },
@@ -104,7 +104,7 @@ async function runs({ record, refuse, waitFor }: Recorder, name: string) {
 	await record(`delete${name}`, { parameters });
 }
 
-/** A run and a backfill that are cancelled while they wait for the destination. */
+/** Records a run and a backfill that are cancelled while they wait for the destination. */
 async function cancellations({ record, waitFor }: Recorder, name: string, url: string) {
 	const { id } = await record(`create${name}`, {
 		body: {

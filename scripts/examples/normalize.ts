@@ -1,7 +1,4 @@
-/**
- * Replaces what differs from run to run: ids, times, keys, tokens and hosts. The same value always
- * gets the same replacement.
- */
+/** Replaces values that differ from run to run: ids, times, keys, tokens and hosts. Equal values get equal replacements. */
 import { crc32 } from "node:zlib";
 
 const MINUTE_MS = 60_000;
@@ -18,7 +15,7 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 const KEY = /\btnt_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}\b/g;
 const MASK = /tnt_…[0-9A-Za-z]{4}/g;
 const CURSOR = /(?<=[?&]cursor=)[\w-]+/g;
-/** How long a run took, in its log. */
+/** The duration of a run in its log. */
 const DURATION = /(?<= bytes?, )[\d.]+ seconds?/g;
 const TOKEN = /(?<![\w-])[\w-]{43}(?![\w-])/g;
 
@@ -27,7 +24,7 @@ const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const base62 = (n: number, length: number): string =>
 	length === 0 ? "" : base62(Math.floor(n / 62), length - 1) + DIGITS.charAt(n % 62);
 
-/** A key that nobody has, with a valid checksum (docs/keys.md#personal-api-keys). */
+/** Returns a key that doesn't exist, with a valid checksum (docs/keys.md#personal-api-keys). */
 function exampleKey(n: number) {
 	const body = `tnt_${"Example".repeat(5)}${String(n).padStart(8, "0")}`;
 	return `${body}_${base62(crc32(body), 6)}`;
@@ -37,7 +34,7 @@ const maskOf = (key: string) => `tnt_…${key.slice(-4)}`;
 
 const exampleToken = (n: number) => `example-token-${String(n).padStart(29, "0")}`;
 
-/** Numbers values in the order in which they appear. */
+/** Returns a function that replaces values by their number, in the order of appearance. */
 function numbered(make: (n: number, value: string) => string) {
 	const known = new Map<string, string>();
 	return (value: string) => {
@@ -48,15 +45,15 @@ function numbered(make: (n: number, value: string) => string) {
 }
 
 type Options = {
-	/** What texts are replaced by what, such as addresses of local servers. */
+	/** Strings and their replacements, such as URLs of local servers. */
 	texts: [from: string, to: string][];
-	/** When each step of the recording began, in Unix milliseconds. */
+	/** The start of each step of the recording, in Unix milliseconds. */
 	steps: number[];
 	/** The values of all keys. */
 	keys: string[];
 };
 
-/** The values of the keys in a text. */
+/** Returns the API keys in a text. */
 export const keysIn = (text: string) => Array.from(text.matchAll(KEY), ([key]) => key);
 
 export function normalizer({ texts, steps, keys }: Options) {
@@ -77,8 +74,8 @@ export function normalizer({ texts, steps, keys }: Options) {
 	const token = numbered(exampleToken);
 
 	/**
-	 * Whole hours, and whole minutes before the recording, keep their distance to the hour. Other
-	 * times are those of the step in which they were, or of the hour's beginning.
+	 * Replaces a time. Whole hours, and whole minutes before the recording, keep their distance to the hour. Other times become the
+	 * time of their step, or the start of the hour.
 	 */
 	function time(text: string) {
 		const at = Date.parse(text);
@@ -93,7 +90,7 @@ export function normalizer({ texts, steps, keys }: Options) {
 	const day = (text: string) =>
 		new Date(Date.parse(text) + days * DAY_MS).toISOString().slice(0, 10);
 
-	/** A page's cursor has the time and the id of a row, as JSON in base64url. */
+	/** Replaces the time and the id of a row in a page's cursor, which is JSON in base64url. */
 	const cursor = (text: string) =>
 		Buffer.from(string(Buffer.from(text, "base64url").toString())).toString("base64url");
 
@@ -110,10 +107,10 @@ export function normalizer({ texts, steps, keys }: Options) {
 			.replace(DURATION, "1.5 seconds");
 	}
 
-	/** `name` is that of the field. */
+	/** Normalizes a value. `name` is the name of its field. */
 	return function normalize(value: unknown, name = ""): unknown {
 		if (typeof value === "string") return string(value);
-		// How long something took.
+		// A duration.
 		if (name === "seconds" && typeof value === "number") return 1.5;
 		if (Array.isArray(value)) return value.map((item) => normalize(item));
 		if (typeof value !== "object" || value === null) return value;

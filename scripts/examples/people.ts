@@ -3,7 +3,7 @@ import type { Recorder } from "./recorder.ts";
 
 const tokenOf = (url: string | null | undefined) => String(url).split("/").at(-1) ?? "";
 
-/** @returns a member's user, and a key of it */
+/** @returns the user of a new member, and a key of that user */
 export async function invites({ record, refuse }: Recorder) {
 	const { accept_url } = await record("createInvite", {
 		body: {
@@ -75,7 +75,7 @@ export async function organizations({ record, refuse }: Recorder, project: numbe
 	await record("deleteOrganization", { parameters });
 }
 
-/** @param kind of the ids: projects are also below their organization */
+/** @param kind the word in operation ids: projects are also below their organization */
 export async function projects(
 	{ record, refuse }: Recorder,
 	kind: "" | "Organization",
@@ -102,7 +102,7 @@ export async function notifications({ record, refuse }: Recorder, uuid: string) 
 	await record("getNotifications");
 }
 
-/** @param publish puts a text into the DNS */
+/** @param publish adds a TXT record to the DNS */
 export async function domains(
 	{ record, refuse }: Recorder,
 	publish: (domain: string, challenge: string) => void,

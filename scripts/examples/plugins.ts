@@ -29,7 +29,7 @@ const FAMILIES: Family[] = [
 	},
 ];
 
-/** Creates a plugin of the family, and records all its operations but the last. */
+/** Creates a plugin of the family, and records all its operations except the last. */
 async function family({ record, refuse }: Recorder, { noun, body, files }: Family) {
 	const created = await record(`create${noun}`, { body: { ...body, plugin_type: "source" } });
 	const id = Number(created.id);

@@ -1,4 +1,4 @@
-/** Calls operations by their id, and records what was sent and answered. */
+/** Calls operations by id, and records the requests and responses. */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
@@ -7,7 +7,7 @@ const Document = z.object({
 	paths: z.record(z.string(), z.record(z.string(), z.looseObject({ operationId: z.string() }))),
 });
 
-/** The fields of answers that later requests need. */
+/** The fields of responses that later requests need. */
 const Answer = z.looseObject({
 	id: z.union([z.string(), z.int()]).nullish(),
 	uuid: z.string().optional(),
@@ -27,26 +27,26 @@ const Answer = z.looseObject({
 type Values = Record<string, string | number>;
 
 type Request = {
-	/** The values of parameters in the path and in the query. */
+	/** The parameters in the path and in the query. */
 	parameters?: Values;
 	body?: unknown;
 	headers?: Record<string, string>;
-	/** null: no key. */
+	/** The API key; null to send none. */
 	key?: string | null | undefined;
 };
 
-/** What a request was and how it was answered. */
+/** A request and its responses. */
 export type Example = {
 	parameters: Values;
 	body?: unknown;
 	answer?: unknown;
-	/** Bodies of errors by status. */
+	/** Error bodies, by status. */
 	errors: Record<string, unknown>;
 };
 
 const TIMEOUT_MS = 60_000;
 
-/** An operation by its id: its method and path in the document. */
+/** Returns the method and path of each operation in the document, by id. */
 function operations() {
 	const file = `${import.meta.dirname}/../../public/openapi.json`;
 	const { paths } = Document.parse(JSON.parse(readFileSync(file, "utf8")));
@@ -62,17 +62,17 @@ function operations() {
 
 const FORM = "application/x-www-form-urlencoded";
 
-/** @param defaults the values of parameters that most paths have */
+/** @param defaults values of parameters that most paths have */
 export function recorder(url: string, defaultKey: string, defaults: Values) {
 	const known = operations();
 	const examples: Record<string, Example> = {};
 	const succeeded = new Set<string>();
 	const steps: number[] = [];
 
-	/** Sends a request. Returns its status and its body: JSON, or text. */
+	/** Sends a request. Returns the status and the body, as JSON or text. */
 	async function send(id: string, { parameters = {}, body, headers = {}, key }: Request) {
 		const operation = known.get(id);
-		if (!operation) throw new Error(`There is no operation ${id}.`);
+		if (!operation) throw new Error(`The document has no operation ${id}.`);
 		const { method, path } = operation;
 		const values: Values = { ...defaults, ...parameters };
 		const names = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => name);
@@ -100,7 +100,7 @@ export function recorder(url: string, defaultKey: string, defaults: Values) {
 				...Object.fromEntries(names.map((name) => [name, values[name] ?? ""])),
 				...parameters,
 			},
-			// A page is no example of use.
+			// An HTML page isn't a useful example.
 			answer: type.startsWith("application/json")
 				? JSON.parse(text)
 				: type.startsWith("text/javascript")
@@ -109,7 +109,7 @@ export function recorder(url: string, defaultKey: string, defaults: Values) {
 		};
 	}
 
-	/** Sends a request that must succeed. Only the first success of an operation is its example. */
+	/** Sends a request that must succeed. The first success of an operation is its example. */
 	async function record(id: string, request: Request = {}) {
 		steps.push(Date.now());
 		const { status, parameters, answer } = await send(id, request);
@@ -127,7 +127,7 @@ export function recorder(url: string, defaultKey: string, defaults: Values) {
 		return Answer.safeParse(answer).data ?? {};
 	}
 
-	/** Sends a request that is refused, and records the error. */
+	/** Sends a request that must return an error, and records it. */
 	async function refuse(id: string, expected: number, request: Request = {}) {
 		steps.push(Date.now());
 		const { status, parameters, answer } = await send(id, request);
@@ -136,7 +136,7 @@ export function recorder(url: string, defaultKey: string, defaults: Values) {
 		examples[id].errors[status] = answer;
 	}
 
-	/** Asks until `isDone`. Whatever happens meanwhile belongs to the step before. */
+	/** Repeats a request until `isDone`. Times in this period belong to the previous step. */
 	async function waitFor(
 		id: string,
 		request: Request,
@@ -149,7 +149,7 @@ export function recorder(url: string, defaultKey: string, defaults: Values) {
 			await fetch(`${url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`);
 			await sleep(300);
 		}
-		throw new Error(`${id} never answered as expected.`);
+		throw new Error(`${id} did not return the expected response.`);
 	}
 
 	return { examples, steps, record, refuse, waitFor };

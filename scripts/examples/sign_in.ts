@@ -4,12 +4,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { TOTP } from "otpauth";
 import type { Recorder } from "./recorder.ts";
 
-/** What texts are replaced by what in the examples, since they differ from run to run. */
+/** Strings in the examples that differ from run to run, and their replacements. */
 type Replacements = [from: string, to: string][];
 
 const SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
 
-/** The replacements for what somebody has set up with a code. */
+/** Returns the replacements for a second factor and its codes. */
 const replace = (secret: string, code: string, codes: string[]): Replacements => [
 	[secret, SECRET],
 	[code, "287082"],
@@ -18,7 +18,7 @@ const replace = (secret: string, code: string, codes: string[]): Replacements =>
 
 const secretOf = ({ secret }: { secret?: string | null | undefined }) => secret ?? "";
 
-/** The second factor of the caller. At the end, it is disabled. */
+/** Records the second factor of the caller. At the end, it is disabled. */
 export async function twoFactor({ record, refuse }: Recorder): Promise<Replacements> {
 	const parameters = { uuid: "@me" };
 	const secret = secretOf(await record("beginTwoFactor", { parameters }));
@@ -38,7 +38,7 @@ export async function twoFactor({ record, refuse }: Recorder): Promise<Replaceme
 	];
 }
 
-/** The token of the link in a mail that the server has written below `folder`. */
+/** Returns the token of the link in a mail that the server has written below `folder`. */
 async function tokenIn(folder: string) {
 	for (let waited = 0; waited < 60_000; waited += 200) {
 		const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
@@ -49,12 +49,12 @@ async function tokenIn(folder: string) {
 		}
 		await sleep(200);
 	}
-	throw new Error(`There is no mail with a link below ${folder}.`);
+	throw new Error(`No mail below ${folder} has a link.`);
 }
 
 /**
- * Somebody signs in, and sets up a second factor.
- * @param folder where the server writes mails
+ * Records how a user signs in and sets up a second factor.
+ * @param folder the folder to which the server writes mails
  */
 export async function signIn(
 	{ record, refuse }: Recorder,

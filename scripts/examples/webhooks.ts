@@ -1,7 +1,7 @@
-/** The examples of webhooks, and of the feed whose events they get. */
+/** The examples of webhooks and of the event feed. */
 import type { Recorder } from "./recorder.ts";
 
-/** @param url an endpoint that takes everything */
+/** @param url an endpoint that accepts all requests */
 export async function webhooks({ record, refuse, waitFor }: Recorder, url: string) {
 	const { id } = await record("createWebhook", {
 		body: { url, types: ["webhook.*", "batch_export_run.failed"], description: "Our own alerts" },

@@ -1,4 +1,4 @@
-/** The examples of operations, which scripts/examples.ts has recorded. */
+/** The examples of operations that scripts/examples.ts has recorded. */
 import * as z from "zod";
 import recorded from "./examples.json" with { type: "json" };
 import type { Json } from "./schemas.ts";
@@ -17,17 +17,17 @@ const { operations, errors } = z
 	})
 	.parse(recorded);
 
-/** An example of an error by its status, for the responses that many operations have in common. */
+/** Examples of errors by status, for responses that many operations share. */
 const commonErrors: Record<string, unknown> = Object.assign(
 	{},
 	...Object.values(operations).map((example) => example.errors),
 	errors,
 );
 
-/** The member `example` of a parameter or a media type; empty if there is none. */
+/** Returns the member `example` of a parameter or a media type; empty if there is none. */
 const exampleOf = (value: unknown) => (value === undefined ? {} : { example: value });
 
-/** The value that was sent, with the type that the schema has. */
+/** Returns the recorded value of a parameter, converted to the type in its schema. */
 export function parameterExample(
 	operation: string,
 	{ name, schema }: { name: string; schema: Json },
@@ -42,6 +42,6 @@ export const bodyExample = (operation: string) => exampleOf(operations[operation
 
 export const answerExample = (operation: string) => exampleOf(operations[operation]?.answer);
 
-/** An error that the operation responded with, or a common one. */
+/** Returns a recorded error of the operation, or a common one. */
 export const errorExample = (operation: string, status: number) =>
 	exampleOf(status === 400 ? operations[operation]?.errors[status] : commonErrors[status]);

@@ -10,11 +10,11 @@ type RequestHeader = {
 	description: string;
 	schema: Json;
 	example: string;
-	/** Which routes take it. */
+	/** Whether a route accepts the header. */
 	on: (route: Route) => boolean;
 };
 
-/** Every header of requests besides `Authorization`, which the security scheme describes. */
+/** The headers of requests, except `Authorization`, which the security scheme describes. */
 const REQUEST_HEADERS: Record<string, RequestHeader> = {
 	"Tenantry-Version": {
 		description:
@@ -46,7 +46,7 @@ const REQUEST_HEADERS: Record<string, RequestHeader> = {
 	},
 };
 
-/** The header parameters of an operation. */
+/** Returns the header parameters of an operation. */
 export const requestHeadersOf = (route: Route) =>
 	Object.entries(REQUEST_HEADERS)
 		.filter(([, { on }]) => on(route))
@@ -63,15 +63,15 @@ type Response = { status: number; route: Route };
 type ResponseHeader = {
 	description: string;
 	schema?: Json;
-	/** Which responses have the header; those that only may have it, too. */
+	/** Whether a response can have the header. */
 	on: (response: Response) => boolean;
-	/** All of these responses have it. */
+	/** Whether all these responses have the header. */
 	always?: true;
 };
 
 const isError = ({ status }: Response) => status >= 400;
 
-/** Every header of responses that the document names. */
+/** The headers of responses in the document. */
 const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 	"X-Request-Id": {
 		description:
@@ -163,7 +163,7 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 const isWithoutBody = ({ status, route: { operation } }: Response) =>
 	status === 200 && !operation.answer && !operation.media;
 
-/** For `components.headers`. */
+/** The headers, for `components.headers`. */
 export const headers = Object.fromEntries(
 	Object.entries(RESPONSE_HEADERS).map(([name, { description, schema = STRING, always }]) => [
 		name,
@@ -171,7 +171,7 @@ export const headers = Object.fromEntries(
 	]),
 );
 
-/** References to the headers of a response. */
+/** Returns references to the headers of a response. */
 export const headersOf = (response: Response) =>
 	Object.fromEntries(
 		Object.entries(RESPONSE_HEADERS)

@@ -14,7 +14,7 @@ const uuidOr = (alias: string) => ({
 });
 const PROJECT = { type: "string", pattern: "^(\\d{1,15}|@current)$" };
 
-/** The parameters in paths. A malformed id is a 404, like an unknown one. */
+/** The parameters in paths. A malformed id returns 404, like an unknown id. */
 const PARAMETERS: Record<string, [schema: Json, description: string]> = {
 	organization_id: [
 		uuidOr("@current"),
@@ -57,7 +57,7 @@ function pathParameter(name: string, mount: string) {
 	return { name, in: "path", required: true, description, schema };
 }
 
-/** The parameters in the path, in the query and in the headers of an operation. */
+/** Returns the parameters of an operation in the path, the query and the headers. */
 export function parametersOf(route: Route) {
 	const query: z.ZodObject = route.operation.query ?? z.object({});
 	const ofPath = Array.from(route.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) =>

@@ -1,4 +1,4 @@
-/** The text of every family, by the path where it is mounted. */
+/** The texts of all families, by mount path. */
 import * as activityLog from "../../src/activity_log/reference.ts";
 import type { families, publicRoutes, RoutesOf } from "../../src/app.ts";
 import auditStreams from "../../src/audit_streams/reference.ts";
@@ -25,7 +25,7 @@ import webhooks from "../../src/webhooks/reference.ts";
 
 type Row = (typeof families)[number] | (typeof publicRoutes)[number];
 
-/** The rows of src/app.ts: a path, and last what loads the routes. */
+/** The rows of src/app.ts. The first item is the path, the last one loads the routes. */
 type References = { [Each in Row as Each[0]]: Reference<RoutesOf<Each>> };
 
 export const references: References = {

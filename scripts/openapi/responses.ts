@@ -1,4 +1,4 @@
-/** The responses of operations, and their request bodies. */
+/** The responses and request bodies of operations. */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { MEDIA } from "../../src/http/download.ts";
@@ -24,7 +24,7 @@ describe(ErrorBody, {
 	choices: "The values that are allowed, if `code` is `invalid_choice`.",
 });
 
-/** An empty body counts as `{}`, so a body is required only if `{}` is invalid. */
+/** Returns the request body. An empty body counts as `{}`, so a body is required only if `{}` is invalid. */
 export function requestBody({ id, operation: { body, lines, form } }: Route) {
 	const example = bodyExample(id);
 	if (body)
@@ -38,7 +38,7 @@ export function requestBody({ id, operation: { body, lines, form } }: Route) {
 	return form && content(schemaOf(form, true), "application/x-www-form-urlencoded", example);
 }
 
-/** An example that is a list, as JSON lines. */
+/** Returns an example that is a list as JSON Lines. */
 const linesOf = ({ example }: { example?: unknown }) =>
 	Array.isArray(example) ? { example: example.map((line) => JSON.stringify(line)).join("\n") } : {};
 
@@ -61,7 +61,7 @@ const DESCRIPTIONS: Record<number, string> = {
 	503: "Unavailable",
 };
 
-/** The statuses of errors, as far as a route's method, path and metadata determine them. */
+/** Returns the statuses of errors that follow from a route's method, path and metadata. */
 function errorStatuses(route: Route) {
 	const { method, path, open, operation } = route;
 	const { body, form, media } = operation;
@@ -69,7 +69,7 @@ function errorStatuses(route: Route) {
 	const page = media === "text/html";
 	return [
 		...(isBelowApi(route) || method !== "GET" ? [400] : []),
-		// Accepting an invite takes a key, if one is sent.
+		// Accepting an invite validates a key if one is sent.
 		...(open && (page || !hasParameters) ? [] : [401, 403]),
 		...(open && method === "GET" && !hasParameters ? [] : [429]),
 		...(hasParameters ? [404] : []),
@@ -95,7 +95,7 @@ const CODES: Record<number, string[]> = {
 	429: ["throttled"],
 };
 
-/** The codes of a 400 for what is wrong in a body. */
+/** The codes of a 400 for an invalid body. */
 const BODY_CODES = [
 	"parse_error",
 	"required",
@@ -122,10 +122,7 @@ function codesOf(status: number, route: Route, own: string[]) {
 	return [...new Set(codes)];
 }
 
-/**
- * An error response. `x-codes` lists every code it may have; those of the operation's own rules are
- * explained.
- */
+/** Returns an error response. `x-codes` lists all possible codes. The codes of the operation's own rules have descriptions. */
 function errorResponse(status: number, route: Route, own: Record<string, string>) {
 	const isPage = route.operation.media === "text/html";
 	const codes = isPage ? [] : codesOf(status, route, Object.keys(own));
@@ -144,7 +141,7 @@ function errorResponse(status: number, route: Route, own: Record<string, string>
 	};
 }
 
-/** The responses of an operation by status, without what all have. */
+/** Returns the responses of an operation by status, without the headers that all responses have. */
 function partsOf(route: Route, own: Record<string, string>): [number, object][] {
 	const { status = 200, answer, media, also = {}, within, download } = route.operation;
 	const example = answerExample(route.id);
@@ -168,7 +165,7 @@ function partsOf(route: Route, own: Record<string, string>): [number, object][] 
 	];
 }
 
-/** Names of responses that many operations have in common. */
+/** Names of responses that many operations share. */
 const NAMES: Record<number, string> = {
 	304: "NotModified",
 	401: "Unauthorized",
@@ -181,21 +178,21 @@ const NAMES: Record<number, string> = {
 	429: "TooManyRequests",
 };
 
-/** The common responses, for `components.responses`. */
+/** The shared responses, for `components.responses`. */
 export const responses: Json = {};
 
-/** A reference to a common response, if this is one. */
+/** Returns a reference if this is a shared response, otherwise the response itself. */
 function shared(status: number, route: Route, response: object) {
 	const name = NAMES[status];
 	if (name === undefined || !isBelowApi(route)) return response;
 	const id = status === 409 && isRetryable(route) ? `${name}OrKeyInUse` : name;
 	responses[id] ??= response;
 	if (!isDeepStrictEqual(responses[id], response))
-		throw new Error(`${route.method} ${route.path} has another ${id} than the routes before it.`);
+		throw new Error(`${route.method} ${route.path} has a different ${id} than previous routes.`);
 	return { $ref: `#/components/responses/${id}` };
 }
 
-/** @param own the codes of the operation's own rules */
+/** Returns all responses of an operation. `own` has the codes of the operation's own rules, with descriptions. */
 export const responsesOf = (route: Route, own: Record<string, string> = {}) =>
 	Object.fromEntries(
 		partsOf(route, own).map(([status, parts]) => [

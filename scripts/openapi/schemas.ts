@@ -1,11 +1,11 @@
-/** JSON Schemas from zod objects. */
+/** Converts zod schemas to JSON Schemas. */
 import * as z from "zod";
 import { descriptionOfField } from "../../src/http/reference.ts";
 import { documentedAs } from "../../src/http/router.ts";
 
 export type Json = Record<string, unknown>;
 
-/** The shapes with an id, for `components.schemas`. */
+/** The schemas with an id, for `components.schemas`. */
 export const schemas: Json = {};
 
 const toReferences = (schema: unknown): Json =>
@@ -14,9 +14,8 @@ const toReferences = (schema: unknown): Json =>
 const isInteger = (value: unknown) => Number.isInteger(value);
 
 /**
- * Marks integers as such, removes the bounds that every safe integer has, and marks 32-bit
- * integers. Strings, which requests accept for integers and booleans (docs/api.md#requests), are
- * left out: a client should send the number.
+ * Marks integers and 32-bit integers, and removes the bounds of safe integers. Requests also accept strings for integers and
+ * booleans (docs/api.md#requests). The schema leaves them out, because clients should send numbers.
  */
 function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
 	const types = [schema.type].flat();
@@ -39,7 +38,7 @@ const ENVELOPE: Record<string, string> = {
 	results: "The results of this page.",
 };
 
-/** The fields of a part of a feed (docs/events.md#follow-the-feed). */
+/** The fields of a page of the event feed (docs/events.md#follow-the-feed). */
 const FEED_PAGE: Record<string, string> = {
 	results: "The results, oldest first.",
 	next: "The URL of the next results; null if there are none yet.",
@@ -57,16 +56,15 @@ function describeFields(shape: z.core.$ZodType, schema: z.core.JSONSchema.BaseSc
 	for (const [name, property] of Object.entries(schema.properties ?? {})) {
 		const description = descriptionOfField(name, shape) ?? ofPages[name];
 		if (!description || typeof property !== "object" || !schema.properties) continue;
-		// All references to a component are one object; other properties are not yet complete.
+		// A component is one object, wherever it is referenced. Other properties aren't complete yet.
 		if (property.$ref) schema.properties[name] = { ...property, description };
 		else property.description = description;
 	}
 }
 
 /**
- * The JSON Schema of `shape`. Shapes with an id go to the components. In a request, objects that
- * aren't strict may have additional fields, and text that can't be blank must have a character that
- * isn't white space.
+ * Returns the JSON Schema of a zod schema. Schemas with an id become components. In a request, objects that aren't strict can
+ * have additional fields, and strings that can't be blank must have a character that isn't white space.
  */
 export function schemaOf(shape: z.ZodType, request = false): Json {
 	const { $defs, properties } = z.toJSONSchema(z.object({ shape }), {
@@ -78,8 +76,7 @@ export function schemaOf(shape: z.ZodType, request = false): Json {
 			}
 			describeInteger(jsonSchema);
 			describeFields(zodSchema, jsonSchema);
-			// The format implies zod's pattern. Only for email addresses, zod's pattern accepts less
-			// than the format.
+			// The format implies zod's pattern, except for email addresses, for which zod's pattern is stricter.
 			if (jsonSchema.format && !(request && jsonSchema.format === "email"))
 				delete jsonSchema.pattern;
 			if (Object.keys(jsonSchema.propertyNames ?? {}).join() === "type")
@@ -99,8 +96,8 @@ const idOf = (shape: z.ZodType) => shape.meta()?.id;
 const pages = new Map<string, z.ZodType>();
 
 /**
- * The answer, with an id if it is a page: that of its items and, if the page has the fields of an
- * object `within`, that of the object.
+ * Returns the schema of a response. A page gets an id, which consists of the id of its items and, if the page has the fields of
+ * an object `within`, the id of the object.
  */
 export function namedPage(answer: z.ZodType, within?: z.ZodType): z.ZodType {
 	const results = answer instanceof z.ZodObject ? answer.shape.results : undefined;
@@ -113,7 +110,7 @@ export function namedPage(answer: z.ZodType, within?: z.ZodType): z.ZodType {
 	return page;
 }
 
-/** @param example the member `example`, if there is one */
+/** Returns the member `content` for a media type. `example` is the member `example`, if there is one. */
 export const content = (
 	schema: Json,
 	media = "application/json",

@@ -9,7 +9,7 @@ beforeAll(async () => {
 	state = folder();
 	port = await freePort();
 	server = new Server({ PORT: String(port), STATE_DIR: state });
-	await server.says(/listens/);
+	await server.says(/Tenantry is running/);
 });
 
 afterAll(async () => {
@@ -165,7 +165,7 @@ test.each([
 	[["--help"], "Commands:\n  bootstrap --email EMAIL"],
 	[["help"], "Commands:"],
 	[["key", "create", "--help"], "Usage: npm run admin -- key create --email"],
-	[["bootstrap", "--help"], "Make a user with an organization"],
+	[["bootstrap", "--help"], "Create a user with an organization"],
 ])("%j prints help", async (words, text) => {
 	const { code, out, err } = await runAdmin(words, { STATE_DIR: state });
 	expect({ code, err }).toEqual({ code: 0, err: "" });
@@ -192,6 +192,6 @@ test("without a running server, commands use the files, one after another", asyn
 	const { result } = await admin("user", "list", "--limit", "3");
 	expect(result.results.map(({ email }: { email: string }) => email).sort()).toEqual(emails);
 	server = new Server({ PORT: String(port), STATE_DIR: state });
-	await server.says(/listens/);
+	await server.says(/Tenantry is running/);
 	for (const { result } of outcomes) expect((await ask("/users/@me", result.key)).status).toBe(200);
 });

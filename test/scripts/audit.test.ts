@@ -83,7 +83,7 @@ async function python() {
 test("files that nobody changed are accepted, packed or not, and the last digest is printed", async () => {
 	const { files, digest } = chained([3, 2, 1]);
 	saveAll(files);
-	const said = `Stream ${STREAM}: 3 files, 6 entries.\n  The last is file 3, with the digest ${digest}.\nNothing was changed.\n`;
+	const said = `Stream ${STREAM}: 3 files, 6 entries.\n  The last file is 3, with the digest ${digest}.\nThe chain is intact.\n`;
 	expect(await verify()).toEqual({ code: 0, out: said, err: "" });
 	expect(await verify("--head", digest.toUpperCase())).toEqual({ code: 0, out: said, err: "" });
 	expect([null, `${digest}\n`]).toContain(await python());
@@ -92,8 +92,9 @@ test("files that nobody changed are accepted, packed or not, and the last digest
 	expect((await verify("--json")).code).toBe(0);
 });
 
-const CHANGED = "The line was changed: its digest is not that of its content.";
-const BROKEN = "The line doesn't follow the one before: lines were removed, added or moved here.";
+const CHANGED = "The line was changed: its digest doesn't match its content.";
+const BROKEN =
+	"The line doesn't follow the previous line: lines were removed, added or moved here.";
 
 describe("it is found when somebody", () => {
 	/** What was done to the files of three, two and one entries, and what is said about it. */
@@ -154,8 +155,8 @@ describe("it is found when somebody", () => {
 			"exchanges two files",
 			(files) => files.splice(0, 2, files[1] ?? [], files[0] ?? []),
 			[
-				"2:1: The name says file 2, the first line file 1.",
-				"1:1: The name says file 1, the first line file 2.",
+				"2:1: The name has the number 2, but the first line has 1.",
+				"1:1: The name has the number 1, but the first line has 2.",
 			],
 		],
 	];
@@ -175,7 +176,7 @@ describe("it is found when somebody", () => {
 		saveAll(files.slice(0, 2));
 		expect(await problems()).toEqual([]);
 		expect(await problems("--head", digest)).toEqual([
-			"NaN:null: The digest of --head is in none of the files: their end is missing, or all of them were replaced.",
+			"NaN:null: None of the files has the digest of --head: files are missing at the end, or all files were replaced.",
 		]);
 		// A digest that was noted before the newest files came is in the middle.
 		saveAll(files);
@@ -194,7 +195,7 @@ describe("it is found when somebody", () => {
 		const { files } = chained([3, 2]);
 		saveAll(files);
 		save("copy.ndjson", String(files[1]?.join("")));
-		expect(await problems()).toEqual(["NaN:1: File 2 is there more than once."]);
+		expect(await problems()).toEqual(["NaN:1: There is more than one file 2."]);
 		rmSync(`${folder}/copy.ndjson`);
 		const other = chained([1, 1], { stream: "other" }).files;
 		save("0000000002-x.ndjson", String(other[1]?.join("")));
@@ -209,7 +210,9 @@ describe("it is found when somebody", () => {
 		save(fileName(1), "Not gzip.");
 		expect(await problems()).toEqual(["2:null: The file can't be read: incorrect header check."]);
 		save(fileName(1), gzipSync("{}\n"));
-		expect(await problems()).toEqual(["2:1: The first line is not that of an audit file."]);
+		expect(await problems()).toEqual([
+			"2:1: The first line isn't the first line of an audit file.",
+		]);
 	});
 });
 
@@ -235,7 +238,7 @@ test("a folder without files, a missing one and a wrong digest have exit codes o
 	});
 	expect(await verify("--head", "12")).toMatchObject({
 		code: 2,
-		err: "Not a digest of 64 hexadecimal digits: 12\n",
+		err: "Not a SHA-256 digest (64 hexadecimal digits): 12\n",
 	});
 	const missing = await admin(["audit", "verify", `${folder}/nowhere`]);
 	expect(missing).toMatchObject({

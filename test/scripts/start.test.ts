@@ -97,7 +97,7 @@ test("200 aborted requests do not block 200 others", async () => {
 
 test("a second server on the same port says so and exits", async () => {
 	const second = new Server(environment());
-	await second.says(new RegExp(`Port ${port} is taken`));
+	await second.says(new RegExp(`Port ${port} is not available`));
 });
 
 test("a second server on the same state says who uses it and exits", async () => {
@@ -181,8 +181,8 @@ test("a server that a plugin in an endless loop hangs is restarted with its stat
 	const from = server.printed.length;
 	const path = `${configs}/${config.id}`;
 	await ask("POST", `${path}/job`, { job: { type: "spin" } });
-	await server.says(/has not answered for 30 seconds/, { from });
-	await server.says(/listens on \S+ again\./, { from });
+	await server.says(/has not responded for 30 seconds/, { from });
+	await server.says(/is running at \S+ again\./, { from });
 	const scheduled = `http://127.0.0.1:${port}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`;
 	await expect
 		.poll(

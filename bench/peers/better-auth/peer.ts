@@ -8,10 +8,10 @@ import { bundleWorker, startWorker } from "../../workers.ts";
 
 const folder = import.meta.dirname;
 
-/** Whether its packages are here. */
+/** Whether its packages are installed. */
 export const isInstalled = () => existsSync(`${folder}/node_modules/better-auth`);
 
-/** Installs its packages below this folder, so that they never get into the service. */
+/** Installs its packages below this folder, so that they never become part of the service. */
 async function install() {
 	if (isInstalled()) return;
 	const words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
@@ -29,13 +29,16 @@ const Invitation = z.object({ id: z.string(), email: z.string() });
 
 const ID = `printf('%032x', ${FIRST_PERSON} + i)`;
 
-/** A worker with its packages; throws if they can't be installed. */
+/**
+ * Bundles a worker with its packages, and installs them first if necessary.
+ * @throws if they can't be installed
+ */
 export async function bundle() {
 	await install();
 	return bundleWorker(`${folder}/worker.js`);
 }
 
-/** @param state an empty folder for its data */
+/** @param state an empty folder for the data of the service */
 export async function start(script: string, state: string): Promise<Service> {
 	const worker = await startWorker({ script, state });
 	const response = await fetch(new URL("/bench/setup", worker.url).href);

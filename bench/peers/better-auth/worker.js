@@ -1,4 +1,4 @@
-/** better-auth with its organization and api-key plugins, on D1 through its own dialect. */
+/** better-auth with its organization and api-key plugins, on D1 with better-auth's own dialect. */
 import { apiKey } from "@better-auth/api-key";
 import { betterAuth } from "better-auth";
 import { getMigrations } from "better-auth/db/migration";
@@ -12,7 +12,7 @@ const options = (DB) => ({
 	database: DB,
 	emailAndPassword: { enabled: true },
 	telemetry: { enabled: false },
-	// The plugin limits the rate of each key, as the other services do.
+	// The plugin applies a rate limit to each key, like the other services.
 	rateLimit: { enabled: false },
 	plugins: [
 		organization({ membershipLimit: UNLIMITED, invitationLimit: UNLIMITED }),
@@ -23,7 +23,7 @@ const options = (DB) => ({
 	],
 });
 
-/** One for each database, kept in the isolate. */
+/** Instances, which the isolate caches per database. */
 const instances = new WeakMap();
 
 function authOf(DB) {

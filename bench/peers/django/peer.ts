@@ -21,13 +21,16 @@ const PACKAGES = [
 
 const Owner = z.object({ organization: z.string(), key: z.string() });
 
-/** Whether its packages are here. */
+/** Whether its packages are installed. */
 export const isInstalled = () => isPythonWith(PACKAGES);
 
-/** A Python with its packages; throws if they can't be installed. */
+/**
+ * Returns the path of a Python with its packages, and installs them first if necessary.
+ * @throws if they can't be installed
+ */
 export const install = () => pythonWith(PACKAGES);
 
-/** The server's own port, and its process. */
+/** Connects to the server through a proxy's port. Returns the client, the server's process id, and variables with its own port. */
 async function connect(port: string) {
 	const login = { user: "owner", password: PASSWORD, database: "postgres", host: "127.0.0.1" };
 	const client = new pg.Client({ ...login, port: Number(port) });
@@ -50,7 +53,7 @@ async function connect(port: string) {
 }
 
 /**
- * Django REST framework on PostgreSQL, served by gunicorn with a process for each of two cores.
+ * Starts Django REST framework on PostgreSQL, with gunicorn and two processes.
  * @returns null if PostgreSQL isn't installed
  */
 export async function start(python: string): Promise<Service | null> {

@@ -8,10 +8,10 @@ import { type Recipe, type Recording, recipeOf } from "./recipe.ts";
 
 const Trips = z.array(z.array(z.object({ sql: z.string(), params: z.array(z.unknown()) })));
 
-/** Calls the service, and returns the statements that it sent to D1. */
+/** Calls an operation of the service, and returns the statements that it sent to D1. */
 async function record(service: Service, operation: Operation): Promise<Recording> {
 	const call = service.call(operation);
-	if (!call) throw new Error(`The service has no ${operation}.`);
+	if (!call) throw new Error(`The service has no operation ${operation}.`);
 	const { path, body, ...request } = call;
 	const headers = { ...request.headers, "x-bench-delay": "0" };
 	const at = Date.now();
@@ -26,7 +26,7 @@ async function record(service: Service, operation: Operation): Promise<Recording
 	return { trips: Trips.parse(await trips.json()), at };
 }
 
-/** What a running service asks of D1 for each operation. */
+/** Records the statements of a running service for each operation. */
 export async function recordRecipes(service: Service) {
 	const recipes: Partial<Record<Operation, Recipe[][]>> = {};
 	for (const operation of OPERATIONS)
@@ -42,7 +42,7 @@ export const bundle = () => bundleWorker(`${import.meta.dirname}/worker.ts`);
 
 /**
  * @param state a folder with the data of this service
- * @param recipes of `recordRecipes`
+ * @param recipes the result of `recordRecipes`
  */
 export const start = async (script: string, owner: Owner, state: string, recipes: object) =>
 	asService("floor", owner, await startWorker({ script, state, bindings: { RECIPES: recipes } }));

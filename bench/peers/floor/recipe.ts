@@ -1,25 +1,25 @@
-/** Statements of the service, with gaps for what is different in each request. */
+/** Statements of the service, with placeholders for values that differ in each request. */
 import type { Statement } from "../../harness.ts";
 
-/** A part of a text: as it is, the address of the invite, the nth id that is made up, a hash that is, or a time after now. */
+/** A part of a string: a literal, the address of the invite, the nth generated id, a generated hash, or a time relative to now. */
 export type Part = string | { email: true } | { uuid: number } | { hash: true } | { ms: number };
 
-/** A value as it is, or a text of parts. */
+/** A literal value, or a string of parts. */
 export type Value = { value: unknown } | { parts: Part[] };
 
-/** A statement with its gaps. */
+/** A statement with placeholders. */
 export type Recipe = { sql: string; params: Value[] };
 
-/** The statements of a request by round trip, and when it was sent. */
+/** The statements of a request by round trip, and the time of the request. */
 export type Recording = { trips: Statement[][]; at: number };
 
 const GAPS =
 	/(?<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|(?<hash>\b[0-9a-f]{64}\b)|(?<time>\d{4}-\d\d-\d\dT[\d:.]+Z)|(?<email>invited-\d+@example\.org)/g;
 
-/** Times are after or before the request by a multiple of this. */
+/** Times differ from the time of the request by a multiple of this. */
 const TICK_MS = 60_000;
 
-/** The parts of a text. `known` keeps the ids of this recording in their order. */
+/** Splits a string into parts. `known` has the ids of this recording, in order of appearance. */
 function partsOf(text: string, at: number, shared: string, known: string[]): Part[] {
 	const parts: Part[] = [];
 	let end = 0;
@@ -40,8 +40,8 @@ function partsOf(text: string, at: number, shared: string, known: string[]): Par
 }
 
 /**
- * What two recordings of an operation have in common.
- * @throws if the service doesn't send the same statements each time
+ * Creates a recipe from two recordings of an operation.
+ * @throws if the service doesn't send the same statements in both
  */
 export function recipeOf(one: Recording, other: Recording): Recipe[][] {
 	const inBoth = (recording: Recording, rest: Recording): Recipe[][] => {
@@ -60,6 +60,6 @@ export function recipeOf(one: Recording, other: Recording): Recipe[][] {
 	};
 	const [first, second] = [inBoth(one, other), inBoth(other, one)];
 	if (JSON.stringify(first) !== JSON.stringify(second))
-		throw new Error("The service sends other statements each time.");
+		throw new Error("The service doesn't send the same statements in each request.");
 	return first;
 }

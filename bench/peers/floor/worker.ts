@@ -1,9 +1,9 @@
 /**
- * The floor: the statements that the service sends, recorded from it, with the rate limiter, written by hand without a
- * framework. Like the service, it holds the record of a key that it has read from KV. It has no validation beyond what it
- * needs, no ETag and no other headers.
+ * The handwritten worker, which shows the minimum cost of a request. It has no framework, calls the rate limiter, and sends the
+ * recorded statements of the service. Like the service, it caches the record of a key from KV. It validates only what it needs,
+ * and has no ETag and no other headers.
  *
- * `?without=limiter,d1` leaves parts out, and `?without=held` reads KV each time, to measure what each costs.
+ * To measure parts, `?without=limiter,d1` leaves them out, and `?without=held` reads KV in each request.
  */
 import type { Part, Recipe } from "./recipe.ts";
 
@@ -21,7 +21,7 @@ async function digest(text: string) {
 	return new Uint8Array(hash).toHex();
 }
 
-/** What is made up for a request. */
+/** The values that are generated for a request. */
 type Made = { email: string; uuids: string[]; hash: string };
 
 const NOTHING: Made = { email: "", uuids: [], hash: "" };
@@ -36,7 +36,7 @@ function fillIn(part: Part, { email, uuids, hash }: Made) {
 	return "hash" in part ? hash : email;
 }
 
-/** One round trip. */
+/** Sends the statements of one round trip. */
 async function ask(DB: D1Database, recipes: Recipe[] = [], made = NOTHING) {
 	const results = await DB.batch<Row>(
 		recipes.map(({ sql, params }) =>
@@ -52,7 +52,7 @@ async function ask(DB: D1Database, recipes: Recipe[] = [], made = NOTHING) {
 
 const HELD_MS = 30_000;
 
-/** When each key's record was read. */
+/** The time at which each key's record was read. */
 const held = new Map<string, number>();
 
 async function isKnown(KEYS: KVNamespace, hash: string) {
@@ -65,7 +65,7 @@ async function isKnown(KEYS: KVNamespace, hash: string) {
 
 const refuse = (status: number) => new Response(null, { status });
 
-/** The first row of each batch says whether the caller may go on. */
+/** The first row of each batch shows whether the caller has access. */
 function refusal(row: Row | undefined) {
 	if (!row?.key_id || !row.is_active) return refuse(401);
 	if (!row.organization_id) return refuse(404);

@@ -1,6 +1,6 @@
 /**
- * Three operations of the service as a team would write them with the same tools: Hono, Drizzle and zod, one query after the
- * other. The tables, the answers, and what is checked of a caller are the same.
+ * Three operations of the service, as a team would typically write them with Hono, Drizzle and zod: one query after another. The
+ * tables, the responses and the checks of the caller are the same.
  */
 import { zValidator } from "@hono/zod-validator";
 import { and, count, desc, eq, getTableColumns } from "drizzle-orm";
@@ -34,7 +34,7 @@ async function digest(text: string) {
 	return new Uint8Array(hash).toHex();
 }
 
-/** The key is known, it still exists, its owner is active, and it has not made too many requests. */
+/** Requires a known key that still exists, has an active owner, and hasn't reached its rate limit. */
 const authenticated = createMiddleware<App>(async (c, next) => {
 	const value = c.req.header("authorization")?.replace(/^Bearer /, "") ?? "";
 	const hash = await digest(value);
@@ -53,7 +53,7 @@ const authenticated = createMiddleware<App>(async (c, next) => {
 	await next();
 });
 
-/** The caller is a member of the organization. */
+/** Requires the caller to be a member of the organization. */
 const member = createMiddleware<App>(async (c, next) => {
 	const [membership] = await drizzle(c.env.DB)
 		.select({ id: organizations.id, name: organizations.name, level: members.level })
@@ -79,7 +79,7 @@ const paging = zValidator(
 	}),
 );
 
-/** The envelope of a page. */
+/** Returns the JSON of a page. */
 function envelope<T>(
 	c: Context<App>,
 	{ limit, offset }: { limit: number; offset: number },
@@ -120,7 +120,7 @@ const newInvite = z.object({
 	message: z.string().nullable().default(null),
 });
 
-/** The columns of a domain that an answer has. */
+/** The columns of a domain in responses. */
 const {
 	organization_id,
 	claimed_at,
@@ -135,7 +135,7 @@ export default new Hono<App>()
 	.get("/api/organizations/:organization_id/members", paging, async (c) => {
 		const page = c.req.valid("query");
 		const db = drizzle(c.env.DB);
-		// A member's own column, which the list's index has: by that of the user, each page would sort all members.
+		// The index of the list has this column. With the user's id, each page would sort all members.
 		const where = and(
 			eq(members.organization_id, c.var.organization.id),
 			eq(members.is_active, true),

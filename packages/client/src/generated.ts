@@ -4,7 +4,7 @@ import type { Alias, From, Pages, Received, RequestOptions } from "./types.ts";
 /** The version of the API that these types describe. */
 export const VERSION = "2026-11-21";
 
-/** The method, path and flags of each call: `b` has a body, `l` is a page of a list, `o` knows no Idempotency-Key. */
+/** The method, path and flags of each call: `b` has a body, `l` is a page of a list, `o` doesn't accept Idempotency-Key. */
 export const OPERATIONS = {
 	organizations: {
 		list: "GET /api/organizations l",
@@ -2247,7 +2247,7 @@ export interface SignInCalls {
 	complete(body: CompleteSignInBody, options?: RequestOptions): Promise<SignedIn>;
 }
 
-/** What `organizations.list` is about. */
+/** The parameters of `organizations.list`. */
 export interface ListOrganizationsParameters {
 	/** The maximum number of results in a page. */
 	limit?: number | undefined;
@@ -2269,13 +2269,13 @@ export interface CreateOrganizationBody {
 	keys_must_expire?: boolean | undefined;
 }
 
-/** What `organizations.get` is about. */
+/** The parameters of `organizations.get`. */
 export interface GetOrganizationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	id: Alias<"@current">;
 }
 
-/** What `organizations.update` is about. */
+/** The parameters of `organizations.update`. */
 export interface UpdateOrganizationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	id: Alias<"@current">;
@@ -2295,13 +2295,13 @@ export interface UpdateOrganizationBody {
 	keys_must_expire?: boolean | undefined;
 }
 
-/** What `organizations.delete` is about. */
+/** The parameters of `organizations.delete`. */
 export interface DeleteOrganizationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	id: Alias<"@current">;
 }
 
-/** What `batchExports.list` is about. */
+/** The parameters of `batchExports.list`. */
 export interface ListBatchExportsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2311,7 +2311,7 @@ export interface ListBatchExportsParameters {
 	offset?: number | undefined;
 }
 
-/** What `batchExports.create` is about. */
+/** The parameters of `batchExports.create`. */
 export interface CreateBatchExportParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2352,7 +2352,7 @@ export interface CreateBatchExportBody {
 	xql_query?: (string | null) | undefined;
 }
 
-/** What `batchExports.testNew` is about. */
+/** The parameters of `batchExports.testNew`. */
 export interface TestNewBatchExportParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2373,7 +2373,7 @@ export interface TestNewBatchExportBody {
 	xql_query?: (string | null) | undefined;
 }
 
-/** What `batchExports.get` is about. */
+/** The parameters of `batchExports.get`. */
 export interface GetBatchExportParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2381,7 +2381,7 @@ export interface GetBatchExportParameters {
 	id: string;
 }
 
-/** What `batchExports.update` is about. */
+/** The parameters of `batchExports.update`. */
 export interface UpdateBatchExportParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2424,7 +2424,7 @@ export interface UpdateBatchExportBody {
 	xql_query?: (string | null) | undefined;
 }
 
-/** What `batchExports.delete` is about. */
+/** The parameters of `batchExports.delete`. */
 export interface DeleteBatchExportParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2432,7 +2432,7 @@ export interface DeleteBatchExportParameters {
 	id: string;
 }
 
-/** What `batchExports.backfill` is about. */
+/** The parameters of `batchExports.backfill`. */
 export interface BackfillBatchExportParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2475,7 +2475,7 @@ export interface BackfillBatchExportBody {
 	xql_query?: (string | null) | undefined;
 }
 
-/** What `batchExports.pause` is about. */
+/** The parameters of `batchExports.pause`. */
 export interface PauseBatchExportParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2518,7 +2518,7 @@ export interface PauseBatchExportBody {
 	xql_query?: (string | null) | undefined;
 }
 
-/** What `batchExports.unpause` is about. */
+/** The parameters of `batchExports.unpause`. */
 export interface UnpauseBatchExportParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2563,7 +2563,7 @@ export interface UnpauseBatchExportBody {
 	backfill?: boolean | undefined;
 }
 
-/** What `batchExports.test` is about. */
+/** The parameters of `batchExports.test`. */
 export interface TestBatchExportParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2606,7 +2606,7 @@ export interface TestBatchExportBody {
 	xql_query?: (string | null) | undefined;
 }
 
-/** What `batchExports.listLogs` is about. */
+/** The parameters of `batchExports.listLogs`. */
 export interface ListBatchExportLogsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2628,7 +2628,7 @@ export interface ListBatchExportLogsParameters {
 		| undefined;
 }
 
-/** What `batchExports.listMetrics` is about. */
+/** The parameters of `batchExports.listMetrics`. */
 export interface ListBatchExportMetricsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2640,7 +2640,7 @@ export interface ListBatchExportMetricsParameters {
 	offset?: number | undefined;
 }
 
-/** What `batchExports.listRuns` is about. */
+/** The parameters of `batchExports.listRuns`. */
 export interface ListBatchExportRunsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2670,7 +2670,7 @@ export interface ListBatchExportRunsParameters {
 	starts_before?: string | undefined;
 }
 
-/** What `batchExports.getRun` is about. */
+/** The parameters of `batchExports.getRun`. */
 export interface GetBatchExportRunParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2680,7 +2680,7 @@ export interface GetBatchExportRunParameters {
 	run: string;
 }
 
-/** What `batchExports.cancelRun` is about. */
+/** The parameters of `batchExports.cancelRun`. */
 export interface CancelBatchExportRunParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2690,7 +2690,7 @@ export interface CancelBatchExportRunParameters {
 	run: string;
 }
 
-/** What `batchExports.retryRun` is about. */
+/** The parameters of `batchExports.retryRun`. */
 export interface RetryBatchExportRunParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2706,7 +2706,7 @@ export interface RetryBatchExportRunBody {
 	from?: "start" | undefined;
 }
 
-/** What `batchExports.listRunLogs` is about. */
+/** The parameters of `batchExports.listRunLogs`. */
 export interface ListBatchExportRunLogsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2730,7 +2730,7 @@ export interface ListBatchExportRunLogsParameters {
 		| undefined;
 }
 
-/** What `batchExports.listBackfills` is about. */
+/** The parameters of `batchExports.listBackfills`. */
 export interface ListBatchExportBackfillsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2750,7 +2750,7 @@ export interface ListBatchExportBackfillsParameters {
 	before?: string | undefined;
 }
 
-/** What `batchExports.cancelBackfill` is about. */
+/** The parameters of `batchExports.cancelBackfill`. */
 export interface CancelBatchExportBackfillParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2760,7 +2760,7 @@ export interface CancelBatchExportBackfillParameters {
 	backfill: string;
 }
 
-/** What `domains.list` is about. */
+/** The parameters of `domains.list`. */
 export interface ListDomainsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2772,7 +2772,7 @@ export interface ListDomainsParameters {
 	search?: string | undefined;
 }
 
-/** What `domains.create` is about. */
+/** The parameters of `domains.create`. */
 export interface CreateDomainParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2790,7 +2790,7 @@ export interface CreateDomainBody {
 	saml_x509_cert?: (string | null) | undefined;
 }
 
-/** What `domains.get` is about. */
+/** The parameters of `domains.get`. */
 export interface GetDomainParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2798,7 +2798,7 @@ export interface GetDomainParameters {
 	id: string;
 }
 
-/** What `domains.update` is about. */
+/** The parameters of `domains.update`. */
 export interface UpdateDomainParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2830,7 +2830,7 @@ export interface UpdateDomainBody {
 	saml_x509_cert?: (string | null) | undefined;
 }
 
-/** What `domains.delete` is about. */
+/** The parameters of `domains.delete`. */
 export interface DeleteDomainParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2838,7 +2838,7 @@ export interface DeleteDomainParameters {
 	id: string;
 }
 
-/** What `domains.verify` is about. */
+/** The parameters of `domains.verify`. */
 export interface VerifyDomainParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2846,7 +2846,7 @@ export interface VerifyDomainParameters {
 	id: string;
 }
 
-/** What `invites.list` is about. */
+/** The parameters of `invites.list`. */
 export interface ListInvitesParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2858,7 +2858,7 @@ export interface ListInvitesParameters {
 	search?: string | undefined;
 }
 
-/** What `invites.create` is about. */
+/** The parameters of `invites.create`. */
 export interface CreateInviteParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2887,7 +2887,7 @@ export interface CreateInviteBody {
 	send_email?: boolean | undefined;
 }
 
-/** What `invites.createMany` is about. */
+/** The parameters of `invites.createMany`. */
 export interface CreateInvitesParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2916,7 +2916,7 @@ export type CreateInvitesBody = {
 	send_email?: boolean | undefined;
 }[];
 
-/** What `invites.delete` is about. */
+/** The parameters of `invites.delete`. */
 export interface DeleteInviteParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2924,7 +2924,7 @@ export interface DeleteInviteParameters {
 	id: string;
 }
 
-/** What `members.list` is about. */
+/** The parameters of `members.list`. */
 export interface ListMembersParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2942,7 +2942,7 @@ export interface ListMembersParameters {
 	order?: string | undefined;
 }
 
-/** What `members.update` is about. */
+/** The parameters of `members.update`. */
 export interface UpdateMemberParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2956,7 +2956,7 @@ export interface UpdateMemberBody {
 	level?: (1 | 8 | 15) | undefined;
 }
 
-/** What `members.remove` is about. */
+/** The parameters of `members.remove`. */
 export interface RemoveMemberParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2964,7 +2964,7 @@ export interface RemoveMemberParameters {
 	user: Alias<"@me">;
 }
 
-/** What `serviceAccounts.list` is about. */
+/** The parameters of `serviceAccounts.list`. */
 export interface ListServiceAccountsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2974,7 +2974,7 @@ export interface ListServiceAccountsParameters {
 	offset?: number | undefined;
 }
 
-/** What `serviceAccounts.create` is about. */
+/** The parameters of `serviceAccounts.create`. */
 export interface CreateServiceAccountParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2990,7 +2990,7 @@ export interface CreateServiceAccountBody {
 	projects?: number[] | undefined;
 }
 
-/** What `serviceAccounts.get` is about. */
+/** The parameters of `serviceAccounts.get`. */
 export interface GetServiceAccountParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -2998,7 +2998,7 @@ export interface GetServiceAccountParameters {
 	id: string;
 }
 
-/** What `serviceAccounts.update` is about. */
+/** The parameters of `serviceAccounts.update`. */
 export interface UpdateServiceAccountParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3016,7 +3016,7 @@ export interface UpdateServiceAccountBody {
 	projects?: number[] | undefined;
 }
 
-/** What `serviceAccounts.delete` is about. */
+/** The parameters of `serviceAccounts.delete`. */
 export interface DeleteServiceAccountParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3024,7 +3024,7 @@ export interface DeleteServiceAccountParameters {
 	id: string;
 }
 
-/** What `serviceAccountKeys.list` is about. */
+/** The parameters of `serviceAccountKeys.list`. */
 export interface ListServiceAccountKeysParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3036,7 +3036,7 @@ export interface ListServiceAccountKeysParameters {
 	offset?: number | undefined;
 }
 
-/** What `serviceAccountKeys.create` is about. */
+/** The parameters of `serviceAccountKeys.create`. */
 export interface CreateServiceAccountKeyParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3082,7 +3082,7 @@ export interface CreateServiceAccountKeyBody {
 	expires_at?: (string | null) | undefined;
 }
 
-/** What `serviceAccountKeys.get` is about. */
+/** The parameters of `serviceAccountKeys.get`. */
 export interface GetServiceAccountKeyParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3092,7 +3092,7 @@ export interface GetServiceAccountKeyParameters {
 	id: string;
 }
 
-/** What `serviceAccountKeys.update` is about. */
+/** The parameters of `serviceAccountKeys.update`. */
 export interface UpdateServiceAccountKeyParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3142,7 +3142,7 @@ export interface UpdateServiceAccountKeyBody {
 	expires_at?: (string | null) | undefined;
 }
 
-/** What `serviceAccountKeys.revoke` is about. */
+/** The parameters of `serviceAccountKeys.revoke`. */
 export interface RevokeServiceAccountKeyParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3152,7 +3152,7 @@ export interface RevokeServiceAccountKeyParameters {
 	id: string;
 }
 
-/** What `serviceAccountKeys.roll` is about. */
+/** The parameters of `serviceAccountKeys.roll`. */
 export interface RollServiceAccountKeyParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3162,7 +3162,7 @@ export interface RollServiceAccountKeyParameters {
 	id: string;
 }
 
-/** What `serviceAccountKeys.listUsage` is about. */
+/** The parameters of `serviceAccountKeys.listUsage`. */
 export interface ListServiceAccountKeyUsageParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3176,7 +3176,7 @@ export interface ListServiceAccountKeyUsageParameters {
 	offset?: number | undefined;
 }
 
-/** What `organizationProjects.list` is about. */
+/** The parameters of `organizationProjects.list`. */
 export interface ListOrganizationProjectsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3188,7 +3188,7 @@ export interface ListOrganizationProjectsParameters {
 	search?: string | undefined;
 }
 
-/** What `organizationProjects.create` is about. */
+/** The parameters of `organizationProjects.create`. */
 export interface CreateOrganizationProjectParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3206,7 +3206,7 @@ export interface CreateOrganizationProjectBody {
 	access_control?: boolean | undefined;
 }
 
-/** What `organizationProjects.get` is about. */
+/** The parameters of `organizationProjects.get`. */
 export interface GetOrganizationProjectParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3214,7 +3214,7 @@ export interface GetOrganizationProjectParameters {
 	id: number | Alias<"@current">;
 }
 
-/** What `organizationProjects.update` is about. */
+/** The parameters of `organizationProjects.update`. */
 export interface UpdateOrganizationProjectParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3232,7 +3232,7 @@ export interface UpdateOrganizationProjectBody {
 	access_control?: boolean | undefined;
 }
 
-/** What `organizationProjects.delete` is about. */
+/** The parameters of `organizationProjects.delete`. */
 export interface DeleteOrganizationProjectParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3240,7 +3240,7 @@ export interface DeleteOrganizationProjectParameters {
 	id: number | Alias<"@current">;
 }
 
-/** What `activityLog.list` is about. */
+/** The parameters of `activityLog.list`. */
 export interface ListActivityParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3262,7 +3262,7 @@ export interface ListActivityParameters {
 	before?: string | undefined;
 }
 
-/** What `feed.list` is about. */
+/** The parameters of `feed.list`. */
 export interface ListFeedEventsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3274,7 +3274,7 @@ export interface ListFeedEventsParameters {
 	types?: (string[] | string) | undefined;
 }
 
-/** What `auditStreams.list` is about. */
+/** The parameters of `auditStreams.list`. */
 export interface ListAuditStreamsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3284,7 +3284,7 @@ export interface ListAuditStreamsParameters {
 	offset?: number | undefined;
 }
 
-/** What `auditStreams.create` is about. */
+/** The parameters of `auditStreams.create`. */
 export interface CreateAuditStreamParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3307,7 +3307,7 @@ export interface CreateAuditStreamBody {
 	from?: ("start" | "now") | undefined;
 }
 
-/** What `auditStreams.get` is about. */
+/** The parameters of `auditStreams.get`. */
 export interface GetAuditStreamParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3315,7 +3315,7 @@ export interface GetAuditStreamParameters {
 	id: string;
 }
 
-/** What `auditStreams.update` is about. */
+/** The parameters of `auditStreams.update`. */
 export interface UpdateAuditStreamParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3333,7 +3333,7 @@ export interface UpdateAuditStreamBody {
 	enabled?: boolean | undefined;
 }
 
-/** What `auditStreams.delete` is about. */
+/** The parameters of `auditStreams.delete`. */
 export interface DeleteAuditStreamParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3341,7 +3341,7 @@ export interface DeleteAuditStreamParameters {
 	id: string;
 }
 
-/** What `auditStreams.test` is about. */
+/** The parameters of `auditStreams.test`. */
 export interface TestAuditStreamParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3355,13 +3355,13 @@ export interface TestAuditStreamBody {
 	destination?: AuditStreamDestinationUpdate | undefined;
 }
 
-/** What `notifications.get` is about. */
+/** The parameters of `notifications.get`. */
 export interface GetNotificationsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
 }
 
-/** What `notifications.update` is about. */
+/** The parameters of `notifications.update`. */
 export interface UpdateNotificationsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3389,7 +3389,7 @@ export interface UpdateNotificationsBody {
 		| undefined;
 }
 
-/** What `webhooks.list` is about. */
+/** The parameters of `webhooks.list`. */
 export interface ListWebhooksParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3399,7 +3399,7 @@ export interface ListWebhooksParameters {
 	offset?: number | undefined;
 }
 
-/** What `webhooks.create` is about. */
+/** The parameters of `webhooks.create`. */
 export interface CreateWebhookParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3417,7 +3417,7 @@ export interface CreateWebhookBody {
 	enabled?: boolean | undefined;
 }
 
-/** What `webhooks.get` is about. */
+/** The parameters of `webhooks.get`. */
 export interface GetWebhookParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3425,7 +3425,7 @@ export interface GetWebhookParameters {
 	id: string;
 }
 
-/** What `webhooks.update` is about. */
+/** The parameters of `webhooks.update`. */
 export interface UpdateWebhookParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3445,7 +3445,7 @@ export interface UpdateWebhookBody {
 	enabled?: boolean | undefined;
 }
 
-/** What `webhooks.delete` is about. */
+/** The parameters of `webhooks.delete`. */
 export interface DeleteWebhookParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3453,7 +3453,7 @@ export interface DeleteWebhookParameters {
 	id: string;
 }
 
-/** What `webhooks.test` is about. */
+/** The parameters of `webhooks.test`. */
 export interface TestWebhookParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3461,7 +3461,7 @@ export interface TestWebhookParameters {
 	id: string;
 }
 
-/** What `webhooks.roll` is about. */
+/** The parameters of `webhooks.roll`. */
 export interface RollWebhookParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3469,7 +3469,7 @@ export interface RollWebhookParameters {
 	id: string;
 }
 
-/** What `webhooks.replay` is about. */
+/** The parameters of `webhooks.replay`. */
 export interface ReplayWebhookParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3483,7 +3483,7 @@ export interface ReplayWebhookBody {
 	since: string;
 }
 
-/** What `webhooks.listDeliveries` is about. */
+/** The parameters of `webhooks.listDeliveries`. */
 export interface ListWebhookDeliveriesParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3499,7 +3499,7 @@ export interface ListWebhookDeliveriesParameters {
 	type?: string | undefined;
 }
 
-/** What `webhooks.replayDelivery` is about. */
+/** The parameters of `webhooks.replayDelivery`. */
 export interface ReplayWebhookDeliveryParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3509,7 +3509,7 @@ export interface ReplayWebhookDeliveryParameters {
 	delivery: string;
 }
 
-/** What `plugins.list` is about. */
+/** The parameters of `plugins.list`. */
 export interface ListPluginsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3530,7 +3530,7 @@ export interface ListPluginsParameters {
 		| undefined;
 }
 
-/** What `pipelineDestinations.list` is about. */
+/** The parameters of `pipelineDestinations.list`. */
 export interface ListDestinationsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3540,7 +3540,7 @@ export interface ListDestinationsParameters {
 	offset?: number | undefined;
 }
 
-/** What `pipelineDestinations.create` is about. */
+/** The parameters of `pipelineDestinations.create`. */
 export interface CreateDestinationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3589,7 +3589,7 @@ export interface CreateDestinationBody {
 	url?: string | undefined;
 }
 
-/** What `pipelineDestinations.listActivity` is about. */
+/** The parameters of `pipelineDestinations.listActivity`. */
 export interface ListDestinationActivityParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3607,7 +3607,7 @@ export interface ListDestinationActivityParameters {
 	before?: string | undefined;
 }
 
-/** What `pipelineDestinations.listExportConfigs` is about. */
+/** The parameters of `pipelineDestinations.listExportConfigs`. */
 export interface ListDestinationExportConfigsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3617,7 +3617,7 @@ export interface ListDestinationExportConfigsParameters {
 	offset?: number | undefined;
 }
 
-/** What `pipelineDestinations.listRepository` is about. */
+/** The parameters of `pipelineDestinations.listRepository`. */
 export interface ListDestinationRepositoryParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3627,7 +3627,7 @@ export interface ListDestinationRepositoryParameters {
 	offset?: number | undefined;
 }
 
-/** What `pipelineDestinations.listUnused` is about. */
+/** The parameters of `pipelineDestinations.listUnused`. */
 export interface ListUnusedDestinationsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3637,7 +3637,7 @@ export interface ListUnusedDestinationsParameters {
 	offset?: number | undefined;
 }
 
-/** What `pipelineDestinations.checkForUpdates` is about. */
+/** The parameters of `pipelineDestinations.checkForUpdates`. */
 export interface CheckDestinationForUpdatesParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3645,7 +3645,7 @@ export interface CheckDestinationForUpdatesParameters {
 	id: number | string;
 }
 
-/** What `pipelineDestinations.upgrade` is about. */
+/** The parameters of `pipelineDestinations.upgrade`. */
 export interface UpgradeDestinationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3696,7 +3696,7 @@ export interface UpgradeDestinationBody {
 	url?: string | undefined;
 }
 
-/** What `pipelineDestinations.getSource` is about. */
+/** The parameters of `pipelineDestinations.getSource`. */
 export interface GetDestinationSourceParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3704,7 +3704,7 @@ export interface GetDestinationSourceParameters {
 	id: number | string;
 }
 
-/** What `pipelineDestinations.updateSource` is about. */
+/** The parameters of `pipelineDestinations.updateSource`. */
 export interface UpdateDestinationSourceParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3715,7 +3715,7 @@ export interface UpdateDestinationSourceParameters {
 /** The body of `updateDestinationSource`. */
 export type UpdateDestinationSourceBody = Record<string, string | null>;
 
-/** What `pipelineDestinations.get` is about. */
+/** The parameters of `pipelineDestinations.get`. */
 export interface GetDestinationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3723,7 +3723,7 @@ export interface GetDestinationParameters {
 	id: number | string;
 }
 
-/** What `pipelineDestinations.update` is about. */
+/** The parameters of `pipelineDestinations.update`. */
 export interface UpdateDestinationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3772,7 +3772,7 @@ export interface UpdateDestinationBody {
 	public_jobs?: Record<string, unknown> | undefined;
 }
 
-/** What `pipelineDestinations.delete` is about. */
+/** The parameters of `pipelineDestinations.delete`. */
 export interface DeleteDestinationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3780,7 +3780,7 @@ export interface DeleteDestinationParameters {
 	id: number | string;
 }
 
-/** What `pipelineFrontendApps.list` is about. */
+/** The parameters of `pipelineFrontendApps.list`. */
 export interface ListFrontendAppsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3790,7 +3790,7 @@ export interface ListFrontendAppsParameters {
 	offset?: number | undefined;
 }
 
-/** What `pipelineFrontendApps.create` is about. */
+/** The parameters of `pipelineFrontendApps.create`. */
 export interface CreateFrontendAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3839,7 +3839,7 @@ export interface CreateFrontendAppBody {
 	url?: string | undefined;
 }
 
-/** What `pipelineFrontendApps.listActivity` is about. */
+/** The parameters of `pipelineFrontendApps.listActivity`. */
 export interface ListFrontendAppActivityParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3857,7 +3857,7 @@ export interface ListFrontendAppActivityParameters {
 	before?: string | undefined;
 }
 
-/** What `pipelineFrontendApps.listExportConfigs` is about. */
+/** The parameters of `pipelineFrontendApps.listExportConfigs`. */
 export interface ListFrontendAppExportConfigsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3867,7 +3867,7 @@ export interface ListFrontendAppExportConfigsParameters {
 	offset?: number | undefined;
 }
 
-/** What `pipelineFrontendApps.listRepository` is about. */
+/** The parameters of `pipelineFrontendApps.listRepository`. */
 export interface ListFrontendAppRepositoryParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3877,7 +3877,7 @@ export interface ListFrontendAppRepositoryParameters {
 	offset?: number | undefined;
 }
 
-/** What `pipelineFrontendApps.listUnused` is about. */
+/** The parameters of `pipelineFrontendApps.listUnused`. */
 export interface ListUnusedFrontendAppsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3887,7 +3887,7 @@ export interface ListUnusedFrontendAppsParameters {
 	offset?: number | undefined;
 }
 
-/** What `pipelineFrontendApps.checkForUpdates` is about. */
+/** The parameters of `pipelineFrontendApps.checkForUpdates`. */
 export interface CheckFrontendAppForUpdatesParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3895,7 +3895,7 @@ export interface CheckFrontendAppForUpdatesParameters {
 	id: number | string;
 }
 
-/** What `pipelineFrontendApps.upgrade` is about. */
+/** The parameters of `pipelineFrontendApps.upgrade`. */
 export interface UpgradeFrontendAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3946,7 +3946,7 @@ export interface UpgradeFrontendAppBody {
 	url?: string | undefined;
 }
 
-/** What `pipelineFrontendApps.getSource` is about. */
+/** The parameters of `pipelineFrontendApps.getSource`. */
 export interface GetFrontendAppSourceParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3954,7 +3954,7 @@ export interface GetFrontendAppSourceParameters {
 	id: number | string;
 }
 
-/** What `pipelineFrontendApps.updateSource` is about. */
+/** The parameters of `pipelineFrontendApps.updateSource`. */
 export interface UpdateFrontendAppSourceParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3965,7 +3965,7 @@ export interface UpdateFrontendAppSourceParameters {
 /** The body of `updateFrontendAppSource`. */
 export type UpdateFrontendAppSourceBody = Record<string, string | null>;
 
-/** What `pipelineFrontendApps.get` is about. */
+/** The parameters of `pipelineFrontendApps.get`. */
 export interface GetFrontendAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -3973,7 +3973,7 @@ export interface GetFrontendAppParameters {
 	id: number | string;
 }
 
-/** What `pipelineFrontendApps.update` is about. */
+/** The parameters of `pipelineFrontendApps.update`. */
 export interface UpdateFrontendAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4022,7 +4022,7 @@ export interface UpdateFrontendAppBody {
 	public_jobs?: Record<string, unknown> | undefined;
 }
 
-/** What `pipelineFrontendApps.delete` is about. */
+/** The parameters of `pipelineFrontendApps.delete`. */
 export interface DeleteFrontendAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4030,7 +4030,7 @@ export interface DeleteFrontendAppParameters {
 	id: number | string;
 }
 
-/** What `pipelineImportApps.list` is about. */
+/** The parameters of `pipelineImportApps.list`. */
 export interface ListImportAppsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4040,7 +4040,7 @@ export interface ListImportAppsParameters {
 	offset?: number | undefined;
 }
 
-/** What `pipelineImportApps.create` is about. */
+/** The parameters of `pipelineImportApps.create`. */
 export interface CreateImportAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4089,7 +4089,7 @@ export interface CreateImportAppBody {
 	url?: string | undefined;
 }
 
-/** What `pipelineImportApps.listActivity` is about. */
+/** The parameters of `pipelineImportApps.listActivity`. */
 export interface ListImportAppActivityParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4107,7 +4107,7 @@ export interface ListImportAppActivityParameters {
 	before?: string | undefined;
 }
 
-/** What `pipelineImportApps.listExportConfigs` is about. */
+/** The parameters of `pipelineImportApps.listExportConfigs`. */
 export interface ListImportAppExportConfigsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4117,7 +4117,7 @@ export interface ListImportAppExportConfigsParameters {
 	offset?: number | undefined;
 }
 
-/** What `pipelineImportApps.listRepository` is about. */
+/** The parameters of `pipelineImportApps.listRepository`. */
 export interface ListImportAppRepositoryParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4127,7 +4127,7 @@ export interface ListImportAppRepositoryParameters {
 	offset?: number | undefined;
 }
 
-/** What `pipelineImportApps.listUnused` is about. */
+/** The parameters of `pipelineImportApps.listUnused`. */
 export interface ListUnusedImportAppsParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4137,7 +4137,7 @@ export interface ListUnusedImportAppsParameters {
 	offset?: number | undefined;
 }
 
-/** What `pipelineImportApps.checkForUpdates` is about. */
+/** The parameters of `pipelineImportApps.checkForUpdates`. */
 export interface CheckImportAppForUpdatesParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4145,7 +4145,7 @@ export interface CheckImportAppForUpdatesParameters {
 	id: number | string;
 }
 
-/** What `pipelineImportApps.upgrade` is about. */
+/** The parameters of `pipelineImportApps.upgrade`. */
 export interface UpgradeImportAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4196,7 +4196,7 @@ export interface UpgradeImportAppBody {
 	url?: string | undefined;
 }
 
-/** What `pipelineImportApps.getSource` is about. */
+/** The parameters of `pipelineImportApps.getSource`. */
 export interface GetImportAppSourceParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4204,7 +4204,7 @@ export interface GetImportAppSourceParameters {
 	id: number | string;
 }
 
-/** What `pipelineImportApps.updateSource` is about. */
+/** The parameters of `pipelineImportApps.updateSource`. */
 export interface UpdateImportAppSourceParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4215,7 +4215,7 @@ export interface UpdateImportAppSourceParameters {
 /** The body of `updateImportAppSource`. */
 export type UpdateImportAppSourceBody = Record<string, string | null>;
 
-/** What `pipelineImportApps.get` is about. */
+/** The parameters of `pipelineImportApps.get`. */
 export interface GetImportAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4223,7 +4223,7 @@ export interface GetImportAppParameters {
 	id: number | string;
 }
 
-/** What `pipelineImportApps.update` is about. */
+/** The parameters of `pipelineImportApps.update`. */
 export interface UpdateImportAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4272,7 +4272,7 @@ export interface UpdateImportAppBody {
 	public_jobs?: Record<string, unknown> | undefined;
 }
 
-/** What `pipelineImportApps.delete` is about. */
+/** The parameters of `pipelineImportApps.delete`. */
 export interface DeleteImportAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
@@ -4280,7 +4280,7 @@ export interface DeleteImportAppParameters {
 	id: number | string;
 }
 
-/** What `projects.list` is about. */
+/** The parameters of `projects.list`. */
 export interface ListProjectsParameters {
 	/** The maximum number of results in a page. */
 	limit?: number | undefined;
@@ -4302,13 +4302,13 @@ export interface CreateProjectBody {
 	access_control?: boolean | undefined;
 }
 
-/** What `projects.get` is about. */
+/** The parameters of `projects.get`. */
 export interface GetProjectParameters {
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
 }
 
-/** What `projects.update` is about. */
+/** The parameters of `projects.update`. */
 export interface UpdateProjectParameters {
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
@@ -4324,13 +4324,13 @@ export interface UpdateProjectBody {
 	access_control?: boolean | undefined;
 }
 
-/** What `projects.delete` is about. */
+/** The parameters of `projects.delete`. */
 export interface DeleteProjectParameters {
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
 }
 
-/** What `projectBatchExports.list` is about. */
+/** The parameters of `projectBatchExports.list`. */
 export interface ListProjectBatchExportsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4340,7 +4340,7 @@ export interface ListProjectBatchExportsParameters {
 	offset?: number | undefined;
 }
 
-/** What `projectBatchExports.create` is about. */
+/** The parameters of `projectBatchExports.create`. */
 export interface CreateProjectBatchExportParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4381,7 +4381,7 @@ export interface CreateProjectBatchExportBody {
 	xql_query?: (string | null) | undefined;
 }
 
-/** What `projectBatchExports.testNew` is about. */
+/** The parameters of `projectBatchExports.testNew`. */
 export interface TestNewProjectBatchExportParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4402,7 +4402,7 @@ export interface TestNewProjectBatchExportBody {
 	xql_query?: (string | null) | undefined;
 }
 
-/** What `projectBatchExports.get` is about. */
+/** The parameters of `projectBatchExports.get`. */
 export interface GetProjectBatchExportParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4410,7 +4410,7 @@ export interface GetProjectBatchExportParameters {
 	id: string;
 }
 
-/** What `projectBatchExports.update` is about. */
+/** The parameters of `projectBatchExports.update`. */
 export interface UpdateProjectBatchExportParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4453,7 +4453,7 @@ export interface UpdateProjectBatchExportBody {
 	xql_query?: (string | null) | undefined;
 }
 
-/** What `projectBatchExports.delete` is about. */
+/** The parameters of `projectBatchExports.delete`. */
 export interface DeleteProjectBatchExportParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4461,7 +4461,7 @@ export interface DeleteProjectBatchExportParameters {
 	id: string;
 }
 
-/** What `projectBatchExports.backfill` is about. */
+/** The parameters of `projectBatchExports.backfill`. */
 export interface BackfillProjectBatchExportParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4504,7 +4504,7 @@ export interface BackfillProjectBatchExportBody {
 	xql_query?: (string | null) | undefined;
 }
 
-/** What `projectBatchExports.pause` is about. */
+/** The parameters of `projectBatchExports.pause`. */
 export interface PauseProjectBatchExportParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4547,7 +4547,7 @@ export interface PauseProjectBatchExportBody {
 	xql_query?: (string | null) | undefined;
 }
 
-/** What `projectBatchExports.unpause` is about. */
+/** The parameters of `projectBatchExports.unpause`. */
 export interface UnpauseProjectBatchExportParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4592,7 +4592,7 @@ export interface UnpauseProjectBatchExportBody {
 	backfill?: boolean | undefined;
 }
 
-/** What `projectBatchExports.test` is about. */
+/** The parameters of `projectBatchExports.test`. */
 export interface TestProjectBatchExportParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4635,7 +4635,7 @@ export interface TestProjectBatchExportBody {
 	xql_query?: (string | null) | undefined;
 }
 
-/** What `projectBatchExports.listLogs` is about. */
+/** The parameters of `projectBatchExports.listLogs`. */
 export interface ListProjectBatchExportLogsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4657,7 +4657,7 @@ export interface ListProjectBatchExportLogsParameters {
 		| undefined;
 }
 
-/** What `projectBatchExports.listMetrics` is about. */
+/** The parameters of `projectBatchExports.listMetrics`. */
 export interface ListProjectBatchExportMetricsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4669,7 +4669,7 @@ export interface ListProjectBatchExportMetricsParameters {
 	offset?: number | undefined;
 }
 
-/** What `projectBatchExports.listRuns` is about. */
+/** The parameters of `projectBatchExports.listRuns`. */
 export interface ListProjectBatchExportRunsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4699,7 +4699,7 @@ export interface ListProjectBatchExportRunsParameters {
 	starts_before?: string | undefined;
 }
 
-/** What `projectBatchExports.getRun` is about. */
+/** The parameters of `projectBatchExports.getRun`. */
 export interface GetProjectBatchExportRunParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4709,7 +4709,7 @@ export interface GetProjectBatchExportRunParameters {
 	run: string;
 }
 
-/** What `projectBatchExports.cancelRun` is about. */
+/** The parameters of `projectBatchExports.cancelRun`. */
 export interface CancelProjectBatchExportRunParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4719,7 +4719,7 @@ export interface CancelProjectBatchExportRunParameters {
 	run: string;
 }
 
-/** What `projectBatchExports.retryRun` is about. */
+/** The parameters of `projectBatchExports.retryRun`. */
 export interface RetryProjectBatchExportRunParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4735,7 +4735,7 @@ export interface RetryProjectBatchExportRunBody {
 	from?: "start" | undefined;
 }
 
-/** What `projectBatchExports.listRunLogs` is about. */
+/** The parameters of `projectBatchExports.listRunLogs`. */
 export interface ListProjectBatchExportRunLogsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4759,7 +4759,7 @@ export interface ListProjectBatchExportRunLogsParameters {
 		| undefined;
 }
 
-/** What `projectBatchExports.listBackfills` is about. */
+/** The parameters of `projectBatchExports.listBackfills`. */
 export interface ListProjectBatchExportBackfillsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4779,7 +4779,7 @@ export interface ListProjectBatchExportBackfillsParameters {
 	before?: string | undefined;
 }
 
-/** What `projectBatchExports.cancelBackfill` is about. */
+/** The parameters of `projectBatchExports.cancelBackfill`. */
 export interface CancelProjectBatchExportBackfillParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4789,7 +4789,7 @@ export interface CancelProjectBatchExportBackfillParameters {
 	backfill: string;
 }
 
-/** What `pluginConfigs.list` is about. */
+/** The parameters of `pluginConfigs.list`. */
 export interface ListPluginConfigsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4799,7 +4799,7 @@ export interface ListPluginConfigsParameters {
 	offset?: number | undefined;
 }
 
-/** What `pluginConfigs.create` is about. */
+/** The parameters of `pluginConfigs.create`. */
 export interface CreatePluginConfigParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4823,7 +4823,7 @@ export interface CreatePluginConfigBody {
 	config?: Record<string, unknown> | undefined;
 }
 
-/** What `pluginConfigs.rearrange` is about. */
+/** The parameters of `pluginConfigs.rearrange`. */
 export interface RearrangePluginConfigsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4835,7 +4835,7 @@ export interface RearrangePluginConfigsBody {
 	orders?: Record<string, number> | undefined;
 }
 
-/** What `pluginConfigs.get` is about. */
+/** The parameters of `pluginConfigs.get`. */
 export interface GetPluginConfigParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4843,7 +4843,7 @@ export interface GetPluginConfigParameters {
 	id: number | string;
 }
 
-/** What `pluginConfigs.update` is about. */
+/** The parameters of `pluginConfigs.update`. */
 export interface UpdatePluginConfigParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4867,7 +4867,7 @@ export interface UpdatePluginConfigBody {
 	config?: Record<string, unknown> | undefined;
 }
 
-/** What `pluginConfigs.delete` is about. */
+/** The parameters of `pluginConfigs.delete`. */
 export interface DeletePluginConfigParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4875,7 +4875,7 @@ export interface DeletePluginConfigParameters {
 	id: number | string;
 }
 
-/** What `pluginConfigs.getActivity` is about. */
+/** The parameters of `pluginConfigs.getActivity`. */
 export interface GetPluginConfigActivityParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4883,7 +4883,7 @@ export interface GetPluginConfigActivityParameters {
 	id: number | string;
 }
 
-/** What `pluginConfigs.getFrontend` is about. */
+/** The parameters of `pluginConfigs.getFrontend`. */
 export interface GetPluginConfigFrontendParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4891,7 +4891,7 @@ export interface GetPluginConfigFrontendParameters {
 	id: number | string;
 }
 
-/** What `pluginConfigs.getScript` is about. */
+/** The parameters of `pluginConfigs.getScript`. */
 export interface GetPluginConfigScriptParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4899,7 +4899,7 @@ export interface GetPluginConfigScriptParameters {
 	id: number | string;
 }
 
-/** What `pluginConfigs.startJob` is about. */
+/** The parameters of `pluginConfigs.startJob`. */
 export interface StartPluginConfigJobParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4920,7 +4920,7 @@ export interface StartPluginConfigJobBody {
 	};
 }
 
-/** What `pluginConfigs.migrate` is about. */
+/** The parameters of `pluginConfigs.migrate`. */
 export interface MigratePluginConfigParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4928,7 +4928,7 @@ export interface MigratePluginConfigParameters {
 	id: number | string;
 }
 
-/** What `pluginConfigs.listLogs` is about. */
+/** The parameters of `pluginConfigs.listLogs`. */
 export interface ListPluginConfigLogsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -4957,7 +4957,7 @@ export interface ListPluginConfigLogsParameters {
 		| undefined;
 }
 
-/** What `events.ingest` is about. */
+/** The parameters of `events.ingest`. */
 export interface IngestEventsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -5002,7 +5002,7 @@ export type IngestEventsBody =
 			timestamp?: string | undefined;
 	  };
 
-/** What `projectMembers.list` is about. */
+/** The parameters of `projectMembers.list`. */
 export interface ListProjectMembersParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -5012,7 +5012,7 @@ export interface ListProjectMembersParameters {
 	offset?: number | undefined;
 }
 
-/** What `projectMembers.add` is about. */
+/** The parameters of `projectMembers.add`. */
 export interface AddProjectMemberParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -5026,7 +5026,7 @@ export interface AddProjectMemberBody {
 	level: 1 | 8;
 }
 
-/** What `projectMembers.remove` is about. */
+/** The parameters of `projectMembers.remove`. */
 export interface RemoveProjectMemberParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -5034,7 +5034,7 @@ export interface RemoveProjectMemberParameters {
 	user: string;
 }
 
-/** What `projectActivityLog.list` is about. */
+/** The parameters of `projectActivityLog.list`. */
 export interface ListProjectActivityParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
@@ -5056,13 +5056,13 @@ export interface ListProjectActivityParameters {
 	before?: string | undefined;
 }
 
-/** What `users.get` is about. */
+/** The parameters of `users.get`. */
 export interface GetUserParameters {
 	/** Your user's uuid, or `@me`. */
 	user: Alias<"@me">;
 }
 
-/** What `users.update` is about. */
+/** The parameters of `users.update`. */
 export interface UpdateUserParameters {
 	/** Your user's uuid, or `@me`. */
 	user: Alias<"@me">;
@@ -5080,19 +5080,19 @@ export interface UpdateUserBody {
 	project?: number | undefined;
 }
 
-/** What `twoFactor.get` is about. */
+/** The parameters of `twoFactor.get`. */
 export interface GetTwoFactorParameters {
 	/** Your user's uuid, or `@me`. */
 	user: Alias<"@me">;
 }
 
-/** What `twoFactor.begin` is about. */
+/** The parameters of `twoFactor.begin`. */
 export interface BeginTwoFactorParameters {
 	/** Your user's uuid, or `@me`. */
 	user: Alias<"@me">;
 }
 
-/** What `twoFactor.confirm` is about. */
+/** The parameters of `twoFactor.confirm`. */
 export interface ConfirmTwoFactorParameters {
 	/** Your user's uuid, or `@me`. */
 	user: Alias<"@me">;
@@ -5104,7 +5104,7 @@ export interface ConfirmTwoFactorBody {
 	code: string;
 }
 
-/** What `twoFactor.disable` is about. */
+/** The parameters of `twoFactor.disable`. */
 export interface DisableTwoFactorParameters {
 	/** Your user's uuid, or `@me`. */
 	user: Alias<"@me">;
@@ -5116,7 +5116,7 @@ export interface DisableTwoFactorBody {
 	code: string;
 }
 
-/** What `twoFactor.replaceCodes` is about. */
+/** The parameters of `twoFactor.replaceCodes`. */
 export interface ReplaceTwoFactorCodesParameters {
 	/** Your user's uuid, or `@me`. */
 	user: Alias<"@me">;
@@ -5128,7 +5128,7 @@ export interface ReplaceTwoFactorCodesBody {
 	code: string;
 }
 
-/** What `personalApiKeys.list` is about. */
+/** The parameters of `personalApiKeys.list`. */
 export interface ListPersonalApiKeysParameters {
 	/** The maximum number of results in a page. */
 	limit?: number | undefined;
@@ -5174,13 +5174,13 @@ export interface CreatePersonalApiKeyBody {
 	expires_at?: (string | null) | undefined;
 }
 
-/** What `personalApiKeys.get` is about. */
+/** The parameters of `personalApiKeys.get`. */
 export interface GetPersonalApiKeyParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
 }
 
-/** What `personalApiKeys.update` is about. */
+/** The parameters of `personalApiKeys.update`. */
 export interface UpdatePersonalApiKeyParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
@@ -5226,19 +5226,19 @@ export interface UpdatePersonalApiKeyBody {
 	expires_at?: (string | null) | undefined;
 }
 
-/** What `personalApiKeys.revoke` is about. */
+/** The parameters of `personalApiKeys.revoke`. */
 export interface RevokePersonalApiKeyParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
 }
 
-/** What `personalApiKeys.roll` is about. */
+/** The parameters of `personalApiKeys.roll`. */
 export interface RollPersonalApiKeyParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
 }
 
-/** What `personalApiKeys.listUsage` is about. */
+/** The parameters of `personalApiKeys.listUsage`. */
 export interface ListPersonalApiKeyUsageParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
@@ -5248,13 +5248,13 @@ export interface ListPersonalApiKeyUsageParameters {
 	offset?: number | undefined;
 }
 
-/** What `invites.preview` is about. */
+/** The parameters of `invites.preview`. */
 export interface PreviewInviteParameters {
 	/** The secret part of the invite's link. */
 	token: string;
 }
 
-/** What `invites.accept` is about. */
+/** The parameters of `invites.accept`. */
 export interface AcceptInviteParameters {
 	/** The secret part of the invite's link. */
 	token: string;

@@ -46,7 +46,7 @@ export default async function setup({ provide }: TestProject) {
 	const server = new Server({ PORT: String(port), STATE_DIR: state });
 	const [, key = ""] = await server.says(/export KEY=(\S+)/);
 	const [, link = ""] = await server.says(/(http\S+#key=\S+)/);
-	await server.says(/State is kept/);
+	await server.says(/Data is stored in/);
 	provide("console", { url: `http://localhost:${port}`, key, link, state, resolver: DOH_URL });
 	return async () => {
 		await server.stop();

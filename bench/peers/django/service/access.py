@@ -1,4 +1,4 @@
-"""Who calls, and what they may do."""
+"""Authentication and permissions of the caller."""
 
 from hashlib import sha256
 from time import time
@@ -10,7 +10,7 @@ from .models import Key, Membership
 
 
 class KeyAuthentication(authentication.BaseAuthentication):
-    """The key exists and its owner is active."""
+    """Requires a key that exists and has an active owner."""
 
     def authenticate(self, request):
         scheme, _, value = request.headers.get("Authorization", "").partition(" ")
@@ -27,7 +27,7 @@ class KeyAuthentication(authentication.BaseAuthentication):
 
 
 class IsMember(permissions.BasePermission):
-    """The caller belongs to the organization in the path."""
+    """Requires the caller to be a member of the organization in the path."""
 
     def has_permission(self, request, view):
         if request.auth is None:
@@ -41,7 +41,7 @@ class IsMember(permissions.BasePermission):
 
 
 class KeyThrottle(throttling.BaseThrottle):
-    """Counts the requests of a key in a minute. The limit is so high that no request is refused."""
+    """Counts the requests of a key per minute. No benchmark reaches the limit."""
 
     LIMIT = 1_000_000_000
 

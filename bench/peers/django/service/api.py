@@ -1,4 +1,4 @@
-"""The operations, as a team would write them with generic views and model serializers."""
+"""The operations, as a team would typically write them with generic views and model serializers."""
 
 from datetime import timedelta
 from hashlib import sha256

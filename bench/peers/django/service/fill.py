@@ -1,4 +1,4 @@
-"""Creates the tables, an organization with so many members, its domain and a key. Prints the organization and the key."""
+"""Creates the tables and an organization with members, a domain and a key. Prints the organization and the key."""
 
 import json
 import sys

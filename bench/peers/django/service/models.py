@@ -1,4 +1,4 @@
-"""The tables that the operations need, with the fields that the answers show."""
+"""The tables that the operations need, with the fields of the responses."""
 
 import uuid
 
