@@ -47,7 +47,7 @@ const WORDINGS: Record<Type, Wording> = {
 		line: (event) => `${detail(event, "reason")} The last error: ${errorOf(event)}`,
 		path: ofExport,
 		advice:
-			"Fix the errors in the log of the export, then unpause it. You can also export the windows that it missed.",
+			"Fix the errors in the log of the export, then unpause it. To also export the windows of the pause, unpause it with a backfill.",
 	},
 	"batch_export_run.failed": {
 		subject: (n, isOne, of) => `${n} run${isOne ? "" : "s"} of batch exports failed in ${of}`,
@@ -69,14 +69,14 @@ const WORDINGS: Record<Type, Wording> = {
 			`${n} run${isOne ? "" : "s"} of batch exports ${isOne ? "is" : "are"} complete in ${of}`,
 		line: (event) => `${windowOf(event)}: ${pluralize(Number(detail(event, "rows")), "row")}`,
 		path: ofRun,
-		advice: "The destination has the rows of these windows.",
+		advice: "The rows of these windows have arrived at the destination.",
 	},
 	"plugin_job.failed": {
 		subject: (n, isOne, of) => `${n} plugin job${isOne ? "" : "s"} failed in ${of}`,
 		line: errorOf,
 		path: (event) =>
 			`/api/projects/${event.project_id}/plugin_configs/${detail(event, "plugin_config_id")}/logs`,
-		advice: "See the log of the plugin config.",
+		advice: "For details, see the log of the plugin config.",
 	},
 	"key.expiring": {
 		subject: (n, isOne, of) => `${n} API key${isOne ? " expires" : "s expire"} soon in ${of}`,
@@ -97,7 +97,7 @@ const WORDINGS: Record<Type, Wording> = {
 		path: (event, organization_id) =>
 			`/api/organizations/${organization_id}/domains/${event.item_id}`,
 		advice:
-			"The domain stays verified, and signing in continues to work. Publish its verification_challenge as a TXT record again, or delete the domain.",
+			"The domain stays verified, and nothing changes for people who sign in. Publish its verification_challenge as a TXT record again, or delete the domain.",
 	},
 	"webhook.disabled": {
 		subject: (n, isOne, of) => `${n} webhook${isOne ? " was" : "s were"} disabled in ${of}`,
@@ -105,7 +105,7 @@ const WORDINGS: Record<Type, Wording> = {
 		path: (event, organization_id) =>
 			`/api/organizations/${organization_id}/webhooks/${event.item_id}`,
 		advice:
-			"Fix the endpoint, then set enabled to true. Until then, the webhook's events are stored, for up to 365 days. They arrive in order.",
+			"Fix the endpoint, then set enabled to true. The webhook's events wait until then, for 365 days, and arrive in order.",
 	},
 	"audit_stream.failed": {
 		subject: (n, isOne, of) => `${n} audit stream${isOne ? " fails" : "s fail"} in ${of}`,
@@ -113,7 +113,7 @@ const WORDINGS: Record<Type, Wording> = {
 		path: (event, organization_id) =>
 			`/api/organizations/${organization_id}/audit_streams/${event.item_id}`,
 		advice:
-			"Fix the cause, or change the destination. The stream retries at least every hour and skips no events, but events that it hasn't delivered after 395 days are deleted.",
+			"Fix the cause, or change the destination. A failing stream retries at least every hour and skips nothing, but entries that it hasn't delivered after 395 days are deleted.",
 	},
 };
 
@@ -151,7 +151,7 @@ export function compose(
 			...listed,
 			...(rest ? [rest] : []),
 			advice,
-			`You get this mail because of the notifications of ${singleLine(organization.name)} for ${type}. An admin can change who gets it, or turn it off: PATCH ${link(`/api/organizations/${organization.id}/notifications`)}`,
+			`You get this mail because ${singleLine(organization.name)} has notifications for ${type}. An admin can change the recipients or turn them off: PATCH ${link(`/api/organizations/${organization.id}/notifications`)}`,
 		],
 		link: { label: "About notifications", url: link("/docs/notifications") },
 	};

@@ -3,7 +3,7 @@ import { providerOf } from "./rules.ts";
 
 type Recipient = { first_name: string; email: string; loses_keys: boolean };
 
-const UNWANTED = "If you didn't ask for this mail, you can ignore it. Nobody else can use it.";
+const UNWANTED = "If you didn't request this mail, ignore it. Nobody else can use it.";
 
 /**
  * Returns the URL of a link. The token is in the fragment, which browsers don't send to servers.
@@ -17,10 +17,10 @@ export const mailLink = (env: Env, recipient: Recipient, token: string): Mail =>
 	subject: "Sign in to Tenantry",
 	paragraphs: [
 		greeting(recipient.first_name),
-		`Use this link to sign in to Tenantry as ${recipient.email}. It works once, within 15 minutes.`,
+		`Use this link to sign in to Tenantry as ${recipient.email}. It works once, for 15 minutes.`,
 		...(recipient.loses_keys
 			? [
-					"Nobody has verified this email address yet. Signing in with the link verifies it, and revokes the API keys that were created before, because they may belong to someone else.",
+					"This email address isn't verified yet. Signing in with the link verifies it and revokes the API keys that were created before, because they may belong to someone else.",
 				]
 			: []),
 		UNWANTED,
@@ -34,7 +34,7 @@ export const mailSso = (recipient: Recipient, sso: string): Mail => ({
 	subject: "Sign in to Tenantry through single sign-on",
 	paragraphs: [
 		greeting(recipient.first_name),
-		`Your organization requires that users with an address like ${recipient.email} sign in through single sign-on (${providerOf(sso)}). So this mail has no sign-in link.`,
+		`Your organization requires single sign-on (${providerOf(sso)}) for email addresses like ${recipient.email}, so this mail has no sign-in link.`,
 		UNWANTED,
 	],
 });

@@ -91,9 +91,9 @@ describe("a digest", () => {
 2026-01-01T13:01:00.000Z – Orders: 2026-01-01T12:00:00.000Z to 2026-01-01T13:00:00.000Z: example.com:443 answered 403: "No" Fix the cause, then retry the run.
 https://app.example.com/api/projects/${project}/batch_exports/export-1/runs/run-1
 
-Some or all rows of these windows are missing from the destination. Retry the runs when the cause is fixed.
+Some or all rows of these windows are missing from the destination. Fix the cause, then retry the runs.
 
-You get this mail because of the notifications of Ac<me> for batch_export_run.failed. An admin can change who gets it, or turn it off: PATCH https://app.example.com/api/organizations/${id}/notifications
+You get this mail because Ac<me> has notifications for batch_export_run.failed. An admin can change the recipients or turn them off: PATCH https://app.example.com/api/organizations/${id}/notifications
 
 About notifications: https://app.example.com/docs/notifications
 `);

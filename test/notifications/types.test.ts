@@ -44,5 +44,5 @@ test.each(TYPES)("an event %s is mailed in words and with a link to its item", a
 	expect(mail?.subject).toMatch(/^1 [a-zA-Z].* in Acme$/);
 	expect(mail?.text).toContain(` – The item: `);
 	expect(mail?.text).toContain(`\n${env.APP_URL}/api/`);
-	expect(mail?.text).toContain(`because of the notifications of Acme for ${type}.`);
+	expect(mail?.text).toContain(`because Acme has notifications for ${type}.`);
 });

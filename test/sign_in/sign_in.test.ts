@@ -307,7 +307,7 @@ describe("single sign-on", () => {
 		await user.enforceSso();
 		const { mails } = await ask(user.email);
 		expect(mails).toHaveLength(1);
-		expect(mails[0]?.text).toContain("signs in through single sign-on (SAML)");
+		expect(mails[0]?.text).toContain("requires single sign-on (SAML)");
 		expect(mails[0]?.text).not.toContain("token");
 		expect(mails[0]?.html).not.toContain("token");
 		await db.update(domains).set({ sso_enforcement: "" }).where(eq(domains.domain, user.domain));
@@ -488,7 +488,7 @@ describe("an address that nobody has proved", () => {
 	test("is proved by signing in, which revokes the keys from before; the mail says so", async () => {
 		const user = await person();
 		const { mails } = await ask(user.email);
-		expect(mails[0]?.text).toContain("revokes the API keys that were made before");
+		expect(mails[0]?.text).toContain("revokes the API keys that were created before");
 		const { body } = await complete({ token: await linkFor(user) });
 		expect(body.user.is_email_verified).toBe(true);
 		expect((await call("GET", "/api/users/@me", { key: user.key })).status).toBe(401);
