@@ -70,7 +70,7 @@ export default {
 			"look-ups of domains": domains.tick(env, scheduledTime),
 			digests: digests.tick(env, scheduledTime),
 			"keys that expire": keys.tick(env, scheduledTime),
-			"links to sign in": links.tick(env, scheduledTime),
+			"old sign-in links": links.tick(env, scheduledTime),
 			webhooks: webhooks.tick(env, scheduledTime),
 		};
 		await Promise.all(Object.entries(parts).map(([part, work]) => logged(part, work)));

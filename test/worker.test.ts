@@ -304,8 +304,8 @@ test("a part of a tick that fails stops no other, nor a step that fails those af
 	const parts = log.mock.calls.map(([line]) => JSON.parse(line).part);
 	expect([...new Set(parts)].sort()).toEqual([
 		"digests",
-		"links to sign in",
 		"look-ups of domains",
+		"old sign-in links",
 		"plugin tasks",
 		"stalled backfills",
 	]);

@@ -16,10 +16,11 @@ import { type EventRow, eventColumns } from "./event.ts";
  * The feed is the activity log in the order of positions (docs/events.md#follow-the-feed). D1 runs one write at a time and
  * assigns the position during the write. So an event becomes visible after all events before it, and a reader that continues
  * after the last event it has seen misses none. This is also true on a replica: it has all writes up to some moment, so it lacks
- * only the last events. A page is merged from parts that an index has in order: the requested types or, if the caller doesn't see
- * all projects, the projects that they see. A queue has the next event of each part. The query takes the first one, and reads the
- * event after it in the same part. So it reads three rows for each event, however many parts there are and however long the feed
- * is.
+ * only the last events.
+ *
+ * A page is merged from parts that an index has in order: the requested types or, if the caller doesn't see all projects, the
+ * projects that they see. A queue has the next event of each part. The query takes the first one, and reads the event after it in
+ * the same part. So it reads three rows for each event, however many parts there are and however long the feed is.
  */
 
 /** The maximum number of events that a page reads, if it skips some because of their type. */

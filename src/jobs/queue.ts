@@ -6,10 +6,12 @@ import { pluginJobs } from "../db/schema/jobs.ts";
  * Organizations take turns: a job gets a turn number when it is queued, and jobs run in the order
  * of these numbers. The number is the lowest number of all waiting jobs, or one more than the
  * number of its organization's last waiting job, whichever is higher. So a job waits for at most
- * one job of each other organization. A message doesn't name a job. It starts a consumer, which
- * runs the next job and, while more jobs wait, sends another message. So it doesn't matter how many
- * messages each organization's jobs sent. Messages can be lost or pile up: the schedule sends new
- * ones every minute, and consumers ignore messages older than two minutes.
+ * one job of each other organization.
+ *
+ * A message doesn't name a job. It starts a consumer, which runs the next job and, while more jobs
+ * wait, sends another message. So it doesn't matter how many messages each organization's jobs
+ * sent. Messages can be lost or pile up: the schedule sends new ones every minute, and consumers
+ * ignore messages older than two minutes.
  */
 
 /**

@@ -15,10 +15,13 @@ import { itemIntervalMs, MIN_INTERVAL_MS, type Type, typeWith } from "./types.ts
 /*
  * A trigger writes an alert in the transaction of each event that must be mailed. The alert has the object of the event, and the
  * position of the object's first event that hasn't been mailed. A digest is about all alerts of one type in one organization.
+ *
  * 1. The tick takes a lease on the type until the next mail may be sent, so that no other tick mails it.
  * 2. It reads the events and sends the mails.
- * 3. It marks the events up to the last position that it read as mailed. If the tick is killed before the third step, the mail is
- * sent again when the lease expires. So a mail can arrive twice, an hour apart, but none is lost.
+ * 3. It marks the events up to the last position that it read as mailed.
+ *
+ * If the tick is killed before the third step, the mail is sent again when the lease expires. So a mail can arrive twice, an hour
+ * apart, but none is lost.
  */
 
 /** Limits of a tick: the number of due alerts that it reads, of digests that it sends, and of mails after which it stops. */

@@ -69,7 +69,7 @@ const WORDINGS: Record<Type, Wording> = {
 			`${n} run${isOne ? "" : "s"} of batch exports ${isOne ? "is" : "are"} complete in ${of}`,
 		line: (event) => `${windowOf(event)}: ${pluralize(Number(detail(event, "rows")), "row")}`,
 		path: ofRun,
-		advice: "The destination has the rows of these windows.",
+		advice: "The rows of these windows have arrived at the destination.",
 	},
 	"plugin_job.failed": {
 		subject: (n, isOne, of) => `${n} plugin job${isOne ? "" : "s"} failed in ${of}`,
@@ -97,7 +97,7 @@ const WORDINGS: Record<Type, Wording> = {
 		path: (event, organization_id) =>
 			`/api/organizations/${organization_id}/domains/${event.item_id}`,
 		advice:
-			"The domain stays verified, and signing in continues to work. Publish its verification_challenge as a TXT record again, or delete the domain.",
+			"The domain stays verified, and nothing changes for people who sign in. Publish its verification_challenge as a TXT record again, or delete the domain.",
 	},
 	"webhook.disabled": {
 		subject: (n, isOne, of) => `${n} webhook${isOne ? " was" : "s were"} disabled in ${of}`,
@@ -105,7 +105,7 @@ const WORDINGS: Record<Type, Wording> = {
 		path: (event, organization_id) =>
 			`/api/organizations/${organization_id}/webhooks/${event.item_id}`,
 		advice:
-			"Fix the endpoint, then set enabled to true. Until then, the webhook's events are stored, for up to 365 days. They arrive in order.",
+			"Fix the endpoint, then set enabled to true. The webhook's events wait until then, for 365 days, and arrive in order.",
 	},
 	"audit_stream.failed": {
 		subject: (n, isOne, of) => `${n} audit stream${isOne ? " fails" : "s fail"} in ${of}`,

@@ -16,13 +16,14 @@ import { idempotencyKeyInUse, idempotencyKeyReused, invalid, Replay } from "../h
 import { bytesOf } from "../http/valid.ts";
 
 /*
- * Executes a POST with an Idempotency-Key once (docs/api.md#safe-retries). The batch of the change
- * also inserts a row for the key, so either both exist or neither does. If another request's batch
- * comes later, it fails on an assertion. The response is known only after the batch, so it is added
- * to the row after it was sent. For the case that the process is killed before that, the row
- * contains what the request had read, the values it had generated (`once`), and the rows for its
- * response. A retry then runs the handler with these instead of the database. It returns the same
- * response without making the change again.
+ * Executes a POST with an Idempotency-Key once (docs/api.md#safe-retries).
+ *
+ * The batch of the change also inserts a row for the key, so either both exist or neither does. If
+ * another request's batch comes later, it fails on an assertion. The response is known only after
+ * the batch, so it is added to the row after the client got it. In case the process is killed
+ * before that, the row contains what the request had read, the values it had generated (`once`),
+ * and the rows for its response. A retry then runs the handler with these instead of the database.
+ * It returns the same response without making the change again.
  */
 
 type Statement = BatchItem<"sqlite">;

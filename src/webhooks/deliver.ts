@@ -9,11 +9,12 @@ import { claim, type Round, recordRound, type Webhook } from "./progress.ts";
 import { openSecrets } from "./secret.ts";
 
 /*
- * Delivers events to a webhook (docs/webhooks.md#how-events-are-delivered). The feed is the queue: a webhook's events are
- * delivered up to `position`, and `next_attempt_at` is the time when the next one is due. A trigger sets this time when an event
- * is written. A worker takes a lease on the webhook (`lease`), sends the events one after another, and saves its progress every
- * second. If it is killed, another worker continues from there after the lease has expired. So an event may be sent twice, but
- * none is skipped.
+ * Delivers events to a webhook (docs/webhooks.md#how-events-are-delivered).
+ *
+ * The feed is the queue: a webhook's events are delivered up to `position`, and `next_attempt_at` is the time when the next one
+ * is due. A trigger sets this time when an event is written. A worker takes a lease on the webhook (`lease`), sends the events
+ * one after another, and saves its progress every second. If it is killed, another worker continues from there after the lease
+ * has expired. So an event may be sent twice, but none is skipped.
  */
 
 /** How often a worker saves its progress, in milliseconds. */

@@ -28,17 +28,17 @@ export async function ask(
 	});
 }
 
-/** Creates the container, unless it exists. */
+/** Creates the container, if it doesn't exist. */
 export async function createContainer() {
 	const { status } = await ask("PUT", `${CONTAINER}?restype=container`);
 	expect([201, 409]).toContain(status);
 }
 
-/** The path of a blob in a URL. */
+/** Returns the path of a blob in a URL. */
 export const pathOf = (blob: string) =>
 	`${CONTAINER}/${blob.split("/").map(encodeURIComponent).join("/")}`;
 
-/** The names of the blobs with the prefix, as XML writes them. */
+/** Returns the names of the blobs with the prefix, as escaped in XML. */
 export async function list(prefix: string) {
 	const answer = await ask(
 		"GET",

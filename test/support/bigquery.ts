@@ -10,7 +10,7 @@ import { onDemand, startServer } from "./peers.ts";
 import { pythonWith } from "./python.ts";
 import { serve } from "./registry.ts";
 
-/** The service account, and what it may use. */
+/** The service account, and the project and dataset that it can use. */
 export const ACCOUNT = {
 	project_id: "project-of-nobody",
 	dataset_id: "exports",
@@ -23,7 +23,7 @@ const LOCATION = "europe-west3";
 const SCOPE = "https://www.googleapis.com/auth/bigquery";
 
 const EMULATOR = "bqemulator==1.4.0";
-/** Pinned, since the emulator leaves their versions open. */
+/** Pinned, since the emulator doesn't pin their versions. */
 const DEPENDENCIES = ["duckdb==2.0.0", "sqlglot==30.11.0", "numpy==2.4.6"];
 
 /** An error in the format of Google's APIs. */
@@ -137,7 +137,7 @@ type Status = z.infer<typeof Status>;
 
 type Known = {
 	status: Status;
-	/** How often its status was requested. */
+	/** The number of requests for its status. */
 	asked: number;
 	kind: "load" | "query";
 	table: string;
@@ -201,10 +201,10 @@ const TABLE_REFUSALS: Record<string, Refusal> = {
 const MAX_LOADS_A_TABLE = 1500;
 
 /**
- * Starts it. Below `/faults/<names>/<any name>` the API fails as these names say: `503`, `rate`, `expired` and `dropped` (the
- * connection closes after the request was carried out) at every third request of a method and path; `job-backend` and
- * `job-conflict` at the first job of each ID; `down`, `rejected` and the faults in the tables above always. `POST /sql`
- * responds with the result of a query, `GET /jobs/<table>` with the jobs of a table.
+ * Starts BigQuery. Under `/faults/<names>/<any name>`, the API fails as these names say: `503`, `rate`, `expired` and `dropped`
+ * (the connection closes after the request was executed) at every third request of a method and path; `job-backend` and
+ * `job-conflict` at the first job of each ID; `down`, `rejected` and the faults in the tables above always. `POST /sql` responds
+ * with the result of a query, `GET /jobs/<table>` with the jobs of a table.
  */
 export async function bigqueries() {
 	const { privateKey, publicKey } = generateKeyPairSync("rsa", {
@@ -265,7 +265,7 @@ export async function bigqueries() {
 			)
 		).status === 200;
 
-	/** Runs a job and returns how it ended. */
+	/** Runs a job and returns its result. */
 	async function carryOut(
 		job: z.infer<typeof Job>,
 		body: Buffer<ArrayBuffer>,
@@ -377,7 +377,7 @@ export async function bigqueries() {
 			throw new Refusal(400, "invalid", "It would stay.");
 	}
 
-	/** The API's response to a request with a valid token. */
+	/** Returns the API's response to a request with a valid token. */
 	async function answer(
 		request: { method: string; path: string; query: URLSearchParams },
 		body: Buffer<ArrayBuffer>,
@@ -402,7 +402,7 @@ export async function bigqueries() {
 		return forward(method, below, body.length > 0 ? body : undefined, type || undefined);
 	}
 
-	/** The result of a query: objects whose values are texts. */
+	/** Returns the result of a query: objects with string values. */
 	async function sql(query: string) {
 		const answer = await forward(
 			"POST",

@@ -1,4 +1,4 @@
-/** A browser for tests, and what they check of pages. */
+/** A browser for tests, and checks of pages. */
 import { mkdirSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe } from "vitest";
@@ -8,10 +8,10 @@ import { browserAt } from "./server.ts";
 const program = browserAt();
 const missing = program === undefined && "no Chromium is installed";
 
-/** Opens a page in a browser session of its own. */
+/** Opens a page in a new browser session. */
 type NewPage = (options?: BrowserContextOptions) => Promise<Page>;
 
-/** Runs tests with a browser; skipped where none is installed. */
+/** Runs tests with a browser. They are skipped if none is installed. */
 export function withBrowser(name: string, tests: (newPage: NewPage) => void) {
 	describe.skipIf(missing)(`${name}${missing ? ` (${missing})` : ""}`, () => {
 		let browser: Browser;
@@ -32,10 +32,13 @@ export function withBrowser(name: string, tests: (newPage: NewPage) => void) {
 	});
 }
 
-/** Whether pictures are taken, to be looked at. */
+/** Whether screenshots are saved. */
 export const TAKES_PICTURES = Boolean(process.env.SCREENSHOTS);
 
-/** The looks that pages are checked in: a phone and a desktop, light and dark, all four only where pictures are taken. */
+/**
+ * The screens that pages are checked on: a phone and a desktop, light and dark. All four combinations only if screenshots are
+ * saved.
+ */
 export const LOOKS = [390, 1280]
 	.flatMap((width) => (["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme })))
 	.filter(
@@ -43,8 +46,8 @@ export const LOOKS = [390, 1280]
 	);
 
 /**
- * What goes wrong on a page from now on: errors, warnings, and requests to other hosts than `url`.
- * @param expected messages that a test provokes
+ * Collects the problems of a page from now on: errors, warnings, and requests to other hosts than `url`.
+ * @param expected messages that a test causes on purpose
  */
 export function problemsOf(page: Page, url: string, expected?: RegExp) {
 	const problems: string[] = [];
@@ -62,7 +65,7 @@ export function problemsOf(page: Page, url: string, expected?: RegExp) {
 	return problems;
 }
 
-/** By how many pixels the page is wider than the screen. */
+/** Returns by how many pixels the page is wider than the screen. */
 export const overflowOf = (page: Page) =>
 	page.evaluate<number>(
 		"document.documentElement.scrollWidth - document.documentElement.clientWidth",
@@ -73,7 +76,7 @@ export async function screenshot(page: Page, name: string) {
 	const { SCREENSHOTS } = process.env;
 	if (!SCREENSHOTS) return;
 	mkdirSync(SCREENSHOTS, { recursive: true });
-	// What is fixed to the screen would be in the middle of the picture.
+	// Otherwise, elements with a fixed position would be in the middle of the screenshot.
 	await page.evaluate("scrollTo(0, 0)");
 	await page.screenshot({ path: `${SCREENSHOTS}/${name}.png`, fullPage: true });
 }

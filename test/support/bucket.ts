@@ -1,6 +1,6 @@
 /**
- * An S3 server with a bucket `exports`: R2's, which checks signatures and enforces the rules of
- * multipart uploads.
+ * Starts an S3 server with a bucket `exports`. It is R2's, which checks signatures and enforces the
+ * rules of multipart uploads.
  */
 import { onDemand, startServer } from "./peers.ts";
 

@@ -1,9 +1,14 @@
 import { onDemand, startServer } from "./peers.ts";
 import { pythonWith } from "./python.ts";
 
-/** ClickHouse's engine, from PyPI. Its dependencies are only for data frames and not installed. */
+/**
+ * ClickHouse's engine, from PyPI. Its dependencies are only for data frames, so they aren't
+ * installed.
+ */
 const ENGINE = "chdb-core==26.9.0";
-/** A ClickHouse on loopback. Without Python or a package index, it closes every connection. */
+/**
+ * Starts a ClickHouse on loopback. Without Python or a package index, it closes every connection.
+ */
 export async function clickhouse() {
 	const CLICKHOUSE_USER = "tenantry";
 	const CLICKHOUSE_PASSWORD = "password-of-nobody";

@@ -4,7 +4,7 @@ import { eq } from "drizzle-orm";
 import { events, persons } from "../../src/db/schema/events.ts";
 import { db } from "./world.ts";
 
-/** Why there is no ClickHouse on this machine; "" if there is. */
+/** Why there is no ClickHouse on this machine; "" if there is one. */
 export const noClickHouse = await fetch(`${env.CLICKHOUSE_URL}/ping`).then(
 	async (response) => {
 		const text = await response.text();
@@ -13,7 +13,7 @@ export const noClickHouse = await fetch(`${env.CLICKHOUSE_URL}/ping`).then(
 	() => "no Python or chdb here",
 );
 
-/** How to connect to it. */
+/** The URL and credentials of ClickHouse. */
 export const access = {
 	url: env.CLICKHOUSE_URL,
 	username: env.CLICKHOUSE_USER,
@@ -21,7 +21,7 @@ export const access = {
 	database: env.CLICKHOUSE_DATABASE,
 };
 
-/** ClickHouse's tables, which get copies of D1's rows. */
+/** ClickHouse's tables, which contain copies of D1's rows. */
 const tables = {
 	events: `create table if not exists events (team_id Int64, uuid UUID, event String, distinct_id String,
 		person_id Nullable(String), properties String, person_properties String, elements_chain String,
@@ -32,14 +32,14 @@ const tables = {
 		engine = MergeTree order by (team_id, distinct_id)`,
 };
 
-/** Creates the tables, if there is a ClickHouse. */
+/** Creates the tables, if ClickHouse is available. */
 export async function create() {
 	if (noClickHouse) return;
 	const client = createClient({ ...access, keep_alive: { enabled: false } });
 	for (const query of Object.values(tables)) await client.command({ query });
 }
 
-/** Copies a project's events and persons from D1 into ClickHouse. */
+/** Copies a project's events and persons from D1 to ClickHouse. */
 export async function mirror(team_id: number) {
 	const client = createClient({
 		...access,

@@ -1,7 +1,7 @@
 import { Validator } from "@cfworker/json-schema";
 import document from "../../public/openapi.json" with { type: "json" };
 
-/** The parts of a body's JSON Schema that tests look at. */
+/** The parts of a body's JSON Schema that tests use. */
 export type Schema = {
 	$ref?: string;
 	type?: string | string[];
@@ -35,7 +35,7 @@ type Operation = {
 };
 
 type Documented = {
-	/** Every code that an error may have. */
+	/** All codes that an error can have. */
 	"x-codes"?: string[];
 	headers: Record<string, { $ref?: string }>;
 	content?: {
@@ -49,7 +49,7 @@ const common: Record<string, Documented> = JSON.parse(
 
 const last = (reference = "") => reference.split("/").at(-1) ?? "";
 
-/** The operation with the responses that it refers to. */
+/** Returns the operation with the responses that it refers to. */
 const complete = (operation: Operation): Operation => ({
 	...operation,
 	responses: Object.fromEntries(
@@ -60,8 +60,8 @@ const complete = (operation: Operation): Operation => ({
 });
 
 /**
- * Every operation of the OpenAPI document, with its method, its path, and a pattern for the paths
- * that it matches.
+ * All operations of the OpenAPI document, with their methods, paths, and patterns for the paths
+ * that they match.
  */
 export const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 	Object.entries(methods as Record<string, Operation>).map(([method, operation]) => ({
@@ -75,7 +75,7 @@ export const operations = Object.entries(document.paths).flatMap(([path, methods
 
 const components: Record<string, Schema> = JSON.parse(JSON.stringify(document.components.schemas));
 
-/** The schema that `schema` refers to, or itself. */
+/** Returns the schema that `schema` refers to, or `schema` itself. */
 export const resolved = (schema: Schema): Schema => components[last(schema.$ref)] ?? schema;
 
 const problem = document.components.schemas.Error;
@@ -84,8 +84,8 @@ const headers: Record<string, { description: string; required?: boolean }> =
 	document.components.headers;
 
 /**
- * Headers that the document lists but not for this response, and required ones that the response
- * lacks.
+ * Returns the headers that the document doesn't list for this response, and required headers that
+ * are missing.
  */
 const wrongHeaders = (documented: Documented, response: Response) =>
 	Object.entries(headers).flatMap(([name, { required }]) => {

@@ -1,4 +1,4 @@
-/** What each counter of the database has to say, in SQL over its table (docs/decisions/0005-counters-by-triggers.md). */
+/** The correct value of each counter of the database, as SQL over its table (docs/decisions/0005-counters-by-triggers.md). */
 import { env } from "cloudflare:workers";
 
 const count = (from: string) => `(select count(*) from ${from})`;
@@ -80,7 +80,7 @@ const COUNTERS = {
 			= (it.organization_id, it.is_global, it.families, it.is_used)`),
 	},
 	plugin_activity: {
-		// 8: looked up.
+		// 8: the families must be read from `plugins`.
 		families: "iif(it.families = 8, 8, (select families from plugins where id = it.plugin_id))",
 	},
 	plugin_config_counts: {
@@ -95,7 +95,7 @@ const COUNTERS = {
 	},
 };
 
-/** Tables that triggers keep: how many rows they have, and how many they should. */
+/** Tables that triggers maintain, with queries for their actual and their correct content. */
 const TABLES = {
 	plugin_counts: [
 		"select count(*) from plugin_counts",
@@ -150,11 +150,11 @@ const TABLES = {
 	],
 };
 
-/** Full-text indexes of documents that are elsewhere. Those of logs have to say what the views of their documents do. */
+/** Full-text indexes whose documents are in other tables. Those of logs must match the views of their documents. */
 const INDEXES = ["plugin_search", "batch_export_log_search", "plugin_log_search"];
 
 /**
- * The counters that differ from what they count, with an example of each; none, if the triggers do their work.
+ * Returns the counters with wrong values, with an example of each; none, if the triggers work.
  * @throws if a full-text index differs from its documents
  */
 export async function wrongCounters() {

@@ -1,25 +1,25 @@
 declare namespace Cloudflare {
 	interface Env {
 		MIGRATIONS: import("@cloudflare/vitest-plugin").D1Migration[];
-		/** A real resolver with the same records as the stub at DOH_URL; "": none is installed. */
+		/** A real resolver with the same records as the stub at DOH_URL; "" if none is installed. */
 		DOH_REAL: string;
-		/** A resolver that never answers, and one that closes every connection. */
+		/** A resolver that never responds, and one that closes every connection. */
 		DOH_SILENT: string;
 		DOH_NOBODY: string;
-		/** A host that plugins may not be installed from, which counts who asks. */
+		/** A host that plugins can't be installed from. It counts its requests. */
 		FOREIGN_URL: string;
-		/** The registry that npm on this machine asks; "": it has none. */
+		/** The registry that npm on this machine uses; "" if there is none. */
 		PUBLISHED_NPM_REGISTRY_URL: string;
-		/** An S3 with a bucket `exports`. */
+		/** An S3 server with a bucket `exports`. */
 		S3_URL: string;
 		/** A Google Cloud Storage with a bucket `exports`. */
 		GCS_URL: string;
-		/** The blobs of a storage account. */
+		/** The blob service of an Azure storage account. */
 		AZURE_URL: string;
-		/** A PostgreSQL without TLS, and one that offers it; "": none is installed. */
+		/** A PostgreSQL without TLS, and one that offers TLS; "" if none is installed. */
 		POSTGRES_PORT: string;
 		POSTGRES_TLS_PORT: string;
-		/** Takes what is posted there, and tells what it took. */
+		/** A server that stores requests and returns them to tests. */
 		RECEIVER_URL: string;
 		/** A BigQuery, and the key of its service account. */
 		BIGQUERY_URL: string;

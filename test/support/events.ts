@@ -1,10 +1,7 @@
 import { env } from "cloudflare:workers";
 
 type Filling = {
-	/**
-	 * The range over which the times of the events are spread evenly; `end` is excluded. By default
-	 * one day.
-	 */
+	/** The range over which the times of the events are spread evenly, without `end`. By default, one day. */
 	start?: string;
 	end?: string;
 	/** The number of additional characters in the properties. */
@@ -13,10 +10,7 @@ type Filling = {
 
 const DAY = ["2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"] as const;
 
-/**
- * Inserts `n` events into a project. Event number `i` is named `event <i % 10>` and has the
- * property `i`.
- */
+/** Inserts `n` events into a project. Event number `i` has the name `event <i % 10>` and the property `i`. */
 export async function fill(
 	team_id: number,
 	n: number,
@@ -36,7 +30,7 @@ export async function fill(
 		.run();
 }
 
-/** D1, and the rows that its statements read and wrote so far. It does not count those of sessions. */
+/** Returns D1, and the number of rows that its statements have read and written so far. Statements of sessions aren't counted. */
 export function metered() {
 	const spent = { read: 0, written: 0 };
 	const add = <T>(result: D1Result<T>) => {
@@ -52,7 +46,7 @@ export function metered() {
 			all,
 			run: all,
 			raw: async () => {
-				// `raw` doesn't tell what it cost, and `all` loses columns of the same name.
+				// `raw` doesn't return its cost, and `all` loses columns with the same name.
 				const { results } = await all<object>();
 				return /^\s*select\b/i.test(query) ? native.raw() : results.map(Object.values);
 			},

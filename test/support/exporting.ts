@@ -9,12 +9,12 @@ import type { Received } from "./receiver.ts";
 
 type Open = Parameters<Destination["open"]>;
 
-/** What tests use of a destination. Without `kept`, no state is stored. */
+/** The parts of a destination that tests use. Without `kept`, no state is stored. */
 export type Target = Pick<Destination, "abort" | "test"> & {
 	open(...args: [...Open] | [Open[0], Open[1], Open[2]]): ReturnType<Destination["open"]>;
 };
 
-/** Like the engine's `destinationOf`, but the code is loaded by the first call, so tests need not wait for it before. */
+/** Like the engine's `destinationOf`, but loads the code on the first call, so that tests don't have to wait for it before. */
 export function destinationOf(...args: Parameters<typeof destinations.destinationOf>): Target {
 	const load = () => destinations.destinationOf(...args);
 	let loaded: ReturnType<typeof load> | undefined;
@@ -38,7 +38,7 @@ export const COLUMNS: Column[] = [
 	{ name: "timestamp", kind: "timestamp" },
 ];
 
-/** Pseudorandom numbers, the same for the same seed. */
+/** Yields pseudorandom numbers, the same for the same seed. */
 function* noise(seed: number) {
 	for (let x = seed * 2_654_435_761 + 1; ; ) {
 		x = (Math.imul(x ^ (x >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0;
@@ -46,7 +46,7 @@ function* noise(seed: number) {
 	}
 }
 
-/** Row number `i`: hard to compress, sometimes with nulls and with characters that need escapes. */
+/** Returns row number `i`: hard to compress, sometimes with nulls and with characters that must be escaped. */
 function row(i: number): Row {
 	const random = noise(i);
 	const hex = Array.from({ length: 14 }, () =>
@@ -66,19 +66,19 @@ function row(i: number): Row {
 
 const cached: Row[] = [];
 
-/** The first `n` rows. */
+/** Returns the first `n` rows. */
 export function rows(n: number) {
 	while (cached.length < n) cached.push(row(cached.length));
 	return cached.slice(0, n);
 }
 
-/** The first `n` rows in pages. */
+/** Returns the first `n` rows in pages. */
 function pages(n: number, size: number) {
 	const all = rows(n);
 	return Array.from({ length: Math.ceil(n / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 }
 
-/** The job of a new run. */
+/** Returns the job of a new run. */
 export const job = (more: Partial<Job> = {}): Job => ({
 	run_id: v7(),
 	export_id: v7(),
@@ -94,7 +94,7 @@ export const job = (more: Partial<Job> = {}): Job => ({
 
 const clone = <T>(value: T): T => JSON.parse(JSON.stringify(value));
 
-/** The result of a run: how often it was opened, how often its state was stored, and the largest size of that. */
+/** The result of a run: how often it was opened, how often its state was stored, and the maximum size of the state. */
 type Result = {
 	opened: number;
 	kept: number;
@@ -105,9 +105,9 @@ type Result = {
 };
 
 /**
- * Writes `n` rows to a destination as the engine does: page by page, from the last stored state.
- * @param crashes simulates crashes, after which only the stored state is left: after every state, once between two states,
- * and right after closing
+ * Writes `n` rows to a destination like the engine: page by page, from the last stored state.
+ * @param crashes simulates crashes, after which only the stored state is left: after every state, once between two states, and
+ * right after closing
  * @param until aborts the run after this many rows
  */
 export async function run(
@@ -174,17 +174,17 @@ const signer = new AwsClient({
 export const askS3 = async (method: string, path: string) =>
 	fetch(await signer.sign(`${env.S3_URL}/exports${path}`, { method }));
 
-/** The keys in the bucket of the S3 server that start with the prefix. */
+/** Returns the keys with the prefix in the bucket of the S3 server. */
 export async function listS3(prefix: string) {
 	const list = await askS3("GET", `?list-type=2&prefix=${encodeURIComponent(prefix)}`);
 	return [...(await list.text()).matchAll(/<Key>(.+?)<\/Key>/g)].map(([, key]) => String(key));
 }
 
-/** The keys in the worker's own bucket that start with the prefix. */
+/** Returns the keys with the prefix in the worker's own bucket. */
 export const listR2 = async (prefix: string) =>
 	(await env.EXPORTS.list({ prefix })).objects.map(({ key }) => key);
 
-/** The requests to a path of the receiver. */
+/** Returns the requests to a path of the receiver. */
 export const received = async (path: string): Promise<Received[]> =>
 	JSON.parse(await (await fetch(`${env.RECEIVER_URL}/received${path}`)).text());
 
@@ -195,8 +195,8 @@ type Readings = {
 };
 
 /**
- * What pyarrow and polars read in a Parquet file: its rows, with times as milliseconds, and whether the statistics of each
- * column are true. Null where they can't be installed.
+ * Returns what pyarrow and polars read in a Parquet file: its rows, with times in milliseconds, and whether the statistics of
+ * each column are correct. Null if they can't be installed.
  */
 export async function parquetReaders(file: Uint8Array): Promise<Readings | null> {
 	const answer = await fetch(`${env.RECEIVER_URL}/parquet`, { method: "POST", body: file });
@@ -204,7 +204,7 @@ export async function parquetReaders(file: Uint8Array): Promise<Readings | null>
 	return JSON.parse(await answer.text());
 }
 
-/** DuckDB's result for SQL about a file. In the SQL, PATH is the path of the file, and FILE reads it as Parquet. */
+/** Returns DuckDB's result for SQL about a file. In the SQL, PATH is the path of the file, and FILE reads it as Parquet. */
 export async function duckdb(file: Uint8Array, sql: string): Promise<Record<string, unknown>[]> {
 	const answer = await fetch(`${env.RECEIVER_URL}/duckdb`, {
 		method: "POST",

@@ -6,7 +6,7 @@ import http, { createServer, type IncomingMessage, type ServerResponse } from "n
 import { buffer } from "node:stream/consumers";
 import { listen } from "./peers.ts";
 
-/** Google's errors for those of S3: code, message and details. */
+/** Google's errors for errors of S3: code, message and details. */
 const ERRORS: Record<string, [string, string, string]> = {
 	InvalidAccessKeyId: [
 		"InvalidSecurity",
@@ -29,7 +29,7 @@ const ERRORS: Record<string, [string, string, string]> = {
 const errorOf = (code: string, message: string, details: string) =>
 	`<?xml version='1.0' encoding='UTF-8'?><Error><Code>${code}</Code><Message>${message}</Message>${details && `<Details>${details}</Details>`}</Error>`;
 
-/** Why Google would reject the request; undefined if it wouldn't. */
+/** Returns the error with which Google would reject the request; undefined if it would accept it. */
 function refusalOf({
 	headers,
 	url = "",
@@ -63,7 +63,10 @@ function refusalOf({
 	return null;
 }
 
-/** @param origin the origin of the S3 server */
+/**
+ * Starts the proxy.
+ * @param origin the origin of the S3 server
+ */
 export async function googles(origin: string) {
 	const { hostname, port, pathname } = new URL(origin);
 

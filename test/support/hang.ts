@@ -1,12 +1,13 @@
 /**
- * Limits in milliseconds. No test depends on the speed of the machine: only a hang reaches them.
+ * Time limits in milliseconds. No test depends on the speed of the machine: only a hang reaches
+ * them.
  */
 
 /** For a test or a hook. */
 export const TEST_TIMEOUT_MS = 600_000;
 
 /**
- * For a single wait in a test. Shorter than the test's own limit, so that the failure says what was
- * waited for.
+ * For a single wait in a test. Shorter than the test's own limit, so that the failure names the
+ * wait.
  */
 export const HANG_MS = 240_000;

@@ -2,14 +2,14 @@ import { env } from "cloudflare:workers";
 import type { compose } from "../../src/mail/mail.ts";
 import { tick } from "../../src/notifications/digest.ts";
 
-/** The mails that a tick of the digests sends about an organization. */
+/** Returns the mails that a tick of the digests sends about an organization. */
 export async function digests(organization: { id: string }, at: number) {
 	const mails = outbox();
 	await tick({ ...env, ...mails.env }, at);
 	return mails.take().filter(({ text }) => text.includes(organization.id));
 }
 
-/** A binding that records mails. */
+/** Returns a binding that records mails. */
 export function outbox() {
 	const sent: Awaited<ReturnType<typeof compose>>[] = [];
 	const EMAIL = {
@@ -19,7 +19,7 @@ export function outbox() {
 			return { messageId: "" };
 		},
 	};
-	/** The mails since the last call. */
+	/** Returns the mails since the last call. */
 	const take = () => sent.splice(0);
 	return { sent, take, env: { EMAIL } as Partial<Env> };
 }

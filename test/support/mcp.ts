@@ -5,7 +5,7 @@ import { app } from "../../src/app.ts";
 
 const ENDPOINT = "https://tenantry.test/mcp";
 
-/** The revisions of the protocol that clients of today speak: the current one, and those before. */
+/** The revisions of the protocol that clients use today: the current one, and earlier ones. */
 export const eras = [
 	["2026-07-28", { pin: "2026-07-28" }],
 	["2025-11-25", "legacy"],
@@ -14,7 +14,7 @@ type Era = (typeof eras)[number][1];
 
 type Options = { era?: Era; env?: Partial<Env> };
 
-/** Connects the official client to `/mcp`. `responses` are those of the latest requests. */
+/** Connects the official client to `/mcp`. `responses` contains the latest responses. */
 export async function connect(key: string, { era = "legacy", env: overrides }: Options = {}) {
 	const responses: Response[] = [];
 	const fetch = async (url: string | URL, init?: RequestInit) => {
@@ -31,7 +31,7 @@ export async function connect(key: string, { era = "legacy", env: overrides }: O
 	const headers = { authorization: `Bearer ${key}` };
 	const options = { fetch, requestInit: { headers } };
 	await client.connect(new StreamableHTTPClientTransport(new URL(ENDPOINT), options));
-	/** Calls a tool, and checks that its text says the same as its structured content. */
+	/** Calls a tool, and checks that its text equals its structured content. */
 	const tool = async (name: string, given: Record<string, unknown> = {}) => {
 		const {
 			content,
@@ -52,7 +52,7 @@ export async function connect(key: string, { era = "legacy", env: overrides }: O
 	return { client, tool, responses };
 }
 
-/** Sends a request to `/mcp` as it is. */
+/** Sends a request to `/mcp` unchanged. */
 export async function post(
 	key: string | undefined,
 	body: unknown,

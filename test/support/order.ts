@@ -1,10 +1,7 @@
 import { relative } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/**
- * The files that take long although they are short. Vitest starts each project's largest files first, and these would run
- * alone at the end.
- */
+/** Short files that take long. Vitest starts each project's largest files first, so these would run alone at the end. */
 const LONG = [
 	"test/scripts/fire_webhooks.test.ts",
 	"test/scripts/export.test.ts",

@@ -1,4 +1,6 @@
-/** Starts the servers that tests use: on the first connection. They stop when the tests end. */
+/**
+ * Starts the servers that tests use, on the first connection to each. They stop when the tests end.
+ */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync } from "node:fs";
 import { connect, createServer, type Server, Socket } from "node:net";
@@ -32,8 +34,8 @@ export const listen = (server: Server) =>
 	});
 
 /**
- * The path of a program; undefined if it isn't installed. Debian installs servers in /usr/sbin,
- * which PATH may lack.
+ * Returns the path of a program; undefined if it isn't installed. Debian installs servers in
+ * /usr/sbin, which may not be in PATH.
  */
 export const findProgram = (program: string) =>
 	`${process.env.PATH}:/usr/sbin`
@@ -41,7 +43,7 @@ export const findProgram = (program: string) =>
 		.map((folder) => `${folder}/${program}`)
 		.find((path) => existsSync(path));
 
-/** A port that is free at the moment, and that no outgoing connection will use. */
+/** Returns a port that is currently free, and that no outgoing connection will use. */
 export async function freePort(): Promise<number> {
 	const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
 	const free = await new Promise<boolean>((resolve) => {
@@ -84,7 +86,7 @@ function forward(socket: Socket, port: number) {
 }
 
 /**
- * Runs a program, and sends it the signal $2 when standard input closes, which happens even if the
+ * Runs a program. Sends it the signal $2 when standard input closes, which happens even if the
  * parent is ended by SIGKILL. Then removes the folder $1.
  */
 const WATCH = `
@@ -98,8 +100,8 @@ kill $watcher
 rm -rf -- "$folder"`;
 
 /**
- * Returns the command for a server that listens on the port. It may write to the folder, which is
- * also its folder for temporary files, and is removed afterwards.
+ * Returns the command of a server that listens on the port. It can write to the folder, which is
+ * also its folder for temporary files. The folder is removed afterwards.
  */
 type Command = (port: number, folder: string) => string[] | Promise<string[]>;
 
@@ -127,7 +129,7 @@ export async function startServer(
 		const child = spawn(
 			"sh",
 			["-c", WATCH, "sh", folder, signal, ...words],
-			// In a process group of its own, so that Ctrl-C only reaches this process.
+			// In a separate process group, so that Ctrl-C reaches only this process.
 			{
 				cwd: folder,
 				env: { ...process.env, TMPDIR: folder },

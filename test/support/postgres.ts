@@ -7,12 +7,12 @@ import { findProgram, onDemand, startServer } from "./peers.ts";
 /** The password of every user of the servers. */
 export const PASSWORD = "pässword-of-nobody";
 
-/** A user that the servers refuse without TLS. */
+/** A user whom the servers reject without TLS. */
 export const TLS_ONLY = "tls_only";
 
 const execute = promisify(execFile);
 
-/** The folder of PostgreSQL's programs; undefined if it isn't installed. */
+/** Returns the folder of PostgreSQL's programs; undefined if it isn't installed. */
 function programs() {
 	const debian = "/usr/lib/postgresql";
 	const versions = existsSync(debian) ? readdirSync(debian) : [];
@@ -23,7 +23,7 @@ function programs() {
 	return initdb && dirname(initdb);
 }
 
-/** `postgres` won't run as root. */
+/** The user that runs `postgres`, which rejects root. */
 const NOBODY = 65534;
 const unprivileged =
 	process.getuid?.() === 0
@@ -80,8 +80,8 @@ const start = (bin: string, more: string[]) => () => {
 };
 
 /**
- * Two PostgreSQL servers: one without TLS, one that offers it with a self-signed certificate. If
- * PostgreSQL isn't installed, both ports are "".
+ * Starts two PostgreSQL servers: one without TLS, and one that offers TLS with a self-signed
+ * certificate. If PostgreSQL isn't installed, both ports are "".
  */
 export async function databases() {
 	const bin = programs();

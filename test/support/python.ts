@@ -8,7 +8,7 @@ const execute = promisify(execFile);
 
 const folderOf = (packages: string[]) => `${CACHE}/${packages.join("+")}`;
 
-/** Whether these packages were installed by `pythonWith`. */
+/** Whether `pythonWith` has installed these packages. */
 export const isPythonWith = (packages: string[]) => existsSync(folderOf(packages));
 
 /**
@@ -22,7 +22,7 @@ export async function pythonWith(packages: string[], more: string[] = []) {
 	const interpreter = `${venv}/bin/python`;
 	if (existsSync(venv)) return interpreter;
 	mkdirSync(CACHE, { recursive: true });
-	// Under another name until it is complete: another run may be installing it, too.
+	// Has another name until it is complete, since another run may be installing it too.
 	const draft = `${venv}-${process.pid}`;
 	try {
 		await execute("python3", ["-m", "venv", draft]);
@@ -39,13 +39,15 @@ export async function pythonWith(packages: string[], more: string[] = []) {
 	return interpreter;
 }
 
-/** The library of Standard Webhooks that its authors publish for Python. */
+/** The Python library of Standard Webhooks, published by its authors. */
 export const STANDARD_WEBHOOKS = "standardwebhooks==1.1.0";
 
-/** Readers and writers of Parquet. */
+/** Packages that read and write Parquet. */
 const PARQUET = ["duckdb==2.0.0", "pyarrow==26.0.1", "polars==2.1.0"];
 
 let installed: Promise<string | null> | undefined;
 
-/** The path of a Python with DuckDB, pyarrow and polars. Null if they can't be installed. */
+/**
+ * Returns the path of a Python with DuckDB, pyarrow and polars. Null if they can't be installed.
+ */
 export const python = () => (installed ??= pythonWith(PARQUET).catch(() => null));

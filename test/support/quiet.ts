@@ -1,6 +1,6 @@
 /**
- * Hides messages of the runtime that tests cause on purpose, so that others are noticed. They are counted. If RUNTIME_LOG
- * is set, all are shown.
+ * Hides messages of the runtime that tests cause on purpose, so that others are noticed. They are counted. RUNTIME_LOG shows all
+ * messages.
  */
 const EXPECTED = [
 	// Connections that tests break, a name without an address, a self-signed certificate, and a server without TLS.
@@ -35,7 +35,7 @@ export function quiet() {
 	filter(process.stderr);
 }
 
-/** A sentence with the number of hidden messages; "" if there are none. */
+/** Returns a sentence with the number of hidden messages; "" if there are none. */
 export const hiddenMessages = () =>
 	state.hidden
 		? `${state.hidden} expected messages of the runtime are not shown (RUNTIME_LOG=1 shows them).`

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { python, pythonWith, STANDARD_WEBHOOKS } from "./python.ts";
 import { serve } from "./registry.ts";
 
-/** A request that the receiver got. */
+/** A request to the receiver. */
 export type Received = {
 	method: string;
 	url: string;
@@ -21,7 +21,7 @@ async function bodyOf(request: IncomingMessage) {
 	return Buffer.concat(chunks);
 }
 
-/** The credentials of a request in the forms in which servers repeat them: plain, JSON, URL, HTML, Base64. */
+/** Returns the credentials of a request in the encodings in which servers repeat them: plain, JSON, URL, HTML, Base64. */
 function echo(authorization: string) {
 	const token = authorization
 		.replace("Bearer ", "")
@@ -39,7 +39,7 @@ function echo(authorization: string) {
 	].join("\n");
 }
 
-/** DuckDB's result for SQL in which PATH is the path of the file, and FILE reads it as Parquet. */
+/** Returns DuckDB's result for SQL in which PATH is the path of the file, and FILE reads it as Parquet. */
 async function duckdb(file: Uint8Array, sql: string) {
 	const { DuckDBInstance } = await import("@duckdb/node-api");
 	const folder = mkdtempSync(`${tmpdir()}/tenantry-duckdb-`);
@@ -57,7 +57,7 @@ async function duckdb(file: Uint8Array, sql: string) {
 	return rows;
 }
 
-/** What pyarrow and polars read in a Parquet file (parquet.py), as JSON; null where they can't be installed. */
+/** Returns what pyarrow and polars read in a Parquet file (parquet.py), as JSON; null if they can't be installed. */
 async function parquetReaders(file: Uint8Array) {
 	const interpreter = await python();
 	if (!interpreter) return "null";
@@ -72,7 +72,7 @@ async function parquetReaders(file: Uint8Array) {
 	return stdout;
 }
 
-/** The ten lines of Python in docs/audit.md. */
+/** Returns the ten lines of Python in docs/audit.md. */
 const pythonVerifier = () =>
 	/```python\n([^`]+)```/.exec(
 		readFileSync(`${import.meta.dirname}/../../docs/audit.md`, "utf8"),
@@ -90,7 +90,8 @@ const runProgram = (program: string, words: string[]): Promise<Result> =>
 	);
 
 /**
- * What `npm run admin -- audit verify` and the Python of the documentation say about files. `python` is null if there is none.
+ * Returns the results of `npm run admin -- audit verify` and of the Python in the documentation for files. `python` is null if
+ * there is none.
  * @param body JSON: the files with their bytes in base64, and the command's other arguments
  */
 async function audit(body: string) {
@@ -111,7 +112,7 @@ async function audit(body: string) {
 }
 
 /**
- * What the published library of Standard Webhooks for Python says of messages (webhooks.py), as JSON; null where it can't be
+ * Returns the results of the Python library of Standard Webhooks for messages (webhooks.py), as JSON; null if it can't be
  * installed.
  */
 async function pythonVerdicts(messages: string) {
@@ -126,10 +127,10 @@ async function pythonVerdicts(messages: string) {
 	return text;
 }
 
-/** The bytes of a response that is larger than any that should be read. */
+/** The size of a response that is larger than any that should be read. */
 const HUGE_BYTES = 2 ** 26;
 
-/** Answers in one of the ways of `/plan`. */
+/** Responds in one of the ways of `/plan`. */
 function answerAs(way: string, request: IncomingMessage, response: ServerResponse) {
 	switch (way) {
 		case "hang":
@@ -252,7 +253,7 @@ export async function receivers() {
 		keys.set(pathname, seen);
 		const again = typeof key === "string" && seen.has(key);
 		if (typeof key === "string") seen.add(key);
-		// A repeated key gets the same response, but its events are not stored.
+		// A repeated key gets the same response, but its events aren't stored.
 		if (again) received.set(pathname, before);
 		say({ again });
 	};

@@ -7,7 +7,7 @@ import { listen } from "./peers.ts";
 
 const execute = promisify(execFile);
 
-/** Commits of the repositories below: of the default branch, and of a tag. */
+/** Commits of the repositories below: of the default branch and of a tag. */
 export const HEAD = "1".repeat(40);
 export const RELEASE = "2".repeat(40);
 export const TOKEN = "private-token-of-nobody";
@@ -20,7 +20,7 @@ export const serve = async (handler: Handler) =>
 
 const JOBS = "exports.jobs = { go() { console.log('built') } };\n";
 
-/** The files of packages whose main file isn't at the first place where it is looked for. */
+/** The files of packages whose main file isn't in the first place that is checked. */
 const BUILT: Record<string, Record<string, string>> = {
 	built: { "dist/index.js": JOBS },
 	enriching: {
@@ -52,7 +52,8 @@ const BUILT: Record<string, Record<string, string>> = {
 };
 
 /**
- * A tarball of a plugin. All files are in one folder, as in the archives of npm, GitHub and GitLab.
+ * Returns a tarball of a plugin. All files are in one folder, as in the archives of npm, GitHub and
+ * GitLab.
  */
 async function plugin(folder: string, name: string, built?: string) {
 	const files = {
@@ -94,9 +95,9 @@ const published = () =>
 	);
 
 /**
- * Stubs of npm's registry, GitHub and GitLab on loopback, with packages that fail in different
- * ways. GitHub's archives are at another origin. `FOREIGN_URL` is a host that must not be called;
- * it counts requests.
+ * Starts stubs of npm's registry, GitHub and GitLab on loopback, with packages that fail in
+ * different ways. GitHub's archives are at another origin. `FOREIGN_URL` is a host that must not be
+ * called; it counts requests.
  */
 export async function registries() {
 	let asked = 0;
@@ -140,7 +141,7 @@ export async function registries() {
 		response.end(await plugin("package", file, name));
 	};
 
-	/** A custom list of plugins, and, at `…/none`, a document that isn't a list. */
+	/** A custom list of plugins. `…/none` returns a document that isn't a list. */
 	const lists: Handler = ({ url = "" }, response) =>
 		json(
 			response,

@@ -26,8 +26,8 @@ const address = (name: string, type: "A" | "AAAA" | "CNAME", data: string, ttl =
 });
 
 /**
- * The zones and their records. Queries for other names are refused; those at or below `FAILING`
- * fail.
+ * The zones and their records. Queries for other names are rejected. Queries for `FAILING` and the
+ * names under it fail.
  */
 const ZONES = ["example.test", "alias.test", "receiver.test"];
 const FAILING = "servfail.example.test";
@@ -63,7 +63,7 @@ const REFUSED = 5;
 
 const isBelow = (name: string, zone: string) => name === zone || name.endsWith(`.${zone}`);
 
-/** The message in these bytes; undefined if they are none. */
+/** Decodes a message; undefined if it is malformed. */
 export function decoded(bytes: Buffer) {
 	try {
 		return dns.decode(bytes);
@@ -72,7 +72,7 @@ export function decoded(bytes: Buffer) {
 	}
 }
 
-/** The answer of a recursive resolver that knows only these zones. */
+/** Returns the response of a recursive resolver that knows only these zones. */
 function lookUp({ name: asked, type }: dns.Question) {
 	const name = asked.toLowerCase();
 	if (isBelow(name, FAILING)) return { code: SERVER_FAILURE, answers: [] };
@@ -90,7 +90,7 @@ function lookUp({ name: asked, type }: dns.Question) {
 	return { code: NO_ERROR, answers };
 }
 
-/** The record that says how long a negative answer may be kept (RFC 2308). */
+/** Returns the record that limits how long a negative response may be cached (RFC 2308). */
 const authorityOf = (name: string): dns.Answer => ({
 	name,
 	type: "SOA",
@@ -107,8 +107,8 @@ const authorityOf = (name: string): dns.Answer => ({
 });
 
 /**
- * Answers DNS over HTTPS (RFC 8484, POST) from the table above. A GET responds with the questions
- * that were posted to the same URL, query string included.
+ * Responds to DNS over HTTPS (RFC 8484, POST) from the table above. A GET returns the questions
+ * that were posted to the same URL, including its query string.
  */
 async function stub() {
 	const asked = new Map<string, string[]>();
@@ -190,8 +190,8 @@ addDOHLocal("127.0.0.1:${doh}", nil, nil, "/dns-query")
 `;
 
 /**
- * unbound with the same records as the stub, behind dnsdist, which provides HTTPS; "" if they
- * aren't installed.
+ * Starts unbound with the same records as the stub, behind dnsdist, which provides HTTPS. Returns
+ * "" if they aren't installed.
  */
 async function realResolver() {
 	const [unbound, dnsdist] = ["unbound", "dnsdist"].map(findProgram);
@@ -212,8 +212,8 @@ async function realResolver() {
 }
 
 /**
- * A stub resolver, a real one with the same records, a server that never answers, and one that
- * closes every connection.
+ * Starts a stub resolver, a real one with the same records, a server that never responds, and one
+ * that closes every connection.
  */
 export async function resolvers() {
 	const [silent, closing] = await Promise.all([

@@ -55,7 +55,7 @@ const accountKeys = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
 );
 
-/** The routes of an owner's keys. */
+/** The routes of API keys, those of the user or of a service account. */
 const keeping = (keys: ReturnType<typeof route>, object: string) => [
 	keys("GET", "", `${object}:read`),
 	keys("POST", "", `${object}:write`, () => ({ label: "New", scopes: [`${object}:read`] })),
@@ -290,7 +290,7 @@ export const routes = [...published, ...added];
 /** The routes that need a key. */
 export const guarded = routes.flatMap(({ scope, ...rest }) => (scope ? [{ ...rest, scope }] : []));
 
-/** The id for `:id` in a path. */
+/** Returns the id for `:id` in a path. */
 export function subject(path: string, world: World) {
 	const ids: Record<string, string | number> = {
 		"/keys": world.account_key,
@@ -312,7 +312,7 @@ export function subject(path: string, world: World) {
 	return String(id);
 }
 
-/** The path of a route with the ids of this world. */
+/** Returns the path of a route with the ids of this world. */
 export const address = (path: string, world: World) =>
 	path
 		.replace(":organization_id", world.id)

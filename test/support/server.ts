@@ -9,7 +9,7 @@ export { freePort } from "./peers.ts";
 
 const root = `${import.meta.dirname}/../..`;
 
-/** The path of Chromium; undefined if it isn't installed. */
+/** Returns the path of Chromium; undefined if it isn't installed. */
 export const browserAt = () =>
 	["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
 		existsSync(path),
@@ -23,8 +23,8 @@ export const discard = (path: string) => rmSync(path, { recursive: true, force: 
 const execute = promisify(execFile);
 
 /**
- * Runs a program, and returns its output and exit code. It doesn't block: a test that did couldn't
- * notice that a server closed its connection.
+ * Runs a program, and returns its output and exit code. Doesn't block, because a blocked test
+ * couldn't notice that a server closes its connection.
  */
 async function run(program: string, words: string[], environment: Record<string, string>) {
 	try {
@@ -43,7 +43,7 @@ async function run(program: string, words: string[], environment: Record<string,
 export const npm = (script: string, words: string[], environment: Record<string, string>) =>
 	run("npm", ["run", "--silent", script, "--", ...words], environment);
 
-/** Runs `npm run admin` without npm, which takes longer to start than most commands take. */
+/** Runs `npm run admin` without npm, which takes longer to start than most commands take to run. */
 export const admin = (words: string[], environment: Record<string, string> = {}) =>
 	run(process.execPath, ["scripts/admin.ts", ...words], environment);
 
@@ -69,7 +69,7 @@ export class Server {
 		this.#process.once("exit", () => watcher.kill());
 	}
 
-	/** Waits until the output after the first `from` characters matches; returns the match. */
+	/** Waits until the output after the first `from` characters matches. Returns the match. */
 	async says(pattern: RegExp, { from = 0 } = {}) {
 		const deadline = performance.now() + HANG_MS;
 		while (performance.now() < deadline) {
@@ -83,12 +83,12 @@ export class Server {
 		throw new Error(`${pattern} was not printed, but:\n${this.printed}`);
 	}
 
-	/** Stops it like Ctrl-C: the signal goes to the whole process group. */
+	/** Stops the server like Ctrl-C: the signal goes to the whole process group. */
 	stop = () => this.#end((pid) => process.kill(-pid, "SIGINT"));
 
 	/**
-	 * Kills every process that works on this state, like a power cut. The server has its own process
-	 * group.
+	 * Kills every process that uses this state, like a power failure. The server has a separate
+	 * process group.
 	 */
 	kill = (state: string) =>
 		this.#end((pid) => {
@@ -107,7 +107,7 @@ export class Server {
 	}
 }
 
-/** The processes, with their groups, whose command line contains this text. */
+/** Returns the processes whose command line contains this text, with their groups. */
 const running = (text: string) =>
 	execFileSync("ps", ["-eo", "pid=,pgid=,stat=,args="], { encoding: "utf8" })
 		.split("\n")
@@ -115,9 +115,9 @@ const running = (text: string) =>
 		.filter(([, , , state, args]) => args?.includes(text) && !state?.startsWith("Z"))
 		.map(([, pid, group]) => ({ pid: Number(pid), group: Number(group) }));
 
-/** The ids of processes whose command line contains this text. */
+/** Returns the ids of the processes whose command line contains this text. */
 export const processes = (text: string) => running(text).map(({ pid }) => pid);
 
-/** The process groups that such a process leads. */
+/** Returns the process groups whose leader's command line contains this text. */
 const groups = (text: string) =>
 	running(text).flatMap(({ pid, group }) => (pid === group ? [group] : []));

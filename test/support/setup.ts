@@ -5,7 +5,7 @@ import { wrongCounters } from "./counters.ts";
 import "./background.ts";
 import "./time.ts";
 
-// The runtime unloads storage that wasn't used for ten seconds, and `reset` passes over what isn't loaded.
+// The runtime unloads storage that hasn't been used for ten seconds, and `reset` skips unloaded storage.
 await Promise.all([
 	env.DB.exec("select 1"),
 	env.KEYS.list({ limit: 1 }),
@@ -17,7 +17,7 @@ await Promise.all([
 await reset();
 await applyD1Migrations(env.DB, env.MIGRATIONS);
 
-// Whatever a file's tests have done, each counter says what count(*) would.
+// After the tests of a file, each counter must have the value of count(*).
 afterAll(async () => {
 	expect(await wrongCounters()).toEqual([]);
 });

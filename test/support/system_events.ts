@@ -3,7 +3,7 @@ import { typeOf } from "../../src/db/event_types.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { db } from "./world.ts";
 
-/** The events of an organization that had no caller, oldest first. */
+/** Returns the events of an organization that had no caller, oldest first. */
 export async function systemEvents(organization_id: string) {
 	const rows = await db
 		.select()

@@ -1,14 +1,14 @@
 /**
- * No test may depend on the speed of the machine. Importing this module extends the product's time
- * limits, all of which are timers or abort signals, so that only a hang reaches them.
+ * Makes tests independent of the speed of the machine. Importing this module extends the product's
+ * time limits, all of which are timers or abort signals, so that only a hang reaches them.
  */
 import { onTestFinished, vi } from "vitest";
 import { HANG_MS } from "./hang.ts";
 
-/** Shorter limits are set by a test, which expects them to run out. */
+/** Shorter limits are set by tests that expect them to be exceeded. */
 const SHORTEST_PRODUCT_LIMIT_MS = 3_000;
 
-/** During `withoutPatience`: when this resolves, the limits run out. */
+/** During `withoutPatience`: the time limits are exceeded when this resolves. */
 let runOut: Promise<unknown> | undefined;
 
 const { setTimeout } = globalThis;
@@ -35,8 +35,8 @@ Object.assign(globalThis, {
 });
 
 /**
- * Runs an action during which the product's time limits run out at once, or as soon as `condition`
- * resolves. This applies to every time limit in the action.
+ * Runs an action during which the product's time limits are exceeded immediately, or as soon as
+ * `condition` resolves. This applies to every time limit in the action.
  */
 export async function withoutPatience<T>(
 	action: () => Promise<T>,
@@ -52,7 +52,7 @@ export async function withoutPatience<T>(
 
 /**
  * Runs an action with full time limits inside an action of `withoutPatience`, such as a wait of the
- * tests' own.
+ * test itself.
  */
 export async function patiently<T>(action: () => Promise<T>): Promise<T> {
 	const before = runOut;
@@ -69,8 +69,8 @@ export const eventually = <T>(attempt: () => T | Promise<T>) =>
 	vi.waitFor(attempt, { timeout: HANG_MS, interval: 50 });
 
 /**
- * Uses up a rate limiter's current period, and returns how many requests it allowed. The period may
- * end at any moment, so a test repeats this together with what it checks.
+ * Uses up a rate limiter's current period. Returns how many requests it allowed. The period can end
+ * at any moment, so tests repeat this together with their check.
  */
 export async function exhaust(limiter: RateLimit, key: string) {
 	let passed = 0;

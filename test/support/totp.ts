@@ -1,4 +1,4 @@
-/** Codes of an authenticator app (RFC 6238), made without the library that the product uses. */
+/** Codes of an authenticator app (RFC 6238), computed without the library that the product uses. */
 const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 function decode(base32: string) {
@@ -7,7 +7,7 @@ function decode(base32: string) {
 	return Uint8Array.from(bytes, (byte) => Number.parseInt(byte, 2));
 }
 
-/** The code that an app shows, `steps` periods from now. */
+/** Returns the code that an app shows, `steps` periods from now. */
 export async function codeOf(secret: string, steps = 0) {
 	const key = await crypto.subtle.importKey(
 		"raw",
@@ -23,7 +23,7 @@ export async function codeOf(secret: string, steps = 0) {
 	return String((hmac.getUint32(offset) & 0x7fffffff) % 1_000_000).padStart(6, "0");
 }
 
-/** A code that is wrong now, and one step before and after. */
+/** Returns a code that is wrong now, and one step before and after. */
 export async function wrongCode(secret: string, i = 0) {
 	const right = await Promise.all([-1, 0, 1].map((steps) => codeOf(secret, steps)));
 	const codes = Array.from({ length: 4 }, (_, k) => String(4 * i + k).padStart(6, "0"));

@@ -1,4 +1,4 @@
-/** Webhooks for tests, and what their endpoints got. */
+/** Webhooks for tests, and the messages that their endpoints received. */
 import { env } from "cloudflare:workers";
 import { asc, eq } from "drizzle-orm";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
@@ -9,7 +9,7 @@ import { db, type world } from "./world.ts";
 
 type Home = Awaited<ReturnType<typeof world>>;
 
-/** Adds a webhook through the API. Its endpoint answers in these ways first, see `/plan` of the receiver. */
+/** Adds a webhook through the API. Its endpoint first responds in these ways, see `/plan` of the receiver. */
 export async function hook(home: Home, ways = "", body: object = {}) {
 	const path = ways ? `/plan/${ways}/${crypto.randomUUID()}` : `/hooks/${crypto.randomUUID()}`;
 	const answer = await home.here("POST", "/webhooks", {
@@ -17,7 +17,7 @@ export async function hook(home: Home, ways = "", body: object = {}) {
 	});
 	const { id, secret } = answer.body;
 	const at = `/webhooks/${id}`;
-	/** The messages that the endpoint got. */
+	/** Returns the messages that the endpoint received. */
 	const messages = () => received(path);
 	const read = async () => (await home.here("GET", at)).body;
 	const row = async () => {
@@ -33,20 +33,20 @@ export async function hook(home: Home, ways = "", body: object = {}) {
 		messages,
 		read,
 		row,
-		/** The ids of the events that the endpoint got, in order. */
+		/** Returns the ids of the events that the endpoint received, in order. */
 		ids: async () => (await messages()).map(({ headers }) => headers["webhook-id"]),
-		/** The types of the events that the endpoint got, in order. */
+		/** Returns the types of the events that the endpoint received, in order. */
 		types: async () =>
 			(await messages()).map(({ text }): string => (text ? JSON.parse(text).type : "")),
 		patch: (change: object) => home.here("PATCH", at, { body: change }),
-		/** The attempts, oldest first. */
+		/** Returns the attempts, oldest first. */
 		deliveries: () =>
 			db
 				.select()
 				.from(webhookDeliveries)
 				.where(eq(webhookDeliveries.webhook_id, id))
 				.orderBy(asc(webhookDeliveries.number)),
-		/** What the organization's feed has after the webhook was added, oldest first. */
+		/** Returns the events in the organization's feed after the webhook was added, oldest first. */
 		feed: async () => {
 			const all = await feedOf(home);
 			return all.slice(all.findIndex(({ item_id }) => item_id === id) + 1);
@@ -58,14 +58,14 @@ export async function hook(home: Home, ways = "", body: object = {}) {
 				if (next_attempt_at !== null || leased_until !== null || failures > 0)
 					throw new Error("It isn't idle.");
 			}),
-		/** Waits until as many attempts have failed. */
+		/** Waits until this many attempts have failed. */
 		failed: (failures: number) =>
 			eventually(async () => {
 				const now = await row();
 				if (now.failures !== failures) throw new Error(`It failed ${now.failures} times.`);
 				return now;
 			}),
-		/** Makes the next event due now, without waking a worker. */
+		/** Makes the next event due now, without starting a worker. */
 		due: (change: Partial<typeof webhooks.$inferInsert> = {}) =>
 			db
 				.update(webhooks)
@@ -76,7 +76,7 @@ export async function hook(home: Home, ways = "", body: object = {}) {
 
 export type Hook = Awaited<ReturnType<typeof hook>>;
 
-/** The organization's feed: all of its entries, oldest first. */
+/** Returns the organization's feed: all entries, oldest first. */
 const feedOf = (home: Home) =>
 	db
 		.select()

@@ -78,8 +78,8 @@ export async function call(
 }
 
 /**
- * The tests' D1, which calls `between` between a request's first and second round trip.
- * @param again call it before the write of each retry, too
+ * Returns the tests' D1, which calls `between` between a request's first and second round trip.
+ * @param again call it also before the write of each retry
  */
 export function racing(between: () => Promise<unknown>, { again = false } = {}): Partial<Env> {
 	let trips = 0;
@@ -100,8 +100,8 @@ export function racing(between: () => Promise<unknown>, { again = false } = {}):
 }
 
 /**
- * The tests' D1, which records the size in bytes of the longest text that is bound or returned as
- * one value.
+ * Returns the tests' D1, which records the size in bytes of the longest text that is bound or
+ * returned as one value.
  */
 export function weighing() {
 	let heaviest = 0;
@@ -134,7 +134,7 @@ export function weighing() {
 	return { env: { DB: over(env.DB) }, heaviest: () => heaviest };
 }
 
-/** The cost of a request, from the Server-Timing of its response. */
+/** Returns the cost of a request, from the Server-Timing of its response. */
 export function cost({ headers }: Result) {
 	const timing = headers.get("server-timing") ?? "";
 	const spent = (name: string) => Number(new RegExp(`\\b${name};desc="(\\d+)"`).exec(timing)?.[1]);
@@ -188,7 +188,10 @@ export async function keyFor(user_id: number, options: KeyOptions = {}) {
 	return value;
 }
 
-/** Makes the isolate forget the record of a key, as if another had served its requests. */
+/**
+ * Removes the record of a key from the isolate's cache, as if another isolate had served its
+ * requests.
+ */
 export const forget = async (key: string) => release(await digest(key));
 
 /** Creates a tenant: a user, an organization that the user owns, and its project. */
@@ -211,7 +214,7 @@ export async function world(name = "Acme") {
 		key: owner.key,
 		id,
 		project: project.id,
-		/** Sends a request as the owner, to a path below the organization. */
+		/** Sends a request as the owner, to a path under the organization. */
 		here: (method: string, path: string, options?: CallOptions) =>
 			ask(method, `/api/organizations/${id}${path}`, options),
 		ask,
@@ -301,7 +304,7 @@ export async function furnished() {
 			id: webhook,
 			organization_id: home.id,
 			url: `${env.RECEIVER_URL}/hooks/${webhook}`,
-			// It gets no event of itself.
+			// It doesn't get the event of its own creation.
 			types: ["nothing.happened"],
 			selectors: ["Nothing.happened"],
 			secret: await sealSecret(env, webhook, newSecret()),
