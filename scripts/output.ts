@@ -1,5 +1,5 @@
 /** Filters the output of `wrangler dev` for `npm start`: shows requests and errors in one line each, and hides the rest. */
-import { copyFileSync, createWriteStream, readFileSync } from "node:fs";
+import { createWriteStream, readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { state } from "./state.ts";
@@ -12,6 +12,9 @@ export const logFile = `${state}/server.log`;
 const REQUEST = /^[A-Z]+ \/\S* \d{3} \d+ ms \d+ trips?$/;
 const HEALTHY = /^GET \/healthz 200 /;
 
+/** Wrangler prints these lines for each mail. */
+const MAIL_HEADER = /^(From|To|Subject): /;
+
 /** Wrangler's own messages, on either stream. */
 const NOISE = [
 	/^\s*$/,
@@ -23,8 +26,8 @@ const NOISE = [
 	/^Binding {2,}Resource/,
 	/^env\.\w+ /,
 	/^send_email binding called with MessageBuilder:$/,
-	// Headers and HTML of a mail. The file with its text is shown.
-	/^(From|To|Subject|HTML): /,
+	MAIL_HEADER,
+	/^HTML: .+\.html$/,
 	/^Note that there is a newer version of Wrangler/,
 	/^If you think this is a bug then please create an issue/,
 	/Scheduled Workers are not automatically triggered/,
@@ -73,16 +76,25 @@ export function explain(line: string) {
 const linkIn = (mail: string) =>
 	/https?:\/\/\S+\/(?:invites\/|console\/sign_in#token=)[\w-]{43}/.exec(mail)?.[0];
 
-/** Copies a mail's text into the state's folder, because the server deletes its files when it stops. Returns a line to show. */
+/** The lines about a mail's sender, recipients and subject, which come before the line with the file of its text. */
+let mailHeaders: string[] = [];
+
+/**
+ * Writes a mail's headers and text into the state's folder, because the server deletes its files when it stops. Returns a line to
+ * show.
+ */
 function keepMail(file: string) {
 	const copy = `${state}/mail/${basename(file)}`;
-	copyFileSync(file, copy);
-	const link = linkIn(readFileSync(copy, "utf8"));
+	const text = readFileSync(file, "utf8");
+	writeFileSync(copy, `${mailHeaders.join("\n")}\n\n${text}`, { mode: 0o600 });
+	mailHeaders = [];
+	const link = linkIn(text);
 	return `A mail was sent: ${copy}${link ? `, with the link ${link}` : ""}`;
 }
 
 /** Formats a line of the server's stdout. Returns undefined for a line to hide. */
 function show(line: string) {
+	if (MAIL_HEADER.test(line)) mailHeaders.push(line);
 	const [, mail] = /^Text: (.+\.txt)$/.exec(line) ?? [];
 	if (mail) return keepMail(mail);
 	if (line.startsWith("⎔ Reloading")) return "The code changed. Reloading…";

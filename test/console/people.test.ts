@@ -17,7 +17,7 @@ async function linkTo(address: string) {
 	const folder = `${inject("console").state}/mail`;
 	const link = () =>
 		readdirSync(folder)
-			.map((file) => readFileSync(`${folder}/${file}`, "utf8").replace(/=\r?\n/g, ""))
+			.map((file) => readFileSync(`${folder}/${file}`, "utf8"))
 			.filter((mail) => mail.includes(`To: ${address}`))
 			.map((mail) => /http:\/\/localhost:\d+\/invites\/[\w-]{43}/.exec(mail)?.[0])[0];
 	await expect.poll(link).toBeDefined();

@@ -46,6 +46,7 @@ async function inviteByMail(target_email: string, more: object = {}) {
 		from: before,
 	});
 	const mail = readFileSync(path ?? "", "utf8");
+	expect(mail).toContain(`To: ${target_email}`);
 	return /http:\/\/localhost:\d+\/invites\/[\w-]{43}/.exec(mail)?.[0] ?? "";
 }
 
