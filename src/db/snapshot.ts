@@ -1,21 +1,15 @@
-import { Column, is, SQL, Subquery, sql } from "drizzle-orm";
+import { is, type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
 import { Bound } from "./kept.ts";
+import { isValue } from "./rows.ts";
 
 /** The most columns in one `json_array`: D1 calls no function with more arguments. */
 const MAX_ARGUMENTS = 32;
 
 /** The number of columns that a select returns. */
 const width = (fields: object): number =>
-	Object.values(fields).reduce(
-		(sum, field) =>
-			sum +
-			(is(field, Column) || is(field, SQL) || is(field, SQL.Aliased) || is(field, Subquery)
-				? 1
-				: width(field)),
-		0,
-	);
+	Object.values(fields).reduce((sum, field) => sum + (isValue(field) ? 1 : width(field)), 0);
 
 /**
  * SQL for the rows of a select as JSON text: a list of rows, each a list of lists of its values.
