@@ -8,10 +8,10 @@ import { pluginJobs } from "../db/schema/jobs.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
+import { compiledColumns, compiledOf } from "../plugins/compiled_file.ts";
 import type { Compiled } from "../plugins/compiler/compile.ts";
-import { compileFiles } from "../plugins/compiler.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
-import { MAINS } from "../plugins/file_names.ts";
+import { MAIN_FILES } from "../plugins/file_names.ts";
 import { type ConfigRef, insertEntries, systemEntry } from "./log_entries.ts";
 import { allowedHosts } from "./outbound.ts";
 import { isWaiting, nextId, wake } from "./queue.ts";
@@ -28,7 +28,6 @@ const isUnfinished = (id: number) =>
  * jobs wait.
  */
 async function claim(db: Database) {
-	const { filename, source, compiled, error } = pluginSourceFiles;
 	const [[job], files, , more] = await db.batch([
 		db
 			.select({
@@ -52,19 +51,11 @@ async function claim(db: Database) {
 			.innerJoin(organizations, eq(organizations.id, pluginConfigs.organization_id))
 			.where(eq(pluginJobs.id, nextId)),
 		db
-			.select({
-				filename,
-				compiled,
-				error,
-				/** Null unless the job has to compile it. */
-				source: sql<
-					string | null
-				>`case when ${compiled} is null and ${error} is null then ${source} end`.as("uncompiled"),
-			})
+			.select(compiledColumns)
 			.from(pluginSourceFiles)
 			.innerJoin(pluginConfigs, eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id))
 			.innerJoin(pluginJobs, eq(pluginJobs.plugin_config_id, pluginConfigs.id))
-			.where(and(eq(pluginJobs.id, nextId), inArray(filename, MAINS))),
+			.where(and(eq(pluginJobs.id, nextId), inArray(pluginSourceFiles.filename, MAIN_FILES))),
 		db
 			.update(pluginJobs)
 			.set({ status: "running", started_at: now() })
@@ -72,7 +63,7 @@ async function claim(db: Database) {
 		db.select({ id: pluginJobs.id }).from(pluginJobs).where(isWaiting).limit(1),
 	]);
 	if (!job) return undefined;
-	const mains = MAINS.map((name) => files.find(({ filename }) => filename === name));
+	const mains = MAIN_FILES.map((name) => files.find(({ filename }) => filename === name));
 	return { ...job, main: mains.find(Boolean), more: more.length > 0 };
 }
 
@@ -89,19 +80,6 @@ function whyNotRunnable({ kind, enabled, deleted, plugins_access_level }: Job) {
 
 /** Without a main file. */
 const EMPTY: Compiled = { compiled: "", error: null };
-
-/**
- * The plugin's main file, as it was compiled when it was saved. A file that has no compiled output,
- * because it is too large or was saved before output was kept, is compiled now.
- */
-async function scriptOf(env: Env, { main }: Job): Promise<Compiled> {
-	if (!main) return EMPTY;
-	const { filename, source, compiled, error } = main;
-	if (compiled !== null) return { compiled, error: null };
-	if (error !== null) return { compiled, error };
-	const [output = EMPTY] = await compileFiles(env, [{ filename, source: source ?? "" }]);
-	return output;
-}
 
 /** Wakes the next consumer. If that fails, the schedule does so later. */
 const wakeNext = (env: Env) =>
@@ -144,7 +122,7 @@ export async function work(env: Env) {
 	const { config, secrets } = decrypted;
 	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
 	const { entries, error } = await run(env.LOADER, {
-		script: await scriptOf(env, job),
+		script: job.main ? await compiledOf(env, job.main) : EMPTY,
 		call,
 		storage: storage(env, db, job.plugin_config_id),
 		hosts: allowedHosts(config),

@@ -92,7 +92,7 @@ export const pluginSourceFiles = sqliteTable(
 		source: text().notNull(),
 		/**
 		 * JavaScript: of a main file the script that jobs run, of site.ts and frontend.tsx the module for
-		 * browsers. If a main file has neither this nor an error, its jobs compile it.
+		 * browsers. A file with neither this nor an error is compiled when it is used.
 		 */
 		compiled: text(),
 		/** Why compiling failed; null if it didn't. */
