@@ -2,7 +2,7 @@ import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { genesis } from "../../src/audit_streams/chain.ts";
 import { tick as deliver, deliverDue } from "../../src/audit_streams/deliver.ts";
 import { tick as schedule } from "../../src/audit_streams/schedule.ts";
@@ -270,6 +270,26 @@ describe("an hourly delivery", () => {
 		await deliverDue(env, sent[0]);
 		await schedule(bound, LATE);
 		expect(sent).toHaveLength(1);
+	});
+
+	test("hands over to another invocation when its time is up, until 45 seconds after the tick", async () => {
+		const { files } = await streaming();
+		const sent: unknown[] = [];
+		const DELIVERIES: Queue = Object.assign(Object.create(env.DELIVERIES), {
+			send: async (body: unknown) => sent.push(body),
+		});
+		/** Delivers with a clock that is past the invocation's time at the second look. */
+		const deliverLate = async (at: number) => {
+			const clock = vi.spyOn(performance, "now").mockReturnValue(10_001).mockReturnValueOnce(0);
+			await deliver({ ...env, DELIVERIES }, at);
+			clock.mockRestore();
+		};
+		await deliverLate(LATE);
+		expect([await files(), sent]).toEqual([[], [{ audit_streams: LATE }]]);
+		await deliverLate(Date.now() - 45_000);
+		expect(sent).toHaveLength(1);
+		await deliver({ ...env, DELIVERIES }, LATE);
+		expect([(await files()).length, sent.length]).toEqual([1, 1]);
 	});
 
 	test("costs one index look-up where nothing is due", async () => {
