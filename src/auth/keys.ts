@@ -85,18 +85,18 @@ export async function getCached({ KEYS }: Env, hash: string): Promise<Key | unde
 	return data;
 }
 
-/** D1 is authoritative. If writing to KV fails, the next request only needs another round trip. */
-const isStale = (error: unknown) =>
+/** Logs the error instead of throwing it: D1 is authoritative, so the next request only needs another round trip. */
+const logKvError = (error: unknown) =>
 	console.error(JSON.stringify({ warning: "KV was not written", error: String(error) }));
 
 /** Stores a key's record in KV and in the isolate. */
 export function cache({ KEYS }: Env, hash: string, key: Key) {
 	hold(hash, key);
-	return KEYS.put(kvKey(hash), JSON.stringify(key)).catch(isStale);
+	return KEYS.put(kvKey(hash), JSON.stringify(key)).catch(logKvError);
 }
 
 /** Removes a key's record from KV and from the isolate. */
 export function evict({ KEYS }: Env, hash: string) {
 	release(hash);
-	return KEYS.delete(kvKey(hash)).catch(isStale);
+	return KEYS.delete(kvKey(hash)).catch(logKvError);
 }

@@ -1,7 +1,8 @@
-import { Column, is, SQL, Subquery, sql } from "drizzle-orm";
+import { is, type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
 import { Bound } from "./kept.ts";
+import { isValue } from "./rows.ts";
 
 /**
  * The maximum number of columns in a `json_array`, because D1 limits the arguments of functions.
@@ -10,14 +11,7 @@ const MAX_ARGUMENTS = 32;
 
 /** Returns the number of columns of a select. */
 const width = (fields: object): number =>
-	Object.values(fields).reduce(
-		(sum, field) =>
-			sum +
-			(is(field, Column) || is(field, SQL) || is(field, SQL.Aliased) || is(field, Subquery)
-				? 1
-				: width(field)),
-		0,
-	);
+	Object.values(fields).reduce((sum, field) => sum + (isValue(field) ? 1 : width(field)), 0);
 
 /**
  * SQL for the rows of a select as JSON: a list of rows, each a list of lists of values.

@@ -121,14 +121,14 @@ export const idempotencyKeyInUse = (seconds: number) =>
 		headers: { "Retry-After": String(seconds) },
 	});
 
-/** 400: the `Idempotency-Key` belongs to a request with another path or body, or by an API key with other access. */
+/** 400: the `Idempotency-Key` belongs to a request with another path or body, or by an API key with more access. */
 export const idempotencyKeyReused = () =>
 	new ApiError({
 		status: 400,
 		type: "invalid_request",
 		code: "idempotency_key_reused",
 		detail:
-			"This Idempotency-Key was used for a request with another path or body, or by an API key with other access.",
+			"This Idempotency-Key was used for a request with another path or body, or by an API key with more access.",
 	});
 
 /** 400: `Tenantry-Version` isn't a version of the API (docs/api.md#versions). */

@@ -81,7 +81,8 @@ export async function findInvitation(c: Context<App>, token: string) {
 	]);
 	const key = caller && toKey(caller);
 	if (hash) await checkKey(c, key);
-	if (key) await idempotency?.check(db, key, kept[0]?.[0]);
+	if (key)
+		await idempotency?.check(db, { key, is_session: caller.is_session ?? false }, kept[0]?.[0]);
 	const [invite] = idempotency?.read(invitations) ?? invitations;
 	if (!invite) throw await countFailure(c, notFound());
 	return { db, serve, hash, key, invite };

@@ -8,10 +8,10 @@ import { pluginJobs } from "../db/schema/jobs.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
+import { compiledColumns, compiledOf } from "../plugins/compiled_file.ts";
 import type { Compiled } from "../plugins/compiler/compile.ts";
-import { compileFiles } from "../plugins/compiler.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
-import { MAINS } from "../plugins/file_names.ts";
+import { MAIN_FILES } from "../plugins/file_names.ts";
 import { type ConfigRef, insertEntries, systemEntry } from "./log_entries.ts";
 import { allowedHosts } from "./outbound.ts";
 import { isWaiting, nextId, wake } from "./queue.ts";
@@ -25,7 +25,6 @@ const isUnfinished = (id: number) =>
 
 /** Claims the next job and marks it as `running`; undefined if none is waiting. `more` tells whether other jobs are waiting. */
 async function claim(db: Database) {
-	const { filename, source, compiled, error } = pluginSourceFiles;
 	const [[job], files, , more] = await db.batch([
 		db
 			.select({
@@ -49,19 +48,11 @@ async function claim(db: Database) {
 			.innerJoin(organizations, eq(organizations.id, pluginConfigs.organization_id))
 			.where(eq(pluginJobs.id, nextId)),
 		db
-			.select({
-				filename,
-				compiled,
-				error,
-				/** Null unless the job must compile it. */
-				source: sql<
-					string | null
-				>`case when ${compiled} is null and ${error} is null then ${source} end`.as("uncompiled"),
-			})
+			.select(compiledColumns)
 			.from(pluginSourceFiles)
 			.innerJoin(pluginConfigs, eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id))
 			.innerJoin(pluginJobs, eq(pluginJobs.plugin_config_id, pluginConfigs.id))
-			.where(and(eq(pluginJobs.id, nextId), inArray(filename, MAINS))),
+			.where(and(eq(pluginJobs.id, nextId), inArray(pluginSourceFiles.filename, MAIN_FILES))),
 		db
 			.update(pluginJobs)
 			.set({ status: "running", started_at: now() })
@@ -69,7 +60,7 @@ async function claim(db: Database) {
 		db.select({ id: pluginJobs.id }).from(pluginJobs).where(isWaiting).limit(1),
 	]);
 	if (!job) return undefined;
-	const mains = MAINS.map((name) => files.find(({ filename }) => filename === name));
+	const mains = MAIN_FILES.map((name) => files.find(({ filename }) => filename === name));
 	return { ...job, main: mains.find(Boolean), more: more.length > 0 };
 }
 
@@ -86,19 +77,6 @@ function whyNotRunnable({ kind, enabled, deleted, plugins_access_level }: Job) {
 
 /** Used if there is no main file. */
 const EMPTY: Compiled = { compiled: "", error: null };
-
-/**
- * Returns the plugin's main file as it was compiled when it was saved. A file without compiled output, because it is too large or
- * was saved before output was stored, is compiled now.
- */
-async function scriptOf(env: Env, { main }: Job): Promise<Compiled> {
-	if (!main) return EMPTY;
-	const { filename, source, compiled, error } = main;
-	if (compiled !== null) return { compiled, error: null };
-	if (error !== null) return { compiled, error };
-	const [output = EMPTY] = await compileFiles(env, [{ filename, source: source ?? "" }]);
-	return output;
-}
 
 /** Starts the next consumer. If that fails, the schedule starts it later. */
 const wakeNext = (env: Env) =>
@@ -141,7 +119,7 @@ export async function work(env: Env) {
 	const { config, secrets } = decrypted;
 	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
 	const { entries, error } = await run(env.LOADER, {
-		script: await scriptOf(env, job),
+		script: job.main ? await compiledOf(env, job.main) : EMPTY,
 		call,
 		storage: storage(env, db, job.plugin_config_id),
 		hosts: allowedHosts(config),

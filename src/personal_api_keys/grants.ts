@@ -1,13 +1,12 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { isAllowed } from "../auth/addresses.ts";
 import { inList } from "../db/client.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { projects } from "../db/schema/projects.ts";
 import { doesNotExist, forbidden, invalid } from "../http/errors.ts";
-import { grants } from "../tenant/scopes.ts";
+import { hasAccess } from "../tenant/access.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visibleTo } from "../tenant/visible.ts";
 import type { Owner } from "./owner.ts";
@@ -30,31 +29,11 @@ export const grantsOf = (body: Body, before?: Grants): Grants => ({
 	expires_at: body.expires_at === undefined ? (before?.expires_at ?? null) : body.expires_at,
 });
 
-/** Whether a key restricted to `list` can access no more than one restricted to `limit`. An empty list means no restriction. */
-const isWithin = <T>(list: T[], limit: T[]) =>
-	limit.length === 0 || (list.length > 0 && list.every((id) => limit.includes(id)));
-
-/** Like `isWithin`, for lists of IP addresses and ranges. */
-async function areWithin(list: string[], limit: string[]) {
-	if (limit.length === 0) return true;
-	const within = await Promise.all(list.map((range) => isAllowed(limit, range)));
-	return list.length > 0 && within.every(Boolean);
-}
-
-/**
- * @throws 403 unless the key in use has all the access that `granted` gives, for at least as long. The key of a session may
- * give it for longer, because its owner has just signed in.
- */
-export async function assertMayGrant({ caller: { key, is_session } }: Tenant, granted: Grants) {
-	const mayGrant =
-		granted.scopes.every((scope) => grants(key.scopes, scope)) &&
-		isWithin(granted.scoped_organizations, key.organizations) &&
-		isWithin(granted.scoped_projects, key.projects) &&
-		(await areWithin(granted.allowed_ips, key.allowed_ips)) &&
-		(is_session ||
-			key.expires_at === null ||
-			(granted.expires_at !== null && granted.expires_at <= key.expires_at));
-	if (!mayGrant) throw forbidden("An API key can't give more access than it has itself.");
+/** @throws 403 unless the key in use has all the access that `granted` gives, for at least as long */
+export async function assertMayGrant({ caller }: Tenant, granted: Grants) {
+	const { scoped_organizations: organizations, scoped_projects: projects, ...others } = granted;
+	if (!(await hasAccess(caller, { ...others, organizations, projects })))
+		throw forbidden("An API key can't give more access than it has itself.");
 }
 
 /** Selects the organizations and projects in the body's restrictions that the owner can see. */

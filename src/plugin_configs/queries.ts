@@ -13,6 +13,7 @@ import { projects } from "../db/schema/projects.ts";
 import { doesNotExist, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { logWhere } from "../jobs/log_entries.ts";
+import { compiledColumns, compiledOf } from "../plugins/compiled_file.ts";
 import { assertComplete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
 import { configColumns, toPluginConfig } from "../plugins/plugin_config.ts";
 import { itsOrganization } from "../plugins/shape.ts";
@@ -291,11 +292,12 @@ export async function frontend(tenant: Tenant, id: string) {
 	const [[row], [file]] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
 		db
-			.select({ compiled: pluginSourceFiles.compiled })
+			.select(compiledColumns)
 			.from(pluginSourceFiles)
 			.innerJoin(pluginConfigs, eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id))
 			.where(and(byId(tenant, id), eq(pluginSourceFiles.filename, "frontend.tsx"))),
 	);
 	const { id: config, team_id } = found(row);
-	return { id: config, team_id, script: file?.compiled ?? null };
+	const script = file ? (await compiledOf(tenant.env, file)).compiled : null;
+	return { id: config, team_id, script };
 }

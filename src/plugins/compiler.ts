@@ -8,10 +8,20 @@ const PATH = "/compiler/worker.js";
 
 const MAX_CPU_MS = 10_000;
 
-const failed = (error: string): Output => ({ compiled: null, error, capabilities: null });
+/** How long a call can take. It may have to wait for other calls in the same isolate. */
+const TIMEOUT_MS = 15_000;
 
 async function compileIn(worker: WorkerStub, files: SourceFile[]): Promise<Output[]> {
-	return worker.getEntrypoint<Compiler>().compile(files);
+	const timeout = Promise.withResolvers<never>();
+	const timer = setTimeout(
+		() => timeout.reject(new Error(`Compiling took longer than ${TIMEOUT_MS / 1000} seconds.`)),
+		TIMEOUT_MS,
+	);
+	try {
+		return await Promise.race([worker.getEntrypoint<Compiler>().compile(files), timeout.promise]);
+	} finally {
+		clearTimeout(timer);
+	}
 }
 
 async function readCode({ ASSETS }: Env): Promise<WorkerLoaderWorkerCode> {
@@ -27,8 +37,8 @@ async function readCode({ ASSETS }: Env): Promise<WorkerLoaderWorkerCode> {
 }
 
 /**
- * Compiles files of a plugin in the compiler's isolate, which all calls share. If the isolate ends, perhaps because of another
- * call, a new isolate that isn't shared compiles them.
+ * Compiles files of a plugin in the compiler's isolate, which all calls share. If the isolate ends or takes too long, perhaps
+ * because of another call, a new isolate that isn't shared compiles them.
  */
 async function attempt(env: Env, files: SourceFile[]) {
 	const code = await readCode(env);
@@ -43,16 +53,13 @@ async function attempt(env: Env, files: SourceFile[]) {
 }
 
 /**
- * Compiles files of a plugin, in the order given (docs/architecture.md#the-compiler). Never throws: an error becomes the error
- * of each file.
+ * Compiles files of a plugin, in the order given (docs/architecture.md#the-compiler). Never throws.
+ * @returns null if the compiler itself failed. That says nothing about the files, so it must not be stored as their error
  */
-export async function compileFiles(env: Env, files: SourceFile[]): Promise<Output[]> {
+export async function compileFiles(env: Env, files: SourceFile[]): Promise<Output[] | null> {
 	if (files.length === 0) return [];
-	const { LOADER }: { LOADER?: WorkerLoader } = env;
-	if (!LOADER)
-		return files.map(() => failed("This runtime has no isolate for the compiler (LOADER)."));
 	return attempt(env, files).catch((error: unknown) => {
 		logError("compiler", error);
-		return files.map(() => failed("The compiler failed or took too long."));
+		return null;
 	});
 }

@@ -2,11 +2,11 @@
  * The names under which a plugin's main file is stored, whatever its path in the package. The first
  * that exists is used.
  */
-export const MAINS = ["index.ts", "index.js"];
+export const MAIN_FILES = ["index.ts", "index.js"];
 
 /** Files that browsers load. */
 export const BROWSER_FILES = ["site.ts", "frontend.tsx"];
 
 /** Whether the file is compiled when it is saved. */
 export const isCompiled = (filename: string) =>
-	MAINS.includes(filename) || BROWSER_FILES.includes(filename);
+	MAIN_FILES.includes(filename) || BROWSER_FILES.includes(filename);

@@ -2,7 +2,7 @@ import type { Capabilities } from "../db/schema/plugins.ts";
 import { invalid } from "../http/errors.ts";
 import { unpack } from "./archive.ts";
 import { compileFiles } from "./compiler.ts";
-import { isCompiled, MAINS } from "./file_names.ts";
+import { isCompiled, MAIN_FILES } from "./file_names.ts";
 import { manifest } from "./manifest.ts";
 import { download } from "./registries.ts";
 
@@ -27,8 +27,8 @@ export function assertSize(files: ReadonlyMap<string, string>) {
 type File = Awaited<ReturnType<typeof toFiles>>[number];
 
 /**
- * Compiles the files that need it. A main file that is too large to be stored together with its output has no output and no
- * error, because its jobs compile it.
+ * Compiles the files that need it. A file has neither output nor error if the compiler failed, or if it is a main file that is
+ * too large to be stored together with its output. Such a file is compiled when it is used.
  */
 export async function toFiles(env: Env, texts: ReadonlyMap<string, string>) {
 	const files = Array.from(texts, ([filename, source]) => ({ filename, source }));
@@ -36,11 +36,11 @@ export async function toFiles(env: Env, texts: ReadonlyMap<string, string>) {
 	const outputs = await compileFiles(env, needed);
 	return files.map((file) => {
 		const { filename, source } = file;
-		const output = outputs[needed.indexOf(file)];
+		const output = outputs?.[needed.indexOf(file)];
 		const { compiled = null, error = null, capabilities = null } = output ?? {};
 		if (bytesOf(filename, source, compiled ?? "") <= MAX_ROW_BYTES)
 			return { row: { filename, source, compiled, error }, capabilities };
-		const tooLarge = MAINS.includes(filename) ? null : "The file is too large to compile.";
+		const tooLarge = MAIN_FILES.includes(filename) ? null : "The file is too large to compile.";
 		return { row: { filename, source, compiled: null, error: tooLarge }, capabilities };
 	});
 }
@@ -50,7 +50,7 @@ export async function toFiles(env: Env, texts: ReadonlyMap<string, string>) {
  * file doesn't compile, returns the previous capabilities.
  */
 export function capabilities(files: File[], before: Capabilities = {}): Capabilities {
-	const mains = MAINS.map((name) => files.find(({ row }) => row.filename === name));
+	const mains = MAIN_FILES.map((name) => files.find(({ row }) => row.filename === name));
 	const main = mains.find(Boolean);
 	if (!main) return {};
 	if (main.capabilities === null) return before;

@@ -8,7 +8,7 @@ import { record, text } from "../http/fields.ts";
 import { json } from "../http/json_value.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
-import { MAINS } from "./file_names.ts";
+import { MAIN_FILES } from "./file_names.ts";
 import { assertSize, capabilities, toFiles } from "./install.ts";
 import { resealIfSchemaChanged } from "./reseal.ts";
 import { assertOwn, byId, type Row, select } from "./rows.ts";
@@ -116,9 +116,9 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 	if (changed.length === 0) return toSource(row, files, errors);
 	const { db, env } = tenant;
 	const names = changed.map(([name]) => name);
-	const changesMain = names.some((name) => MAINS.includes(name));
+	const changesMain = names.some((name) => MAIN_FILES.includes(name));
 	/** The main file, which defines the capabilities. The request may not change it. */
-	const main = changesMain ? MAINS.find((name) => files.has(name)) : undefined;
+	const main = changesMain ? MAIN_FILES.find((name) => files.has(name)) : undefined;
 	const needed = [...files].filter(([name]) => name === main || names.includes(name));
 	const compiled = await toFiles(env, new Map(needed));
 	const written = compiled.flatMap(({ row }) => (names.includes(row.filename) ? [row] : []));

@@ -4,7 +4,7 @@ import { drizzle } from "drizzle-orm/d1";
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { v7 } from "uuid";
-import { digest, type Key } from "../auth/keys.ts";
+import { digest } from "../auth/keys.ts";
 import { cipherOf } from "../auth/secrets.ts";
 import { assertThat } from "../db/assertion.ts";
 import { type Database, deleteOlderThan, insertWhere } from "../db/client.ts";
@@ -14,6 +14,7 @@ import { jsonOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { idempotencyKeyInUse, idempotencyKeyReused, invalid, Replay } from "../http/errors.ts";
 import { bytesOf } from "../http/valid.ts";
+import { type Access, accessOf, type Holder, hasAccess } from "./access.ts";
 
 /*
  * Executes a POST with an Idempotency-Key once (docs/api.md#safe-retries).
@@ -47,11 +48,14 @@ const KEY = /^[\x20-\x7e]{1,255}$/;
 
 const from = (at: number) => new Date(at).toISOString();
 
-/** What a key may do, the same for all keys that may do the same. */
-const accessOf = ({ scopes, organizations, projects, allowed_ips, expires_at }: Key) => [
-	...[scopes, organizations, projects, allowed_ips].map((list) => [...list].sort()),
-	expires_at,
-];
+/** The access of the first request, where an older version of this code stored none. */
+const UNLIMITED: Access = {
+	scopes: ["*"],
+	organizations: [],
+	projects: [],
+	allowed_ips: [],
+	expires_at: null,
+};
 
 /** The `Idempotency-Key` of a request. */
 export class Idempotency {
@@ -60,9 +64,10 @@ export class Idempotency {
 	readonly #journal: Journal = { reads: [], made: [] };
 	/** The data of the killed request, if this one takes over. */
 	#kept: { journal: Journal; rows: string } | undefined;
-	/** Method, path and body. */
-	#request: string[] = [];
+	/** The digest of method, path and body. */
 	#fingerprint = "";
+	/** The access of the API key that the request has. */
+	#access = UNLIMITED;
 	#bodyError: unknown;
 	/** The id of the row that this request writes. */
 	#id = v7();
@@ -101,7 +106,8 @@ export class Idempotency {
 			return new Uint8Array();
 		});
 		const path = pathname.replace(/\/+$/, "") + search;
-		this.#request = [method, path, Buffer.from(body).toString("base64")];
+		const bytes = Buffer.from(body).toString("base64");
+		this.#fingerprint = await digest(JSON.stringify([method, path, bytes]));
 	}
 
 	/** Returns the statement that finds the key's row, for the batch of the guard. */
@@ -111,24 +117,29 @@ export class Idempotency {
 
 	/**
 	 * Ends the request if the `Idempotency-Key` was used before. A stored response can contain a secret, such as the value of a new
-	 * API key, so an API key gets it only if it has the same access as the first one.
+	 * API key, so an API key gets it only if it has all the access of the first one.
 	 * @throws the stored response; 400 for an invalid key or the key of another request; 409 if the
 	 * first request is in progress
 	 */
-	async check(db: Database, key: Key, row: Row | undefined) {
+	async check(db: Database, holder: Holder, row: Row | undefined) {
 		if (this.#bodyError) throw this.#bodyError;
-		this.#fingerprint = await digest(JSON.stringify([...this.#request, accessOf(key)]));
+		this.#access = accessOf(holder);
 		if (!KEY.test(this.#key))
 			throw invalid(null, "Idempotency-Key must have 1 to 255 printable ASCII characters.");
 		if (!row) return;
 		if (row.fingerprint !== this.#fingerprint) throw idempotencyKeyReused();
-		const answer = row.answer && (await this.#cipher.unseal("answer", row.answer));
-		if (answer) throw new Replay(JSON.parse(answer));
-		await this.#takeOver(db, row);
+		const { access = UNLIMITED, ...kept } = JSON.parse(
+			row.answer
+				? await this.#cipher.unseal("answer", row.answer)
+				: await this.#cipher.unseal("journal", row.journal ?? ""),
+		);
+		if (!(await hasAccess(holder, access))) throw idempotencyKeyReused();
+		if (row.answer) throw new Replay(kept);
+		await this.#takeOver(db, row, kept);
 	}
 
 	/** Continues where the request that wrote the row was killed; 409 if it may still be running. */
-	async #takeOver(db: Database, { id, under_way_until, journal, rows }: Row) {
+	async #takeOver(db: Database, { id, under_way_until, rows }: Row, journal: Journal) {
 		const wait = Date.parse(under_way_until) - Date.now();
 		// A second is enough for a request that has already written.
 		if (wait > 0) throw idempotencyKeyInUse(1);
@@ -142,8 +153,7 @@ export class Idempotency {
 				.returning({ id: idempotencyKeys.id }),
 		]);
 		if (claimed.length === 0) throw idempotencyKeyInUse(1);
-		const text = await this.#cipher.unseal("journal", journal ?? "");
-		this.#kept = { journal: JSON.parse(text), rows: rows ?? "[]" };
+		this.#kept = { journal, rows: rows ?? "[]" };
 		this.#id = id;
 		this.#isWritten = true;
 	}
@@ -194,7 +204,10 @@ export class Idempotency {
 			key: this.#key,
 			fingerprint: this.#fingerprint,
 			under_way_until: from(Date.now() + UNDER_WAY_MS),
-			journal: await this.#cipher.seal("journal", JSON.stringify(this.#journal)),
+			journal: await this.#cipher.seal(
+				"journal",
+				JSON.stringify({ ...this.#journal, access: this.#access }),
+			),
 			rows: answer ? jsonOf(answer) : null,
 		};
 		this.#isWritten = true;
@@ -219,7 +232,8 @@ export class Idempotency {
 			return;
 		}
 		const headers = [...response.headers].filter(([name]) => !NOT_KEPT.test(name));
-		const parts = { status, headers, body: this.#c.get("compact")?.text ?? null };
+		const body = this.#c.get("compact")?.text ?? null;
+		const parts = { status, headers, body, access: this.#access };
 		const answer = await this.#cipher.seal("answer", JSON.stringify(parts));
 		if (status >= 400) {
 			// If there is no row, nothing was written, and the key can be used again.

@@ -220,7 +220,7 @@ export class Tenant {
 		}
 		this.#caller = caller;
 		const answers = results.slice(riding.length);
-		if (isFirst) await idempotency?.check(this.db, caller.key, results[0]?.[0]);
+		if (isFirst) await idempotency?.check(this.db, caller, results[0]?.[0]);
 		if (isFirst && !idempotency?.isDone)
 			await precondition?.check(results.slice(lookUps.length, riding.length));
 		return idempotency?.read(answers) ?? answers;

@@ -7,29 +7,29 @@ import * as valid from "../http/valid.ts";
 import type { Tenant } from "./tenant.ts";
 
 /**
- * Loads the object in the path; undefined or null if it doesn't exist. `id` is the last parameter
- * of the path.
+ * Finds the object in the path; undefined or null if there is none. `id` is the path's last
+ * parameter.
  */
-type Load = (tenant: Tenant, id: string, c: Context<App>) => Promise<unknown>;
+type Find = (tenant: Tenant, id: string, c: Context<App>) => Promise<unknown>;
 
-/**
- * Throws the errors that take precedence over those of the body and query: no access, no such
- * object.
- */
-const authorize = (load?: Load) => async (c: Context<App>) => {
+/** Throws the errors that come before those of the body and query: no access, no such object. */
+const authorize = (find?: Find) => async (c: Context<App>) => {
 	const [, name = ""] = /.*:(\w+)/.exec(routePath(c)) ?? [];
 	const id = c.req.param(name) ?? "";
-	if (load) found(await load(c.var.tenant, id, c));
+	if (find) found(await find(c.var.tenant, id, c));
 	else await c.var.tenant.read();
 };
 
 /**
- * Validates the body of a tenant's request; the handler reads it with `c.req.valid("json")`.
- * @param load loads the object in the path; its 404 takes precedence over errors in the body
+ * Validates the body of a request for a tenant; the handler reads it with `c.req.valid("json")`.
+ * @param find finds the object in the path; if there is none, the 404 comes before an error in the
+ * body
  */
-export const body = <S extends z.ZodType>(shape: S, load?: Load, options?: valid.BodyOptions) =>
-	valid.body(shape, authorize(load), options);
+export const body = <S extends z.ZodType>(shape: S, find?: Find, options?: valid.BodyOptions) =>
+	valid.body(shape, authorize(find), options);
 
-/** Validates the query of a tenant's request; the handler reads it with `c.req.valid("query")`. */
-export const query = <S extends z.ZodObject>(shape: S, load?: Load) =>
-	valid.query(shape, authorize(load));
+/**
+ * Validates the query of a request for a tenant; the handler reads it with `c.req.valid("query")`.
+ */
+export const query = <S extends z.ZodObject>(shape: S, find?: Find) =>
+	valid.query(shape, authorize(find));

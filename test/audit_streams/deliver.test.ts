@@ -2,7 +2,7 @@ import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { genesis } from "../../src/audit_streams/chain.ts";
 import { tick as deliver, deliverDue } from "../../src/audit_streams/deliver.ts";
 import { tick as schedule } from "../../src/audit_streams/schedule.ts";
@@ -15,7 +15,7 @@ import worker from "../../src/worker.ts";
 import { KEYS } from "../support/bucket.ts";
 import { askS3, listS3 } from "../support/exporting.ts";
 import { digests, outbox } from "../support/mail.ts";
-import { eventually, withoutPatience } from "../support/time.ts";
+import { eventually, stopPerformanceClock, withoutPatience } from "../support/time.ts";
 import { db, join, world } from "../support/world.ts";
 
 const HOUR = 3_600_000;
@@ -41,6 +41,9 @@ const s3 = (more: object = {}) => ({
 });
 
 const at = (path: string) => s3({ endpoint_url: `${env.RECEIVER_URL}${path}` });
+
+// However long a delivery takes, it ends in one invocation.
+beforeEach(stopPerformanceClock);
 
 type Row = Partial<typeof auditStreams.$inferInsert>;
 
@@ -270,6 +273,26 @@ describe("an hourly delivery", () => {
 		await deliverDue(env, sent[0]);
 		await schedule(bound, LATE);
 		expect(sent).toHaveLength(1);
+	});
+
+	test("hands over to another invocation when its time is up, until 45 seconds after the tick", async () => {
+		const { files } = await streaming();
+		const sent: unknown[] = [];
+		const DELIVERIES: Queue = Object.assign(Object.create(env.DELIVERIES), {
+			send: async (body: unknown) => sent.push(body),
+		});
+		/** Delivers with a clock that is past the invocation's time at the second look. */
+		const deliverLate = async (at: number) => {
+			const clock = vi.mocked(performance.now).mockReturnValue(10_001).mockReturnValueOnce(0);
+			await deliver({ ...env, DELIVERIES }, at);
+			clock.mockReturnValue(0);
+		};
+		await deliverLate(LATE);
+		expect([await files(), sent]).toEqual([[], [{ audit_streams: LATE }]]);
+		await deliverLate(Date.now() - 45_000);
+		expect(sent).toHaveLength(1);
+		await deliver({ ...env, DELIVERIES }, LATE);
+		expect([(await files()).length, sent.length]).toEqual([1, 1]);
 	});
 
 	test("costs one index look-up where nothing is due", async () => {

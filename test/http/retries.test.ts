@@ -113,6 +113,9 @@ describe.each(posts.map((route) => [route.path, route] as const))("POST %s", (_,
 	});
 });
 
+const SOON = "2999-01-01T00:00:00.000Z";
+const SESSION = { is_session: true, expires_at: SOON };
+
 const domainOf = () => ({ domain: `${crypto.randomUUID()}.example.com` });
 
 describe("an Idempotency-Key", () => {
@@ -193,7 +196,7 @@ describe("an Idempotency-Key", () => {
 		{ scopes: ["personal_api_key:write"] },
 		{ scoped_projects: true },
 		{ expires_at: "2999-01-01T00:00:00.000Z" },
-	])("does not show the value of a new key to one with other access: %j", async (access) => {
+	])("does not show the value of a new key to one with less access: %j", async (access) => {
 		const home = await world();
 		const body = { label: "New", scopes: ["*"] };
 		const send = (key: string) =>
@@ -208,6 +211,19 @@ describe("an Idempotency-Key", () => {
 		const answer = await send(other);
 		expect(answer).toMatchObject({ status: 400, body: { code: "idempotency_key_reused" } });
 		expect(JSON.stringify(answer.body)).not.toContain(value);
+	});
+
+	test.each([
+		["after signing in again", SESSION, { ...SESSION, expires_at: "2999-01-02T00:00:00.000Z" }],
+		["with a session instead of a key", {}, SESSION],
+		["with a key that has more access", { scopes: ["project:write"], expires_at: SOON }, {}],
+	])("gets the first response %s", async (_, first, second) => {
+		const home = await world();
+		const path = `/api/organizations/${home.id}/projects`;
+		const send = (key: string) => post(home, path, "k", { key, body: { name: "P" } });
+		const { body } = await send(await keyFor(home.owner.id, first));
+		const other = await keyFor(home.owner.id, second);
+		expect((await replayed(() => send(other))).body).toEqual(body);
 	});
 
 	test("has 1 to 255 printable characters", async () => {

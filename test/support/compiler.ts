@@ -3,8 +3,9 @@ import { compileFiles } from "../../src/plugins/compiler.ts";
 
 /** Compiles a file. Returns the output, and the plugin's capabilities if it is a main file that compiles. */
 export async function compile(filename: string, source: string) {
-	const [output] = await compileFiles(env, [{ filename, source }]);
-	if (!output) throw new Error("The compiler returned no file.");
+	const outputs = await compileFiles(env, [{ filename, source }]);
+	if (!outputs?.[0]) throw new Error("The compiler failed.");
+	const [output] = outputs;
 	return output;
 }
 

@@ -64,6 +64,12 @@ export async function patiently<T>(action: () => Promise<T>): Promise<T> {
 	}
 }
 
+/** Stops the clock that invocations measure their time with, until the test ends. */
+export function stopPerformanceClock() {
+	const clock = vi.spyOn(performance, "now").mockReturnValue(0);
+	onTestFinished(() => clock.mockRestore());
+}
+
 /** Retries until the attempt doesn't throw, and returns its result. */
 export const eventually = <T>(attempt: () => T | Promise<T>) =>
 	vi.waitFor(attempt, { timeout: HANG_MS, interval: 50 });

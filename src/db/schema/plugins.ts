@@ -91,8 +91,7 @@ export const pluginSourceFiles = sqliteTable(
 		filename: text().notNull(),
 		source: text().notNull(),
 		/**
-		 * JavaScript: for a main file, the script that jobs run; for site.ts and frontend.tsx, the module for browsers. If a main
-		 * file has neither this nor an error, its jobs compile it.
+		 * JavaScript: for a main file, the script that jobs run; for site.ts and frontend.tsx, the module for browsers. A file with neither this nor an error is compiled when it is used.
 		 */
 		compiled: text(),
 		/** The compile error, if any. */

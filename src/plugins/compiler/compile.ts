@@ -1,7 +1,7 @@
 import { type Options, type Program, parse } from "acorn";
 import { type Transform, transform } from "sucrase";
 import State from "sucrase/dist/esm/parser/tokenizer/state.js";
-import { MAINS } from "../file_names.ts";
+import { MAIN_FILES } from "../file_names.ts";
 
 /** The compiled JavaScript, or the reason why the source doesn't compile. */
 export type Compiled = { compiled: string; error: null } | { compiled: null; error: string };
@@ -25,7 +25,7 @@ State.prototype.restoreFromSnapshot = function (snapshot) {
  * browsers load becomes JavaScript with calls to `React.createElement` instead of JSX.
  */
 export function compile(filename: string, text: string): Compiled {
-	if (MAINS.includes(filename)) return toScript(text);
+	if (MAIN_FILES.includes(filename)) return toScript(text);
 	return attempt(() => {
 		const isJsx = filename.endsWith("x");
 		const compiled = transpile(text, isJsx ? ["typescript", "jsx"] : ["typescript"]);

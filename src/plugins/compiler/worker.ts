@@ -1,5 +1,5 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
-import { MAINS } from "../file_names.ts";
+import { MAIN_FILES } from "../file_names.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import { type Compiled, compile } from "./compile.ts";
 
@@ -16,7 +16,7 @@ export default class Compiler extends WorkerEntrypoint {
 	compile(files: SourceFile[]): Output[] {
 		return files.map(({ filename, source }) => {
 			const compiled = compile(filename, source);
-			const isMain = MAINS.includes(filename) && compiled.error === null;
+			const isMain = MAIN_FILES.includes(filename) && compiled.error === null;
 			return { ...compiled, capabilities: isMain ? capabilitiesOf(source) : null };
 		});
 	}

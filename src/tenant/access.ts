@@ -1,0 +1,48 @@
+import { isAllowed } from "../auth/addresses.ts";
+import type { Key } from "../auth/keys.ts";
+import type { Caller } from "./guard.ts";
+import { grants } from "./scopes.ts";
+
+/** What an API key allows. */
+export type Access = Pick<
+	Key,
+	"scopes" | "organizations" | "projects" | "allowed_ips" | "expires_at"
+>;
+
+/** A key in use. */
+export type Holder = Pick<Caller, "key" | "is_session">;
+
+/** The access of the key in use. A session counts as a key that doesn't expire: its owner has just signed in. */
+export const accessOf = ({ key, is_session }: Holder): Access => ({
+	scopes: key.scopes,
+	organizations: key.organizations,
+	projects: key.projects,
+	allowed_ips: key.allowed_ips,
+	expires_at: is_session ? null : key.expires_at,
+});
+
+/**
+ * Whether a key restricted to `list` reaches no more than one restricted to `limit`. An empty list
+ * is no restriction.
+ */
+const isWithin = <T>(list: T[], limit: T[]) =>
+	limit.length === 0 || (list.length > 0 && list.every((id) => limit.includes(id)));
+
+/** Like `isWithin`, for lists of addresses and ranges. */
+async function areWithin(list: string[], limit: string[]) {
+	if (limit.length === 0) return true;
+	const within = await Promise.all(list.map((range) => isAllowed(limit, range)));
+	return list.length > 0 && within.every(Boolean);
+}
+
+/** Whether the key in use has all of this access, for at least as long. */
+export async function hasAccess(holder: Holder, access: Access) {
+	const { scopes, organizations, projects, allowed_ips, expires_at } = accessOf(holder);
+	return (
+		access.scopes.every((scope) => grants(scopes, scope)) &&
+		isWithin(access.organizations, organizations) &&
+		isWithin(access.projects, projects) &&
+		(await areWithin(access.allowed_ips, allowed_ips)) &&
+		(expires_at === null || (access.expires_at !== null && access.expires_at <= expires_at))
+	);
+}
