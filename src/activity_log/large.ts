@@ -10,11 +10,14 @@ const MAX_SMALL_BYTES = 16_384;
 /** How many bytes of changes are in memory at a time. One entry may have up to 2 MB. */
 export const MAX_BYTES = 4_000_000;
 
-/** SQL for the changes of an entry; null if they are large. */
+/**
+ * SQL for the changes of an entry; null if they are large. Changes that are nested more deeply than SQLite's JSON functions can read
+ * count as large: at most 1,000 levels, of which the query of the feed needs two. Less text can't be nested as deeply.
+ */
 export const smallChanges = (changes: Column) =>
 	sql<
 		Change[] | null
-	>`iif(octet_length(${changes}) <= ${sql.raw(String(MAX_SMALL_BYTES))}, ${changes}, null)`;
+	>`iif(octet_length(${changes}) <= ${sql.raw(String(MAX_SMALL_BYTES))} and (octet_length(${changes}) < 1900 or json_valid('[[' || ${changes} || ']]')), ${changes}, null)`;
 
 /** What the functions below need of a row. `changes` is null if they are large. */
 type Row = { id: string; size: number; changes: Change[] | null };
