@@ -141,14 +141,3 @@ export function checkExpiry(expires_at: string | null, strict: { name: string } 
 			"expiry_required",
 		);
 }
-
-/** Whether a key with this expiry would work. */
-export const isFuture = (expires_at: string | null | undefined) =>
-	!expires_at || Date.parse(expires_at) > Date.now();
-
-export const NOT_FUTURE = "Enter a time in the future.";
-
-/** @throws 400 if a key with this expiry would never work */
-export function checkIsFuture(expires_at: string | null) {
-	if (!isFuture(expires_at)) throw invalid("expires_at", NOT_FUTURE);
-}

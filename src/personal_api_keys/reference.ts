@@ -111,7 +111,7 @@ const ALLOWED_IPS =
 	"The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as `203.0.113.0/24`. An empty list allows all. Requests from other addresses are a 403.";
 const TEAMS = "Another name for `scoped_projects`.";
 const EXPIRY = "When the key stops working; null for never";
-const IN_THE_PAST = "A time in the past is a 400.";
+const IN_THE_PAST = "A time in the past disables the key.";
 
 describe(create, {
 	label: `${LABEL} At most 40 characters.`,

@@ -82,11 +82,10 @@ test("a key that is given another time has another event, but none for a time th
 });
 
 test("a key that has expired, lasts less than a day, or whose owner isn't active has no event", async () => {
-	const { make, tickAfter, told, id } = await home();
+	const { make, change, tickAfter, told, id } = await home();
 	await make(0.5);
-	const { id: expired } = await make(5);
-	const past = { expires_at: new Date(Date.now() - 1000).toISOString() };
-	await db.update(personalApiKeys).set(past).where(eq(personalApiKeys.id, expired));
+	const { id: revoked } = await make(5);
+	await change(revoked, new Date(Date.now() - 1000).toISOString());
 	await tickAfter(0);
 	await make(5);
 	const owner = await join(id, 15);
