@@ -12,11 +12,14 @@ const MAX_SMALL_BYTES = 16_384;
 /** How many bytes of changes are in memory at a time. One entry may have up to 2 MB. */
 export const MAX_BYTES = 4_000_000;
 
-/** SQL for the changes of an entry; null if they are larger than `MAX_SMALL_BYTES`. */
+/**
+ * SQL for the changes of an entry; null if they are larger than `MAX_SMALL_BYTES`, or nested too deeply for SQLite's JSON functions,
+ * which read at most 1,000 levels. The query of the feed adds two levels. Fewer bytes than 1,900 can't be nested that deeply.
+ */
 export const smallChanges = (changes: Column) =>
 	sql<
 		Change[] | null
-	>`iif(octet_length(${changes}) <= ${sql.raw(String(MAX_SMALL_BYTES))}, ${changes}, null)`;
+	>`iif(octet_length(${changes}) <= ${sql.raw(String(MAX_SMALL_BYTES))} and (octet_length(${changes}) < 1900 or json_valid('[[' || ${changes} || ']]')), ${changes}, null)`;
 
 /** The columns of a row that the functions below need. `changes` is null if they are large. */
 type Row = { id: string; size: number; changes: Change[] | null };

@@ -11,10 +11,47 @@ const MAY_LOSE_DIGITS = /[\d.]{16}|\d[eE][+-]?\d|\.\d*0\b|-0\b/;
 
 const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
 
-const keepDigits = (_: string, value: unknown, { source }: { source?: string } = {}) =>
-	typeof value === "number" && source !== undefined && String(value) !== source
-		? JSON.rawJSON(source)
-		: value;
+type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
+
+/** A reviver that replaces each number by what `read` makes of its text. */
+const ofNumbers =
+	(read: (source: string, value: number) => unknown): Reviver =>
+	(_, value, { source } = {}) =>
+		typeof value === "number" && source !== undefined ? read(source, value) : value;
+
+const keepDigits = ofNumbers((source, value) =>
+	String(value) === source ? value : JSON.rawJSON(source),
+);
+
+/** Longer numbers are rejected. */
+export const MAX_NUMBER_LENGTH = 400;
+
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:e(.+))?$/i;
+
+/** One text for all numbers of the same value: the digits without zeros around them, and their power of ten. */
+function canonical(number: string) {
+	const [, sign, whole = "", fraction = "", exponent = "0"] = NUMBER.exec(number) ?? [];
+	const digits = (whole + fraction).replace(/^0+/, "");
+	const significant = digits.replace(/0+$/, "");
+	const power = Number(exponent) - fraction.length + digits.length - significant.length;
+	return significant && `${sign}${significant}e${power}`;
+}
+
+const isRounded = (source: string, value: number) =>
+	source.length > MAX_NUMBER_LENGTH || canonical(source) !== canonical(String(value));
+
+/** Infinite, or NaN for small numbers: JSON has neither, and no shape accepts them. */
+const unacceptable = (value: number) =>
+	Math.abs(value) < Number.MAX_SAFE_INTEGER ? Number.NaN : value * Number.POSITIVE_INFINITY;
+
+const rejectRounded = ofNumbers((source, value) =>
+	isRounded(source, value) ? unacceptable(value) : value,
+);
+
+/** Whether a number in the JSON may lose digits. */
+const mayLoseDigits = (json: string) =>
+	// What looks like such a number is often in a string. All strings end here, since this is JSON.
+	MAY_LOSE_DIGITS.test(json) && MAY_LOSE_DIGITS.test(json.replace(STRINGS, '""'));
 
 /**
  * Like `JSON.parse`, but a number that would lose digits becomes a `JSON.rawJSON` object, which
@@ -22,14 +59,27 @@ const keepDigits = (_: string, value: unknown, { source }: { source?: string } =
  */
 export function parseExact(json: string): ReturnType<typeof JSON.parse> {
 	const value = JSON.parse(json);
-	// Matches are often in strings. Removing all strings is safe, because the text is valid JSON.
-	if (!MAY_LOSE_DIGITS.test(json) || !MAY_LOSE_DIGITS.test(json.replace(STRINGS, '""')))
-		return value;
+	if (!mayLoseDigits(json)) return value;
 	try {
 		return JSON.parse(json, keepDigits);
 	} catch (error) {
 		// The JSON is nested too deeply for a reviver, which is recursive.
 		if (error instanceof RangeError) return value;
+		throw error;
+	}
+}
+
+/**
+ * Like `JSON.parse`, but a number that would be rounded becomes infinite or NaN, which no shape accepts.
+ * @throws SyntaxError
+ */
+export function parseUnrounded(json: string): ReturnType<typeof JSON.parse> {
+	const value = JSON.parse(json);
+	if (!mayLoseDigits(json)) return value;
+	try {
+		return JSON.parse(json, rejectRounded);
+	} catch (error) {
+		if (error instanceof RangeError) throw new SyntaxError("The JSON is nested too deeply.");
 		throw error;
 	}
 }

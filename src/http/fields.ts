@@ -66,22 +66,34 @@ export const multilineText = (max?: number) => trimmed(max, NOT_IN_SEVERAL_LINES
 /** Text with any characters that can be stored, for data from other systems and for values that are compared with it. */
 export const rawText = (max?: number) => trimmed(max);
 
+/** Only white space and characters that nobody can see, such as U+200B (zero-width space) and U+2800 (braille blank). */
+const INVISIBLE = /^[\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]+$/u;
+
 /** Text in one line that isn't blank. */
-export const name = (max: number) => text(max).min(1);
+export const name = (max: number) =>
+	text(max)
+		.min(1)
+		.check(({ value, issues }) => {
+			if (INVISIBLE.test(value)) issues.push(issue(value, "blank", "This field may not be blank."));
+		});
 
 /**
- * At most 64 characters before the `@` (RFC 5321, section 4.5.3.1.1). Labels start and end with a letter or digit. `.invalid` is
- * rejected, since nobody can have an address there (RFC 6761, section 6.4): service accounts have such addresses, and no request
- * must be able to name one.
+ * Before the `@`, a dot-atom (RFC 5322, section 3.2.3) of at most 64 characters (RFC 5321, section 4.5.3.1.1). Labels start
+ * and end with a letter or digit. `.invalid` is rejected, since nobody can have an address there (RFC 6761, section 6.4): service
+ * accounts have such addresses, and no request must be able to name one.
  */
 const EMAIL =
-	/^(?!.*\.invalid$)(?=[^@]{1,64}@)(?:[A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/;
+	/^(?!.*\.invalid$)(?=[^@]{1,64}@)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/;
+
+/** Converts ASCII to lower case. In Unicode, the Kelvin sign (U+212A) would become a `k`, and so another address. */
+export const lowerCaseAscii = (text: string) =>
+	text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
 /** An email address, converted to lower case. */
 export const email = () =>
 	rawText(254)
 		.min(1)
-		.toLowerCase()
+		.overwrite(lowerCaseAscii)
 		.pipe(z.email({ pattern: EMAIL }))
 		.meta({ maxLength: 254 });
 
@@ -162,8 +174,12 @@ export const choices = <const T extends string>(values: readonly T[]) => {
 
 const DECIMAL = /^-?\d+$/;
 
-const fromDecimal = (value: number | string) =>
-	typeof value === "string" && DECIMAL.test(value.trim()) ? Number(value) : value;
+function fromDecimal(value: number | string) {
+	if (typeof value === "string") return DECIMAL.test(value.trim()) ? Number(value) : value;
+	// A long integer (`parseUnrounded`) is too large, not of a wrong type.
+	if (value === Number.POSITIVE_INFINITY) return Number.MAX_VALUE;
+	return value === Number.NEGATIVE_INFINITY ? -Number.MAX_VALUE : value;
+}
 
 /** A 32-bit integer, or its decimal string (docs/api.md#requests). */
 export const integer = (min = -(2 ** 31), max = 2 ** 31 - 1) =>

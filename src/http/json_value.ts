@@ -1,12 +1,14 @@
 import * as z from "zod";
+import { MAX_NUMBER_LENGTH } from "./exact.ts";
 import { issue, whyUnstorable } from "./fields.ts";
 
 /** How deeply JSON can nest. D1 and the databases of exports can read much deeper JSON. */
 const MAX_DEPTH = 100;
 
-const MAX_NUMBER_LENGTH = 400;
-
 const NOT_A_DOUBLE = "Ensure this number is one that a double can hold, of at most 400 characters.";
+
+const ROUNDED =
+	"Ensure this number is one that a double can hold without rounding, of at most 400 characters. Send others as strings.";
 
 /**
  * Returns why a number can't be stored exactly as written, or undefined if it can. Databases reject or change numbers outside the
@@ -19,10 +21,10 @@ const whyInvalidNumber = (source: string) =>
 const isInRange = (source: string) =>
 	Number.isFinite(Number(source)) && (Number(source) !== 0 || !/^[^e]*[1-9]/i.test(source));
 
-/** Returns why a JSON value can't be stored, or undefined if it can. */
+/** Returns why a JSON value can't be stored, or undefined if it can. Numbers are as `parseExact` or `parseUnrounded` reads them. */
 export function whyInvalid(value: unknown, depth = 0): string | undefined {
 	if (typeof value === "string") return whyUnstorable(value);
-	if (typeof value === "number") return Number.isFinite(value) ? undefined : NOT_A_DOUBLE;
+	if (typeof value === "number") return Number.isFinite(value) ? undefined : ROUNDED;
 	if (JSON.isRawJSON(value)) return whyInvalidNumber(value.rawJSON);
 	if (typeof value !== "object" || value === null) return undefined;
 	if (depth === MAX_DEPTH) return `Ensure this value is nested at most ${MAX_DEPTH} levels deep.`;

@@ -9,7 +9,7 @@ import {
 	unsupportedEncoding,
 	unsupportedMediaType,
 } from "./errors.ts";
-import { parseExact } from "./exact.ts";
+import { parseExact, parseUnrounded } from "./exact.ts";
 import { issue, notAChoice } from "./fields.ts";
 import { describeRoute } from "./router.ts";
 
@@ -235,7 +235,7 @@ const parseLines = (text: string, read: Read) =>
 export type BodyOptions = {
 	/** Whether the body can also be JSON Lines, which are parsed into a list. */
 	lines?: boolean;
-	/** Whether numbers keep every digit (`parseExact`). */
+	/** Whether numbers keep every digit (`parseExact`). Otherwise, numbers that would be rounded are rejected. */
 	exact?: boolean;
 };
 
@@ -252,7 +252,7 @@ async function readValue(c: Context<App>, { lines, exact }: BodyOptions) {
 	if (encoding.toLowerCase() !== "identity") throw unsupportedEncoding(encoding);
 	const [, charset = "utf-8"] = CHARSET.exec(header) ?? [];
 	if (!/^utf-?8$/i.test(charset)) throw parseError("The charset of the body must be UTF-8.");
-	const read = exact ? parseExact : JSON.parse;
+	const read = exact ? parseExact : parseUnrounded;
 	return isLines ? parseLines(decode(bytes), read) : parse(decode(bytes), read);
 }
 

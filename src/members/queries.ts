@@ -8,6 +8,7 @@ import { organizations } from "../db/schema/organizations.ts";
 import { users } from "../db/schema/users.ts";
 import { searched } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
+import { lowerCaseAscii } from "../http/fields.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { keep, keepList } from "../tenant/kept.ts";
 import { retry } from "../tenant/retry.ts";
@@ -76,7 +77,7 @@ type Filters = z.infer<typeof filters>;
 /** How to find the members that match the filters; undefined if there are no filters. */
 function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
 	const others = and(
-		email ? eq(members.user_id, userWith(users.email, email.toLowerCase())) : undefined,
+		email ? eq(members.user_id, userWith(users.email, lowerCaseAscii(email))) : undefined,
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
 	);
 	const found = search ? inSearch(tenant, search) : undefined;

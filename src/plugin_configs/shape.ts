@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { parseUnrounded } from "../http/exact.ts";
 import {
 	boolean,
 	choices,
@@ -20,7 +21,7 @@ const config = z
 	.preprocess((value, { issues }) => {
 		if (typeof value !== "string") return value;
 		try {
-			return JSON.parse(value);
+			return parseUnrounded(value);
 		} catch {
 			issues.push({ code: "custom", input: value, message: NOT_A_DICTIONARY });
 			return z.NEVER;

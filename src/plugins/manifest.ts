@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { invalid } from "../http/errors.ts";
+import { parseUnrounded } from "../http/exact.ts";
 import { multilineText, record, text } from "../http/fields.ts";
 import { json } from "../http/json_value.ts";
 import { BROWSER_FILES } from "./file_names.ts";
@@ -48,7 +49,7 @@ export function manifest(files: ReadonlyMap<string, string>) {
 
 function parseJson(text: string): unknown {
 	try {
-		return JSON.parse(text);
+		return parseUnrounded(text);
 	} catch (error) {
 		throw invalid(null, `Could not read plugin.json: ${error}`);
 	}

@@ -4,6 +4,7 @@ import { inList } from "../db/client.ts";
 import { now } from "../db/now.ts";
 import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
 import { found, invalid } from "../http/errors.ts";
+import { parseUnrounded } from "../http/exact.ts";
 import { record, text } from "../http/fields.ts";
 import { json } from "../http/json_value.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -88,7 +89,7 @@ const Manifest = z.object({
 /** Returns the columns that plugin.json sets. */
 function parseManifest(text: string) {
 	try {
-		const { name, config } = Manifest.parse(JSON.parse(text));
+		const { name, config } = Manifest.parse(parseUnrounded(text));
 		return {
 			...(name !== undefined && { name }),
 			...(config !== undefined && { config_schema: config }),
@@ -96,7 +97,7 @@ function parseManifest(text: string) {
 	} catch {
 		throw invalid(
 			"plugin.json",
-			"Must be a JSON object. Its name must be a string, and its config a list or an object of at most 100 levels.",
+			"Must be a JSON object. Its name must be a string, and its config a list or an object of at most 100 levels, without numbers that a double would round.",
 		);
 	}
 }

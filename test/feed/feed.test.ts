@@ -388,3 +388,28 @@ test("a key that is restricted to another organization, or to projects, is refus
 		403,
 	);
 });
+
+/** SQLite's JSON functions read at most 1,000 levels. */
+test("events whose changes are nested too deeply for SQLite's JSON functions can be read", async () => {
+	const home = await world();
+	const { here, id } = home;
+	const { key } = await join(id, 1);
+	const store = (depth: number) => {
+		const nested = `${"[".repeat(depth - 2)}${"]".repeat(depth - 2)}`;
+		const changes = `[{"field":"x","action":"changed","before":null,"after":${nested}}]`;
+		return db.run(sql`update activity_log set changes = ${changes} where organization_id = ${id}`);
+	};
+	const paths = ["/events", "/events?types=organization.updated", "/activity_log"];
+	await entry(home);
+	for (const depth of [998, 999, 1000, 1001, 5000]) {
+		await store(depth);
+		for (const accept of ["application/json", "text/csv", "application/x-ndjson"])
+			for (const path of paths) {
+				const { status, body } = await here("GET", path, { headers: { accept } });
+				expect(status).toBe(200);
+				expect(JSON.stringify(body)).toContain("[".repeat(depth - 2));
+			}
+		const { status, body } = await call("GET", `/api/organizations/${id}/events`, { key });
+		expect({ status, count: body.results.length }).toEqual({ status: 200, count: 1 });
+	}
+});

@@ -1,5 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
+import { outbox } from "../support/mail.ts";
 import { wrong } from "../support/refusals.ts";
+import { eventually } from "../support/time.ts";
 import { call, join, world } from "../support/world.ts";
 
 const create = async (body: unknown) =>
@@ -191,9 +193,9 @@ test("a time without an offset is UTC, and any offset is converted", async () =>
 				body: { label: "x", scopes: ["*"], expires_at },
 			})
 		).body.expires_at;
-	expect(await created("2027-01-02T03:04:05")).toBe("2027-01-02T03:04:05.000Z");
-	expect(await created("2027-01-02T03:04:05.123456+02:00")).toBe("2027-01-02T01:04:05.123Z");
-	expect(await created("2027-01-02")).toBe("2027-01-02T00:00:00.000Z");
+	expect(await created("2097-01-02T03:04:05")).toBe("2097-01-02T03:04:05.000Z");
+	expect(await created("2097-01-02T03:04:05.123456+02:00")).toBe("2097-01-02T01:04:05.123Z");
+	expect(await created("2097-01-02")).toBe("2097-01-02T00:00:00.000Z");
 });
 
 /** A pattern with quadratic run time would need half an hour for this text. */
@@ -474,6 +476,71 @@ test("an email address must be one that mail servers accept", async () => {
 	expect(await invite("x..y@example.com")).toMatchObject(refused);
 	expect((await invite(`${"x".repeat(64)}@example.com`)).status).toBe(201);
 	expect((await invite("O'Brien+list@Mail-1.Example.com")).status).toBe(201);
+	for (const local of [".x", "x.", "x y", '"x"', "x,y", "(x)", "<x>", "x;y", "x\\y", "\u00fc"])
+		expect(await invite(`${local}@example.com`)).toMatchObject(refused);
+});
+
+test("an email address can have all characters of a dot-atom, in links and mails, too", async () => {
+	const home = await world();
+	const mails = outbox();
+	const configured = {
+		...mails.env,
+		MAIL_FROM: "tenantry@example.com",
+		APP_URL: "https://app.example.com",
+	};
+	for (const local of ["r&d", ..."!#$%&'*+/=?^_`{|}~-"]) {
+		const target_email = `${local}@example.com`;
+		const { status, body } = await home.here("POST", "/invites", {
+			body: { target_email },
+			env: configured,
+		});
+		expect({ status, target_email: body.target_email }).toEqual({ status: 201, target_email });
+		const [mail] = mails.take();
+		expect(mail?.to).toBe(target_email);
+		const [pathname] = /\/invites\/[\w-]+/.exec(mail?.text ?? "") ?? [];
+		expect((await call("GET", `/api${pathname}`)).body.target_email).toBe(target_email);
+		const accepted = await call("POST", `/api${pathname}/accept`, { body: {} });
+		expect(accepted.status).toBe(200);
+		const found = await home.here("GET", `/members?email=${encodeURIComponent(target_email)}`);
+		expect(found.body.results).toMatchObject([{ user: { email: target_email } }]);
+		const headers = { "cf-connecting-ip": crypto.randomUUID() };
+		const signIn = { body: { email: target_email }, env: configured, headers };
+		expect((await call("POST", "/api/sign_in", signIn)).status).toBe(202);
+		await eventually(async () => expect(mails.take()).toMatchObject([{ to: target_email }]));
+	}
+});
+
+test("only ASCII letters of an email address are converted to lower case", async () => {
+	const { here } = await world();
+	const kelvin = "\u212a";
+	for (const target_email of [`${kelvin}@example.com`, `x@${kelvin}.com`])
+		expect(await here("POST", "/invites", { body: { target_email } })).toMatchObject(
+			wrong("invalid_input", "Enter a valid email address.", "target_email"),
+		);
+	await here("POST", "/invites", { body: { target_email: "K@Example.com" } });
+	const { body } = await here("GET", "/invites");
+	expect(body.results).toMatchObject([{ target_email: "k@example.com" }]);
+});
+
+test("a name of characters that nobody can see is blank", async () => {
+	const { ask, here } = await world();
+	const blank = wrong("blank", "This field may not be blank.", "name");
+	for (const name of [
+		"\u200b",
+		"\u2060",
+		"\u00ad \u00ad",
+		"\ufeff",
+		"\u3164",
+		"\u2800",
+		"\ufe0f",
+		" ",
+	]) {
+		expect(await ask("POST", "/api/organizations", { body: { name } })).toMatchObject(blank);
+		expect(await here("PATCH", "", { body: { name } })).toMatchObject(blank);
+	}
+	// The joiner of an emoji, and the end of a word in Persian.
+	for (const name of ["👩\u200d💻", "خانه\u200cها"])
+		expect((await here("PATCH", "", { body: { name } })).body.name).toBe(name);
 });
 
 test("an invalid key in an object is refused with the reason", async () => {

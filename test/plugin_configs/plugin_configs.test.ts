@@ -12,6 +12,9 @@ import { cost, db, racing, world } from "../support/world.ts";
 
 const MASK = "**************** SECRET ****************";
 
+const ROUNDED =
+	"Ensure this number is one that a double can hold without rounding, of at most 400 characters. Send others as strings.";
+
 const SCHEMA = [
 	{ key: "url", type: "string", required: true },
 	{ key: "token", type: "string", secret: true },
@@ -219,6 +222,43 @@ describe("a config", () => {
 			);
 		},
 	);
+
+	test.each([
+		"9007199254740993",
+		"-12345678901234567890",
+		"3.14159265358979323846",
+		"1e400",
+		"1e-400",
+		`1.${"0".repeat(400)}`,
+	])("with the number %s, which a double would change, is rejected", async (number) => {
+		const { ask, project, make } = await home();
+		const { id } = await make({ config: { url: "a" } });
+		const path = `/api/projects/${project}/plugin_configs/${id}`;
+		const headers = { "content-type": "application/json" };
+		const config = `{"url": "9007199254740993", "ids": [${number}]}`;
+		const refused = (attr: string) => wrong("invalid_input", ROUNDED, attr);
+		for (const given of [config, JSON.stringify(config)])
+			expect(await ask("PATCH", path, { raw: `{"config": ${given}}`, headers })).toMatchObject(
+				refused("config__ids"),
+			);
+		const job = `{"job": {"type": "x", "payload": {"id": ${number}}}}`;
+		expect(await ask("POST", `${path}/job`, { raw: job, headers })).toMatchObject(
+			refused("job__payload__id"),
+		);
+	});
+
+	test("keeps the value of all other numbers", async () => {
+		const { ask, project, make } = await home();
+		const { id } = await make({ config: { url: "a" } });
+		const { status, body } = await ask("PATCH", `/api/projects/${project}/plugin_configs/${id}`, {
+			raw: '{"config": {"url": "12345678901234567890", "n": [9007199254740992, 1.0, 100e-2, 1E22, 0.10, -0.0, 0.30000000000000004, 1.7976931348623157e308, 5e-324]}}',
+			headers: { "content-type": "application/json" },
+		});
+		expect({ status, n: configOf(body).n }).toEqual({
+			status: 200,
+			n: [2 ** 53, 1, 1, 1e22, 0.1, 0, 0.1 + 0.2, Number.MAX_VALUE, Number.MIN_VALUE],
+		});
+	});
 
 	test("of a field of unknown type is rejected", async () => {
 		const { at, plugin } = await home([{ key: "k", type: "colour" }]);
