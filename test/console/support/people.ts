@@ -14,9 +14,8 @@ export const linkTo = (email: string, before = "") =>
 			const mails = readdirSync(folder)
 				.map((name) => `${folder}/${name}`)
 				.sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)
-				.map((path) => readFileSync(path, "utf8"))
-				.map((mail) => mail.replace(/=\r?\n/g, "").replace(/=3D/g, "="));
-			const mail = mails.find((mail) => mail.includes(`To: ${email}`));
+				.map((path) => readFileSync(path, "utf8"));
+			const mail = mails.find((mail) => mail.includes(`sign in to Tenantry as ${email}`));
 			const link = /http\S+\/console\/sign_in#token=[\w-]{43}/.exec(mail ?? "")?.[0];
 			if (!link || link === before) throw new Error(`There is no new mail to ${email}.`);
 			return link;
