@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import { api, isSignedIn, signIn, signInNotice } from "../../session.ts";
-import { Field, Form, text } from "../../ui/form.tsx";
+import { isSignedIn, signInNotice } from "../../session.ts";
 import { PageView } from "../../ui/page.tsx";
+import { KeyForm, MailForm } from "./forms.tsx";
 import { Link } from "./link.tsx";
 
 /** Where links in mails lead to. */
@@ -14,65 +14,6 @@ function takeToken() {
 	if (token) history.replaceState(null, "", location.pathname + location.search);
 	return token;
 }
-
-/** Asks for a link. */
-function MailForm() {
-	const [sentTo, setSentTo] = useState("");
-	if (sentTo)
-		return (
-			<div role="status">
-				<p>
-					<strong>Check your mail.</strong> If {sentTo} is the address of a user, a link to sign in
-					is on its way. It works for 15 minutes.
-				</p>
-				<div class="buttons">
-					<button type="button" class="secondary outline" onClick={() => setSentTo("")}>
-						Send it again, or to another address
-					</button>
-				</div>
-			</div>
-		);
-	return (
-		<Form
-			action="Send a link"
-			onSubmit={async (fields) => {
-				const email = text(fields, "email");
-				await api.signIn.request({ email });
-				setSentTo(email);
-			}}
-		>
-			<Field
-				name="email"
-				label="Email address"
-				type="email"
-				required
-				autocomplete="email"
-				hint="You get a link to sign in with."
-			/>
-		</Form>
-	);
-}
-
-const KeyForm = ({ onSignedIn }: { onSignedIn: () => void }) => (
-	<details class="sign-in-other">
-		<summary>Sign in with an API key</summary>
-		<Form
-			action="Sign in"
-			onSubmit={async (fields) => {
-				await signIn(text(fields, "key"));
-				onSignedIn();
-			}}
-		>
-			<Field
-				name="key"
-				label="Personal API key"
-				type="password"
-				required
-				hint="It is kept for this tab, and forgotten when you sign out or close it."
-			/>
-		</Form>
-	</details>
-);
 
 /** Signing in by mail, or with a personal API key (docs/console.md#signing-in). */
 export default function SignIn() {
