@@ -123,7 +123,10 @@ inBrowser("what is saved", (open) => {
 		const at = { organization: organization.id, id };
 		const page = await open(`${path}/domains/${id}`);
 		await page.getByLabel("Entity ID").fill("mine");
-		await client.domains.update(at, { saml_acs_url: "https://theirs.example.com/" });
+		await client.domains.update(at, {
+			saml_entity_id: "theirs",
+			saml_acs_url: "https://theirs.example.com/",
+		});
 		const name = newDomain();
 		await button(page, "Rename").click();
 		await page.getByLabel("Domain", { exact: true }).fill(name);
@@ -131,8 +134,7 @@ inBrowser("what is saved", (open) => {
 		await page.getByRole("heading", { name }).waitFor();
 		await page.getByRole("dialog").waitFor({ state: "detached" });
 		expect(await page.getByLabel("Entity ID").inputValue()).toBe("mine");
-		await button(page, "Save sign-in settings").click();
-		await page.getByText("The sign-in settings are saved.").waitFor();
+		await insist(page, "Save sign-in settings", "Entity ID mine theirs");
 		await expect
 			.poll(() => page.getByLabel("ACS URL").inputValue())
 			.toBe("https://theirs.example.com/");
