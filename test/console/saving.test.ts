@@ -117,6 +117,31 @@ inBrowser("what is saved", (open) => {
 		expect((await client.domains.get(at)).domain).toBe(mine);
 	});
 
+	test("of a domain's sign-in sets nothing back that somebody else saved, also after it was renamed", async () => {
+		const { client, organization, path } = await newOrganization();
+		const { id } = await client.domains.create(organization, { domain: newDomain() });
+		const at = { organization: organization.id, id };
+		const page = await open(`${path}/domains/${id}`);
+		await page.getByLabel("Entity ID").fill("mine");
+		await client.domains.update(at, {
+			saml_entity_id: "theirs",
+			saml_acs_url: "https://theirs.example.com/",
+		});
+		const name = newDomain();
+		await button(page, "Rename").click();
+		await page.getByLabel("Domain", { exact: true }).fill(name);
+		await button(page, "Rename domain").click();
+		await page.getByRole("heading", { name }).waitFor();
+		await page.getByRole("dialog").waitFor({ state: "detached" });
+		expect(await page.getByLabel("Entity ID").inputValue()).toBe("mine");
+		await insist(page, "Save sign-in settings", "Entity ID mine theirs");
+		await expect
+			.poll(() => page.getByLabel("ACS URL").inputValue())
+			.toBe("https://theirs.example.com/");
+		const { saml_entity_id, saml_acs_url } = await client.domains.get(at);
+		expect([saml_entity_id, saml_acs_url]).toEqual(["mine", "https://theirs.example.com/"]);
+	});
+
 	describe("is sent once, and what is entered meanwhile stays, and is asked for", () => {
 		const forms: Record<
 			string,

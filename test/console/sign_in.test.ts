@@ -142,6 +142,63 @@ inBrowser("signing in", (open) => {
 	});
 });
 
+inBrowser("a session that ends while a form is open", (open) => {
+	const ended = (page: Page) => page.getByRole("dialog", { name: "Your session has ended" });
+
+	/** Changes the name of an organization in its settings with a key that is revoked before the change is sent. */
+	async function saveWithoutSession() {
+		const { client, organization, path } = await newOrganization();
+		const email = newAddress();
+		const key = await newMember(organization.id, 8, email);
+		const page = await open(`${path}/settings`, { key });
+		await page.getByLabel("Name", { exact: true }).fill("Renamed Ltd");
+		await clientOf(key).personalApiKeys.revoke({ id: "@current" });
+		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await ended(page).waitFor();
+		const nameSaved = async () => (await client.organizations.get(organization)).name;
+		return { organization, email, page, nameSaved };
+	}
+
+	test("keeps what was entered, and saves it once the user has signed in by mail in another tab", async () => {
+		const { email, page, nameSaved } = await saveWithoutSession();
+		expect(await page.getByLabel("Email address").inputValue()).toBe(email);
+		await checkLooks(page, "sign-in-again");
+		await page.getByRole("button", { name: "Send a link" }).click();
+		const other = await page.context().newPage();
+		await other.goto(await linkTo(email));
+		await signIn(other).click();
+		await other.getByRole("link", { name: "Settings" }).waitFor();
+		await ended(page).waitFor({ state: "detached" });
+		await page.locator("form[aria-busy=false]").waitFor();
+		expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("Renamed Ltd");
+		expect(await nameSaved()).toBe("Renamed Ltd");
+		await other.close();
+	});
+
+	test("goes on with a key of the same user only, and can be left", async () => {
+		const { organization, page, nameSaved } = await saveWithoutSession();
+		await page.getByText("Sign in with an API key").click();
+		await page.getByLabel("Personal API key").fill(inject("console").key);
+		await signIn(page).click();
+		await ended(page)
+			.getByText(/^To sign in as .+, close this page first/)
+			.waitFor();
+		await page.keyboard.press("Escape");
+		await page.getByRole("button", { name: "Keep editing" }).click();
+		await page.keyboard.press("Escape");
+		await page.getByRole("button", { name: "Discard changes" }).click();
+		await page.getByText("Your session has ended. Sign in again.").waitFor();
+		await page.getByText("Sign in with an API key").click();
+		await page.getByLabel("Personal API key").fill(inject("console").key);
+		await signIn(page).click();
+		await page.getByRole("heading", { name: "Settings" }).waitFor();
+		await expect
+			.poll(() => page.getByLabel("Name", { exact: true }).inputValue())
+			.toBe(organization.name);
+		expect(await nameSaved()).toBe(organization.name);
+	});
+});
+
 inBrowser("the account", (open) => {
 	test("has the caller's names, and the second factor from setting up to disabling", async () => {
 		const { organization } = await newOrganization();

@@ -23,6 +23,8 @@ type Pages = readonly (readonly [path: string, page: ReturnType<typeof lazy>])[]
 
 export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 
+export const SignInAgain = lazy(() => import("./pages/sign_in/sign_in_again.tsx"));
+
 /** The pages of a service account and its keys. */
 const ServiceAccount = lazy(() => import("./pages/keys/account.tsx"));
 

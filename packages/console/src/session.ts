@@ -19,6 +19,23 @@ export const signInNotice = signal("");
 /** The number of requests in progress that change something. */
 export const changesUnderWay = signal(0);
 
+/**
+ * Settles when the user has signed in again or left the page. Undefined while the session lasts, and if no one is
+ * signed in.
+ */
+export const renewal = signal<PromiseWithResolvers<void> | undefined>();
+
+/** The time limit of a request, in milliseconds. */
+const REQUEST_MS = 60_000;
+
+/** The time limit of a call, in milliseconds. A call also waits while the user signs in again. */
+const CALL_MS = 24 * 60 * 60 * 1000;
+
+/** The number of sessions in this tab. A request isn't repeated in a later session, which may be another user's. */
+let sessions = 0;
+
+const isSignal = (value: unknown) => value instanceof AbortSignal;
+
 /** Sends a request, and counts it if it changes something. */
 async function counted(url: string, init: RequestInit) {
 	if ((init.method ?? "GET") === "GET") return fetch(url, init);
@@ -30,16 +47,41 @@ async function counted(url: string, init: RequestInit) {
 	}
 }
 
-/** Sends a request, and ends the session if the service rejects its key. */
-async function send(url: string, init: RequestInit) {
-	const response = await counted(url, init);
-	const { headers } = init;
-	const sent = new Headers(headers).get("authorization");
-	if (response.status === 401 && sent === authorization()) {
-		forget();
-		signInNotice.value = "Your session has ended. Sign in again.";
-	}
-	return response;
+/**
+ * Sends a request. If the service rejects the key, the page stays open: the request waits until the user has signed in
+ * again, and is then sent with the new key. This is safe, because a rejected request changed nothing.
+ * @param ms the time limit of one attempt, in milliseconds
+ */
+async function send(url: string, init: RequestInit, ms?: number): Promise<Response> {
+	const session = sessions;
+	const signals = [init.signal, ms && AbortSignal.timeout(ms)].filter(isSignal);
+	const response = await counted(url, { ...init, signal: AbortSignal.any(signals) });
+	const headers = new Headers(init.headers);
+	const sent = headers.get("authorization");
+	if (response.status !== 401 || sent === null) return response;
+	if (sent === authorization()) await signInAgain();
+	const current = authorization();
+	if (session !== sessions || current === null || current === sent) return response;
+	headers.set("authorization", current);
+	return send(url, { ...init, headers }, ms);
+}
+
+/** Waits until the user has signed in again. If no user was loaded yet, there is no page to keep. */
+async function signInAgain() {
+	if (!me.value) return giveUp();
+	renewal.value ??= Promise.withResolvers();
+	await renewal.value.promise;
+}
+
+function endRenewal() {
+	renewal.value?.resolve();
+	renewal.value = undefined;
+}
+
+/** Leaves the page after the session has ended. */
+export function giveUp() {
+	forget();
+	signInNotice.value = "Your session has ended. Sign in again.";
 }
 
 const authorization = () => {
@@ -55,7 +97,13 @@ export const request = (path: string, headers: Record<string, string>, signal?: 
 	});
 
 const clientWith = (key: string | undefined) =>
-	new Tenantry({ baseUrl: location.origin, key, fetch: send });
+	new Tenantry({
+		baseUrl: location.origin,
+		key,
+		fetch: (url, init) => send(url, init, REQUEST_MS),
+		timeout: CALL_MS,
+		callTimeout: CALL_MS,
+	});
 
 /** The client of the signed-in user. */
 export let api = clientWith(sessionStorage.getItem(STORED) ?? undefined);
@@ -66,6 +114,7 @@ function remember(key: string, isByMail: boolean) {
 	sessionStorage.setItem(BY_MAIL, String(isByMail));
 	api = clientWith(key);
 	isSignedIn.value = true;
+	endRenewal();
 }
 
 /** Whether the user signed in by mail. The session can then create keys that expire later than its own key. */
@@ -78,6 +127,8 @@ function forget() {
 	api = clientWith(undefined);
 	me.value = undefined;
 	isSignedIn.value = false;
+	sessions += 1;
+	endRenewal();
 }
 
 /** Loads the signed-in user again after a change. */
@@ -89,20 +140,42 @@ export async function reloadMe() {
 /**
  * Signs in with a key.
  * @throws {TenantryError} if the key is invalid
+ * @throws {Error} if the page belongs to another user, whose session has ended
  */
 export async function signIn(key: string, { isByMail = false } = {}) {
 	const client = new Tenantry({ baseUrl: location.origin, key });
 	const user = await client.users.get({ user: "@me" });
+	if (renewal.value && user.uuid !== me.value?.uuid)
+		throw new Error(`To sign in as ${user.email}, close this page first.`);
 	remember(key, isByMail);
 	me.value = user;
 	signInNotice.value = "";
 	return user;
 }
 
+/** The channel on which a tab sends its key, after signing in by mail, to tabs whose session has ended. */
+const CHANNEL = "tenantry.session";
+
+/** Sends a new key to the tabs that wait for one. */
+export function shareKey(key: string) {
+	const channel = new BroadcastChannel(CHANNEL);
+	channel.postMessage(key);
+	channel.close();
+}
+
+/** Calls `use` when the user has signed in by mail in another tab. Returns a function that stops listening. */
+export function awaitKey(use: (key: string) => void) {
+	const channel = new BroadcastChannel(CHANNEL);
+	channel.onmessage = ({ data }) => use(String(data));
+	return () => channel.close();
+}
+
 /** Revokes the key of this session and removes it. A key that no longer exists counts as revoked. */
 export async function revokeAndSignOut() {
+	const key = sessionStorage.getItem(STORED) ?? undefined;
+	const client = new Tenantry({ baseUrl: location.origin, key, fetch: counted });
 	try {
-		await api.personalApiKeys.revoke({ id: "@current" });
+		await client.personalApiKeys.revoke({ id: "@current" });
 	} catch (error) {
 		if (!(error instanceof TenantryError && [401, 404].includes(error.status))) throw error;
 	}

@@ -4,8 +4,8 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { guardForms } from "./leaving.ts";
 import { organizationIn, pathIn } from "./organization.tsx";
-import { MENU, OWN_MENU } from "./pages.ts";
-import { changesUnderWay, me, signOut } from "./session.ts";
+import { MENU, OWN_MENU, SignInAgain } from "./pages.ts";
+import { changesUnderWay, me, renewal, signOut } from "./session.ts";
 import { Boundary } from "./ui/boundary.tsx";
 import { Button } from "./ui/button.tsx";
 import { mayDiscard, Questions } from "./ui/dialog.tsx";
@@ -191,6 +191,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
 			</main>
 			<Working />
 			<Notes />
+			{renewal.value && <SignInAgain />}
 			<Questions />
 		</div>
 	);

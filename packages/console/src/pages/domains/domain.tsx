@@ -1,38 +1,18 @@
 import { useState } from "preact/hooks";
 import { useRoute } from "preact-iso/router";
-import type { Domain as DomainType, Received, UpdateDomainBody } from "tenantry-client";
 import { useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
-import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
 import { enforcementName } from "./enforcement.ts";
+import { LABELS, type Row, useSaveDomain } from "./save.ts";
 import { SignInForm } from "./sign_in_form.tsx";
 import { DnsRecord, Verification } from "./verification.tsx";
-
-const LABELS = {
-	domain: "Domain",
-	jit_provisioning_enabled: "New people join when they first sign in",
-	sso_enforcement: "People sign in with",
-	saml_entity_id: "Entity ID",
-	saml_acs_url: "ACS URL",
-	saml_x509_cert: "Certificate",
-};
-
-type Row = Received<DomainType, "domains">;
-
-const useSaveDomain = (at: { organization: string; id: string }, onSaved: () => Promise<unknown>) =>
-	useSave<Row, UpdateDomainBody>({
-		read: () => api.domains.get(at),
-		update: (domain, changes, options) => api.domains.update(domain, changes, options),
-		onSaved,
-		labels: LABELS,
-	});
 
 /** The page of a domain, with its verification and sign-in settings (docs/organizations.md#domains). */
 export default function Domain() {
@@ -42,7 +22,6 @@ export default function Domain() {
 	const [isRenaming, setRenaming] = useState(false);
 	const at = { organization: organization.id, id };
 	const loaded = useLoad((signal) => api.domains.get(at, { signal }), [organization.id, id]);
-	const { save, dialog, version } = useSaveDomain(at, loaded.reload);
 	const rename = useSaveDomain(at, async () => {
 		await loaded.reload();
 		setRenaming(false);
@@ -113,7 +92,7 @@ export default function Domain() {
 			)}
 			<Section title="Sign-in">
 				{isAdmin ? (
-					<SignInForm key={version + rename.version} domain={domain} save={save} />
+					<SignInForm at={at} domain={domain} reload={loaded.reload} />
 				) : (
 					<Facts
 						rows={[
@@ -150,7 +129,6 @@ export default function Domain() {
 					</Form>
 				</Dialog>
 			)}
-			{dialog}
 			{rename.dialog}
 		</PageView>
 	);

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type SignedIn, TenantryError, type TwoFactorSetup } from "tenantry-client";
-import { api, signIn } from "../../session.ts";
+import { api, shareKey, signIn } from "../../session.ts";
 import { Form, text } from "../../ui/form.tsx";
 import { RecoveryCodes } from "./recovery_codes.tsx";
 import { CodeField, SetUpForm } from "./two_factor_form.tsx";
@@ -30,7 +30,9 @@ export function Link({
 	useEffect(() => view.current?.querySelector("input")?.focus(), [step]);
 
 	async function enter({ personal_api_key }: SignedIn) {
-		await signIn(personal_api_key.value ?? "", { isByMail: true });
+		const key = personal_api_key.value ?? "";
+		await signIn(key, { isByMail: true });
+		shareKey(key);
 		onSignedIn();
 	}
 

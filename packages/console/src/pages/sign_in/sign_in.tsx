@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import { api, isSignedIn, signIn, signInNotice } from "../../session.ts";
-import { Field, Form, text } from "../../ui/form.tsx";
+import { isSignedIn, signInNotice } from "../../session.ts";
 import { PageView } from "../../ui/page.tsx";
+import { KeyForm, MailForm } from "./forms.tsx";
 import { Link } from "./link.tsx";
 
 /** The path of links in mails. */
@@ -15,66 +15,7 @@ function takeToken() {
 	return token;
 }
 
-/** The form that sends a link. */
-function MailForm() {
-	const [sentTo, setSentTo] = useState("");
-	if (sentTo)
-		return (
-			<div role="status">
-				<p>
-					<strong>Check your mail.</strong> If there is a user with the email address {sentTo}, we
-					have sent a link to sign in. It works for 15 minutes.
-				</p>
-				<div class="buttons">
-					<button type="button" class="secondary outline" onClick={() => setSentTo("")}>
-						Send again, or use another address
-					</button>
-				</div>
-			</div>
-		);
-	return (
-		<Form
-			action="Send link"
-			onSubmit={async (fields) => {
-				const email = text(fields, "email");
-				await api.signIn.request({ email });
-				setSentTo(email);
-			}}
-		>
-			<Field
-				name="email"
-				label="Email address"
-				type="email"
-				required
-				autocomplete="email"
-				hint="We send you a link to sign in."
-			/>
-		</Form>
-	);
-}
-
-const KeyForm = ({ onSignedIn }: { onSignedIn: () => void }) => (
-	<details class="sign-in-other">
-		<summary>Sign in with an API key</summary>
-		<Form
-			action="Sign in"
-			onSubmit={async (fields) => {
-				await signIn(text(fields, "key"));
-				onSignedIn();
-			}}
-		>
-			<Field
-				name="key"
-				label="Personal API key"
-				type="password"
-				required
-				hint="It is stored in this tab until you sign out or close the tab."
-			/>
-		</Form>
-	</details>
-);
-
-/** The page to sign in by mail or with a personal API key (docs/console.md#signing-in). */
+/** Signing in by mail, or with a personal API key (docs/console.md#signing-in). */
 export default function SignIn() {
 	const { path, route } = useLocation();
 	const [token, setToken] = useState(takeToken);

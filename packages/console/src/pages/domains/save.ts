@@ -1,0 +1,27 @@
+import type { Domain, Received, UpdateDomainBody } from "tenantry-client";
+import { api } from "../../session.ts";
+import { useSave } from "../../ui/conflict.tsx";
+
+/** The names of the fields, for people. */
+export const LABELS = {
+	domain: "Domain",
+	jit_provisioning_enabled: "New people join when they first sign in",
+	sso_enforcement: "People sign in with",
+	saml_entity_id: "Entity ID",
+	saml_acs_url: "ACS URL",
+	saml_x509_cert: "Certificate",
+};
+
+export type Row = Received<Domain, "domains">;
+
+/** Saves changes of a domain. */
+export const useSaveDomain = (
+	at: { organization: string; id: string },
+	onSaved: () => Promise<unknown>,
+) =>
+	useSave<Row, UpdateDomainBody>({
+		read: () => api.domains.get(at),
+		update: (domain, changes, options) => api.domains.update(domain, changes, options),
+		onSaved,
+		labels: LABELS,
+	});

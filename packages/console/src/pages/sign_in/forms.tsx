@@ -1,0 +1,65 @@
+import { useState } from "preact/hooks";
+import { api, signIn } from "../../session.ts";
+import { Field, Form, text } from "../../ui/form.tsx";
+
+/** The form that sends a link. */
+export function MailForm({ email = "" }: { email?: string | undefined }) {
+	const [sentTo, setSentTo] = useState("");
+	if (sentTo)
+		return (
+			<div role="status">
+				<p>
+					<strong>Check your mail.</strong> If there is a user with the email address {sentTo}, we
+					have sent a link to sign in. It works for 15 minutes.
+				</p>
+				<div class="buttons">
+					<button type="button" class="secondary outline" onClick={() => setSentTo("")}>
+						Send again, or use another address
+					</button>
+				</div>
+			</div>
+		);
+	return (
+		<Form
+			action="Send link"
+			asks={false}
+			onSubmit={async (fields) => {
+				const email = text(fields, "email");
+				await api.signIn.request({ email });
+				setSentTo(email);
+			}}
+		>
+			<Field
+				name="email"
+				label="Email address"
+				type="email"
+				defaultValue={email}
+				required
+				autocomplete="email"
+				hint="We send you a link to sign in."
+			/>
+		</Form>
+	);
+}
+
+export const KeyForm = ({ onSignedIn }: { onSignedIn?: () => void }) => (
+	<details class="sign-in-other">
+		<summary>Sign in with an API key</summary>
+		<Form
+			action="Sign in"
+			asks={false}
+			onSubmit={async (fields) => {
+				await signIn(text(fields, "key"));
+				onSignedIn?.();
+			}}
+		>
+			<Field
+				name="key"
+				label="Personal API key"
+				type="password"
+				required
+				hint="It is stored in this tab until you sign out or close the tab."
+			/>
+		</Form>
+	</details>
+);
