@@ -5235,7 +5235,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "expires_at",
 						kind: "string",
-						help: "When the key stops working; null for never, which is the default. A time in the past is a 400.",
+						help: "When the key stops working; null for never, which is the default. A time in the past disables the key.",
 					},
 				],
 				needsBody: true,
@@ -5327,7 +5327,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "expires_at",
 						kind: "string",
-						help: "When the key stops working; null for never. A time in the past is a 400.",
+						help: "When the key stops working; null for never. A time in the past disables the key.",
 					},
 				],
 			},
@@ -5631,7 +5631,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "expires_at",
 						kind: "string",
-						help: "When the key stops working; null for never, which is the default. A time in the past is a 400.",
+						help: "When the key stops working; null for never, which is the default. A time in the past disables the key.",
 					},
 				],
 				needsBody: true,
@@ -5728,7 +5728,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "expires_at",
 						kind: "string",
-						help: "When the key stops working; null for never. A time in the past is a 400.",
+						help: "When the key stops working; null for never. A time in the past disables the key.",
 					},
 				],
 			},

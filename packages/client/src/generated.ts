@@ -3078,7 +3078,7 @@ export interface CreateServiceAccountKeyBody {
 	scoped_teams?: number[] | undefined;
 	/** The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as `203.0.113.0/24`. An empty list allows all. Requests from other addresses are a 403. At most 50; empty by default. */
 	allowed_ips?: string[] | undefined;
-	/** When the key stops working; null for never, which is the default. A time in the past is a 400. */
+	/** When the key stops working; null for never, which is the default. A time in the past disables the key. */
 	expires_at?: (string | null) | undefined;
 }
 
@@ -3138,7 +3138,7 @@ export interface UpdateServiceAccountKeyBody {
 	scoped_teams?: number[] | undefined;
 	/** The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as `203.0.113.0/24`. An empty list allows all. Requests from other addresses are a 403. At most 50. The list replaces the old one. */
 	allowed_ips?: string[] | undefined;
-	/** When the key stops working; null for never. A time in the past is a 400. */
+	/** When the key stops working; null for never. A time in the past disables the key. */
 	expires_at?: (string | null) | undefined;
 }
 
@@ -5170,7 +5170,7 @@ export interface CreatePersonalApiKeyBody {
 	scoped_teams?: number[] | undefined;
 	/** The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as `203.0.113.0/24`. An empty list allows all. Requests from other addresses are a 403. At most 50; empty by default. */
 	allowed_ips?: string[] | undefined;
-	/** When the key stops working; null for never, which is the default. A time in the past is a 400. */
+	/** When the key stops working; null for never, which is the default. A time in the past disables the key. */
 	expires_at?: (string | null) | undefined;
 }
 
@@ -5222,7 +5222,7 @@ export interface UpdatePersonalApiKeyBody {
 	scoped_teams?: number[] | undefined;
 	/** The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as `203.0.113.0/24`. An empty list allows all. Requests from other addresses are a 403. At most 50. The list replaces the old one. */
 	allowed_ips?: string[] | undefined;
-	/** When the key stops working; null for never. A time in the past is a 400. */
+	/** When the key stops working; null for never. A time in the past disables the key. */
 	expires_at?: (string | null) | undefined;
 }
 
