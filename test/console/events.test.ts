@@ -157,7 +157,7 @@ inBrowser("events", (open) => {
 		await page.getByRole("button", { name: "Download…" }).click();
 		await json.check();
 		await page.getByRole("button", { name: "Download", exact: true }).click();
-		await page.getByText(/^activity-[\d-]+\.ndjson is complete\.$/).waitFor();
+		await page.getByText(/^Downloaded activity-[\d-]+\.ndjson\.$/).waitFor();
 		const saved = await page.evaluate(`(async () => {
 			const texts = [];
 			for await (const file of (await navigator.storage.getDirectory()).values())

@@ -86,7 +86,7 @@ inBrowser("people", (open) => {
 		await page.getByRole("link", { name: "View open invites" }).click();
 		const invited = page.getByRole("row", { name: email });
 		await invited.getByText("with Payroll").waitFor();
-		await invited.getByText("ends in 3 days").waitFor();
+		await invited.getByText("expires in 3 days").waitFor();
 		await checkLooks(page, "people-invites");
 
 		const newcomer = await open("/console", { key: "" });
