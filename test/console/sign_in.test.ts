@@ -163,7 +163,7 @@ inBrowser("a session that ends while a form is open", (open) => {
 		const { email, page, nameSaved } = await saveWithoutSession();
 		expect(await page.getByLabel("Email address").inputValue()).toBe(email);
 		await checkLooks(page, "sign-in-again");
-		await page.getByRole("button", { name: "Send a link" }).click();
+		await page.getByRole("button", { name: "Send link" }).click();
 		const other = await page.context().newPage();
 		await other.goto(await linkTo(email));
 		await signIn(other).click();

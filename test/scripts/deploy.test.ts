@@ -67,13 +67,13 @@ test("the source map of the deployed script leads to the source, and its parts l
 	const lines = readFileSync(script, "utf8").split("\n");
 	expect(lines.at(-2)).toBe("//# sourceMappingURL=worker.js.map");
 	const map = new SourceMap(JSON.parse(readFileSync(`${script}.map`, "utf8")));
-	const message = '"This runtime has no isolate for the compiler (LOADER)."';
+	const message = '"The compiler failed or took too long."';
 	const line = lines.findIndex((text) => text.includes(message));
 	const entry = map.findEntry(line, lines[line]?.indexOf(message) ?? -1);
 	const [source, row] =
 		"originalSource" in entry ? [entry.originalSource, entry.originalLine] : ["", 0];
-	expect(source).toMatch(/src\/plugins\/compiler\.ts$/);
-	const original = readFileSync("src/plugins/compiler.ts", "utf8").split("\n");
+	expect(source).toMatch(/src\/plugins\/compiled_file\.ts$/);
+	const original = readFileSync("src/plugins/compiled_file.ts", "utf8").split("\n");
 	expect(original[row]).toContain(message);
 	expect(undefinedExports(`${outdir}/readable`)).toEqual([]);
 	discard(outdir);
