@@ -280,21 +280,21 @@ inBrowser("the shell", (open) => {
 		});
 		await page.setViewportSize({ width: 390, height: 800 });
 		const loaded: Response[] = [];
+		const isOfApi = (response: Response) => response.url().includes("/api/");
 		const { promise: answer, resolve } = Promise.withResolvers<void>();
 		await page.route("**/api/**", (route) => answer.then(() => route.continue()));
 		page.on("response", (response) => loaded.push(response));
 		await page.reload({ waitUntil: "commit" });
 		await page.getByRole("button", { name: "Menu" }).waitFor();
-		const responses = [...loaded];
+		expect(loaded.filter(isOfApi)).toEqual([]);
 		resolve();
-		const bodies = await Promise.all(responses.map((response) => response.body()));
-		const bytes = bodies.reduce((sum, body) => sum + gzipSync(body).length, 0);
-		expect(responses.map((response) => response.url())).toEqual(
-			expect.not.arrayContaining([expect.stringContaining("/api/")]),
-		);
-		expect(responses.length).toBeLessThanOrEqual(16);
-		expect(bytes).toBeLessThanOrEqual(80 * 1024);
 		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
+		// How many files of the page itself have arrived before the menu depends on the computer, so all of them count.
+		const files = loaded.filter((response) => !isOfApi(response));
+		const bodies = await Promise.all(files.map((file) => file.body()));
+		const bytes = bodies.reduce((sum, body) => sum + gzipSync(body).length, 0);
+		expect(files.length).toBeLessThanOrEqual(24);
+		expect(bytes).toBeLessThanOrEqual(80 * 1024);
 	});
 
 	test("a key in a link never leaves the browser but to sign requests", async () => {
