@@ -106,8 +106,6 @@ export default defineConfig({
 					globalSetup: "test/console/support/server.ts",
 					environment: "node",
 					...limits,
-					// Pages are checked while other files use the same server and browser. A fault of a page fails both attempts.
-					retry: 1,
 				},
 			},
 			{
