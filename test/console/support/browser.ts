@@ -116,6 +116,8 @@ const filledOn = (page: Page) =>
  * @param name of the pictures
  */
 export async function checkLooks(page: Page, name: string) {
+	// The shell appears before the page, and axe requires a heading.
+	await page.locator("h1").first().waitFor({ state: "attached" });
 	const found: unknown[] = [];
 	for (const { width, colorScheme } of LOOKS) {
 		const look = `${width}-${colorScheme}`;
