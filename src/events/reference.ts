@@ -32,7 +32,7 @@ describe(event, {
 	person_id:
 		"The person's id. If missing, it is derived from the project and `distinct_id`, and replaced if you send one later.",
 	properties:
-		"More about the event: any JSON object, at most 100 levels deep. Numbers keep all digits; a number outside the range of a double is a 400. `{}` by default.",
+		"More about the event: any JSON object, at most 100 levels deep. Numbers keep all digits; a number outside the range of a double returns 400. `{}` by default.",
 	person_properties:
 		"What the event says about the person, in the form of `properties`. It is merged into the stored properties, key by key; null is a value like any other. Ignored if the person's properties would become larger than 512 KiB.",
 	elements_chain: "The page elements that the event is about, as text. Empty by default.",

@@ -40,7 +40,7 @@ function canonical(number: string) {
 const isRounded = (source: string, value: number) =>
 	source.length > MAX_NUMBER_LENGTH || canonical(source) !== canonical(String(value));
 
-/** Infinite, or NaN for small numbers: JSON has neither, and no shape accepts them. */
+/** Infinite, or NaN for small numbers: JSON has neither, and no schema accepts them. */
 const unacceptable = (value: number) =>
 	Math.abs(value) < Number.MAX_SAFE_INTEGER ? Number.NaN : value * Number.POSITIVE_INFINITY;
 
@@ -48,36 +48,36 @@ const rejectRounded = ofNumbers((source, value) =>
 	isRounded(source, value) ? unacceptable(value) : value,
 );
 
-/** Whether a number in the JSON may lose digits. */
-const mayLoseDigits = (json: string) =>
-	// What looks like such a number is often in a string. All strings end here, since this is JSON.
-	MAY_LOSE_DIGITS.test(json) && MAY_LOSE_DIGITS.test(json.replace(STRINGS, '""'));
+/** Parses JSON, with a reviver only if a number may lose digits, because that is slower. */
+function parseWith(revive: Reviver, json: string): ReturnType<typeof JSON.parse> {
+	const value = JSON.parse(json);
+	// Matches are often in strings. Removing all strings is safe, because the text is valid JSON.
+	const mayLoseDigits =
+		MAY_LOSE_DIGITS.test(json) && MAY_LOSE_DIGITS.test(json.replace(STRINGS, '""'));
+	return mayLoseDigits ? JSON.parse(json, revive) : value;
+}
 
 /**
  * Like `JSON.parse`, but a number that would lose digits becomes a `JSON.rawJSON` object, which
  * `JSON.stringify` writes unchanged.
  */
 export function parseExact(json: string): ReturnType<typeof JSON.parse> {
-	const value = JSON.parse(json);
-	if (!mayLoseDigits(json)) return value;
 	try {
-		return JSON.parse(json, keepDigits);
+		return parseWith(keepDigits, json);
 	} catch (error) {
 		// The JSON is nested too deeply for a reviver, which is recursive.
-		if (error instanceof RangeError) return value;
+		if (error instanceof RangeError) return JSON.parse(json);
 		throw error;
 	}
 }
 
 /**
- * Like `JSON.parse`, but a number that would be rounded becomes infinite or NaN, which no shape accepts.
+ * Like `JSON.parse`, but a number that would be rounded becomes infinite or NaN, which no schema accepts.
  * @throws SyntaxError
  */
 export function parseUnrounded(json: string): ReturnType<typeof JSON.parse> {
-	const value = JSON.parse(json);
-	if (!mayLoseDigits(json)) return value;
 	try {
-		return JSON.parse(json, rejectRounded);
+		return parseWith(rejectRounded, json);
 	} catch (error) {
 		if (error instanceof RangeError) throw new SyntaxError("The JSON is nested too deeply.");
 		throw error;

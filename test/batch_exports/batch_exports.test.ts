@@ -157,7 +157,7 @@ describe("creating", () => {
 		expect(await here("POST", "/batch_exports", { body })).toMatchObject(wrong(code, detail, attr));
 	});
 
-	test("choices are trimmed, as any text is", async () => {
+	test("choices are trimmed like other strings", async () => {
 		const { here } = await world();
 		const { body } = await here("POST", "/batch_exports", {
 			body: {

@@ -60,16 +60,16 @@ class Calls {
 			Object.entries(operations).map(([method, text]) => {
 				const [verb = "", route = "", flags = ""] = text.split(" ");
 				const operation = { call: `${resource}.${method}`, verb, route, flags };
-				return [method, (...words: unknown[]) => this.#call(operation, words)];
+				return [method, (...args: unknown[]) => this.#call(operation, args)];
 			}),
 		);
 	}
 
-	/** `words` are the parameters (if the path has any, or for a list), the body (if there is one), and the options. */
-	#call(operation: Operation, words: unknown[]) {
+	/** Calls an operation. `args` are: the parameters, if it has any; the body, if it has one; the options. */
+	#call(operation: Operation, args: unknown[]) {
 		const { route, flags } = operation;
 		const isList = flags.includes("l");
-		const rest = [...words];
+		const rest = [...args];
 		const parameters = isList || namesIn(route).length > 0 ? rest.shift() : undefined;
 		const body = flags.includes("b") ? rest.shift() : undefined;
 		const options: RequestOptions = rest[0] ?? {};

@@ -4974,7 +4974,7 @@ export type IngestEventsBody =
 			distinct_id: string;
 			/** The person's id. If missing, it is derived from the project and `distinct_id`, and replaced if you send one later. */
 			person_id?: (string | null) | undefined;
-			/** More about the event: any JSON object, at most 100 levels deep. Numbers keep all digits; a number outside the range of a double is a 400. `{}` by default. */
+			/** More about the event: any JSON object, at most 100 levels deep. Numbers keep all digits; a number outside the range of a double returns 400. `{}` by default. */
 			properties?: Record<string, unknown> | undefined;
 			/** What the event says about the person, in the form of `properties`. It is merged into the stored properties, key by key; null is a value like any other. Ignored if the person's properties would become larger than 512 KiB. */
 			person_properties?: (Record<string, unknown> | null) | undefined;
@@ -4992,7 +4992,7 @@ export type IngestEventsBody =
 			distinct_id: string;
 			/** The person's id. If missing, it is derived from the project and `distinct_id`, and replaced if you send one later. */
 			person_id?: (string | null) | undefined;
-			/** More about the event: any JSON object, at most 100 levels deep. Numbers keep all digits; a number outside the range of a double is a 400. `{}` by default. */
+			/** More about the event: any JSON object, at most 100 levels deep. Numbers keep all digits; a number outside the range of a double returns 400. `{}` by default. */
 			properties?: Record<string, unknown> | undefined;
 			/** What the event says about the person, in the form of `properties`. It is merged into the stored properties, key by key; null is a value like any other. Ignored if the person's properties would become larger than 512 KiB. */
 			person_properties?: (Record<string, unknown> | null) | undefined;
