@@ -12,7 +12,7 @@ export type Access = Pick<
 /** A key in use. */
 export type Holder = Pick<Caller, "key" | "is_session">;
 
-/** The access of the key in use. A session counts as a key that doesn't expire: its owner has just signed in. */
+/** Returns the access of the key in use. A session counts as a key that doesn't expire, because its owner has just signed in. */
 export const accessOf = ({ key, is_session }: Holder): Access => ({
 	scopes: key.scopes,
 	organizations: key.organizations,
@@ -21,21 +21,18 @@ export const accessOf = ({ key, is_session }: Holder): Access => ({
 	expires_at: is_session ? null : key.expires_at,
 });
 
-/**
- * Whether a key restricted to `list` reaches no more than one restricted to `limit`. An empty list
- * is no restriction.
- */
+/** Whether a key restricted to `list` can access no more than one restricted to `limit`. An empty list means no restriction. */
 const isWithin = <T>(list: T[], limit: T[]) =>
 	limit.length === 0 || (list.length > 0 && list.every((id) => limit.includes(id)));
 
-/** Like `isWithin`, for lists of addresses and ranges. */
+/** Like `isWithin`, for lists of IP addresses and ranges. */
 async function areWithin(list: string[], limit: string[]) {
 	if (limit.length === 0) return true;
 	const within = await Promise.all(list.map((range) => isAllowed(limit, range)));
 	return list.length > 0 && within.every(Boolean);
 }
 
-/** Whether the key in use has all of this access, for at least as long. */
+/** Whether the key in use has at least this access, for at least as long. */
 export async function hasAccess(holder: Holder, access: Access) {
 	const { scopes, organizations, projects, allowed_ips, expires_at } = accessOf(holder);
 	return (
