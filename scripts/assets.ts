@@ -1,7 +1,7 @@
 /**
  * Builds files into public/: the documentation, from docs/*.md and scripts/docs (docs/architecture.md#the-documentation-pages),
- * the console, from packages/console (docs/architecture.md#the-console), and the plugin compiler, which the worker loads
- * (docs/architecture.md#the-compiler).
+ * the console, from packages/console (docs/architecture.md#the-console), and the workers that run in separate isolates
+ * (docs/architecture.md#separate-isolates).
  */
 import { createHash, randomUUID } from "node:crypto";
 import {
@@ -31,7 +31,7 @@ const root = `${import.meta.dirname}/..`;
 const target = `${root}/public`;
 
 /** The folders of `public/` that this script builds. */
-const BUILT = ["docs", "console", "compiler"];
+const BUILT = ["docs", "console", "compiler", "mcp"];
 
 const scalar = `${root}/node_modules/@scalar/api-reference/dist/browser`;
 
@@ -122,20 +122,26 @@ function addConsole(files: Files) {
 	for (const [path, text] of consoleFiles()) files.set(path, text);
 }
 
-/** Adds the plugin compiler, which is a separate worker. */
-function addCompiler(files: Files) {
-	const { outputFiles } = buildSync({
-		absWorkingDir: root,
-		entryPoints: ["src/plugins/compiler/worker.ts"],
-		bundle: true,
-		minify: true,
-		format: "esm",
-		target: "es2024",
-		external: ["cloudflare:*"],
-		legalComments: "none",
-		write: false,
-	});
-	for (const { text } of outputFiles) files.set("compiler/worker.js", text);
+/** The workers that run in separate isolates, by folder. */
+const WORKERS = { compiler: "src/plugins/compiler/worker.ts", mcp: "src/mcp/server/worker.ts" };
+
+function addWorkers(files: Files) {
+	for (const [name, source] of Object.entries(WORKERS)) {
+		const { outputFiles } = buildSync({
+			absWorkingDir: root,
+			entryPoints: [source],
+			bundle: true,
+			minify: true,
+			format: "esm",
+			target: "es2024",
+			conditions: ["workerd", "worker", "browser"],
+			define: { "process.env.NODE_ENV": '"production"' },
+			external: ["cloudflare:*"],
+			legalComments: "none",
+			write: false,
+		});
+		for (const { text } of outputFiles) files.set(`${name}/worker.js`, text);
+	}
 }
 
 /** Writes a file atomically, so that a server never sends half of it. */
@@ -153,7 +159,7 @@ export function buildAssets() {
 	const files: Files = new Map();
 	addPages(files, addAssets(files));
 	addConsole(files);
-	addCompiler(files);
+	addWorkers(files);
 	for (const [name, text] of files) write(`${target}/${name}`, text);
 	for (const folder of BUILT)
 		for (const entry of readdirSync(`${target}/${folder}`, {

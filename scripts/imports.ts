@@ -9,6 +9,7 @@ const ORDER = [
 	"docs",
 	"db",
 	"auth",
+	"isolates",
 	"tenant",
 	"dns",
 	"mail",

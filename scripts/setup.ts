@@ -55,7 +55,7 @@ async function exampleKey(env: Env): Promise<string> {
 }
 
 /**
- * Prepares the state and builds the documentation, the console and the compiler. This process must have locked the state.
+ * Prepares the state and builds the files of `scripts/assets.ts`. This process must have locked the state.
  * Returns a key with all scopes.
  */
 export async function setup() {

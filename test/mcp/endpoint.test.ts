@@ -197,7 +197,10 @@ describe("the endpoint", () => {
 		const { key } = await world();
 		const error = vi.spyOn(console, "error").mockImplementation(() => {});
 		const ASSETS = Object.assign(Object.create(env.ASSETS), {
-			fetch: () => Promise.reject(new Error("a cause")),
+			fetch: (url: URL) =>
+				url.pathname === "/openapi.json"
+					? Promise.reject(new Error("a cause"))
+					: env.ASSETS.fetch(url),
 		});
 		const { tool, responses } = await connect(key, { env: { ASSETS } });
 		const answer = await tool("describe_operation", { operationId: "listDomains" });

@@ -1,5 +1,6 @@
 import { env, exports } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
+import { ending, loader } from "../support/loader.ts";
 import { withoutPatience } from "../support/time.ts";
 import { world } from "../support/world.ts";
 
@@ -15,23 +16,8 @@ async function plugin() {
 	return { id: Number(body.id), path, project, here, ask, write };
 }
 
-/** The worker's LOADER, except for these functions. */
-const loader = (functions: Partial<WorkerLoader>): WorkerLoader => ({
-	get: (name, getCode) => env.LOADER.get(name, getCode),
-	load: (code) => env.LOADER.load(code),
-	...functions,
-});
-
 /** A compiler that ends while it compiles. */
-const broken = () =>
-	env.LOADER.load({
-		compatibilityDate: "2026-08-01",
-		mainModule: "worker.js",
-		modules: {
-			"worker.js": `import { WorkerEntrypoint } from "cloudflare:workers";
-			export default class extends WorkerEntrypoint { compile() { this.ctx.abort("It ended."); } }`,
-		},
-	});
+const broken = ending("compile");
 
 test("all files of a request are compiled in one call, in an isolate that the next request uses, too", async () => {
 	const get = vi.fn<WorkerLoader["get"]>((name, getCode) => env.LOADER.get(name, getCode));

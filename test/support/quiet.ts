@@ -9,9 +9,11 @@ const EXPECTED = [
 	/^Socket proxy disconnected abruptly; .* failed to lookup address information: /,
 	/ TLS handshake failed: invalid peer certificate: /,
 	/ TLS handshake failed: received corrupt message of type InvalidContentType/,
-	// Errors that a workflow gets from its step, or a plugin from its host. Tests check them there.
+	// Isolates that tests end (test/support/loader.ts).
+	/^uncaught exception; exception = .*\bIt ended\.\s/,
+	// Errors that a workflow gets from its step, or an isolate from the function that it called. Tests check them there.
 	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*(\/exporter\/run\.ts|\/workflows\/binding\.worker\.js):/,
-	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*\/jobs\/(sandbox|storage_calls|outbound)\.ts:/,
+	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*(\/jobs\/(sandbox|storage_calls|outbound)|\/mcp\/gateway)\.ts:/,
 	/^uncaught exception; .*( This plugin may not reach | Expected Outbound export )/,
 ];
 

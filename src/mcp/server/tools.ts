@@ -1,6 +1,6 @@
 import type { CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { grants } from "../tenant/scopes.ts";
+import { grants } from "../../tenant/scopes.ts";
 import type { Caller } from "./caller.ts";
 import { describe } from "./describe.ts";
 import {
@@ -75,7 +75,7 @@ async function run(caller: Caller, tool: () => Promise<CallToolResult>): Promise
 		return await tool();
 	} catch (error) {
 		if (error instanceof WrongArguments) return result({ error: error.message }, true);
-		caller.report(error);
+		await caller.report(error);
 		return result({ error: "A server error occurred." }, true);
 	}
 }
