@@ -15,7 +15,7 @@ import { keepList } from "../tenant/kept.ts";
 import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { EXPORTS, visibleCount, visibleProject } from "../tenant/visible.ts";
-import { checkQuery, checkRange, parsedQuery } from "./rules.ts";
+import { checkContent, checkRange, parsedQuery } from "./rules.ts";
 import { type create, toBatchExport, type update as Update } from "./shape.ts";
 import { warnOfSharedKeys } from "./shared_keys.ts";
 import {
@@ -71,7 +71,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const { start_at = null, end_at = null, paused = false } = rest;
 	const { model = "events" } = rest;
 	checkRange(start_at, end_at);
-	checkQuery({ model, xql_query: xql_query ?? null, destination });
+	checkContent({ model, xql_query: xql_query ?? null, destination });
 	const { type, config = {} } = destination;
 	const id = v7();
 	const [row] = await tenant.write({
@@ -121,7 +121,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 		end_at: set.end_at === undefined ? row.end_at : set.end_at,
 	};
 	checkRange(after.start_at, after.end_at);
-	checkQuery(after);
+	checkContent(after);
 	const resumed = row.paused && !after.paused ? resume(row, after, Date.now()) : undefined;
 	const timed = TIMING.some((field) => after[field] !== row[field]);
 	const { scope, name, project } = activityOf(after);

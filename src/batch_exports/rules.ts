@@ -17,14 +17,16 @@ export function parsedQuery(text: string | null) {
 }
 
 /**
- * @throws 400 if the model can't be queried, or if the destination doesn't support the query's
- * fields
+ * @throws 400 if the destination doesn't support the model or the query's fields, or if the model
+ * can't be queried
  */
-export function checkQuery({
+export function checkContent({
 	model,
 	xql_query,
 	destination: { type },
 }: Pick<Row, "model" | "xql_query"> & { destination: { type: string } }) {
+	if (type === "HTTP" && model !== "events")
+		throw invalid("model", "HTTP destinations only accept events.");
 	if (xql_query === null) return;
 	if (model !== "events") throw invalid("xql_query", "Only events can be queried.");
 	const name = shadowedKey(model, parse(xql_query).fields);
