@@ -7,7 +7,7 @@ import { fieldsOf, type Model } from "../exporter/rows.ts";
 import { sampleOf } from "../exporter/sample.ts";
 import { exportCipher, merged, normalized, opened } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { checkContent } from "./rules.ts";
+import { checkModel, checkQuery } from "./rules.ts";
 import type { test as Test, TestResult, update as Update } from "./shape.ts";
 import { activityOf, read } from "./statements.ts";
 
@@ -17,7 +17,8 @@ export async function testNewDestination(
 	{ destination, model = "events", xql_query = null }: z.infer<typeof Test>,
 ) {
 	await tenant.read();
-	checkContent({ model, xql_query, destination });
+	checkModel({ model, destination });
+	checkQuery({ model, xql_query, destination });
 	const { type } = destination;
 	const config = normalized(type, destination.config ?? {});
 	await tenant.log({
@@ -48,7 +49,8 @@ export async function testDestination(
 		model: model ?? row.model,
 		xql_query: xql_query === undefined ? row.xql_query : xql_query,
 	};
-	checkContent({ ...content, destination: row.destination });
+	checkModel({ ...content, destination: row.destination });
+	checkQuery({ ...content, destination: row.destination });
 	const cipher = exportCipher(tenant.env, row);
 	const stored = await merged(cipher, row.destination, destination);
 	await tenant.log({ ...activityOf(row), ...entryOf(stored) });

@@ -338,6 +338,12 @@ describe("changing", () => {
 		const model = "persons";
 		for (const [method, to, body] of [
 			["POST", "/batch_exports", { ...HOURLY, destination, model }],
+			// The error is that of the first field.
+			[
+				"POST",
+				"/batch_exports",
+				{ ...HOURLY, destination, model, start_at: "2026-02-02", end_at: "2026-02-01" },
+			],
 			["POST", "/batch_exports/test", { destination, model }],
 			["PATCH", path, { model }],
 			["POST", `${path}/test`, { model }],
