@@ -5,6 +5,7 @@ import about from "../package.json" with { type: "json" };
 import type { Database } from "./db/client.ts";
 import { isMissingTable } from "./db/errors.ts";
 import { connect } from "./db/session.ts";
+import { RETRY_AFTER } from "./http/errors.ts";
 import { jsonFile, ok, router } from "./http/router.ts";
 
 export const ServiceInfo = z
@@ -62,6 +63,8 @@ export default router()
 				Promise.allSettled([c.env.KEYS.get("healthz")]),
 			]);
 			const health = { ...database, kv: kv.status === "fulfilled" };
-			return c.json(health, Object.values(health).every(Boolean) ? 200 : 503);
+			return Object.values(health).every(Boolean)
+				? c.json(health)
+				: c.json(health, 503, { "Retry-After": RETRY_AFTER });
 		},
 	);

@@ -151,10 +151,9 @@ test("without a key, an unknown path below /api is a 401", async () => {
 test("/healthz reports which service does not answer", async () => {
 	const get = () => Promise.reject(new Error("KV is away"));
 	const KEYS: KVNamespace = Object.assign(Object.create(env.KEYS), { get });
-	expect(await call("GET", "/healthz", { env: { KEYS } })).toMatchObject({
-		status: 503,
-		body: { d1: true, kv: false, migrations: true },
-	});
+	const { status, headers, body } = await call("GET", "/healthz", { env: { KEYS } });
+	expect([status, headers.get("retry-after")]).toEqual([503, "60"]);
+	expect(body).toEqual({ d1: true, kv: false, migrations: true });
 });
 
 test("/healthz reports a missing migration, and a database that does not answer", async () => {

@@ -209,6 +209,22 @@ test("every field, parameter and header is described", () => {
 	expect(missing).toEqual([]);
 });
 
+/** The descriptions of alternatives that differ from the description of their field. */
+function misdescribed(value: unknown): string[] {
+	if (typeof value !== "object" || value === null) return [];
+	const { description, anyOf = [] }: { description?: string; anyOf?: { description?: string }[] } =
+		value;
+	const others = anyOf.flatMap((alternative) => alternative.description ?? []);
+	return [
+		...(description ? others.filter((other) => other !== description) : []),
+		...Object.values(value).flatMap(misdescribed),
+	];
+}
+
+test("an alternative of a field doesn't have the description of another field", () => {
+	expect(misdescribed(document.components.schemas)).toEqual([]);
+});
+
 test("every operation has an id of its own, a summary, a description and a tag that is described", () => {
 	const ids = operations.map(({ operation }) => operation.operationId);
 	expect(new Set(ids).size).toBe(operations.length);

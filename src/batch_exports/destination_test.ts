@@ -7,7 +7,7 @@ import { fieldsOf, type Model } from "../exporter/rows.ts";
 import { sampleOf } from "../exporter/sample.ts";
 import { exportCipher, merged, normalized, opened } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { checkQuery } from "./rules.ts";
+import { checkModel, checkQuery } from "./rules.ts";
 import type { test as Test, TestResult, update as Update } from "./shape.ts";
 import { activityOf, read } from "./statements.ts";
 
@@ -17,6 +17,7 @@ export async function testNewDestination(
 	{ destination, model = "events", xql_query = null }: z.infer<typeof Test>,
 ) {
 	await tenant.read();
+	checkModel({ model, destination });
 	checkQuery({ model, xql_query, destination });
 	const { type } = destination;
 	const config = normalized(type, destination.config ?? {});
@@ -48,6 +49,7 @@ export async function testDestination(
 		model: model ?? row.model,
 		xql_query: xql_query === undefined ? row.xql_query : xql_query,
 	};
+	checkModel({ ...content, destination: row.destination });
 	checkQuery({ ...content, destination: row.destination });
 	const cipher = exportCipher(tenant.env, row);
 	const stored = await merged(cipher, row.destination, destination);

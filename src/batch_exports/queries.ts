@@ -15,7 +15,7 @@ import { keepList } from "../tenant/kept.ts";
 import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { EXPORTS, visibleCount, visibleProject } from "../tenant/visible.ts";
-import { checkQuery, checkRange, parsedQuery } from "./rules.ts";
+import { checkModel, checkQuery, checkRange, parsedQuery } from "./rules.ts";
 import { type create, toBatchExport, type update as Update } from "./shape.ts";
 import { warnOfSharedKeys } from "./shared_keys.ts";
 import {
@@ -70,6 +70,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const { destination, xql_query, ...rest } = body;
 	const { start_at = null, end_at = null, paused = false } = rest;
 	const { model = "events" } = rest;
+	checkModel({ model, destination });
 	checkRange(start_at, end_at);
 	checkQuery({ model, xql_query: xql_query ?? null, destination });
 	const { type, config = {} } = destination;
@@ -120,6 +121,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 		start_at: set.start_at === undefined ? row.start_at : set.start_at,
 		end_at: set.end_at === undefined ? row.end_at : set.end_at,
 	};
+	checkModel(after);
 	checkRange(after.start_at, after.end_at);
 	checkQuery(after);
 	const resumed = row.paused && !after.paused ? resume(row, after, Date.now()) : undefined;

@@ -222,7 +222,7 @@ const INTERVALS = {
 describe(create, {
 	name: "The export's name.",
 	model: [
-		"What is exported; `events` by default.",
+		"What is exported; `events` by default. `HTTP` destinations only accept events.",
 		{ events: "what happened.", persons: "who it happened to, with their properties." },
 	],
 	destination: [

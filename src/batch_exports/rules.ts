@@ -16,15 +16,18 @@ export function parsedQuery(text: string | null) {
 	return { xql_query: schema?.xql_query ?? null, schema };
 }
 
+type Content = Pick<Row, "model" | "xql_query"> & { destination: { type: string } };
+
+export function checkModel({ model, destination: { type } }: Omit<Content, "xql_query">) {
+	if (type === "HTTP" && model !== "events")
+		throw invalid("model", "HTTP destinations only accept events.");
+}
+
 /**
  * @throws 400 if the model can't be queried, or if the destination doesn't support the query's
  * fields
  */
-export function checkQuery({
-	model,
-	xql_query,
-	destination: { type },
-}: Pick<Row, "model" | "xql_query"> & { destination: { type: string } }) {
+export function checkQuery({ model, xql_query, destination: { type } }: Content) {
 	if (xql_query === null) return;
 	if (model !== "events") throw invalid("xql_query", "Only events can be queried.");
 	const name = shadowedKey(model, parse(xql_query).fields);

@@ -235,6 +235,9 @@ const serverError = () =>
 		detail: "A server error occurred.",
 	});
 
+/** When to repeat a request that got a 503, in seconds. */
+export const RETRY_AFTER = "60";
+
 /** 503: the database has no tables. */
 export const notSetUp = () =>
 	new ApiError({
@@ -242,7 +245,7 @@ export const notSetUp = () =>
 		type: "server_error",
 		code: "not_set_up",
 		detail: "The service is not set up yet: its database has no tables.",
-		headers: { "Retry-After": "60" },
+		headers: { "Retry-After": RETRY_AFTER },
 		log: "The database has no tables. Stop the server and run npm run setup, or for a deployed worker npm run deploy.",
 	});
 

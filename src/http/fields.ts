@@ -21,11 +21,16 @@ export const whyUnstorable = (text: string) =>
 /** The number of characters of a value that an error message quotes. */
 const MAX_QUOTED_CHARACTERS = 100;
 
+/** Whether a value stands for a number that would be rounded (`parseUnrounded`, `fromDecimal`), so its digits are lost. */
+const isRounded = (value: unknown) =>
+	typeof value === "number" && !(Math.abs(value) < Number.MAX_VALUE);
+
 /** Returns the error message for a value that isn't one of the choices. */
 export function notAChoice(value: unknown) {
 	const written = typeof value === "object" ? JSON.stringify(value) : String(value);
-	const quoted =
-		written.length > MAX_QUOTED_CHARACTERS
+	const quoted = isRounded(value)
+		? "…"
+		: written.length > MAX_QUOTED_CHARACTERS
 			? `${written.slice(0, MAX_QUOTED_CHARACTERS).toWellFormed()}…`
 			: written;
 	return `"${quoted}" is not a valid choice.`;
@@ -97,8 +102,16 @@ export const email = () =>
 		.pipe(z.email({ pattern: EMAIL }))
 		.meta({ maxLength: 254 });
 
+/** Error messages for values that don't have a format, by zod's names of the formats. */
+export const WRONG_FORMAT = {
+	guid: "Must be a valid UUID.",
+	url: "Enter a valid URL.",
+	email: "Enter a valid email address.",
+	datetime: "Datetime has wrong format. Use ISO 8601.",
+};
+
 /** A UUID of any version, converted to lower case. */
-export const uuid = () => z.string().trim().toLowerCase().pipe(z.guid());
+export const uuid = () => z.string(WRONG_FORMAT.guid).trim().toLowerCase().pipe(z.guid());
 
 /** A list of at most `max` values of `item`, from which duplicates are removed. */
 export const set = <T extends z.ZodType>(item: T, max: number) =>
@@ -203,14 +216,12 @@ export const timestamp = () => z.iso.datetime({ precision: 3 });
 /** A time in a request (docs/api.md#requests), converted to the format of `timestamp`. */
 export const moment = () =>
 	z
-		.string()
+		.string(WRONG_FORMAT.datetime)
 		.trim()
 		.transform((value, context) => {
 			const at = readMoment(value);
 			if (at !== undefined) return at;
-			context.issues.push(
-				issue(value, "invalid_input", "Datetime has wrong format. Use ISO 8601."),
-			);
+			context.issues.push(issue(value, "invalid_input", WRONG_FORMAT.datetime));
 			return z.NEVER;
 		})
 		.pipe(timestamp());

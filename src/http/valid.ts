@@ -10,7 +10,7 @@ import {
 	unsupportedMediaType,
 } from "./errors.ts";
 import { parseExact, parseUnrounded } from "./exact.ts";
-import { issue, notAChoice } from "./fields.ts";
+import { issue, notAChoice, WRONG_FORMAT } from "./fields.ts";
 import { describeRoute } from "./router.ts";
 
 const INTEGER = "A valid integer is required.";
@@ -25,19 +25,18 @@ const wrongType: Record<string, string> = {
 	record: DICTIONARY,
 };
 
-const wrongFormat: Record<string, string> = {
-	guid: "Must be a valid UUID.",
-	url: "Enter a valid URL.",
-	email: "Enter a valid email address.",
-	datetime: "Datetime has wrong format. Use ISO 8601.",
-};
+const wrongFormat: Record<string, string> = WRONG_FORMAT;
+
+/** Whether the error of the wrong type is that of the field's format. */
+const namesFormat = ({ message }: z.core.$ZodIssue) => Object.values(wrongFormat).includes(message);
 
 /** Returns the Python name of a JSON value's type. The API that this one is compatible with uses it in its errors. */
 const nameOfType = (value: unknown) =>
 	value === null
 		? "NoneType"
 		: typeof value === "number"
-			? Number.isInteger(value)
+			? // A long integer is infinite (`parseUnrounded`).
+				Number.isInteger(value) || Math.abs(value) === Number.POSITIVE_INFINITY
 				? "int"
 				: "float"
 			: ({ string: "str", boolean: "bool" }[String(typeof value)] ??
@@ -63,13 +62,16 @@ export function toApiError(
 	if (input === null) return invalid(attr, "This field may not be null.", "null");
 	switch (issue.code) {
 		case "invalid_type":
-			return issue.expected === "array"
-				? invalid(
-						attr,
-						`Expected a list of items but got type "${nameOfType(input)}".`,
-						"not_a_list",
-					)
-				: invalid(attr, wrongType[issue.expected] ?? issue.message);
+			if (issue.expected === "array")
+				return invalid(
+					attr,
+					`Expected a list of items but got type "${nameOfType(input)}".`,
+					"not_a_list",
+				);
+			return invalid(
+				attr,
+				namesFormat(issue) ? issue.message : (wrongType[issue.expected] ?? issue.message),
+			);
 		case "invalid_value":
 			return issue.values.every(Number.isInteger) && !Number.isInteger(input)
 				? invalid(attr, INTEGER)

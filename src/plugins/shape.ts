@@ -20,11 +20,11 @@ const capabilities = z.object({
 	scheduled_tasks: names.optional(),
 });
 
-const map = z.record(z.string(), z.unknown());
+const map = () => z.record(z.string(), z.unknown());
 const metric = z.enum(["sum", "min", "max"]);
 
 /** A list of fields, or a map by key. */
-const configSchema = z.union([z.array(z.unknown()), map]);
+const configSchema = z.union([z.array(z.unknown()), map()]);
 
 /** A plugin (docs/plugins.md). */
 export const Plugin = z
@@ -43,7 +43,7 @@ export const Plugin = z
 		organization_name: z.string(),
 		capabilities,
 		metrics: z.record(z.string(), metric),
-		public_jobs: map,
+		public_jobs: map(),
 		x_function_migration_available: z.literal("false"),
 	})
 	.meta({ id: "Plugin" });

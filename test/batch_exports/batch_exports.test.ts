@@ -332,6 +332,27 @@ describe("changing", () => {
 		);
 	});
 
+	test("an HTTP destination only accepts events, also in a change or a test of the export", async () => {
+		const destination = { type: "HTTP", config: { url: "https://example.com/batch" } };
+		const { here, path } = await exporting({ destination });
+		const model = "persons";
+		for (const [method, to, body] of [
+			["POST", "/batch_exports", { ...HOURLY, destination, model }],
+			// The error is that of the first field.
+			[
+				"POST",
+				"/batch_exports",
+				{ ...HOURLY, destination, model, start_at: "2026-02-02", end_at: "2026-02-01" },
+			],
+			["POST", "/batch_exports/test", { destination, model }],
+			["PATCH", path, { model }],
+			["POST", `${path}/test`, { model }],
+		] as const)
+			expect(await here(method, to, { body })).toMatchObject(
+				wrong("invalid_input", "HTTP destinations only accept events.", "model"),
+			);
+	});
+
 	test("a new end_at is compared with the stored start_at", async () => {
 		const { here, path } = await exporting({
 			start_at: "2026-02-02T00:00:00Z",

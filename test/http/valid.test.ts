@@ -22,6 +22,7 @@ describe("an invalid field is named, with the reason", () => {
 		],
 		[{ name: "a\0b" }, "invalid_input", "Null characters are not allowed.", "name"],
 		[{ name: "x", logo_media_id: "y" }, "invalid_input", "Must be a valid UUID.", "logo_media_id"],
+		[{ name: "x", logo_media_id: 7 }, "invalid_input", "Must be a valid UUID.", "logo_media_id"],
 		[
 			{ name: "x", enforce_2fa: "maybe" },
 			"invalid_input",
@@ -98,6 +99,12 @@ describe("an invalid field is named, with the reason", () => {
 			"Datetime has wrong format. Use ISO 8601.",
 			"expires_at",
 		],
+		[
+			{ label: "x", scopes: ["*"], expires_at: 7 },
+			"invalid_input",
+			"Datetime has wrong format. Use ISO 8601.",
+			"expires_at",
+		],
 	])("%j: %s", async (body, code, detail, attr) => {
 		const { ask } = await world();
 		expect(await ask("POST", "/api/personal_api_keys/", { body })).toMatchObject(
@@ -117,6 +124,21 @@ describe("an invalid field is named, with the reason", () => {
 		expect(await add("admin")).toMatchObject(
 			wrong("invalid_input", "A valid integer is required.", "level"),
 		);
+	});
+
+	test("an error doesn't repeat a number whose digits are lost", async () => {
+		const { ask, here } = await world();
+		const headers = { "content-type": "application/json" };
+		const raw = '{"target_email": "a@example.com", "level": 9007199254740993}';
+		expect(await here("POST", "/invites", { raw, headers })).toMatchObject(
+			wrong("invalid_choice", '"…" is not a valid choice.', "level"),
+		);
+		expect(
+			await ask("POST", "/api/personal_api_keys", {
+				raw: '{"label": "x", "scopes": 9007199254740993}',
+				headers,
+			}),
+		).toMatchObject(wrong("not_a_list", 'Expected a list of items but got type "int".', "scopes"));
 	});
 });
 

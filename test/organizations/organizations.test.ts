@@ -63,6 +63,16 @@ test("creating an organization makes its creator the owner, with a first project
 	expect((await call("GET", "/api/organizations/@current/", { key })).body).toEqual(body);
 });
 
+test("a new organization gets the plugin access level that the operator has set", async () => {
+	const { key } = await person();
+	const made = await call("POST", "/api/organizations/", {
+		key,
+		body: { name: "Acme" },
+		env: { DEFAULT_PLUGINS_ACCESS_LEVEL: "3" },
+	});
+	expect(made.body.plugins_access_level).toBe(3);
+});
+
 test("all writable fields are saved and returned", async () => {
 	const { ask } = await world();
 	const fields = {

@@ -1069,7 +1069,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{ name: "destination", kind: "json", help: "Where the rows go.", isRequired: true },
@@ -1129,7 +1129,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{
@@ -1179,7 +1179,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{ name: "destination", kind: "json", help: "Where the rows go." },
@@ -1255,7 +1255,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{ name: "destination", kind: "json", help: "Where the rows go." },
@@ -1314,7 +1314,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{ name: "destination", kind: "json", help: "Where the rows go." },
@@ -1373,7 +1373,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{ name: "destination", kind: "json", help: "Where the rows go." },
@@ -1437,7 +1437,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{ name: "destination", kind: "json", help: "Where the rows go." },
@@ -1806,7 +1806,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{ name: "destination", kind: "json", help: "Where the rows go.", isRequired: true },
@@ -1866,7 +1866,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{
@@ -1916,7 +1916,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{ name: "destination", kind: "json", help: "Where the rows go." },
@@ -1992,7 +1992,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{ name: "destination", kind: "json", help: "Where the rows go." },
@@ -2051,7 +2051,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{ name: "destination", kind: "json", help: "Where the rows go." },
@@ -2110,7 +2110,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{ name: "destination", kind: "json", help: "Where the rows go." },
@@ -2174,7 +2174,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "model",
 						kind: "string",
-						help: "What is exported; events by default.",
+						help: "What is exported; events by default. HTTP destinations only accept events.",
 						choices: ["events", "persons"],
 					},
 					{ name: "destination", kind: "json", help: "Where the rows go." },

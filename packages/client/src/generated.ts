@@ -2322,7 +2322,7 @@ export interface CreateBatchExportBody {
 	/** The export's name. */
 	name: string;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
@@ -2363,7 +2363,7 @@ export interface TestNewBatchExportBody {
 	/** Where the rows go. */
 	destination: BatchExportDestination;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
@@ -2394,7 +2394,7 @@ export interface UpdateBatchExportBody {
 	/** The export's name. */
 	name?: string | undefined;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
@@ -2445,7 +2445,7 @@ export interface BackfillBatchExportBody {
 	/** The export's name. */
 	name?: string | undefined;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
@@ -2488,7 +2488,7 @@ export interface PauseBatchExportBody {
 	/** The export's name. */
 	name?: string | undefined;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
@@ -2531,7 +2531,7 @@ export interface UnpauseBatchExportBody {
 	/** The export's name. */
 	name?: string | undefined;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
@@ -2576,7 +2576,7 @@ export interface TestBatchExportBody {
 	/** The export's name. */
 	name?: string | undefined;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
@@ -4351,7 +4351,7 @@ export interface CreateProjectBatchExportBody {
 	/** The export's name. */
 	name: string;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
@@ -4392,7 +4392,7 @@ export interface TestNewProjectBatchExportBody {
 	/** Where the rows go. */
 	destination: BatchExportDestination;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
@@ -4423,7 +4423,7 @@ export interface UpdateProjectBatchExportBody {
 	/** The export's name. */
 	name?: string | undefined;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
@@ -4474,7 +4474,7 @@ export interface BackfillProjectBatchExportBody {
 	/** The export's name. */
 	name?: string | undefined;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
@@ -4517,7 +4517,7 @@ export interface PauseProjectBatchExportBody {
 	/** The export's name. */
 	name?: string | undefined;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
@@ -4560,7 +4560,7 @@ export interface UnpauseProjectBatchExportBody {
 	/** The export's name. */
 	name?: string | undefined;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
@@ -4605,7 +4605,7 @@ export interface TestProjectBatchExportBody {
 	/** The export's name. */
 	name?: string | undefined;
 	/**
-	 * What is exported; `events` by default.
+	 * What is exported; `events` by default. `HTTP` destinations only accept events.
 	 *
 	 * - `events`: what happened.
 	 * - `persons`: who it happened to, with their properties.
