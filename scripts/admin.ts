@@ -3,7 +3,8 @@
  * only after the arguments are checked.
  */
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { fail } from "./run.ts";
+import { fail, messageOf } from "./run.ts";
+import { expectOptionsAfterDashes, WRONG_USAGE } from "./usage.ts";
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
@@ -95,21 +96,24 @@ ${Object.entries(COMMANDS)
 
 ${COMMON}`;
 
-const WRONG_USAGE = 2;
-
 function print(text: string): never {
 	console.log(text);
 	process.exit(0);
 }
+
+expectOptionsAfterDashes("npm run admin", ["remote", "env", "json"]);
 
 const words = process.argv.slice(2);
 const name =
 	[words.slice(0, 2).join(" "), words[0] ?? ""].find((name) => Object.hasOwn(COMMANDS, name)) ?? "";
 const command = COMMANDS[name];
 if (!command) {
-	if (words.length === 0) fail(USAGE, WRONG_USAGE);
 	if (words.includes("--help") || words[0] === "help") print(USAGE);
-	fail(`Unknown command: ${words.join(" ")}\n\n${USAGE}`, WRONG_USAGE);
+	if (words.every((word) => word.startsWith("-"))) fail(USAGE, WRONG_USAGE);
+	fail(
+		`Unknown command: ${words.join(" ")}\n\nTo list the commands: npm run admin -- --help`,
+		WRONG_USAGE,
+	);
 }
 const help = `Usage: npm run admin -- ${name} ${command.usage}\n\n${command.does}\n\n${COMMON}`;
 
@@ -130,6 +134,7 @@ function parse({ options, argument, required = [] }: Command) {
 		const given = new Map(Object.entries(values));
 		for (const option of required)
 			if (!given.has(option)) throw new Error(`--${option} is required.`);
+		if (values.env !== undefined && !values.remote) throw new Error("--env requires --remote.");
 		// Scopes may also be separated by spaces.
 		const rest = given.has("scopes") ? [] : positionals;
 		if (rest.length !== (argument ? 1 : 0))
@@ -138,7 +143,7 @@ function parse({ options, argument, required = [] }: Command) {
 			);
 		return { given, positionals, ...values };
 	} catch (error) {
-		return fail(`${error instanceof Error ? error.message : error}\n\n${help}`, WRONG_USAGE);
+		return fail(`${messageOf(error)}\n\n${help}`, WRONG_USAGE);
 	}
 }
 
@@ -161,7 +166,7 @@ const options = {
 };
 
 function explain(error: unknown) {
-	const message = error instanceof Error ? error.message : String(error);
+	const message = messageOf(error);
 	if (/no such table/.test(`${message} ${error instanceof Error && error.cause}`))
 		return `The database has no tables. Run ${remote ? "npm run deploy" : "npm run setup"} first.`;
 	return message;

@@ -5,6 +5,7 @@ import { basename, join } from "node:path";
 import { createGunzip } from "node:zlib";
 import * as z from "zod";
 import { FORMAT, genesis } from "../src/audit_streams/chain.ts";
+import { messageOf } from "./run.ts";
 
 /** Audit streams write no longer lines. Without a limit, a forged file could fill the memory. */
 const MAX_LINE_BYTES = 32 * 2 ** 20;
@@ -79,8 +80,6 @@ function isIntact(line: Buffer, stated: string) {
 	const hash = createHash("sha256").update(line.subarray(0, -DIGEST_BYTES)).update("}");
 	return hash.digest("hex") === stated;
 }
-
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 const range = (first: number, last: number) =>
 	first === last ? `File ${first} is` : `Files ${first} to ${last} are`;

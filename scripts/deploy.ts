@@ -11,25 +11,45 @@ import { parseArgs } from "node:util";
 import { unstable_readConfig } from "wrangler";
 import { buildAssets } from "./assets.ts";
 import { bundle } from "./bundle.ts";
-import { fail, run } from "./run.ts";
+import { fail, messageOf, run } from "./run.ts";
 import { root } from "./state.ts";
+import { expectOptionsAfterDashes, WRONG_USAGE } from "./usage.ts";
+
+expectOptionsAfterDashes("npm run deploy", ["env", "dry-run"]);
 
 const { values } = parseArgs({
 	args: process.argv.slice(2),
 	strict: false,
-	options: { env: { type: "string", default: "" } },
+	options: { env: { type: "string", short: "e", default: "" }, help: { type: "boolean" } },
 });
+if (values.help) {
+	console.log(`Usage: npm run deploy -- [--env NAME] [--dry-run]
+
+Builds the worker, applies migrations and deploys. Other options are passed to wrangler deploy.
+  --env NAME  Deploy this environment in wrangler.toml.
+  --dry-run   Only build the worker.`);
+	process.exit(0);
+}
 const environment = String(values.env);
+const isEnv = (word = "") => /^(--env|-e)(=|$)/.test(word);
 const rest = process.argv.slice(2).filter((word, i, words) => {
-	const isName = words[i - 1] === "--env";
-	return !isName && !word.startsWith("--env");
+	const isName = isEnv(words[i - 1]) && !words[i - 1]?.includes("=");
+	return !isName && !isEnv(word);
 });
 
-const config = unstable_readConfig({
-	config: `${root}/wrangler.toml`,
-	...(environment && { env: environment }),
-});
-const database = config.d1_databases[0]?.database_name;
+/** Reads wrangler.toml. Ends the script if it is invalid or doesn't have the environment. */
+function readConfig() {
+	try {
+		return unstable_readConfig({
+			config: `${root}/wrangler.toml`,
+			...(environment && { env: environment }),
+		});
+	} catch (error) {
+		return fail(messageOf(error), WRONG_USAGE);
+	}
+}
+
+const database = readConfig().d1_databases[0]?.database_name;
 
 /** Runs wrangler in this terminal, where it can prompt the user. Ends the script if wrangler fails. */
 function wrangler(...words: string[]) {

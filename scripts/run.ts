@@ -15,6 +15,9 @@ export function fail(why: string, code = 1): never {
 	process.exit(code);
 }
 
+export const messageOf = (error: unknown) =>
+	error instanceof Error ? error.message : String(error);
+
 /** Sends a signal to the group of a process that was started with `detached`. Does nothing if all its processes have ended. */
 export function signalGroup({ pid }: ChildProcess, name: "SIGINT" | "SIGKILL") {
 	try {

@@ -7,6 +7,7 @@ import { buildAssets } from "./assets.ts";
 import { openFiles } from "./operator.ts";
 import { fail } from "./run.ts";
 import { EMAIL, lockOrFail, root, state, variablesFile, writeSettings } from "./state.ts";
+import { expectNoArguments } from "./usage.ts";
 
 /** Wrangler's table of applied migrations, so that `wrangler d1 migrations` continues from here. */
 const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations(
@@ -74,6 +75,10 @@ export async function setup() {
 }
 
 if (import.meta.main) {
+	expectNoArguments(`Usage: npm run setup
+
+Creates the tables, a first key and the settings for npx wrangler dev. Environment variable:
+  STATE_DIR  the folder of the data; .wrangler/state by default`);
 	await lockOrFail("npm run setup");
 	const key = await setup();
 	console.log(`

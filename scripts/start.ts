@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { logFile, reader } from "./output.ts";
 import { environment, fail, signalGroup } from "./run.ts";
 import { EMAIL, lockOrFail, registry, settings, state, variablesFile } from "./state.ts";
+import { expectNoArguments, WRONG_USAGE } from "./usage.ts";
 
 const port = Number(process.env.PORT || 8787);
 const url = `http://localhost:${port}`;
@@ -124,8 +125,15 @@ async function sample(key: string) {
 	}
 }
 
+expectNoArguments(`Usage: npm start
+
+Runs the service on this computer. Environment variables:
+  PORT       the port; 8787 by default
+  STATE_DIR  the folder of the data; .wrangler/state by default
+
+Example: PORT=8788 npm start`);
 if (!Number.isInteger(port) || port < 1 || port > 65535)
-	fail(`PORT must be a number from 1 to 65535, not ${process.env.PORT}.`);
+	fail(`PORT must be a number from 1 to 65535, not ${process.env.PORT}.`, WRONG_USAGE);
 await checkPort();
 console.log(`Preparing ${state}…`);
 await lockOrFail("npm start");

@@ -1,10 +1,18 @@
 /** The local state: its folder, its lock and its settings. */
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+	accessSync,
+	constants,
+	existsSync,
+	mkdirSync,
+	readFileSync,
+	statSync,
+	writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { environment, fail, run } from "./run.ts";
+import { environment, fail, messageOf, run } from "./run.ts";
 
 export const root = resolve(import.meta.dirname, "..");
 
@@ -61,9 +69,21 @@ export async function serverRuns() {
 /** The lock. The operating system releases it when the process ends, even if it crashes. */
 let held: DatabaseSync | undefined;
 
+/** Creates the state's folder. Ends the script if this fails, or if the folder isn't writable. */
+function createFolder() {
+	try {
+		mkdirSync(state, { recursive: true });
+		accessSync(state, constants.R_OK | constants.W_OK | constants.X_OK);
+	} catch (error) {
+		fail(
+			`Data can't be stored in ${state}: ${messageOf(error)}. To use another folder, set STATE_DIR.`,
+		);
+	}
+}
+
 /** Locks the state for this process. Returns false if another process has locked it. */
 export function lock(holder: string) {
-	mkdirSync(state, { recursive: true });
+	createFolder();
 	const database = new DatabaseSync(`${state}/lock`);
 	try {
 		database.exec("BEGIN EXCLUSIVE");

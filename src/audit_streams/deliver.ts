@@ -141,7 +141,8 @@ const put = (bucket: Bucket, { id }: Stream, key: string, { plan, body }: File) 
 	bucket.put(key, body, "application/gzip", { export_id: id, upload: plan.digest });
 
 /**
- * Whether the bucket already has the file.
+ * Whether the bucket already has the file. After the database was restored from a backup, the bucket can have a file of this
+ * stream with this name and other contents, whose entries a replacement would destroy.
  * @throws Misconfigured if there is another object with this name
  */
 async function isWritten(bucket: Bucket, { id }: Stream, key: string, digest: string) {
@@ -150,5 +151,9 @@ async function isWritten(bucket: Bucket, { id }: Stream, key: string, digest: st
 		throw new Misconfigured(
 			`There is an object at ${key} that isn't from this stream. It was not replaced. Move it, or change the prefix.`,
 		);
-	return mark?.upload === digest;
+	if (mark && mark.upload !== digest)
+		throw new Misconfigured(
+			`This stream has already written another file to ${key}. It was not replaced. If the database was restored from a backup, create a new stream.`,
+		);
+	return mark !== null;
 }

@@ -548,6 +548,28 @@ test("an attempt that was superseded doesn't write to the row", async () => {
 	expect((await show()).sequence).toBeGreaterThanOrEqual(1);
 });
 
+test("after the database was restored, a file that the stream had written before is not replaced", async () => {
+	const { id, files, show, change } = await streaming();
+	await fill(id, 3);
+	await deliver(env, LATE);
+	const [before] = await files();
+	await db.delete(activityLog).where(sql`organization_id = ${id} and item_id = '2'`);
+	await change({
+		...{ position: 0, sequence: 0, digest: "", delivered_events: 0, last_file: null },
+		next_attempt_at: iso(hour),
+	});
+	for (const later of [0, 2 * HOUR]) {
+		await deliver(env, LATE + later);
+		expect(await show()).toMatchObject({
+			sequence: 0,
+			latest_error: `This stream has already written another file to ${before?.key}. It was not replaced. If the database was restored from a backup, create a new stream.`,
+		});
+	}
+	expect((await files()).map(({ key, etag }) => [key, etag])).toEqual([
+		[before?.key, before?.etag],
+	]);
+});
+
 test("an object that another wrote is not replaced", async () => {
 	const { show, patch, stream } = await streaming();
 	let taken = "";

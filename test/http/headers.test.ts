@@ -36,7 +36,7 @@ describe("every refusal links to its code in the documentation", () => {
 	});
 
 	test("and every code has a section there", () => {
-		const headings = Array.from(api.matchAll(/^#### `(\w+)`$/gm), ([, code]) => code);
+		const headings = Array.from(api.matchAll(/^### `(\w+)`$/gm), ([, code]) => code);
 		expect(headings.toSorted()).toEqual(ERROR_CODES.toSorted());
 	});
 });

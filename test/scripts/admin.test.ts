@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { discard, folder, freePort, npm, admin as runAdmin, Server } from "../support/server.ts";
 
@@ -153,6 +155,7 @@ test.each([
 	[["bootstrap", "--emial", "x"], 2, "Unknown option '--emial'"],
 	[["bootstrap", "x", "--email", "y"], 2, "Unexpected argument: x"],
 	[["key", "revoke"], 2, "Expected one argument, got 0."],
+	[["user", "list", "--env", "staging"], 2, "--env requires --remote."],
 	[["bootstrap", "--email", "x"], 1, "email: Enter a valid email address."],
 	[["key", "revoke", "x"], 1, "id: Must be a valid UUID."],
 ])("%j exits with %i and an error message", async (words, code, message) => {
@@ -170,6 +173,24 @@ test.each([
 	const { code, out, err } = await runAdmin(words, { STATE_DIR: state });
 	expect({ code, err }).toEqual({ code: 0, err: "" });
 	expect(out).toContain(text);
+});
+
+test("an option that npm keeps for itself is an error, instead of a command for the local state", async () => {
+	const { code, err } = await runAdmin(["user", "list"], {
+		STATE_DIR: state,
+		npm_config_remote: "true",
+	});
+	expect(code).toBe(2);
+	expect(err).toContain("npm run admin -- --remote");
+});
+
+test("a folder that can't store data is an error that says what to do", async () => {
+	const file = `${folder()}/file`;
+	writeFileSync(file, "");
+	const { code, err } = await runAdmin(["user", "list"], { STATE_DIR: file });
+	expect(code).toBe(1);
+	expect(err).toMatch(/^Data can't be stored in .+: EEXIST.+ set STATE_DIR\.\n$/);
+	discard(dirname(file));
 });
 
 test("without database tables the error says what to do", async () => {

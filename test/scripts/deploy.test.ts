@@ -40,6 +40,18 @@ test.each([
 	discard(outdir);
 });
 
+test.each([
+	[["--env", "nowhere"], {}, 'No environment found in configuration with name "nowhere"'],
+	[["-e", "nowhere"], {}, 'No environment found in configuration with name "nowhere"'],
+	// As npm runs `npm run deploy --env=staging`.
+	[["--dry-run"], { npm_config_env: "staging" }, "npm run deploy -- --env"],
+])("npm run deploy %j with %j deploys nothing", async (words, environment, message) => {
+	const { code, out, err } = await npm("deploy", words, environment);
+	expect({ code, out }).toEqual({ code: 2, out: "" });
+	expect(err).toContain(message);
+	expect(err).not.toContain("    at ");
+});
+
 /** Loads all parts of a bundle in Node.js, and returns the names of exports that are undefined. */
 function undefinedExports(outdir: string): string[] {
 	const text = readFileSync(`${outdir}/worker.js`, "utf8");

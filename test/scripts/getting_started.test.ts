@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { environment as offline, signalGroup } from "../../scripts/run.ts";
@@ -11,9 +11,9 @@ type Block = {
 	output?: string | undefined;
 };
 
-/** The commands of the page, each with the output below it. */
-function blocks(): Block[] {
-	const page = readFileSync("docs/getting-started.md", "utf8");
+/** The commands of a page, each with the output below it. */
+function blocks(name = "getting-started.md"): Block[] {
+	const page = readFileSync(`docs/${name}`, "utf8");
 	const fences = [...page.matchAll(/```(\w+)\n([\s\S]*?)```/g)];
 	return fences.flatMap(([, language, text = ""], i) =>
 		language === "sh"
@@ -48,6 +48,8 @@ const pattern = (output: string) =>
 let state: string;
 let server: Server;
 let shell: ChildProcess;
+/** The lines that the shell prints. */
+let lines: AsyncIterator<string>;
 let replacements: [string, string][];
 
 beforeAll(async () => {
@@ -68,6 +70,8 @@ beforeAll(async () => {
 		stdio: ["pipe", "pipe", "inherit"],
 		detached: true,
 	});
+	if (!shell.stdout) throw new Error("The shell has no output.");
+	lines = createInterface({ input: shell.stdout })[Symbol.asyncIterator]();
 });
 
 afterAll(async () => {
@@ -78,17 +82,14 @@ afterAll(async () => {
 
 /** What a shell prints to stdout when the commands are pasted into it. */
 async function paste(commands: string) {
-	const { stdin, stdout } = shell;
-	if (!stdin || !stdout) throw new Error("There is no shell.");
-	const lines = createInterface({ input: stdout });
 	const printed: string[] = [];
 	const text = replacements.reduce((text, [from, to]) => text.replaceAll(from, to), commands);
-	stdin.write(`${text}\necho; echo "done with the block"\n`);
-	for await (const line of lines) {
-		if (line === "done with the block") break;
-		printed.push(line);
+	shell.stdin?.write(`${text}\necho; echo "done with the block"\n`);
+	for (;;) {
+		const { value, done } = await lines.next();
+		if (done || value === "done with the block") return withoutValues(printed.join("\n"));
+		printed.push(value);
 	}
-	return withoutValues(printed.join("\n"));
 }
 
 /**
@@ -108,6 +109,22 @@ test("the commands of docs/getting-started.md print what the page shows", async 
 		await expect
 			.poll(() => paste(commands), { timeout: 300_000, interval: 1000 })
 			.toMatch(pattern(output));
+	}
+});
+
+/** The requests in the examples of the other pages. They use the functions that this page defines. */
+const requests = readdirSync("docs")
+	.filter((name) => name.endsWith(".md") && name !== "getting-started.md")
+	.flatMap((page) => blocks(page).map(({ commands }) => ({ page, commands })))
+	.filter(({ commands }) => /\b(api \/|curl )/.test(commands));
+
+test("the requests in the other pages succeed", async () => {
+	expect(requests.length).toBeGreaterThan(5);
+	await paste('cd /tmp/; URL=http://localhost:8787; curl() { command curl -sS "$@"; }');
+	for (const { page, commands } of requests) {
+		const printed = await paste(`${commands.trimEnd()}; echo "exit code $?"`);
+		expect(printed, page).toMatch(/exit code 0$/);
+		expect(printed, page).not.toMatch(/"detail": |"isError":true/);
 	}
 });
 

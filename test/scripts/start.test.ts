@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { explain } from "../../scripts/output.ts";
-import { discard, folder, freePort, processes, Server } from "../support/server.ts";
+import { discard, folder, freePort, npm, processes, Server } from "../support/server.ts";
 
 let port: number;
 let state: string;
@@ -93,6 +93,13 @@ test("200 aborted requests do not block 200 others", async () => {
 		expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
 		await Promise.all(answers.map((answer) => answer.text()));
 	}
+});
+
+test.each(["start", "setup"])("npm run %s has no options, and says so", async (script) => {
+	const { code, out, err } = await npm(script, ["--port", "8788"], environment());
+	expect({ code, out }).toEqual({ code: 2, out: "" });
+	expect(err).toMatch(/^Unexpected argument: --port\n\nUsage: npm .+\n/);
+	expect(await npm(script, ["--help"], environment())).toMatchObject({ code: 0, err: "" });
 });
 
 test("a second server on the same port says so and exits", async () => {

@@ -52,15 +52,15 @@ export function programOf() {
 			`
 Environment:
   TENANTRY_KEY     the API key; overrides the saved key
-    TENANTRY_URL     the URL of the service; overrides the saved URL
+  TENANTRY_URL     the URL of the service; overrides the saved URL
   XDG_CONFIG_HOME  the folder of tenantry/config.json; ~/.config by default
   NO_COLOR         if set, output has no colours
 
 Exit codes:
   0    success
-    1    the service returned an error, or a watched export failed
-    2    wrong usage, no key, or an unusable file
-    3    no response from the service
+  1    the service returned an error, or a watched export failed
+  2    wrong usage, no key, or an unusable file
+  3    no response from the service
   130  interrupted
 
 Examples:
