@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { lazy } from "../http/lazy.ts";
+import { logWarning } from "../log/log.ts";
 import { held, hold, release } from "./held.ts";
 
 /** A key's record in KV, stored under `key:<SHA-256 of its value, hex>` (docs/keys.md#the-kv-record). */
@@ -86,8 +87,7 @@ export async function getCached({ KEYS }: Env, hash: string): Promise<Key | unde
 }
 
 /** Logs the error instead of throwing it: D1 is authoritative, so the next request only needs another round trip. */
-const logKvError = (error: unknown) =>
-	console.error(JSON.stringify({ warning: "KV was not written", error: String(error) }));
+const logKvError = (error: unknown) => logWarning("KV was not written", error);
 
 /** Stores a key's record in KV and in the isolate. */
 export function cache({ KEYS }: Env, hash: string, key: Key) {

@@ -5,6 +5,7 @@ import { insertEach } from "../db/client.ts";
 import { now } from "../db/now.ts";
 import { personalApiKeyDays, personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { App } from "../env.ts";
+import { logWarning } from "../log/log.ts";
 import { addressOf } from "./addresses.ts";
 
 /*
@@ -63,9 +64,7 @@ async function flush(env: Env, delay = 0) {
 	try {
 		await insert(env, uses);
 	} catch (error) {
-		console.error(
-			JSON.stringify({ warning: "The use of keys was not written", error: String(error) }),
-		);
+		logWarning("The use of keys was not written", error);
 		for (const use of uses) add(use);
 	}
 }

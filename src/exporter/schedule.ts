@@ -13,7 +13,7 @@ import {
 } from "../db/schema/batch_exports.ts";
 import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
 import { pluralize } from "../http/plural.ts";
-import { forEach, inTurn } from "../parts/parts.ts";
+import { forEach, inTurn } from "../log/parts.ts";
 import { clean } from "./clean.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
 import { loadRun } from "./loaded.ts";

@@ -3,6 +3,7 @@ import type { App } from "../env.ts";
 import { type ApiError, badCredentials } from "../http/errors.ts";
 import { parseExact } from "../http/exact.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
+import { logRequestError } from "../log/log.ts";
 import type { Api } from "./routes.ts";
 
 /** The headers of the MCP request that are copied to requests to the API. */
@@ -52,8 +53,7 @@ export class Caller {
 
 	/** Logs an error that the caller didn't cause. */
 	report(error: unknown) {
-		const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-		console.error(JSON.stringify({ request_id: this.#c.var.requestId, error: text }));
+		logRequestError(this.#c.var.requestId, error);
 	}
 
 	/**

@@ -14,6 +14,7 @@ import { jsonOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { idempotencyKeyInUse, idempotencyKeyReused, invalid, Replay } from "../http/errors.ts";
 import { bytesOf } from "../http/valid.ts";
+import { logWarning } from "../log/log.ts";
 import { type Access, accessOf, type Holder, hasAccess } from "./access.ts";
 
 /*
@@ -275,10 +276,7 @@ export const safeRetries = createMiddleware<App>(async (c, next) => {
 	c.set("idempotency", idempotency);
 	await next();
 	if (c.error instanceof Replay) return;
-	const lost = (error: unknown) =>
-		console.error(
-			JSON.stringify({ warning: "The response to a POST was not stored", error: String(error) }),
-		);
+	const lost = (error: unknown) => logWarning("The response to a POST was not stored", error);
 	c.executionCtx.waitUntil(idempotency.keep(c.res).catch(lost));
 });
 

@@ -2,6 +2,7 @@ import { and, eq, is, lte, or, SQL, sql } from "drizzle-orm";
 import type { Connected, Database } from "../db/client.ts";
 import { Kept, keepByForm, placeholder } from "../db/kept.ts";
 import { webhooks } from "../db/schema/webhooks.ts";
+import { logWarning } from "../log/log.ts";
 
 /**
  * A message of the queue `DELIVERIES`: this webhook has events to deliver. `lease` is the lease of
@@ -64,8 +65,6 @@ export async function wake({ DELIVERIES }: Env, wakes: (Wake & { delaySeconds?: 
 			wakes.map(({ delaySeconds = 0, ...body }) => ({ body, delaySeconds })),
 		);
 	} catch (error) {
-		console.error(
-			JSON.stringify({ warning: "A webhook's worker was not started", error: String(error) }),
-		);
+		logWarning("A webhook's worker was not started", error);
 	}
 }
