@@ -1,7 +1,9 @@
 import { and, eq, is, lte, or, SQL, sql } from "drizzle-orm";
 import type { Connected, Database } from "../db/client.ts";
 import { Kept, keepByForm, placeholder } from "../db/kept.ts";
+import { iso } from "../db/now.ts";
 import { webhooks } from "../db/schema/webhooks.ts";
+import { MINUTE_MS } from "../http/durations.ts";
 import { logWarning } from "../log/log.ts";
 
 /**
@@ -14,7 +16,7 @@ export type Wake = { webhook: string; lease?: string | undefined };
  * How long a message may take to arrive, in milliseconds. During this time, no other message is
  * sent for the webhook.
  */
-const MESSAGE_MS = 60_000;
+const MESSAGE_MS = MINUTE_MS;
 
 type Times = Record<"from" | "until", string | SQL<string>>;
 
@@ -45,10 +47,7 @@ const kept = keepByForm((db) => {
  */
 export function reserveDue(env: Env, db: Connected, organization: string | SQL | null) {
 	const at = Date.now();
-	const times = {
-		from: new Date(at).toISOString(),
-		until: new Date(at + MESSAGE_MS).toISOString(),
-	};
+	const times = { from: iso(at), until: iso(at + MESSAGE_MS) };
 	return is(organization, SQL)
 		? reserve(db, organization, times)
 		: kept(env, {}).bind(db, { organization, ...times });
