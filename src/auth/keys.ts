@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { toBase64url } from "../http/base64url.ts";
 import { lazy } from "../http/lazy.ts";
 import { logWarning } from "../log/log.ts";
 import { held, hold, release } from "./held.ts";
@@ -22,6 +24,32 @@ const shape = lazy(() =>
 	}),
 );
 export type Key = z.infer<ReturnType<typeof shape>>;
+
+const { user_id, scopes, scoped_organizations, scoped_projects, allowed_ips, expires_at, version } =
+	personalApiKeys;
+
+/** The columns of a record, without the id. */
+export const recordColumns = {
+	user_id,
+	scopes,
+	organizations: scoped_organizations,
+	projects: scoped_projects,
+	allowed_ips,
+	expires_at,
+	version,
+};
+
+/** Returns the record of a row. */
+export const toRecord = (row: typeof personalApiKeys.$inferSelect): Key => ({
+	id: row.id,
+	user_id: row.user_id,
+	scopes: row.scopes,
+	organizations: row.scoped_organizations,
+	projects: row.scoped_projects,
+	allowed_ips: row.allowed_ips,
+	expires_at: row.expires_at,
+	version: row.version,
+});
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -52,8 +80,7 @@ export function mint() {
 }
 
 /** Generates a secret that isn't a key: 256 random bits in base64url (43 characters). */
-export const newToken = () =>
-	crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: "base64url", omitPadding: true });
+export const newToken = () => toBase64url(crypto.getRandomValues(new Uint8Array(32)));
 
 /** Whether `value` has the format and checksum of a key. Doesn't query KV or D1. */
 export function isWellFormed(value: string) {

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Context } from "hono";
 import type * as z from "zod";
-import { cache } from "../auth/keys.ts";
+import { cache, toRecord } from "../auth/keys.ts";
 import { runBatch } from "../db/client.ts";
 import { members } from "../db/schema/members.ts";
 import { rowsOf } from "../db/snapshot.ts";
@@ -81,12 +81,7 @@ async function write(
 	if (usedInvites.length === 0) return undefined;
 	c.executionCtx.waitUntil(wake(c.env, due));
 	const [newKey] = key;
-	if (newKey)
-		await cache(c.env, newKey.hash, {
-			...newKey,
-			organizations: newKey.scoped_organizations,
-			projects: newKey.scoped_projects,
-		});
+	if (newKey) await cache(c.env, newKey.hash, toRecord(newKey));
 	const person = found(user[0]);
 	if (invite.tells_admins && configured(c.env))
 		c.executionCtx.waitUntil(
