@@ -110,7 +110,8 @@ const membershipOf = ({ invite }: Invitation) => ({
  */
 async function acceptedBefore(invitation: Invitation, rows: NewRows, json: string) {
 	const { db, serve } = invitation;
-	serve([{ results: rowsOf(json) }]);
-	const [[user]] = await db.batch([selectResults(invitation, rows).user]);
+	const results = selectResults(invitation, rows);
+	serve([{ results: rowsOf(json, results.user) }]);
+	const [[user]] = await db.batch([results.user]);
 	return { organization: membershipOf(invitation), user: found(user), personal_api_key: null };
 }

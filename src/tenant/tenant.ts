@@ -323,7 +323,8 @@ export class Tenant {
 	) {
 		const idempotency = this.#idempotency;
 		if (idempotency?.isDone) {
-			this.#session.serve([{ results: rowsOf(idempotency.rows) }]);
+			const results = answer ? rowsOf(idempotency.rows, answer) : [];
+			this.#session.serve([{ results }]);
 			const [rows] = await this.db.batch([result]);
 			return rows;
 		}
