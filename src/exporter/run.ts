@@ -102,7 +102,7 @@ async function countTry(
 			{
 				...logOf(loaded.run),
 				level: "WARNING",
-				message: `Try ${tries} of ${MAX_TRIES} failed: ${sentence(latest_error)} The next try is at ${next_try_at}.`,
+				message: `Failure ${tries} of ${MAX_TRIES} in a row: ${sentence(latest_error)} The run continues at ${next_try_at}.`,
 			},
 		),
 	]);
