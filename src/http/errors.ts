@@ -7,7 +7,7 @@ import type { ErrorCode } from "./codes.ts";
 import type { ErrorBody } from "./error_body.ts";
 import { formatted } from "./json.ts";
 
-export type Choices = z.infer<typeof ErrorBody>["choices"];
+type Choices = z.infer<typeof ErrorBody>["choices"];
 
 type Parts = {
 	status: ContentfulStatusCode;

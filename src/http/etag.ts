@@ -27,7 +27,7 @@ export const tagsIn = (header: string) =>
 			).flat();
 
 /** Whether `If-None-Match` contains the ETag, as a strong or weak one (RFC 9110, 13.1.2). */
-export const hasTag = (header: string | undefined, tag: string) =>
+const hasTag = (header: string | undefined, tag: string) =>
 	header !== undefined &&
 	(header.trim() === "*" ||
 		Array.from(header.matchAll(/"[^"]*"/g), ([found]) => found).includes(tag));

@@ -27,7 +27,7 @@ type Statement = BatchItem<"sqlite">;
 class NotYet extends Error {}
 
 /** The GET route of the object that a request changes. */
-export type ObjectRoute = { path: string; handler: Handler };
+type ObjectRoute = { path: string; handler: Handler };
 
 export class Precondition {
 	readonly #c: Context<App>;
