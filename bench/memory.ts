@@ -27,7 +27,7 @@ const SPACE = /^\[(?<isolate>\d+:\w+)\] (?<space>[A-Z][\w -]* space), +used: +(?
  * The parts of the heap, in MiB. `script`: large objects, mostly the worker's script. `fresh`: objects that were created since
  * the previous collection. `old`: objects that survived collections, and V8's own objects.
  */
-export type Spaces = { script: number; old: number; fresh: number };
+type Spaces = { script: number; old: number; fresh: number };
 
 /** Adds up the spaces, without the one that V8 shares between isolates. */
 function spacesOf(sizes: Map<string, number>): Omit<Spaces, "fresh"> {

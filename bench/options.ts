@@ -12,9 +12,9 @@ const PARTS = [
 	"profile",
 ] as const;
 
-export type Part = (typeof PARTS)[number];
+type Part = (typeof PARTS)[number];
 
-export type Options = {
+type Options = {
 	parts: Set<Part>;
 	/** The number of rounds. */
 	rounds: number;

@@ -22,7 +22,7 @@ type Output = {
  * Bundles the console: a main script, a style sheet, and a script for each page, which is loaded when the page is opened. Names
  * contain content hashes.
  */
-export function bundleConsole(): Output[] {
+function bundleConsole(): Output[] {
 	const { outputFiles, metafile } = buildSync({
 		absWorkingDir: root,
 		entryPoints: [`${sources}/main.tsx`, `${sources}/styles/main.css`],

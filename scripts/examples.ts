@@ -5,6 +5,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import dns from "dns-packet";
+import { HOUR_MS, MINUTE_MS } from "../src/http/durations.ts";
 import { conflict, throttled } from "../src/http/errors.ts";
 import { freePort } from "../test/support/peers.ts";
 import { auditStreams } from "./examples/audit_streams.ts";
@@ -16,9 +17,6 @@ import { recorder } from "./examples/recorder.ts";
 import { signIn, twoFactor } from "./examples/sign_in.ts";
 import { webhooks } from "./examples/webhooks.ts";
 import { bootstrap, serve } from "./server.ts";
-
-const HOUR_MS = 3_600_000;
-const MINUTE_MS = 60_000;
 
 const work = `${import.meta.dirname}/../.wrangler/examples`;
 const state = `${work}/state`;

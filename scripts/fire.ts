@@ -9,6 +9,7 @@ import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { MINUTE_MS } from "../src/http/durations.ts";
 import { postEvents } from "../test/fire/clients.ts";
 import { isFaultless, judge } from "../test/fire/judge.ts";
 import { createTable, outputs, saveBucket, savePostgres, saveR2 } from "../test/fire/outputs.ts";
@@ -22,11 +23,9 @@ import { keepServer, prepareState } from "./kept_server.ts";
 import { fail } from "./run.ts";
 import { bootstrap } from "./server.ts";
 
-const MINUTE_MS = 60_000;
-
 /** When the runs of a window are most likely in progress, in milliseconds after its end. */
 const RUNS_FROM_MS = 30_000;
-const RUNS_UNTIL_MS = 120_000;
+const RUNS_UNTIL_MS = 2 * MINUTE_MS;
 
 const work = resolve(import.meta.dirname, "../.wrangler/fire");
 

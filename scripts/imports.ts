@@ -4,7 +4,7 @@ import type { Metafile } from "esbuild";
 /** A folder may import only from itself and from folders before it. Files directly in src/ come after all folders. */
 const ORDER = [
 	"node",
-	"parts",
+	"log",
 	"http",
 	"docs",
 	"db",

@@ -76,27 +76,27 @@ export function explain(line: string) {
 const linkIn = (mail: string) =>
 	/https?:\/\/\S+\/(?:invites\/|console\/sign_in#token=)[\w-]{43}/.exec(mail)?.[0];
 
-/** The lines about a mail's sender, recipients and subject, which come before the line with the file of its text. */
-let mailHeaders: string[] = [];
-
 /**
  * Writes a mail's headers and text into the state's folder, because the server deletes its files when it stops. Returns a line to
  * show.
+ * @param headers the lines about its sender, recipients and subject
  */
-function keepMail(file: string) {
+function keepMail(file: string, headers: string[]) {
 	const copy = `${state}/mail/${basename(file)}`;
 	const text = readFileSync(file, "utf8");
-	writeFileSync(copy, `${mailHeaders.join("\n")}\n\n${text}`, { mode: 0o600 });
-	mailHeaders = [];
+	writeFileSync(copy, `${headers.join("\n")}\n\n${text}`, { mode: 0o600 });
 	const link = linkIn(text);
 	return `A mail was sent: ${copy}${link ? `, with the link ${link}` : ""}`;
 }
 
-/** Formats a line of the server's stdout. Returns undefined for a line to hide. */
-function show(line: string) {
-	if (MAIL_HEADER.test(line)) mailHeaders.push(line);
+/**
+ * Formats a line of the server's stdout. Returns undefined for a line to hide.
+ * @param headers collects the headers of a mail, which come before the line with the file of its text
+ */
+function show(line: string, headers: string[]) {
+	if (MAIL_HEADER.test(line)) headers.push(line);
 	const [, mail] = /^Text: (.+\.txt)$/.exec(line) ?? [];
-	if (mail) return keepMail(mail);
+	if (mail) return keepMail(mail, headers.splice(0));
 	if (line.startsWith("⎔ Reloading")) return "The code changed. Reloading…";
 	const hidden = HEALTHY.test(line) || NOISE.some((noise) => noise.test(line));
 	return hidden ? undefined : line;
@@ -105,12 +105,13 @@ function show(line: string) {
 /** Writes a server's output to the log file, and returns a function that formats each line. */
 export function reader() {
 	const log = createWriteStream(logFile, { mode: 0o600 });
+	const headers: string[] = [];
 	/** @returns the text to show, if any, and whether the line shows that the server responded to a request */
 	return (raw: string, stream: "stdout" | "stderr") => {
 		log.write(`${raw}\n`);
 		const line = stripVTControlCharacters(raw);
 		return {
-			text: stream === "stdout" ? show(line) : explain(line),
+			text: stream === "stdout" ? show(line, headers) : explain(line),
 			answered: REQUEST.test(line),
 		};
 	};

@@ -1,9 +1,9 @@
 /** Sample data for a new state: a few thousand events, and an hourly export of them to R2 with a short backfill. */
 import * as z from "zod";
+import { HOUR_MS } from "../src/http/durations.ts";
 
 const EVENTS = 3000;
 const EVENTS_PER_REQUEST = 1000;
-const HOUR = 3_600_000;
 
 const NAMES = ["page viewed", "signed up", "plan changed", "report exported"];
 const PAGES = ["/", "/pricing", "/docs", "/settings"];
@@ -25,7 +25,7 @@ const event = (i: number, now: number) => ({
 		person_properties: { plan: i % 3 === 0 ? "team" : "free" },
 	}),
 	timestamp: new Date(
-		Math.floor(now / HOUR) * HOUR - 1 - Math.floor((i / EVENTS) * 6 * HOUR),
+		Math.floor(now / HOUR_MS) * HOUR_MS - 1 - Math.floor((i / EVENTS) * 6 * HOUR_MS),
 	).toISOString(),
 });
 
@@ -61,9 +61,9 @@ export async function sample(url: string, key: string) {
 			},
 		}),
 	);
-	const hour = Math.floor(now / HOUR) * HOUR;
+	const hour = Math.floor(now / HOUR_MS) * HOUR_MS;
 	await post(`/batch_exports/${id}/backfill/`, {
-		start_at: new Date(hour - 6 * HOUR).toISOString(),
+		start_at: new Date(hour - 6 * HOUR_MS).toISOString(),
 		end_at: new Date(hour).toISOString(),
 	});
 	return { id, events: EVENTS };

@@ -1,6 +1,7 @@
 import { app } from "./app.ts";
 import { deleteOldDays } from "./auth/usage.ts";
-import { logError, logged } from "./parts/parts.ts";
+import { logError } from "./log/log.ts";
+import { logged } from "./log/parts.ts";
 import { deleteExpiredKeys } from "./tenant/idempotency.ts";
 
 export { ExportRun } from "./exporter/workflow.ts";

@@ -1,7 +1,7 @@
 /** The examples of events and exports. */
-import type { Recorder } from "./recorder.ts";
 
-const HOUR_MS = 3_600_000;
+import { HOUR_MS } from "../../src/http/durations.ts";
+import type { Recorder } from "./recorder.ts";
 
 /** Returns the start of an hour, `n` hours before the current one. */
 function hoursAgo(n: number) {

@@ -1,9 +1,7 @@
 /** Replaces values that differ from run to run: ids, times, keys, tokens and hosts. Equal values get equal replacements. */
 import { crc32 } from "node:zlib";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/http/durations.ts";
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 const STEP_MS = 10_000;
 
 /** The hour in which the examples take place. */

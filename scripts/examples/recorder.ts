@@ -36,7 +36,7 @@ type Request = {
 };
 
 /** A request and its responses. */
-export type Example = {
+type Example = {
 	parameters: Values;
 	body?: unknown;
 	answer?: unknown;

@@ -10,7 +10,7 @@ import type { Tenant } from "../tenant/tenant.ts";
 const MAX_SMALL_BYTES = 16_384;
 
 /** How many bytes of changes are in memory at a time. One entry may have up to 2 MB. */
-export const MAX_BYTES = 4_000_000;
+const MAX_BYTES = 4_000_000;
 
 /**
  * SQL for the changes of an entry; null if they are larger than `MAX_SMALL_BYTES`, or nested too deeply for SQLite's JSON functions,

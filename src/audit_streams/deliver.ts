@@ -11,6 +11,7 @@ import { Misconfigured, Superseded } from "../exporter/destinations/destination.
 import type { Bucket } from "../exporter/destinations/files/bucket.ts";
 import { openBucket } from "../exporter/destinations/index.ts";
 import { opened } from "../exporter/secrets.ts";
+import { logWarning } from "../log/log.ts";
 import type { Stream } from "./entries.ts";
 import { type File, nextFile, plannedFile } from "./file.ts";
 import { fileName, keyOf } from "./keys.ts";
@@ -72,12 +73,10 @@ export async function tick(given: Env, at: number) {
 			if (isOver()) return;
 			await takeTurn(env, id, { at, isOver }).catch((error: unknown) => {
 				if (!(error instanceof Superseded))
-					console.error(
-						JSON.stringify({
-							audit_stream: id,
-							warning: "The state of an audit stream was not stored; a later tick will retry",
-							error: String(error),
-						}),
+					logWarning(
+						"The state of an audit stream was not stored; a later tick will retry",
+						error,
+						{ audit_stream: id },
 					);
 			});
 		}

@@ -9,7 +9,7 @@ import { eventColumns } from "../feed/event.ts";
 export type Stream = typeof auditStreams.$inferSelect;
 
 /** The maximum number of entries in a file, and approximately of their bytes as text. */
-export const MAX_ENTRIES = 10_000;
+const MAX_ENTRIES = 10_000;
 const MAX_BYTES = 8_000_000;
 
 /** The maximum number of users in a file. They are stored with its plan, and a D1 value can have at most 2,000,000 bytes. */

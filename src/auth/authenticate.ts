@@ -8,7 +8,15 @@ import type { App } from "../env.ts";
 import { type ApiError, badCredentials, notAuthenticated, throttled } from "../http/errors.ts";
 import { addressOf } from "./addresses.ts";
 import { held } from "./held.ts";
-import { cache, digest, getCached, isExpired, isWellFormed, type Key } from "./keys.ts";
+import {
+	cache,
+	digest,
+	getCached,
+	isExpired,
+	isWellFormed,
+	type Key,
+	recordColumns,
+} from "./keys.ts";
 import { countUse } from "./usage.ts";
 
 /** Counts a failed authentication from the caller's IP address. Returns `refusal`, or a 429 after too many failures. */
@@ -32,16 +40,7 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 	const { db } = connect(c, "first-primary");
 	const [[row]] = await db.batch([
 		db
-			.select({
-				id: personalApiKeys.id,
-				user_id: personalApiKeys.user_id,
-				scopes: personalApiKeys.scopes,
-				organizations: personalApiKeys.scoped_organizations,
-				projects: personalApiKeys.scoped_projects,
-				allowed_ips: personalApiKeys.allowed_ips,
-				expires_at: personalApiKeys.expires_at,
-				version: personalApiKeys.version,
-			})
+			.select({ id: personalApiKeys.id, ...recordColumns })
 			.from(personalApiKeys)
 			.innerJoin(users, eq(users.id, personalApiKeys.user_id))
 			.where(and(eq(personalApiKeys.hash, hash), eq(users.is_active, true))),

@@ -6,7 +6,7 @@ import type { Key } from "./keys.ts";
  */
 
 /** How long a record is cached, in milliseconds. */
-export const HELD_MS = 30_000;
+const HELD_MS = 30_000;
 
 /** The maximum number of cached records. Beyond it, the oldest are removed. */
 export const MAX_HELD = 1_000;

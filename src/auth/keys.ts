@@ -1,5 +1,8 @@
 import * as z from "zod";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { toBase64url } from "../http/base64url.ts";
 import { lazy } from "../http/lazy.ts";
+import { logWarning } from "../log/log.ts";
 import { held, hold, release } from "./held.ts";
 
 /** A key's record in KV, stored under `key:<SHA-256 of its value, hex>` (docs/keys.md#the-kv-record). */
@@ -21,6 +24,32 @@ const shape = lazy(() =>
 	}),
 );
 export type Key = z.infer<ReturnType<typeof shape>>;
+
+const { user_id, scopes, scoped_organizations, scoped_projects, allowed_ips, expires_at, version } =
+	personalApiKeys;
+
+/** The columns of a record, without the id. */
+export const recordColumns = {
+	user_id,
+	scopes,
+	organizations: scoped_organizations,
+	projects: scoped_projects,
+	allowed_ips,
+	expires_at,
+	version,
+};
+
+/** Returns the record of a row. */
+export const toRecord = (row: typeof personalApiKeys.$inferSelect): Key => ({
+	id: row.id,
+	user_id: row.user_id,
+	scopes: row.scopes,
+	organizations: row.scoped_organizations,
+	projects: row.scoped_projects,
+	allowed_ips: row.allowed_ips,
+	expires_at: row.expires_at,
+	version: row.version,
+});
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -51,8 +80,7 @@ export function mint() {
 }
 
 /** Generates a secret that isn't a key: 256 random bits in base64url (43 characters). */
-export const newToken = () =>
-	crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: "base64url", omitPadding: true });
+export const newToken = () => toBase64url(crypto.getRandomValues(new Uint8Array(32)));
 
 /** Whether `value` has the format and checksum of a key. Doesn't query KV or D1. */
 export function isWellFormed(value: string) {
@@ -86,8 +114,7 @@ export async function getCached({ KEYS }: Env, hash: string): Promise<Key | unde
 }
 
 /** Logs the error instead of throwing it: D1 is authoritative, so the next request only needs another round trip. */
-const logKvError = (error: unknown) =>
-	console.error(JSON.stringify({ warning: "KV was not written", error: String(error) }));
+const logKvError = (error: unknown) => logWarning("KV was not written", error);
 
 /** Stores a key's record in KV and in the isolate. */
 export function cache({ KEYS }: Env, hash: string, key: Key) {

@@ -1,4 +1,5 @@
 import { createPrivateKey } from "node:crypto";
+import { toBase64url } from "../http/base64url.ts";
 
 const PEM = /^-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PRIVATE KEY-----$/;
 
@@ -23,9 +24,6 @@ export function isRsaPrivateKey(pem: string) {
 	}
 }
 
-const base64url = (bytes: Uint8Array) =>
-	bytes.toBase64({ alphabet: "base64url", omitPadding: true });
-
 const encoder = new TextEncoder();
 
 /**
@@ -47,8 +45,8 @@ export async function signJwt(
 		["sign"],
 	);
 	const signed = [{ alg: "RS256", typ: "JWT", ...(kid && { kid }) }, claims]
-		.map((part) => base64url(encoder.encode(JSON.stringify(part))))
+		.map((part) => toBase64url(encoder.encode(JSON.stringify(part))))
 		.join(".");
 	const signature = await crypto.subtle.sign(algorithm, key, encoder.encode(signed));
-	return `${signed}.${base64url(new Uint8Array(signature))}`;
+	return `${signed}.${toBase64url(new Uint8Array(signature))}`;
 }

@@ -1,3 +1,4 @@
+import { fromBase64url, toBase64url } from "../http/base64url.ts";
 import { invalid } from "../http/errors.ts";
 
 const PREFIX = "sealed:2:";
@@ -10,9 +11,6 @@ const encoder = new TextEncoder();
 const additionalData = ({ table, row, field }: Place) =>
 	encoder.encode(JSON.stringify([table, row, field]));
 
-const decode = (text: string) => Uint8Array.fromBase64(text, { alphabet: "base64url" });
-const encode = (bytes: Uint8Array) => bytes.toBase64({ alphabet: "base64url", omitPadding: true });
-
 /** Returns the keys of `SECRETS_KEY`, newest first. A key's name is derived from the key. */
 async function keys(env: Env) {
 	const texts = (env.SECRETS_KEY ?? "").split(",").map((text) => text.trim());
@@ -24,7 +22,7 @@ async function keys(env: Env) {
 				"encrypt",
 				"decrypt",
 			]);
-			return { name: encode(new Uint8Array(digest).slice(0, 6)), bytes, key };
+			return { name: toBase64url(new Uint8Array(digest).slice(0, 6)), bytes, key };
 		}),
 	);
 }
@@ -44,7 +42,7 @@ export async function seal(env: Env, secret: string, place: Place) {
 		newest.key,
 		encoder.encode(secret),
 	);
-	const parts = [newest.name, encode(iv), encode(new Uint8Array(sealed))];
+	const parts = [newest.name, toBase64url(iv), toBase64url(new Uint8Array(sealed))];
 	return PREFIX + parts.join(":");
 }
 
@@ -70,11 +68,11 @@ export async function unseal(env: Env, sealed: string, place: Place) {
 	const secret = await crypto.subtle.decrypt(
 		{
 			name: "AES-GCM",
-			iv: decode(iv),
+			iv: fromBase64url(iv),
 			...(bound && { additionalData: additionalData(place) }),
 		},
 		match.key,
-		decode(data),
+		fromBase64url(data),
 	);
 	return new TextDecoder().decode(secret);
 }
@@ -108,7 +106,7 @@ export const digests = async (env: Env, purpose: string, text: string) =>
 				["sign"],
 			);
 			const digest = await crypto.subtle.sign("HMAC", key, encoder.encode(text));
-			return `hmac:${name}:${encode(new Uint8Array(digest))}`;
+			return `hmac:${name}:${toBase64url(new Uint8Array(digest))}`;
 		}),
 	);
 

@@ -2,9 +2,11 @@ import { lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Context } from "hono";
 import { insertEach } from "../db/client.ts";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { personalApiKeyDays, personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { App } from "../env.ts";
+import { DAY_MS } from "../http/durations.ts";
+import { logWarning } from "../log/log.ts";
 import { addressOf } from "./addresses.ts";
 
 /*
@@ -63,9 +65,7 @@ async function flush(env: Env, delay = 0) {
 	try {
 		await insert(env, uses);
 	} catch (error) {
-		console.error(
-			JSON.stringify({ warning: "The use of keys was not written", error: String(error) }),
-		);
+		logWarning("The use of keys was not written", error);
 		for (const use of uses) add(use);
 	}
 }
@@ -87,11 +87,11 @@ export function countUse(c: Context<App>, key_id: string, status: number) {
 /** Whether a write is due. It is also due if the system time was set back, so that `dueAt` is more than `delay` ahead. */
 const isDue = (at: number, delay: number) => at >= dueAt || dueAt > at + delay;
 
-const RETENTION_MS = 90 * 86_400_000;
+const RETENTION_MS = 90 * DAY_MS;
 
 /** Deletes days older than the retention period, at most 10,000. */
 export const deleteOldDays = async ({ DB }: Env) => {
-	const before = new Date(Date.now() - RETENTION_MS).toISOString().slice(0, 10);
+	const before = iso(Date.now() - RETENTION_MS).slice(0, 10);
 	const old = sql`select rowid from ${personalApiKeyDays} where ${lt(personalApiKeyDays.day, before)} limit 10000`;
 	await drizzle(DB).delete(personalApiKeyDays).where(sql`rowid in (${old})`);
 };

@@ -5,8 +5,12 @@ import { countWhere } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { batchExportBackfills, batchExportRuns, batchExports } from "../db/schema/batch_exports.ts";
 import { projects } from "../db/schema/projects.ts";
+import {
+	beginBackfill,
+	MAX_RUNNING_BACKFILLS,
+	mayStartBackfill,
+} from "../exporter/backfill_runs.ts";
 import { logWhere } from "../exporter/run_log.ts";
-import { beginBackfill, MAX_RUNNING_BACKFILLS, mayStartBackfill } from "../exporter/series.ts";
 import { lastWindow, type Window, windowsIn } from "../exporter/windows.ts";
 import { found, invalid, throttled } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";

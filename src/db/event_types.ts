@@ -47,7 +47,7 @@ export const ACTIVITIES = {
 } as const;
 
 /** The kind of an object, such as `PluginConfig`. */
-export type Scope = keyof typeof ACTIVITIES;
+type Scope = keyof typeof ACTIVITIES;
 
 /** The activities of a scope. */
 export type ActivityOf<S extends Scope> = (typeof ACTIVITIES)[S][number];

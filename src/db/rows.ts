@@ -27,6 +27,12 @@ function decoderOf(field: unknown): Decoder | undefined {
 const columnOf = (field: unknown) =>
 	is(field, Column) ? field.name : is(field, SQL.Aliased) ? field.fieldAlias : undefined;
 
+/** Returns the names of the columns of a select, in their order; undefined for names that SQLite generates. */
+export const columnNames = (fields: object): (string | undefined)[] =>
+	Object.values(fields).flatMap((field) =>
+		isValue(field) ? [columnOf(field)] : columnNames(field),
+	);
+
 /** A row of D1. */
 export type Row = Record<string, unknown>;
 
@@ -49,12 +55,12 @@ function read(fields: Field[], values: unknown[]) {
  * @throws if two columns have the same name, because D1 would return only one of them
  */
 export function rowReader(selected: object) {
-	/** The names of the columns; undefined for names that SQLite generates. */
-	const names: (string | undefined)[] = [];
+	const names = columnNames(selected);
+	let columns = 0;
 	const fieldsOf = (fields: object): Field[] =>
 		Object.entries(fields).map(([name, field]) => {
 			if (!isValue(field)) return { name, fields: fieldsOf(field) };
-			return { name, at: names.push(columnOf(field)) - 1, decoder: decoderOf(field) };
+			return { name, at: columns++, decoder: decoderOf(field) };
 		});
 	const fields = fieldsOf(selected);
 	const known = names.filter((name) => name !== undefined);

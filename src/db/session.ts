@@ -1,6 +1,7 @@
 import { drizzle } from "drizzle-orm/d1";
 import type { Context } from "hono";
 import type { App } from "../env.ts";
+import { isRead } from "../http/methods.ts";
 import type { Connected } from "./client.ts";
 
 const PRIMARY = "first-primary";
@@ -10,7 +11,7 @@ const PRIMARY = "first-primary";
  * primary.
  */
 function startOf(c: Context<App>) {
-	if (c.req.method !== "GET" && c.req.method !== "HEAD") return PRIMARY;
+	if (!isRead(c.req.method)) return PRIMARY;
 	// If the key was just found in D1, the replica must be recent enough to have it.
 	const bookmark = c.get("bookmark")?.() ?? c.req.header("x-d1-bookmark") ?? "";
 	return /^[0-9a-f]+(-[0-9a-f]+)*$/.test(bookmark) ? bookmark : "first-unconstrained";

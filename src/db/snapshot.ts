@@ -2,25 +2,24 @@ import { is, type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
 import { Bound } from "./kept.ts";
-import { isValue } from "./rows.ts";
+import { columnNames } from "./rows.ts";
 
 /**
  * The maximum number of columns in a `json_array`, because D1 limits the arguments of functions.
  */
 const MAX_ARGUMENTS = 32;
 
-/** Returns the number of columns of a select. */
-const width = (fields: object): number =>
-	Object.values(fields).reduce((sum, field) => sum + (isValue(field) ? 1 : width(field)), 0);
-
-/**
- * SQL for the rows of a select as JSON: a list of rows, each a list of lists of values.
- * @throws if the statement isn't a select
- */
-export function jsonOf(statement: BatchItem<"sqlite">): SQL<string> {
+/** @throws if the statement isn't a select */
+function selectOf(statement: BatchItem<"sqlite">) {
 	const select = statement instanceof Bound ? statement.anew?.() : statement;
 	if (!is(select, SQLiteSelectBase)) throw new Error("Only the rows of a select can be stored.");
-	const names = Array.from({ length: width(select._.selectedFields) }, (_, i) => `c${i}`);
+	return select;
+}
+
+/** SQL for the rows of a select as JSON: a list of rows, each a list of lists of values. */
+export function jsonOf(statement: BatchItem<"sqlite">): SQL<string> {
+	const select = selectOf(statement);
+	const names = columnNames(select._.selectedFields).map((_, i) => `c${i}`);
 	// Appending an empty string prevents json_array from embedding the text as JSON.
 	const values = names.map((name) =>
 		sql.raw(`iif(typeof(${name}) = 'text', ${name} || '', ${name})`),
@@ -33,9 +32,12 @@ export function jsonOf(statement: BatchItem<"sqlite">): SQL<string> {
 		select json_group_array(json_array(${sql.join(lists, sql`, `)})) from kept)`;
 }
 
-/** Parses the JSON of `jsonOf` into rows as D1 would return them. */
-export function rowsOf(json: string): object[] {
+/** Parses the JSON of `jsonOf` into rows as D1 would return them for the statement. */
+export function rowsOf(json: string, statement: BatchItem<"sqlite">): object[] {
+	const names = columnNames(selectOf(statement)._.selectedFields);
 	const rows: unknown[][][] = JSON.parse(json);
-	// Drizzle reads the values by position.
-	return rows.map((lists) => Object.fromEntries(lists.flat().map((value, i) => [`c${i}`, value])));
+	// Values whose names SQLite generates are read by position.
+	return rows.map((lists) =>
+		Object.fromEntries(lists.flat().map((value, i) => [names[i] ?? `c${i}`, value])),
+	);
 }

@@ -1,13 +1,12 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { App } from "../env.ts";
 import { methodNotAllowed } from "../http/errors.ts";
-
-const METHODS = ["GET", "HEAD"];
+import { isRead, READS } from "../http/methods.ts";
 
 /** Rejects all methods except GET and HEAD with a 405. */
 export const onlyReads: MiddlewareHandler<App> = async (c, next) => {
 	const { method } = c.req;
-	if (!METHODS.includes(method)) throw methodNotAllowed(method, METHODS);
+	if (!isRead(method)) throw methodNotAllowed(method, READS);
 	await next();
 };
 

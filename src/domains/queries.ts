@@ -17,7 +17,7 @@ import type { Tenant } from "../tenant/tenant.ts";
 import { lapsedClaim, release } from "./claims.ts";
 import { nextRecheck } from "./recheck.ts";
 import type { create, Domain, filters, update as Update, Verified } from "./shape.ts";
-import { findChallenge } from "./verify.ts";
+import { lookUpChallenge } from "./verify.ts";
 
 const { organization_id, claimed_at, recheck_at, failed_rechecks, missing_since, ...columns } =
 	getTableColumns(domains);
@@ -188,9 +188,10 @@ export async function verify(tenant: Tenant, id: string): Promise<z.infer<typeof
 	const { domain, verification_challenge } = row;
 	if (row.verified_at !== null)
 		throw invalid(null, "This domain has already been verified.", "already_verified");
-	const verification_error = await tenant.once(() =>
-		findChallenge(tenant.env.DOH_URL, domain, verification_challenge),
-	);
+	const verification_error = await tenant.once(async () => {
+		const problem = await lookUpChallenge(tenant.env.DOH_URL, domain, verification_challenge);
+		return problem?.error ?? null;
+	});
 	if (verification_error !== null) return { ...toDomain(row), verification_error };
 	const [after] = await tenant.write({
 		entry: {

@@ -5,7 +5,7 @@ import { iso } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
 import { domains } from "../db/schema/domains.ts";
 import { DAY_MS, HOUR_MS } from "../http/durations.ts";
-import { logged } from "../parts/parts.ts";
+import { logged } from "../log/parts.ts";
 import { lookUpChallenge } from "./verify.ts";
 
 /** How often the challenge of a verified domain is looked up. */

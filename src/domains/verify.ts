@@ -2,20 +2,8 @@ import { resolve } from "../dns/resolve.ts";
 
 /**
  * Looks up the challenge in the TXT records of `_tenantry-challenge.<domain>`.
- * @returns the problem, as a sentence for the domain's owner; null if the challenge was found
- */
-export async function findChallenge(
-	resolver: string,
-	domain: string,
-	challenge: string,
-): Promise<string | null> {
-	const found = await lookUpChallenge(resolver, domain, challenge);
-	return found?.error ?? null;
-}
-
-/**
- * Like `findChallenge`, but also returns whether the DNS answered (`isAnswer`) or the resolver
- * failed.
+ * @returns null if the challenge was found, or else the problem, as a sentence for the domain's owner, and whether the DNS
+ * answered (`isAnswer`) or the resolver failed
  */
 export async function lookUpChallenge(
 	resolver: string,

@@ -67,7 +67,7 @@ function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
 		case "Failed":
 			return `${window} failed: ${sentence(latest_error ?? "")} It was not tried again, because the error is permanent. ${NEXT_STEP.Failed} Totals: ${figures}.`;
 		case "FailedRetryable":
-			return `${window} failed after ${MAX_TRIES} tries in a row without progress: ${sentence(latest_error ?? "")} ${NEXT_STEP.FailedRetryable} Totals: ${figures}.`;
+			return `${window} failed ${MAX_TRIES} times in a row without progress: ${sentence(latest_error ?? "")} ${NEXT_STEP.FailedRetryable} Totals: ${figures}.`;
 	}
 }
 

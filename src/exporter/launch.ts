@@ -4,6 +4,7 @@ import type { Database } from "../db/client.ts";
 import { iso, now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { MINUTE_MS } from "../http/durations.ts";
+import { logWarning } from "../log/log.ts";
 
 /** Identifies an attempt of a run. It is the parameter of a Workflow instance. Only the latest attempt may write. */
 export type AttemptRef = { run_id: string; attempt: number };
@@ -132,12 +133,7 @@ export async function launch(env: Env, condition: SQL) {
 		try {
 			await start(env, starts.slice(i, i + CREATE_BATCH_SIZE));
 		} catch (error) {
-			console.error(
-				JSON.stringify({
-					warning: "Runs of exports were not started; the next tick tries again",
-					error: String(error),
-				}),
-			);
+			logWarning("Runs of exports were not started; the next tick tries again", error);
 			return unlaunch(db, starts.slice(i));
 		}
 }

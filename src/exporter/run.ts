@@ -4,13 +4,13 @@ import { iso, now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { type Attempt, openAttempt } from "./attempt.ts";
 import { pauseIfFailing } from "./auto_pause.ts";
+import { advanceBackfill } from "./backfill_runs.ts";
 import { Misconfigured, Superseded } from "./destinations/destination.ts";
 import { endRun, type Progress, sentence } from "./end.ts";
 import { type AttemptRef, claimNext } from "./launch.ts";
 import { isCurrent, logOf } from "./loaded.ts";
 import { reason } from "./reason.ts";
 import { withLogEntry } from "./run_log.ts";
-import { advanceBackfill } from "./series.ts";
 import { HEARTBEAT_MS, isSpent, newBudget, transferRows } from "./transfer.ts";
 import { delayAfter, MAX_TRIES } from "./tries.ts";
 
@@ -102,7 +102,7 @@ async function countTry(
 			{
 				...logOf(loaded.run),
 				level: "WARNING",
-				message: `Try ${tries} of ${MAX_TRIES} failed: ${sentence(latest_error)} The next try is at ${next_try_at}.`,
+				message: `Failure ${tries} of ${MAX_TRIES} in a row: ${sentence(latest_error)} The run continues at ${next_try_at}.`,
 			},
 		),
 	]);

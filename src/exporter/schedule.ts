@@ -13,11 +13,11 @@ import {
 } from "../db/schema/batch_exports.ts";
 import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
 import { pluralize } from "../http/plural.ts";
-import { forEach, inTurn } from "../parts/parts.ts";
+import { forEach, inTurn } from "../log/parts.ts";
+import { advanceBackfill } from "./backfill_runs.ts";
 import { clean } from "./clean.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
 import { loadRun } from "./loaded.ts";
-import { advanceBackfill } from "./series.ts";
 import { dueWindows, LENGTHS, MAX_CATCH_UP_WINDOWS } from "./windows.ts";
 
 /** How many exports a batch schedules. Their missed runs are a single value, which D1 limits to 2,000,000 bytes. */

@@ -1,3 +1,4 @@
+import { iso } from "../db/now.ts";
 import { INTERVALS } from "../db/schema/batch_exports.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 
@@ -30,7 +31,8 @@ const SETTLE_MS = 30_000;
 /** How many missed windows are caught up. */
 export const MAX_CATCH_UP_WINDOWS = 24;
 
-const iso = (at: number) => new Date(Math.min(at, Date.parse(NEVER))).toISOString();
+/** Formats a time, at most `NEVER`. */
+const clamped = (at: number) => iso(Math.min(at, Date.parse(NEVER)));
 
 /** Returns the last boundary of the interval's grid at or before `at`. */
 export const boundaryBefore = (interval: Interval, at: number) => {
@@ -51,7 +53,7 @@ export const delay = (id: string, interval: Interval) =>
 
 /** Returns the possible ends of a window on the grid that begins before `at` and ends after it: one for each interval. */
 export const endsAcross = (at: number) =>
-	INTERVALS.map((interval) => iso(boundaryBefore(interval, at) + LENGTHS[interval]));
+	INTERVALS.map((interval) => clamped(boundaryBefore(interval, at) + LENGTHS[interval]));
 
 type Scheduled = {
 	id: string;
@@ -62,11 +64,11 @@ type Scheduled = {
 
 /** Returns the columns that schedule the window that ends at `end`. Windows after `end_at` don't run. */
 const due = (row: Scheduled, end: number) => ({
-	next_end_at: iso(end),
+	next_end_at: clamped(end),
 	due_at:
 		row.end_at !== null && end > Date.parse(row.end_at)
 			? NEVER
-			: iso(end + delay(row.id, row.interval)),
+			: clamped(end + delay(row.id, row.interval)),
 });
 
 /**
@@ -109,7 +111,7 @@ export function dueWindows(row: Scheduled & { next_end_at: string }, now: number
 	const skipped = Math.max(0, n - MAX_CATCH_UP_WINDOWS);
 	const windows = Array.from({ length: n - skipped }, (_, i): Window => {
 		const end = first + (skipped + i) * length;
-		return { start: iso(end - length), end: iso(end) };
+		return { start: clamped(end - length), end: clamped(end) };
 	});
 	return { windows, skipped, next: due(row, first + n * length) };
 }
@@ -125,7 +127,7 @@ export function resume(
 ) {
 	const { last_paused_at, end_at } = before;
 	if (last_paused_at === null) return { windows: [], columns: schedule(after, now) };
-	if (iso(boundaryBefore(after.interval, now)) <= last_paused_at)
+	if (clamped(boundaryBefore(after.interval, now)) <= last_paused_at)
 		return { windows: [], columns: reschedule(before, after, now) };
 	const until = end_at !== null && end_at < last_paused_at ? end_at : last_paused_at;
 	const { windows } = dueWindows({ ...before, end_at: until }, now);
@@ -137,11 +139,11 @@ export function windowsIn(interval: Interval, start: string, end: string, done =
 	const length = LENGTHS[interval];
 	const total = Math.floor((Date.parse(end) - Date.parse(start)) / length);
 	const at = Date.parse(start) + done * length;
-	return { total, window: { start: iso(at), end: iso(at + length) } };
+	return { total, window: { start: clamped(at), end: clamped(at + length) } };
 }
 
 /** Returns the last window that has ended. */
 export function lastWindow(interval: Interval, now: number): Window {
 	const end = boundaryBefore(interval, now);
-	return { start: iso(end - LENGTHS[interval]), end: iso(end) };
+	return { start: clamped(end - LENGTHS[interval]), end: clamped(end) };
 }

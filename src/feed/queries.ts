@@ -147,7 +147,7 @@ const unknownEvent = () =>
 	);
 
 /** The parameters of a request. */
-export type Query = {
+type Query = {
 	/** The id of the event after which to start; by default, the oldest event is the first. */
 	after?: string | undefined;
 	/** As in `TYPE_FILTER`; by default, all types. */
@@ -156,7 +156,7 @@ export type Query = {
 };
 
 /** The next events, oldest first. */
-export type Part = {
+type Part = {
 	events: EventRow[];
 	/** The id of the event after which to continue; null if there has never been one. */
 	after: string | null;

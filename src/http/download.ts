@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { accepts } from "hono/accepts";
 import type { App } from "../env.ts";
+import { logRequestError } from "../log/log.ts";
 import { type Cell, record, withoutFormula } from "./csv.ts";
 import { ApiError } from "./errors.ts";
 
@@ -101,7 +102,5 @@ const linesOf =
 
 /** Logs why a transfer was aborted, unless the caller lost access. */
 function report(c: Context<App>, error: unknown) {
-	if (error instanceof ApiError) return;
-	const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-	console.error(JSON.stringify({ request_id: c.var.requestId, error: text }));
+	if (!(error instanceof ApiError)) logRequestError(c.var.requestId, error);
 }

@@ -2,11 +2,12 @@ import type { Context, ErrorHandler, NotFoundHandler } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type * as z from "zod";
 import type { App } from "../env.ts";
+import { logRequestError } from "../log/log.ts";
 import type { ErrorCode } from "./codes.ts";
 import type { ErrorBody } from "./error_body.ts";
 import { formatted } from "./json.ts";
 
-export type Choices = z.infer<typeof ErrorBody>["choices"];
+type Choices = z.infer<typeof ErrorBody>["choices"];
 
 type Parts = {
 	status: ContentfulStatusCode;
@@ -274,13 +275,7 @@ export const onError =
 	(error, c) => {
 		if (error instanceof Replay) return replay(c, error.answer);
 		const expected = error instanceof ApiError ? error : translate(error);
-		if (!expected || expected.log)
-			console.error(
-				JSON.stringify({
-					request_id: c.var.requestId,
-					error: expected?.log ?? error.stack ?? error.message,
-				}),
-			);
+		if (!expected || expected.log) logRequestError(c.var.requestId, expected?.log ?? error);
 		return respond(c, expected ?? serverError());
 	};
 

@@ -1,5 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
+import { toBase64url } from "./base64url.ts";
+import { isRead } from "./methods.ts";
 
 const encoder = new TextEncoder();
 
@@ -10,7 +12,7 @@ const encoder = new TextEncoder();
 export async function tagOf(body: string | BufferSource, pretty = false) {
 	const bytes = typeof body === "string" ? encoder.encode(body) : body;
 	const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-	const name = digest.slice(0, 16).toBase64({ alphabet: "base64url", omitPadding: true });
+	const name = toBase64url(digest.slice(0, 16));
 	return `"${name}${pretty ? PRETTY : ""}"`;
 }
 
@@ -25,7 +27,7 @@ export const tagsIn = (header: string) =>
 			).flat();
 
 /** Whether `If-None-Match` contains the ETag, as a strong or weak one (RFC 9110, 13.1.2). */
-export const hasTag = (header: string | undefined, tag: string) =>
+const hasTag = (header: string | undefined, tag: string) =>
 	header !== undefined &&
 	(header.trim() === "*" ||
 		Array.from(header.matchAll(/"[^"]*"/g), ([found]) => found).includes(tag));
@@ -43,7 +45,7 @@ export const caching = createMiddleware<App>(async (c, next) => {
 	// Hono's `c.header` would create a new response for each header.
 	c.res.headers.set("Cache-Control", "no-store");
 	c.res.headers.append("Vary", "Authorization, Tenantry-Version");
-	if (!["GET", "HEAD"].includes(c.req.method) || !hasContent(c.res)) return;
+	if (!isRead(c.req.method) || !hasContent(c.res)) return;
 	const compact = c.get("compact");
 	const isPretty = compact !== undefined && c.req.query("pretty") !== undefined;
 	const tag = await tagOf(compact?.bytes ?? (await c.res.clone().arrayBuffer()), isPretty);

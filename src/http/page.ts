@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import * as z from "zod";
 import type { App } from "../env.ts";
+import { fromBase64url, toBase64url } from "./base64url.ts";
 import { lazy } from "./lazy.ts";
 
 /** The requested page of a list (docs/api.md#pages). */
@@ -37,7 +38,7 @@ const cursorShape = lazy(() =>
 const encoder = new TextEncoder();
 
 const write = (cursor: z.infer<ReturnType<typeof cursorShape>>) =>
-	encoder.encode(JSON.stringify(cursor)).toBase64({ alphabet: "base64url", omitPadding: true });
+	toBase64url(encoder.encode(JSON.stringify(cursor)));
 
 /**
  * Returns the content of a cursor; undefined if it is malformed, or was created for another offset.
@@ -45,10 +46,8 @@ const write = (cursor: z.infer<ReturnType<typeof cursorShape>>) =>
 function read(cursor: string | undefined, offset: number): Page["after"] {
 	if (cursor === undefined) return undefined;
 	try {
-		const bytes = Uint8Array.fromBase64(cursor, {
-			alphabet: "base64url",
-		});
-		const [start, count, keys] = cursorShape().parse(JSON.parse(new TextDecoder().decode(bytes)));
+		const json = new TextDecoder().decode(fromBase64url(cursor));
+		const [start, count, keys] = cursorShape().parse(JSON.parse(json));
 		return start === offset ? { count, keys } : undefined;
 	} catch {
 		return undefined;

@@ -1,5 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
+import { pluralize } from "./plural.ts";
 
 /** Replaces invite tokens and API keys in a path, which must not be logged. */
 const redact = (path: string) =>
@@ -13,7 +14,7 @@ export const logRequests = createMiddleware<App>(async (c, next) => {
 	await next();
 	if (c.env.LOG_REQUESTS !== "true") return;
 	const { d1_trips: trips } = c.var.meter;
-	const cost = `${Date.now() - start} ms ${trips} ${trips === 1 ? "trip" : "trips"}`;
+	const cost = `${Date.now() - start} ms ${pluralize(trips, "trip")}`;
 	// The query string isn't logged: it may contain personal data, such as search terms.
 	console.log(`${c.req.method} ${redact(c.req.path)} ${c.res.status} ${cost}`);
 });

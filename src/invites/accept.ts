@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Context } from "hono";
 import type * as z from "zod";
-import { cache } from "../auth/keys.ts";
+import { cache, toRecord } from "../auth/keys.ts";
 import { runBatch } from "../db/client.ts";
 import { members } from "../db/schema/members.ts";
 import { rowsOf } from "../db/snapshot.ts";
@@ -81,12 +81,7 @@ async function write(
 	if (usedInvites.length === 0) return undefined;
 	c.executionCtx.waitUntil(wake(c.env, due));
 	const [newKey] = key;
-	if (newKey)
-		await cache(c.env, newKey.hash, {
-			...newKey,
-			organizations: newKey.scoped_organizations,
-			projects: newKey.scoped_projects,
-		});
+	if (newKey) await cache(c.env, newKey.hash, toRecord(newKey));
 	const person = found(user[0]);
 	if (invite.tells_admins && configured(c.env))
 		c.executionCtx.waitUntil(
@@ -115,7 +110,8 @@ const membershipOf = ({ invite }: Invitation) => ({
  */
 async function acceptedBefore(invitation: Invitation, rows: NewRows, json: string) {
 	const { db, serve } = invitation;
-	serve([{ results: rowsOf(json) }]);
-	const [[user]] = await db.batch([selectResults(invitation, rows).user]);
+	const results = selectResults(invitation, rows);
+	serve([{ results: rowsOf(json, results.user) }]);
+	const [[user]] = await db.batch([results.user]);
 	return { organization: membershipOf(invitation), user: found(user), personal_api_key: null };
 }

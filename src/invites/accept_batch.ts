@@ -11,7 +11,7 @@ import { members } from "../db/schema/members.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
-import { users } from "../db/schema/users.ts";
+import { isPerson, users } from "../db/schema/users.ts";
 import { keyStillWorks } from "../tenant/guard.ts";
 import { visibleTo } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
@@ -211,7 +211,7 @@ export function selectResults(invitation: Invitation, rows: NewRows) {
 					eq(members.organization_id, invite.organization_id),
 					gte(members.level, ADMIN),
 					eq(users.is_active, true),
-					eq(users.is_service_account, false),
+					isPerson,
 					ne(users.email, invite.target_email),
 				),
 			),

@@ -1,7 +1,9 @@
 import { and, eq, lte, sql } from "drizzle-orm";
 import { counter } from "../db/list.ts";
+import { iso } from "../db/now.ts";
 import { inviteMails, invites } from "../db/schema/invites.ts";
 import { organizations } from "../db/schema/organizations.ts";
+import { HOUR_MS } from "../http/durations.ts";
 import { invalid, throttled } from "../http/errors.ts";
 import { type Given, keep } from "../tenant/kept.ts";
 import type { TenantSql } from "../tenant/sql.ts";
@@ -9,10 +11,6 @@ import type { Tenant } from "../tenant/tenant.ts";
 import { LIFETIME_MS } from "./shape.ts";
 
 const MAX_OPEN_INVITES = 1000;
-
-const HOUR_MS = 3_600_000;
-
-const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
 
 /** What a request adds: open invites for these addresses, and this many mails. */
 export type Added = { emails: string[]; mails: number };
@@ -36,9 +34,9 @@ export const limitsOf = ({ env }: Tenant, { emails, mails }: Added) => ({
 	emails: JSON.stringify(emails),
 	mails: mails > 0 ? 1 : 0,
 	mails_before: Math.max(mailsPerHour(env) - mails, 0),
-	mails_since: ago(HOUR_MS),
+	mails_since: iso(Date.now() - HOUR_MS),
 	invites_before: MAX_OPEN_INVITES - emails.length,
-	invites_since: ago(LIFETIME_MS),
+	invites_since: iso(Date.now() - LIFETIME_MS),
 });
 
 /** SQL for the time of the mail that blocks the new ones until it is an hour old; null if they may be sent now. */

@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Database } from "../db/client.ts";
 import { pluginJobs } from "../db/schema/jobs.ts";
+import { MINUTE_MS } from "../http/durations.ts";
 
 /*
  * Organizations take turns: a job gets a turn number when it is queued, and jobs run in the order
@@ -19,7 +20,7 @@ import { pluginJobs } from "../db/schema/jobs.ts";
  * are running already.
  */
 export const MAX_WAKE_UPS = 100;
-const MAX_MESSAGE_AGE_MS = 120_000;
+const MAX_MESSAGE_AGE_MS = 2 * MINUTE_MS;
 
 /**
  * SQL condition: the job is waiting. The status isn't a bound parameter, because partial indexes

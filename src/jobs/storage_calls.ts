@@ -1,3 +1,4 @@
+import { logWarning } from "../log/log.ts";
 import { limiter } from "./limiter.ts";
 import type { TimeLimit } from "./time_limit.ts";
 
@@ -65,9 +66,7 @@ export function storageCalls(storage: Storage, limit: TimeLimit) {
 const never = () => new Promise<never>(() => {});
 
 function failed(error: unknown): Result {
-	console.error(
-		JSON.stringify({ warning: "A plugin could not use its storage", error: String(error) }),
-	);
+	logWarning("A plugin could not use its storage", error);
 	return { refusal: "The storage failed." };
 }
 

@@ -7,7 +7,7 @@ import { iso } from "../db/now.ts";
 import { pluginJobs } from "../db/schema/jobs.ts";
 import { pluginLogEntries } from "../db/schema/plugin_configs.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
-import { forEach, inTurn } from "../parts/parts.ts";
+import { forEach, inTurn } from "../log/parts.ts";
 import type { ConfigRef } from "./log_entries.ts";
 import { countWaiting, wake } from "./queue.ts";
 import { fail } from "./work.ts";

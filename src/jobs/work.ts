@@ -8,6 +8,7 @@ import { pluginJobs } from "../db/schema/jobs.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
+import { logWarning } from "../log/log.ts";
 import { compiledColumns, compiledOf } from "../plugins/compiled_file.ts";
 import type { Compiled } from "../plugins/compiler/compile.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
@@ -81,11 +82,9 @@ const EMPTY: Compiled = { compiled: "", error: null };
 /** Starts the next consumer. If that fails, the schedule starts it later. */
 const wakeNext = (env: Env) =>
 	wake(env, 1).catch((error: unknown) =>
-		console.error(
-			JSON.stringify({
-				warning: "No consumer was started for the next plugin job; the next tick will start one",
-				error: String(error),
-			}),
+		logWarning(
+			"No consumer was started for the next plugin job; the next tick will start one",
+			error,
 		),
 	);
 
@@ -107,13 +106,7 @@ export async function work(env: Env) {
 		fieldsOf(job.config_schema),
 		job.config,
 	).catch((error: unknown) => {
-		console.error(
-			JSON.stringify({
-				job: job.id,
-				warning: "The secrets of a plugin config can't be decrypted",
-				error: String(error),
-			}),
-		);
+		logWarning("The secrets of a plugin config can't be decrypted", error, { job: job.id });
 	});
 	if (!decrypted) return skip("the secrets of its config can't be decrypted");
 	const { config, secrets } = decrypted;

@@ -1,4 +1,5 @@
 import { html } from "hono/html";
+import { logWarning } from "../log/log.ts";
 
 type Mailbox = { name: string; address: string };
 
@@ -64,7 +65,7 @@ export async function send({ EMAIL, MAIL_FROM }: Env, mail: Mail) {
 		await EMAIL.send(await compose(MAIL_FROM, mail));
 		return true;
 	} catch (error) {
-		console.error(JSON.stringify({ warning: "A mail was not sent", error: String(error) }));
+		logWarning("A mail was not sent", error);
 		return false;
 	}
 }

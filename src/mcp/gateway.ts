@@ -3,6 +3,7 @@ import type { Context } from "hono";
 import type { App } from "../env.ts";
 import { type ApiError, badCredentials } from "../http/errors.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
+import { logRequestError } from "../log/log.ts";
 import type { Api } from "./routes.ts";
 
 /** The headers of the MCP request that are copied to requests to the API. */
@@ -33,7 +34,7 @@ export class Gateway extends RpcTarget {
 
 	/** Logs an error that the caller didn't cause. */
 	async report(error: string) {
-		console.error(JSON.stringify({ request_id: this.#c.var.requestId, error }));
+		logRequestError(this.#c.var.requestId, error);
 	}
 
 	/**

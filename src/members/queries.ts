@@ -5,7 +5,7 @@ import { counter, matching } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
-import { users } from "../db/schema/users.ts";
+import { isPerson, users } from "../db/schema/users.ts";
 import { searched } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { lowerCaseAscii } from "../http/fields.ts";
@@ -46,9 +46,6 @@ const toMember = (row: Row): z.infer<typeof Member> => ({
 	is_2fa_enabled: row.is_2fa_enabled,
 	has_social_auth: row.has_social_auth,
 });
-
-/** WHERE clause: the member is a person. Service accounts aren't listed as members (docs/organizations.md#service-accounts). */
-const isPerson = eq(users.is_service_account, false);
 
 /** The columns that the list is sorted by. */
 const BY = [members.joined_at, members.id];

@@ -117,7 +117,7 @@ const WORDINGS: Record<Type, Wording> = {
 	},
 };
 
-export type Digest = {
+type Digest = {
 	type: Type;
 	organization: { id: string; name: string };
 	/** Oldest first. */

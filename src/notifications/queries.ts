@@ -5,7 +5,7 @@ import { inList } from "../db/client.ts";
 import { members } from "../db/schema/members.ts";
 import { alerts, notifications } from "../db/schema/notifications.ts";
 import { organizations } from "../db/schema/organizations.ts";
-import { users } from "../db/schema/users.ts";
+import { isPerson, users } from "../db/schema/users.ts";
 import { doesNotExist, found } from "../http/errors.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { Notifications, update as Update } from "./shape.ts";
@@ -70,7 +70,7 @@ const selectMembers = ({ db, organization }: Tenant, wanted: Subscriptions) =>
 		.where(
 			and(
 				eq(users.is_active, true),
-				eq(users.is_service_account, false),
+				isPerson,
 				inList(
 					users.uuid,
 					wanted.flatMap(({ recipients }) => (Array.isArray(recipients) ? recipients : [])),

@@ -4,7 +4,7 @@ import { ADMIN } from "../db/levels.ts";
 import { members } from "../db/schema/members.ts";
 import type { Recipients } from "../db/schema/notifications.ts";
 import { projects } from "../db/schema/projects.ts";
-import { users } from "../db/schema/users.ts";
+import { isPerson, users } from "../db/schema/users.ts";
 import { visibleTo } from "../tenant/visible.ts";
 import type { Event } from "./mails.ts";
 import { effective, type Type } from "./types.ts";
@@ -40,7 +40,7 @@ const selectPeople = (db: Database, organization_id: string, uuids: string[], ev
 			and(
 				eq(members.organization_id, organization_id),
 				eq(users.is_active, true),
-				eq(users.is_service_account, false),
+				isPerson,
 				or(gte(members.level, ADMIN), inList(users.uuid, uuids)),
 			),
 		);

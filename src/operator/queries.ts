@@ -8,7 +8,7 @@ import { withEntries } from "../db/record.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
-import { users } from "../db/schema/users.ts";
+import { isPerson, users } from "../db/schema/users.ts";
 import { trigger, withOperatorEntry } from "./entries.ts";
 import { OperatorError, required } from "./errors.ts";
 import type { list, organizationSet, user as User } from "./shape.ts";
@@ -139,7 +139,6 @@ export async function listOrganizations({ DB }: Env, { limit }: z.infer<typeof l
 /** Lists users without service accounts, newest first. */
 export async function listUsers({ DB }: Env, { limit }: z.infer<typeof list>) {
 	const db = drizzle(DB);
-	const isPerson = eq(users.is_service_account, false);
 	const organizationCount = sql<number>`(select count(*) from members where members.user_id = users.id)`;
 	const keyCount = sql<number>`(select count(*) from personal_api_keys where personal_api_keys.user_id = users.id)`;
 	const [results, [total]] = await db.batch([

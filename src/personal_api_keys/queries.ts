@@ -2,7 +2,7 @@ import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { isAllowed } from "../auth/addresses.ts";
-import { cache, digest, evict, type Key, mask, mint } from "../auth/keys.ts";
+import { cache, digest, evict, mask, mint, toRecord } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { insertWhere } from "../db/client.ts";
 import type { ActivityOf } from "../db/event_types.ts";
@@ -80,17 +80,6 @@ const projectsOf = ({ scoped_projects, scoped_teams }: z.infer<typeof Update>) =
 	scoped_projects || !scoped_teams
 		? { attr: "scoped_projects", scoped_projects }
 		: { attr: "scoped_teams", scoped_projects: scoped_teams };
-
-const toRecord = (row: Row): Key => ({
-	id: row.id,
-	user_id: row.user_id,
-	scopes: row.scopes,
-	organizations: row.scoped_organizations,
-	projects: row.scoped_projects,
-	allowed_ips: row.allowed_ips,
-	expires_at: row.expires_at,
-	version: row.version,
-});
 
 const entry = <A extends ActivityOf<"PersonalApiKey">>(
 	tenant: Tenant,

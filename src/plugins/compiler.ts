@@ -1,5 +1,5 @@
 import { readWorker } from "../isolates/worker.ts";
-import { logError } from "../parts/parts.ts";
+import { logError } from "../log/log.ts";
 import type Compiler from "./compiler/worker.ts";
 import type { Output, SourceFile } from "./compiler/worker.ts";
 

@@ -6,7 +6,7 @@ import { counter } from "../db/list.ts";
 import { members } from "../db/schema/members.ts";
 import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
-import { users } from "../db/schema/users.ts";
+import { isPerson, users } from "../db/schema/users.ts";
 import { doesNotExist, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -24,12 +24,6 @@ const select = ({ db }: Tenant) =>
 		})
 		.from(projectMembers)
 		.innerJoin(users, eq(users.id, projectMembers.user_id));
-
-/**
- * WHERE clause: the member is a person. Projects don't list service accounts as members; a service
- * account has a field `projects` instead (docs/organizations.md#service-accounts).
- */
-const isPerson = eq(users.is_service_account, false);
 
 const byUser = (tenant: Tenant, uuid: string) =>
 	select(tenant).where(

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type * as z from "zod";
-import { cache, digest, evict, mask, mint } from "../auth/keys.ts";
+import { cache, digest, evict, mask, mint, toRecord } from "../auth/keys.ts";
 import { runBatch } from "../db/client.ts";
 import type { App } from "../env.ts";
 import { found, invalid } from "../http/errors.ts";
@@ -81,9 +81,8 @@ async function write(
 	);
 	if (used.length === 0) return undefined;
 	const row = found(keys[0]);
-	const { scoped_organizations: organizations, scoped_projects: projects } = row;
 	await Promise.all([
-		cache(c.env, row.hash, { ...row, organizations, projects }),
+		cache(c.env, row.hash, toRecord(row)),
 		...removed.map(({ hash }) => evict(c.env, hash)),
 	]);
 	c.executionCtx.waitUntil(wake(c.env, due));

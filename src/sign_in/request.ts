@@ -10,6 +10,7 @@ import { signIns } from "../db/schema/sign_in.ts";
 import { users } from "../db/schema/users.ts";
 import type { App } from "../env.ts";
 import { invalid } from "../http/errors.ts";
+import { logWarning } from "../log/log.ts";
 import { configured, send } from "../mail/mail.ts";
 import { mailLink, mailSso } from "./mails.ts";
 import { LIFETIME_MS, MAIL_WINDOW_MS, ssoOf } from "./rules.ts";
@@ -30,15 +31,11 @@ export function requestLink(c: Context<App>, email: string): z.infer<typeof Sign
 			null,
 			"Signing in by mail is not configured: MAIL_FROM and APP_URL are not both set.",
 		);
-	const failed = (error: unknown) =>
-		console.error(
-			JSON.stringify({
-				request_id: c.var.requestId,
-				warning: "A sign-in link was not created",
-				// The message of a database error contains the values of its query.
-				error: error instanceof Error ? error.name : "unknown",
-			}),
-		);
+	const failed = (error: unknown) => {
+		// The message of a database error contains the values of its query.
+		const name = error instanceof Error ? error.name : "unknown";
+		logWarning("A sign-in link was not created", name, { request_id: c.var.requestId });
+	};
 	c.executionCtx.waitUntil(mail(c.env, email).catch(failed));
 	return { detail: "If somebody has this address, a mail is on its way to it." };
 }

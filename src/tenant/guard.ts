@@ -1,6 +1,6 @@
 import { and, type Column, eq, gte, or, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { checkAddress } from "../auth/addresses.ts";
-import { isExpired, type Key } from "../auth/keys.ts";
+import { isExpired, type Key, recordColumns } from "../auth/keys.ts";
 import { assertThat } from "../db/assertion.ts";
 import type { Connected, Database } from "../db/client.ts";
 import { Kept, keepByForm, placeholder } from "../db/kept.ts";
@@ -31,13 +31,7 @@ export const guard = (db: Database, { hash, organization, project }: GuardInput)
 	db
 		.select({
 			key_id: nullableColumn(personalApiKeys.id, "key_id"),
-			user_id: personalApiKeys.user_id,
-			scopes: personalApiKeys.scopes,
-			organizations: personalApiKeys.scoped_organizations,
-			projects: personalApiKeys.scoped_projects,
-			allowed_ips: personalApiKeys.allowed_ips,
-			expires_at: personalApiKeys.expires_at,
-			version: personalApiKeys.version,
+			...recordColumns,
 			last_used_at: personalApiKeys.last_used_at,
 			is_session: personalApiKeys.is_session,
 			is_active: users.is_active,

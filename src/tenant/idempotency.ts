@@ -8,12 +8,14 @@ import { digest } from "../auth/keys.ts";
 import { cipherOf } from "../auth/secrets.ts";
 import { assertThat } from "../db/assertion.ts";
 import { type Database, deleteOlderThan, insertWhere } from "../db/client.ts";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { idempotencyKeys } from "../db/schema/idempotency_keys.ts";
 import { jsonOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
+import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
 import { idempotencyKeyInUse, idempotencyKeyReused, invalid, Replay } from "../http/errors.ts";
 import { bytesOf } from "../http/valid.ts";
+import { logWarning } from "../log/log.ts";
 import { type Access, accessOf, type Holder, hasAccess } from "./access.ts";
 
 /*
@@ -33,20 +35,16 @@ type Row = typeof idempotencyKeys.$inferSelect;
 /** What a request has read and generated, in order. */
 type Journal = { reads: unknown[][]; made: unknown[] };
 
-const DAY_MS = 86_400_000;
-
 /**
  * How long a request without a stored response counts as in progress. The runtime would have killed
  * it much earlier.
  */
-const UNDER_WAY_MS = 60_000;
+const UNDER_WAY_MS = MINUTE_MS;
 
 /** Response headers that belong to the current request, so they aren't stored. */
 const NOT_KEPT = /^(x-request-id|vary|ratelimit-policy|access-control-.*)$/;
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
-
-const from = (at: number) => new Date(at).toISOString();
 
 /** The access of the first request, where an older version of this code stored none. */
 const UNLIMITED: Access = {
@@ -93,7 +91,7 @@ export class Idempotency {
 		return and(
 			eq(user_id, this.#c.var.key.user_id),
 			eq(key, this.#key),
-			gt(created_at, from(Date.now() - DAY_MS)),
+			gt(created_at, iso(Date.now() - DAY_MS)),
 		);
 	}
 
@@ -146,7 +144,7 @@ export class Idempotency {
 		const [claimed] = await db.batch([
 			db
 				.update(idempotencyKeys)
-				.set({ under_way_until: from(Date.now() + UNDER_WAY_MS) })
+				.set({ under_way_until: iso(Date.now() + UNDER_WAY_MS) })
 				.where(
 					and(eq(idempotencyKeys.id, id), eq(idempotencyKeys.under_way_until, under_way_until)),
 				)
@@ -203,7 +201,7 @@ export class Idempotency {
 			user_id,
 			key: this.#key,
 			fingerprint: this.#fingerprint,
-			under_way_until: from(Date.now() + UNDER_WAY_MS),
+			under_way_until: iso(Date.now() + UNDER_WAY_MS),
 			journal: await this.#cipher.seal(
 				"journal",
 				JSON.stringify({ ...this.#journal, access: this.#access }),
@@ -253,7 +251,7 @@ export class Idempotency {
 			.onConflictDoUpdate({
 				target: [user_id, key],
 				set: replaced,
-				setWhere: sql`${id} = excluded.id and ${kept} is null or ${lt(created_at, from(Date.now() - DAY_MS))}`,
+				setWhere: sql`${id} = excluded.id and ${kept} is null or ${lt(created_at, iso(Date.now() - DAY_MS))}`,
 			});
 	}
 }
@@ -275,10 +273,7 @@ export const safeRetries = createMiddleware<App>(async (c, next) => {
 	c.set("idempotency", idempotency);
 	await next();
 	if (c.error instanceof Replay) return;
-	const lost = (error: unknown) =>
-		console.error(
-			JSON.stringify({ warning: "The response to a POST was not stored", error: String(error) }),
-		);
+	const lost = (error: unknown) => logWarning("The response to a POST was not stored", error);
 	c.executionCtx.waitUntil(idempotency.keep(c.res).catch(lost));
 });
 
@@ -289,5 +284,5 @@ export const deleteExpiredKeys = async ({ DB }: Env) =>
 		idempotencyKeys,
 		idempotencyKeys.id,
 		idempotencyKeys.created_at,
-		from(Date.now() - DAY_MS),
+		iso(Date.now() - DAY_MS),
 	);

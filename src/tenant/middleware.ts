@@ -1,6 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/levels.ts";
 import type { App } from "../env.ts";
+import { isRead } from "../http/methods.ts";
 import type { Where } from "./place.ts";
 import { Tenant } from "./tenant.ts";
 
@@ -58,7 +59,6 @@ export const atLeast = (level: number) =>
  * (docs/plugins.md#access).
  */
 export const pluginAccess = createMiddleware<App>(async (c, next) => {
-	const isRead = c.req.method === "GET" || c.req.method === "HEAD";
-	c.set("plugins", isRead ? PLUGINS_CONFIG : PLUGINS_INSTALL);
+	c.set("plugins", isRead(c.req.method) ? PLUGINS_CONFIG : PLUGINS_INSTALL);
 	await next();
 });

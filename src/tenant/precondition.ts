@@ -9,6 +9,7 @@ import { jsonOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { ApiError, preconditionFailed } from "../http/errors.ts";
 import { tagOf, tagsIn } from "../http/etag.ts";
+import { isRead } from "../http/methods.ts";
 import { represent } from "../http/versions.ts";
 
 /*
@@ -26,7 +27,7 @@ type Statement = BatchItem<"sqlite">;
 class NotYet extends Error {}
 
 /** The GET route of the object that a request changes. */
-export type ObjectRoute = { path: string; handler: Handler };
+type ObjectRoute = { path: string; handler: Handler };
 
 export class Precondition {
 	readonly #c: Context<App>;
@@ -141,10 +142,9 @@ export function ifMatch(mount: string, routes: RouterRoute[], at: string): Middl
 	const object = get && { path: `${mount}${path}`, handler: get.handler };
 	return async (c, next) => {
 		const header = c.req.header("if-match");
-		const isRead = ["GET", "HEAD"].includes(c.req.method);
 		// A path such as `/bulk` also matches `/:id`.
 		const isOwn = routePath(c, -1) === (isSettings(at) ? mount : `${mount}${at}`);
-		if (header !== undefined && path !== undefined && !isRead && isOwn)
+		if (header !== undefined && path !== undefined && !isRead(c.req.method) && isOwn)
 			c.set("precondition", new Precondition(c, tagsIn(header), object));
 		await next();
 	};

@@ -1,5 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
+import { isRead } from "../http/methods.ts";
 
 /** The objects of scopes (docs/keys.md#personal-api-keys). */
 export const objects = [
@@ -24,7 +25,7 @@ export const scopes = ["*", ...objects.flatMap((object) => [`${object}:read`, `$
 
 /** Returns the scope that a method requires: `:read` for GET and HEAD, `:write` for all others. */
 export const scopeFor = (object: ScopeObject, method: string): Scope =>
-	`${object}:${method === "GET" || method === "HEAD" ? "read" : "write"}`;
+	`${object}:${isRead(method) ? "read" : "write"}`;
 
 /** Whether `granted` includes `scope`: itself, `*`, or `:write` for a `:read`. */
 export const grants = (granted: string[], scope: string) =>

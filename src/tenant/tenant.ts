@@ -11,13 +11,14 @@ import { changes } from "../db/changes.ts";
 import type { Connected, Database } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
-import { now } from "../db/now.ts";
+import { iso, now } from "../db/now.ts";
 import { type Details, type Entry, recordKept } from "../db/record.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { connect } from "../db/session.ts";
 import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
+import { HOUR_MS } from "../http/durations.ts";
 import { badCredentials, found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import { countRequest } from "../http/rate_limit.ts";
@@ -52,8 +53,6 @@ type Write = {
 	/** The select whose rows `write` returns. Without it, `write` returns the rows of the change. */
 	answer?: Statement;
 };
-
-const HOUR = 3_600_000;
 
 /**
  * The only way for families to access the database. The guard (credentials, scope, restrictions, existence, membership, level)
@@ -256,7 +255,7 @@ export class Tenant {
 
 	/** Updates `last_used_at` at most once an hour, without delaying the response. */
 	#noteUse({ key, last_used_at }: Caller) {
-		const before = new Date(Date.now() - HOUR).toISOString();
+		const before = iso(Date.now() - HOUR_MS);
 		if (last_used_at !== null && last_used_at > before) return;
 		const { id, last_used_at: used } = personalApiKeys;
 		const stale = and(eq(id, key.id), or(isNull(used), lt(used, before)));
@@ -324,7 +323,8 @@ export class Tenant {
 	) {
 		const idempotency = this.#idempotency;
 		if (idempotency?.isDone) {
-			this.#session.serve([{ results: rowsOf(idempotency.rows) }]);
+			const results = answer ? rowsOf(idempotency.rows, answer) : [];
+			this.#session.serve([{ results }]);
 			const [rows] = await this.db.batch([result]);
 			return rows;
 		}

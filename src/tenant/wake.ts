@@ -1,7 +1,10 @@
 import { and, eq, is, lte, or, SQL, sql } from "drizzle-orm";
 import type { Connected, Database } from "../db/client.ts";
 import { Kept, keepByForm, placeholder } from "../db/kept.ts";
+import { iso } from "../db/now.ts";
 import { webhooks } from "../db/schema/webhooks.ts";
+import { MINUTE_MS } from "../http/durations.ts";
+import { logWarning } from "../log/log.ts";
 
 /**
  * A message of the queue `DELIVERIES`: this webhook has events to deliver. `lease` is the lease of
@@ -13,7 +16,7 @@ export type Wake = { webhook: string; lease?: string | undefined };
  * How long a message may take to arrive, in milliseconds. During this time, no other message is
  * sent for the webhook.
  */
-const MESSAGE_MS = 60_000;
+const MESSAGE_MS = MINUTE_MS;
 
 type Times = Record<"from" | "until", string | SQL<string>>;
 
@@ -44,10 +47,7 @@ const kept = keepByForm((db) => {
  */
 export function reserveDue(env: Env, db: Connected, organization: string | SQL | null) {
 	const at = Date.now();
-	const times = {
-		from: new Date(at).toISOString(),
-		until: new Date(at + MESSAGE_MS).toISOString(),
-	};
+	const times = { from: iso(at), until: iso(at + MESSAGE_MS) };
 	return is(organization, SQL)
 		? reserve(db, organization, times)
 		: kept(env, {}).bind(db, { organization, ...times });
@@ -64,8 +64,6 @@ export async function wake({ DELIVERIES }: Env, wakes: (Wake & { delaySeconds?: 
 			wakes.map(({ delaySeconds = 0, ...body }) => ({ body, delaySeconds })),
 		);
 	} catch (error) {
-		console.error(
-			JSON.stringify({ warning: "A webhook's worker was not started", error: String(error) }),
-		);
+		logWarning("A webhook's worker was not started", error);
 	}
 }

@@ -9,7 +9,7 @@ const GONE = 410;
 export type Endpoint = { url: string; secrets: Promise<string[]> };
 
 /** The content of a request. `id` is the id of the event. */
-export type Message = { id: string; payload: string };
+type Message = { id: string; payload: string };
 
 export type Outcome = {
 	/** null: there was no response. */

@@ -4,7 +4,7 @@ import { type EventRow, toEvent } from "../feed/event.ts";
 import { MINUTE_MS } from "../http/durations.ts";
 import { wake } from "../tenant/wake.ts";
 import { attempts, type Endpoint } from "./attempt.ts";
-import { toDelivery } from "./deliveries.ts";
+import { toDelivery } from "./delivery_rows.ts";
 import { claim, type Round, recordRound, type Webhook } from "./progress.ts";
 import { openSecrets } from "./secret.ts";
 

@@ -7,7 +7,7 @@ import { webhooks } from "../db/schema/webhooks.ts";
 import type { EventRow } from "../feed/event.ts";
 import type { Wake } from "../tenant/wake.ts";
 import type { Outcome } from "./attempt.ts";
-import { deleteOldDeliveries, insertDeliveries, type toDelivery } from "./deliveries.ts";
+import { deleteOldDeliveries, insertDeliveries, type toDelivery } from "./delivery_rows.ts";
 import { isPending, pendingOf, selectPending } from "./pending.ts";
 import { MAX_FAILING_MS, nextAttempt } from "./retries.ts";
 import { nameOf } from "./shape.ts";

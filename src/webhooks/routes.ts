@@ -3,8 +3,8 @@ import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
 import { atLeast } from "../tenant/middleware.ts";
 import { body, query } from "../tenant/valid.ts";
+import * as deliveries from "./deliveries.ts";
 import * as webhooks from "./queries.ts";
-import * as sending from "./sending.ts";
 import { create, filters, replay, update, Webhook, WebhookDelivery } from "./shape.ts";
 
 /** docs/webhooks.md */
@@ -26,7 +26,7 @@ export default router()
 		return c.body(null, 204);
 	})
 	.post("/:id/test", ok(WebhookDelivery), atLeast(ADMIN), async (c) =>
-		c.json(await sending.test(c.var.tenant, c.req.param("id"))),
+		c.json(await deliveries.test(c.var.tenant, c.req.param("id"))),
 	)
 	.post("/:id/roll", ok(Webhook), atLeast(ADMIN), async (c) =>
 		c.json(await webhooks.roll(c.var.tenant, c.req.param("id"))),
@@ -40,9 +40,9 @@ export default router()
 		atLeast(ADMIN),
 		query(filters, webhooks.find),
 		async (c) =>
-			c.json(await sending.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
+			c.json(await deliveries.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
 	)
 	.post("/:id/deliveries/:delivery_id/replay", ok(WebhookDelivery), atLeast(ADMIN), async (c) => {
 		const { id, delivery_id } = c.req.param();
-		return c.json(await sending.replay(c.var.tenant, id, delivery_id));
+		return c.json(await deliveries.replay(c.var.tenant, id, delivery_id));
 	});

@@ -1,6 +1,7 @@
 import { cipherOf } from "../auth/secrets.ts";
 import type { webhooks } from "../db/schema/webhooks.ts";
 import { DAY_MS } from "../http/durations.ts";
+import { logWarning } from "../log/log.ts";
 
 /**
  * How long the previous secret also signs requests after a roll
@@ -39,13 +40,7 @@ export async function openSecrets(env: Env, row: Row) {
 	try {
 		return await Promise.all(sealed.map((text) => cipher(env, row.id).unseal(FIELD, text)));
 	} catch (error) {
-		console.error(
-			JSON.stringify({
-				webhook: row.id,
-				warning: "The secret of a webhook can't be decrypted",
-				error: String(error),
-			}),
-		);
+		logWarning("The secret of a webhook can't be decrypted", error, { webhook: row.id });
 		throw new Error("The webhook's secret can't be decrypted. Roll it.");
 	}
 }

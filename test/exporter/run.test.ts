@@ -781,7 +781,7 @@ describe("a destination that", () => {
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 		const { body } = await here("GET", `${at}/logs?level=WARNING`);
 		expect(body.results[0].message).toMatch(
-			/^Try 1 of 5 failed: 127\.0\.0\.1:\d+ answered 503: "Oops"\. The next try is at 2/,
+			/^Failure 1 of 5 in a row: 127\.0\.0\.1:\d+ answered 503: "Oops"\. The run continues at 2/,
 		);
 	});
 
@@ -820,7 +820,7 @@ describe("a destination that", () => {
 		const levels = log.results.map(({ level }: { level: string }) => level);
 		expect(levels).toEqual(["ERROR", ...Array(4).fill("WARNING")]);
 		expect(log.results[0].message).toMatch(
-			/ failed after 5 tries in a row without progress: .+\. Retry the run when the destination works again\. Totals: 0 rows, 0 bytes, [\d.]+ seconds?, attempt 1\.$/,
+			/ failed 5 times in a row without progress: .+\. Retry the run when the destination works again\. Totals: 0 rows, 0 bytes, [\d.]+ seconds?, attempt 1\.$/,
 		);
 		expect((await here("GET", at)).body.paused).toBe(false);
 	});

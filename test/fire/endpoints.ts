@@ -23,7 +23,7 @@ type Way = (typeof WAYS)[number];
 const SLOW_MS = 1500;
 const HUGE_BYTES = 2 ** 22;
 
-export type Endpoint = {
+type Endpoint = {
 	way: Way;
 	secret: string;
 	/** The ids of the events, in the order in which they arrived, with repetitions. */

@@ -768,6 +768,9 @@ describe("the holder of the link", () => {
 			scoped_organizations: [],
 		});
 		const key = personal_api_key.value;
+		const record = await env.KEYS.get(`key:${await digest(key)}`, "json");
+		expect(record).toMatchObject({ id: personal_api_key.id, user_id: user.id });
+		expect(record).not.toHaveProperty("hash");
 		const me = await call("GET", "/api/users/@me", { key });
 		expect(me.body).toMatchObject({
 			uuid: user.uuid,

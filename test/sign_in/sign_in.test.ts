@@ -8,6 +8,7 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { app } from "../../src/app.ts";
+import { digest } from "../../src/auth/keys.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { domains } from "../../src/db/schema/domains.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
@@ -73,6 +74,9 @@ describe("asking for a link", () => {
 			recovery_codes: null,
 		});
 		const key = body.personal_api_key.value;
+		const record = await env.KEYS.get(`key:${await digest(key)}`, "json");
+		expect(record).toMatchObject({ id: body.personal_api_key.id, user_id: owner.id });
+		expect(record).not.toHaveProperty("hash");
 		const mine = await call("GET", "/api/personal_api_keys/@current", { key });
 		expect(mine.body).toEqual({ ...body.personal_api_key, value: null, last_used_at: null });
 		expect((await call("GET", `/api/organizations/${id}`, { key })).status).toBe(200);

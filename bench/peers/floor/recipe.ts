@@ -5,7 +5,7 @@ import type { Statement } from "../../harness.ts";
 export type Part = string | { email: true } | { uuid: number } | { hash: true } | { ms: number };
 
 /** A literal value, or a string of parts. */
-export type Value = { value: unknown } | { parts: Part[] };
+type Value = { value: unknown } | { parts: Part[] };
 
 /** A statement with placeholders. */
 export type Recipe = { sql: string; params: Value[] };

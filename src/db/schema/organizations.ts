@@ -2,7 +2,7 @@ import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { boolean, counter, created_at, id, list, updated_at } from "./columns.ts";
 
 /** One entry of Organization.available_product_features. */
-export type Feature = {
+type Feature = {
 	key: string;
 	name: string;
 	description?: string;

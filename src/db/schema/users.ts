@@ -1,3 +1,4 @@
+import { eq } from "drizzle-orm";
 import { type AnySQLiteColumn, index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { boolean, counter, created_at } from "./columns.ts";
@@ -44,3 +45,6 @@ export const users = sqliteTable(
 		index("users_current_project").on(t.current_project_id),
 	],
 );
+
+/** WHERE clause: the user is a person. Service accounts are never listed as members (docs/organizations.md#service-accounts). */
+export const isPerson = eq(users.is_service_account, false);

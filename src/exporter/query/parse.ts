@@ -5,7 +5,7 @@ import * as grammar from "./query.parser.js";
 import { checkSize, invalidQuery, resolve } from "./resolve.ts";
 
 /** A parsed query. */
-export type Query = {
+type Query = {
 	fields: Field[];
 	/** The condition; null for all events. */
 	where: Expression | null;

@@ -1,3 +1,4 @@
+import { iso } from "../../db/now.ts";
 import type { Row } from "../rows.ts";
 import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, orderOf, weight } from "./bounds.ts";
 import { queried } from "./queried.ts";
@@ -11,8 +12,8 @@ const MAX_COUNTED_ROWS = 100_000;
 const SAMPLED_ROWS = 20;
 const FILL = 0.9;
 
-/** Formats times like the tables, so that they compare as text. */
-const iso = (moment: string) => new Date(moment).toISOString();
+/** Formats a time like the tables, so that both compare as text. */
+const normalized = (moment: string) => iso(Date.parse(moment));
 const ISO_LENGTH = 24;
 
 /**
@@ -98,7 +99,7 @@ function parts(scan: Scan, bind: Bind) {
 		/** Whether a row matches the filters. */
 		taken: ["true", ...filters.map((filter) => met(bind, filter))].join(" and "),
 		/** The rows of the window after a position, and their order. */
-		where: `where ${isInTeam} and (${at}, ${key}) > (?1, ?2) and ${at} < ${bind(iso(end))}`,
+		where: `where ${isInTeam} and (${at}, ${key}) > (?1, ?2) and ${at} < ${bind(normalized(end))}`,
 		order: `order by ${at}, ${key}`,
 	};
 }
@@ -183,7 +184,7 @@ function reader(database: D1Database, scan: Scan) {
 	const read = (text: string) => {
 		const statement = database.prepare(text);
 		return (after: Position | null) =>
-			statement.bind(...(after ?? [iso(scan.start), ""]), ...values).raw<Row>();
+			statement.bind(...(after ?? [normalized(scan.start), ""]), ...values).raw<Row>();
 	};
 	return { count: read(count), texts: read(texts), rows: read(rows) };
 }

@@ -1,3 +1,4 @@
+import { iso } from "../../db/now.ts";
 import { readMoment } from "../../http/moment.ts";
 import { type Expression, isLiteral, type Literal } from "../query/expression.ts";
 import type { Filter } from "./source.ts";
@@ -71,7 +72,7 @@ function timeFilter(column: string, operator: string, value: Literal): Filter | 
 	const at = readMoment(typeof value === "string" ? value : "");
 	if (at === undefined || !COMMON_YEARS.test(at)) return undefined;
 	// Comparisons are in milliseconds, but columns may be more precise.
-	const next = new Date(Date.parse(at) + 1).toISOString();
+	const next = iso(Date.parse(at) + 1);
 	switch (operator) {
 		case "=":
 			return { column, from: at, before: next };

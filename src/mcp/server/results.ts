@@ -3,7 +3,7 @@ import type { Answer } from "./caller.ts";
 import { isFeed, isList, type Operation, type Parameters } from "./operations.ts";
 
 /** The maximum length of the JSON of a result, so that it leaves room in a model's context. */
-export const MAX_CHARACTERS = 50_000;
+const MAX_CHARACTERS = 50_000;
 
 /** Returns a tool's result, as structured content and as text. */
 export const result = (content: object, isError = false): CallToolResult => ({

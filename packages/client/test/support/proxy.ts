@@ -103,7 +103,7 @@ async function forward(target: string, request: IncomingMessage, body: Buffer): 
 }
 
 /** A request as the proxy got it. */
-export type Seen = {
+type Seen = {
 	method: string;
 	url: string;
 	headers: IncomingMessage["headers"];

@@ -3,7 +3,7 @@ import { type Bucket, MAX_PARTS, type Mark } from "./bucket.ts";
 import type { KeyOf } from "./keys.ts";
 
 /** The upload of a file, the mark of its object, and the ETags of its parts. */
-export type Upload = { id: string; mark: string; parts: string[] };
+type Upload = { id: string; mark: string; parts: string[] };
 
 /**
  * `uploads`: the uploads of files before the current one, which have all their parts but aren't completed; of the current file;

@@ -2,10 +2,7 @@
  * Runs background work, such as a scheduled tick, in named parts. If a part fails, the failure is logged with the name, and the
  * other parts still run. The next tick repeats the work of the failed part (docs/operating.md#the-schedule).
  */
-
-/** Logs why a part failed. */
-export const logError = (part: string, error: unknown) =>
-	console.error(JSON.stringify({ part, error: String(error) }));
+import { logError } from "./log.ts";
 
 /** Waits for a part, and logs its error if it fails. */
 export const logged = (part: string, work: Promise<unknown>) =>
