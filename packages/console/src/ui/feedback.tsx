@@ -36,7 +36,8 @@ export function wordsOf(error: unknown) {
 	if (!(error instanceof TenantryError))
 		return error instanceof Error ? error.message : String(error);
 	if (error.status === 0) return "Can't reach the service. Check your connection.";
-	return error.status >= 500 ? `${error.detail} (request ${error.requestId})` : error.detail;
+	const { status, detail, requestId } = error;
+	return status >= 500 && requestId ? `${detail} (request ${requestId})` : detail;
 }
 
 /** Runs an action, and shows its error as a note. Returns whether it succeeded. */
