@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useQuery } from "../load.ts";
-import { isoOf, toLocalInput } from "./moments.ts";
+import { fromLocal, toLocal } from "./moments.ts";
 
 /** The filters above a list. Their values are in the URL. */
 export const Filters = ({ children }: { children: ComponentChildren }) => (
@@ -72,16 +72,15 @@ export function Filter({
 /** A filter by time, in the user's time zone. */
 export function MomentFilter({ name, label }: { name: string; label: string }) {
 	const [query, change] = useQuery();
-	const value = query[name];
-	const date = value ? new Date(value) : undefined;
+	const at = Date.parse(query[name] ?? "");
 	return (
 		<label class="moment">
 			{label}
 			<input
 				type="datetime-local"
-				value={date && !Number.isNaN(date.getTime()) ? toLocalInput(date) : ""}
+				value={Number.isNaN(at) ? "" : toLocal(at)}
 				onChange={({ currentTarget }) =>
-					change({ [name]: isoOf(currentTarget.value), offset: undefined })
+					change({ [name]: fromLocal(currentTarget.value) ?? "", offset: undefined })
 				}
 			/>
 		</label>

@@ -4,14 +4,15 @@ import { useRoute } from "preact-iso/router";
 import type { BatchExport, Received } from "tenantry-client";
 import { type Loaded, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
+import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Problem, Show, say } from "../../ui/feedback.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
 import { Backfills } from "./backfills.tsx";
+import { BUSY_MS, IDLE_MS } from "./intervals.ts";
 import { ExportLog } from "./log.tsx";
-import { BUSY_MS, IDLE_MS, usePolling } from "./poll.ts";
 import { Runs } from "./runs.tsx";
 import {
 	ExportState,
@@ -100,7 +101,7 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 	const { of, path, reload } = opened;
 	const isBusy = of.latest_runs.some((run) => !hasEnded(run));
 	// Don't reload while the user edits the settings.
-	usePolling(reload, tab !== "settings", isBusy ? BUSY_MS : IDLE_MS);
+	usePolling(reload, isBusy ? BUSY_MS : IDLE_MS, tab !== "settings");
 	const { to } = useOrganization();
 	const [isUnpausing, setUnpausing] = useState(false);
 	const [, , Content] = TABS.find(([name]) => name === tab) ?? TABS[0];

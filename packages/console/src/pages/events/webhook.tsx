@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
 import { useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
+import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
@@ -11,7 +12,6 @@ import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
 import { OneForAdmins } from "./admins_only.tsx";
 import { Deliveries } from "./deliveries.tsx";
-import { useEvery } from "./every.ts";
 import { HealthBadge, healthOf, hostOf, Types } from "./health.tsx";
 import { ReplayDialog } from "./replay.tsx";
 import { EditDialog, RollDialog } from "./webhook_dialogs.tsx";
@@ -19,7 +19,7 @@ import { EditDialog, RollDialog } from "./webhook_dialogs.tsx";
 type Row = Received<Webhook, "webhooks">;
 
 /** The interval of reloads. */
-const SECONDS = 10;
+const POLL_MS = 10_000;
 
 /** Shows the problems of a webhook, and how to solve them. */
 function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
@@ -171,7 +171,7 @@ function Shown({ webhook, reload }: { webhook: Row; reload: () => Promise<unknow
 		deliveries.reload();
 	};
 	// A failed load would replace the page, with a secret that is shown only once.
-	useEvery(SECONDS, () => open === undefined && refresh());
+	usePolling(() => open === undefined && refresh(), POLL_MS);
 	const close = () => setOpen(undefined);
 	const { save, dialog } = useSaveWebhook(webhook, reload);
 	const edit = useSaveWebhook(webhook, async () => {
