@@ -235,6 +235,38 @@ inBrowser("what is saved", (open) => {
 		});
 	});
 
+	test("is still there when the service can't be reached for a moment", async () => {
+		const world = await newOrganization();
+		const { id } = await newExport(world);
+		const page = await open(`${world.path}/batch_exports/${id}/backfills`);
+		await button(page, "New backfill").click();
+		const from = page.getByLabel("From", { exact: true });
+		await from.fill("2026-01-01T10:00");
+		const load = () => page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+		const failed: string[] = [];
+		page.on("requestfailed", (request) => failed.push(request.url()));
+		const answer = await hold(page, "GET");
+		const asked = page.waitForRequest(`**/batch_exports/${id}`);
+		await load();
+		// Loading takes longer than the page waits before it loads again.
+		const answered = (await asked).response();
+		await load();
+		answer();
+		await answered;
+		expect(failed).toEqual([]);
+		await page.unrouteAll();
+
+		await page.route(`**/batch_exports/${id}`, (route) => route.abort());
+		await load();
+		const problem = page.getByText("Can't reach the service. Check your connection.");
+		await problem.waitFor({ state: "attached" });
+		expect(await from.inputValue()).toBe("2026-01-01T10:00");
+		await page.unrouteAll();
+		await load();
+		await problem.waitFor({ state: "detached" });
+		expect(await from.inputValue()).toBe("2026-01-01T10:00");
+	});
+
 	test("of a plugin config isn't lost when it is enabled, and sets nothing back that somebody else saved", async () => {
 		const world = await newOrganization();
 		const { id } = await newConfig(world);

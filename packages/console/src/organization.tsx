@@ -44,7 +44,8 @@ const Unavailable = ({ error, retry }: { error: Error; retry: () => void }) =>
 /** Loads the organization in the URL for its pages. */
 export function InOrganization({ id, children }: { id: string; children: ComponentChildren }) {
 	const loaded = useLoad((signal) => api.organizations.get({ id }, { signal }), [id]);
-	if (loaded.error) return <Unavailable error={loaded.error} retry={loaded.reload} />;
+	if (loaded.error && !loaded.data)
+		return <Unavailable error={loaded.error} retry={loaded.reload} />;
 	return (
 		<Show of={loaded}>
 			{(organization) => (

@@ -84,7 +84,7 @@ export const Problem = ({ error, retry }: { error: unknown; retry?: (() => void)
 	</div>
 );
 
-/** Shows loaded data; until then, that it is loading or its error. */
+/** Shows loaded data; until then, that it is loading or its error. An error of a refresh is above the data. */
 export function Show<T>({
 	of,
 	children,
@@ -92,7 +92,13 @@ export function Show<T>({
 	of: Loaded<T>;
 	children: (data: T) => ComponentChildren;
 }) {
-	if (of.data !== undefined) return <>{children(of.data)}</>;
+	if (of.data !== undefined)
+		return (
+			<>
+				{of.error && <Problem error={of.error} retry={of.reload} />}
+				{children(of.data)}
+			</>
+		);
 	if (of.error) return <Problem error={of.error} retry={of.reload} />;
 	return (
 		<p class="loading" role="status" aria-busy="true">

@@ -218,7 +218,7 @@ export function Backfills({ of, reload }: Opened) {
 		reload();
 	};
 	const isBusy = list.data?.results.some(({ status }) => status === "Running") ?? false;
-	usePolling(list.reload, BUSY_MS, isBusy);
+	usePolling(list.refresh, BUSY_MS, isBusy);
 	return (
 		<>
 			<div class="above-list">

@@ -26,13 +26,12 @@ import {
 } from "./states.tsx";
 import { Unpause } from "./unpause.tsx";
 
-/** The export of a page, with the function that reloads it. */
+/** The export of a page, with the functions that load it again. */
 export type Opened = {
 	of: Received<BatchExport, "batchExports">;
 	/** The path of the export's page. */
 	path: string;
-	reload: Loaded<Received<BatchExport, "batchExports">>["reload"];
-};
+} & Pick<Loaded<Received<BatchExport, "batchExports">>, "reload" | "refresh">;
 
 const Settings = lazy(() => import("./settings.tsx"));
 const Metrics = lazy(() => import("./metrics.tsx"));
@@ -98,10 +97,10 @@ function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
 }
 
 function Export({ opened, tab }: { opened: Opened; tab: string }) {
-	const { of, path, reload } = opened;
+	const { of, path, reload, refresh } = opened;
 	const isBusy = of.latest_runs.some((run) => !hasEnded(run));
 	// Don't reload while the user edits the settings.
-	usePolling(reload, isBusy ? BUSY_MS : IDLE_MS, tab !== "settings");
+	usePolling(refresh, isBusy ? BUSY_MS : IDLE_MS, tab !== "settings");
 	const { to } = useOrganization();
 	const [isUnpausing, setUnpausing] = useState(false);
 	const [, , Content] = TABS.find(([name]) => name === tab) ?? TABS[0];
@@ -143,8 +142,8 @@ export default function ExportPage() {
 		(signal) => api.batchExports.get({ organization: organization.id, id }, { signal }),
 		[organization.id, id],
 	);
-	const { reload } = loaded;
-	if (loaded.error)
+	const { reload, refresh } = loaded;
+	if (loaded.error && !loaded.data)
 		return (
 			<PageView title="Batch export" above={[[to("batch_exports"), "Batch exports"]]}>
 				<Problem error={loaded.error} retry={reload} />
@@ -152,7 +151,9 @@ export default function ExportPage() {
 		);
 	return (
 		<Show of={loaded}>
-			{(of) => <Export opened={{ of, path: to(`batch_exports/${id}`), reload }} tab={tab} />}
+			{(of) => (
+				<Export opened={{ of, path: to(`batch_exports/${id}`), reload, refresh }} tab={tab} />
+			)}
 		</Show>
 	);
 }

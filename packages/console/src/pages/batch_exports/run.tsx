@@ -41,9 +41,9 @@ export default function RunPage() {
 		(signal) => api.batchExports.get({ organization: organization.id, id }, { signal }),
 		[organization.id, id],
 	);
-	const { data: run, reload } = loaded;
+	const { data: run, reload, refresh } = loaded;
 	const isBusy = run !== undefined && !hasEnded(run);
-	usePolling(reload, BUSY_MS, isBusy);
+	usePolling(refresh, BUSY_MS, isBusy);
 	return (
 		<PageView
 			title={run ? `Run of ${sayWindow(run)}` : "Run"}

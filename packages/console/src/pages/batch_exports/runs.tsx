@@ -105,7 +105,7 @@ export function Runs({ of, path, reload }: Opened) {
 		list.reload();
 		reload();
 	};
-	usePolling(list.reload, isBusy ? BUSY_MS : IDLE_MS);
+	usePolling(list.refresh, isBusy ? BUSY_MS : IDLE_MS);
 	const longest = Math.max(1, ...runs.map(lengthOf));
 	return (
 		<>

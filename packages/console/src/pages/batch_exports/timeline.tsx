@@ -74,7 +74,7 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 		},
 		[of.id, of.interval, start, end],
 	);
-	usePolling(loaded.reload, IDLE_MS, reachesNow);
+	usePolling(loaded.refresh, IDLE_MS, reachesNow);
 	const { data, error, reload } = loaded;
 	const last = useRef<Loaded | undefined>(undefined);
 	last.current = data ?? last.current;

@@ -166,13 +166,21 @@ const useSaveStream = (stream: Row, onSaved: () => Promise<unknown>) =>
 
 const changesOf = (body: UpdateAuditStreamBody) => Object.assign(listed(body), { [BODY]: body });
 
-function Shown({ stream, reload }: { stream: Row; reload: () => Promise<unknown> }) {
+function Shown({
+	stream,
+	reload,
+	refresh,
+}: {
+	stream: Row;
+	reload: () => Promise<unknown>;
+	refresh: () => void;
+}) {
 	const { to } = useOrganization();
 	const navigate = useNavigate();
 	const [isEditing, setEditing] = useState(false);
 	const [trial, setTrial] = useState<BatchExportTrial>();
-	// A failed load would replace the page, with the input of an open dialog.
-	usePolling(() => !isEditing && !trial && reload(), POLL_MS);
+	// A failed load could replace the page, with the input of an open dialog.
+	usePolling(() => !isEditing && !trial && refresh(), POLL_MS);
 	const { save, dialog } = useSaveStream(stream, reload);
 	const edit = useSaveStream(stream, async () => {
 		await reload();
@@ -249,7 +257,7 @@ export default function AuditStreamPage() {
 			text="Audit streams contain events of all projects, including private ones."
 			get={(parameters, options) => api.auditStreams.get(parameters, options)}
 		>
-			{(stream, { reload }) => <Shown stream={stream} reload={reload} />}
+			{(stream, loaded) => <Shown stream={stream} {...loaded} />}
 		</OneForAdmins>
 	);
 }

@@ -162,23 +162,35 @@ const useSaveWebhook = (webhook: Row, onSaved: () => Promise<unknown>) =>
 		labels: { url: "URL", description: "Description", types: "Events", enabled: "Enabled" },
 	});
 
-function Shown({ webhook, reload }: { webhook: Row; reload: () => Promise<unknown> }) {
+function Shown({
+	webhook,
+	reload,
+	refresh,
+}: {
+	webhook: Row;
+	reload: () => Promise<unknown>;
+	refresh: () => void;
+}) {
 	const { to } = useOrganization();
 	const [open, setOpen] = useState<Open>();
 	const deliveries = useDeliveries(webhook);
-	const refresh = () => {
+	const reloadAll = () => {
 		reload();
 		deliveries.reload();
 	};
-	// A failed load would replace the page, with a secret that is shown only once.
-	usePolling(() => open === undefined && refresh(), POLL_MS);
+	const refreshAll = () => {
+		refresh();
+		deliveries.refresh();
+	};
+	// A failed load could replace the page, with a secret that is shown only once.
+	usePolling(() => open === undefined && refreshAll(), POLL_MS);
 	const close = () => setOpen(undefined);
 	const { save, dialog } = useSaveWebhook(webhook, reload);
 	const edit = useSaveWebhook(webhook, async () => {
 		await reload();
 		close();
 	});
-	const actions = useActions(webhook, refresh, save);
+	const actions = useActions(webhook, reloadAll, save);
 	const button = (words: string, work: () => Promise<unknown>) => (
 		<Button class="secondary outline" onPress={work}>
 			{words}
@@ -208,7 +220,7 @@ function Shown({ webhook, reload }: { webhook: Row; reload: () => Promise<unknow
 					</button>
 				}
 			>
-				<Deliveries webhook={webhook} list={deliveries} onReplayed={refresh} />
+				<Deliveries webhook={webhook} list={deliveries} onReplayed={reloadAll} />
 			</Section>
 			<DangerZone>
 				<Danger
@@ -221,7 +233,9 @@ function Shown({ webhook, reload }: { webhook: Row; reload: () => Promise<unknow
 				</Danger>
 			</DangerZone>
 			{open === "edit" && <EditDialog webhook={webhook} save={edit.save} onClose={close} />}
-			{open === "replay" && <ReplayDialog webhook={webhook} onReplayed={refresh} onClose={close} />}
+			{open === "replay" && (
+				<ReplayDialog webhook={webhook} onReplayed={reloadAll} onClose={close} />
+			)}
 			{open === "roll" && (
 				<RollDialog
 					webhook={webhook}
@@ -245,7 +259,7 @@ export default function WebhookPage() {
 			text="Webhooks receive events of all projects, including private ones."
 			get={(parameters, options) => api.webhooks.get(parameters, options)}
 		>
-			{(webhook, { reload }) => <Shown webhook={webhook} reload={reload} />}
+			{(webhook, loaded) => <Shown webhook={webhook} {...loaded} />}
 		</OneForAdmins>
 	);
 }
