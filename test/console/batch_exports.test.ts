@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import type { Locator } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import { listen } from "../support/peers.ts";
 import { checkLooks, inBrowser, newMember, newOrganization } from "./support/browser.ts";
@@ -31,6 +32,12 @@ async function holding() {
 	return { url: `http://127.0.0.1:${await listen(server)}/batch`, release: resolve };
 }
 
+/** Whether something is within the browser's window. */
+async function isInSight(locator: Locator) {
+	const { y, height } = (await locator.boundingBox()) ?? { y: -1, height: 0 };
+	return y >= 0 && y + height <= (locator.page().viewportSize()?.height ?? 0);
+}
+
 inBrowser("batch exports", (open) => {
 	test("an export is tested, saved and backfilled, and its log names the file", async () => {
 		const { client, project, path } = await newOrganization();
@@ -55,6 +62,9 @@ inBrowser("batch exports", (open) => {
 		await page.getByRole("textbox", { name: "Prefix" }).fill("sign-ups/{year}");
 		await page.getByRole("button", { name: "Test destination" }).click();
 		await page.getByRole("heading", { name: "The test succeeded" }).waitFor();
+		// The button has the focus, so it is in sight with the result above it.
+		const button = page.getByRole("button", { name: "Test destination" });
+		await expect.poll(() => isInSight(button)).toBe(true);
 		await page.getByText(/^sign-ups\/\d{4}\/.+Z\.jsonl$/).waitFor();
 		await checkLooks(page, "exports-new");
 		await page.getByRole("textbox", { name: "Name" }).fill("Sign-ups");

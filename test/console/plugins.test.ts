@@ -249,9 +249,14 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Create plugin" }).click();
 		const editor = page.getByRole("textbox", { name: "index.ts" });
 		await page.locator(".token.keyword").first().waitFor();
+		/** Whether the tab asks before it is closed. */
+		const asks = () =>
+			page.evaluate("!dispatchEvent(new Event('beforeunload', { cancelable: true }))");
+		expect(await asks()).toBe(false);
 		await editor.focus();
 		await page.keyboard.press("ControlOrMeta+End");
 		await page.keyboard.insertText("export const added = 1;\n");
+		await expect.poll(asks).toBe(true);
 		await checkLooks(page, "plugins-source");
 		await page.getByRole("button", { name: "Discard changes" }).click();
 		await checkLooks(page, "plugins-source-discard");

@@ -206,6 +206,67 @@ inBrowser("what is saved", (open) => {
 		});
 	});
 
+	describe("stays in the form with the reason if it can't be saved, and can be sent again, after", () => {
+		const waitAnHour = { status: 429, headers: { "retry-after": "3600" } };
+		test.each<[string, tries: number, shown: string, answer: object | undefined]>([
+			["an error", 1, "Not now.", { status: 409 }],
+			["a limit that ends in an hour", 1, "Not now.", waitAnHour],
+			["changes by others that don't end", 3, "Not now.", { status: 412 }],
+			["a lost connection", 5, "Can't reach the service. Check your connection.", undefined],
+		])("%s", async (_, tries, shown, answer) => {
+			const { client, project, path } = await newOrganization();
+			const page = await open(`${path}/projects/${project.id}`);
+			const field = page.getByLabel("Name", { exact: true });
+			await field.fill("Mine");
+			let sent = 0;
+			await page.route("**/api/**", async (route) => {
+				if (route.request().method() !== "PATCH") return route.fallback();
+				sent += 1;
+				const json = { type: "x", code: "y", detail: "Not now.", attr: null };
+				return answer ? route.fulfill({ ...answer, json }) : route.abort();
+			});
+			await button(page, "Save changes").click();
+			await page.getByRole("alert").getByText(shown).waitFor();
+			expect([sent, await field.inputValue()]).toEqual([tries, "Mine"]);
+			await page.unrouteAll();
+			await button(page, "Save changes").click();
+			await page.getByText("The project is saved.").waitFor();
+			expect((await client.projects.get({ id: project.id })).name).toBe("Mine");
+		});
+	});
+
+	test("is still there when the service can't be reached for a moment", async () => {
+		const world = await newOrganization();
+		const { id } = await newExport(world);
+		const page = await open(`${world.path}/batch_exports/${id}/backfills`);
+		await button(page, "New backfill").click();
+		const from = page.getByLabel("From", { exact: true });
+		await from.fill("2026-01-01T10:00");
+		const load = () => page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+		const failed: string[] = [];
+		page.on("requestfailed", (request) => failed.push(request.url()));
+		const answer = await hold(page, "GET");
+		const asked = page.waitForRequest(`**/batch_exports/${id}`);
+		await load();
+		// Loading takes longer than the page waits before it loads again.
+		const answered = (await asked).response();
+		await load();
+		answer();
+		await answered;
+		expect(failed).toEqual([]);
+		await page.unrouteAll();
+
+		await page.route(`**/batch_exports/${id}`, (route) => route.abort());
+		await load();
+		const problem = page.getByText("Can't reach the service. Check your connection.");
+		await problem.waitFor({ state: "attached" });
+		expect(await from.inputValue()).toBe("2026-01-01T10:00");
+		await page.unrouteAll();
+		await load();
+		await problem.waitFor({ state: "detached" });
+		expect(await from.inputValue()).toBe("2026-01-01T10:00");
+	});
+
 	test("of a plugin config isn't lost when it is enabled, and sets nothing back that somebody else saved", async () => {
 		const world = await newOrganization();
 		const { id } = await newConfig(world);

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import type { Page, Request, Response } from "playwright-core";
 import { describe, expect, inject, test } from "vitest";
-import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
+import { checkLooks, clientOf, inBrowser, newMember, newOrganization } from "./support/browser.ts";
 
 const focused = (page: Page) => page.evaluate<string>("document.activeElement.textContent");
 
@@ -321,6 +321,17 @@ inBrowser("the shell", (open) => {
 			);
 		}
 		expect(await page.evaluate("JSON.stringify({ ...localStorage })")).not.toContain(key);
+	});
+
+	test("a link to an organization of others says so, and leads to one's own", async () => {
+		const { path, organization } = await newOrganization("North Ltd");
+		const page = await open(`/console/${crypto.randomUUID()}/members`, {
+			key: await newMember(organization.id),
+		});
+		await page.getByRole("heading", { name: "Organization not found" }).waitFor();
+		await expect.poll(() => focused(page)).toBe("Organization not found");
+		await page.getByRole("link", { name: "Go to the overview" }).click();
+		await page.waitForURL(`**${path}`);
 	});
 
 	test("a page with an error in it says so, and can be tried again", async () => {

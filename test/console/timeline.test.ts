@@ -6,7 +6,7 @@ import {
 	lateness,
 	rangeOf,
 } from "../../packages/console/src/pages/batch_exports/timeline_lanes.ts";
-import { fromLocal, toLocal } from "../../packages/console/src/pages/batch_exports/windows.ts";
+import { fromLocal, toLocal } from "../../packages/console/src/ui/moments.ts";
 import { checkLooks, inBrowser, newOrganization } from "./support/browser.ts";
 
 const HOUR_MS = 3_600_000;

@@ -94,6 +94,7 @@ export class Transport {
 		const tries = options.tries ?? this.#options.tries ?? TRIES;
 		const ms = options.callTimeout ?? this.#options.callTimeout ?? CALL_TIMEOUT_MS;
 		const deadline = Date.now() + ms;
+		const maxDelay = options.maxDelay ?? this.#options.maxDelay ?? Number.POSITIVE_INFINITY;
 		const { both, check } = signalsOf(options.signal, ms);
 		const init = this.#init(request, options);
 		let isUncertain = false;
@@ -113,6 +114,7 @@ export class Transport {
 				both.aborted ||
 				attempt >= tries ||
 				!canRetry(result, request) ||
+				wait > maxDelay ||
 				Date.now() + wait > deadline;
 			this.#log({ ...entry, ...outcomeOf(result), duration, retryIn: isLast ? undefined : wait });
 			if (isLast) {

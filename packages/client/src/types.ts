@@ -40,6 +40,8 @@ export interface RequestOptions {
 	timeout?: number | undefined;
 	/** The time limit of all attempts together, in milliseconds. Default: 300,000. */
 	callTimeout?: number | undefined;
+	/** The longest delay before another attempt, in milliseconds. A longer `Retry-After` ends the call. Default: no limit. */
+	maxDelay?: number | undefined;
 	/** The maximum number of attempts. Default: 5. */
 	tries?: number | undefined;
 	/** The `Idempotency-Key` of a POST. By default, it is random and the same for all attempts of a call. */
@@ -74,7 +76,8 @@ export interface LogEntry {
 }
 
 /** Options of a client. */
-export interface Options extends Pick<RequestOptions, "timeout" | "callTimeout" | "tries"> {
+export interface Options
+	extends Pick<RequestOptions, "timeout" | "callTimeout" | "maxDelay" | "tries"> {
 	/** The URL of the service, such as `https://tenantry.example.com`. */
 	baseUrl: string;
 	/** An API key. Operations that don't require a key, such as accepting an invite, work without it. */

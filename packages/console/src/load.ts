@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import type { Page, TenantryError } from "tenantry-client";
+import { type Page, TenantryError } from "tenantry-client";
 import { keepPosition } from "./scroll.ts";
 
 export type Loaded<T> = {
@@ -11,6 +11,11 @@ export type Loaded<T> = {
 	isLoading: boolean;
 	/** Loads again, for example after a change. Resolves to the data; undefined after an error or if the page was left. */
 	reload: () => Promise<T | undefined>;
+	/**
+	 * Loads again in the background, unless it is already loading. If the service can't be reached for a moment, the previous
+	 * data stays.
+	 */
+	refresh: () => void;
 	/** Replaces the data until the next load. Don't use it for objects of `useSave`, because only loaded objects have ETags. */
 	replace: (data: T) => void;
 	/** Changes a part of the data. The function gets the current data, which may include other changes. */
@@ -18,6 +23,11 @@ export type Loaded<T> = {
 };
 
 const isAbort = (error: unknown) => error instanceof DOMException && error.name === "AbortError";
+
+/** Whether the same load may succeed later. */
+const isTemporary = (error: unknown) =>
+	error instanceof TenantryError &&
+	(error.status === 0 || error.status === 429 || error.status >= 500);
 
 /**
  * Loads the data of a page, and again when one of `inputs` changes.
@@ -35,14 +45,26 @@ export function useLoad<T>(
 	const [turn, setTurn] = useState(0);
 	/** The inputs of the last load. If a render changes the inputs, they are loaded after it. */
 	const asked = useRef(inputs);
+	/** The load in progress. */
+	const running = useRef<AbortController | undefined>(undefined);
+	/** Whether the next load is in the background. */
+	const isRefresh = useRef(false);
 	const isAsked = inputs.every((input, i) => Object.is(input, asked.current[i]));
 	/** The `resolve` functions of waiting reloads; undefined after the page was left. */
 	const reloads = useRef<((data?: T) => void)[] | undefined>([]);
 	useEffect(() => {
+		const isSame = inputs.every((input, i) => Object.is(input, asked.current[i]));
 		asked.current = inputs;
 		const controller = new AbortController();
+		running.current = controller;
 		const ends = reloads.current?.splice(0) ?? [];
-		setState(({ data }) => ({ data, error: undefined, isLoading: true }));
+		const keepsData = isRefresh.current && isSame && ends.length === 0;
+		isRefresh.current = false;
+		setState(({ data, error }) => ({
+			data,
+			error: keepsData && data !== undefined ? error : undefined,
+			isLoading: true,
+		}));
 		load(controller.signal)
 			.then(
 				(data) => {
@@ -52,11 +74,17 @@ export function useLoad<T>(
 				(error: unknown) => {
 					if (controller.signal.aborted || isAbort(error)) return undefined;
 					const cause = error instanceof Error ? error : new Error(String(error));
-					setState({ data: undefined, error: cause, isLoading: false });
+					const keeps = keepsData && isTemporary(error);
+					setState(({ data }) => ({
+						data: keeps ? data : undefined,
+						error: cause,
+						isLoading: false,
+					}));
 					return undefined;
 				},
 			)
 			.then((data) => {
+				if (running.current === controller) running.current = undefined;
 				for (const end of ends) end(data);
 			});
 		return () => {
@@ -81,6 +109,11 @@ export function useLoad<T>(
 			}),
 		[],
 	);
+	const refresh = useCallback(() => {
+		if (running.current) return;
+		isRefresh.current = true;
+		setTurn((turn) => turn + 1);
+	}, []);
 	const replace = useCallback(
 		(data: T) => setState({ data, error: undefined, isLoading: false }),
 		[],
@@ -92,7 +125,7 @@ export function useLoad<T>(
 			),
 		[],
 	);
-	return { ...state, isLoading: state.isLoading || !isAsked, reload, replace, change };
+	return { ...state, isLoading: state.isLoading || !isAsked, reload, refresh, replace, change };
 }
 
 /** Whether a page is still open. The user may have left it during a request. */

@@ -1,9 +1,10 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { Organization, Received } from "tenantry-client";
+import { type Organization, type Received, TenantryError } from "tenantry-client";
 import { useLoad } from "./load.ts";
 import { api } from "./session.ts";
-import { Show } from "./ui/feedback.tsx";
+import { Problem, Show } from "./ui/feedback.tsx";
+import { PageView } from "./ui/page.tsx";
 
 type Context = {
 	organization: Received<Organization, "organizations">;
@@ -26,9 +27,25 @@ export const pathIn = (organization: string, path = "") =>
 export const organizationIn = (path: string) =>
 	/^\/console\/([\da-f-]{36})(?:\/|$)/.exec(path)?.[1];
 
+/** Replaces the pages of an organization that can't be loaded. */
+const Unavailable = ({ error, retry }: { error: Error; retry: () => void }) =>
+	error instanceof TenantryError && error.status === 404 ? (
+		<PageView title="Organization not found">
+			<p>
+				It doesn't exist, or you aren't a member of it. <a href="/console">Go to the overview</a>.
+			</p>
+		</PageView>
+	) : (
+		<PageView title="Can't load this organization">
+			<Problem error={error} retry={retry} />
+		</PageView>
+	);
+
 /** Loads the organization in the URL for its pages. */
 export function InOrganization({ id, children }: { id: string; children: ComponentChildren }) {
 	const loaded = useLoad((signal) => api.organizations.get({ id }, { signal }), [id]);
+	if (loaded.error && !loaded.data)
+		return <Unavailable error={loaded.error} retry={loaded.reload} />;
 	return (
 		<Show of={loaded}>
 			{(organization) => (

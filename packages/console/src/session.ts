@@ -31,6 +31,12 @@ const REQUEST_MS = 60_000;
 /** The time limit of a call, in milliseconds. A call also waits while the user signs in again. */
 const CALL_MS = 24 * 60 * 60 * 1000;
 
+/**
+ * The longest delay before a request is repeated, in milliseconds. Some limits ask to wait up to an hour: the user then
+ * sees the error.
+ */
+const MAX_DELAY_MS = 5000;
+
 /** The number of sessions in this tab. A request isn't repeated in a later session, which may be another user's. */
 let sessions = 0;
 
@@ -96,9 +102,12 @@ export const request = (path: string, headers: Record<string, string>, signal?: 
 		signal: signal ?? null,
 	});
 
+/** Options of all clients. */
+const OPTIONS = { baseUrl: location.origin, maxDelay: MAX_DELAY_MS };
+
 const clientWith = (key: string | undefined) =>
 	new Tenantry({
-		baseUrl: location.origin,
+		...OPTIONS,
 		key,
 		fetch: (url, init) => send(url, init, REQUEST_MS),
 		timeout: CALL_MS,
@@ -143,7 +152,7 @@ export async function reloadMe() {
  * @throws {Error} if the page belongs to another user, whose session has ended
  */
 export async function signIn(key: string, { isByMail = false } = {}) {
-	const client = new Tenantry({ baseUrl: location.origin, key });
+	const client = new Tenantry({ ...OPTIONS, key });
 	const user = await client.users.get({ user: "@me" });
 	if (renewal.value && user.uuid !== me.value?.uuid)
 		throw new Error(`To sign in as ${user.email}, close this page first.`);
@@ -173,7 +182,7 @@ export function awaitKey(use: (key: string) => void) {
 /** Revokes the key of this session and removes it. A key that no longer exists counts as revoked. */
 export async function revokeAndSignOut() {
 	const key = sessionStorage.getItem(STORED) ?? undefined;
-	const client = new Tenantry({ baseUrl: location.origin, key, fetch: counted });
+	const client = new Tenantry({ ...OPTIONS, key, fetch: counted });
 	try {
 		await client.personalApiKeys.revoke({ id: "@current" });
 	} catch (error) {

@@ -7,6 +7,9 @@ import { say } from "./feedback.tsx";
 
 type Values = object;
 
+/** How often changes are sent while other fields of the object change. */
+const MAX_TRIES = 3;
+
 type Clash<T, Changes> = { theirs: T; changes: Changes };
 
 const YOURS = "Your version";
@@ -66,9 +69,10 @@ export function useSave<T extends Values, Changes extends Values>({
 
 	/**
 	 * @param object the object that the page loaded with `get`
+	 * @param tries how often the changes may be sent
 	 * @returns whether it was saved; if not, the dialog is open
 	 */
-	async function save(object: T, changes: Changes): Promise<boolean> {
+	async function save(object: T, changes: Changes, tries = MAX_TRIES): Promise<boolean> {
 		let saved: T;
 		try {
 			saved = await update(object, changes);
@@ -78,7 +82,10 @@ export function useSave<T extends Values, Changes extends Values>({
 			const [now, before] = [fields(theirs), fields(object)];
 			const isSame = (name: string) => shown(fieldOf(now, name)) === shown(fieldOf(before, name));
 			// Only other fields have changed, such as its state.
-			if (Object.keys(changes).every(isSame)) return saveOver(theirs, changes);
+			if (Object.keys(changes).every(isSame)) {
+				if (tries === 1) throw error;
+				return saveOver(theirs, changes, tries - 1);
+			}
 			setClash({ theirs, changes });
 			return false;
 		}
@@ -87,8 +94,8 @@ export function useSave<T extends Values, Changes extends Values>({
 	}
 
 	/** Saves changes to a newer version of the object than the form shows. */
-	async function saveOver(theirs: T, changes: Changes) {
-		const isSaved = await save(theirs, changes);
+	async function saveOver(theirs: T, changes: Changes, tries?: number) {
+		const isSaved = await save(theirs, changes, tries);
 		if (isSaved) setVersion((version) => version + 1);
 		return isSaved;
 	}

@@ -36,7 +36,8 @@ export function wordsOf(error: unknown) {
 	if (!(error instanceof TenantryError))
 		return error instanceof Error ? error.message : String(error);
 	if (error.status === 0) return "Can't reach the service. Check your connection.";
-	return error.status >= 500 ? `${error.detail} (request ${error.requestId})` : error.detail;
+	const { status, detail, requestId } = error;
+	return status >= 500 && requestId ? `${detail} (request ${requestId})` : detail;
 }
 
 /** Runs an action, and shows its error as a note. Returns whether it succeeded. */
@@ -83,7 +84,7 @@ export const Problem = ({ error, retry }: { error: unknown; retry?: (() => void)
 	</div>
 );
 
-/** Shows loaded data; until then, that it is loading or its error. */
+/** Shows loaded data; until then, that it is loading or its error. An error of a refresh is above the data. */
 export function Show<T>({
 	of,
 	children,
@@ -91,7 +92,13 @@ export function Show<T>({
 	of: Loaded<T>;
 	children: (data: T) => ComponentChildren;
 }) {
-	if (of.data !== undefined) return <>{children(of.data)}</>;
+	if (of.data !== undefined)
+		return (
+			<>
+				{of.error && <Problem error={of.error} retry={of.reload} />}
+				{children(of.data)}
+			</>
+		);
 	if (of.error) return <Problem error={of.error} retry={of.reload} />;
 	return (
 		<p class="loading" role="status" aria-busy="true">

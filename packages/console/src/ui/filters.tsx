@@ -1,15 +1,12 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
 import { useQuery } from "../load.ts";
-import { isoOf, toLocalInput } from "./moments.ts";
+import { useDelay } from "./delay.ts";
+import { fromLocal, toLocal } from "./moments.ts";
 
 /** The filters above a list. Their values are in the URL. */
 export const Filters = ({ children }: { children: ComponentChildren }) => (
 	<search class="filters">{children}</search>
 );
-
-/** The delay before a search, so that it isn't repeated for each letter. */
-const PAUSE_MS = 250;
 
 /**
  * The search field of a list. `name` is the URL parameter.
@@ -25,8 +22,7 @@ export function Search({
 	offset?: string;
 }) {
 	const [query, change] = useQuery();
-	const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-	useEffect(() => () => clearTimeout(timer.current), []);
+	const { delay } = useDelay();
 	return (
 		<input
 			type="search"
@@ -35,8 +31,7 @@ export function Search({
 			defaultValue={query[name] ?? ""}
 			onInput={({ currentTarget }) => {
 				const { value } = currentTarget;
-				clearTimeout(timer.current);
-				timer.current = setTimeout(() => change({ [name]: value, [offset]: undefined }), PAUSE_MS);
+				delay(() => change({ [name]: value, [offset]: undefined }));
 			}}
 		/>
 	);
@@ -72,16 +67,15 @@ export function Filter({
 /** A filter by time, in the user's time zone. */
 export function MomentFilter({ name, label }: { name: string; label: string }) {
 	const [query, change] = useQuery();
-	const value = query[name];
-	const date = value ? new Date(value) : undefined;
+	const at = Date.parse(query[name] ?? "");
 	return (
 		<label class="moment">
 			{label}
 			<input
 				type="datetime-local"
-				value={date && !Number.isNaN(date.getTime()) ? toLocalInput(date) : ""}
+				value={Number.isNaN(at) ? "" : toLocal(at)}
 				onChange={({ currentTarget }) =>
-					change({ [name]: isoOf(currentTarget.value), offset: undefined })
+					change({ [name]: fromLocal(currentTarget.value) ?? "", offset: undefined })
 				}
 			/>
 		</label>

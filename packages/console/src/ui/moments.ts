@@ -1,12 +1,20 @@
 /** Conversions for `<input type="datetime-local">`, which has local times. */
 
-const two = (value: number) => String(value).padStart(2, "0");
+const MINUTE_MS = 60_000;
 
-export const toLocalInput = (date: Date) =>
-	`${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}T${two(date.getHours())}:${two(date.getMinutes())}`;
+/** Converts a time to the value of an input. */
+export function toLocal(at: number) {
+	const zone = new Date(at).getTimezoneOffset() * MINUTE_MS;
+	return new Date(at - zone).toISOString().slice(0, 16);
+}
 
-/** Converts the value of an input to UTC; "" if it is empty. */
-export const isoOf = (local: string) => {
-	const date = new Date(local);
-	return Number.isNaN(date.getTime()) ? "" : date.toISOString();
-};
+/**
+ * Converts the value of an input to a time in ISO 8601; null if it is empty.
+ * @param meant the initial time of the input, which is returned if the input still shows it. At the end of daylight saving
+ * time, two times have the same local time.
+ */
+export function fromLocal(value: string, meant?: number) {
+	if (!value) return null;
+	const isMeant = meant !== undefined && toLocal(meant) === value;
+	return new Date(isMeant ? meant : value).toISOString();
+}

@@ -3,6 +3,7 @@ import { useRef } from "preact/hooks";
 import type { List } from "../load.ts";
 import { useQuery } from "../load.ts";
 import { Problem } from "./feedback.tsx";
+import { formatNumber } from "./values.tsx";
 
 export type Column<T> = {
 	/** The heading. A column of buttons also needs one for screen readers, with `isHidden`. */
@@ -13,6 +14,8 @@ export type Column<T> = {
 	/** For numbers and buttons. */
 	align?: "end";
 };
+
+type Shown<T> = Omit<List<T>, "refresh">;
 
 /**
  * A page of a list, with buttons for the previous and next page. On a phone, each row is a card, and
@@ -25,7 +28,7 @@ export function Table<T>({
 	id,
 	empty,
 }: {
-	list: List<T>;
+	list: Shown<T>;
 	/** The name of the list, such as "Members". */
 	label: string;
 	columns: Column<T>[];
@@ -37,7 +40,7 @@ export function Table<T>({
 	/** The text for the loaded rows. `empty` may already be about filters that are still loading. */
 	const answered = useRef(empty);
 	if (!list.isLoading) answered.current = empty;
-	if (list.error) return <Problem error={list.error} retry={list.reload} />;
+	if (list.error && !list.data) return <Problem error={list.error} retry={list.reload} />;
 	if (!list.data)
 		return (
 			<p class="loading" role="status" aria-busy="true">
@@ -47,6 +50,7 @@ export function Table<T>({
 	if (list.data.results.length === 0 && list.offset === 0) return <>{answered.current}</>;
 	return (
 		<>
+			{list.error && <Problem error={list.error} retry={list.reload} />}
 			{/* biome-ignore-start lint/a11y/noRedundantRoles: as cards, the elements would lose their roles */}
 			<table role="table" aria-label={label} aria-busy={list.isLoading}>
 				<thead role="rowgroup">
@@ -82,9 +86,7 @@ export function Table<T>({
 	);
 }
 
-const NUMBER = new Intl.NumberFormat();
-
-function Pager<T>({ list, label }: { list: List<T>; label: string }) {
+function Pager<T>({ list, label }: { list: Shown<T>; label: string }) {
 	const [, change] = useQuery();
 	const { data, offset, limit, parameter } = list;
 	if (!data) return null;
@@ -102,8 +104,8 @@ function Pager<T>({ list, label }: { list: List<T>; label: string }) {
 	);
 	const shown =
 		results.length === 0
-			? `none of ${NUMBER.format(count)}`
-			: `${NUMBER.format(offset + 1)} to ${NUMBER.format(offset + results.length)} of ${NUMBER.format(count)}`;
+			? `none of ${formatNumber(count)}`
+			: `${formatNumber(offset + 1)} to ${formatNumber(offset + results.length)} of ${formatNumber(count)}`;
 	return (
 		<nav class="pager" aria-label={`Pages of ${label}`}>
 			<span role="status">{shown}</span>

@@ -41,9 +41,12 @@ export function Time({
 
 const NUMBER = new Intl.NumberFormat();
 
+/** Formats a number, for use in text. Elsewhere, use `<Count>`. */
+export const formatNumber = (value: number) => NUMBER.format(value);
+
 /** A number with the user's separators; "–" if there is none. */
 export const Count = ({ value }: { value: number | null | undefined }) => (
-	<>{value === null || value === undefined ? "–" : NUMBER.format(value)}</>
+	<>{value === null || value === undefined ? "–" : formatNumber(value)}</>
 );
 
 export type Mood = "good" | "warn" | "bad" | "quiet";

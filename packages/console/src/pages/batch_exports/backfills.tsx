@@ -2,18 +2,20 @@ import { useState } from "preact/hooks";
 import type { BatchExport, BatchExportBackfill, Received } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
+import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
 import { Field, Form } from "../../ui/form.tsx";
+import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, type Mood, Time } from "../../ui/values.tsx";
 import type { Opened } from "./export.tsx";
-import { usePolling } from "./poll.ts";
+import { BUSY_MS } from "./intervals.ts";
 import { sayRange, windows } from "./states.tsx";
-import { boundaryBefore, fromLocal, LENGTHS, toLocal, windowsIn } from "./windows.ts";
+import { boundaryBefore, LENGTHS, windowsIn } from "./windows.ts";
 
 type Backfill = Received<BatchExportBackfill, "batchExports.backfill">;
 
@@ -216,7 +218,7 @@ export function Backfills({ of, reload }: Opened) {
 		reload();
 	};
 	const isBusy = list.data?.results.some(({ status }) => status === "Running") ?? false;
-	usePolling(list.reload, isBusy);
+	usePolling(list.refresh, BUSY_MS, isBusy);
 	return (
 		<>
 			<div class="above-list">

@@ -4,14 +4,15 @@ import { useRoute } from "preact-iso/router";
 import type { BatchExport, Received } from "tenantry-client";
 import { type Loaded, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
+import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Problem, Show, say } from "../../ui/feedback.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
 import { Backfills } from "./backfills.tsx";
+import { BUSY_MS, IDLE_MS } from "./intervals.ts";
 import { ExportLog } from "./log.tsx";
-import { BUSY_MS, IDLE_MS, usePolling } from "./poll.ts";
 import { Runs } from "./runs.tsx";
 import {
 	ExportState,
@@ -25,13 +26,12 @@ import {
 } from "./states.tsx";
 import { Unpause } from "./unpause.tsx";
 
-/** The export of a page, with the function that reloads it. */
+/** The export of a page, with the functions that load it again. */
 export type Opened = {
 	of: Received<BatchExport, "batchExports">;
 	/** The path of the export's page. */
 	path: string;
-	reload: Loaded<Received<BatchExport, "batchExports">>["reload"];
-};
+} & Pick<Loaded<Received<BatchExport, "batchExports">>, "reload" | "refresh">;
 
 const Settings = lazy(() => import("./settings.tsx"));
 const Metrics = lazy(() => import("./metrics.tsx"));
@@ -97,10 +97,10 @@ function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
 }
 
 function Export({ opened, tab }: { opened: Opened; tab: string }) {
-	const { of, path, reload } = opened;
+	const { of, path, reload, refresh } = opened;
 	const isBusy = of.latest_runs.some((run) => !hasEnded(run));
 	// Don't reload while the user edits the settings.
-	usePolling(reload, tab !== "settings", isBusy ? BUSY_MS : IDLE_MS);
+	usePolling(refresh, isBusy ? BUSY_MS : IDLE_MS, tab !== "settings");
 	const { to } = useOrganization();
 	const [isUnpausing, setUnpausing] = useState(false);
 	const [, , Content] = TABS.find(([name]) => name === tab) ?? TABS[0];
@@ -142,8 +142,8 @@ export default function ExportPage() {
 		(signal) => api.batchExports.get({ organization: organization.id, id }, { signal }),
 		[organization.id, id],
 	);
-	const { reload } = loaded;
-	if (loaded.error)
+	const { reload, refresh } = loaded;
+	if (loaded.error && !loaded.data)
 		return (
 			<PageView title="Batch export" above={[[to("batch_exports"), "Batch exports"]]}>
 				<Problem error={loaded.error} retry={reload} />
@@ -151,7 +151,9 @@ export default function ExportPage() {
 		);
 	return (
 		<Show of={loaded}>
-			{(of) => <Export opened={{ of, path: to(`batch_exports/${id}`), reload }} tab={tab} />}
+			{(of) => (
+				<Export opened={{ of, path: to(`batch_exports/${id}`), reload, refresh }} tab={tab} />
+			)}
 		</Show>
 	);
 }

@@ -8,12 +8,12 @@ import type {
 } from "tenantry-client";
 import { TenantryError } from "tenantry-client";
 import { Field, Select, text } from "../../ui/form.tsx";
+import { toLocal } from "../../ui/moments.ts";
 import { DestinationFields } from "./destination_fields.tsx";
 import { type Config, configOf, fieldOf, settingsOf } from "./destinations.ts";
 import { FilePreview } from "./file_preview.tsx";
 import { QueryField } from "./query_field.tsx";
 import { INTERVALS, MODELS, TYPES, wordsOfType } from "./states.tsx";
-import { toLocal } from "./windows.ts";
 
 type Destination = { type: string; config: Config };
 

@@ -2,13 +2,14 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { BatchExportLogEntry } from "tenantry-client";
 import { useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
+import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty, Problem } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { Badge, type Mood } from "../../ui/values.tsx";
 import type { Opened } from "./export.tsx";
-import { usePolling } from "./poll.ts";
+import { BUSY_MS } from "./intervals.ts";
 
 type Entry = BatchExportLogEntry;
 type Level = Entry["level"];
@@ -143,7 +144,7 @@ export function Log({
 	const levels = LEVELS.find(([value]) => value === (level ?? ""))?.[2];
 	const log = useLog(read, { level: levels, search }, [id, level, search]);
 	const { entries, error } = log;
-	usePolling(log.readNew, isFollowing && entries !== undefined);
+	usePolling(log.readNew, BUSY_MS, isFollowing && entries !== undefined);
 	const wasLive = useRef(isLive);
 	useEffect(() => {
 		// Load the last entries of the run immediately.

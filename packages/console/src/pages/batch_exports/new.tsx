@@ -3,12 +3,12 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Check, Form, Select, text } from "../../ui/form.tsx";
+import { fromLocal } from "../../ui/moments.ts";
 import { PageView } from "../../ui/page.tsx";
 import { configOf } from "./destinations.ts";
 import { besideSettings, chosen, destinationWith, ExportFields } from "./fields.tsx";
 import { INTERVALS, MODELS } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
-import { fromLocal } from "./windows.ts";
 
 /** Returns the body of the request. */
 function bodyOf(fields: FormData) {

@@ -1,12 +1,13 @@
 import { useRoute } from "preact-iso/router";
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
+import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Show } from "../../ui/feedback.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
+import { BUSY_MS } from "./intervals.ts";
 import { Log } from "./log.tsx";
-import { usePolling } from "./poll.ts";
 import { RunActions } from "./run_actions.tsx";
 import { Rows } from "./runs.tsx";
 import {
@@ -40,9 +41,9 @@ export default function RunPage() {
 		(signal) => api.batchExports.get({ organization: organization.id, id }, { signal }),
 		[organization.id, id],
 	);
-	const { data: run, reload } = loaded;
+	const { data: run, reload, refresh } = loaded;
 	const isBusy = run !== undefined && !hasEnded(run);
-	usePolling(reload, isBusy);
+	usePolling(refresh, BUSY_MS, isBusy);
 	return (
 		<PageView
 			title={run ? `Run of ${sayWindow(run)}` : "Run"}

@@ -1,13 +1,14 @@
 import type { BatchExportRun, Received } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
+import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Count, Time } from "../../ui/values.tsx";
 import type { Opened } from "./export.tsx";
-import { BUSY_MS, IDLE_MS, usePolling } from "./poll.ts";
+import { BUSY_MS, IDLE_MS } from "./intervals.ts";
 import { RunActions } from "./run_actions.tsx";
 import {
 	duration,
@@ -104,7 +105,7 @@ export function Runs({ of, path, reload }: Opened) {
 		list.reload();
 		reload();
 	};
-	usePolling(list.reload, true, isBusy ? BUSY_MS : IDLE_MS);
+	usePolling(list.refresh, isBusy ? BUSY_MS : IDLE_MS);
 	const longest = Math.max(1, ...runs.map(lengthOf));
 	return (
 		<>

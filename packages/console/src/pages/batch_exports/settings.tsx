@@ -8,13 +8,13 @@ import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Form, text } from "../../ui/form.tsx";
+import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { Danger, DangerZone } from "../../ui/page.tsx";
 import { changesOf, isSecret, labelOf, settingsOf } from "./destinations.ts";
 import type { Opened } from "./export.tsx";
 import { besideSettings, chosen, ExportFields, updateWith } from "./fields.tsx";
 import { INTERVALS, MODELS } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
-import { fromLocal, toLocal } from "./windows.ts";
 
 type Export = Received<BatchExport, "batchExports">;
 

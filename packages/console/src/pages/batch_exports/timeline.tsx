@@ -2,10 +2,11 @@ import { useMemo, useRef } from "preact/hooks";
 import type { BatchExportRun } from "tenantry-client";
 import { useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
+import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Problem } from "../../ui/feedback.tsx";
 import type { Opened } from "./export.tsx";
-import { IDLE_MS, usePolling } from "./poll.ts";
+import { IDLE_MS } from "./intervals.ts";
 import { sayRange } from "./states.tsx";
 import { useAttention } from "./timeline_attention.ts";
 import { Drawing } from "./timeline_drawing.tsx";
@@ -73,7 +74,7 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 		},
 		[of.id, of.interval, start, end],
 	);
-	usePolling(loaded.reload, reachesNow, IDLE_MS);
+	usePolling(loaded.refresh, IDLE_MS, reachesNow);
 	const { data, error, reload } = loaded;
 	const last = useRef<Loaded | undefined>(undefined);
 	last.current = data ?? last.current;

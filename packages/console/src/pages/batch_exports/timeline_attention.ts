@@ -1,10 +1,7 @@
 /** The entry of the timeline that the user points at or has selected. */
 import { type Signal, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
 import { useQuery } from "../../load.ts";
-
-/** The delay before a selected window is added to the URL. */
-const PAUSE_MS = 250;
+import { useDelay } from "../../ui/delay.ts";
 
 /** The values are signals, so that changes don't render the timeline again. */
 export type Attention = {
@@ -22,17 +19,16 @@ export function useAttention(): Attention {
 	const [{ window: linked }, change] = useQuery();
 	const active = useSignal(linked);
 	const chosen = useSignal(linked);
-	const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-	useEffect(() => () => clearTimeout(timer.current), []);
+	const { delay, cancel } = useDelay();
 	const choose = (key: string, isLeaving = false) => {
 		active.value = key;
 		chosen.value = key;
-		clearTimeout(timer.current);
+		cancel();
 		if (isLeaving) change({ window: key });
-		else timer.current = setTimeout(() => change({ window: key }), PAUSE_MS);
+		else delay(() => change({ window: key }));
 	};
 	const forget = () => {
-		clearTimeout(timer.current);
+		cancel();
 		active.value = undefined;
 		chosen.value = undefined;
 	};

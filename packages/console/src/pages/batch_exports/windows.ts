@@ -26,20 +26,3 @@ export const boundaryBefore = (interval: Interval, at: number) =>
 /** Returns the number of complete windows in a range. */
 export const windowsIn = (interval: Interval, start: number, end: number) =>
 	Math.max(0, Math.floor((end - start) / LENGTHS[interval]));
-
-/** Converts a time to the value of `<input type="datetime-local">`. */
-export function toLocal(at: number) {
-	const zone = new Date(at).getTimezoneOffset() * MINUTE;
-	return new Date(at - zone).toISOString().slice(0, 16);
-}
-
-/**
- * Converts the value of such an input to a time in ISO 8601; null if it is empty.
- * @param meant the initial time of the input, which is returned if the input still shows it. At the end of daylight saving
- * time, two times have the same local time.
- */
-export function fromLocal(value: string, meant?: number) {
-	if (!value) return null;
-	const isMeant = meant !== undefined && toLocal(meant) === value;
-	return new Date(isMeant ? meant : value).toISOString();
-}

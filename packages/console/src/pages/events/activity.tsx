@@ -1,13 +1,14 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { ActivityEntry } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Empty } from "../../ui/feedback.tsx";
+import { useDelay } from "../../ui/delay.ts";
+import { attempt, Empty } from "../../ui/feedback.tsx";
 import { Chip, Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Time } from "../../ui/values.tsx";
+import { formatNumber, Time } from "../../ui/values.tsx";
 import { ActivityTabs } from "./activity_tabs.tsx";
 import { Changes } from "./changes.tsx";
 import { DownloadDialog } from "./download_dialog.tsx";
@@ -78,15 +79,11 @@ const columnsOf = (change: ChangeFilters): Column<ActivityEntry>[] => [
 	{ title: "When", cell: ({ created_at }) => <Time value={created_at} /> },
 ];
 
-/** The delay before a search, so that it isn't repeated for each letter. */
-const PAUSE_MS = 250;
-
 /** Searches members by name or email address. */
 function PersonFilter({ change }: { change: ChangeFilters }) {
 	const { organization } = useOrganization();
 	const [found, setFound] = useState<{ uuid: string; email: string; first_name: string }[]>([]);
-	const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-	useEffect(() => () => clearTimeout(timer.current), []);
+	const { delay, cancel } = useDelay();
 	const search = async (text: string) => {
 		const { results } = await api.members.list({
 			organization: organization.id,
@@ -104,12 +101,12 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 				placeholder="Person"
 				onInput={({ currentTarget }) => {
 					const { value } = currentTarget;
-					clearTimeout(timer.current);
+					cancel();
 					const person = found.find(({ email }) => email === value);
 					if (person) {
 						currentTarget.value = "";
 						change({ user: person.uuid, offset: undefined });
-					} else if (value.trim()) timer.current = setTimeout(() => search(value), PAUSE_MS);
+					} else if (value.trim()) delay(() => attempt(() => search(value)));
 				}}
 			/>
 			<datalist id="people">
@@ -168,8 +165,6 @@ function ActivityFilters() {
 	);
 }
 
-const NUMBER = new Intl.NumberFormat();
-
 /** The activity log of an organization, newest first. */
 export default function Activity() {
 	const { organization } = useOrganization();
@@ -218,7 +213,7 @@ export default function Activity() {
 				<DownloadDialog
 					path={`/api/organizations/${organization.id}/activity_log?${new URLSearchParams(filters)}`}
 					name={`activity-${new Date().toISOString().slice(0, 10)}`}
-					what={`${NUMBER.format(count)} ${count === 1 ? "entry" : "entries"}${isFiltered ? ", filtered" : ""}`}
+					what={`${formatNumber(count)} ${count === 1 ? "entry" : "entries"}${isFiltered ? ", filtered" : ""}`}
 					onClose={() => setDownloading(false)}
 				/>
 			)}

@@ -20,7 +20,7 @@ type One<T> = {
 		parameters: { organization: string; id: string },
 		options: { signal: AbortSignal },
 	) => PromiseLike<T>;
-	children: (object: T, loaded: Pick<Loaded<T>, "reload">) => ComponentChildren;
+	children: (object: T, loaded: Pick<Loaded<T>, "reload" | "refresh">) => ComponentChildren;
 };
 
 function LoadedOne<T>({ get, children }: One<T>) {

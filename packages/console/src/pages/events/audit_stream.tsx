@@ -7,6 +7,7 @@ import type {
 } from "tenantry-client";
 import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
+import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
@@ -16,7 +17,6 @@ import { Field, Form, text } from "../../ui/form.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Count, Facts, Snippet, Time } from "../../ui/values.tsx";
 import { OneForAdmins } from "./admins_only.tsx";
-import { useEvery } from "./every.ts";
 import {
 	BucketFields,
 	destinationChangesOf,
@@ -32,7 +32,7 @@ type Row = Received<AuditStream, "auditStreams">;
 type Save = (stream: Row, changes: UpdateAuditStreamBody) => Promise<boolean>;
 
 /** The interval of reloads. */
-const SECONDS = 20;
+const POLL_MS = 20_000;
 
 function EditDialog({ stream, save, onClose }: { stream: Row; save: Save; onClose: () => void }) {
 	const [before] = useState(stream);
@@ -166,13 +166,21 @@ const useSaveStream = (stream: Row, onSaved: () => Promise<unknown>) =>
 
 const changesOf = (body: UpdateAuditStreamBody) => Object.assign(listed(body), { [BODY]: body });
 
-function Shown({ stream, reload }: { stream: Row; reload: () => Promise<unknown> }) {
+function Shown({
+	stream,
+	reload,
+	refresh,
+}: {
+	stream: Row;
+	reload: () => Promise<unknown>;
+	refresh: () => void;
+}) {
 	const { to } = useOrganization();
 	const navigate = useNavigate();
 	const [isEditing, setEditing] = useState(false);
 	const [trial, setTrial] = useState<BatchExportTrial>();
-	// A failed load would replace the page, with the input of an open dialog.
-	useEvery(SECONDS, () => !isEditing && !trial && reload());
+	// A failed load could replace the page, with the input of an open dialog.
+	usePolling(() => !isEditing && !trial && refresh(), POLL_MS);
 	const { save, dialog } = useSaveStream(stream, reload);
 	const edit = useSaveStream(stream, async () => {
 		await reload();
@@ -249,7 +257,7 @@ export default function AuditStreamPage() {
 			text="Audit streams contain events of all projects, including private ones."
 			get={(parameters, options) => api.auditStreams.get(parameters, options)}
 		>
-			{(stream, { reload }) => <Shown stream={stream} reload={reload} />}
+			{(stream, loaded) => <Shown stream={stream} {...loaded} />}
 		</OneForAdmins>
 	);
 }

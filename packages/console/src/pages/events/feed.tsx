@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { FeedEvent } from "tenantry-client";
 import { useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
+import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Empty, Problem } from "../../ui/feedback.tsx";
@@ -12,12 +13,11 @@ import { Time } from "../../ui/values.tsx";
 import { ActivityTabs } from "./activity_tabs.tsx";
 import { Changes } from "./changes.tsx";
 import { DownloadDialog } from "./download_dialog.tsx";
-import { useEvery } from "./every.ts";
 import { wordsOfType, wordsOfTypes } from "./kinds.ts";
 import { typesToSend, WhichEvents } from "./types.tsx";
 
 /** The interval of requests for new events. */
-const SECONDS = 5;
+const POLL_MS = 5000;
 
 /** Without a filter, the page starts this many entries of the activity log ago. */
 const BACK = 25;
@@ -105,7 +105,7 @@ function useFeed(organization: string, types: string) {
 		}
 	}
 	// After an error, the next call reads the events.
-	useEvery(SECONDS, () => void look().catch(() => undefined));
+	usePolling(() => void look().catch(() => undefined), POLL_MS);
 	return {
 		events,
 		newer,

@@ -4,7 +4,7 @@ import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Choice, Field, Form, Group, text } from "../../ui/form.tsx";
-import { isoOf, toLocalInput } from "../../ui/moments.ts";
+import { fromLocal, toLocal } from "../../ui/moments.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -30,7 +30,7 @@ export function ReplayDialog({
 			case "skip":
 				return new Date().toISOString();
 			default:
-				return isoOf(text(fields, "since"));
+				return fromLocal(text(fields, "since")) ?? "";
 		}
 	};
 	const option = (value: string, label: string, hint?: string) => (
@@ -80,11 +80,9 @@ export function ReplayDialog({
 						type="datetime-local"
 						step={1}
 						required
-						max={toLocalInput(new Date(now))}
-						defaultValue={toLocalInput(
-							new Date(
-								webhook.failing_since ? Date.parse(webhook.failing_since) - 60_000 : now - HOUR_MS,
-							),
+						max={toLocal(now)}
+						defaultValue={toLocal(
+							webhook.failing_since ? Date.parse(webhook.failing_since) - 60_000 : now - HOUR_MS,
 						)}
 						hint="In your time zone."
 					/>

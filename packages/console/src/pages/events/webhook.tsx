@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
 import { useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
+import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
@@ -11,7 +12,6 @@ import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
 import { OneForAdmins } from "./admins_only.tsx";
 import { Deliveries } from "./deliveries.tsx";
-import { useEvery } from "./every.ts";
 import { HealthBadge, healthOf, hostOf, Types } from "./health.tsx";
 import { ReplayDialog } from "./replay.tsx";
 import { EditDialog, RollDialog } from "./webhook_dialogs.tsx";
@@ -19,7 +19,7 @@ import { EditDialog, RollDialog } from "./webhook_dialogs.tsx";
 type Row = Received<Webhook, "webhooks">;
 
 /** The interval of reloads. */
-const SECONDS = 10;
+const POLL_MS = 10_000;
 
 /** Shows the problems of a webhook, and how to solve them. */
 function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
@@ -162,23 +162,35 @@ const useSaveWebhook = (webhook: Row, onSaved: () => Promise<unknown>) =>
 		labels: { url: "URL", description: "Description", types: "Events", enabled: "Enabled" },
 	});
 
-function Shown({ webhook, reload }: { webhook: Row; reload: () => Promise<unknown> }) {
+function Shown({
+	webhook,
+	reload,
+	refresh,
+}: {
+	webhook: Row;
+	reload: () => Promise<unknown>;
+	refresh: () => void;
+}) {
 	const { to } = useOrganization();
 	const [open, setOpen] = useState<Open>();
 	const deliveries = useDeliveries(webhook);
-	const refresh = () => {
+	const reloadAll = () => {
 		reload();
 		deliveries.reload();
 	};
-	// A failed load would replace the page, with a secret that is shown only once.
-	useEvery(SECONDS, () => open === undefined && refresh());
+	const refreshAll = () => {
+		refresh();
+		deliveries.refresh();
+	};
+	// A failed load could replace the page, with a secret that is shown only once.
+	usePolling(() => open === undefined && refreshAll(), POLL_MS);
 	const close = () => setOpen(undefined);
 	const { save, dialog } = useSaveWebhook(webhook, reload);
 	const edit = useSaveWebhook(webhook, async () => {
 		await reload();
 		close();
 	});
-	const actions = useActions(webhook, refresh, save);
+	const actions = useActions(webhook, reloadAll, save);
 	const button = (words: string, work: () => Promise<unknown>) => (
 		<Button class="secondary outline" onPress={work}>
 			{words}
@@ -208,7 +220,7 @@ function Shown({ webhook, reload }: { webhook: Row; reload: () => Promise<unknow
 					</button>
 				}
 			>
-				<Deliveries webhook={webhook} list={deliveries} onReplayed={refresh} />
+				<Deliveries webhook={webhook} list={deliveries} onReplayed={reloadAll} />
 			</Section>
 			<DangerZone>
 				<Danger
@@ -221,7 +233,9 @@ function Shown({ webhook, reload }: { webhook: Row; reload: () => Promise<unknow
 				</Danger>
 			</DangerZone>
 			{open === "edit" && <EditDialog webhook={webhook} save={edit.save} onClose={close} />}
-			{open === "replay" && <ReplayDialog webhook={webhook} onReplayed={refresh} onClose={close} />}
+			{open === "replay" && (
+				<ReplayDialog webhook={webhook} onReplayed={reloadAll} onClose={close} />
+			)}
 			{open === "roll" && (
 				<RollDialog
 					webhook={webhook}
@@ -245,7 +259,7 @@ export default function WebhookPage() {
 			text="Webhooks receive events of all projects, including private ones."
 			get={(parameters, options) => api.webhooks.get(parameters, options)}
 		>
-			{(webhook, { reload }) => <Shown webhook={webhook} reload={reload} />}
+			{(webhook, loaded) => <Shown webhook={webhook} {...loaded} />}
 		</OneForAdmins>
 	);
 }

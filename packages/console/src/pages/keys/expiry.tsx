@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import type { PersonalApiKey } from "tenantry-client";
 import { Field, Select, text } from "../../ui/form.tsx";
-import { dayAfter, fromLocal, momentOf, toLocal } from "./states.ts";
+import { fromLocal, toLocal } from "../../ui/moments.ts";
+import { dayAfter, momentOf } from "./states.ts";
 
 const DAYS = [
 	["7", "In 7 days"],
@@ -53,7 +54,7 @@ export function Expiry({
 					label="Expiry date (in your time zone)"
 					type="datetime-local"
 					required
-					defaultValue={toLocal(before?.expires_at ?? dayAfter(30))}
+					defaultValue={toLocal(Date.parse(before?.expires_at ?? dayAfter(30)))}
 				/>
 			)}
 		</>

@@ -43,12 +43,3 @@ export const momentOf = (value: string) => MOMENT.format(new Date(value));
 /** Returns the time this many days from now, without seconds. */
 export const dayAfter = (days: number) =>
 	`${new Date(inDays(days)).toISOString().slice(0, 16)}:00Z`;
-
-/** Converts a time to the value of `<input type="datetime-local">`. */
-export function toLocal(value: string) {
-	const date = new Date(value);
-	return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
-/** Converts the value of such an input to a time; null if it is empty. */
-export const fromLocal = (value: string) => (value ? new Date(value).toISOString() : null);

@@ -10,6 +10,7 @@ function usePrivateProjects() {
 
 /** The private projects that an invite grants access to. */
 export function ProjectAccess() {
+	const { isAdmin } = useOrganization();
 	const projects = usePrivateProjects();
 	if (projects.length === 0) return null;
 	return (
@@ -17,6 +18,7 @@ export function ProjectAccess() {
 			<legend>Private projects</legend>
 			<small class="hint">
 				Members can access a private project only if they are added. Admins can access all projects.
+				{!isAdmin && " You can't grant a higher level than your own in the project."}
 			</small>
 			{projects.map(({ id, name }) => (
 				<Select

@@ -11,7 +11,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Show } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
-import { Time } from "../../ui/values.tsx";
+import { formatNumber, Time } from "../../ui/values.tsx";
 import { Rows } from "./rows.tsx";
 import { DAY_MS, hasRunIn, sumByDay } from "./state.ts";
 
@@ -23,8 +23,6 @@ const FAILURE_DAYS = 7;
 const MAX_EXPORTS = 20;
 
 const MAX_FAILURES = 5;
-
-const NUMBER = new Intl.NumberFormat();
 
 /** Returns the start of the first day of the failures. */
 const firstDay = () => (Math.floor(Date.now() / DAY_MS) - FAILURE_DAYS + 1) * DAY_MS;
@@ -104,7 +102,7 @@ function Failures({ failed, failures }: Pick<Loaded, "failed" | "failures">) {
 			)}
 			{failures > failed.length && (
 				<p>
-					{failures === 1 ? "1 failure" : `${NUMBER.format(failures)} failures`} in total, including
+					{failures === 1 ? "1 failure" : `${formatNumber(failures)} failures`} in total, including
 					runs that have been retried. See <a href={to("batch_exports")}>all exports</a>.
 				</p>
 			)}

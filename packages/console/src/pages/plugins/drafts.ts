@@ -22,15 +22,17 @@ export function useDrafts(id: number, saved: Record<string, string>, start: Chan
 	const [draft, setDraft] = useState<Changes>(() => kept.get(id) ?? start);
 	const changes = changesOf(saved, draft);
 	const isChanged = Object.keys(changes).length > 0;
+	/** Whether closing the tab would lose changes of the user. The initial changes appear again. */
+	const isEdited = isChanged && JSON.stringify(changes) !== JSON.stringify(start);
 	useEffect(() => {
 		kept.set(id, draft);
 	}, [id, draft]);
 	useEffect(() => {
-		if (!isChanged) return;
+		if (!isEdited) return;
 		const ask = (event: BeforeUnloadEvent) => event.preventDefault();
 		addEventListener("beforeunload", ask);
 		return () => removeEventListener("beforeunload", ask);
-	}, [isChanged]);
+	}, [isEdited]);
 	const files = Object.fromEntries(
 		Object.entries({ ...saved, ...draft }).filter(
 			(file): file is [string, string] => file[1] !== null,

@@ -33,17 +33,23 @@ const columnsIn = (organization: string, to: (path: string) => string): Column<L
 	},
 	{
 		title: "Family",
-		cell: ({ families }) => families.map(familyName).join(", ") || "–",
+		cell: ({ families }) => (
+			<span class="whole-words">{families.map(familyName).join(", ") || "–"}</span>
+		),
 	},
 	{
 		title: "Source",
 		cell: ({ url, organization_id, organization_name, is_global }) => (
 			<>
-				{organization_id === organization
-					? url
-						? originOf(url)
-						: "Created here"
-					: organization_name}
+				{organization_id === organization ? (
+					url ? (
+						originOf(url)
+					) : (
+						<span class="whole-words">Created here</span>
+					)
+				) : (
+					organization_name
+				)}
 				{is_global && (
 					<>
 						{" "}

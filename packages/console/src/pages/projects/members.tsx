@@ -1,9 +1,10 @@
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Member, Project, ProjectMember, Received } from "tenantry-client";
 import { pageOf, useList, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
+import { useDelay } from "../../ui/delay.ts";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
@@ -137,9 +138,6 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 	);
 }
 
-/** The delay before a search, so that it isn't repeated for each letter. */
-const PAUSE_MS = 250;
-
 function AddPerson({
 	project,
 	onClose,
@@ -151,7 +149,7 @@ function AddPerson({
 }) {
 	const { organization } = useOrganization();
 	const [search, setSearch] = useState("");
-	const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+	const { delay } = useDelay();
 	const found = useLoad(
 		(signal) => api.members.list({ organization: organization.id, search, limit: 20 }, { signal }),
 		[search],
@@ -194,8 +192,7 @@ function AddPerson({
 					required
 					spellcheck={false}
 					onInput={({ currentTarget: { value } }) => {
-						clearTimeout(timer.current);
-						timer.current = setTimeout(() => setSearch(value), PAUSE_MS);
+						delay(() => setSearch(value));
 					}}
 				/>
 				<datalist id="members-found">

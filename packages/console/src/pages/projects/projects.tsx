@@ -27,7 +27,8 @@ export default function Projects() {
 		{ title: "Name", cell: ({ id, name }) => <a href={to(`projects/${id}`)}>{name}</a> },
 		{
 			title: "Visibility",
-			cell: ({ access_control }) => (access_control ? <Badge>Private</Badge> : "Everyone"),
+			cell: ({ access_control }) =>
+				access_control ? <Badge>Private</Badge> : <span class="whole-words">Everyone</span>,
 		},
 		{ title: "Time zone", cell: ({ timezone }) => timezone },
 		{ title: "Created", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
