@@ -42,6 +42,14 @@ let startupOutput = "";
 /** Seconds since the server's last response. Time in which the computer sleeps doesn't count. */
 let silence = 0;
 
+/**
+ * Runs Wrangler, and kills its process group when standard input ends: if this process is killed, the server must not stay behind
+ * with the port and the state. (A background command of a shell ignores Ctrl-C, and would have no input without the descriptor 3.)
+ */
+const RUN_WRANGLER = `exec 3<&0
+{ cat <&3; kill -s KILL 0; } >/dev/null 2>&1 &
+exec wrangler "$@" 3<&- </dev/null`;
+
 /** Starts the server as the leader of a process group, so that killing the group also kills workerd. */
 function serve() {
 	// The registry entry of a killed server would prevent the new one from registering.
@@ -57,9 +65,9 @@ function serve() {
 		...(appUrl?.startsWith("http://localhost:") ? ["--var", `APP_URL:${url}`] : []),
 		...(variablesFile.endsWith("/.dev.vars") ? [] : ["--env-file", variablesFile]),
 	];
-	const server = spawn("wrangler", words, {
+	const server = spawn("sh", ["-c", RUN_WRANGLER, "sh", ...words], {
 		env: environment,
-		stdio: ["ignore", "pipe", "pipe"],
+		stdio: "pipe",
 		detached: true,
 	});
 	const read = reader();
@@ -124,6 +132,10 @@ async function sample(key: string) {
 	}
 }
 
+if (process.argv.length > 2)
+	fail(
+		"npm start has no options. Set the port and the folder of the data with the variables PORT and STATE_DIR.",
+	);
 if (!Number.isInteger(port) || port < 1 || port > 65535)
 	fail(`PORT must be a number from 1 to 65535, not ${process.env.PORT}.`);
 await checkPort();

@@ -1,6 +1,14 @@
 /** The local state: its folder, its lock and its settings. */
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+	accessSync,
+	constants,
+	existsSync,
+	mkdirSync,
+	readFileSync,
+	statSync,
+	writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -81,8 +89,14 @@ export function unlock() {
 	held = undefined;
 }
 
-/** Locks the state for this process. Ends the script if another process uses it. */
+/** Locks the state for this process. Ends the script if another process uses it, or if its folder can't be used. */
 export async function lockOrFail(holder: string) {
+	try {
+		mkdirSync(state, { recursive: true });
+		accessSync(state, constants.W_OK);
+	} catch (error) {
+		fail(`The folder ${state} can't be used: ${error}`);
+	}
 	if (!lock(holder)) {
 		const file = `${state}/lock-holder`;
 		const other = existsSync(file) ? readFileSync(file, "utf8") : "a process";

@@ -108,6 +108,17 @@ test("a second server on the same state says who uses it and exits", async () =>
 	await second.says(/is in use by npm start \(process \d+\)\. Stop it, or/);
 });
 
+test("options and a folder that can't be used are rejected", async () => {
+	const withOptions = new Server(environment(), ["--port", "8788"]);
+	await withOptions.says(/npm start has no options\. Set the port .* PORT and STATE_DIR\./);
+	const second = new Server({
+		...environment(),
+		PORT: String(await freePort()),
+		STATE_DIR: `${import.meta.filename}/state`,
+	});
+	await second.says(/The folder .* can't be used: Error: ENOTDIR/);
+});
+
 test("a request is printed as one line, without its query and without secrets", async () => {
 	await get("/api/organizations/@current/?search=somebody");
 	await server.says(/GET \/api\/organizations\/@current 200 \d+ ms 1 trip\n/);
@@ -202,6 +213,13 @@ test("Ctrl-C stops all processes, and the next start prints the same key", async
 	server = new Server(environment());
 	await server.says(new RegExp(`export KEY=${key}`));
 	await server.says(/export ID=/);
+});
+
+test("if npm start is killed, all processes end, and the next start has the same data", async () => {
+	await server.abandon();
+	await allStopped();
+	server = new Server(environment());
+	await server.says(new RegExp(`export KEY=${key}`));
 });
 
 test("a revoked key is not printed again, but replaced", async () => {
