@@ -1,5 +1,5 @@
 /** Filters the output of `wrangler dev` for `npm start`: shows requests and errors in one line each, and hides the rest. */
-import { createWriteStream, readFileSync, writeFileSync } from "node:fs";
+import { openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { basename } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { state } from "./state.ts";
@@ -77,7 +77,7 @@ const linkIn = (mail: string) =>
 	/https?:\/\/\S+\/(?:invites\/|console\/sign_in#token=)[\w-]{43}/.exec(mail)?.[0];
 
 /** The lines about a mail's sender, recipients and subject, which come before the line with the file of its text. */
-let mailHeaders: string[] = [];
+const mailHeaders: string[] = [];
 
 /**
  * Writes a mail's headers and text into the state's folder, because the server deletes its files when it stops. Returns a line to
@@ -85,9 +85,9 @@ let mailHeaders: string[] = [];
  */
 function keepMail(file: string) {
 	const copy = `${state}/mail/${basename(file)}`;
+	const headers = mailHeaders.splice(0).join("\n");
 	const text = readFileSync(file, "utf8");
-	writeFileSync(copy, `${mailHeaders.join("\n")}\n\n${text}`, { mode: 0o600 });
-	mailHeaders = [];
+	writeFileSync(copy, `${headers}\n\n${text}`, { mode: 0o600 });
 	const link = linkIn(text);
 	return `A mail was sent: ${copy}${link ? `, with the link ${link}` : ""}`;
 }
@@ -96,7 +96,12 @@ function keepMail(file: string) {
 function show(line: string) {
 	if (MAIL_HEADER.test(line)) mailHeaders.push(line);
 	const [, mail] = /^Text: (.+\.txt)$/.exec(line) ?? [];
-	if (mail) return keepMail(mail);
+	if (mail)
+		try {
+			return keepMail(mail);
+		} catch (error) {
+			return `A mail was sent, but could not be stored: ${error}`;
+		}
 	if (line.startsWith("⎔ Reloading")) return "The code changed. Reloading…";
 	const hidden = HEALTHY.test(line) || NOISE.some((noise) => noise.test(line));
 	return hidden ? undefined : line;
@@ -104,10 +109,14 @@ function show(line: string) {
 
 /** Writes a server's output to the log file, and returns a function that formats each line. */
 export function reader() {
-	const log = createWriteStream(logFile, { mode: 0o600 });
+	const log = openSync(logFile, "w", 0o600);
 	/** @returns the text to show, if any, and whether the line shows that the server responded to a request */
 	return (raw: string, stream: "stdout" | "stderr") => {
-		log.write(`${raw}\n`);
+		try {
+			writeSync(log, `${raw}\n`);
+		} catch {
+			// A full disk must not stop the server.
+		}
 		const line = stripVTControlCharacters(raw);
 		return {
 			text: stream === "stdout" ? show(line) : explain(line),

@@ -1,3 +1,4 @@
+import { rmSync, symlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -218,8 +219,23 @@ test("Ctrl-C stops all processes, and the next start prints the same key", async
 test("if npm start is killed, all processes end, and the next start has the same data", async () => {
 	await server.abandon();
 	await allStopped();
+	rmSync(`${state}/server.log`);
+	symlinkSync("/dev/full", `${state}/server.log`);
 	server = new Server(environment());
 	await server.says(new RegExp(`export KEY=${key}`));
+});
+
+test("a full disk, on which neither logs nor mails can be stored, does not stop the server", async () => {
+	rmSync(`${state}/mail`, { recursive: true });
+	const answer = await fetch(`http://127.0.0.1:${port}/api/organizations/@current/invites`, {
+		method: "POST",
+		headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+		body: JSON.stringify({ target_email: "full@example.com" }),
+	});
+	expect(answer.status).toBe(201);
+	await server.says(/A mail was sent, but could not be stored: Error: ENOENT/);
+	expect((await get("/api/organizations/@current/")).status).toBe(200);
+	rmSync(`${state}/server.log`);
 });
 
 test("a revoked key is not printed again, but replaced", async () => {
