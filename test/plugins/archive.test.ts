@@ -206,6 +206,12 @@ describe("an extended header", () => {
 		},
 	);
 
+	test("can have 10,000 records, together with the others of the archive", async () => {
+		const records = (count: number) => extended("pax-header", "5 a=\n".repeat(count));
+		expect((await unpack(await records(10_000))).size).toBe(1);
+		await expectRefused(await records(10_001), "The archive is broken.");
+	});
+
 	test("whose size is written in the binary form is rejected", async () => {
 		const body = "1\n1\n1 ";
 		const tar = await packTar([
