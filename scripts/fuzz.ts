@@ -10,6 +10,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { judged } from "../test/fuzz/document.ts";
 import { populate } from "../test/fuzz/world.ts";
 import { freePort } from "../test/support/peers.ts";
+import { buildAssets } from "./assets.ts";
 import { environment, fail, run } from "./run.ts";
 import { bootstrap, serve } from "./server.ts";
 
@@ -56,6 +57,8 @@ install();
 rmSync(work, { recursive: true, force: true });
 mkdirSync(state, { recursive: true });
 console.log("Starting the server…");
+// The server needs the compiler of plugins.
+buildAssets();
 const owner = bootstrap(state);
 const { url } = await serve({
 	name: "tenantry-fuzz",

@@ -1,5 +1,5 @@
 /** Filters the output of `wrangler dev` for `npm start`: shows requests and errors in one line each, and hides the rest. */
-import { createWriteStream, readFileSync, writeFileSync } from "node:fs";
+import { openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { basename } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { state } from "./state.ts";
@@ -96,7 +96,12 @@ function keepMail(file: string, headers: string[]) {
 function show(line: string, headers: string[]) {
 	if (MAIL_HEADER.test(line)) headers.push(line);
 	const [, mail] = /^Text: (.+\.txt)$/.exec(line) ?? [];
-	if (mail) return keepMail(mail, headers.splice(0));
+	if (mail)
+		try {
+			return keepMail(mail, headers.splice(0));
+		} catch (error) {
+			return `A mail was sent, but could not be stored: ${error}`;
+		}
 	if (line.startsWith("⎔ Reloading")) return "The code changed. Reloading…";
 	const hidden = HEALTHY.test(line) || NOISE.some((noise) => noise.test(line));
 	return hidden ? undefined : line;
@@ -104,11 +109,15 @@ function show(line: string, headers: string[]) {
 
 /** Writes a server's output to the log file, and returns a function that formats each line. */
 export function reader() {
-	const log = createWriteStream(logFile, { mode: 0o600 });
+	const log = openSync(logFile, "w", 0o600);
 	const headers: string[] = [];
 	/** @returns the text to show, if any, and whether the line shows that the server responded to a request */
 	return (raw: string, stream: "stdout" | "stderr") => {
-		log.write(`${raw}\n`);
+		try {
+			writeSync(log, `${raw}\n`);
+		} catch {
+			// A full disk must not stop the server.
+		}
 		const line = stripVTControlCharacters(raw);
 		return {
 			text: stream === "stdout" ? show(line, headers) : explain(line),

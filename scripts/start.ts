@@ -43,6 +43,14 @@ let startupOutput = "";
 /** Seconds since the server's last response. Time in which the computer sleeps doesn't count. */
 let silence = 0;
 
+/**
+ * Runs Wrangler, and kills its process group when standard input ends: if this process is killed, the server must not stay behind
+ * with the port and the state. (A background command of a shell ignores Ctrl-C, and would have no input without the descriptor 3.)
+ */
+const RUN_WRANGLER = `exec 3<&0
+{ cat <&3; kill -s KILL 0; } >/dev/null 2>&1 &
+exec wrangler "$@" 3<&- </dev/null`;
+
 /** Starts the server as the leader of a process group, so that killing the group also kills workerd. */
 function serve() {
 	// The registry entry of a killed server would prevent the new one from registering.
@@ -58,9 +66,9 @@ function serve() {
 		...(appUrl?.startsWith("http://localhost:") ? ["--var", `APP_URL:${url}`] : []),
 		...(variablesFile.endsWith("/.dev.vars") ? [] : ["--env-file", variablesFile]),
 	];
-	const server = spawn("wrangler", words, {
+	const server = spawn("sh", ["-c", RUN_WRANGLER, "sh", ...words], {
 		env: environment,
-		stdio: ["ignore", "pipe", "pipe"],
+		stdio: "pipe",
 		detached: true,
 	});
 	const read = reader();

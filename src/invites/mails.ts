@@ -1,7 +1,15 @@
 import type { Context } from "hono";
 import type * as z from "zod";
 import type { App } from "../env.ts";
-import { greeting, isReachable, linkTo, type Mail, send, singleLine } from "../mail/mail.ts";
+import {
+	greeting,
+	isReachable,
+	linkTo,
+	type Mail,
+	multiLine,
+	send,
+	singleLine,
+} from "../mail/mail.ts";
 import type { Caller } from "../tenant/guard.ts";
 import { expiresAt, type Invite, type NewInvite } from "./shape.ts";
 import { dateAndTime, introduce, nameOf, type Person, roleOf } from "./wording.ts";
@@ -15,6 +23,9 @@ export const mailAdmins = (to: string, person: Person, organization: string): Ma
 	],
 });
 
+/** Quotes the inviter's message, so that it can't be mistaken for text of the service. */
+const quote = (message: string) => multiLine(message).replaceAll(/^/gm, "> ");
+
 const invitation = (invite: z.infer<typeof Invite>, organization: string, url: string): Mail => {
 	const { created_by, target_email, first_name, message, level } = invite;
 	return {
@@ -26,7 +37,7 @@ const invitation = (invite: z.infer<typeof Invite>, organization: string, url: s
 		paragraphs: [
 			greeting(first_name),
 			`${introduce(created_by)} invites you to join ${singleLine(organization)} on Tenantry as ${roleOf(level)}.`,
-			...(message ? [message] : []),
+			...(message ? [quote(message)] : []),
 			`The link works once, until ${dateAndTime(expiresAt(invite))}.`,
 		],
 		link: { label: `Join ${organization}`, url },

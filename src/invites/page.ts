@@ -134,7 +134,7 @@ const welcomePage = (
 			);
 
 const NAMES =
-	"A name can have at most 150 characters. Go back and try again: the invite still works.";
+	"A name can have at most 150 characters, and no control characters. Go back and try again: the invite still works.";
 
 const UNKNOWN =
 	"The invite was already used, deleted or replaced by a newer one, or the link is incomplete. Please ask your admin for a new invite.";

@@ -1,16 +1,18 @@
 import { gunzipSync } from "node:zlib";
 import type { TarHeader } from "modern-tar";
 import { ApiError, invalid } from "../http/errors.ts";
+import { hasValidPax } from "./pax.ts";
 
 const MIB = 2 ** 20;
 export const MAX_ARCHIVE_BYTES = 10 * MIB;
 const MAX_ENTRIES = 1000;
 /** An isolate has 128 MiB. The archive, the unpacked bytes and the decoded text are in memory at the same time. */
 const MAX_UNPACKED_BYTES = 16 * MIB;
-const MAX_PATH_LENGTH = 255;
+export const MAX_PATH_LENGTH = 255;
 
 type File = { path: string; bytes: Uint8Array };
 
+const broken = () => invalid(null, "The archive is broken.");
 const tooLarge = () => invalid(null, "The archive is larger than 10 MiB.");
 const tooManyEntries = () => invalid(null, `The archive has more than ${MAX_ENTRIES} entries.`);
 const unpacksTooLarge = () =>
@@ -27,7 +29,7 @@ export async function unpack(archive: Uint8Array) {
 	if (first !== 0x1f || second !== 0x8b) throw invalid(null, "The archive is not a .tgz file.");
 	const files = await untar(archive).catch((error: unknown) => {
 		if (error instanceof ApiError) throw error;
-		throw invalid(null, "The archive is broken.");
+		throw broken();
 	});
 	return decodeTexts(stripTopFolder(files));
 }
@@ -39,8 +41,10 @@ async function untar(archive: Uint8Array): Promise<File[]> {
 		normalizePath(name);
 		return type === "file";
 	};
+	const tar = gunzip(archive);
+	if (!hasValidPax(tar)) throw broken();
 	const { unpackTar } = await import("modern-tar");
-	const files = await unpackTar(gunzip(archive), { strict: true, filter });
+	const files = await unpackTar(tar, { strict: true, filter });
 	return files.map(({ header, data }) => ({
 		path: normalizePath(header.name),
 		bytes: data ?? new Uint8Array(),
@@ -61,12 +65,12 @@ function gunzip(archive: Uint8Array) {
  * @throws 400 if the path is unsafe
  */
 function normalizePath(path: string) {
-	const segments = path.split("/");
-	if (path.startsWith("/") || /^[a-z]:/i.test(path) || segments.includes(".."))
-		throw invalid(null, "The archive has a path that points outside the archive.");
 	// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are not allowed in paths
 	if (path.length > MAX_PATH_LENGTH || /[\x00-\x1f\x7f\\]/.test(path))
 		throw invalid(null, "The archive has a path that is not a valid file name.");
+	const segments = path.split("/");
+	if (path.startsWith("/") || /^[a-z]:/i.test(path) || segments.includes(".."))
+		throw invalid(null, "The archive has a path that points outside the archive.");
 	return segments.filter((name) => name !== "" && name !== ".").join("/");
 }
 

@@ -67,6 +67,8 @@ export function capabilities(files: File[], before: Capabilities = {}): Capabili
 export async function install(env: Env, url: string) {
 	const { bytes, tag, latest_tag } = await download(env, url);
 	const archive = await unpack(bytes);
+	// Before it is parsed, because larger JSON can need more memory than an isolate has.
+	assertSize(new Map([["plugin.json", archive.get("plugin.json") ?? ""]]));
 	const { main, ...facts } = manifest(archive);
 	const source = main === null ? undefined : archive.get(main);
 	const storedFiles = [

@@ -1,15 +1,16 @@
 import * as z from "zod";
 import { invalid } from "../http/errors.ts";
 import { parseUnrounded } from "../http/exact.ts";
-import { multilineText, record, text } from "../http/fields.ts";
+import { multilineText, rawText, record, text } from "../http/fields.ts";
 import { json } from "../http/json_value.ts";
+import { MAX_PATH_LENGTH } from "./archive.ts";
 import { BROWSER_FILES } from "./file_names.ts";
 
 const Plugin = z.object({
 	name: text(200).nullish(),
 	description: multilineText().nullish(),
 	icon: multilineText().nullish(),
-	main: z.string().nullish(),
+	main: rawText(MAX_PATH_LENGTH).nullish(),
 	config: json()
 		.pipe(
 			z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())], {

@@ -126,7 +126,11 @@ function registryOf(env: Env, url: string): Registry {
 	return registry;
 }
 
-const Version = z.string().regex(/^\d/);
+/** The length is that of `tag` in requests. */
+const Version = z
+	.string()
+	.max(200)
+	.regex(/^\d[\w.+-]*$/);
 const Package = z.object({
 	"dist-tags": z.object({ latest: Version }),
 	versions: z.record(z.string(), z.object({ dist: z.object({ tarball: z.url() }) })),

@@ -128,6 +128,14 @@ describe("the form of an invite's page", () => {
 		expect((await call("GET", path)).status).toBe(200);
 	});
 
+	test("is rejected with the reason if a name is too long or has control characters", async () => {
+		for (const name of ["a".repeat(151), "a\u202eb", "a\0b"]) {
+			const { status, body } = await post(`first_name=${encodeURIComponent(name)}`);
+			expect(status).toBe(400);
+			expect(body).toContain("at most 150 characters, and no control characters");
+		}
+	});
+
 	test("is a 400 and no server error if the client disconnects before its end", async () => {
 		const error = vi.spyOn(console, "error");
 		const raw = new ReadableStream({

@@ -140,7 +140,7 @@ describe("mail is sent", () => {
 		const time = end.toISOString().slice(11, 16);
 		const text = first?.text;
 		expect(text).toContain(
-			`Test (${owner.email}) invites you to join Acme on Tenantry as an admin.\n\nHello,\nlook at this.\n\nThe link works once, until ${end.getUTCDate()} `,
+			`Test (${owner.email}) invites you to join Acme on Tenantry as an admin.\n\n> Hello,\n> look at this.\n\nThe link works once, until ${end.getUTCDate()} `,
 		);
 		expect(text).toContain(` at ${time} UTC.`);
 		expect(text).toMatch(/\nJoin Acme: https:\/\/app\.example\.com\/invites\/[\w-]{43}\n/);

@@ -180,6 +180,65 @@ describe("links and devices in a tgz", () => {
 	});
 });
 
+describe("an extended header", () => {
+	const extended = async (type: "pax-header" | "pax-global-header", body: string) =>
+		gzipSync(
+			await packTar([
+				{ header: { name: "extended", size: body.length, type }, body },
+				{ header: header("a.txt", "a"), body: "a" },
+			]),
+		);
+
+	test("can contain records", async () => {
+		const path = `${"long".repeat(50)}.txt`;
+		expect([...(await unpack(await tgz([[path, ""]]))).keys()]).toEqual([path]);
+		for (const body of ["", "10 path=b\n", "15 comment=1 2\n10 path=b\n"])
+			expect((await unpack(await extended("pax-header", body))).size).toBe(1);
+		const commit = `52 comment=${"1".repeat(40)}\n`;
+		expect((await unpack(await extended("pax-global-header", commit))).size).toBe(1);
+	});
+
+	test.each(["1\n1\n1\n1 ", "10 path=b\n1\n1 ", "2 path=b\n", "path=b\n", "-9 path=b\n"])(
+		"with the records %j, which can take quadratic time to read, is rejected",
+		async (body) => {
+			for (const type of ["pax-header", "pax-global-header"] as const)
+				await expectRefused(await extended(type, body), "The archive is broken.");
+		},
+	);
+
+	test("can have 10,000 records, together with the others of the archive", async () => {
+		const records = (count: number) => extended("pax-header", "5 a=\n".repeat(count));
+		expect((await unpack(await records(10_000))).size).toBe(1);
+		await expectRefused(await records(10_001), "The archive is broken.");
+	});
+
+	test("whose size is written in the binary form is rejected", async () => {
+		const body = "1\n1\n1 ";
+		const tar = await packTar([
+			{ header: { name: "extended", size: body.length, type: "pax-header" }, body },
+		]);
+		// The size is at 124, and the checksum, whose last digits these are, at 148.
+		const sum = tar.subarray(0, 512).reduce((total, byte) => total + byte, 0);
+		const size = [0x80, ...Array(10).fill(0), body.length];
+		const copy = patched(tar, "extended", 124, size);
+		const stored = (bytes: Uint8Array) =>
+			Number.parseInt(Buffer.from(bytes.subarray(148, 154)).toString(), 8);
+		const changed =
+			stored(tar) - sum + copy.subarray(0, 512).reduce((total, byte) => total + byte, 0);
+		copy.set(Buffer.from(changed.toString(8).padStart(6, "0")), 148);
+		await expectRefused(gzipSync(copy), "The archive is broken.");
+	});
+});
+
+test("a path that is too long is rejected, however many segments it has", async () => {
+	const body = "a/".repeat(2 ** 20);
+	const tar = await packTar([
+		{ header: { name: "name", size: body.length, type: "gnu-long-name" }, body },
+		{ header: header("a.txt", ""), body: "" },
+	]);
+	await expectRefused(gzipSync(tar), "The archive has a path that is not a valid file name.");
+});
+
 test("a tgz that declares a larger size than it has is rejected", async () => {
 	const tar = await packTar([{ header: header("a.txt", "a"), body: "a" }]);
 	await expectRefused(gzipSync(tar.subarray(0, 700)), "The archive is broken.");
@@ -235,6 +294,7 @@ describe("plugin.json", () => {
 	test.each([
 		["{}", "Could not find main file index.js or index.ts in plugin"],
 		['{"main": "a.js"}', "Could not find main file a.js in plugin"],
+		[`{"main": "${"a".repeat(256)}"}`, /^Could not read plugin\.json\.main: .* 255 characters\.$/],
 		["[]", /^Could not read plugin\.json: /],
 		["{", /^Could not read plugin\.json: SyntaxError: /],
 		['{"name": 1}', /^Could not read plugin\.json\.name: /],

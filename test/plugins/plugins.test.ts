@@ -1011,6 +1011,14 @@ describe("installing from a url", () => {
 	test.each([
 		["https://example.com/x", "Must be a GitHub/GitLab repository or a npm package URL!"],
 		["https://www.npmjs.com/package/absent", "Could not find npm package absent."],
+		[
+			"https://www.npmjs.com/package/long-version",
+			"Could not read the metadata of npm package long-version.",
+		],
+		[
+			"https://www.npmjs.com/package/large-manifest",
+			"The source of a plugin can be at most 1 MiB.",
+		],
 	])("%s is rejected", async (bad, detail) => {
 		const { here } = await world();
 		expect(await here("POST", `/${DESTINATIONS}`, { body: { url: bad } })).toMatchObject(

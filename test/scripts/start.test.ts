@@ -1,3 +1,4 @@
+import { rmSync, symlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -115,6 +116,17 @@ test("a second server on the same state says who uses it and exits", async () =>
 	await second.says(/is in use by npm start \(process \d+\)\. Stop it, or/);
 });
 
+test("options and a folder that can't be used are rejected", async () => {
+	const withOptions = new Server(environment(), ["--port", "8788"]);
+	await withOptions.says(/npm start has no options\. Set the port .* PORT and STATE_DIR\./);
+	const second = new Server({
+		...environment(),
+		PORT: String(await freePort()),
+		STATE_DIR: `${import.meta.filename}/state`,
+	});
+	await second.says(/The folder .* can't be used: Error: ENOTDIR/);
+});
+
 test("a request is printed as one line, without its query and without secrets", async () => {
 	await get("/api/organizations/@current/?search=somebody");
 	await server.says(/GET \/api\/organizations\/@current 200 \d+ ms 1 trip\n/);
@@ -209,6 +221,28 @@ test("Ctrl-C stops all processes, and the next start prints the same key", async
 	server = new Server(environment());
 	await server.says(new RegExp(`export KEY=${key}`));
 	await server.says(/export ID=/);
+});
+
+test("if npm start is killed, all processes end, and the next start has the same data", async () => {
+	await server.abandon();
+	await allStopped();
+	rmSync(`${state}/server.log`);
+	symlinkSync("/dev/full", `${state}/server.log`);
+	server = new Server(environment());
+	await server.says(new RegExp(`export KEY=${key}`));
+});
+
+test("a full disk, on which neither logs nor mails can be stored, does not stop the server", async () => {
+	rmSync(`${state}/mail`, { recursive: true });
+	const answer = await fetch(`http://127.0.0.1:${port}/api/organizations/@current/invites`, {
+		method: "POST",
+		headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+		body: JSON.stringify({ target_email: "full@example.com" }),
+	});
+	expect(answer.status).toBe(201);
+	await server.says(/A mail was sent, but could not be stored: Error: ENOENT/);
+	expect((await get("/api/organizations/@current/")).status).toBe(200);
+	rmSync(`${state}/server.log`);
 });
 
 test("a revoked key is not printed again, but replaced", async () => {

@@ -23,6 +23,7 @@ const JOBS = "exports.jobs = { go() { console.log('built') } };\n";
 /** The files of packages whose main file isn't in the first place that is checked. */
 const BUILT: Record<string, Record<string, string>> = {
 	built: { "dist/index.js": JOBS },
+	"large-manifest": { "plugin.json": `{"name": ${" ".repeat(2 ** 20)}`, "index.js": "" },
 	enriching: {
 		"plugin.json": JSON.stringify({ name: "Enriching" }),
 		"index.js": "export function processEvent(event) { return event }\n",
@@ -120,6 +121,8 @@ export async function registries() {
 		if (name === "talking") return response.end("Hello!");
 		if (name === "flooding" && !file) return flood(response, 5 * 2 ** 20);
 		if (name === "private" && headers.authorization !== `Bearer ${TOKEN}`) return missing(response);
+		if (name === "long-version")
+			return json(response, { "dist-tags": { latest: `1.${"0".repeat(199)}` }, versions: {} });
 		if (name === "absent" || name === "") return missing(response);
 		if (!file)
 			return json(response, {

@@ -52,8 +52,8 @@ export class Server {
 	readonly #process: ChildProcess;
 	printed = "";
 
-	constructor(environment: Record<string, string>) {
-		this.#process = spawn("npm", ["start", "--silent"], {
+	constructor(environment: Record<string, string>, words: string[] = []) {
+		this.#process = spawn("npm", ["start", "--silent", "--", ...words], {
 			cwd: root,
 			env: { ...process.env, ...environment },
 			stdio: ["ignore", "pipe", "pipe"],
@@ -94,6 +94,9 @@ export class Server {
 		this.#end((pid) => {
 			for (const group of [pid, ...groups(state)]) process.kill(-group, "SIGKILL");
 		});
+
+	/** Kills npm and its script, but not the server, which has a separate process group. */
+	abandon = () => this.#end((pid) => process.kill(-pid, "SIGKILL"));
 
 	/** Stops only npm, like a supervisor. */
 	orphan = () => this.#end((pid) => process.kill(pid, "SIGTERM"));
