@@ -11,6 +11,7 @@ const VARIANTS = {
 	limiter: "&without=limiter",
 	held: "&without=held",
 	nothing: "",
+	headers: "&without=headers",
 	d1: "&without=d1",
 	batch: "&without=batch",
 	all: "&without=limiter,d1",
@@ -31,7 +32,8 @@ export async function measureSimulators(
 		["rate limiter simulator", (cpu) => cpu.nothing - cpu.limiter],
 		["one KV read, only in a key's first request", (cpu) => cpu.held - cpu.nothing],
 		["one D1 statement, alone in a round trip", (cpu) => cpu.batch - cpu.d1],
-		["the batch of guard, page and count", (cpu) => cpu.nothing - cpu.d1],
+		["the batch of guard, page and count", (cpu) => cpu.headers - cpu.d1],
+		["D1 session, ETag and headers", (cpu) => cpu.nothing - cpu.headers],
 		["HTTP and the rest of a request", (cpu) => cpu.all],
 		[
 			"the remainder: the service's own code",
@@ -40,7 +42,7 @@ export async function measureSimulators(
 	];
 	const results: (Record<Variant, number> & { own: number })[] = [];
 	for (let round = 0; round < rounds; round += 1) {
-		const cpu = { limiter: 0, held: 0, nothing: 0, d1: 0, batch: 0, all: 0, own: 0 };
+		const cpu = { limiter: 0, held: 0, nothing: 0, headers: 0, d1: 0, batch: 0, all: 0, own: 0 };
 		for (const [name, query] of shuffled(Object.entries(VARIANTS)))
 			Object.assign(cpu, { [name]: (await measure(floor, "list", SLICE, query)).cpu });
 		cpu.own = (await measure(service, "list", SLICE)).cpu;
@@ -58,6 +60,7 @@ export async function measureSimulators(
 				limiter: mean("limiter"),
 				held: mean("held"),
 				nothing: mean("nothing"),
+				headers: mean("headers"),
 				d1: mean("d1"),
 				batch: mean("batch"),
 				all: mean("all"),

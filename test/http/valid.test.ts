@@ -379,31 +379,33 @@ describe("a body that can’t be read", () => {
 		}
 	});
 
-	test("gets a 400, not a 500, if the client disconnects before its end", async () => {
-		const { ask } = await world();
-		const error = vi.spyOn(console, "error");
-		const raw = new ReadableStream({
-			pull(controller) {
-				controller.enqueue(new TextEncoder().encode('{"name": '));
-				controller.error(new Error("Network connection lost."));
-			},
-		});
-		const headers = { "content-type": "application/json" };
-		const response = await ask("POST", "/api/organizations", {
-			raw,
-			headers,
-			env: {},
-		});
-		expect(response).toMatchObject({
-			status: 400,
-			body: {
-				code: "parse_error",
-				detail: "JSON parse error - The body ended too early.",
-			},
-		});
-		expect(error).not.toHaveBeenCalled();
-		error.mockRestore();
-	});
+	test.each([{}, { "content-length": "50" }])(
+		"gets a 400, not a 500, if the client disconnects before its end, with headers %j",
+		async (length) => {
+			const { ask } = await world();
+			const error = vi.spyOn(console, "error");
+			const raw = new ReadableStream({
+				pull(controller) {
+					controller.enqueue(new TextEncoder().encode('{"name": '));
+					controller.error(new Error("Network connection lost."));
+				},
+			});
+			const response = await ask("POST", "/api/organizations", {
+				raw,
+				headers: { "content-type": "application/json", ...length },
+				env: {},
+			});
+			expect(response).toMatchObject({
+				status: 400,
+				body: {
+					code: "parse_error",
+					detail: "JSON parse error - The body ended too early.",
+				},
+			});
+			expect(error).not.toHaveBeenCalled();
+			error.mockRestore();
+		},
+	);
 
 	test("of JSON lines gets an error with the number of the invalid line", async () => {
 		const { ask, project } = await world();
@@ -414,6 +416,21 @@ describe("a body that can’t be read", () => {
 			headers,
 		});
 		expect(body.detail).toMatch(/^JSON parse error - line 3: /);
+	});
+
+	test("is read with and without a content length", async () => {
+		const { ask } = await world();
+		const raw = '{"name": "é"}';
+		const bytes = new TextEncoder().encode(raw);
+		const headers = { "content-type": "application/json" };
+		for (const request of [
+			{ raw, headers: { ...headers, "content-length": String(bytes.length) } },
+			{ raw: new Blob([raw]).stream(), headers },
+		])
+			expect(await ask("POST", "/api/organizations", request)).toMatchObject({
+				status: 201,
+				body: { name: "é" },
+			});
 	});
 
 	test("gets a 413 if it is larger than 1 MiB, with and without a content length", async () => {

@@ -67,6 +67,31 @@ describe("services that are compared", () => {
 		expect(await fields(name)).toEqual(await fields("tenantry"));
 	});
 
+	test("the handwritten worker sends the same headers, and the same ETag for the same content", async () => {
+		const varying = /^(?:content-length|etag|server-timing|x-d1-bookmark|x-request-id)$/;
+		const responseOf = async (column: Column, operation: (typeof OPERATIONS)[number]) => {
+			const { url, call, reset } = serviceOf(column);
+			const request = call(operation);
+			if (!request) throw new Error(`${column} has no operation ${operation}.`);
+			const { path, body, ...init } = request;
+			const response = await fetch(new URL(path, url), { ...init, ...(body && { body }) });
+			await response.text();
+			await reset();
+			return response;
+		};
+		for (const operation of OPERATIONS) {
+			const [floor, service] = [
+				await responseOf("floor", operation),
+				await responseOf("tenantry", operation),
+			];
+			expect([...floor.headers.keys()]).toEqual([...service.headers.keys()]);
+			const same = ({ headers }: Response) => [...headers].filter(([name]) => !varying.test(name));
+			expect(same(floor)).toEqual(same(service));
+			if (operation === "domain")
+				expect(floor.headers.get("etag")).toBe(service.headers.get("etag"));
+		}
+	});
+
 	/** A line for each operation: trips, rows read, rows written, KV reads, bytes. */
 	async function costs(column: Column) {
 		const lines: string[] = [];
@@ -93,9 +118,9 @@ describe("services that are compared", () => {
 				"invite: 2 trips, 62 read, 22 written, 0 KV, 618 bytes",
 			],
 			floor: [
-				"list: 1 trips, 107 read, 0 written, 0 KV, 21344 bytes",
+				"list: 1 trips, 107 read, 0 written, 0 KV, 21455 bytes",
 				"domain: 1 trips, 6 read, 0 written, 0 KV, 331 bytes",
-				"invite: 2 trips, 62 read, 22 written, 0 KV, 638 bytes",
+				"invite: 2 trips, 62 read, 22 written, 0 KV, 617 bytes",
 			],
 			"hono-drizzle": [
 				"list: 4 trips, 1104 read, 0 written, 1 KV, 21344 bytes",

@@ -1,9 +1,10 @@
 /**
  * The handwritten worker, which shows the minimum cost of a request. It has no framework, calls the rate limiter, and sends the
- * recorded statements of the service. Like the service, it caches the record of a key from KV. It validates only what it needs,
- * and has no ETag and no other headers.
+ * recorded statements of the service. Like the service, it caches the record of a key from KV, uses a D1 session, and sends the
+ * ETag and the other headers. It validates only what it needs.
  *
- * To measure parts, `?without=limiter,d1` leaves them out, and `?without=held` reads KV in each request.
+ * To measure parts, `?without=limiter,d1` leaves them out, and `?without=held` reads KV in each request. `?without=headers` leaves
+ * out the session, the ETag and the headers.
  */
 import type { Part, Recipe } from "./recipe.ts";
 
@@ -16,8 +17,10 @@ type Environment = {
 
 type Row = Record<string, unknown>;
 
+const encoder = new TextEncoder();
+
 async function digest(text: string) {
-	const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+	const hash = await crypto.subtle.digest("SHA-256", encoder.encode(text));
 	return new Uint8Array(hash).toHex();
 }
 
@@ -36,18 +39,73 @@ function fillIn(part: Part, { email, uuids, hash }: Made) {
 	return "hash" in part ? hash : email;
 }
 
+/** A request in progress. */
+type Job = {
+	request: Request;
+	url: URL;
+	/** A D1 session or, without headers, the database. */
+	db: D1Database | D1DatabaseSession;
+	cost: { trips: number; read: number; written: number };
+	hasHeaders: boolean;
+};
+
 /** Sends the statements of one round trip. */
-async function ask(DB: D1Database, recipes: Recipe[] = [], made = NOTHING) {
-	const results = await DB.batch<Row>(
+async function ask({ db, cost }: Job, recipes: Recipe[] = [], made = NOTHING) {
+	cost.trips += 1;
+	const results = await db.batch<Row>(
 		recipes.map(({ sql, params }) =>
-			DB.prepare(sql).bind(
-				...params.map((param) =>
-					"value" in param ? param.value : param.parts.map((part) => fillIn(part, made)).join(""),
+			db
+				.prepare(sql)
+				.bind(
+					...params.map((param) =>
+						"value" in param ? param.value : param.parts.map((part) => fillIn(part, made)).join(""),
+					),
 				),
-			),
 		),
 	);
+	for (const { meta } of results) {
+		cost.read += meta.rows_read;
+		cost.written += meta.rows_written;
+	}
 	return results.map(({ results }) => results);
+}
+
+const BASE64 = { alphabet: "base64url", omitPadding: true } as const;
+
+/** The headers that are the same in all responses. */
+const HEADERS = {
+	"Content-Type": "application/json",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"RateLimit-Policy": '"requests";q=480;w=60',
+	"Referrer-Policy": "no-referrer",
+	"Strict-Transport-Security": "max-age=15552000; includeSubDomains",
+	"Tenantry-Version": "2026-11-21",
+	Vary: "Authorization, Tenantry-Version",
+	"X-Content-Type-Options": "nosniff",
+	"X-Frame-Options": "SAMEORIGIN",
+};
+
+/** Returns a response with the headers of the service. */
+async function respond({ request, db, cost, hasHeaders }: Job, value: object, status = 200) {
+	if (!hasHeaders) return Response.json(value, { status });
+	const bytes = encoder.encode(JSON.stringify(value));
+	const headers: Record<string, string> = {
+		...HEADERS,
+		"Cache-Control": "no-store",
+		"Server-Timing": `d1_trips;desc="${cost.trips}", d1_rows_read;desc="${cost.read}", d1_rows_written;desc="${cost.written}", kv_reads;desc="0"`,
+		"X-Request-Id": request.headers.get("x-request-id") ?? crypto.randomUUID(),
+	};
+	const bookmark = "getBookmark" in db && db.getBookmark();
+	if (bookmark) headers["x-d1-bookmark"] = bookmark;
+	if (request.method === "GET") {
+		const hash = await crypto.subtle.digest("SHA-256", bytes);
+		const tag = `"${new Uint8Array(hash, 0, 16).toBase64(BASE64)}"`;
+		headers.ETag = tag;
+		headers["Cache-Control"] = "private, no-cache";
+		if (request.headers.get("if-none-match")?.includes(tag))
+			return new Response(null, { status: 304, headers });
+	}
+	return new Response(bytes, { status, headers });
 }
 
 const HELD_MS = 30_000;
@@ -96,15 +154,15 @@ const toMember = (row: Row) => ({
 const toDomain = (row: Row) => ({
 	id: row.id,
 	domain: row.domain,
-	is_verified: row.verified_at !== null,
 	verified_at: row.verified_at,
 	verification_challenge: row.verification_challenge,
 	jit_provisioning_enabled: Boolean(row.jit_provisioning_enabled),
 	sso_enforcement: row.sso_enforcement,
-	has_saml: Boolean(row.saml_entity_id && row.saml_acs_url && row.saml_x509_cert),
 	saml_entity_id: row.saml_entity_id,
 	saml_acs_url: row.saml_acs_url,
 	saml_x509_cert: row.saml_x509_cert,
+	is_verified: row.verified_at !== null,
+	has_saml: Boolean(row.saml_entity_id && row.saml_acs_url && row.saml_x509_cert),
 });
 
 const toInvite = (row: Row, accept_url: string) => ({
@@ -122,33 +180,40 @@ const toInvite = (row: Row, accept_url: string) => ({
 	accept_url,
 });
 
-async function list(url: URL, DB: D1Database, trips: Recipe[][], shape: (row: Row) => object) {
-	const [[guard] = [], rows = [], [counted] = []] = await ask(DB, trips[0]);
+/** @param by the columns that the list is sorted by */
+async function list(job: Job, trips: Recipe[][], by: string[], shape: (row: Row) => object) {
+	const { origin, pathname, searchParams } = job.url;
+	const [[guard] = [], rows = [], [counted] = []] = await ask(job, trips[0]);
 	const refused = refusal(guard);
 	if (refused) return refused;
-	const limit = Number(url.searchParams.get("limit") ?? 100);
-	const offset = Number(url.searchParams.get("offset") ?? 0);
-	const more = rows.length > limit;
-	return Response.json({
+	const limit = Number(searchParams.get("limit") ?? 100);
+	const end = Number(searchParams.get("offset") ?? 0) + limit;
+	const last = rows[limit - 1];
+	const nextPage = () => {
+		const position = [end, counted?.count, by.map((column) => last?.[column])];
+		const cursor = encoder.encode(JSON.stringify(position)).toBase64(BASE64);
+		return `${origin}${pathname}?limit=${limit}&offset=${end}&cursor=${cursor}`;
+	};
+	return respond(job, {
 		count: counted?.count,
-		next: more ? `${url.origin}${url.pathname}?limit=${limit}&offset=${offset + limit}` : null,
+		next: rows.length > limit ? nextPage() : null,
 		previous: null,
 		results: rows.slice(0, limit).map(shape),
 	});
 }
 
-async function invite(request: Request, url: URL, DB: D1Database, trips: Recipe[][]) {
-	const { target_email } = await request.json<{ target_email: string }>();
+async function invite(job: Job, trips: Recipe[][]) {
+	const { target_email } = await job.request.json<{ target_email: string }>();
 	if (!target_email.includes("@")) return refuse(400);
-	const token = crypto.getRandomValues(new Uint8Array(32)).toHex();
+	const token = crypto.getRandomValues(new Uint8Array(32)).toBase64(BASE64);
 	const made = { email: target_email, uuids: [], hash: await digest(token) };
-	const [[guard] = []] = await ask(DB, trips[0], made);
+	const [[guard] = []] = await ask(job, trips[0], made);
 	const refused = refusal(guard);
 	if (refused) return refused;
-	const results = await ask(DB, trips[1], made);
+	const results = await ask(job, trips[1], made);
 	const row = results.flat().find((each) => each.target_email === target_email);
 	if (!row) return refuse(409);
-	return Response.json(toInvite(row, `${url.origin}/invites/${token}`), { status: 201 });
+	return respond(job, toInvite(row, `${job.url.origin}/invites/${token}`), 201);
 }
 
 export default {
@@ -167,9 +232,13 @@ export default {
 			await DB.prepare("select 1").run();
 			return Response.json({});
 		}
-		if (request.method === "POST") return invite(request, url, DB, RECIPES.invite);
+		const hasHeaders = !without.includes("headers");
+		const start = request.method === "GET" ? "first-unconstrained" : "first-primary";
+		const db = hasHeaders ? DB.withSession(request.headers.get("x-d1-bookmark") ?? start) : DB;
+		const job = { request, url, db, cost: { trips: 0, read: 0, written: 0 }, hasHeaders };
+		if (request.method === "POST") return invite(job, RECIPES.invite);
 		return url.pathname.endsWith("/domains")
-			? list(url, DB, RECIPES.domain, toDomain)
-			: list(url, DB, RECIPES.list, toMember);
+			? list(job, RECIPES.domain, ["domain"], toDomain)
+			: list(job, RECIPES.list, ["joined_at", "id"], toMember);
 	},
 };
