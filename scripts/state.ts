@@ -103,12 +103,6 @@ export function unlock() {
 
 /** Locks the state for this process. Ends the script if another process uses it, or if its folder can't be used. */
 export async function lockOrFail(holder: string) {
-	try {
-		mkdirSync(state, { recursive: true });
-		accessSync(state, constants.W_OK);
-	} catch (error) {
-		fail(`The folder ${state} can't be used: ${error}`);
-	}
 	if (!lock(holder)) {
 		const file = `${state}/lock-holder`;
 		const other = existsSync(file) ? readFileSync(file, "utf8") : "a process";

@@ -121,7 +121,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 		start_at: set.start_at === undefined ? row.start_at : set.start_at,
 		end_at: set.end_at === undefined ? row.end_at : set.end_at,
 	};
-	checkModel(after);
+	if (set.model) checkModel(after);
 	checkRange(after.start_at, after.end_at);
 	checkQuery(after);
 	const resumed = row.paused && !after.paused ? resume(row, after, Date.now()) : undefined;
