@@ -11,7 +11,7 @@ import { exportCipher, merged, sealed } from "../exporter/secrets.ts";
 import { reschedule, resume, schedule } from "../exporter/windows.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
-import { keepList } from "../tenant/kept.ts";
+import { cacheList } from "../tenant/cached_statements.ts";
 import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { EXPORTS, visibleCount, visibleProject } from "../tenant/visible.ts";
@@ -32,7 +32,7 @@ import {
 	visibleExports,
 } from "./statements.ts";
 
-const newestFirst = keepList(
+const newestFirst = cacheList(
 	(tenant) => select(tenant).$dynamic(),
 	(tenant) => ({
 		where: visibleExports(tenant),
@@ -47,7 +47,7 @@ const newestFirst = keepList(
 
 /** Lists exports, newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
-	mapResults(await tenant.keptPage(page, newestFirst), toBatchExport);
+	mapResults(await tenant.cachedPage(page, newestFirst), toBatchExport);
 
 export const find = async (tenant: Tenant, id: string) => toBatchExport(await read(tenant, id));
 

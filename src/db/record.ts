@@ -1,5 +1,6 @@
 import { is, SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
+import { CachedStatement, cacheByForm } from "./cached_statements.ts";
 import {
 	type Connected,
 	type Database,
@@ -9,7 +10,6 @@ import {
 	withDefaults,
 } from "./client.ts";
 import type { Kind, SystemKind } from "./event_types.ts";
-import { Kept, keepByForm } from "./kept.ts";
 import { activityLog, type Change } from "./schema/activity_log.ts";
 
 /**
@@ -64,16 +64,16 @@ const toRow = ({ organization, project, item_id, ...entry }: Signed) => ({
 export const record = (db: Database, entry: Signed, condition = CHANGED) =>
 	insertWhere(db, activityLog, toRow(entry), condition);
 
-const kept = keepByForm(
+const cachedRecord = cacheByForm(
 	(db, { isCertain }: { isCertain: boolean }) =>
-		new Kept(insertPlaceholders(db, activityLog, isCertain ? sql`true` : CHANGED)),
+		new CachedStatement(insertPlaceholders(db, activityLog, isCertain ? sql`true` : CHANGED)),
 );
 
 /**
  * Like `record`, but the statement is cached, unless a part of the entry is SQL.
  * @param isCertain writes the entry in any case
  */
-export function recordKept(
+export function recordCached(
 	env: Env,
 	db: Connected,
 	entry: Signed,
@@ -83,7 +83,7 @@ export function recordKept(
 	const hasSql = Object.values(row).some((value) => is(value, SQL));
 	return hasSql
 		? record(db, entry, isCertain ? sql`true` : CHANGED)
-		: kept(env, { isCertain }).bind(db, row);
+		: cachedRecord(env, { isCertain }).bind(db, row);
 }
 
 /**

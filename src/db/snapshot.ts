@@ -1,7 +1,7 @@
 import { is, type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
-import { Bound } from "./kept.ts";
+import { Bound } from "./cached_statements.ts";
 import { columnNames } from "./rows.ts";
 
 /**
@@ -28,8 +28,8 @@ export function jsonOf(statement: BatchItem<"sqlite">): SQL<string> {
 		const part = values.slice(i * MAX_ARGUMENTS, (i + 1) * MAX_ARGUMENTS);
 		return sql`json_array(${sql.join(part, sql`, `)})`;
 	});
-	return sql`(with kept (${sql.raw(names.join(", "))}) as (${select.getSQL()})
-		select json_group_array(json_array(${sql.join(lists, sql`, `)})) from kept)`;
+	return sql`(with selected (${sql.raw(names.join(", "))}) as (${select.getSQL()})
+		select json_group_array(json_array(${sql.join(lists, sql`, `)})) from selected)`;
 }
 
 /** Parses the JSON of `jsonOf` into rows as D1 would return them for the statement. */

@@ -10,7 +10,7 @@ import { organizations } from "../db/schema/organizations.ts";
 import { searched } from "../db/search.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
-import { keepList } from "../tenant/kept.ts";
+import { cacheList } from "../tenant/cached_statements.ts";
 import { retry } from "../tenant/retry.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -49,14 +49,14 @@ const all = (tenant: TenantSql) => ({
 	order: "asc" as const,
 });
 
-const byName = keepList(
+const byName = cacheList(
 	(tenant) => select(tenant).$dynamic(),
 	(tenant) => all(tenant),
 );
 
 /** Lists the domains, ordered by name. */
 export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
-	if (!search) return mapResults(await tenant.keptPage(page, byName), toDomain);
+	if (!search) return mapResults(await tenant.cachedPage(page, byName), toDomain);
 	const matches = {
 		...searched(tenant.organization, "domain_search", search),
 		id: columns.id,

@@ -116,15 +116,15 @@ async function openSink(
 	update: (set: Partial<Loaded["run"]>) => Promise<void>,
 	progress: Progress,
 ) {
-	const takeKept = () => takeState(attempt);
+	const readState = () => takeState(attempt);
 	return destination.open(
 		job,
-		await takeKept(),
+		await readState(),
 		async (state, isProgress) => {
 			if (isProgress) progress.tries = 0;
 			await update({ state, tries: progress.tries });
 		},
-		takeKept,
+		readState,
 	);
 }
 
@@ -162,7 +162,7 @@ export async function transferRows(
 	resources.defer(() => sink.release?.());
 	let isFresh = false;
 	/** Whether all rows that were read are in the saved state or at the destination. */
-	let isKept = true;
+	let isSaved = true;
 	while (page) {
 		const { next, unfit }: Page = page;
 		const count: number = page.rows.length;
@@ -175,14 +175,14 @@ export async function transferRows(
 		// Only one page is in memory at a time.
 		page = null;
 		isFresh = state !== null;
-		if (count > 0) isKept = isFresh;
+		if (count > 0) isSaved = isFresh;
 		if (state !== null) {
 			const figures = { records_completed, bytes, unfit_values, tries: 0 };
 			Object.assign(progress, figures);
 			const cursor = JSON.stringify(next ?? END);
 			await update({ state, cursor, ...figures });
 			if (next && isSpent(budget)) return false;
-		} else if (next && isKept && isSpent(budget)) {
+		} else if (next && isSaved && isSpent(budget)) {
 			// Saves the position even if the query's condition filters out all rows of a step.
 			await update({ cursor: JSON.stringify(next) });
 			return false;

@@ -5,7 +5,7 @@ import { inviteMails, invites } from "../db/schema/invites.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { HOUR_MS } from "../http/durations.ts";
 import { invalid, throttled } from "../http/errors.ts";
-import { type Given, keep } from "../tenant/kept.ts";
+import { cacheStatement, type Given } from "../tenant/cached_statements.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { LIFETIME_MS } from "./shape.ts";
@@ -89,10 +89,12 @@ export const withinLimits = (tenant: TenantSql, limits: Limits) =>
 	sql`${blockingMail(tenant, limits)} is null and ${blockingInvite(tenant, limits)} is null`;
 
 /** Deletes the records of mails that no longer count. */
-export const deleteOldMails = keep(["mails_since"], ({ db, organization }, { mails_since }) =>
-	db
-		.delete(inviteMails)
-		.where(
-			and(eq(inviteMails.organization_id, organization), lte(inviteMails.sent_at, mails_since)),
-		),
+export const deleteOldMails = cacheStatement(
+	["mails_since"],
+	({ db, organization }, { mails_since }) =>
+		db
+			.delete(inviteMails)
+			.where(
+				and(eq(inviteMails.organization_id, organization), lte(inviteMails.sent_at, mails_since)),
+			),
 );

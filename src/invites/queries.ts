@@ -16,7 +16,7 @@ import { searched } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { configured } from "../mail/mail.ts";
-import { type Given, keep, keepList } from "../tenant/kept.ts";
+import { cacheList, cacheStatement, type Given } from "../tenant/cached_statements.ts";
 import { retry } from "../tenant/retry.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -66,14 +66,14 @@ const all = (tenant: TenantSql) => ({
 	keys: ({ id }: Row) => [id],
 });
 
-const newestFirst = keepList(
+const newestFirst = cacheList(
 	(tenant) => select(tenant).$dynamic(),
 	(tenant) => all(tenant),
 );
 
 /** Lists the invites, newest first, including expired ones. */
 export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
-	if (!search) return mapResults(await tenant.keptPage(page, newestFirst), toInvite);
+	if (!search) return mapResults(await tenant.cachedPage(page, newestFirst), toInvite);
 	const matches = {
 		...searched(tenant.organization, "invite_search", search),
 		id: invites.id,
@@ -112,7 +112,7 @@ const isMailed = ({ env }: Tenant, { send_email = true }: New) => send_email && 
 
 type State = Awaited<ReturnType<typeof readState>>;
 
-const selectExisting = keep(["emails"], ({ db, organization }, { emails }) =>
+const selectExisting = cacheStatement(["emails"], ({ db, organization }, { emails }) =>
 	db
 		.select({ email: users.email })
 		.from(users)
@@ -124,7 +124,7 @@ const selectExisting = keep(["emails"], ({ db, organization }, { emails }) =>
 		),
 );
 
-const selectVisible = keep(["project_ids"], (tenant, { project_ids }) =>
+const selectVisible = cacheStatement(["project_ids"], (tenant, { project_ids }) =>
 	tenant.db
 		.select({ id: projects.id, level: projectMembers.level })
 		.from(projects)
@@ -144,7 +144,7 @@ const selectVisible = keep(["project_ids"], (tenant, { project_ids }) =>
 		),
 );
 
-const selectOrganization = keep(LIMITS, (tenant, limits) =>
+const selectOrganization = cacheStatement(LIMITS, (tenant, limits) =>
 	tenant.db
 		.select({
 			name: organizations.name,
@@ -162,9 +162,9 @@ async function readState(tenant: Tenant, bodies: New[], added: Added) {
 		private_project_access.map(({ id }) => id),
 	);
 	const [existing, visible, [organization]] = await tenant.read(
-		tenant.kept(selectExisting, limits),
-		tenant.kept(selectVisible, { project_ids: JSON.stringify(project_ids) }),
-		tenant.kept(selectOrganization, limits),
+		tenant.cached(selectExisting, limits),
+		tenant.cached(selectVisible, { project_ids: JSON.stringify(project_ids) }),
+		tenant.cached(selectOrganization, limits),
 	);
 	return {
 		existing: existing.map(({ email }) => email),
@@ -224,7 +224,7 @@ async function newInvite(tenant: Tenant, body: New, at: string) {
 	return { token, row };
 }
 
-const insertMails = keep([...LIMITS, "mail_rows"], (tenant, { mail_rows, ...limits }) =>
+const insertMails = cacheStatement([...LIMITS, "mail_rows"], (tenant, { mail_rows, ...limits }) =>
 	insertJson(tenant.db, inviteMails, mail_rows, withinLimits(tenant, limits)),
 );
 
@@ -242,7 +242,7 @@ const mayInsert = (
   exists (select 1 from ${inviteMails} where ${inviteMails.invite_id} = ${first_mail})
   or ${first_mail} is null and ${withinLimits(tenant, limits)})`;
 
-const deleteReplaced = keep(CONDITION, (tenant, given) =>
+const deleteReplaced = cacheStatement(CONDITION, (tenant, given) =>
 	tenant.db
 		.delete(invites)
 		.where(
@@ -254,11 +254,13 @@ const deleteReplaced = keep(CONDITION, (tenant, given) =>
 		),
 );
 
-const insertInvites = keep([...CONDITION, "rows"], (tenant, { rows, ...given }) =>
+const insertInvites = cacheStatement([...CONDITION, "rows"], (tenant, { rows, ...given }) =>
 	insertJson(tenant.db, invites, rows, mayInsert(tenant, given)),
 );
 
-const selectNew = keep(["ids"], (tenant, { ids }) => select(tenant).where(inList(invites.id, ids)));
+const selectNew = cacheStatement(["ids"], (tenant, { ids }) =>
+	select(tenant).where(inList(invites.id, ids)),
+);
 
 /**
  * Writes the invites in one atomic batch. Returns an empty list if other requests have used up a limit since it was checked.
@@ -279,18 +281,18 @@ async function write(tenant: Tenant, bodies: New[], added: Added) {
 	};
 	const rows = await tenant.write({
 		before: [
-			tenant.kept(deleteOldMails, values),
-			tenant.kept(insertMails, values),
-			tenant.kept(deleteReplaced, values),
+			tenant.cached(deleteOldMails, values),
+			tenant.cached(insertMails, values),
+			tenant.cached(deleteReplaced, values),
 		],
-		change: tenant.kept(insertInvites, values),
+		change: tenant.cached(insertInvites, values),
 		entry: invited.map(({ id, target_email }) => ({
 			activity: "created",
 			scope: "Invite",
 			item_id: id,
 			name: target_email,
 		})),
-		answer: tenant.kept(selectNew, values),
+		answer: tenant.cached(selectNew, values),
 	});
 	return newInvites.flatMap(({ row: { id }, token }) =>
 		rows.filter((row) => row.id === id).map((row) => ({ invite: toInvite(row), token })),

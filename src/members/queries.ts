@@ -10,7 +10,7 @@ import { searched } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { lowerCaseAscii } from "../http/fields.ts";
 import { mapResults, type Page } from "../http/page.ts";
-import { keep, keepList } from "../tenant/kept.ts";
+import { cacheList, cacheStatement } from "../tenant/cached_statements.ts";
 import { retry } from "../tenant/retry.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -58,7 +58,7 @@ const active = (tenant: TenantSql) => ({
 	keys: ({ joined_at, id }: Row) => [joined_at, id],
 });
 
-const newestFirst = keepList(
+const newestFirst = cacheList(
 	(tenant) => select(tenant).$dynamic(),
 	(tenant) => active(tenant),
 );
@@ -100,7 +100,7 @@ export async function list(tenant: Tenant, page: Page, given: Filters) {
 
 function listRows(tenant: Tenant, page: Page, given: Filters) {
 	if (Object.values(given).every((value) => value === undefined))
-		return tenant.keptPage(page, newestFirst);
+		return tenant.cachedPage(page, newestFirst);
 	const order = given.order === "joined_at" ? "asc" : "desc";
 	const found = matches(tenant, given);
 	return tenant.page(page, () => select(tenant).$dynamic(), {
@@ -114,7 +114,9 @@ function listRows(tenant: Tenant, page: Page, given: Filters) {
 const selectUser = (tenant: TenantSql, isUser: SQL) =>
 	select(tenant).where(and(eq(members.organization_id, tenant.organization), isPerson, isUser));
 
-const selectByUuid = keep(["uuid"], (tenant, { uuid }) => selectUser(tenant, eq(users.uuid, uuid)));
+const selectByUuid = cacheStatement(["uuid"], (tenant, { uuid }) =>
+	selectUser(tenant, eq(users.uuid, uuid)),
+);
 
 const isSelf = ({ key }: Tenant, { user_id }: Row) => user_id === key.user_id;
 
@@ -126,7 +128,7 @@ export async function find(tenant: Tenant, uuid: string) {
 	const [[row]] = await tenant.read(
 		uuid === "@me"
 			? selectUser(tenant, eq(users.id, tenant.key.user_id))
-			: tenant.kept(selectByUuid, { uuid: uuid.toLowerCase() }),
+			: tenant.cached(selectByUuid, { uuid: uuid.toLowerCase() }),
 	);
 	const member = found(row);
 	const { level } = tenant.caller;
@@ -142,14 +144,18 @@ export async function find(tenant: Tenant, uuid: string) {
 const editable = (tenant: TenantSql) =>
 	sql`(select caller.level from members as caller where caller.organization_id = ${tenant.organization} and caller.user_id = ${tenant.key.user_id}) >= ${members.level}`;
 
-const setLevel = keep(["id", "level", "updated_at"], (tenant, { id, level, updated_at }) =>
-	tenant.db
-		.update(members)
-		.set({ level, updated_at })
-		.where(and(eq(members.id, id), editable(tenant))),
+const setLevel = cacheStatement(
+	["id", "level", "updated_at"],
+	(tenant, { id, level, updated_at }) =>
+		tenant.db
+			.update(members)
+			.set({ level, updated_at })
+			.where(and(eq(members.id, id), editable(tenant))),
 );
 
-const selectById = keep(["id"], (tenant, { id }) => select(tenant).where(eq(members.id, id)));
+const selectById = cacheStatement(["id"], (tenant, { id }) =>
+	select(tenant).where(eq(members.id, id)),
+);
 
 export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof Update>) {
 	const member = await find(tenant, uuid);
@@ -164,8 +170,8 @@ export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof 
 		);
 	const entry = { scope: "Member" as const, name: member.email };
 	const after = await tenant.patch(member, body, entry, () => ({
-		change: tenant.kept(setLevel, { id: member.id, level, updated_at: now() }),
-		answer: tenant.kept(selectById, { id: member.id }),
+		change: tenant.cached(setLevel, { id: member.id, level, updated_at: now() }),
+		answer: tenant.cached(selectById, { id: member.id }),
 	}));
 	if (after.level !== level) throw forbidden(ABOVE_YOU);
 	return toMember(after);

@@ -9,7 +9,7 @@ import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
 import { found } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
-import { keep, keepList } from "../tenant/kept.ts";
+import { cacheList, cacheStatement } from "../tenant/cached_statements.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visibleOrganizations, visibleProject } from "../tenant/visible.ts";
@@ -47,7 +47,7 @@ const select = (tenant: TenantSql) =>
 			and(eq(members.organization_id, organizations.id), eq(members.user_id, tenant.key.user_id)),
 		);
 
-const newestFirst = keepList(
+const newestFirst = cacheList(
 	(tenant) => select(tenant).$dynamic(),
 	(tenant) => ({
 		...visibleOrganizations(tenant),
@@ -57,14 +57,14 @@ const newestFirst = keepList(
 );
 
 /** Newest first. Ordered by a column of `members`, so that one index both filters and sorts. */
-export const list = (tenant: Tenant, page: Page) => tenant.keptPage(page, newestFirst);
+export const list = (tenant: Tenant, page: Page) => tenant.cachedPage(page, newestFirst);
 
-const itself = keep([], (tenant) =>
+const itself = cacheStatement([], (tenant) =>
 	select(tenant).where(eq(organizations.id, tenant.organization)).$dynamic(),
 );
 
 export async function find(tenant: Tenant) {
-	const [[row]] = await tenant.read(tenant.kept(itself, {}));
+	const [[row]] = await tenant.read(tenant.cached(itself, {}));
 	return found(row);
 }
 

@@ -8,7 +8,7 @@ import { organizations } from "../db/schema/organizations.ts";
 import { projects } from "../db/schema/projects.ts";
 import { doesNotExist, found, invalid, notFound } from "../http/errors.ts";
 import type { Key, Page } from "../http/page.ts";
-import { keep, keepList } from "../tenant/kept.ts";
+import { cacheList, cacheStatement } from "../tenant/cached_statements.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { reachableOrganization, searchedProjects, visibleProjects } from "../tenant/visible.ts";
@@ -44,7 +44,7 @@ const SORTED = {
 		sql`${members.organization_id} <= ${organization} and ${projects.id} < iif(${members.organization_id} = ${organization}, ${id}, ${Number.MAX_SAFE_INTEGER})`,
 };
 
-const all = keepList(
+const all = cacheList(
 	(tenant) => selectJoined(tenant, visible(tenant).join),
 	(tenant) => ({ ...visible(tenant), ...SORTED }),
 );
@@ -54,17 +54,17 @@ const all = keepList(
  * an organization, lists only its projects.
  */
 export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
-	if (!search) return tenant.keptPage(page, all);
+	if (!search) return tenant.cachedPage(page, all);
 	const { join, ...found } = searchedProjects(tenant, page, search);
 	return tenant.page(page, () => selectJoined(tenant, join), { ...found, ...SORTED });
 }
 
-const itself = keep([], (tenant) =>
+const itself = cacheStatement([], (tenant) =>
 	select(tenant).where(eq(projects.id, tenant.project)).$dynamic(),
 );
 
 export async function find(tenant: Tenant) {
-	const [[row]] = await tenant.read(tenant.kept(itself, {}));
+	const [[row]] = await tenant.read(tenant.cached(itself, {}));
 	return found(row);
 }
 

@@ -2,8 +2,8 @@ import { and, type Column, eq, gte, or, type SQL, type SQLWrapper, sql } from "d
 import { checkAddress } from "../auth/addresses.ts";
 import { isExpired, type Key, recordColumns } from "../auth/keys.ts";
 import { assertThat } from "../db/assertion.ts";
+import { CachedStatement, cacheByForm, placeholder } from "../db/cached_statements.ts";
 import type { Connected, Database } from "../db/client.ts";
-import { Kept, keepByForm, placeholder } from "../db/kept.ts";
 import { ADMIN, insufficientLevel } from "../db/levels.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
@@ -203,7 +203,7 @@ type AccessForm = {
 	orGone: boolean;
 };
 
-const assertion = keepByForm((db, form: AccessForm) => {
+const assertion = cacheByForm((db, form: AccessForm) => {
 	const user_id = placeholder<number>("user_id");
 	const organization_id = placeholder<string>("organization_id");
 	const project_id = placeholder<number>("project_id");
@@ -240,7 +240,7 @@ const assertion = keepByForm((db, form: AccessForm) => {
 			: undefined,
 	);
 	const holds = form.orGone ? or(still, deleted) : still;
-	return new Kept(assertThat(db, sql`${holds}`));
+	return new CachedStatement(assertThat(db, sql`${holds}`));
 });
 
 /**

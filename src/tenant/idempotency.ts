@@ -42,7 +42,7 @@ type Journal = { reads: unknown[][]; made: unknown[] };
 const UNDER_WAY_MS = MINUTE_MS;
 
 /** Response headers that belong to the current request, so they aren't stored. */
-const NOT_KEPT = /^(x-request-id|vary|ratelimit-policy|access-control-.*)$/;
+const NOT_STORED = /^(x-request-id|vary|ratelimit-policy|access-control-.*)$/;
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
@@ -61,7 +61,7 @@ export class Idempotency {
 	readonly #key: string;
 	readonly #journal: Journal = { reads: [], made: [] };
 	/** The data of the killed request, if this one takes over. */
-	#kept: { journal: Journal; rows: string } | undefined;
+	#killed: { journal: Journal; rows: string } | undefined;
 	/** The digest of method, path and body. */
 	#fingerprint = "";
 	/** The access of the API key that the request has. */
@@ -126,14 +126,14 @@ export class Idempotency {
 			throw invalid(null, "Idempotency-Key must have 1 to 255 printable ASCII characters.");
 		if (!row) return;
 		if (row.fingerprint !== this.#fingerprint) throw idempotencyKeyReused();
-		const { access = UNLIMITED, ...kept } = JSON.parse(
+		const { access = UNLIMITED, ...stored } = JSON.parse(
 			row.answer
 				? await this.#cipher.unseal("answer", row.answer)
 				: await this.#cipher.unseal("journal", row.journal ?? ""),
 		);
 		if (!(await hasAccess(holder, access))) throw idempotencyKeyReused();
-		if (row.answer) throw new Replay(kept);
-		await this.#takeOver(db, row, kept);
+		if (row.answer) throw new Replay(stored);
+		await this.#takeOver(db, row, stored);
 	}
 
 	/** Continues where the request that wrote the row was killed; 409 if it may still be running. */
@@ -151,7 +151,7 @@ export class Idempotency {
 				.returning({ id: idempotencyKeys.id }),
 		]);
 		if (claimed.length === 0) throw idempotencyKeyInUse(1);
-		this.#kept = { journal, rows: rows ?? "[]" };
+		this.#killed = { journal, rows: rows ?? "[]" };
 		this.#id = id;
 		this.#isWritten = true;
 	}
@@ -159,9 +159,9 @@ export class Idempotency {
 	/** Returns the results of a read, or those that the killed request got. */
 	read<T>(answers: T[]): T[] {
 		const i = this.#journal.reads.push(answers) - 1;
-		const kept: T[] | undefined =
-			this.#kept && JSON.parse(JSON.stringify(this.#kept.journal.reads))[i];
-		return kept ?? answers;
+		const before: T[] | undefined =
+			this.#killed && JSON.parse(JSON.stringify(this.#killed.journal.reads))[i];
+		return before ?? answers;
 	}
 
 	/**
@@ -171,8 +171,8 @@ export class Idempotency {
 	async once<T>(make: () => T | Promise<T>): Promise<T> {
 		const { made } = this.#journal;
 		const i = made.push(null) - 1;
-		const kept = this.#kept?.journal.made;
-		if (kept && i < kept.length) return JSON.parse(JSON.stringify(kept[i]));
+		const before = this.#killed?.journal.made;
+		if (before && i < before.length) return JSON.parse(JSON.stringify(before[i]));
 		const value = await make();
 		made[i] = value;
 		return value;
@@ -180,12 +180,12 @@ export class Idempotency {
 
 	/** Whether the change was made by the killed request. */
 	get isDone() {
-		return this.#kept !== undefined;
+		return this.#killed !== undefined;
 	}
 
 	/** The rows for the response, as JSON. */
 	get rows() {
-		return this.#kept?.rows ?? "[]";
+		return this.#killed?.rows ?? "[]";
 	}
 
 	/**
@@ -220,16 +220,16 @@ export class Idempotency {
 	}
 
 	/** Stores the response. If it is a 5xx, lets the next request take over immediately. */
-	async keep(response: Response) {
+	async store(response: Response) {
 		const db = drizzle(this.#c.env.DB);
-		const { id, answer: kept, created_at, user_id, key } = idempotencyKeys;
+		const { id, answer: stored, created_at, user_id, key } = idempotencyKeys;
 		const { status } = response;
 		if (status >= 400 && !this.#isWritten) return;
 		if (status >= 500) {
 			await db.update(idempotencyKeys).set({ under_way_until: now() }).where(eq(id, this.#id));
 			return;
 		}
-		const headers = [...response.headers].filter(([name]) => !NOT_KEPT.test(name));
+		const headers = [...response.headers].filter(([name]) => !NOT_STORED.test(name));
 		const body = this.#c.get("compact")?.text ?? null;
 		const parts = { status, headers, body, access: this.#access };
 		const answer = await this.#cipher.seal("answer", JSON.stringify(parts));
@@ -251,7 +251,7 @@ export class Idempotency {
 			.onConflictDoUpdate({
 				target: [user_id, key],
 				set: replaced,
-				setWhere: sql`${id} = excluded.id and ${kept} is null or ${lt(created_at, iso(Date.now() - DAY_MS))}`,
+				setWhere: sql`${id} = excluded.id and ${stored} is null or ${lt(created_at, iso(Date.now() - DAY_MS))}`,
 			});
 	}
 }
@@ -274,7 +274,7 @@ export const safeRetries = createMiddleware<App>(async (c, next) => {
 	await next();
 	if (c.error instanceof Replay) return;
 	const lost = (error: unknown) => logWarning("The response to a POST was not stored", error);
-	c.executionCtx.waitUntil(idempotency.keep(c.res).catch(lost));
+	c.executionCtx.waitUntil(idempotency.store(c.res).catch(lost));
 });
 
 /** Deletes idempotency keys older than a day, at most 10,000. */

@@ -12,7 +12,7 @@ import type { Connected, Database } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
 import { iso, now } from "../db/now.ts";
-import { type Details, type Entry, recordKept } from "../db/record.ts";
+import { type Details, type Entry, recordCached } from "../db/record.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { connect } from "../db/session.ts";
@@ -22,16 +22,16 @@ import { HOUR_MS } from "../http/durations.ts";
 import { badCredentials, found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import { countRequest } from "../http/rate_limit.ts";
-import { assertStillAllowed, authorize, type Caller } from "./guard.ts";
 import {
+	type Cacheable,
+	cachedGuard,
 	givenFrom,
-	type Keepable,
-	type KeptList,
-	type KeptStatement,
-	keptGuard,
+	type TenantList,
+	type TenantStatement,
 	type TenantValues,
 	type Value,
-} from "./kept.ts";
+} from "./cached_statements.ts";
+import { assertStillAllowed, authorize, type Caller } from "./guard.ts";
 import { checkKey, type PathTenant } from "./permit.ts";
 import { foundPlace, organizationOf, projectOf, readPath, tenantIn, type Where } from "./place.ts";
 import { currentOrganization } from "./visible.ts";
@@ -236,7 +236,7 @@ export class Tenant {
 
 	/** Returns the guard's statement. */
 	#check() {
-		return keptGuard(this.env, this.#place.form).bind(this.db, this.#values);
+		return cachedGuard(this.env, this.#place.form).bind(this.db, this.#values);
 	}
 
 	/**
@@ -379,7 +379,7 @@ export class Tenant {
 	#record(entry: Entry, options?: { isCertain: boolean }) {
 		const { organization_id: organization, project_id: project } = this.caller;
 		const user_id = this.key.user_id;
-		return recordKept(this.env, this.db, { organization, project, ...entry, user_id }, options);
+		return recordCached(this.env, this.db, { organization, project, ...entry, user_id }, options);
 	}
 
 	/**
@@ -418,8 +418,8 @@ export class Tenant {
 	}
 
 	/** Returns a cached statement with the values of this request. */
-	kept<S extends Keepable, N extends string>(
-		{ names, build, statement }: KeptStatement<S, N>,
+	cached<S extends Cacheable, N extends string>(
+		{ names, build, statement }: TenantStatement<S, N>,
 		values: Record<N, Value>,
 	) {
 		const anew = () =>
@@ -432,7 +432,10 @@ export class Tenant {
 	}
 
 	/** Returns a page of a list whose first page is cached. */
-	async keptPage<S extends SQLiteSelect>(page: Page, { select, list, statements }: KeptList<S>) {
+	async cachedPage<S extends SQLiteSelect>(
+		page: Page,
+		{ select, list, statements }: TenantList<S>,
+	) {
 		if (page.after || page.offset > 0) return this.page(page, () => select(this), list(this));
 		const anew = () => paged(this.db, page, () => select(this), list(this));
 		const { rows, counted, keys } = statements(this.env, this.#form);

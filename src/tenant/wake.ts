@@ -1,6 +1,6 @@
 import { and, eq, is, lte, or, SQL, sql } from "drizzle-orm";
+import { CachedStatement, cacheByForm, placeholder } from "../db/cached_statements.ts";
 import type { Connected, Database } from "../db/client.ts";
-import { Kept, keepByForm, placeholder } from "../db/kept.ts";
 import { iso } from "../db/now.ts";
 import { webhooks } from "../db/schema/webhooks.ts";
 import { MINUTE_MS } from "../http/durations.ts";
@@ -34,9 +34,9 @@ const reserve = (db: Database, organization: SQL, { from, until }: Times) =>
 		)
 		.returning({ webhook: webhooks.id });
 
-const kept = keepByForm((db) => {
+const cachedReserve = cacheByForm((db) => {
 	const times = { from: placeholder<string>("from"), until: placeholder<string>("until") };
-	return new Kept(reserve(db, placeholder("organization"), times));
+	return new CachedStatement(reserve(db, placeholder("organization"), times));
 });
 
 /**
@@ -50,7 +50,7 @@ export function reserveDue(env: Env, db: Connected, organization: string | SQL |
 	const times = { from: iso(at), until: iso(at + MESSAGE_MS) };
 	return is(organization, SQL)
 		? reserve(db, organization, times)
-		: kept(env, {}).bind(db, { organization, ...times });
+		: cachedReserve(env, {}).bind(db, { organization, ...times });
 }
 
 /**

@@ -7,7 +7,7 @@ import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
 import { doesNotExist, forbidden, found } from "../http/errors.ts";
 import { projectColumns } from "../projects/shape.ts";
-import { keep } from "../tenant/kept.ts";
+import { cacheStatement } from "../tenant/cached_statements.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import {
@@ -42,12 +42,12 @@ const select = (tenant: TenantSql, uuid?: SQL) =>
 		)
 		.where(and(eq(users.id, tenant.key.user_id), uuid && eq(users.uuid, uuid)));
 
-const me = keep([], (tenant) => select(tenant));
-const byUuid = keep(["uuid"], (tenant, { uuid }) => select(tenant, uuid));
+const me = cacheStatement([], (tenant) => select(tenant));
+const byUuid = cacheStatement(["uuid"], (tenant, { uuid }) => select(tenant, uuid));
 
 /** Selects the caller if `uuid` is `@me` or the caller's own uuid, otherwise no row. */
 const selectCaller = (tenant: Tenant, uuid: string) =>
-	uuid === "@me" ? tenant.kept(me, {}) : tenant.kept(byUuid, { uuid: uuid.toLowerCase() });
+	uuid === "@me" ? tenant.cached(me, {}) : tenant.cached(byUuid, { uuid: uuid.toLowerCase() });
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { sql } from "drizzle-orm";
 import { expect, test, vi } from "vitest";
-import { Kept, placeholder } from "../../src/db/kept.ts";
+import { CachedStatement, placeholder } from "../../src/db/cached_statements.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { jsonOf, rowsOf } from "../../src/db/snapshot.ts";
 import { db, person } from "../support/world.ts";
@@ -18,8 +18,10 @@ test("the stored rows of a cached select are read like the rows of D1", async ()
 			})
 			.from(users)
 			.where(sql`${users.id} = ${user}`);
-	const statement = new Kept(select(placeholder<number>("user"))).bind(db, { user: id }, () =>
-		select(id),
+	const statement = new CachedStatement(select(placeholder<number>("user"))).bind(
+		db,
+		{ user: id },
+		() => select(id),
 	);
 	const [read, [stored]] = await db.batch([
 		statement,

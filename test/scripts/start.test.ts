@@ -116,15 +116,6 @@ test("a second server on the same state says who uses it and exits", async () =>
 	await second.says(/is in use by npm start \(process \d+\)\. Stop it, or/);
 });
 
-test("a folder that can't be used is rejected", async () => {
-	const second = new Server({
-		...environment(),
-		PORT: String(await freePort()),
-		STATE_DIR: `${import.meta.filename}/state`,
-	});
-	await second.says(/The folder .* can't be used: Error: ENOTDIR/);
-});
-
 test("a request is printed as one line, without its query and without secrets", async () => {
 	await get("/api/organizations/@current/?search=somebody");
 	await server.says(/GET \/api\/organizations\/@current 200 \d+ ms 1 trip\n/);

@@ -52,8 +52,8 @@ export class Server {
 	readonly #process: ChildProcess;
 	printed = "";
 
-	constructor(environment: Record<string, string>, words: string[] = []) {
-		this.#process = spawn("npm", ["start", "--silent", "--", ...words], {
+	constructor(environment: Record<string, string>) {
+		this.#process = spawn("npm", ["start", "--silent"], {
 			cwd: root,
 			env: { ...process.env, ...environment },
 			stdio: ["ignore", "pipe", "pipe"],

@@ -43,7 +43,7 @@ async function ensureTable(client: Client, config: Settings, { columns }: Job): 
 async function openRun(
 	client: Client,
 	config: Settings,
-	...[job, state, keep]: Parameters<Destination<State>["open"]>
+	...[job, state, saveState]: Parameters<Destination<State>["open"]>
 ): Promise<Sink<State>> {
 	/** The state of the staging table. */
 	let loaded = state;
@@ -54,7 +54,7 @@ async function openRun(
 
 	async function begin() {
 		loaded = { ...EMPTY, staging: `${STAGING}${crypto.randomUUID()}` };
-		await keep(loaded);
+		await saveState(loaded);
 		return loaded;
 	}
 

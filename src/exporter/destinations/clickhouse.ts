@@ -59,7 +59,7 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 		database: true,
 		resumes: true,
 
-		async open({ columns, model }, state, keep) {
+		async open({ columns, model }, state, saveState) {
 			const names = columns.map(({ name }) => name);
 			let id = state?.id;
 			let lines = "";
@@ -69,7 +69,7 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 				if (lines === "") return;
 				if (id === undefined) {
 					id = crypto.randomUUID();
-					await keep({ id });
+					await saveState({ id });
 				}
 				// With this token the server stores a repeated insert only once, even in tables without a key.
 				const insert_deduplication_token = await digest(`${id} ${lines}`);

@@ -70,15 +70,15 @@ export type Destination<State = unknown> = {
 	resumes?: true;
 	/**
 	 * @param state where the run continues; null if it starts
-	 * @param keep stores a state without a new position, after the sink has started something that must be ended later, such as
-	 * an upload. It throws `Superseded` if that must be ended immediately. `isProgress` resets the count of failed tries.
-	 * @param kept reads the last stored state, so that a large one doesn't have to stay in memory
+	 * @param saveState stores a state without a new position, after the sink has started something that must be ended later, such
+	 * as an upload. It throws `Superseded` if that must be ended immediately. `isProgress` resets the count of failed tries.
+	 * @param readState reads the last stored state, so that a large one doesn't have to stay in memory
 	 */
 	open(
 		job: Job,
 		state: State | null,
-		keep: (state: State, isProgress?: boolean) => Promise<void>,
-		kept: () => Promise<State | null>,
+		saveState: (state: State, isProgress?: boolean) => Promise<void>,
+		readState: () => Promise<State | null>,
 	): Promise<Sink<State>>;
 	/** Removes the unfinished output of a run that has ended. */
 	abort(job: Job, state: State): Promise<void>;

@@ -23,8 +23,8 @@ export function files(
 	return {
 		database: false,
 
-		async open(job, state, keep, kept) {
-			return filesSink(config, { bucket, job, type, keyOf, keep, kept }, state);
+		async open(job, state, saveState, readState) {
+			return filesSink(config, { bucket, job, type, keyOf, saveState, readState }, state);
 		},
 
 		async abort(job, { uploads }) {

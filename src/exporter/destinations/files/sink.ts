@@ -37,7 +37,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 	}
 
 	/** Returns the state after all rows so far; null if it is too large, or if no part was uploaded since the last state. */
-	function stateToKeep(): State | null {
+	function stateToSave(): State | null {
 		if (!parts.hasSent() || parts.rest.length > MAX_REST_BYTES) return null;
 		const state = {
 			uploads: structuredClone(uploads.list),
@@ -67,7 +67,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 				closed = i + 1;
 			}
 		} catch (error) {
-			if (closed > before) await uploads.keepClosed(closed);
+			if (closed > before) await uploads.saveClosed(closed);
 			throw error;
 		}
 	}
@@ -77,7 +77,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 			isBusy = true;
 			await encode(rows, sizes);
 			isBusy = false;
-			return stateToKeep();
+			return stateToSave();
 		},
 
 		async close() {

@@ -26,8 +26,8 @@ export type UploadContext = {
 	job: Job;
 	type: string;
 	keyOf: KeyOf;
-	keep: (state: State, isProgress?: boolean) => Promise<void>;
-	kept: () => Promise<State | null>;
+	saveState: (state: State, isProgress?: boolean) => Promise<void>;
+	readState: () => Promise<State | null>;
 };
 
 /** Throws if another export wrote the object. */
@@ -49,7 +49,10 @@ const withUploads = (state: State, begun: Upload[]): State => ({
  * Returns the uploads of a run's files, numbered from 0.
  * @param initial the state that the run continues from
  */
-export function uploadsOf({ bucket, job, type, keyOf, keep, kept }: UploadContext, initial: State) {
+export function uploadsOf(
+	{ bucket, job, type, keyOf, saveState, readState }: UploadContext,
+	initial: State,
+) {
 	const uploads = structuredClone(initial.uploads);
 	const { closed = 0 } = initial;
 	/** The marks of files that had already appeared before a crash. */
@@ -71,10 +74,10 @@ export function uploadsOf({ bucket, job, type, keyOf, keep, kept }: UploadContex
 		const mark = `${job.run_id}/${crypto.randomUUID()}`;
 		const key = keyOf(job, file);
 		await assertOwn(bucket, job, key);
-		const state = (await kept()) ?? INITIAL;
+		const state = (await readState()) ?? INITIAL;
 		const id = await bucket.begin(key, type, markOf(mark));
 		const upload: Upload = { id, mark, parts: [] };
-		await keep(withUploads(state, [...uploads, upload])).catch(async (error: unknown) => {
+		await saveState(withUploads(state, [...uploads, upload])).catch(async (error: unknown) => {
 			if (error instanceof Superseded) await bucket.abort(key, id).catch(() => {});
 			throw error;
 		});
@@ -111,7 +114,8 @@ export function uploadsOf({ bucket, job, type, keyOf, keep, kept }: UploadContex
 		},
 
 		/** Saves how many files have appeared, so that the next try continues after them. */
-		keepClosed: async (closed: number) => keep({ ...((await kept()) ?? INITIAL), closed }, true),
+		saveClosed: async (closed: number) =>
+			saveState({ ...((await readState()) ?? INITIAL), closed }, true),
 
 		/** Writes the manifest, which lists the files. */
 		putManifest: (keys: string[]) =>

@@ -1,8 +1,13 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
+import {
+	CachedStatement,
+	cacheByForm,
+	type Preparable,
+	placeholder,
+} from "../db/cached_statements.ts";
 import type { Database } from "../db/client.ts";
-import { Kept, keepByForm, type Preparable, placeholder } from "../db/kept.ts";
 import { firstPage, type List, type RowOf } from "../db/list.ts";
 import { guard } from "./guard.ts";
 import { organizationOf, type PathForm, projectOf } from "./place.ts";
@@ -30,9 +35,9 @@ const PATH = {
 };
 
 /** Returns the guard's statement for a path. */
-export const keptGuard = keepByForm(
+export const cachedGuard = cacheByForm(
 	(db, form: PathForm) =>
-		new Kept(
+		new CachedStatement(
 			guard(db, {
 				hash: own("hash"),
 				organization: organizationOf(form, PATH),
@@ -55,7 +60,7 @@ const tenantOf = (db: Database, { organizations, projects, ...form }: TenantForm
 });
 
 /** A statement that can be cached. */
-export type Keepable = Preparable<unknown> & BatchItem<"sqlite">;
+export type Cacheable = Preparable<unknown> & BatchItem<"sqlite">;
 
 /** A value that D1 accepts. */
 export type Value = string | number | null;
@@ -74,36 +79,43 @@ export function givenFrom(names: readonly string[], term: (name: string) => SQL)
  * @param names the names of further values, besides those of the tenant
  * @param build builds the statement; the tenant and `given` contain only placeholders
  */
-export function keep<S extends Keepable, N extends string = never>(
+export function cacheStatement<S extends Cacheable, N extends string = never>(
 	names: readonly N[],
 	build: (tenant: TenantSql, given: Given<N>) => S,
 ) {
 	const given = givenFrom(names, placeholder);
-	const statement = keepByForm(
-		(db, form: TenantForm) => new Kept<S["_"]["result"]>(build(tenantOf(db, form), given)),
+	const statement = cacheByForm(
+		(db, form: TenantForm) =>
+			new CachedStatement<S["_"]["result"]>(build(tenantOf(db, form), given)),
 	);
 	return { names, build, statement };
 }
 
 /** A cached statement. */
-export type KeptStatement<S extends Keepable, N extends string> = ReturnType<typeof keep<S, N>>;
+export type TenantStatement<S extends Cacheable, N extends string> = ReturnType<
+	typeof cacheStatement<S, N>
+>;
 
 /**
  * Caches the statements for the first page of a list without filters.
  * @param list builds the list; the tenant contains only placeholders
  */
-export function keepList<S extends SQLiteSelect>(
+export function cacheList<S extends SQLiteSelect>(
 	select: (tenant: TenantSql) => S,
 	list: (tenant: TenantSql) => List<S>,
 ) {
-	const statements = keepByForm((db, form: TenantForm) => {
+	const statements = cacheByForm((db, form: TenantForm) => {
 		const tenant = tenantOf(db, form);
 		const parts = list(tenant);
 		const [rows, counted] = firstPage(db, sql.placeholder("rows"), () => select(tenant), parts);
-		return { rows: new Kept<RowOf<S>[]>(rows), counted: new Kept(counted), keys: parts.keys };
+		return {
+			rows: new CachedStatement<RowOf<S>[]>(rows),
+			counted: new CachedStatement(counted),
+			keys: parts.keys,
+		};
 	});
 	return { select, list, statements };
 }
 
 /** A list whose first page is cached. */
-export type KeptList<S extends SQLiteSelect> = ReturnType<typeof keepList<S>>;
+export type TenantList<S extends SQLiteSelect> = ReturnType<typeof cacheList<S>>;

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import { Kept, keepByForm } from "../../src/db/kept.ts";
+import { CachedStatement, cacheByForm } from "../../src/db/cached_statements.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { batchExports } from "../../src/db/schema/batch_exports.ts";
 import { domains } from "../../src/db/schema/domains.ts";
@@ -11,7 +11,7 @@ import { members } from "../../src/db/schema/members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { newOrganization } from "../../src/organizations/queries.ts";
-import { keptGuard } from "../../src/tenant/kept.ts";
+import { cachedGuard } from "../../src/tenant/cached_statements.ts";
 import { call, db, join, keyFor, person } from "../support/world.ts";
 
 /** An organization of the user, now the current one, with `n` objects in each list. */
@@ -180,7 +180,7 @@ async function withAddresses({ expected, ...rest }: Case): Promise<Case> {
 	return { ...rest, expected: rows.flat().map(({ email }) => email) };
 }
 
-describe("requests that share kept statements", () => {
+describe("requests that share cached statements", () => {
 	test("get what their own key, organization and restrictions allow, however they take turns", async () => {
 		const [one, other] = [await caller(), await caller()];
 		const cases = await Promise.all(
@@ -196,12 +196,14 @@ describe("requests that share kept statements", () => {
 		const { first, keys } = await caller();
 		const bases = LISTS.map((list) => `/api/organizations/${first.id}/${list}`);
 		for (const path of [...bases, "/api/organizations", "/api/projects"]) {
-			const [kept, anew] = await Promise.all(
+			const [cached, anew] = await Promise.all(
 				["", "?offset=1"].map((query) => call("GET", `${path}${query}`, { key: keys.any })),
 			);
 			expect(anew?.body.results.length).toBeGreaterThan(0);
-			expect(anew?.body.count).toBe(kept?.body.count);
-			expect(JSON.stringify(anew?.body.results)).toBe(JSON.stringify(kept?.body.results.slice(1)));
+			expect(anew?.body.count).toBe(cached?.body.count);
+			expect(JSON.stringify(anew?.body.results)).toBe(
+				JSON.stringify(cached?.body.results.slice(1)),
+			);
 		}
 	});
 
@@ -329,7 +331,7 @@ function expectedAt({ id, lists }: Place, created_by: number, writes: Write[]) {
 	return { rows: rows.map((email) => ({ email, created_by })), mails: invited.length };
 }
 
-describe("writes that share kept statements", () => {
+describe("writes that share cached statements", () => {
 	test("change and log what their own key, organization and restrictions allow, however they take turns", async () => {
 		const callers = [await caller(), await caller()] as const;
 		const [one, other] = callers;
@@ -367,12 +369,12 @@ describe("writes that share kept statements", () => {
 	});
 });
 
-describe("a kept statement", () => {
+describe("a cached statement", () => {
 	const connected = Object.assign(db, { $client: env.DB });
 
 	test("can't run without a value for each of its placeholders", () => {
 		const form = { kind: "project", organization: "id", project: "id" } as const;
-		const ofProject = keptGuard(env, form);
+		const ofProject = cachedGuard(env, form);
 		const values = { hash: "", user_id: 1, key_id: "", organization: "" };
 		expect(() => ofProject.bind(connected, values)).toThrow('"project"');
 		expect(() => ofProject.bind(connected, { ...values, project: 1 })).not.toThrow();
@@ -380,8 +382,8 @@ describe("a kept statement", () => {
 
 	test("is made once for each form", () => {
 		const made: string[] = [];
-		const keep = keepByForm((_, { order }: { order: string }) => made.push(order));
-		for (const order of ["asc", "desc", "asc", "desc"]) keep(env, { order });
+		const cached = cacheByForm((_, { order }: { order: string }) => made.push(order));
+		for (const order of ["asc", "desc", "asc", "desc"]) cached(env, { order });
 		expect(made).toEqual(["asc", "desc"]);
 	});
 
@@ -399,8 +401,8 @@ describe("a kept statement", () => {
 			.from(members)
 			.innerJoin(users, eq(users.id, members.user_id))
 			.where(eq(members.user_id, sql.placeholder("id")));
-		const kept = new Kept(select);
-		const [[row]] = await db.batch([kept.bind(connected, { id })]);
+		const cached = new CachedStatement(select);
+		const [[row]] = await db.batch([cached.bind(connected, { id })]);
 		expect(JSON.stringify(row)).toBe(
 			JSON.stringify({
 				user: { id, is_active: true },
@@ -419,21 +421,23 @@ describe("a kept statement", () => {
 			.from(users)
 			.leftJoin(members, eq(members.user_id, users.id))
 			.where(eq(users.id, sql.placeholder("id")));
-		const kept = new Kept(select);
-		const [[row]] = await db.batch([kept.bind(connected, { id })]);
+		const cached = new CachedStatement(select);
+		const [[row]] = await db.batch([cached.bind(connected, { id })]);
 		expect(row).toEqual({ id, member: null });
 	});
 
 	test("can't have a time or an id that was made when it was built", () => {
 		const change = db.update(members).set({ level: 1 });
-		expect(() => new Kept(change)).toThrow("can't contain the value");
-		expect(() => new Kept(change.where(eq(members.id, v7())))).toThrow("can't contain the value");
+		expect(() => new CachedStatement(change)).toThrow("can't contain the value");
+		expect(() => new CachedStatement(change.where(eq(members.id, v7())))).toThrow(
+			"can't contain the value",
+		);
 		const insertion = db.insert(domains).values({
 			id: sql.placeholder("id"),
 			organization_id: sql.placeholder("organization"),
 			domain: sql.placeholder("domain"),
 			verification_challenge: sql.placeholder("challenge"),
 		});
-		expect(() => new Kept(insertion)).toThrow("can't contain the value");
+		expect(() => new CachedStatement(insertion)).toThrow("can't contain the value");
 	});
 });

@@ -6,8 +6,8 @@ import type { Connected, Database } from "./client.ts";
 import { isValue, type Row, rowReader } from "./rows.ts";
 
 /*
- * Statements that the isolate caches ("keeps"), so that their SQL isn't built for each request
- * (docs/architecture.md#statements-that-are-kept). A cached statement has no values of a request, only placeholders.
+ * Statements that the isolate caches, so that their SQL isn't built for each request
+ * (docs/architecture.md#cached-statements). A cached statement has no values of a request, only placeholders.
  */
 
 /** Everything that the SQL of a statement depends on. There must be few forms, since a statement is cached for each. */
@@ -18,7 +18,7 @@ type Form = Record<string, string | boolean>;
  * @param make gets only the form and nothing of a request, so all requests with the form can share the result. It must not depend
  * on the time or anything else that changes
  */
-export function keepByForm<F extends Form, T>(make: (db: Database, form: F) => T) {
+export function cacheByForm<F extends Form, T>(make: (db: Database, form: F) => T) {
 	const made = new Map<string, T>();
 	return ({ DB }: Pick<Env, "DB">, form: F): T => {
 		const name = JSON.stringify(form);
@@ -89,7 +89,7 @@ function binderOf(param: unknown): (values: Values) => unknown {
 }
 
 /** The SQL of a statement with placeholders, and how its result is read. */
-export class Kept<R> {
+export class CachedStatement<R> {
 	readonly #sql: string;
 	readonly #values: ReturnType<typeof binderOf>[];
 	readonly #mapResult: MapResult;
