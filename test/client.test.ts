@@ -17,14 +17,14 @@ test("a typed client generates the API's paths", () => {
 
 /** Never called; the compiler checks it. */
 export async function rejected() {
-	// @ts-expect-error no such path
+	// @ts-expect-error this path doesn't exist
 	client.api.nothing.$get();
 	const member = client.api.organizations[":organization_id"].members[":user__uuid"];
 	const param = { organization_id: "@current", user__uuid: "@me" };
 	await member.$patch({ param, json: { level: 8 } });
 	// @ts-expect-error a level must be a number
 	await member.$patch({ param, json: { level: [] } });
-	// @ts-expect-error no such level
+	// @ts-expect-error members can't have this level
 	await member.$patch({ param, json: { level: 7 } });
 	// @ts-expect-error the path's parameters are missing
 	await member.$patch({ json: { level: 8 } });

@@ -353,6 +353,16 @@ describe("changing", () => {
 			);
 	});
 
+	test("an HTTP export of persons from before that rule can still be paused", async () => {
+		const destination = { type: "HTTP", config: { url: "https://example.com/batch" } };
+		const { here, path, made } = await exporting({ destination });
+		await db.update(batchExports).set({ model: "persons" }).where(eq(batchExports.id, made.id));
+		expect(await here("PATCH", path, { body: { paused: true } })).toMatchObject({
+			status: 200,
+			body: { paused: true, model: "persons" },
+		});
+	});
+
 	test("a new end_at is compared with the stored start_at", async () => {
 		const { here, path } = await exporting({
 			start_at: "2026-02-02T00:00:00Z",

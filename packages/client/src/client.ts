@@ -65,7 +65,7 @@ class Calls {
 		);
 	}
 
-	/** Calls an operation. `args` are: the parameters, if it has any; the body, if it has one; the options. */
+	/** Calls an operation. `args` has its parameters and its body, if it takes them, and then the options. */
 	#call(operation: Operation, args: unknown[]) {
 		const { route, flags } = operation;
 		const isList = flags.includes("l");
@@ -98,8 +98,8 @@ class Calls {
 		const { call, verb, route, flags } = operation;
 		const { values, etag } = this.#memories.recall(argument, route);
 		const path = pathOf(operation, values);
-		const kept = verb === "PATCH" ? etag : null;
-		const ifMatch = options.ifMatch === undefined ? kept : options.ifMatch;
+		const known = verb === "PATCH" ? etag : null;
+		const ifMatch = options.ifMatch === undefined ? known : options.ifMatch;
 		const request = { call, verb, route, path, body, isRepeatable: !flags.includes("o") };
 		const answer = await this.#transport.send(
 			{ ...request, mayBeDone: (error) => this.#mayBeDone(request, error, options) },

@@ -27,35 +27,35 @@ export async function check(tenantry: Tenantry) {
 	await tenantry.projects.get({ id: 5 });
 	await tenantry.organizations.list();
 
-	// @ts-expect-error there is no such resource
+	// @ts-expect-error this resource doesn't exist
 	tenantry.memberz.list({ organization });
-	// @ts-expect-error there is no such call
+	// @ts-expect-error this method doesn't exist
 	tenantry.members.create({ organization });
 	// @ts-expect-error the organization is missing
 	tenantry.members.list({});
-	// @ts-expect-error no call has this parameter
+	// @ts-expect-error this parameter doesn't exist
 	tenantry.members.list({ organization, organisation: id });
 	// @ts-expect-error the id is missing
 	tenantry.domains.get({ organization });
-	// @ts-expect-error an id is no object
+	// @ts-expect-error the id must be a property
 	tenantry.domains.get(id);
 	// @ts-expect-error the body is missing
 	tenantry.domains.update({ organization, id });
-	// @ts-expect-error no body has this field
+	// @ts-expect-error the body doesn't have this field
 	tenantry.domains.update({ organization, id }, { jit: true });
 	// @ts-expect-error the field has another type
 	tenantry.domains.update({ organization, id }, { jit_provisioning_enabled: "yes" });
 	// @ts-expect-error a required field is missing
 	tenantry.projects.create({});
-	// @ts-expect-error no member has this level
+	// @ts-expect-error members can't have this level
 	tenantry.members.update({ organization, user: "@me" }, { level: 2 });
-	// @ts-expect-error a project is no domain
+	// @ts-expect-error a project isn't a domain
 	tenantry.domains.verify(await tenantry.projects.get({ id: 5 }));
-	// @ts-expect-error a domain has no such field
+	// @ts-expect-error domains don't have this field
 	domain.isVerified;
-	// @ts-expect-error there is no such option
+	// @ts-expect-error this option doesn't exist
 	tenantry.organizations.list({}, { retries: 3 });
-	// @ts-expect-error a client needs to know where the service is
+	// @ts-expect-error the URL of the service is missing
 	new Tenantry({ key: "tnt_" });
 
 	return { pageOfMembers, unused };

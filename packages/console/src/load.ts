@@ -22,6 +22,9 @@ export type Loaded<T> = {
 	change: (changed: (data: T) => T) => void;
 };
 
+/** The functions of loaded data that load it again. */
+export type Reloading<T = unknown> = Pick<Loaded<T>, "reload" | "refresh">;
+
 const isAbort = (error: unknown) => error instanceof DOMException && error.name === "AbortError";
 
 /** Whether the same load may succeed later. */

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import lazy from "preact-iso/lazy";
 import { useRoute } from "preact-iso/router";
 import type { BatchExport, Received } from "tenantry-client";
-import { type Loaded, useLoad } from "../../load.ts";
+import { type Reloading, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
@@ -31,7 +31,7 @@ export type Opened = {
 	of: Received<BatchExport, "batchExports">;
 	/** The path of the export's page. */
 	path: string;
-} & Pick<Loaded<Received<BatchExport, "batchExports">>, "reload" | "refresh">;
+} & Reloading<Received<BatchExport, "batchExports">>;
 
 const Settings = lazy(() => import("./settings.tsx"));
 const Metrics = lazy(() => import("./metrics.tsx"));

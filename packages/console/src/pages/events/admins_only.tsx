@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useRoute } from "preact-iso/router";
-import { type Loaded, useLoad } from "../../load.ts";
+import { type Reloading, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { Empty, Show } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
@@ -20,7 +20,7 @@ type One<T> = {
 		parameters: { organization: string; id: string },
 		options: { signal: AbortSignal },
 	) => PromiseLike<T>;
-	children: (object: T, loaded: Pick<Loaded<T>, "reload" | "refresh">) => ComponentChildren;
+	children: (object: T, loaded: Reloading<T>) => ComponentChildren;
 };
 
 function LoadedOne<T>({ get, children }: One<T>) {

@@ -5,7 +5,7 @@ import type {
 	Received,
 	UpdateAuditStreamBody,
 } from "tenantry-client";
-import { useNavigate } from "../../load.ts";
+import { type Reloading, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
@@ -166,15 +166,7 @@ const useSaveStream = (stream: Row, onSaved: () => Promise<unknown>) =>
 
 const changesOf = (body: UpdateAuditStreamBody) => Object.assign(listed(body), { [BODY]: body });
 
-function Shown({
-	stream,
-	reload,
-	refresh,
-}: {
-	stream: Row;
-	reload: () => Promise<unknown>;
-	refresh: () => void;
-}) {
+function Shown({ stream, reload, refresh }: { stream: Row } & Reloading) {
 	const { to } = useOrganization();
 	const navigate = useNavigate();
 	const [isEditing, setEditing] = useState(false);

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
-import { useList, useNavigate, useQuery } from "../../load.ts";
+import { type Reloading, useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
@@ -162,15 +162,7 @@ const useSaveWebhook = (webhook: Row, onSaved: () => Promise<unknown>) =>
 		labels: { url: "URL", description: "Description", types: "Events", enabled: "Enabled" },
 	});
 
-function Shown({
-	webhook,
-	reload,
-	refresh,
-}: {
-	webhook: Row;
-	reload: () => Promise<unknown>;
-	refresh: () => void;
-}) {
+function Shown({ webhook, reload, refresh }: { webhook: Row } & Reloading) {
 	const { to } = useOrganization();
 	const [open, setOpen] = useState<Open>();
 	const deliveries = useDeliveries(webhook);
