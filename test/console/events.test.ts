@@ -167,6 +167,47 @@ inBrowser("events", (open) => {
 		expect(JSON.parse(String(saved))).toMatchObject({ scope: "Invite", activity: "created" });
 	});
 
+	test("a download that is refused says why, and saves nothing", async () => {
+		const { path } = await newOrganization();
+		const page = await open(`${path}/activity`);
+		const downloads: string[] = [];
+		page.on("download", (file) => downloads.push(file.suggestedFilename()));
+		const [type, code] = ["authentication_error", "permission_denied"];
+		const json = { type, code, detail: "Only owners can download it.", attr: null };
+		const dialog = page.getByRole("dialog");
+		for (const [answer, words, picker] of [
+			[{ status: 403, json }, "Only owners can download it.", "undefined"],
+			[
+				{ status: 502, contentType: "text/html", body: "<h1>Bad gateway</h1>" },
+				"The service responded with 502.",
+				`async ({ suggestedName }) =>
+					(await navigator.storage.getDirectory()).getFileHandle(suggestedName, { create: true })`,
+			],
+		] as const) {
+			await page.route(/\/activity_log\?/, (route) =>
+				route.request().headers().accept === "text/csv" ? route.fulfill(answer) : route.fallback(),
+			);
+			await page.evaluate(`window.showSaveFilePicker = ${picker}`);
+			await page.getByRole("button", { name: "Download…" }).click();
+			await dialog.getByRole("button", { name: "Download", exact: true }).click();
+			await page
+				.getByText(words)
+				.or(page.getByText(/^Downloaded activity-/))
+				.waitFor();
+			await dialog.getByText(words).waitFor();
+			await page.keyboard.press("Escape");
+			await dialog.waitFor({ state: "detached" });
+		}
+		expect(downloads).toEqual([]);
+		const sizes = await page.evaluate(`(async () => {
+			const sizes = [];
+			for await (const file of (await navigator.storage.getDirectory()).values())
+				sizes.push((await file.getFile()).size);
+			return sizes;
+		})()`);
+		expect(sizes).toEqual([0]);
+	});
+
 	test("events appear as they happen", async () => {
 		const { client, organization, path } = await newOrganization();
 		const page = await open(`${path}/activity/events`);

@@ -144,6 +144,42 @@ inBrowser("keys", (open) => {
 		expect(await client.personalApiKeys.list()).toMatchObject({ count: 2 });
 	});
 
+	test("a new key ends with the session if that ends within 90 days, and after 90 days otherwise", async () => {
+		const { client, key } = await newUser(1);
+		const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+		const newPage = async (days: number | null) => {
+			const session =
+				days !== null &&
+				(await client.personalApiKeys.create({
+					label: `${days} days`,
+					scopes: ["*"],
+					expires_at: inDays(days),
+				}));
+			const page = await open("/console/keys/new", { key: session ? (session.value ?? "") : key });
+			await page.getByRole("textbox", { name: "Name" }).waitFor();
+			return { page, expires_at: session ? session.expires_at : null };
+		};
+		for (const [days, choice] of [
+			[null, "90"],
+			[91, "90"],
+			[89, "session"],
+		] as const) {
+			const { page } = await newPage(days);
+			expect([days, await page.getByLabel("Expires").inputValue()]).toEqual([days, choice]);
+			await page.close();
+		}
+		const { page, expires_at } = await newPage(10);
+		await page.getByLabel("Name").fill("Short");
+		await page.getByLabel("Organization: Read").check();
+		await page.getByLabel("Projects: None").check();
+		await page.getByRole("button", { name: "Create key" }).click();
+		await shownValue(page);
+		const made = (await client.personalApiKeys.list()).results.find(
+			({ label }) => label === "Short",
+		);
+		expect(made?.expires_at).toBe(expires_at);
+	});
+
 	test("a service account is made, given a key, made an admin and deleted", async () => {
 		const { client, organization, key, path } = await newUser(8);
 		const secret = await client.organizationProjects.create(

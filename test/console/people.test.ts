@@ -119,6 +119,47 @@ inBrowser("people", (open) => {
 		expect((await client.members.list(organization)).count).toBe(1);
 	});
 
+	test("more people than one request can have are invited, and after a refusal each who isn't is named", async () => {
+		const { client, organization, path } = await newOrganization();
+		const invite = await client.invites.create(organization, {
+			target_email: newAddress(),
+			send_email: false,
+		});
+		const people = Array.from({ length: 45 }, (_, i) => `person-${i}@example.org`);
+		const page = await open(`${path}/members/invite`);
+		const sent: string[][] = [];
+		let refused = 0;
+		await page.route("**/invites/bulk*", (route) => {
+			const bodies: { target_email: string }[] = route.request().postDataJSON();
+			sent.push(bodies.map(({ target_email }) => target_email));
+			if (sent.length === refused) {
+				const [type, code] = ["authentication_error", "permission_denied"];
+				const json = { type, code, detail: "Only owners can do this.", attr: null };
+				return route.fulfill({ status: 403, json });
+			}
+			const results = bodies.map(({ target_email }) => ({ ...invite, target_email }));
+			return route.fulfill({ status: 201, json: { results } });
+		});
+		await page.getByLabel("Email addresses").fill(people.join("\n"));
+		await button(page, "Invite 45 people").click();
+		await page.getByRole("heading", { name: "45 of 45 invited" }).waitFor();
+		expect(sent.map(({ length }) => length)).toEqual([20, 20, 5]);
+		expect(sent.flat()).toEqual(people);
+
+		refused = 5;
+		await button(page, "Invite more people").click();
+		await page.getByLabel("Email addresses").fill(people.join("\n"));
+		await button(page, "Invite 45 people").click();
+		await page.getByRole("heading", { name: /of \d+ invited$/ }).waitFor();
+		expect(await page.locator("h1").innerText()).toBe("20 of 45 invited");
+		const listed = await page
+			.locator("li", { hasText: "Only owners can do this." })
+			.allInnerTexts();
+		expect(listed.map((text) => text.split(/\s/)[0])).toEqual(people.slice(20));
+		// What would be refused as well wasn't sent.
+		expect(sent).toHaveLength(5);
+	});
+
 	test("an open invite is sent again once, gets a new link, and is revoked", async () => {
 		const { client, organization, path } = await newOrganization();
 		await client.invites.create(organization, { target_email: newAddress("ada") });

@@ -199,6 +199,38 @@ inBrowser("a session that ends while a form is open", (open) => {
 	});
 });
 
+inBrowser("a request that is under way when the user signs out", (open) => {
+	test("isn't sent with the key of the user who signs in next", async () => {
+		const { client, organization, path } = await newOrganization();
+		const first = await newMember(organization.id, 8);
+		const second = await newMember(organization.id, 8);
+		const webhook = await client.webhooks.create(organization, { url: "http://127.0.0.1:9/" });
+		const page = await open(`${path}/webhooks/${webhook.id}`, { key: first });
+		const pause = page.getByRole("button", { name: "Pause" });
+		await pause.waitFor();
+		const { promise: held, resolve: release } = Promise.withResolvers<void>();
+		await page.route("**/api/**", async (route) => {
+			if (route.request().method() === "PATCH") await held;
+			await route.fallback();
+		});
+		const sent = page.waitForRequest((request) => request.method() === "PATCH");
+		await pause.click();
+		await sent;
+		await page.getByRole("button", { name: "Sign out" }).click();
+		await page.getByText("Your key still works").waitFor();
+		await page.getByText("Sign in with an API key").click();
+		await page.getByLabel("Personal API key").fill(second);
+		await signIn(page).click();
+		await pause.waitFor();
+		await clientOf(first).personalApiKeys.revoke({ id: "@current" });
+		release();
+		await page.getByText(/^Personal API key .* is invalid\.$|^Paused\.$/).waitFor();
+		expect(
+			await client.webhooks.get({ organization: organization.id, id: webhook.id }),
+		).toMatchObject({ enabled: true });
+	});
+});
+
 inBrowser("the account", (open) => {
 	test("has the caller's names, and the second factor from setting up to disabling", async () => {
 		const { organization } = await newOrganization();

@@ -92,6 +92,11 @@ describe("the lanes of a timeline", () => {
 	test("have no gap where no run is due: before start_at, after end_at, and while a run may still start", () => {
 		const of = exporting({ start_at: at(3.5), end_at: at(9) });
 		expect(shown(of, runs(4, 5))).toEqual([["Scheduled", "3 to 4", 4, 5, "6 to 9"]]);
+		// The first window is the one that ends at or after start_at, the last one ends at or before end_at.
+		const exact = exporting({ start_at: at(3), end_at: at(8) });
+		expect(shown(exact, runs(4, 5))).toEqual([["Scheduled", "2 to 4", 4, 5, "6 to 8"]]);
+		const between = exporting({ start_at: at(3.01), end_at: at(8.99) });
+		expect(shown(between, runs(4, 5))).toEqual([["Scheduled", "3 to 4", 4, 5, "6 to 8"]]);
 		const soon = Date.parse(at(12.1));
 		const [lane] = lanesOf(exporting(), runs(10), rangeOf("hour", 2, soon), soon);
 		expect(lane?.entries.map(({ kind }) => kind)).toEqual([]);

@@ -6,9 +6,10 @@ import type { Me } from "tenantry-client";
 import { type Loaded, useLoad } from "./load.ts";
 import { InOrganization, organizationIn, pathIn } from "./organization.tsx";
 import { organizationPages, ownPages, SignIn } from "./pages.ts";
-import { isSignedIn, me, reloadMe } from "./session.ts";
+import { endedSessions, isSignedIn, me, organizationOf, reloadMe } from "./session.ts";
 import { Shell } from "./shell.tsx";
-import { Empty, Show } from "./ui/feedback.tsx";
+import { Questions } from "./ui/dialog.tsx";
+import { Empty, Notes, Show } from "./ui/feedback.tsx";
 import { PageView } from "./ui/page.tsx";
 
 const NotFound = () => (
@@ -39,7 +40,7 @@ const withUser = (Page: ComponentType) => () => (
 const Home = withUser(() => {
 	const { route } = useLocation();
 	const user = me.value;
-	const id = user?.organization?.id ?? user?.organizations[0]?.id;
+	const id = user && organizationOf(user)?.id;
 	useEffect(() => {
 		if (id) route(pathIn(id), true);
 	}, [id]);
@@ -107,13 +108,19 @@ function SignedIn() {
 /** After signing in, the user sees the page in the URL, which stays the same. Links in mails have their own path. */
 function Session() {
 	const { path } = useLocation();
-	return isSignedIn.value && path !== "/console/sign_in" ? <SignedIn /> : <SignIn />;
+	return isSignedIn.value && path !== "/console/sign_in" ? (
+		<SignedIn key={endedSessions.value} />
+	) : (
+		<SignIn />
+	);
 }
 
 export const App = () => (
 	<LocationProvider scope="/console">
 		<ErrorBoundary>
 			<Session />
+			<Notes />
+			<Questions />
 		</ErrorBoundary>
 	</LocationProvider>
 );

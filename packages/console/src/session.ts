@@ -10,6 +10,10 @@ const BY_MAIL = "tenantry.by_mail";
 /** The signed-in user; undefined until the user is loaded, and if no one is signed in. */
 export const me = signal<Me | undefined>();
 
+/** Returns the organization whose pages a user sees first. */
+export const organizationOf = ({ organization, organizations }: Me) =>
+	organization ?? organizations[0];
+
 /** Whether this tab has a key. */
 export const isSignedIn = signal(false);
 
@@ -37,8 +41,8 @@ const CALL_MS = 24 * 60 * 60 * 1000;
  */
 const MAX_DELAY_MS = 5000;
 
-/** The number of sessions in this tab. A request isn't repeated in a later session, which may be another user's. */
-let sessions = 0;
+/** The number of sessions that have ended in this tab. What belongs to one isn't used in a later one, which may be another user's. */
+export const endedSessions = signal(0);
 
 const isSignal = (value: unknown) => value instanceof AbortSignal;
 
@@ -59,7 +63,7 @@ async function counted(url: string, init: RequestInit) {
  * @param ms the time limit of one attempt, in milliseconds
  */
 async function send(url: string, init: RequestInit, ms?: number): Promise<Response> {
-	const session = sessions;
+	const session = endedSessions.value;
 	const signals = [init.signal, ms && AbortSignal.timeout(ms)].filter(isSignal);
 	const response = await counted(url, { ...init, signal: AbortSignal.any(signals) });
 	const headers = new Headers(init.headers);
@@ -67,7 +71,7 @@ async function send(url: string, init: RequestInit, ms?: number): Promise<Respon
 	if (response.status !== 401 || sent === null) return response;
 	if (sent === authorization()) await signInAgain();
 	const current = authorization();
-	if (session !== sessions || current === null || current === sent) return response;
+	if (session !== endedSessions.value || current === null || current === sent) return response;
 	headers.set("authorization", current);
 	return send(url, { ...init, headers }, ms);
 }
@@ -136,30 +140,67 @@ function forget() {
 	api = clientWith(undefined);
 	me.value = undefined;
 	isSignedIn.value = false;
-	sessions += 1;
+	endedSessions.value += 1;
 	endRenewal();
 }
 
 /** Loads the signed-in user again after a change. */
 export async function reloadMe() {
-	me.value = await api.users.get({ user: "@me" });
-	return me.value;
+	const session = endedSessions.value;
+	const user = await api.users.get({ user: "@me" });
+	if (session === endedSessions.value) me.value = user;
+	return user;
+}
+
+const userOf = (key: string) => new Tenantry({ ...OPTIONS, key }).users.get({ user: "@me" });
+
+/** Returns the user of this tab's session; undefined if there is none, or if the service rejects its key. */
+async function currentUser() {
+	if (!isSignedIn.value) return undefined;
+	try {
+		return me.value ?? (await reloadMe());
+	} catch (error) {
+		if (!isSignedIn.value) return undefined;
+		throw error;
+	}
 }
 
 /**
- * Signs in with a key.
+ * Continues the session with another key of the same user, unless the user has left the page in the meantime.
  * @throws {TenantryError} if the key is invalid
- * @throws {Error} if the page belongs to another user, whose session has ended
+ * @throws {Error} if the key is another user's
  */
-export async function signIn(key: string, { isByMail = false } = {}) {
-	const client = new Tenantry({ ...OPTIONS, key });
-	const user = await client.users.get({ user: "@me" });
-	if (renewal.value && user.uuid !== me.value?.uuid)
+export async function continueWith(key: string, { isByMail = false } = {}) {
+	const session = endedSessions.value;
+	const user = await userOf(key);
+	if (session !== endedSessions.value) return;
+	if (user.uuid !== me.value?.uuid)
 		throw new Error(`To sign in as ${user.email}, close this page first.`);
 	remember(key, isByMail);
 	me.value = user;
+}
+
+/**
+ * Signs in with a key. Returns false if the user keeps the session that this tab has.
+ * @param mayReplace asks whether `next` may take the place of `current`, whose session lasts
+ * @throws {TenantryError} if the key is invalid
+ */
+export async function signIn(
+	key: string,
+	mayReplace: (next: Me, current: Me) => Promise<boolean>,
+	{ isByMail = false } = {},
+) {
+	const next = await userOf(key);
+	while (isSignedIn.value && sessionStorage.getItem(STORED) !== key) {
+		const current = await currentUser();
+		if (!current) continue;
+		if (!(await mayReplace(next, current))) return false;
+		await signOut();
+	}
+	if (!isSignedIn.value) remember(key, isByMail);
+	me.value = next;
 	signInNotice.value = "";
-	return user;
+	return true;
 }
 
 /** The channel on which a tab sends its key, after signing in by mail, to tabs whose session has ended. */
@@ -179,15 +220,19 @@ export function awaitKey(use: (key: string) => void) {
 	return () => channel.close();
 }
 
-/** Revokes the key of this session and removes it. A key that no longer exists counts as revoked. */
-export async function revokeAndSignOut() {
-	const key = sessionStorage.getItem(STORED) ?? undefined;
+/** Revokes a key. One that no longer exists counts as revoked. */
+export async function revoke(key: string | undefined) {
 	const client = new Tenantry({ ...OPTIONS, key, fetch: counted });
 	try {
 		await client.personalApiKeys.revoke({ id: "@current" });
 	} catch (error) {
 		if (!(error instanceof TenantryError && [401, 404].includes(error.status))) throw error;
 	}
+}
+
+/** Revokes the key of this session and removes it. */
+export async function revokeAndSignOut() {
+	await revoke(sessionStorage.getItem(STORED) ?? undefined);
 	forget();
 	signInNotice.value = "You are signed out, and the key of this session is revoked.";
 }

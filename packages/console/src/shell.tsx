@@ -8,9 +8,8 @@ import { MENU, OWN_MENU, SignInAgain } from "./pages.ts";
 import { changesUnderWay, me, renewal, signOut } from "./session.ts";
 import { Boundary } from "./ui/boundary.tsx";
 import { Button } from "./ui/button.tsx";
-import { mayDiscard, Questions } from "./ui/dialog.tsx";
+import { mayDiscard } from "./ui/dialog.tsx";
 import { useDismiss } from "./ui/dismiss.ts";
-import { Notes } from "./ui/feedback.tsx";
 import { Icon } from "./ui/icon.tsx";
 
 /** An entry of the menu. It is marked if its page or a page below it is open. */
@@ -176,7 +175,7 @@ function Side({ organization }: { organization: string | undefined }) {
 const Working = () =>
 	changesUnderWay.value > 0 ? <div class="working" aria-hidden="true" /> : null;
 
-/** The frame of all pages of a signed-in user: the menu, notes and confirmations. */
+/** The frame of all pages of a signed-in user: the menu and the page. */
 export function Shell({ children }: { children: ComponentChildren }) {
 	const { path, route } = useLocation();
 	useEffect(() => guardForms(route), []);
@@ -190,9 +189,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
 				<Boundary path={path}>{children}</Boundary>
 			</main>
 			<Working />
-			<Notes />
 			{renewal.value && <SignInAgain />}
-			<Questions />
 		</div>
 	);
 }

@@ -188,6 +188,6 @@ function Asked({
 	);
 }
 
-/** Shows the dialog of `confirm`. Only the shell uses it. */
+/** Shows the dialog of `confirm`. Only the app uses it. */
 export const Questions = () =>
 	asked.value ? <Asked key={asked.value.title} {...asked.value} /> : null;

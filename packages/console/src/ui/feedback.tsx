@@ -55,7 +55,7 @@ export async function attempt(work: () => Promise<unknown>) {
 export const dialogs = signal<readonly string[]>([]);
 
 /**
- * Shows the notes of `say`, `warn` and `attempt`. The shell and each dialog have one, and only the topmost shows the notes,
+ * Shows the notes of `say`, `warn` and `attempt`. The app and each dialog have one, and only the topmost shows the notes,
  * because users and screen readers can't access elements below a dialog.
  * @param dialog the id of the dialog around it
  */

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { PersonalApiKey } from "tenantry-client";
 import { useLoad, useNavigate, useQuery } from "../../load.ts";
-import { isByMail, revokeAndSignOut, signIn } from "../../session.ts";
+import { continueWith, isByMail, revokeAndSignOut } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
@@ -135,7 +135,7 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 		if (!isSure) return;
 		const rolled = await keys.roll(key);
 		setMade(rolled);
-		if (isSession && rolled.value) await signIn(rolled.value, { isByMail: isByMail() });
+		if (isSession && rolled.value) await continueWith(rolled.value, { isByMail: isByMail() });
 		loaded.reload();
 	}
 

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { api, signIn } from "../../session.ts";
+import { api } from "../../session.ts";
 import { Field, Form, text } from "../../ui/form.tsx";
 
 /** The form that sends a link. */
@@ -42,17 +42,10 @@ export function MailForm({ email = "" }: { email?: string | undefined }) {
 	);
 }
 
-export const KeyForm = ({ onSignedIn }: { onSignedIn?: () => void }) => (
+export const KeyForm = ({ onKey }: { onKey: (key: string) => Promise<unknown> }) => (
 	<details class="sign-in-other">
 		<summary>Sign in with an API key</summary>
-		<Form
-			action="Sign in"
-			asks={false}
-			onSubmit={async (fields) => {
-				await signIn(text(fields, "key"));
-				onSignedIn?.();
-			}}
-		>
+		<Form action="Sign in" asks={false} onSubmit={(fields) => onKey(text(fields, "key"))}>
 			<Field
 				name="key"
 				label="Personal API key"

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type SignedIn, TenantryError, type TwoFactorSetup } from "tenantry-client";
-import { api, shareKey, signIn } from "../../session.ts";
+import { mayReplace } from "../../replacing.tsx";
+import { api, revoke, shareKey, signIn } from "../../session.ts";
 import { Form, text } from "../../ui/form.tsx";
 import { RecoveryCodes } from "./recovery_codes.tsx";
 import { CodeField, SetUpForm } from "./two_factor_form.tsx";
@@ -12,7 +13,7 @@ const codeOf = (error: unknown) => (error instanceof TenantryError ? error.code 
 
 /**
  * Signs in with a link from a mail. It requires a click, because mail scanners open links too.
- * @param onSignedIn called when the user is signed in
+ * @param onSignedIn called when the user is signed in, or keeps the session that this tab has
  */
 export function Link({
 	token,
@@ -31,8 +32,8 @@ export function Link({
 
 	async function enter({ personal_api_key }: SignedIn) {
 		const key = personal_api_key.value ?? "";
-		await signIn(key, { isByMail: true });
-		shareKey(key);
+		if (await signIn(key, mayReplace, { isByMail: true })) shareKey(key);
+		else await revoke(key);
 		onSignedIn();
 	}
 

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import { isSignedIn, signInNotice } from "../../session.ts";
+import { mayReplace } from "../../replacing.tsx";
+import { isSignedIn, signIn, signInNotice } from "../../session.ts";
 import { PageView } from "../../ui/page.tsx";
 import { KeyForm, MailForm } from "./forms.tsx";
 import { Link } from "./link.tsx";
@@ -29,7 +30,7 @@ export default function SignIn() {
 	const leave = () => path === PATH && route("/console", true);
 	useEffect(() => {
 		if (isSignedIn.value && !token) leave();
-	}, []);
+	}, [isSignedIn.value, token]);
 	return (
 		<main class="sign-in">
 			<img class="logo" src="/console/assets/icon.svg" alt="" width="32" height="32" />
@@ -40,7 +41,7 @@ export default function SignIn() {
 				) : (
 					<>
 						<MailForm />
-						<KeyForm onSignedIn={leave} />
+						<KeyForm onKey={(key) => signIn(key, mayReplace)} />
 					</>
 				)}
 			</PageView>

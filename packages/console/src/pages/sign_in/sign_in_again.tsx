@@ -1,12 +1,12 @@
 import { useEffect } from "preact/hooks";
-import { awaitKey, giveUp, me, signIn } from "../../session.ts";
+import { awaitKey, continueWith, giveUp, me } from "../../session.ts";
 import { Dialog, mayDiscard } from "../../ui/dialog.tsx";
 import { attempt } from "../../ui/feedback.tsx";
 import { KeyForm, MailForm } from "./forms.tsx";
 
 /** Signing in again above a page whose session has ended (docs/console.md#signing-in). */
 export default function SignInAgain() {
-	useEffect(() => awaitKey((key) => attempt(() => signIn(key, { isByMail: true }))), []);
+	useEffect(() => awaitKey((key) => attempt(() => continueWith(key, { isByMail: true }))), []);
 	return (
 		<Dialog
 			title="Your session has ended"
@@ -16,7 +16,7 @@ export default function SignInAgain() {
 		>
 			<p>Sign in again to continue. What you entered on this page is still there.</p>
 			<MailForm email={me.value?.email} />
-			<KeyForm />
+			<KeyForm onKey={continueWith} />
 		</Dialog>
 	);
 }
