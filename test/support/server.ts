@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -81,6 +82,12 @@ export class Server {
 			await sleep(100);
 		}
 		throw new Error(`${pattern} was not printed, but:\n${this.printed}`);
+	}
+
+	/** Waits until the server ends by itself. Returns its exit code. */
+	async ended() {
+		if (this.#process.exitCode === null) await once(this.#process, "exit");
+		return this.#process.exitCode;
 	}
 
 	/** Stops the server like Ctrl-C: the signal goes to the whole process group. */
