@@ -122,6 +122,11 @@ describe("a plugin is run", () => {
 		expect((await runPlugin(source)).lines).toEqual(["CONSOLE LOG undefined"]);
 	});
 
+	test("without the runtime's cache, which all plugins would share", async () => {
+		const source = go("console.log(typeof caches, typeof globalThis.caches)");
+		expect((await runPlugin(source)).lines).toEqual(["CONSOLE LOG undefined undefined"]);
+	});
+
 	test("only if the runtime has a sandbox", async () => {
 		const message = "This runtime has no sandbox (LOADER), so plugins don't run.";
 		const { entries, error } = await run(undefined, {
@@ -576,6 +581,20 @@ describe("a plugin can connect to its allowed hosts", () => {
 			{ hosts: ["example.com"] },
 		);
 		expect(lines).toEqual(["CONSOLE LOG 599 Tests reach no host."]);
+	});
+
+	test("and follows their redirects to no others", async () => {
+		const { host } = new URL(env.NPM_REGISTRY_URL);
+		const url = `${env.NPM_REGISTRY_URL}straying/-/1.1.0.tgz`;
+		const { lines, error } = await runPlugin(
+			go(
+				`const answer = await fetch("${url}", { redirect: "manual" }); console.log(answer.status);
+				await fetch("${url}");`,
+			),
+			{ hosts: [host] },
+		);
+		expect(lines[0]).toBe("CONSOLE LOG 302");
+		expect(error).toBe(`Error: This plugin may not reach ${new URL(env.FOREIGN_URL).host}.`);
 	});
 
 	test("but opens no sockets, not even to them", async () => {

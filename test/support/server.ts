@@ -44,9 +44,13 @@ async function run(program: string, words: string[], environment: Record<string,
 export const npm = (script: string, words: string[], environment: Record<string, string>) =>
 	run("npm", ["run", "--silent", script, "--", ...words], environment);
 
-/** Runs `npm run admin` without npm, which takes longer to start than most commands take to run. */
+/** Runs an npm script without npm, which takes longer to start than most scripts take to run. */
+export const script = (name: string, words: string[], environment: Record<string, string> = {}) =>
+	run(process.execPath, [`scripts/${name}.ts`, ...words], environment);
+
+/** Runs `npm run admin`. */
 export const admin = (words: string[], environment: Record<string, string> = {}) =>
-	run(process.execPath, ["scripts/admin.ts", ...words], environment);
+	script("admin", words, environment);
 
 /** Runs `npm start` and collects its output. */
 export class Server {

@@ -60,7 +60,7 @@ const NATIVE = `(uuid UUID, team_id UInt32, event LowCardinality(String), distin
 	created_at DateTime64(3, 'Europe/Berlin'), _inserted_at Date, more UInt8 default 7)
 	engine = ReplacingMergeTree order by (team_id, uuid)`;
 
-describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClickHouse})`}`, () => {
+describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 	test.each([0, 1, 1000, 50_001])("holds %i rows, after any crash", async (n) => {
 		const table_name = fresh();
 		await run(to({ table_name }), job(), n, { crashes: true });

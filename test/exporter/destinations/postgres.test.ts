@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Job, Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import type { Column, Row } from "../../../src/exporter/rows.ts";
 import { sampleOf } from "../../../src/exporter/sample.ts";
-import { COLUMNS, destinationOf, job, rows, run } from "../../support/exporting.ts";
+import { COLUMNS, destinationOf, job, noPostgres, rows, run } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
 import { PASSWORD, TLS_ONLY } from "../../support/postgres.ts";
 import { eventually } from "../../support/time.ts";
@@ -68,7 +68,7 @@ const fresh = () => `t"${crypto.randomUUID()}`;
 
 const quoted = (name: string) => pg.escapeIdentifier(name);
 
-describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () => {
+describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 	beforeAll(async () => {
 		for (const name of ["reader", "read_only", TLS_ONLY])
 			await ask(`create role ${name} login password '${PASSWORD}'`);
