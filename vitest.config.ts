@@ -29,7 +29,8 @@ const isShuffled = process.argv.some((word) => word.startsWith("--sequence.shuff
 const limits = {
 	testTimeout: TEST_TIMEOUT_MS,
 	hookTimeout: TEST_TIMEOUT_MS,
-	expect: { poll: { timeout: HANG_MS, interval: 200 } },
+	// A test in which no assertion ran fails, for example one that loops over nothing.
+	expect: { requireAssertions: true, poll: { timeout: HANG_MS, interval: 200 } },
 };
 
 export default defineConfig({

@@ -449,6 +449,13 @@ describe("a field has a kind and a value", () => {
 		["toDate(properties.day)", "date", "2026-02-28"],
 		["toDate(properties.no_day)", "date", null],
 		["toDate('now')", "date", null],
+		["toDate('2026-12-28')", "date", "2026-12-28"],
+		["toDate('2026-13-01')", "date", null],
+		["toDate('2026-00-10')", "date", null],
+		["toDate('2026-01-00')", "date", null],
+		["toDate('2026-02-29')", "date", null],
+		["properties.constructor", "json", null],
+		["properties.toString.name", "json", null],
 		["timestamp + 1", "number", null],
 		["toDate(20260102)", "date", null],
 	])("%s", async (text, kind, value) => {

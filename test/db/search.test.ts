@@ -13,6 +13,7 @@ import { pluginConfigs, pluginLogEntries } from "../../src/db/schema/plugin_conf
 import { plugins } from "../../src/db/schema/plugins.ts";
 import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
+import { newOrganization } from "../../src/organizations/queries.ts";
 import { FAMILIES } from "../../src/plugins/families.ts";
 import { needles, text } from "../support/search_texts.ts";
 import { call, cost, db, furnished, join, keyFor, person, times, world } from "../support/world.ts";
@@ -202,6 +203,32 @@ test("a search in domains and invites knows new names, and no deleted ones", asy
 	expect(await count("invites", "bob")).toBe(0);
 	await here("DELETE", `/invites/${invite.id}`);
 	expect(await count("invites", "ada")).toBe(0);
+});
+
+test("a search finds nothing of an organization whose id ends like one's own", async () => {
+	const [one, other] = [await world(), await world()];
+	const twin = other.id.slice(0, -6) + one.id.slice(-6);
+	const [first, ...rest] = newOrganization(db, other.owner.id, {
+		id: twin,
+		name: "Twin",
+		plugins_access_level: 9,
+	});
+	await db.batch([first, ...rest]);
+	const domain = `qqz-${v7()}.example.com`;
+	const target_email = `qqz-${v7()}@example.com`;
+	const member = await person({ first_name: "Qqzoe" });
+	await db.insert(members).values({ organization_id: twin, user_id: member.id, level: 1 });
+	const theirs = { key: other.key };
+	const at = `/api/organizations/${twin}`;
+	await call("POST", `${at}/domains`, { ...theirs, body: { domain } });
+	await call("POST", `${at}/invites`, { ...theirs, body: { target_email, send_email: false } });
+	for (const list of ["domains", "invites", "members"]) {
+		expect([list, (await call("GET", `${at}/${list}?search=qqz`, theirs)).body.count]).toEqual([
+			list,
+			1,
+		]);
+		expect([list, (await one.here("GET", `/${list}?search=qqz`)).body.count]).toEqual([list, 0]);
+	}
 });
 
 test("a search finds a name however its accents are typed", async () => {

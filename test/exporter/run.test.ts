@@ -7,6 +7,7 @@ import pg from "pg";
 import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
+	batchExportBackfills,
 	batchExportDays,
 	batchExportLogEntries,
 	batchExportRuns,
@@ -26,7 +27,7 @@ import { ACCOUNT } from "../support/azurite.ts";
 import { KEYS } from "../support/bucket.ts";
 import { access, create, mirror, noClickHouse } from "../support/clickhouse_tables.ts";
 import { fill } from "../support/events.ts";
-import { askS3, duckdb, listR2, received } from "../support/exporting.ts";
+import { askS3, duckdb, listR2, noPostgres, received } from "../support/exporting.ts";
 import { outbox } from "../support/mail.ts";
 import { systemEvents } from "../support/system_events.ts";
 import { eventually, stopClock, withoutPatience } from "../support/time.ts";
@@ -402,8 +403,8 @@ describe("the exported rows equal the ingested events", () => {
 		},
 	);
 
-	test.skipIf(env.POSTGRES_PORT === "")(
-		"events, in PostgreSQL, however often they come, if it is installed",
+	test.skipIf(noPostgres)(
+		`events, in PostgreSQL, however often they come${noPostgres}`,
 		async () => {
 			const table_name = `events ${v7()}`;
 			const { project, backfill } = await exporting(
@@ -440,7 +441,7 @@ describe("the exported rows equal the ingested events", () => {
 	);
 
 	test.skipIf(noClickHouse).each(["events", "persons"])(
-		"%s, in ClickHouse, however often they come, if it is installed",
+		`%s, in ClickHouse, however often they come${noClickHouse}`,
 		async (model) => {
 			const table_name = `${model} ${v7()}`;
 			const { url, username: user, password } = access;
@@ -476,33 +477,30 @@ describe("the exported rows equal the ingested events", () => {
 		},
 	);
 
-	test.skipIf(noClickHouse)(
-		`events, from ClickHouse${noClickHouse && ` (skipped: ${noClickHouse})`}`,
-		async () => {
-			const { id, ask } = await world();
-			// Not used by other tests, whose rows ClickHouse keeps.
-			const project = 1_000_000;
-			await db.insert(projects).values({ id: project, organization_id: id, name: "Its own" });
-			await fill(project, 2345, range);
-			const expected = await eventsOf(project);
-			await create();
-			await mirror(project);
-			await db.delete(events).where(eq(events.team_id, project));
-			const { body } = await ask("POST", `/api/projects/${project}/batch_exports`, {
-				body: { name: "Export", interval: "hour", destination: R2() },
-			});
-			const { run, find } = await launched(body.id);
-			await carried(run, { EVENT_SOURCE: "clickhouse" });
-			expect(await find()).toMatchObject({
-				status: "Completed",
-				records_completed: 2345,
-				records_total_count: 2345,
-			});
-			const [key = ""] = await listR2(`${project}/`);
-			const rows = parse(new TextDecoder().decode(await fetched(key)));
-			expect(await checksum(rows)).toBe(await checksum(expected));
-		},
-	);
+	test.skipIf(noClickHouse)(`events, from ClickHouse${noClickHouse}`, async () => {
+		const { id, ask } = await world();
+		// Not used by other tests, whose rows ClickHouse keeps.
+		const project = 1_000_000;
+		await db.insert(projects).values({ id: project, organization_id: id, name: "Its own" });
+		await fill(project, 2345, range);
+		const expected = await eventsOf(project);
+		await create();
+		await mirror(project);
+		await db.delete(events).where(eq(events.team_id, project));
+		const { body } = await ask("POST", `/api/projects/${project}/batch_exports`, {
+			body: { name: "Export", interval: "hour", destination: R2() },
+		});
+		const { run, find } = await launched(body.id);
+		await carried(run, { EVENT_SOURCE: "clickhouse" });
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 2345,
+			records_total_count: 2345,
+		});
+		const [key = ""] = await listR2(`${project}/`);
+		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		expect(await checksum(rows)).toBe(await checksum(expected));
+	});
 
 	test.each([0, 1])("%d rows", async (n) => {
 		const { project, backfill } = await exporting(R2(), n);
@@ -740,6 +738,41 @@ describe("a backfill", () => {
 			"Completed",
 		]);
 	});
+});
+
+const SECOND_END = "2026-01-01T14:00:00.000Z";
+
+test("the end of a run adds its backfill's next run, unless another run of that backfill is unfinished", async () => {
+	const { export_id, project, here, path } = await exporting({ type: "NoOp", config: {} }, 0);
+	const backfill = v7();
+	await db.insert(batchExportBackfills).values({
+		id: backfill,
+		batch_export_id: export_id,
+		project_id: project,
+		interval: "hour",
+		start_at: HOUR.start_at,
+		end_at: "2026-01-01T15:00:00.000Z",
+		total_runs: 3,
+	});
+	const [first, second] = [await launched(export_id), await launched(export_id, SECOND_END)];
+	const its = (run_id: string) => eq(batchExportRuns.id, run_id);
+	for (const { run } of [first, second])
+		await db.update(batchExportRuns).set({ backfill_id: backfill }).where(its(run.run_id));
+	// A run of the schedule, which doesn't matter.
+	await launched(export_id, "2026-01-01T12:30:00.000Z");
+	const ends = async () => {
+		const { body } = await here("GET", `${path}/runs?backfill_id=${backfill}`);
+		return body.results.map((run: Json) => run.data_interval_end).toSorted();
+	};
+	const end = async ({ run }: typeof first) => {
+		const attempt = await opened(run);
+		expect(await continueRun(attempt)).toBeNull();
+		await afterRun(attempt);
+	};
+	await end(second);
+	expect(await ends()).toEqual([HOUR.end_at, SECOND_END]);
+	await end(first);
+	expect(await ends()).toEqual([HOUR.end_at, SECOND_END, "2026-01-01T15:00:00.000Z"]);
 });
 
 describe("an instance that", () => {
@@ -1254,6 +1287,34 @@ describe("a run that", () => {
 		).rejects.toThrow("(10024)");
 	});
 
+	test("is cancelled after it has read all rows writes no file", async () => {
+		const { here, path, project, export_id } = await exporting(R2(), 3);
+		const { run, find } = await launched(export_id);
+		/** Cancels the run when the statement has read the rows. */
+		const cancelling = (statement: D1PreparedStatement): D1PreparedStatement => {
+			const [bind, read] = [statement.bind.bind(statement), statement.raw.bind(statement)];
+			return Object.assign(statement, {
+				bind: (...values: unknown[]) => cancelling(bind(...values)),
+				raw: async () => {
+					const rows = await read();
+					const { status } = await here("POST", `${path}/runs/${run.run_id}/cancel`);
+					expect(status).toBe(200);
+					return rows;
+				},
+			});
+		};
+		const DB: D1Database = Object.assign(Object.create(env.DB), {
+			prepare: (query: string) => {
+				const statement = env.DB.prepare(query);
+				return /\bfrom events\b/.test(query) ? cancelling(statement) : statement;
+			},
+			batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
+		});
+		expect(await partOf(run, { DB })).toBeNull();
+		expect((await find()).status).toBe("Cancelled");
+		expect(await listR2(`${project}/`)).toEqual([]);
+	});
+
 	test("crashes after it was cancelled is cleaned up by the schedule", async () => {
 		const { here, path, export_id } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);
@@ -1361,8 +1422,8 @@ describe("a run that", () => {
 		expect((await find()).state).toBeNull();
 	});
 
-	test.skipIf(env.POSTGRES_PORT === "")(
-		"ends, well or not, closes its connection to PostgreSQL, if it is installed",
+	test.skipIf(noPostgres)(
+		`ends, well or not, closes its connection to PostgreSQL${noPostgres}`,
 		async () => {
 			const client = new pg.Client(POSTGRES);
 			client.on("error", () => {});

@@ -405,6 +405,34 @@ describe("a tick", () => {
 		expect(left).toEqual([0]);
 	});
 
+	test("keeps deleted exports whose runs haven't ended, or have an upload that must be removed", async () => {
+		const { export_id, runs } = await due(hour, { paused: true });
+		await db.update(batchExports).set({ deleted: true }).where(eq(batchExports.id, export_id));
+		const run = {
+			batch_export_id: export_id,
+			data_interval_start: iso(hour - HOUR),
+			data_interval_end: iso(hour),
+		};
+		const ended = { status: "Cancelled", finished_at: iso(hour) } as const;
+		const [upload, running] = [v7(), v7()];
+		await db.batch([
+			db.insert(batchExportRuns).values({ ...run, ...ended, id: upload, state: { uploads: [] } }),
+			db.insert(batchExportRuns).values({ ...run, id: running, status: "Running", launched: true }),
+			db.insert(batchExportRuns).values({ ...run, ...ended }),
+		]);
+		const later = Date.now() + 8 * 24 * HOUR;
+		await tick(still, later);
+		expect((await runs()).map(({ id }) => id).toSorted()).toEqual([upload, running].toSorted());
+		// The first tick has removed the upload.
+		for (let i = 0; i < 2; i += 1) await tick(still, later);
+		expect((await runs()).map(({ id }) => id)).toEqual([running]);
+		await db.update(batchExportRuns).set(ended).where(eq(batchExportRuns.id, running));
+		for (let i = 0; i < 2; i += 1) await tick(still, later);
+		expect(await runs()).toEqual([]);
+		const its = eq(batchExports.id, export_id);
+		expect(await db.select().from(batchExports).where(its)).toEqual([]);
+	});
+
 	test("removes deleted exports and old log entries after seven days", async () => {
 		const { export_id, runs } = await due(hour, { paused: true });
 		await db.insert(batchExportRuns).values({

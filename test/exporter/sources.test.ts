@@ -77,7 +77,7 @@ const sources = [
 
 beforeAll(create);
 
-describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClickHouse})`}`, () => {
+describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 	test("reports errors without the password", async () => {
 		const wrong = clickhouse({ ...access, password: "wrong-password" });
 		await expect(wrong.count(selection({}))).rejects.toThrow(

@@ -385,13 +385,14 @@ describe("a plugin’s storage", () => {
 		expect(new Set(rows.map(({ key }) => key)).size).toBe(2);
 	});
 
-	test("holds at most 1 MiB", async () => {
+	test("holds at most 1 MiB, whose values can still be replaced", async () => {
 		const { rows, error, totals } = await runAndRead(
 			go(`const value = "é".repeat(30000);
 				for (let i = 10; i < 27; i++) await storage.set("k" + i, value);
 				await storage.set("k10", "");
 				await storage.set("k27", value);
 				await storage.del("k27");
+				await storage.set("k28", value);
 				await storage.set("k28", value);
 				await storage.set("k29", value);`),
 		);
@@ -969,6 +970,21 @@ describe("the schedule", () => {
 			.where(eq(pluginConfigs.id, id));
 		await tick(Date.parse(row?.enabled_at ?? ""));
 		expect(await tasks(id)).toEqual(before);
+	});
+
+	test("runs no tasks of an organization that has lost its access to plugins", async () => {
+		const { id, organization } = await home();
+		const grant = (plugins_access_level: number) =>
+			db
+				.update(organizations)
+				.set({ plugins_access_level })
+				.where(eq(organizations.id, organization));
+		await grant(2);
+		await tick(at(10, 7));
+		expect(await tasks(id)).toEqual([]);
+		await grant(3);
+		await tick(at(10, 8));
+		expect(await tasks(id)).toContain("runEveryMinute 2099-06-01T10:08:00.000Z");
 	});
 
 	test("sends another message for a job whose message was lost", async () => {

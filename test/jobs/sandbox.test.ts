@@ -1,8 +1,11 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type Run, run } from "../../src/jobs/sandbox.ts";
 import { toScript } from "../support/compiler.ts";
-import { withoutPatience } from "../support/time.ts";
+import { stopClock, withoutPatience } from "../support/time.ts";
+
+// Each call of a plugin compares the time with the limit of its run.
+beforeEach(() => stopClock());
 
 /** Runs the job `go` of a plugin with an empty storage, unless `options` say otherwise. */
 async function runPlugin(source: string, options: Partial<Run> = {}) {
@@ -117,6 +120,11 @@ describe("a plugin is run", () => {
 		const source = go("console.log(globalThis.seen); globalThis.seen = true;");
 		await runPlugin(source);
 		expect((await runPlugin(source)).lines).toEqual(["CONSOLE LOG undefined"]);
+	});
+
+	test("without the runtime's cache, which all plugins would share", async () => {
+		const source = go("console.log(typeof caches, typeof globalThis.caches)");
+		expect((await runPlugin(source)).lines).toEqual(["CONSOLE LOG undefined undefined"]);
 	});
 
 	test("only if the runtime has a sandbox", async () => {
@@ -575,6 +583,20 @@ describe("a plugin can connect to its allowed hosts", () => {
 		expect(lines).toEqual(["CONSOLE LOG 599 Tests reach no host."]);
 	});
 
+	test("and follows their redirects to no others", async () => {
+		const { host } = new URL(env.NPM_REGISTRY_URL);
+		const url = `${env.NPM_REGISTRY_URL}straying/-/1.1.0.tgz`;
+		const { lines, error } = await runPlugin(
+			go(
+				`const answer = await fetch("${url}", { redirect: "manual" }); console.log(answer.status);
+				await fetch("${url}");`,
+			),
+			{ hosts: [host] },
+		);
+		expect(lines[0]).toBe("CONSOLE LOG 302");
+		expect(error).toBe(`Error: This plugin may not reach ${new URL(env.FOREIGN_URL).host}.`);
+	});
+
 	test("but opens no sockets, not even to them", async () => {
 		const { host, hostname, port } = new URL(env.DOH_SILENT);
 		const { lines } = await runPlugin(
@@ -614,6 +636,11 @@ describe("secrets", () => {
 			),
 			{ secrets, config: { a: "hunter22" } },
 		);
-		for (const line of lines) expect(line).not.toMatch(/hun/);
+		const filled = (text: string) => `CONSOLE LOG ${text}…`;
+		expect(lines).toEqual([
+			filled("x".repeat(3995)),
+			filled("***".repeat(500)),
+			filled(`x${"***".repeat(500)}`),
+		]);
 	});
 });

@@ -382,6 +382,26 @@ describe("no event is lost, and none is told twice, if", () => {
 		expect(await mailed(2)).toEqual([]);
 	});
 
+	test("one recipient can't be reached: the others get it once", async () => {
+		const { id, owner, fail, mailed, mails } = await home();
+		const admin = await join(id, 8);
+		await fail("orders", "error 1");
+		const { EMAIL } = mails.env;
+		const failing = {
+			EMAIL: {
+				...EMAIL,
+				send: (message: { to: string }) =>
+					message.to === admin.email
+						? Promise.reject(new Error("Not now."))
+						: EMAIL?.send(message as never),
+			},
+		} as Partial<Env>;
+		const sent = await mailed(0, failing);
+		expect(sent.map(({ to }) => to)).toEqual([owner.email]);
+		expect(await mailed(1)).toEqual([]);
+		expect(await mailed(61)).toEqual([]);
+	});
+
 	test("a tick is killed before it sends: the mail is sent an hour later", async () => {
 		const { fail, mailed } = await home();
 		await fail("orders", "error 1");

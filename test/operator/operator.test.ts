@@ -1,8 +1,11 @@
 import { env, exports } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
 import { expect, test, vi } from "vitest";
-import { digest } from "../../src/auth/keys.ts";
+import { digest, mask } from "../../src/auth/keys.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { Operator } from "../../src/operator/entrypoint.ts";
 import { stopClock } from "../support/time.ts";
 import { codeOf } from "../support/totp.ts";
@@ -142,6 +145,19 @@ test("a deactivated user is refused at once, and each of its organizations gets 
 	for (const home of [one, two])
 		expect(await log(home)).toMatchObject([{ ...entry, item_id: leaver.uuid }]);
 	expect(await log(stranger)).toEqual([]);
+});
+
+test("bootstrap gives a deactivated user no key", async () => {
+	const options = { email: `${crypto.randomUUID()}@example.com`, organization: "New" };
+	const { result } = await operate("bootstrap", options);
+	await operate("user deactivate", { email: options.email });
+	await db.delete(personalApiKeys).where(eq(personalApiKeys.mask_value, mask(result.key)));
+	expect(await operate("bootstrap", options)).toEqual({
+		error: "The user with this email address is deactivated.",
+	});
+	const [user] = await db.select().from(users).where(eq(users.email, options.email));
+	const its = eq(personalApiKeys.user_id, user?.id ?? 0);
+	expect([user?.is_active, await db.$count(personalApiKeys, its)]).toEqual([false, 0]);
 });
 
 test("organization set changes the given fields, and logs what changed", async () => {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { unstable_readConfig } from "wrangler";
 import { bundle } from "../../scripts/bundle.ts";
 import { findSlowness } from "../../scripts/startup.ts";
-import { discard, folder, npm } from "../support/server.ts";
+import { discard, folder, npm, script } from "../support/server.ts";
 
 type Binding = { binding: string };
 
@@ -50,6 +50,44 @@ test.each([
 	expect({ code, out }).toEqual({ code: 2, out: "" });
 	expect(err).toContain(message);
 	expect(err).not.toContain("    at ");
+});
+
+/**
+ * Runs `npm run deploy` with a program `wrangler` that records its commands instead of calling Cloudflare.
+ * @param databases the names of the account's databases
+ * @param failing the beginning of the commands that fail
+ */
+async function deployTo(databases: string[], failing = "none") {
+	const bin = folder();
+	const list = JSON.stringify(databases.map((name) => ({ name })));
+	writeFileSync(
+		`${bin}/wrangler`,
+		`#!/bin/sh
+case "$*" in
+	*--dry-run*) exec "${process.cwd()}/node_modules/.bin/wrangler" "$@" ;;
+	"d1 list --json") echo '${list}' ;;
+	*) echo "$1 $2" >> "${bin}/calls" ;;
+esac
+case "$*" in "${failing}"*) exit 1 ;; esac
+`,
+		{ mode: 0o755 },
+	);
+	const result = await script("deploy", [], { PATH: `${bin}:${process.env.PATH}` });
+	const calls = readFileSync(`${bin}/calls`, "utf8").trim().split("\n");
+	discard(bin);
+	return { ...result, calls: calls.map((call) => call.replace(/ \/.*/, "")) };
+}
+
+test.each([
+	["migrations are applied before a new version", ["tenantry"], "", ["d1 migrations", "deploy"]],
+	["migrations that fail deploy nothing", ["tenantry"], "d1 migrations", ["d1 migrations"]],
+	["the first deployment creates the database", ["other"], "", ["deploy", "d1 migrations"]],
+	["a first deployment that fails migrates nothing", ["other"], "deploy", ["deploy"]],
+])("%s", async (_, databases, failing, expected) => {
+	const { code, err, calls } = await deployTo(databases, failing || undefined);
+	expect(calls).toEqual(expected);
+	expect(code).toBe(failing ? 1 : 0);
+	if (failing) expect(err).toMatch(new RegExp(`^wrangler ${failing} .*failed\\.$`, "m"));
 });
 
 /** Loads all parts of a bundle in Node.js, and returns the names of exports that are undefined. */

@@ -7,6 +7,8 @@ import { pythonWith, STANDARD_WEBHOOKS } from "../support/python.ts";
 
 const python = await pythonWith([STANDARD_WEBHOOKS]).catch(() => null);
 
+const missing = python ? "" : " (skipped: the Python library can't be installed)";
+
 const judged = (arrived: string[], more: { taken?: string[]; refusals?: string[] } = {}) =>
 	judgeEndpoint({ arrived, taken: new Set(more.taken ?? arrived), refusals: more.refusals ?? [] }, [
 		"a",
@@ -33,27 +35,30 @@ test.each([
 	expect(verdict).toContain(words);
 });
 
-test.skipIf(!python)("an endpoint notices a message that isn't signed by its secret", async () => {
-	const { url, endpoints, verified } = await startEndpoints(python ?? "", {
-		count: WAYS.length,
-		chance: 0,
-		random: seeded(1),
-	});
-	const [first] = endpoints;
-	if (first) first.secret = `whsec_${btoa("a secret of thirty-two bytes....")}`;
-	const headers = {
-		"webhook-id": "a",
-		"webhook-timestamp": String(Math.floor(Date.now() / 1000)),
-		"webhook-signature": "v1,AAAA",
-	};
-	const answer = await fetch(`${url}/0`, { method: "POST", headers, body: "{}" });
-	expect(answer.status).toBe(204);
-	expect(await verified()).toBe(1);
-	expect(first?.refusals).toEqual(["WebhookVerificationError: No matching signature found"]);
-});
+test.skipIf(!python)(
+	`an endpoint notices a message that isn't signed by its secret${missing}`,
+	async () => {
+		const { url, endpoints, verified } = await startEndpoints(python ?? "", {
+			count: WAYS.length,
+			chance: 0,
+			random: seeded(1),
+		});
+		const [first] = endpoints;
+		if (first) first.secret = `whsec_${btoa("a secret of thirty-two bytes....")}`;
+		const headers = {
+			"webhook-id": "a",
+			"webhook-timestamp": String(Math.floor(Date.now() / 1000)),
+			"webhook-signature": "v1,AAAA",
+		};
+		const answer = await fetch(`${url}/0`, { method: "POST", headers, body: "{}" });
+		expect(answer.status).toBe(204);
+		expect(await verified()).toBe(1);
+		expect(first?.refusals).toEqual(["WebhookVerificationError: No matching signature found"]);
+	},
+);
 
 test.skipIf(!python)(
-	"events reach four endpoints, of which three fail now and then, although the server is killed",
+	`events reach four endpoints, of which three fail now and then, although the server is killed${missing}`,
 	async () => {
 		const { stdout } = await promisify(execFile)(
 			process.execPath,

@@ -106,6 +106,7 @@ test.each(["start", "setup"])("npm run %s has no options, and says so", async (s
 test("a second server on the same port says so and exits", async () => {
 	const second = new Server(environment());
 	await second.says(new RegExp(`Port ${port} is not available`));
+	expect(await second.ended()).toBe(1);
 });
 
 test("a second server on the same state says who uses it and exits", async () => {
@@ -114,6 +115,7 @@ test("a second server on the same state says who uses it and exits", async () =>
 		PORT: String(await freePort()),
 	});
 	await second.says(/is in use by npm start \(process \d+\)\. Stop it, or/);
+	expect(await second.ended()).toBe(1);
 });
 
 test("a request is printed as one line, without its query and without secrets", async () => {

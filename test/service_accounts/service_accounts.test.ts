@@ -186,6 +186,23 @@ describe("a service account", () => {
 		}
 	});
 
+	test("has no project of another organization, even if its admin sees that, too", async () => {
+		const { here, owner } = await world();
+		const other = await world();
+		const its = { organization_id: other.id, user_id: owner.id, level: 15 };
+		await db.insert(members).values(its);
+		const projects = [other.project];
+		const unknown = wrong(
+			"does_not_exist",
+			`Invalid pk "${other.project}" - object does not exist.`,
+			"projects__0",
+		);
+		const path = "/service_accounts";
+		expect(await here("POST", path, { body: { name: "x", projects } })).toMatchObject(unknown);
+		const { id } = (await here("POST", path, { body: { name: "x" } })).body;
+		expect(await here("PATCH", `${path}/${id}`, { body: { projects } })).toMatchObject(unknown);
+	});
+
 	test("is rejected beyond 50, even if requests race", async () => {
 		const home = await world();
 		const { here } = home;

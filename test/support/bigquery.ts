@@ -6,7 +6,8 @@
 import { createPublicKey, generateKeyPairSync, verify } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import * as z from "zod";
-import { onDemand, startServer } from "./peers.ts";
+import { NOT_INSTALLED } from "./missing.ts";
+import { NotInstalled, onDemand, startServer } from "./peers.ts";
 import { pythonWith } from "./python.ts";
 import { serve } from "./registry.ts";
 
@@ -254,6 +255,7 @@ export async function bigqueries() {
 			...(body && { body }),
 		});
 		const text = await answer.text();
+		if (answer.status === NOT_INSTALLED) throw new NotInstalled(text);
 		return { status: answer.status, body: text ? JSON.parse(text) : null };
 	}
 
@@ -490,8 +492,11 @@ export async function bigqueries() {
 
 	const BIGQUERY_URL = await serve((request, response) => {
 		handle(request, response).catch((error: unknown) => {
-			response.statusCode = 400;
-			response.end(JSON.stringify({ error: { message: String(error) } }));
+			const isInstalled = !(error instanceof NotInstalled);
+			response.statusCode = isInstalled ? 400 : NOT_INSTALLED;
+			response.end(
+				isInstalled ? JSON.stringify({ error: { message: String(error) } }) : error.message,
+			);
 		});
 	});
 	return { BIGQUERY_URL, BIGQUERY_PRIVATE_KEY: privateKey };

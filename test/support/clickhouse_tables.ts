@@ -2,16 +2,11 @@ import { env } from "cloudflare:workers";
 import { createClient } from "@clickhouse/client-web";
 import { eq } from "drizzle-orm";
 import { events, persons } from "../../src/db/schema/events.ts";
+import { missing } from "./missing.ts";
 import { db } from "./world.ts";
 
-/** Why there is no ClickHouse on this machine; "" if there is one. */
-export const noClickHouse = await fetch(`${env.CLICKHOUSE_URL}/ping`).then(
-	async (response) => {
-		const text = await response.text();
-		return text === "Ok.\n" ? "" : "no Python or chdb here";
-	},
-	() => "no Python or chdb here",
-);
+/** Why tests with ClickHouse are skipped; "" if it runs. */
+export const noClickHouse = await missing("ClickHouse", `${env.CLICKHOUSE_URL}/ping`);
 
 /** The URL and credentials of ClickHouse. */
 export const access = {

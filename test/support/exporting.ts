@@ -161,6 +161,9 @@ export async function run(
 	}
 }
 
+/** Why tests with PostgreSQL are skipped; "" if it is installed. */
+export const noPostgres = env.POSTGRES_PORT === "" ? " (skipped: install postgresql)" : "";
+
 /** Signs requests to the S3 server. */
 const signer = new AwsClient({
 	accessKeyId: KEYS.aws_access_key_id,

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { pipeline } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HANG_MS } from "./hang.ts";
+import { NOT_INSTALLED } from "./missing.ts";
 
 /** A server is started again on another port if its port was taken in the meantime. */
 const MAX_STARTS = 3;
@@ -54,9 +55,13 @@ export async function freePort(): Promise<number> {
 	return free ? port : freePort();
 }
 
+/** Thrown by the start of a server whose program can't be installed on this machine. */
+export class NotInstalled extends Error {}
+
 /**
  * Listens immediately, but starts the server only on the first connection. If it can't start, the
- * reason is printed and every connection is closed.
+ * reason is printed and every connection is closed. If its program can't be installed, each HTTP
+ * request gets the status `NOT_INSTALLED` and the reason.
  * @param start starts the server and returns its port on 127.0.0.1
  * @returns the port to connect to
  */
@@ -64,16 +69,25 @@ export function onDemand(name: string, start: () => Promise<number>) {
 	let port: Promise<number> | undefined;
 	const server = createServer({ allowHalfOpen: true }, async (socket) => {
 		port ??= start().catch((error: unknown) => {
-			console.error(`${name} didn't start.`, error);
+			if (!(error instanceof NotInstalled)) console.error(`${name} didn't start.`, error);
 			throw error;
 		});
 		try {
 			forward(socket, await port);
-		} catch {
-			socket.destroy();
+		} catch (error) {
+			if (error instanceof NotInstalled) refuse(socket, error.message);
+			else socket.destroy();
 		}
 	});
 	return listen(server);
+}
+
+function refuse(socket: Socket, reason: string) {
+	const length = Buffer.byteLength(reason);
+	socket.resume();
+	socket.end(
+		`HTTP/1.1 ${NOT_INSTALLED} Not Installed\r\ncontent-length: ${length}\r\nconnection: close\r\n\r\n${reason}`,
+	);
 }
 
 function forward(socket: Socket, port: number) {

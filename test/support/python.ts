@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { promisify } from "node:util";
+import { NotInstalled } from "./peers.ts";
 
 const CACHE = `${import.meta.dirname}/../../node_modules/.cache`;
 
@@ -15,7 +16,7 @@ export const isPythonWith = (packages: string[]) => existsSync(folderOf(packages
  * Installs packages from PyPI into a virtual environment, once for each checkout.
  * @param more arguments for pip, such as pinned dependencies
  * @returns the path of its Python
- * @throws if there is no Python, or no index of packages
+ * @throws `NotInstalled` if there is no Python, or no index of packages
  */
 export async function pythonWith(packages: string[], more: string[] = []) {
 	const venv = folderOf(packages);
@@ -34,7 +35,10 @@ export async function pythonWith(packages: string[], more: string[] = []) {
 		renameSync(draft, venv);
 	} catch (error) {
 		rmSync(draft, { recursive: true, force: true });
-		if (!existsSync(venv)) throw error;
+		if (!existsSync(venv))
+			throw new NotInstalled(`${packages.join(", ")} can't be installed from PyPI`, {
+				cause: error,
+			});
 	}
 	return interpreter;
 }

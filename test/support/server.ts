@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -43,9 +44,13 @@ async function run(program: string, words: string[], environment: Record<string,
 export const npm = (script: string, words: string[], environment: Record<string, string>) =>
 	run("npm", ["run", "--silent", script, "--", ...words], environment);
 
-/** Runs `npm run admin` without npm, which takes longer to start than most commands take to run. */
+/** Runs an npm script without npm, which takes longer to start than most scripts take to run. */
+export const script = (name: string, words: string[], environment: Record<string, string> = {}) =>
+	run(process.execPath, [`scripts/${name}.ts`, ...words], environment);
+
+/** Runs `npm run admin`. */
 export const admin = (words: string[], environment: Record<string, string> = {}) =>
-	run(process.execPath, ["scripts/admin.ts", ...words], environment);
+	script("admin", words, environment);
 
 /** Runs `npm start` and collects its output. */
 export class Server {
@@ -81,6 +86,12 @@ export class Server {
 			await sleep(100);
 		}
 		throw new Error(`${pattern} was not printed, but:\n${this.printed}`);
+	}
+
+	/** Waits until the server ends by itself. Returns its exit code. */
+	async ended() {
+		if (this.#process.exitCode === null) await once(this.#process, "exit");
+		return this.#process.exitCode;
 	}
 
 	/** Stops the server like Ctrl-C: the signal goes to the whole process group. */

@@ -64,7 +64,9 @@ describe("an event", () => {
 		});
 	});
 
-	test("is signed: the client and the published library of another language verify it", async () => {
+	test("is signed: the client and the published library of another language verify it", async ({
+		skip,
+	}) => {
 		const home = await world("Größe 🦔");
 		const one = await hook(home, "500", { enabled: false });
 		await change(home, lossy);
@@ -88,11 +90,11 @@ describe("an event", () => {
 		const answer = await fetch(`${env.RECEIVER_URL}/verify`, { method: "POST", body });
 		const verdicts = (await answer.text()).trim();
 		const wrong = "WebhookVerificationError: No matching signature found";
-		if (verdicts !== "null")
-			expect(verdicts.split("\n")).toEqual([
-				...messages.map(() => "ok"),
-				...messages.map(() => wrong),
-			]);
+		if (verdicts === "null") return skip("The Python library can't be installed.");
+		expect(verdicts.split("\n")).toEqual([
+			...messages.map(() => "ok"),
+			...messages.map(() => wrong),
+		]);
 	});
 
 	test("of nobody, such as the end of a run, arrives by the schedule", async () => {
@@ -362,6 +364,19 @@ describe("a worker", () => {
 		await one.due({ leased_until: "2026-01-01T00:00:00.000Z" });
 		await Promise.all(Array.from({ length: 5 }, () => deliver(env, { webhook: one.id })));
 		expect(await one.ids()).toHaveLength(1);
+	});
+
+	test("keeps its lease when the organization writes during a delivery", async () => {
+		const home = await world();
+		const one = await hook(home);
+		await one.idle();
+		const lease = {
+			lease: "another",
+			leased_until: new Date(Date.now() + 45_000).toISOString(),
+		};
+		await one.due(lease);
+		await change(home, lossy);
+		expect(await one.row()).toMatchObject(lease);
 	});
 
 	test("that is killed is missed for a minute at most: the next tick sends a message for when its lease ends", async () => {

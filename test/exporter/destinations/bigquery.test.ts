@@ -11,15 +11,14 @@ import { sampleOf } from "../../../src/exporter/sample.ts";
 import { ACCOUNT } from "../../support/bigquery.ts";
 import { destinationOf, job, rows, run, type Target } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
+import { missing } from "../../support/missing.ts";
 import { eventually } from "../../support/time.ts";
 import { world } from "../../support/world.ts";
 
-/** What tells what the server holds; "": it can't be installed here. */
-const probe = await fetch(`${env.BIGQUERY_URL}/sql`, {
+const noBigQuery = await missing("BigQuery", `${env.BIGQUERY_URL}/sql`, {
 	method: "POST",
 	body: "select 1 as one",
 });
-const noBigQuery = probe.ok ? "" : await probe.text();
 
 const fresh = () => `t-${crypto.randomUUID()}`;
 
@@ -154,7 +153,7 @@ const OTHER_KEY = await otherKey();
 
 const staging = async () => (await tables()).filter((name) => name.startsWith("tenantry_"));
 
-describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`}`, () => {
+describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 	test.each([1, 1000, 60_001])(
 		"holds %i rows once each, whatever crashes, and no staging table",
 		async (n) => {

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Job, Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import type { Column, Row } from "../../../src/exporter/rows.ts";
 import { sampleOf } from "../../../src/exporter/sample.ts";
-import { COLUMNS, destinationOf, job, rows, run } from "../../support/exporting.ts";
+import { COLUMNS, destinationOf, job, noPostgres, rows, run } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
 import { PASSWORD, TLS_ONLY } from "../../support/postgres.ts";
 import { eventually } from "../../support/time.ts";
@@ -68,18 +68,23 @@ const fresh = () => `t"${crypto.randomUUID()}`;
 
 const quoted = (name: string) => pg.escapeIdentifier(name);
 
-describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () => {
+describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 	beforeAll(async () => {
 		for (const name of ["reader", "read_only", TLS_ONLY])
 			await ask(`create role ${name} login password '${PASSWORD}'`);
 		await ask("alter role read_only set default_transaction_read_only = on");
 	});
 
-	test.each([0, 1, 1000, 100_001])("holds %i rows, whatever crashes", async (n) => {
+	test("keeps what it has when there are no rows to write", async () => {
+		const table_name = fresh();
+		for (const n of [0, 1, 0]) await run(to({ table_name }), job(), n, { crashes: true });
+		expect(await ask(`select count(*)::int as n from ${quoted(table_name)}`)).toEqual([{ n: 1 }]);
+	});
+
+	test.each([1, 1000, 100_001])("holds %i rows, whatever crashes", async (n) => {
 		const table_name = fresh();
 		const crashes = n < 100_001;
 		await run(to({ table_name, schema: "exports" }), job(), n, { crashes });
-		if (n === 0) return;
 		const [found] = await ask(
 			`select count(*)::int as n, sum(amount) as amount, sum(team_id)::float8 as ids, count(paid)::int as paid,
 					count(day)::int as days, count(timestamp)::int as times, sum((properties->>'n')::float8) as properties,

@@ -94,7 +94,7 @@ const put = (
 		{ team_id, n, timestamp, arrived, text },
 	);
 
-describe.skipIf(noClickHouse)("tables that have copies of rows", () => {
+describe.skipIf(noClickHouse)(`tables that have copies of rows${noClickHouse}`, () => {
 	beforeAll(async () => {
 		for (const [name, layout] of Object.entries(LAYOUTS)) {
 			await command(`create database if not exists ${name}`);
@@ -305,7 +305,7 @@ const cut = (
 		},
 	});
 
-describe.skipIf(noClickHouse)("a response that breaks off", () => {
+describe.skipIf(noClickHouse)(`a response that breaks off${noClickHouse}`, () => {
 	const layout = "breaking";
 	const team_id = 1;
 
@@ -389,7 +389,7 @@ async function rowsRead(action: () => Promise<unknown>) {
 	return rows;
 }
 
-describe.skipIf(noClickHouse)("the rows that ClickHouse reads", () => {
+describe.skipIf(noClickHouse)(`the rows that ClickHouse reads${noClickHouse}`, () => {
 	const DAYS = 5;
 	const ROWS_A_DAY = 50_000;
 	/** The maximum of rows read for each row that is returned. */
