@@ -17,7 +17,7 @@ const docs = readFileSync(`${root}/docs/api.md`, "utf8");
 /** Returns the commands of docs/api.md for a program, with the URL of this server. */
 function commandsOf(program: string) {
 	const blocks = [...docs.matchAll(/```sh\n(.*?)```/gs)].map(([, block = ""]) => block);
-	const [commands = "", ...others] = blocks.filter((block) => block.includes(`${program} `));
+	const [commands = "", ...others] = blocks.filter((block) => block.includes(program));
 	expect(others).toEqual([]);
 	return commands.replaceAll("http://localhost:8787", url);
 }
