@@ -22,17 +22,17 @@ const Config = z.object({
 	required: z.array(z.string()).default([]),
 });
 
+const Reference = z.object({ $ref: z.string() });
+
+const Destination = z.object({
+	properties: z.object({ type: z.object({ const: z.string() }), config: Reference }),
+});
+
 const Document = z.object({
 	components: z.object({
-		schemas: z.object({
-			BatchExportDestination: z.object({
-				anyOf: z.array(
-					z.object({
-						properties: z.object({ type: z.object({ const: z.string() }), config: Config }),
-					}),
-				),
-			}),
-		}),
+		schemas: z
+			.object({ BatchExportDestination: z.object({ anyOf: z.array(Reference) }) })
+			.catchall(z.unknown()),
 	}),
 });
 
@@ -96,13 +96,18 @@ function settingOf(
 /** Returns the settings of each type of destination, in the order of the document. */
 export function destinationSettings(): Record<string, Setting[]> {
 	const text = readFileSync(`${import.meta.dirname}/../public/openapi.json`, "utf8");
-	const { anyOf } = Document.parse(JSON.parse(text)).components.schemas.BatchExportDestination;
+	const { schemas } = Document.parse(JSON.parse(text)).components;
+	const find = ({ $ref }: z.infer<typeof Reference>) => schemas[$ref.split("/").at(-1) ?? ""];
 	return Object.fromEntries(
-		anyOf.map(({ properties: { type, config } }) => [
-			type.const,
-			Object.entries(config.properties).map(([name, schema]) =>
-				settingOf(name, schema, config.required.includes(name)),
-			),
-		]),
+		schemas.BatchExportDestination.anyOf.map((reference) => {
+			const { type, config } = Destination.parse(find(reference)).properties;
+			const { properties, required } = Config.parse(find(config));
+			return [
+				type.const,
+				Object.entries(properties).map(([name, schema]) =>
+					settingOf(name, schema, required.includes(name)),
+				),
+			];
+		}),
 	);
 }

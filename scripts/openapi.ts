@@ -129,6 +129,7 @@ const document = {
 		title: "Tenantry",
 		version: about.version,
 		description: about.description,
+		contact: { name: "Tenantry's documentation", url: "/docs" },
 		license: { name: about.license, identifier: about.license },
 	},
 	servers: [{ url: "/" }],

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { operations, type Schema } from "./support/contract.ts";
+import { operations, resolved, type Schema } from "./support/contract.ts";
 import { subject } from "./support/routes.ts";
 import { eventually } from "./support/time.ts";
 import { call, furnished, keyFor } from "./support/world.ts";
@@ -64,7 +64,7 @@ const value = fc.oneof(
 /** Bodies with the right names and any values, and bodies of any shape. */
 const bodies = (given: Schema | undefined) => {
 	const schema = given?.anyOf?.[0] ?? given;
-	const names = Object.keys((schema?.items ?? schema)?.properties ?? {});
+	const names = Object.keys(resolved(schema?.items ?? schema ?? {}).properties ?? {});
 	const named = fc.record(Object.fromEntries(names.map((name) => [name, value])), {
 		requiredKeys: [],
 	});

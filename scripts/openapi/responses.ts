@@ -32,7 +32,10 @@ export function requestBody({ id, operation: { body, lines, form } }: Route) {
 			required: !(documentedAs(body) ?? body).safeParse({}).success,
 			content: {
 				...content(schemaOf(body, true), undefined, example).content,
-				...(lines && text("application/x-ndjson", linesOf(example)).content),
+				// Bytes, so that clients can send a file.
+				...(lines &&
+					content({ type: "string", format: "binary" }, "application/x-ndjson", linesOf(example))
+						.content),
 			},
 		};
 	return form && content(schemaOf(form, true), "application/x-www-form-urlencoded", example);

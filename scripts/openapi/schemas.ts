@@ -8,8 +8,17 @@ export type Json = Record<string, unknown>;
 /** The schemas with an id, for `components.schemas`. */
 export const schemas: Json = {};
 
-const toReferences = (schema: unknown): Json =>
-	JSON.parse(JSON.stringify(schema).replaceAll("#/$defs/", "#/components/schemas/"));
+/** Lists the types of a value in `anyOf` if it has several besides null: most generators of clients only take one `type`. */
+function separateTypes(_key: string, value: unknown) {
+	if (!(value instanceof Object && "type" in value && Array.isArray(value.type))) return value;
+	const { type: types, ...rest } = value;
+	const isSingle = types.filter((type) => type !== "null").length < 2;
+	return isSingle ? value : { ...rest, anyOf: types.map((type) => ({ type })) };
+}
+
+/** Returns a schema in the form of the document. */
+const finished = (schema: unknown): Json =>
+	JSON.parse(JSON.stringify(schema).replaceAll("#/$defs/", "#/components/schemas/"), separateTypes);
 
 const isInteger = (value: unknown) => Number.isInteger(value);
 
@@ -87,8 +96,8 @@ export function schemaOf(shape: z.ZodType, request = false): Json {
 			if (jsonSchema.minLength === 1 && !jsonSchema.format) jsonSchema.pattern ??= "\\S";
 		},
 	});
-	Object.assign(schemas, toReferences($defs ?? {}));
-	return toReferences(properties?.shape);
+	Object.assign(schemas, finished($defs ?? {}));
+	return finished(properties?.shape);
 }
 
 const idOf = (shape: z.ZodType) => shape.meta()?.id;

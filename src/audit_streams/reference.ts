@@ -80,36 +80,45 @@ describe(create, {
 });
 
 /** The settings of a bucket: those of an export, without what a stream doesn't have. */
-const settings = (type: (typeof TYPES)[number], change: (value: z.ZodType) => z.ZodType) => {
+const settings = (
+	type: (typeof TYPES)[number],
+	id: string,
+	change: (value: z.ZodType) => z.ZodType,
+) => {
 	const fields = Object.entries<z.ZodType>(configs[type].shape).filter(
 		([key]) => !FIXED.includes(key) && key !== "prefix",
 	);
-	const shape = z.strictObject({
-		prefix: change(z.string().max(512)),
-		...Object.fromEntries(fields.map(([key, value]) => [key, change(value)])),
-	});
+	const shape = z
+		.strictObject({
+			prefix: change(z.string().max(512)),
+			...Object.fromEntries(fields.map(([key, value]) => [key, change(value)])),
+		})
+		.meta({ id });
 	describe(shape, { prefix: "The prefix of the files' keys." });
 	return shape;
 };
 
 const Destination = z
 	.union(
-		TYPES.map((type) =>
-			z.object({ type: z.literal(type), config: settings(type, (value) => value) }),
-		),
+		TYPES.map((type) => {
+			const id = `AuditStream${type}Destination`;
+			const config = settings(type, `${id}Config`, (value) => value);
+			return z.object({ type: z.literal(type), config }).meta({ id });
+		}),
 	)
 	.meta({ id: "AuditStreamDestination" });
 
 const DestinationUpdate = z
 	.union(
-		TYPES.map((type) =>
-			z.object({
-				type: z.literal(type).optional(),
-				config: settings(type, (value) =>
-					(value.safeParse(null).success ? value : value.nullable()).optional(),
-				).optional(),
-			}),
-		),
+		TYPES.map((type) => {
+			const id = `AuditStream${type}Destination`;
+			const config = settings(type, `${id}ConfigUpdate`, (value) =>
+				(value.safeParse(null).success ? value : value.nullable()).optional(),
+			);
+			return z
+				.object({ type: z.literal(type).optional(), config: config.optional() })
+				.meta({ id: `${id}Update` });
+		}),
 	)
 	.meta({ id: "AuditStreamDestinationUpdate" });
 

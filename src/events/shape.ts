@@ -27,16 +27,18 @@ const dictionary = () =>
 		.meta({ type: "object" });
 
 /** An event (docs/exports.md#events). */
-export const event = z.object({
-	uuid: uuid().optional(),
-	event: rawText(400).min(1),
-	distinct_id: rawText(400).min(1),
-	person_id: uuid().nullable().optional(),
-	properties: dictionary().optional(),
-	person_properties: dictionary().nullable().optional(),
-	elements_chain: rawText().optional(),
-	timestamp: moment().optional(),
-});
+export const event = z
+	.object({
+		uuid: uuid().optional(),
+		event: rawText(400).min(1),
+		distinct_id: rawText(400).min(1),
+		person_id: uuid().nullable().optional(),
+		properties: dictionary().optional(),
+		person_properties: dictionary().nullable().optional(),
+		elements_chain: rawText().optional(),
+		timestamp: moment().optional(),
+	})
+	.meta({ id: "IngestedEvent" });
 
 /**
  * Returns the list up to and including the first invalid event. Otherwise zod would collect the issues of all events, possibly

@@ -74,6 +74,12 @@ describe("operations", () => {
 		},
 	);
 
+	test("a field whose schema has a name keeps its own description", async () => {
+		const { tool } = await connected();
+		const { text } = await tool("describe_operation", { operationId: "createBatchExport" });
+		expect(text).toContain("The destination's settings.");
+	});
+
 	test("an example that describe_operation gives can be sent", async () => {
 		const { tool } = await connected();
 		for (const operationId of ["createOrganization", "createInvite", "createOrganizationProject"]) {

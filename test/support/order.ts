@@ -9,7 +9,7 @@ const LONG = [
 	"test/scripts/deploy.test.ts",
 	"test/scripts/setup.test.ts",
 	"test/scripts/admin.test.ts",
-	"packages/client/test/python.test.ts",
+	"packages/client/test/generators.test.ts",
 	"packages/client/test/retries.test.ts",
 	"test/exporter/destinations/files.test.ts",
 	"test/auth/security.test.ts",

@@ -4964,43 +4964,7 @@ export interface IngestEventsParameters {
 }
 
 /** The body of `ingestEvents`. */
-export type IngestEventsBody =
-	| {
-			/** Identifies the event in the project. By default a new one, so that sending the event again stores it twice. */
-			uuid?: string | undefined;
-			/** The name of what happened, at most 400 characters. */
-			event: string;
-			/** Identifies who did it in your own system, at most 400 characters. The project has at most one person for each. */
-			distinct_id: string;
-			/** The person's id. If missing, it is derived from the project and `distinct_id`, and replaced if you send one later. */
-			person_id?: (string | null) | undefined;
-			/** More about the event: any JSON object, at most 100 levels deep. Numbers keep all digits; a number outside the range of a double returns 400. `{}` by default. */
-			properties?: Record<string, unknown> | undefined;
-			/** What the event says about the person, in the form of `properties`. It is merged into the stored properties, key by key; null is a value like any other. Ignored if the person's properties would become larger than 512 KiB. */
-			person_properties?: (Record<string, unknown> | null) | undefined;
-			/** The page elements that the event is about, as text. Empty by default. */
-			elements_chain?: string | undefined;
-			/** When it happened, in ISO 8601; UTC if it has no offset. By default, the time when the event is stored. Scheduled exports select events by when they were stored, backfills by this time. */
-			timestamp?: string | undefined;
-	  }[]
-	| {
-			/** Identifies the event in the project. By default a new one, so that sending the event again stores it twice. */
-			uuid?: string | undefined;
-			/** The name of what happened, at most 400 characters. */
-			event: string;
-			/** Identifies who did it in your own system, at most 400 characters. The project has at most one person for each. */
-			distinct_id: string;
-			/** The person's id. If missing, it is derived from the project and `distinct_id`, and replaced if you send one later. */
-			person_id?: (string | null) | undefined;
-			/** More about the event: any JSON object, at most 100 levels deep. Numbers keep all digits; a number outside the range of a double returns 400. `{}` by default. */
-			properties?: Record<string, unknown> | undefined;
-			/** What the event says about the person, in the form of `properties`. It is merged into the stored properties, key by key; null is a value like any other. Ignored if the person's properties would become larger than 512 KiB. */
-			person_properties?: (Record<string, unknown> | null) | undefined;
-			/** The page elements that the event is about, as text. Empty by default. */
-			elements_chain?: string | undefined;
-			/** When it happened, in ISO 8601; UTC if it has no offset. By default, the time when the event is stored. Scheduled exports select events by when they were stored, backfills by this time. */
-			timestamp?: string | undefined;
-	  };
+export type IngestEventsBody = IngestedEvent[] | IngestedEvent;
 
 /** The parameters of `projectMembers.list`. */
 export interface ListProjectMembersParameters {
@@ -5478,275 +5442,311 @@ export interface BatchExportRun {
 }
 
 export type BatchExportDestination =
-	| {
-			/** The kind of destination. */
-			type: "S3";
-			/** The destination's settings. */
-			config: {
-				/** The bucket. */
-				bucket_name: string;
-				/** The bucket's region. */
-				region: string;
-				/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
-				prefix: string;
-				/**
-				 * The format of files; `JSONLines` by default.
-				 *
-				 * - `JSONLines`: one JSON object per line.
-				 * - `Parquet`: columns, with JSON as text.
-				 * - `CSV`: lines with a header (RFC 4180).
-				 */
-				file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
-				/**
-				 * How files are compressed; null for no compression.
-				 *
-				 * - `gzip`: for all formats.
-				 * - `snappy`: for Parquet only.
-				 * - `zstd`: for all formats.
-				 */
-				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-				/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
-				max_file_size_mb?: (number | null) | undefined;
-				/** Only events with these names are exported. An empty list means all. */
-				include_events?: (string[] | null) | undefined;
-				/** Events with these names aren't exported. */
-				exclude_events?: (string[] | null) | undefined;
-				/**
-				 * How the storage encrypts objects; null for the bucket's default.
-				 *
-				 * - `AES256`: with a key of the storage service.
-				 * - `aws:kms`: with a key of the key management service.
-				 */
-				encryption?: (("AES256" | "aws:kms") | null) | undefined;
-				/** The key for `aws:kms`; null for the account's default. */
-				kms_key_id?: (string | null) | undefined;
-				/** The id of the access key. Secret: never returned. */
-				aws_access_key_id?: (string | null) | undefined;
-				/** The secret of the access key. Secret: never returned. */
-				aws_secret_access_key?: (string | null) | undefined;
-				/** The token of a temporary access key. Secret: never returned. */
-				aws_session_token?: (string | null) | undefined;
-				/** The URL of the storage's API; the provider's by default. */
-				endpoint_url?: (string | null) | undefined;
-				/** Whether the bucket is part of the host, not of the path; false by default. */
-				use_virtual_style_addressing?: (boolean | null) | undefined;
-			};
-	  }
-	| {
-			/** The kind of destination. */
-			type: "R2";
-			/** The destination's settings. */
-			config: {
-				/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
-				prefix: string;
-				/**
-				 * The format of files; `JSONLines` by default.
-				 *
-				 * - `JSONLines`: one JSON object per line.
-				 * - `Parquet`: columns, with JSON as text.
-				 * - `CSV`: lines with a header (RFC 4180).
-				 */
-				file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
-				/**
-				 * How files are compressed; null for no compression.
-				 *
-				 * - `gzip`: for all formats.
-				 * - `snappy`: for Parquet only.
-				 * - `zstd`: for all formats.
-				 */
-				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-				/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
-				max_file_size_mb?: (number | null) | undefined;
-				/** Only events with these names are exported. An empty list means all. */
-				include_events?: (string[] | null) | undefined;
-				/** Events with these names aren't exported. */
-				exclude_events?: (string[] | null) | undefined;
-				/**
-				 * R2 encrypts all objects.
-				 *
-				 * - `AES256`: with a key of the storage service.
-				 */
-				encryption?: ("AES256" | null) | undefined;
-			};
-	  }
-	| {
-			/** The kind of destination. */
-			type: "HTTP";
-			/** The destination's settings. */
-			config: {
-				/** The URL that batches of events are sent to, with POST. */
-				url: string;
-				/** Sent as `Authorization: Bearer <token>`. Secret: never returned. */
-				token?: (string | null) | undefined;
-				/** Only events with these names are exported. An empty list means all. */
-				include_events?: (string[] | null) | undefined;
-				/** Events with these names aren't exported. */
-				exclude_events?: (string[] | null) | undefined;
-			};
-	  }
-	| {
-			/** The kind of destination. */
-			type: "Postgres";
-			/** The destination's settings. */
-			config: {
-				/** The user to sign in as. Secret: never returned. */
-				user: string;
-				/** The user's password. Secret: never returned. */
-				password: string;
-				/** The server's host. */
-				host: string;
-				/** The database. */
-				database: string;
-				/** The server's port; 5432 by default. */
-				port?: (number | null) | undefined;
-				/** The schema of the table; `public` by default. */
-				schema?: (string | null) | undefined;
-				/** The table; `events` by default. It is created if it is missing. */
-				table_name?: (string | null) | undefined;
-				/** Not supported: all certificates are verified, and self-signed ones are rejected. */
-				has_self_signed_cert?: (boolean | null) | undefined;
-				/** Only events with these names are exported. An empty list means all. */
-				include_events?: (string[] | null) | undefined;
-				/** Events with these names aren't exported. */
-				exclude_events?: (string[] | null) | undefined;
-			};
-	  }
-	| {
-			/** The kind of destination. */
-			type: "NoOp";
-			/** The destination's settings. */
-			config?: Record<string, never> | undefined;
-	  }
-	| {
-			/** The kind of destination. */
-			type: "ClickHouse";
-			/** The destination's settings. */
-			config: {
-				/** The URL of the server's HTTP interface. */
-				url: string;
-				/** The database. */
-				database: string;
-				/** The user to sign in as; `default` by default. */
-				user?: (string | null) | undefined;
-				/** The user's password. Secret: never returned. */
-				password?: (string | null) | undefined;
-				/** The table; `events` by default. It is created if it is missing. */
-				table_name?: (string | null) | undefined;
-				/** Only events with these names are exported. An empty list means all. */
-				include_events?: (string[] | null) | undefined;
-				/** Events with these names aren't exported. */
-				exclude_events?: (string[] | null) | undefined;
-			};
-	  }
-	| {
-			/** The kind of destination. */
-			type: "AzureBlob";
-			/** The destination's settings. */
-			config: {
-				/** The container. */
-				container_name: string;
-				/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
-				prefix: string;
-				/**
-				 * The format of files; `JSONLines` by default.
-				 *
-				 * - `JSONLines`: one JSON object per line.
-				 * - `Parquet`: columns, with JSON as text.
-				 * - `CSV`: lines with a header (RFC 4180).
-				 */
-				file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
-				/**
-				 * How files are compressed; null for no compression.
-				 *
-				 * - `gzip`: for all formats.
-				 * - `snappy`: for Parquet only.
-				 * - `zstd`: for all formats.
-				 */
-				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-				/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
-				max_file_size_mb?: (number | null) | undefined;
-				/** Only events with these names are exported. An empty list means all. */
-				include_events?: (string[] | null) | undefined;
-				/** Events with these names aren't exported. */
-				exclude_events?: (string[] | null) | undefined;
-				/** The storage account. */
-				account_name: string;
-				/** The account's key; either this or `sas_token` is required. Secret: never returned. */
-				account_key?: (string | null) | undefined;
-				/** A shared access signature: the part of its URL after the question mark. Secret: never returned. */
-				sas_token?: (string | null) | undefined;
-				/** The URL of the storage's API; the provider's by default. */
-				endpoint_url?: (string | null) | undefined;
-			};
-	  }
-	| {
-			/** The kind of destination. */
-			type: "GCS";
-			/** The destination's settings. */
-			config: {
-				/** The bucket. */
-				bucket_name: string;
-				/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
-				prefix: string;
-				/**
-				 * The format of files; `JSONLines` by default.
-				 *
-				 * - `JSONLines`: one JSON object per line.
-				 * - `Parquet`: columns, with JSON as text.
-				 * - `CSV`: lines with a header (RFC 4180).
-				 */
-				file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
-				/**
-				 * How files are compressed; null for no compression.
-				 *
-				 * - `gzip`: for all formats.
-				 * - `snappy`: for Parquet only.
-				 * - `zstd`: for all formats.
-				 */
-				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-				/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
-				max_file_size_mb?: (number | null) | undefined;
-				/** Only events with these names are exported. An empty list means all. */
-				include_events?: (string[] | null) | undefined;
-				/** Events with these names aren't exported. */
-				exclude_events?: (string[] | null) | undefined;
-				/** The id of an HMAC key of a service account. Secret: never returned. */
-				hmac_access_id?: (string | null) | undefined;
-				/** The secret of the HMAC key. Secret: never returned. */
-				hmac_secret?: (string | null) | undefined;
-				/** The URL of the storage's API; the provider's by default. */
-				endpoint_url?: (string | null) | undefined;
-			};
-	  }
-	| {
-			/** The kind of destination. */
-			type: "BigQuery";
-			/** The destination's settings. */
-			config: {
-				/** The Google Cloud project. */
-				project_id: string;
-				/** The dataset, which must exist. */
-				dataset_id: string;
-				/** The service account's email address. */
-				client_email: string;
-				/** The service account's private key, as in its JSON key file. Secret: never returned. */
-				private_key: string;
-				/** The id of the private key. */
-				private_key_id?: (string | null) | undefined;
-				/** Where access tokens are issued; Google's by default. */
-				token_uri?: (string | null) | undefined;
-				/** The table; `events` by default. It is created if it is missing. */
-				table_id?: (string | null) | undefined;
-				/** Whether columns of JSON have the type `JSON` instead of `STRING`. */
-				use_json_type?: (boolean | null) | undefined;
-				/** The URL of the API; Google's by default. */
-				endpoint_url?: (string | null) | undefined;
-				/** Only events with these names are exported. An empty list means all. */
-				include_events?: (string[] | null) | undefined;
-				/** Events with these names aren't exported. */
-				exclude_events?: (string[] | null) | undefined;
-			};
-	  };
+	| S3Destination
+	| R2Destination
+	| HTTPDestination
+	| PostgresDestination
+	| NoOpDestination
+	| ClickHouseDestination
+	| AzureBlobDestination
+	| GCSDestination
+	| BigQueryDestination;
+
+export interface S3Destination {
+	/** The kind of destination. */
+	type: "S3";
+	/** The destination's settings. */
+	config: S3DestinationConfig;
+}
+
+export interface S3DestinationConfig {
+	/** The bucket. */
+	bucket_name: string;
+	/** The bucket's region. */
+	region: string;
+	/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+	prefix: string;
+	/**
+	 * The format of files; `JSONLines` by default.
+	 *
+	 * - `JSONLines`: one JSON object per line.
+	 * - `Parquet`: columns, with JSON as text.
+	 * - `CSV`: lines with a header (RFC 4180).
+	 */
+	file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
+	/**
+	 * How files are compressed; null for no compression.
+	 *
+	 * - `gzip`: for all formats.
+	 * - `snappy`: for Parquet only.
+	 * - `zstd`: for all formats.
+	 */
+	compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
+	/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
+	max_file_size_mb?: (number | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+	/**
+	 * How the storage encrypts objects; null for the bucket's default.
+	 *
+	 * - `AES256`: with a key of the storage service.
+	 * - `aws:kms`: with a key of the key management service.
+	 */
+	encryption?: (("AES256" | "aws:kms") | null) | undefined;
+	/** The key for `aws:kms`; null for the account's default. */
+	kms_key_id?: (string | null) | undefined;
+	/** The id of the access key. Secret: never returned. */
+	aws_access_key_id?: (string | null) | undefined;
+	/** The secret of the access key. Secret: never returned. */
+	aws_secret_access_key?: (string | null) | undefined;
+	/** The token of a temporary access key. Secret: never returned. */
+	aws_session_token?: (string | null) | undefined;
+	/** The URL of the storage's API; the provider's by default. */
+	endpoint_url?: (string | null) | undefined;
+	/** Whether the bucket is part of the host, not of the path; false by default. */
+	use_virtual_style_addressing?: (boolean | null) | undefined;
+}
+
+export interface R2Destination {
+	/** The kind of destination. */
+	type: "R2";
+	/** The destination's settings. */
+	config: R2DestinationConfig;
+}
+
+export interface R2DestinationConfig {
+	/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+	prefix: string;
+	/**
+	 * The format of files; `JSONLines` by default.
+	 *
+	 * - `JSONLines`: one JSON object per line.
+	 * - `Parquet`: columns, with JSON as text.
+	 * - `CSV`: lines with a header (RFC 4180).
+	 */
+	file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
+	/**
+	 * How files are compressed; null for no compression.
+	 *
+	 * - `gzip`: for all formats.
+	 * - `snappy`: for Parquet only.
+	 * - `zstd`: for all formats.
+	 */
+	compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
+	/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
+	max_file_size_mb?: (number | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+	/**
+	 * R2 encrypts all objects.
+	 *
+	 * - `AES256`: with a key of the storage service.
+	 */
+	encryption?: ("AES256" | null) | undefined;
+}
+
+export interface HTTPDestination {
+	/** The kind of destination. */
+	type: "HTTP";
+	/** The destination's settings. */
+	config: HTTPDestinationConfig;
+}
+
+export interface HTTPDestinationConfig {
+	/** The URL that batches of events are sent to, with POST. */
+	url: string;
+	/** Sent as `Authorization: Bearer <token>`. Secret: never returned. */
+	token?: (string | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+}
+
+export interface PostgresDestination {
+	/** The kind of destination. */
+	type: "Postgres";
+	/** The destination's settings. */
+	config: PostgresDestinationConfig;
+}
+
+export interface PostgresDestinationConfig {
+	/** The user to sign in as. Secret: never returned. */
+	user: string;
+	/** The user's password. Secret: never returned. */
+	password: string;
+	/** The server's host. */
+	host: string;
+	/** The database. */
+	database: string;
+	/** The server's port; 5432 by default. */
+	port?: (number | null) | undefined;
+	/** The schema of the table; `public` by default. */
+	schema?: (string | null) | undefined;
+	/** The table; `events` by default. It is created if it is missing. */
+	table_name?: (string | null) | undefined;
+	/** Not supported: all certificates are verified, and self-signed ones are rejected. */
+	has_self_signed_cert?: (boolean | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+}
+
+export interface NoOpDestination {
+	/** The kind of destination. */
+	type: "NoOp";
+	/** The destination's settings. */
+	config?: NoOpDestinationConfig | undefined;
+}
+
+export type NoOpDestinationConfig = Record<string, never>;
+
+export interface ClickHouseDestination {
+	/** The kind of destination. */
+	type: "ClickHouse";
+	/** The destination's settings. */
+	config: ClickHouseDestinationConfig;
+}
+
+export interface ClickHouseDestinationConfig {
+	/** The URL of the server's HTTP interface. */
+	url: string;
+	/** The database. */
+	database: string;
+	/** The user to sign in as; `default` by default. */
+	user?: (string | null) | undefined;
+	/** The user's password. Secret: never returned. */
+	password?: (string | null) | undefined;
+	/** The table; `events` by default. It is created if it is missing. */
+	table_name?: (string | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+}
+
+export interface AzureBlobDestination {
+	/** The kind of destination. */
+	type: "AzureBlob";
+	/** The destination's settings. */
+	config: AzureBlobDestinationConfig;
+}
+
+export interface AzureBlobDestinationConfig {
+	/** The container. */
+	container_name: string;
+	/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+	prefix: string;
+	/**
+	 * The format of files; `JSONLines` by default.
+	 *
+	 * - `JSONLines`: one JSON object per line.
+	 * - `Parquet`: columns, with JSON as text.
+	 * - `CSV`: lines with a header (RFC 4180).
+	 */
+	file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
+	/**
+	 * How files are compressed; null for no compression.
+	 *
+	 * - `gzip`: for all formats.
+	 * - `snappy`: for Parquet only.
+	 * - `zstd`: for all formats.
+	 */
+	compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
+	/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
+	max_file_size_mb?: (number | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+	/** The storage account. */
+	account_name: string;
+	/** The account's key; either this or `sas_token` is required. Secret: never returned. */
+	account_key?: (string | null) | undefined;
+	/** A shared access signature: the part of its URL after the question mark. Secret: never returned. */
+	sas_token?: (string | null) | undefined;
+	/** The URL of the storage's API; the provider's by default. */
+	endpoint_url?: (string | null) | undefined;
+}
+
+export interface GCSDestination {
+	/** The kind of destination. */
+	type: "GCS";
+	/** The destination's settings. */
+	config: GCSDestinationConfig;
+}
+
+export interface GCSDestinationConfig {
+	/** The bucket. */
+	bucket_name: string;
+	/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+	prefix: string;
+	/**
+	 * The format of files; `JSONLines` by default.
+	 *
+	 * - `JSONLines`: one JSON object per line.
+	 * - `Parquet`: columns, with JSON as text.
+	 * - `CSV`: lines with a header (RFC 4180).
+	 */
+	file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
+	/**
+	 * How files are compressed; null for no compression.
+	 *
+	 * - `gzip`: for all formats.
+	 * - `snappy`: for Parquet only.
+	 * - `zstd`: for all formats.
+	 */
+	compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
+	/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
+	max_file_size_mb?: (number | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+	/** The id of an HMAC key of a service account. Secret: never returned. */
+	hmac_access_id?: (string | null) | undefined;
+	/** The secret of the HMAC key. Secret: never returned. */
+	hmac_secret?: (string | null) | undefined;
+	/** The URL of the storage's API; the provider's by default. */
+	endpoint_url?: (string | null) | undefined;
+}
+
+export interface BigQueryDestination {
+	/** The kind of destination. */
+	type: "BigQuery";
+	/** The destination's settings. */
+	config: BigQueryDestinationConfig;
+}
+
+export interface BigQueryDestinationConfig {
+	/** The Google Cloud project. */
+	project_id: string;
+	/** The dataset, which must exist. */
+	dataset_id: string;
+	/** The service account's email address. */
+	client_email: string;
+	/** The service account's private key, as in its JSON key file. Secret: never returned. */
+	private_key: string;
+	/** The id of the private key. */
+	private_key_id?: (string | null) | undefined;
+	/** Where access tokens are issued; Google's by default. */
+	token_uri?: (string | null) | undefined;
+	/** The table; `events` by default. It is created if it is missing. */
+	table_id?: (string | null) | undefined;
+	/** Whether columns of JSON have the type `JSON` instead of `STRING`. */
+	use_json_type?: (boolean | null) | undefined;
+	/** The URL of the API; Google's by default. */
+	endpoint_url?: (string | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+}
 
 export interface BatchExportTrial {
 	/** Whether every step succeeded. */
@@ -5761,291 +5761,311 @@ export interface BatchExportTrial {
 }
 
 export type BatchExportDestinationUpdate =
-	| {
-			/** The kind of destination, which can't be changed. */
-			type?: "S3" | undefined;
-			/** The settings to change. Null removes one. */
-			config?:
-				| {
-						/** The bucket. */
-						bucket_name?: (string | null) | undefined;
-						/** The bucket's region. */
-						region?: (string | null) | undefined;
-						/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
-						prefix?: (string | null) | undefined;
-						/**
-						 * The format of files; `JSONLines` by default.
-						 *
-						 * - `JSONLines`: one JSON object per line.
-						 * - `Parquet`: columns, with JSON as text.
-						 * - `CSV`: lines with a header (RFC 4180).
-						 */
-						file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
-						/**
-						 * How files are compressed; null for no compression.
-						 *
-						 * - `gzip`: for all formats.
-						 * - `snappy`: for Parquet only.
-						 * - `zstd`: for all formats.
-						 */
-						compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-						/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
-						max_file_size_mb?: (number | null) | undefined;
-						/** Only events with these names are exported. An empty list means all. */
-						include_events?: (string[] | null) | undefined;
-						/** Events with these names aren't exported. */
-						exclude_events?: (string[] | null) | undefined;
-						/**
-						 * How the storage encrypts objects; null for the bucket's default.
-						 *
-						 * - `AES256`: with a key of the storage service.
-						 * - `aws:kms`: with a key of the key management service.
-						 */
-						encryption?: (("AES256" | "aws:kms") | null) | undefined;
-						/** The key for `aws:kms`; null for the account's default. */
-						kms_key_id?: (string | null) | undefined;
-						/** The id of the access key. Secret: never returned. */
-						aws_access_key_id?: (string | null) | undefined;
-						/** The secret of the access key. Secret: never returned. */
-						aws_secret_access_key?: (string | null) | undefined;
-						/** The token of a temporary access key. Secret: never returned. */
-						aws_session_token?: (string | null) | undefined;
-						/** The URL of the storage's API; the provider's by default. */
-						endpoint_url?: (string | null) | undefined;
-						/** Whether the bucket is part of the host, not of the path; false by default. */
-						use_virtual_style_addressing?: (boolean | null) | undefined;
-				  }
-				| undefined;
-	  }
-	| {
-			/** The kind of destination, which can't be changed. */
-			type?: "R2" | undefined;
-			/** The settings to change. Null removes one. */
-			config?:
-				| {
-						/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
-						prefix?: (string | null) | undefined;
-						/**
-						 * The format of files; `JSONLines` by default.
-						 *
-						 * - `JSONLines`: one JSON object per line.
-						 * - `Parquet`: columns, with JSON as text.
-						 * - `CSV`: lines with a header (RFC 4180).
-						 */
-						file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
-						/**
-						 * How files are compressed; null for no compression.
-						 *
-						 * - `gzip`: for all formats.
-						 * - `snappy`: for Parquet only.
-						 * - `zstd`: for all formats.
-						 */
-						compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-						/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
-						max_file_size_mb?: (number | null) | undefined;
-						/** Only events with these names are exported. An empty list means all. */
-						include_events?: (string[] | null) | undefined;
-						/** Events with these names aren't exported. */
-						exclude_events?: (string[] | null) | undefined;
-						/**
-						 * R2 encrypts all objects.
-						 *
-						 * - `AES256`: with a key of the storage service.
-						 */
-						encryption?: ("AES256" | null) | undefined;
-				  }
-				| undefined;
-	  }
-	| {
-			/** The kind of destination, which can't be changed. */
-			type?: "HTTP" | undefined;
-			/** The settings to change. Null removes one. */
-			config?:
-				| {
-						/** The URL that batches of events are sent to, with POST. */
-						url?: (string | null) | undefined;
-						/** Sent as `Authorization: Bearer <token>`. Secret: never returned. */
-						token?: (string | null) | undefined;
-						/** Only events with these names are exported. An empty list means all. */
-						include_events?: (string[] | null) | undefined;
-						/** Events with these names aren't exported. */
-						exclude_events?: (string[] | null) | undefined;
-				  }
-				| undefined;
-	  }
-	| {
-			/** The kind of destination, which can't be changed. */
-			type?: "Postgres" | undefined;
-			/** The settings to change. Null removes one. */
-			config?:
-				| {
-						/** The user to sign in as. Secret: never returned. */
-						user?: (string | null) | undefined;
-						/** The user's password. Secret: never returned. */
-						password?: (string | null) | undefined;
-						/** The server's host. */
-						host?: (string | null) | undefined;
-						/** The database. */
-						database?: (string | null) | undefined;
-						/** The server's port; 5432 by default. */
-						port?: (number | null) | undefined;
-						/** The schema of the table; `public` by default. */
-						schema?: (string | null) | undefined;
-						/** The table; `events` by default. It is created if it is missing. */
-						table_name?: (string | null) | undefined;
-						/** Not supported: all certificates are verified, and self-signed ones are rejected. */
-						has_self_signed_cert?: (boolean | null) | undefined;
-						/** Only events with these names are exported. An empty list means all. */
-						include_events?: (string[] | null) | undefined;
-						/** Events with these names aren't exported. */
-						exclude_events?: (string[] | null) | undefined;
-				  }
-				| undefined;
-	  }
-	| {
-			/** The kind of destination, which can't be changed. */
-			type?: "NoOp" | undefined;
-			/** The settings to change. Null removes one. */
-			config?: Record<string, never> | undefined;
-	  }
-	| {
-			/** The kind of destination, which can't be changed. */
-			type?: "ClickHouse" | undefined;
-			/** The settings to change. Null removes one. */
-			config?:
-				| {
-						/** The URL of the server's HTTP interface. */
-						url?: (string | null) | undefined;
-						/** The database. */
-						database?: (string | null) | undefined;
-						/** The user to sign in as; `default` by default. */
-						user?: (string | null) | undefined;
-						/** The user's password. Secret: never returned. */
-						password?: (string | null) | undefined;
-						/** The table; `events` by default. It is created if it is missing. */
-						table_name?: (string | null) | undefined;
-						/** Only events with these names are exported. An empty list means all. */
-						include_events?: (string[] | null) | undefined;
-						/** Events with these names aren't exported. */
-						exclude_events?: (string[] | null) | undefined;
-				  }
-				| undefined;
-	  }
-	| {
-			/** The kind of destination, which can't be changed. */
-			type?: "AzureBlob" | undefined;
-			/** The settings to change. Null removes one. */
-			config?:
-				| {
-						/** The container. */
-						container_name?: (string | null) | undefined;
-						/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
-						prefix?: (string | null) | undefined;
-						/**
-						 * The format of files; `JSONLines` by default.
-						 *
-						 * - `JSONLines`: one JSON object per line.
-						 * - `Parquet`: columns, with JSON as text.
-						 * - `CSV`: lines with a header (RFC 4180).
-						 */
-						file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
-						/**
-						 * How files are compressed; null for no compression.
-						 *
-						 * - `gzip`: for all formats.
-						 * - `snappy`: for Parquet only.
-						 * - `zstd`: for all formats.
-						 */
-						compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-						/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
-						max_file_size_mb?: (number | null) | undefined;
-						/** Only events with these names are exported. An empty list means all. */
-						include_events?: (string[] | null) | undefined;
-						/** Events with these names aren't exported. */
-						exclude_events?: (string[] | null) | undefined;
-						/** The storage account. */
-						account_name?: (string | null) | undefined;
-						/** The account's key; either this or `sas_token` is required. Secret: never returned. */
-						account_key?: (string | null) | undefined;
-						/** A shared access signature: the part of its URL after the question mark. Secret: never returned. */
-						sas_token?: (string | null) | undefined;
-						/** The URL of the storage's API; the provider's by default. */
-						endpoint_url?: (string | null) | undefined;
-				  }
-				| undefined;
-	  }
-	| {
-			/** The kind of destination, which can't be changed. */
-			type?: "GCS" | undefined;
-			/** The settings to change. Null removes one. */
-			config?:
-				| {
-						/** The bucket. */
-						bucket_name?: (string | null) | undefined;
-						/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
-						prefix?: (string | null) | undefined;
-						/**
-						 * The format of files; `JSONLines` by default.
-						 *
-						 * - `JSONLines`: one JSON object per line.
-						 * - `Parquet`: columns, with JSON as text.
-						 * - `CSV`: lines with a header (RFC 4180).
-						 */
-						file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
-						/**
-						 * How files are compressed; null for no compression.
-						 *
-						 * - `gzip`: for all formats.
-						 * - `snappy`: for Parquet only.
-						 * - `zstd`: for all formats.
-						 */
-						compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
-						/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
-						max_file_size_mb?: (number | null) | undefined;
-						/** Only events with these names are exported. An empty list means all. */
-						include_events?: (string[] | null) | undefined;
-						/** Events with these names aren't exported. */
-						exclude_events?: (string[] | null) | undefined;
-						/** The id of an HMAC key of a service account. Secret: never returned. */
-						hmac_access_id?: (string | null) | undefined;
-						/** The secret of the HMAC key. Secret: never returned. */
-						hmac_secret?: (string | null) | undefined;
-						/** The URL of the storage's API; the provider's by default. */
-						endpoint_url?: (string | null) | undefined;
-				  }
-				| undefined;
-	  }
-	| {
-			/** The kind of destination, which can't be changed. */
-			type?: "BigQuery" | undefined;
-			/** The settings to change. Null removes one. */
-			config?:
-				| {
-						/** The Google Cloud project. */
-						project_id?: (string | null) | undefined;
-						/** The dataset, which must exist. */
-						dataset_id?: (string | null) | undefined;
-						/** The service account's email address. */
-						client_email?: (string | null) | undefined;
-						/** The service account's private key, as in its JSON key file. Secret: never returned. */
-						private_key?: (string | null) | undefined;
-						/** The id of the private key. */
-						private_key_id?: (string | null) | undefined;
-						/** Where access tokens are issued; Google's by default. */
-						token_uri?: (string | null) | undefined;
-						/** The table; `events` by default. It is created if it is missing. */
-						table_id?: (string | null) | undefined;
-						/** Whether columns of JSON have the type `JSON` instead of `STRING`. */
-						use_json_type?: (boolean | null) | undefined;
-						/** The URL of the API; Google's by default. */
-						endpoint_url?: (string | null) | undefined;
-						/** Only events with these names are exported. An empty list means all. */
-						include_events?: (string[] | null) | undefined;
-						/** Events with these names aren't exported. */
-						exclude_events?: (string[] | null) | undefined;
-				  }
-				| undefined;
-	  };
+	| S3DestinationUpdate
+	| R2DestinationUpdate
+	| HTTPDestinationUpdate
+	| PostgresDestinationUpdate
+	| NoOpDestinationUpdate
+	| ClickHouseDestinationUpdate
+	| AzureBlobDestinationUpdate
+	| GCSDestinationUpdate
+	| BigQueryDestinationUpdate;
+
+export interface S3DestinationUpdate {
+	/** The kind of destination, which can't be changed. */
+	type?: "S3" | undefined;
+	/** The settings to change. Null removes one. */
+	config?: S3DestinationConfigUpdate | undefined;
+}
+
+export interface S3DestinationConfigUpdate {
+	/** The bucket. */
+	bucket_name?: (string | null) | undefined;
+	/** The bucket's region. */
+	region?: (string | null) | undefined;
+	/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+	prefix?: (string | null) | undefined;
+	/**
+	 * The format of files; `JSONLines` by default.
+	 *
+	 * - `JSONLines`: one JSON object per line.
+	 * - `Parquet`: columns, with JSON as text.
+	 * - `CSV`: lines with a header (RFC 4180).
+	 */
+	file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
+	/**
+	 * How files are compressed; null for no compression.
+	 *
+	 * - `gzip`: for all formats.
+	 * - `snappy`: for Parquet only.
+	 * - `zstd`: for all formats.
+	 */
+	compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
+	/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
+	max_file_size_mb?: (number | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+	/**
+	 * How the storage encrypts objects; null for the bucket's default.
+	 *
+	 * - `AES256`: with a key of the storage service.
+	 * - `aws:kms`: with a key of the key management service.
+	 */
+	encryption?: (("AES256" | "aws:kms") | null) | undefined;
+	/** The key for `aws:kms`; null for the account's default. */
+	kms_key_id?: (string | null) | undefined;
+	/** The id of the access key. Secret: never returned. */
+	aws_access_key_id?: (string | null) | undefined;
+	/** The secret of the access key. Secret: never returned. */
+	aws_secret_access_key?: (string | null) | undefined;
+	/** The token of a temporary access key. Secret: never returned. */
+	aws_session_token?: (string | null) | undefined;
+	/** The URL of the storage's API; the provider's by default. */
+	endpoint_url?: (string | null) | undefined;
+	/** Whether the bucket is part of the host, not of the path; false by default. */
+	use_virtual_style_addressing?: (boolean | null) | undefined;
+}
+
+export interface R2DestinationUpdate {
+	/** The kind of destination, which can't be changed. */
+	type?: "R2" | undefined;
+	/** The settings to change. Null removes one. */
+	config?: R2DestinationConfigUpdate | undefined;
+}
+
+export interface R2DestinationConfigUpdate {
+	/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+	prefix?: (string | null) | undefined;
+	/**
+	 * The format of files; `JSONLines` by default.
+	 *
+	 * - `JSONLines`: one JSON object per line.
+	 * - `Parquet`: columns, with JSON as text.
+	 * - `CSV`: lines with a header (RFC 4180).
+	 */
+	file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
+	/**
+	 * How files are compressed; null for no compression.
+	 *
+	 * - `gzip`: for all formats.
+	 * - `snappy`: for Parquet only.
+	 * - `zstd`: for all formats.
+	 */
+	compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
+	/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
+	max_file_size_mb?: (number | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+	/**
+	 * R2 encrypts all objects.
+	 *
+	 * - `AES256`: with a key of the storage service.
+	 */
+	encryption?: ("AES256" | null) | undefined;
+}
+
+export interface HTTPDestinationUpdate {
+	/** The kind of destination, which can't be changed. */
+	type?: "HTTP" | undefined;
+	/** The settings to change. Null removes one. */
+	config?: HTTPDestinationConfigUpdate | undefined;
+}
+
+export interface HTTPDestinationConfigUpdate {
+	/** The URL that batches of events are sent to, with POST. */
+	url?: (string | null) | undefined;
+	/** Sent as `Authorization: Bearer <token>`. Secret: never returned. */
+	token?: (string | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+}
+
+export interface PostgresDestinationUpdate {
+	/** The kind of destination, which can't be changed. */
+	type?: "Postgres" | undefined;
+	/** The settings to change. Null removes one. */
+	config?: PostgresDestinationConfigUpdate | undefined;
+}
+
+export interface PostgresDestinationConfigUpdate {
+	/** The user to sign in as. Secret: never returned. */
+	user?: (string | null) | undefined;
+	/** The user's password. Secret: never returned. */
+	password?: (string | null) | undefined;
+	/** The server's host. */
+	host?: (string | null) | undefined;
+	/** The database. */
+	database?: (string | null) | undefined;
+	/** The server's port; 5432 by default. */
+	port?: (number | null) | undefined;
+	/** The schema of the table; `public` by default. */
+	schema?: (string | null) | undefined;
+	/** The table; `events` by default. It is created if it is missing. */
+	table_name?: (string | null) | undefined;
+	/** Not supported: all certificates are verified, and self-signed ones are rejected. */
+	has_self_signed_cert?: (boolean | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+}
+
+export interface NoOpDestinationUpdate {
+	/** The kind of destination, which can't be changed. */
+	type?: "NoOp" | undefined;
+	/** The settings to change. Null removes one. */
+	config?: NoOpDestinationConfigUpdate | undefined;
+}
+
+export type NoOpDestinationConfigUpdate = Record<string, never>;
+
+export interface ClickHouseDestinationUpdate {
+	/** The kind of destination, which can't be changed. */
+	type?: "ClickHouse" | undefined;
+	/** The settings to change. Null removes one. */
+	config?: ClickHouseDestinationConfigUpdate | undefined;
+}
+
+export interface ClickHouseDestinationConfigUpdate {
+	/** The URL of the server's HTTP interface. */
+	url?: (string | null) | undefined;
+	/** The database. */
+	database?: (string | null) | undefined;
+	/** The user to sign in as; `default` by default. */
+	user?: (string | null) | undefined;
+	/** The user's password. Secret: never returned. */
+	password?: (string | null) | undefined;
+	/** The table; `events` by default. It is created if it is missing. */
+	table_name?: (string | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+}
+
+export interface AzureBlobDestinationUpdate {
+	/** The kind of destination, which can't be changed. */
+	type?: "AzureBlob" | undefined;
+	/** The settings to change. Null removes one. */
+	config?: AzureBlobDestinationConfigUpdate | undefined;
+}
+
+export interface AzureBlobDestinationConfigUpdate {
+	/** The container. */
+	container_name?: (string | null) | undefined;
+	/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+	prefix?: (string | null) | undefined;
+	/**
+	 * The format of files; `JSONLines` by default.
+	 *
+	 * - `JSONLines`: one JSON object per line.
+	 * - `Parquet`: columns, with JSON as text.
+	 * - `CSV`: lines with a header (RFC 4180).
+	 */
+	file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
+	/**
+	 * How files are compressed; null for no compression.
+	 *
+	 * - `gzip`: for all formats.
+	 * - `snappy`: for Parquet only.
+	 * - `zstd`: for all formats.
+	 */
+	compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
+	/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
+	max_file_size_mb?: (number | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+	/** The storage account. */
+	account_name?: (string | null) | undefined;
+	/** The account's key; either this or `sas_token` is required. Secret: never returned. */
+	account_key?: (string | null) | undefined;
+	/** A shared access signature: the part of its URL after the question mark. Secret: never returned. */
+	sas_token?: (string | null) | undefined;
+	/** The URL of the storage's API; the provider's by default. */
+	endpoint_url?: (string | null) | undefined;
+}
+
+export interface GCSDestinationUpdate {
+	/** The kind of destination, which can't be changed. */
+	type?: "GCS" | undefined;
+	/** The settings to change. Null removes one. */
+	config?: GCSDestinationConfigUpdate | undefined;
+}
+
+export interface GCSDestinationConfigUpdate {
+	/** The bucket. */
+	bucket_name?: (string | null) | undefined;
+	/** The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`. */
+	prefix?: (string | null) | undefined;
+	/**
+	 * The format of files; `JSONLines` by default.
+	 *
+	 * - `JSONLines`: one JSON object per line.
+	 * - `Parquet`: columns, with JSON as text.
+	 * - `CSV`: lines with a header (RFC 4180).
+	 */
+	file_format?: (("JSONLines" | "Parquet" | "CSV") | null) | undefined;
+	/**
+	 * How files are compressed; null for no compression.
+	 *
+	 * - `gzip`: for all formats.
+	 * - `snappy`: for Parquet only.
+	 * - `zstd`: for all formats.
+	 */
+	compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
+	/** The size, in millions of bytes, after which a new file starts; null for one file per run. */
+	max_file_size_mb?: (number | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+	/** The id of an HMAC key of a service account. Secret: never returned. */
+	hmac_access_id?: (string | null) | undefined;
+	/** The secret of the HMAC key. Secret: never returned. */
+	hmac_secret?: (string | null) | undefined;
+	/** The URL of the storage's API; the provider's by default. */
+	endpoint_url?: (string | null) | undefined;
+}
+
+export interface BigQueryDestinationUpdate {
+	/** The kind of destination, which can't be changed. */
+	type?: "BigQuery" | undefined;
+	/** The settings to change. Null removes one. */
+	config?: BigQueryDestinationConfigUpdate | undefined;
+}
+
+export interface BigQueryDestinationConfigUpdate {
+	/** The Google Cloud project. */
+	project_id?: (string | null) | undefined;
+	/** The dataset, which must exist. */
+	dataset_id?: (string | null) | undefined;
+	/** The service account's email address. */
+	client_email?: (string | null) | undefined;
+	/** The service account's private key, as in its JSON key file. Secret: never returned. */
+	private_key?: (string | null) | undefined;
+	/** The id of the private key. */
+	private_key_id?: (string | null) | undefined;
+	/** Where access tokens are issued; Google's by default. */
+	token_uri?: (string | null) | undefined;
+	/** The table; `events` by default. It is created if it is missing. */
+	table_id?: (string | null) | undefined;
+	/** Whether columns of JSON have the type `JSON` instead of `STRING`. */
+	use_json_type?: (boolean | null) | undefined;
+	/** The URL of the API; Google's by default. */
+	endpoint_url?: (string | null) | undefined;
+	/** Only events with these names are exported. An empty list means all. */
+	include_events?: (string[] | null) | undefined;
+	/** Events with these names aren't exported. */
+	exclude_events?: (string[] | null) | undefined;
+}
 
 export interface BackfilledBatchExport {
 	/** Identifies the export. */
@@ -6871,107 +6891,117 @@ export interface AuditStream {
 	created_at: string;
 }
 
-export type AuditStreamDestination =
-	| {
-			/** The kind of bucket. */
-			type: "S3";
-			/** Its settings: those of an export, except the ones for the content of files. */
-			config: {
-				/** The prefix of the files' keys. */
-				prefix: string;
-				/** The bucket. */
-				bucket_name: string;
-				/** The bucket's region. */
-				region: string;
-				/**
-				 * How the storage encrypts objects; null for the bucket's default.
-				 *
-				 * - `AES256`: with a key of the storage service.
-				 * - `aws:kms`: with a key of the key management service.
-				 */
-				encryption?: (("AES256" | "aws:kms") | null) | undefined;
-				/** The key for `aws:kms`; null for the account's default. */
-				kms_key_id?: (string | null) | undefined;
-				/** The id of the access key. Secret: never returned. */
-				aws_access_key_id?: (string | null) | undefined;
-				/** The secret of the access key. Secret: never returned. */
-				aws_secret_access_key?: (string | null) | undefined;
-				/** The token of a temporary access key. Secret: never returned. */
-				aws_session_token?: (string | null) | undefined;
-				/** The URL of the storage's API; the provider's by default. */
-				endpoint_url?: (string | null) | undefined;
-				/** Whether the bucket is part of the host, not of the path; false by default. */
-				use_virtual_style_addressing?: (boolean | null) | undefined;
-			};
-	  }
-	| {
-			/** The kind of bucket. */
-			type: "R2";
-			/** Its settings: those of an export, except the ones for the content of files. */
-			config: {
-				/** The prefix of the files' keys. */
-				prefix: string;
-				/**
-				 * R2 encrypts all objects.
-				 *
-				 * - `AES256`: with a key of the storage service.
-				 */
-				encryption?: ("AES256" | null) | undefined;
-			};
-	  };
+export type AuditStreamDestination = AuditStreamS3Destination | AuditStreamR2Destination;
+
+export interface AuditStreamS3Destination {
+	/** The kind of bucket. */
+	type: "S3";
+	/** Its settings: those of an export, except the ones for the content of files. */
+	config: AuditStreamS3DestinationConfig;
+}
+
+export interface AuditStreamS3DestinationConfig {
+	/** The prefix of the files' keys. */
+	prefix: string;
+	/** The bucket. */
+	bucket_name: string;
+	/** The bucket's region. */
+	region: string;
+	/**
+	 * How the storage encrypts objects; null for the bucket's default.
+	 *
+	 * - `AES256`: with a key of the storage service.
+	 * - `aws:kms`: with a key of the key management service.
+	 */
+	encryption?: (("AES256" | "aws:kms") | null) | undefined;
+	/** The key for `aws:kms`; null for the account's default. */
+	kms_key_id?: (string | null) | undefined;
+	/** The id of the access key. Secret: never returned. */
+	aws_access_key_id?: (string | null) | undefined;
+	/** The secret of the access key. Secret: never returned. */
+	aws_secret_access_key?: (string | null) | undefined;
+	/** The token of a temporary access key. Secret: never returned. */
+	aws_session_token?: (string | null) | undefined;
+	/** The URL of the storage's API; the provider's by default. */
+	endpoint_url?: (string | null) | undefined;
+	/** Whether the bucket is part of the host, not of the path; false by default. */
+	use_virtual_style_addressing?: (boolean | null) | undefined;
+}
+
+export interface AuditStreamR2Destination {
+	/** The kind of bucket. */
+	type: "R2";
+	/** Its settings: those of an export, except the ones for the content of files. */
+	config: AuditStreamR2DestinationConfig;
+}
+
+export interface AuditStreamR2DestinationConfig {
+	/** The prefix of the files' keys. */
+	prefix: string;
+	/**
+	 * R2 encrypts all objects.
+	 *
+	 * - `AES256`: with a key of the storage service.
+	 */
+	encryption?: ("AES256" | null) | undefined;
+}
 
 export type AuditStreamDestinationUpdate =
-	| {
-			/** The kind of bucket, which can't be changed. */
-			type?: "S3" | undefined;
-			/** The settings to change. Null removes one. */
-			config?:
-				| {
-						/** The prefix of the files' keys. */
-						prefix?: (string | null) | undefined;
-						/** The bucket. */
-						bucket_name?: (string | null) | undefined;
-						/** The bucket's region. */
-						region?: (string | null) | undefined;
-						/**
-						 * How the storage encrypts objects; null for the bucket's default.
-						 *
-						 * - `AES256`: with a key of the storage service.
-						 * - `aws:kms`: with a key of the key management service.
-						 */
-						encryption?: (("AES256" | "aws:kms") | null) | undefined;
-						/** The key for `aws:kms`; null for the account's default. */
-						kms_key_id?: (string | null) | undefined;
-						/** The id of the access key. Secret: never returned. */
-						aws_access_key_id?: (string | null) | undefined;
-						/** The secret of the access key. Secret: never returned. */
-						aws_secret_access_key?: (string | null) | undefined;
-						/** The token of a temporary access key. Secret: never returned. */
-						aws_session_token?: (string | null) | undefined;
-						/** The URL of the storage's API; the provider's by default. */
-						endpoint_url?: (string | null) | undefined;
-						/** Whether the bucket is part of the host, not of the path; false by default. */
-						use_virtual_style_addressing?: (boolean | null) | undefined;
-				  }
-				| undefined;
-	  }
-	| {
-			/** The kind of bucket, which can't be changed. */
-			type?: "R2" | undefined;
-			/** The settings to change. Null removes one. */
-			config?:
-				| {
-						/** The prefix of the files' keys. */
-						prefix?: (string | null) | undefined;
-						/**
-						 * R2 encrypts all objects.
-						 *
-						 * - `AES256`: with a key of the storage service.
-						 */
-						encryption?: ("AES256" | null) | undefined;
-				  }
-				| undefined;
-	  };
+	| AuditStreamS3DestinationUpdate
+	| AuditStreamR2DestinationUpdate;
+
+export interface AuditStreamS3DestinationUpdate {
+	/** The kind of bucket, which can't be changed. */
+	type?: "S3" | undefined;
+	/** The settings to change. Null removes one. */
+	config?: AuditStreamS3DestinationConfigUpdate | undefined;
+}
+
+export interface AuditStreamS3DestinationConfigUpdate {
+	/** The prefix of the files' keys. */
+	prefix?: (string | null) | undefined;
+	/** The bucket. */
+	bucket_name?: (string | null) | undefined;
+	/** The bucket's region. */
+	region?: (string | null) | undefined;
+	/**
+	 * How the storage encrypts objects; null for the bucket's default.
+	 *
+	 * - `AES256`: with a key of the storage service.
+	 * - `aws:kms`: with a key of the key management service.
+	 */
+	encryption?: (("AES256" | "aws:kms") | null) | undefined;
+	/** The key for `aws:kms`; null for the account's default. */
+	kms_key_id?: (string | null) | undefined;
+	/** The id of the access key. Secret: never returned. */
+	aws_access_key_id?: (string | null) | undefined;
+	/** The secret of the access key. Secret: never returned. */
+	aws_secret_access_key?: (string | null) | undefined;
+	/** The token of a temporary access key. Secret: never returned. */
+	aws_session_token?: (string | null) | undefined;
+	/** The URL of the storage's API; the provider's by default. */
+	endpoint_url?: (string | null) | undefined;
+	/** Whether the bucket is part of the host, not of the path; false by default. */
+	use_virtual_style_addressing?: (boolean | null) | undefined;
+}
+
+export interface AuditStreamR2DestinationUpdate {
+	/** The kind of bucket, which can't be changed. */
+	type?: "R2" | undefined;
+	/** The settings to change. Null removes one. */
+	config?: AuditStreamR2DestinationConfigUpdate | undefined;
+}
+
+export interface AuditStreamR2DestinationConfigUpdate {
+	/** The prefix of the files' keys. */
+	prefix?: (string | null) | undefined;
+	/**
+	 * R2 encrypts all objects.
+	 *
+	 * - `AES256`: with a key of the storage service.
+	 */
+	encryption?: ("AES256" | null) | undefined;
+}
 
 export interface Notifications {
 	/** All types that can be mailed, always in the same order. */
@@ -7600,6 +7630,25 @@ export interface PluginLogEntry {
 	message: string;
 	/** The same for all entries of one run of a job or task. */
 	instance_id: string;
+}
+
+export interface IngestedEvent {
+	/** Identifies the event in the project. By default a new one, so that sending the event again stores it twice. */
+	uuid?: string | undefined;
+	/** The name of what happened, at most 400 characters. */
+	event: string;
+	/** Identifies who did it in your own system, at most 400 characters. The project has at most one person for each. */
+	distinct_id: string;
+	/** The person's id. If missing, it is derived from the project and `distinct_id`, and replaced if you send one later. */
+	person_id?: (string | null) | undefined;
+	/** More about the event: any JSON object, at most 100 levels deep. Numbers keep all digits; a number outside the range of a double returns 400. `{}` by default. */
+	properties?: Record<string, unknown> | undefined;
+	/** What the event says about the person, in the form of `properties`. It is merged into the stored properties, key by key; null is a value like any other. Ignored if the person's properties would become larger than 512 KiB. */
+	person_properties?: (Record<string, unknown> | null) | undefined;
+	/** The page elements that the event is about, as text. Empty by default. */
+	elements_chain?: string | undefined;
+	/** When it happened, in ISO 8601; UTC if it has no offset. By default, the time when the event is stored. Scheduled exports select events by when they were stored, backfills by this time. */
+	timestamp?: string | undefined;
 }
 
 export interface ProjectMember {

@@ -121,15 +121,17 @@ describe(configs.BigQuery, {
 	endpoint_url: "The URL of the API; Google's by default.",
 });
 
-/** The config of each type of destination. */
+/** The config of each type of destination. Each has a name, which generators of clients need. */
 export const Destination = z
 	.union(
 		TYPES.map((type) => {
-			const config = z.strictObject(configs[type].shape);
-			return z.object({
-				type: z.literal(type),
-				config: config.safeParse({}).success ? config.optional() : config,
-			});
+			const config = z.strictObject(configs[type].shape).meta({ id: `${type}DestinationConfig` });
+			return z
+				.object({
+					type: z.literal(type),
+					config: config.safeParse({}).success ? config.optional() : config,
+				})
+				.meta({ id: `${type}Destination` });
 		}),
 	)
 	.meta({ id: "BatchExportDestination" });
@@ -144,10 +146,12 @@ export const DestinationUpdate = z
 				key,
 				orNull(value).optional(),
 			]);
-			return z.object({
-				type: z.literal(type).optional(),
-				config: z.strictObject(Object.fromEntries(keys)).optional(),
-			});
+			const config = z
+				.strictObject(Object.fromEntries(keys))
+				.meta({ id: `${type}DestinationConfigUpdate` });
+			return z
+				.object({ type: z.literal(type).optional(), config: config.optional() })
+				.meta({ id: `${type}DestinationUpdate` });
 		}),
 	)
 	.meta({ id: "BatchExportDestinationUpdate" });

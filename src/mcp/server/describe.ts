@@ -16,9 +16,11 @@ const at = (value: unknown, ...names: string[]): unknown =>
 function inline(document: unknown, value: unknown, inside: string[] = []): unknown {
 	if (Array.isArray(value)) return value.map((item) => inline(document, item, inside));
 	if (!isObject(value)) return value;
-	const { $ref } = value;
-	if (typeof $ref === "string" && !inside.includes($ref))
-		return inline(document, at(document, ...$ref.split("/").slice(1)), [...inside, $ref]);
+	const { $ref, ...more } = value;
+	if (typeof $ref === "string" && !inside.includes($ref)) {
+		const schema = inline(document, at(document, ...$ref.split("/").slice(1)), [...inside, $ref]);
+		return isObject(schema) ? { ...schema, ...more } : schema;
+	}
 	return Object.fromEntries(
 		Object.entries(value).map(([name, inner]) => [name, inline(document, inner, inside)]),
 	);

@@ -16,7 +16,7 @@ declare module "vitest" {
 		/** The key of its owner, whose current organization the command line's tests change. */
 		key: string;
 		/** Keys of users of their own, for files that run at the same time. */
-		keys: { client: string; readme: string; retries: string };
+		keys: { client: string; readme: string; retries: string; go: string; python: string };
 	}
 }
 
@@ -59,7 +59,13 @@ export default async function setup({ provide }: TestProject) {
 	provide("url", server.url);
 	provide("key", key);
 	const newKey = () => newUser(server.url, key);
-	provide("keys", { client: await newKey(), readme: await newKey(), retries: await newKey() });
+	provide("keys", {
+		client: await newKey(),
+		readme: await newKey(),
+		retries: await newKey(),
+		go: await newKey(),
+		python: await newKey(),
+	});
 	return async () => {
 		await server.kill();
 		discard(work);

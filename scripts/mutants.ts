@@ -1,0 +1,179 @@
+/**
+ * `npm run mutants`: makes careless changes in the folders that decide who may do what and what is delivered, one at a time, and
+ * runs the tests that should notice. `--folder auth` selects a folder, `--sample 40` the number of changes in each (all by
+ * default), `--seed 1` which ones. Lists the changes that no test noticed, and the share that was noticed in each folder
+ * (docs/mutants.md). Changed files are never written to disk.
+ */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, realpathSync } from "node:fs";
+import { relative } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import type * as z from "zod";
+import { seeded } from "../test/fire/random.ts";
+import { type Change, changed, changesOf } from "./mutants/changes.ts";
+import { Answer, type Task } from "./mutants/messages.ts";
+import { environment, fail, signalGroup } from "./run.ts";
+
+const root = realpathSync(`${import.meta.dirname}/..`);
+
+/** The tests of each folder: its own, which run first, and others through which it is used. */
+const FOLDERS: Record<string, [own: string[], others: string[]]> = {
+	tenant: [
+		[
+			"test/db/tenant",
+			"test/project_members/",
+			"test/projects/",
+			"test/http/etag",
+			"test/app.test.ts",
+		],
+		["test/members/", "test/webhooks/webhooks", "test/http/retries", "test/auth/security"],
+	],
+	auth: [
+		["test/auth/", "test/personal_api_keys/"],
+		["test/app.test.ts", "test/service_accounts/"],
+	],
+	invites: [["test/invites/"], ["test/mail/", "test/db/races", "test/http/retries"]],
+	sign_in: [
+		["test/sign_in/", "test/two_factor/"],
+		["test/mail/", "test/auth/authenticate"],
+	],
+	exporter: [["test/exporter/"], ["test/batch_exports/"]],
+	batch_exports: [
+		["test/batch_exports/"],
+		["test/exporter/run", "test/exporter/schedule", "test/db/races"],
+	],
+	webhooks: [["test/webhooks/"], ["test/feed/", "test/db/races"]],
+};
+
+const { values } = parseArgs({
+	options: {
+		folder: { type: "string", multiple: true, default: Object.keys(FOLDERS) },
+		sample: { type: "string", default: "Infinity" },
+		seed: { type: "string", default: "1" },
+	},
+});
+
+type Mutant = { file: string; code: string; change: Change };
+
+/** Returns all changes of a folder. `reference.ts` only has descriptions. */
+const mutantsOf = (folder: string): Mutant[] =>
+	readdirSync(`${root}/src/${folder}`, { recursive: true, encoding: "utf8" })
+		.filter((name) => name.endsWith(".ts") && !name.endsWith("reference.ts"))
+		.sort()
+		.map((name) => `${root}/src/${folder}/${name}`)
+		.flatMap((file) => {
+			const code = readFileSync(file, "utf8");
+			return changesOf(code).map((change) => ({ file, code, change }));
+		});
+
+/** Returns some of the changes, in their order. */
+function sampleOf(all: Mutant[], count: number, random: ReturnType<typeof seeded>) {
+	const rest = [...all];
+	const chosen = new Set<Mutant>();
+	while (rest.length > 0 && chosen.size < count)
+		for (const mutant of rest.splice(random.integer(0, rest.length - 1), 1)) chosen.add(mutant);
+	return all.filter((mutant) => chosen.has(mutant));
+}
+
+const ENDED = "the end of the process";
+
+/** Starts a process that runs tests. */
+async function startRunner() {
+	const child = fork(`${root}/scripts/mutants/runner.ts`, {
+		cwd: root,
+		env: environment,
+		detached: true,
+		stdio: ["ignore", "ignore", "inherit", "ipc"],
+	});
+	const stop = () => signalGroup(child, "SIGKILL");
+	process.once("exit", stop);
+	const answer = async () => {
+		const ended = once(child, "exit").then(() => ({ failed: ENDED }));
+		const [message] = await Promise.race([once(child, "message"), ended.then((end) => [end])]);
+		return Answer.parse(message).failed;
+	};
+	if ((await answer()) === ENDED) fail("The tests can't be started.");
+	return {
+		/** Returns the first test that fails; null if none does. */
+		run(task: z.infer<typeof Task>) {
+			child.send(task);
+			return answer();
+		},
+		async stop() {
+			process.off("exit", stop);
+			const ended = once(child, "exit");
+			stop();
+			await ended;
+		},
+	};
+}
+
+/** A change that makes the tests take this much longer hangs. */
+const HANG_FACTOR = 4;
+const HANG_MORE_MS = 120_000;
+
+const lineOf = ({ code, change }: Mutant) => code.slice(0, change.start).split("\n").length;
+
+/** Returns the lines that a change replaces, and what it replaces them by. */
+function diffOf({ code, change }: Mutant) {
+	const from = code.lastIndexOf("\n", change.start - 1) + 1;
+	const to = [code.indexOf("\n", change.end), code.length].find((at) => at >= 0);
+	const old = code.slice(from, to);
+	const now = changed(code, change).slice(
+		from,
+		(to ?? 0) + change.text.length - (change.end - change.start),
+	);
+	const marked = (sign: string, text: string) =>
+		text.split("\n").map((line) => `    ${sign} ${line.trim()}`);
+	return [...marked("-", old), ...marked("+", now)].join("\n");
+}
+
+let runner = await startRunner();
+
+/** Returns the test that notices a change, "a hang", or null. */
+async function noticedBy({ file, code, change }: Mutant, tests: string[][], limit: number) {
+	const hang = new AbortController();
+	const result = await Promise.race([
+		runner.run({ tests, file, code: changed(code, change) }),
+		sleep(limit, "a hang", { signal: hang.signal }).catch(() => null),
+	]);
+	hang.abort();
+	if (result === "a hang" || result === ENDED) {
+		await runner.stop();
+		runner = await startRunner();
+	}
+	return result;
+}
+
+const scores: [folder: string, noticed: number, all: number][] = [];
+for (const folder of values.folder) {
+	const tests = FOLDERS[folder];
+	if (!tests) fail(`There is no folder ${folder}, only ${Object.keys(FOLDERS).join(", ")}.`);
+	const all = mutantsOf(folder);
+	const mutants = sampleOf(all, Number(values.sample), seeded(Number(values.seed)));
+	console.log(`\n${folder}: ${mutants.length} of ${all.length} changes`);
+	const start = performance.now();
+	const failed = await runner.run({ tests });
+	if (failed) fail(`Without a change, this fails: ${failed}`);
+	const limit = HANG_FACTOR * (performance.now() - start) + HANG_MORE_MS;
+	let noticed = 0;
+	for (const mutant of mutants) {
+		const place = `${relative(root, mutant.file)}:${lineOf(mutant)}`;
+		const by = await noticedBy(mutant, tests, limit);
+		if (by) noticed += 1;
+		console.log(
+			`  ${by ? "noticed" : "SURVIVED"} ${place} ${mutant.change.what}${by ? `, by ${by}` : ""}`,
+		);
+		if (!by) console.log(diffOf(mutant));
+	}
+	scores.push([folder, noticed, mutants.length]);
+}
+console.log("\nNoticed:");
+for (const [folder, noticed, all] of scores)
+	console.log(
+		`  ${folder.padEnd(14)} ${noticed} of ${all} (${((100 * noticed) / all).toFixed(0)}%)`,
+	);
+await runner.stop();
+process.exit();

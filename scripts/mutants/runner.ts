@@ -1,0 +1,80 @@
+/**
+ * Runs the tests of the worker against changed files, in a process of its own that can be killed if a change makes the worker hang.
+ * A changed file only exists in the memory of this process.
+ */
+import { realpathSync } from "node:fs";
+import { createVitest, type TestRunResult, type Vite } from "vitest/node";
+import { Task } from "./messages.ts";
+
+/** Shorter limits than those of test/support/hang.ts, because most tests that wait for a broken worker wait in vain. */
+const TEST_TIMEOUT_MS = 180_000;
+const HANG_MS = 60_000;
+
+const root = realpathSync(`${import.meta.dirname}/../..`);
+
+const files = new Map<string, string>();
+
+/** Serves the content of `files` instead of that on disk. */
+const inMemory: Vite.Plugin = {
+	name: "mutants",
+	enforce: "pre",
+	load: (id) => files.get(id.split("?")[0] ?? ""),
+};
+
+const { default: config } = await import("../../vitest.config.ts");
+const projects = (config.test?.projects ?? []).flatMap((project) =>
+	typeof project === "object" && "test" in project && project.test?.name === "worker"
+		? [
+				{
+					...project,
+					plugins: [inMemory, ...(project.plugins ?? [])],
+					test: { ...project.test, testTimeout: TEST_TIMEOUT_MS, hookTimeout: TEST_TIMEOUT_MS },
+				},
+			]
+		: [],
+);
+
+files.set(
+	`${root}/test/support/hang.ts`,
+	`export const TEST_TIMEOUT_MS = ${TEST_TIMEOUT_MS};\nexport const HANG_MS = ${HANG_MS};\n`,
+);
+
+const vitest = await createVitest(
+	{ root, config: false, watch: false, bail: 1, maxWorkers: 1, silent: true, reporters: [] },
+	{ ...config, test: { ...config.test, projects } },
+);
+
+/** Returns the first failure of a run; null if there is none. */
+function failureOf({ testModules, unhandledErrors }: TestRunResult) {
+	for (const module of testModules) {
+		for (const test of module.children.allTests("failed"))
+			return `${module.relativeModuleId}: ${test.fullName}`;
+		if (!module.ok()) return module.relativeModuleId;
+	}
+	return unhandledErrors.length > 0 ? "an error outside of tests" : null;
+}
+
+async function run(tests: string[][]) {
+	for (const filters of tests) {
+		const specifications = await vitest.getRelevantTestSpecifications(filters);
+		const failed = failureOf(await vitest.runTestSpecifications(specifications));
+		if (failed) return failed;
+	}
+	return null;
+}
+
+process.on("message", async (message) => {
+	const { tests, file, code } = Task.parse(message);
+	if (file !== undefined && code !== undefined) {
+		files.set(file, code);
+		vitest.invalidateFile(file);
+	}
+	const failed = await run(tests);
+	if (file !== undefined) {
+		files.delete(file);
+		vitest.invalidateFile(file);
+	}
+	process.send?.({ failed });
+});
+process.on("disconnect", () => process.exit());
+process.send?.({ failed: null });
