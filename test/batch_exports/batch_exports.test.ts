@@ -385,18 +385,24 @@ describe("changing", () => {
 	});
 
 	test("a new interval continues where the schedule is by then", async () => {
+		stopClock();
 		const { here, made, path } = await exporting();
 		const row = eq(batchExports.id, made.id);
-		const schedule = (next_end_at: string) =>
-			db.update(batchExports).set({ next_end_at }).where(row);
-		await schedule("2026-01-01T10:00:00.000Z");
+		const schedule = (next_start_at: string, next_end_at: string) =>
+			db.update(batchExports).set({ next_start_at, next_end_at }).where(row);
+		await schedule("2026-01-01T09:00:00.000Z", "2026-01-01T10:00:00.000Z");
 		const { status } = await here("PATCH", path, {
 			body: { interval: "every 5 minutes" },
-			env: racing(() => schedule("2026-01-01T11:00:00.000Z")),
+			env: racing(() => schedule("2026-01-01T10:00:00.000Z", "2026-01-01T11:00:00.000Z")),
 		});
 		expect(status).toBe(200);
 		const [after] = await db.select().from(batchExports).where(row);
-		expect(after?.next_end_at).toBe("2026-01-01T10:05:00.000Z");
+		// A single window bridges the time since then, however many windows of the new interval it has.
+		expect(after?.next_start_at).toBe("2026-01-01T10:00:00.000Z");
+		const FIVE_MINUTES = 5 * 60_000;
+		expect(Date.parse(after?.next_end_at ?? "")).toBe(
+			Math.floor(Date.now() / FIVE_MINUTES) * FIVE_MINUTES,
+		);
 	});
 
 	test("an export whose interval changes while it is unpaused follows the new interval's grid", async () => {
@@ -427,7 +433,8 @@ describe("changing", () => {
 			const next = async () => (await db.select().from(batchExports).where(row))[0]?.next_end_at;
 			const WEEK = 7 * 86_400_000;
 			const ended = new Date(Date.parse((await next()) ?? "") - WEEK).toISOString();
-			await db.update(batchExports).set({ next_end_at: ended }).where(row);
+			const start = new Date(Date.parse(ended) - WEEK).toISOString();
+			await db.update(batchExports).set({ next_start_at: start, next_end_at: ended }).where(row);
 			await here("POST", `${path}/pause`);
 			await (by === "PATCH"
 				? here("PATCH", path, { body: { paused: false } })
@@ -659,6 +666,7 @@ describe("pausing", () => {
 		await db
 			.update(batchExports)
 			.set({
+				next_start_at: at(6),
 				next_end_at: at(5),
 				last_paused_at: at(5).replace(":00:00", ":01:00"),
 			})

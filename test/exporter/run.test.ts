@@ -624,7 +624,7 @@ describe("the exported rows equal the ingested events", () => {
 		});
 		await db
 			.update(batchExports)
-			.set({ next_end_at: HOUR.end_at, due_at: HOUR.end_at })
+			.set({ next_start_at: HOUR.start_at, next_end_at: HOUR.end_at, due_at: HOUR.end_at })
 			.where(eq(batchExports.id, export_id));
 		await tick(env, Date.parse("2026-01-01T13:06:00Z"));
 		expect(await ended()).toMatchObject([

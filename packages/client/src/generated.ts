@@ -32,6 +32,7 @@ export const OPERATIONS = {
 		retryRun: "POST /api/organizations/{organization}/batch_exports/{id}/runs/{run}/retry b",
 		listRunLogs: "GET /api/organizations/{organization}/batch_exports/{id}/runs/{run}/logs l",
 		listBackfills: "GET /api/organizations/{organization}/batch_exports/{id}/backfills l",
+		getBackfill: "GET /api/organizations/{organization}/batch_exports/{id}/backfills/{backfill}",
 		cancelBackfill:
 			"POST /api/organizations/{organization}/batch_exports/{id}/backfills/{backfill}/cancel",
 	},
@@ -187,6 +188,7 @@ export const OPERATIONS = {
 		retryRun: "POST /api/projects/{project}/batch_exports/{id}/runs/{run}/retry b",
 		listRunLogs: "GET /api/projects/{project}/batch_exports/{id}/runs/{run}/logs l",
 		listBackfills: "GET /api/projects/{project}/batch_exports/{id}/backfills l",
+		getBackfill: "GET /api/projects/{project}/batch_exports/{id}/backfills/{backfill}",
 		cancelBackfill: "POST /api/projects/{project}/batch_exports/{id}/backfills/{backfill}/cancel",
 	},
 	pluginConfigs: {
@@ -420,7 +422,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Start a backfill.
 	 *
-	 * Exports the windows that fit into the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills.
+	 * Exports the windows in the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills. 409 if a running backfill exports the range already.
 	 */
 	backfill(
 		parameters: BackfillBatchExportParameters | From<"batchExports">,
@@ -442,7 +444,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Unpause an export.
 	 *
-	 * Scheduled runs start again. With `backfill`, the windows that were missed since the pause are exported too, and the response has the `backfill_id`.
+	 * Scheduled runs start again. With `backfill`, what arrived during the pause is exported too, and the response has the `backfill_id`.
 	 */
 	unpause(
 		parameters: UnpauseBatchExportParameters | From<"batchExports">,
@@ -541,6 +543,16 @@ export interface BatchExportsCalls {
 		parameters: ListBatchExportBackfillsParameters | From<"batchExports">,
 		options?: RequestOptions,
 	): Pages<Received<BatchExportBackfill, "batchExports.backfill">>;
+
+	/**
+	 * Retrieve a backfill.
+	 *
+	 * Returns the backfill with its progress.
+	 */
+	getBackfill(
+		parameters: GetBatchExportBackfillParameters | From<"batchExports.backfill">,
+		options?: RequestOptions,
+	): Promise<Received<BatchExportBackfill, "batchExports.backfill">>;
 
 	/**
 	 * Cancel a backfill.
@@ -1713,7 +1725,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Start a backfill.
 	 *
-	 * Exports the windows that fit into the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills.
+	 * Exports the windows in the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills. 409 if a running backfill exports the range already.
 	 */
 	backfill(
 		parameters: BackfillProjectBatchExportParameters | From<"projectBatchExports">,
@@ -1735,7 +1747,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Unpause an export.
 	 *
-	 * Scheduled runs start again. With `backfill`, the windows that were missed since the pause are exported too, and the response has the `backfill_id`.
+	 * Scheduled runs start again. With `backfill`, what arrived during the pause is exported too, and the response has the `backfill_id`.
 	 */
 	unpause(
 		parameters: UnpauseProjectBatchExportParameters | From<"projectBatchExports">,
@@ -1834,6 +1846,16 @@ export interface ProjectBatchExportsCalls {
 		parameters: ListProjectBatchExportBackfillsParameters | From<"projectBatchExports">,
 		options?: RequestOptions,
 	): Pages<Received<BatchExportBackfill, "projectBatchExports.backfill">>;
+
+	/**
+	 * Retrieve a backfill.
+	 *
+	 * Returns the backfill with its progress.
+	 */
+	getBackfill(
+		parameters: GetProjectBatchExportBackfillParameters | From<"projectBatchExports.backfill">,
+		options?: RequestOptions,
+	): Promise<Received<BatchExportBackfill, "projectBatchExports.backfill">>;
 
 	/**
 	 * Cancel a backfill.
@@ -2473,6 +2495,13 @@ export interface BackfillBatchExportBody {
 	end_at?: (string | null) | undefined;
 	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
+	/**
+	 * What to select; `event` by default.
+	 *
+	 * - `arrival`: what arrived in the range, whenever it happened, like scheduled runs. Windows that have such a run already are left out.
+	 * - `event`: what happened in the range; persons: who was created.
+	 */
+	by?: ("arrival" | "event") | undefined;
 }
 
 /** The parameters of `batchExports.pause`. */
@@ -2559,7 +2588,7 @@ export interface UnpauseBatchExportBody {
 	end_at?: (string | null) | undefined;
 	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
-	/** Whether to also export the windows that were missed since the pause; false by default. */
+	/** Whether to also export what arrived during the pause, whenever it happened; false by default. */
 	backfill?: boolean | undefined;
 }
 
@@ -2662,11 +2691,11 @@ export interface ListBatchExportRunsParameters {
 				| "Cancelled"
 		  )
 		| undefined;
-	/** Only runs whose window ends after this time. */
+	/** Only runs whose window ends after this time, such as `-2d`. */
 	after?: string | undefined;
-	/** Only runs whose window ends before this time. */
+	/** Only runs whose window ends before this time, such as `-24h`. */
 	before?: string | undefined;
-	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time. */
+	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval. */
 	starts_before?: string | undefined;
 }
 
@@ -2748,6 +2777,16 @@ export interface ListBatchExportBackfillsParameters {
 	after?: string | undefined;
 	/** Only backfills whose range ends before this time. */
 	before?: string | undefined;
+}
+
+/** The parameters of `batchExports.getBackfill`. */
+export interface GetBatchExportBackfillParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The export's id. */
+	id: string;
+	/** The backfill's id. */
+	backfill: string;
 }
 
 /** The parameters of `batchExports.cancelBackfill`. */
@@ -4502,6 +4541,13 @@ export interface BackfillProjectBatchExportBody {
 	end_at?: (string | null) | undefined;
 	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
+	/**
+	 * What to select; `event` by default.
+	 *
+	 * - `arrival`: what arrived in the range, whenever it happened, like scheduled runs. Windows that have such a run already are left out.
+	 * - `event`: what happened in the range; persons: who was created.
+	 */
+	by?: ("arrival" | "event") | undefined;
 }
 
 /** The parameters of `projectBatchExports.pause`. */
@@ -4588,7 +4634,7 @@ export interface UnpauseProjectBatchExportBody {
 	end_at?: (string | null) | undefined;
 	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
-	/** Whether to also export the windows that were missed since the pause; false by default. */
+	/** Whether to also export what arrived during the pause, whenever it happened; false by default. */
 	backfill?: boolean | undefined;
 }
 
@@ -4691,11 +4737,11 @@ export interface ListProjectBatchExportRunsParameters {
 				| "Cancelled"
 		  )
 		| undefined;
-	/** Only runs whose window ends after this time. */
+	/** Only runs whose window ends after this time, such as `-2d`. */
 	after?: string | undefined;
-	/** Only runs whose window ends before this time. */
+	/** Only runs whose window ends before this time, such as `-24h`. */
 	before?: string | undefined;
-	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time. */
+	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval. */
 	starts_before?: string | undefined;
 }
 
@@ -4777,6 +4823,16 @@ export interface ListProjectBatchExportBackfillsParameters {
 	after?: string | undefined;
 	/** Only backfills whose range ends before this time. */
 	before?: string | undefined;
+}
+
+/** The parameters of `projectBatchExports.getBackfill`. */
+export interface GetProjectBatchExportBackfillParameters {
+	/** The project's id, or `@current` for your current one. */
+	project: number | Alias<"@current">;
+	/** The export's id. */
+	id: string;
+	/** The backfill's id. */
+	backfill: string;
 }
 
 /** The parameters of `projectBatchExports.cancelBackfill`. */
@@ -5455,7 +5511,7 @@ export interface BatchExportRun {
 	records_completed: number;
 	/** How many rows the window has; null before they are counted. */
 	records_total_count: number | null;
-	/** Why the run or its latest attempt failed; null if it didn't. */
+	/** Why the run or its latest attempt failed; `Cancelled` if it was cancelled; null if neither happened. */
 	latest_error: string | null;
 	/** The start of the window, which is part of it. */
 	data_interval_start: string;
@@ -5473,6 +5529,13 @@ export interface BatchExportRun {
 	batch_export: string;
 	/** The id of the backfill that the run belongs to; null for a scheduled run. */
 	backfill_id: string | null;
+	/**
+	 * What the run selects.
+	 *
+	 * - `arrival`: what arrived in the window.
+	 * - `event`: what happened in the window; persons: who was created.
+	 */
+	by: "arrival" | "event";
 	/** How often the run was started: 0 before its first start, more than 1 after a retry or a crash. */
 	attempt: number;
 }
@@ -6326,6 +6389,13 @@ export interface BatchExportBackfill {
 	/** Where the range ends. */
 	end_at: string;
 	/**
+	 * What the backfill selects.
+	 *
+	 * - `arrival`: what arrived in the window.
+	 * - `event`: what happened in the window; persons: who was created.
+	 */
+	by: "arrival" | "event";
+	/**
 	 * The status of the backfill.
 	 *
 	 * - `Running`: has runs that haven't ended.
@@ -6333,7 +6403,7 @@ export interface BatchExportBackfill {
 	 * - `Cancelled`: was cancelled.
 	 */
 	status: "Running" | "Completed" | "Cancelled";
-	/** How many windows are in the range. */
+	/** How many windows are in the range. By arrival, windows that had a run are subtracted at the end. */
 	total_runs: number;
 	/** How many runs have ended. */
 	finished_runs: number;
