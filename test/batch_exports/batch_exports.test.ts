@@ -56,6 +56,7 @@ async function run(
 		batch_export_id,
 		data_interval_start: "2026-01-01T00:00:00.000Z",
 		data_interval_end: "2026-01-01T01:00:00.000Z",
+		by: row.backfill_id ? "event" : "arrival",
 		...row,
 	});
 	return id;
@@ -892,7 +893,7 @@ describe("backfills", () => {
 		await running(2, made.id, project);
 		const answer = await ask("POST", `/api/organizations/${id}${at(path)}`, {
 			body: hours(0, 3),
-			env: racing(() => here("POST", at(path), { body: hours(0, 3) })),
+			env: racing(() => here("POST", at(path), { body: hours(4, 6) })),
 		});
 		expect(answer).toMatchObject({
 			status: 429,
