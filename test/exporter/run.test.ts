@@ -890,7 +890,7 @@ describe("a destination that", () => {
 		]);
 		const { body } = await home.here("GET", `${home.path}/logs?level=ERROR`);
 		expect(body.results[0].message).toBe(
-			"The export was paused: its last 3 runs failed. Fix the errors in the log, then unpause the export.",
+			'The export was paused: its last 3 runs failed. Fix the errors in the log, then unpause the export, with {"backfill": true} to also export what arrived during the pause.',
 		);
 		await home.here("POST", `${home.path}/unpause`);
 		for (const n of [4, 5, 6]) {
