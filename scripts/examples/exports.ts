@@ -117,7 +117,7 @@ async function cancellations({ record, refuse, waitFor }: Recorder, name: string
 	const backfill = async (hours: number) =>
 		record(`backfill${name}`, {
 			parameters,
-			body: { start_at: hoursAgo(hours), end_at: hoursAgo(hours - 1) },
+			body: { start_at: hoursAgo(hours), end_at: hoursAgo(1) },
 		});
 	const first = await backfill(2);
 	await refuse(`backfill${name}`, 409, {
