@@ -706,7 +706,8 @@ describe("pausing", () => {
 
 	test("unpausing without a backfill logs which windows of the pause are not exported, and how to export them", async () => {
 		stopClock();
-		const hour = (n: number) => new Date(Date.now() - (n + 0.5) * 3_600_000).toISOString();
+		const hour = (n: number) =>
+			new Date((Math.floor(Date.now() / 3_600_000) - n) * 3_600_000).toISOString();
 		for (const [method, below, body] of [
 			["POST", "/unpause", {}],
 			["PATCH", "", { paused: false }],

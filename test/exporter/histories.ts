@@ -1,8 +1,9 @@
 /** Random histories of an export: pauses, downtime, changes of the interval, and backfills of what wasn't exported. */
-import { INTERVALS } from "../../src/db/schema/batch_exports.ts";
 import { type Interval, LENGTHS, type Window } from "../../src/exporter/windows.ts";
 import { DAY_MS } from "../../src/http/durations.ts";
 import type { Random } from "../fire/random.ts";
+
+type Intervals = readonly [Interval, ...Interval[]];
 
 /** An export whose clock is the test's. */
 export type Subject = {
@@ -19,8 +20,12 @@ export type Subject = {
 	state(): Promise<{ until: string; runs: Window[]; missing: Window[] }>;
 };
 
-/** Lives through a history of `steps` steps. */
-export async function live(subject: Subject, random: Random, steps: number) {
+/** Lives through a history of `steps` steps. Downtime ends after `maxDowntime` milliseconds. */
+export async function live(
+	subject: Subject,
+	random: Random,
+	{ steps, intervals, maxDowntime }: { steps: number; intervals: Intervals; maxDowntime: number },
+) {
 	let interval: Interval = "hour";
 	for (let i = 0; i < steps; i += 1) {
 		const length = LENGTHS[interval];
@@ -32,7 +37,7 @@ export async function live(subject: Subject, random: Random, steps: number) {
 				await subject.unpause(random.chance(0.6));
 				break;
 			case 2:
-				interval = random.pick(INTERVALS);
+				interval = random.pick(intervals);
 				await subject.change(interval);
 				break;
 			case 3: {
@@ -43,7 +48,7 @@ export async function live(subject: Subject, random: Random, steps: number) {
 			}
 			case 4:
 				// Downtime, often of more windows than are caught up.
-				await subject.wait(random.between(0, Math.min(60 * length, 2 * DAY_MS)), false);
+				await subject.wait(random.between(0, Math.min(60 * length, maxDowntime)), false);
 				break;
 			default:
 				await subject.wait(random.between(0, Math.min(5 * length, DAY_MS / 4)), true);

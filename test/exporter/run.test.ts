@@ -669,7 +669,9 @@ describe("what arrives while an export is paused", () => {
 			stopClock();
 			const { here, path, project, export_id } = await exporting(R2(), 0);
 			const hour = (n: number, minutes = 0) =>
-				new Date(Date.now() - (n + 0.5) * 3_600_000 + minutes * 60_000).toISOString();
+				new Date(
+					(Math.floor(Date.now() / 3_600_000) - n) * 3_600_000 + minutes * 60_000,
+				).toISOString();
 			const its = eq(batchExports.id, export_id);
 			await (isFailing ? failThrice(export_id) : here("POST", `${path}/pause`));
 			expect((await here("GET", path)).body.paused).toBe(true);
