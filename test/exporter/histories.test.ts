@@ -205,7 +205,7 @@ async function created(start: number): Promise<Subject> {
 	};
 }
 
-test.each([1, 2, 3, 4])("so it is in an export's own rows and log: history %i", async (seed) => {
+test.each([1, 2, 3, 4, 5, 6, 7, 8])("so it is in an export's own rows and log: history %i", async (seed) => {
 	const random = seeded(seed);
 	const start = (Math.floor(Date.now() / HOUR) + 1 / 3) * HOUR;
 	const subject = await created(start);
