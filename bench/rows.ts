@@ -82,6 +82,7 @@ const batchExport = (name: "exports" | "runs") => ({
 	destination: `'{"type":"NoOp","config":{}}'`,
 	interval: "'hour'",
 	paused: 1,
+	next_start_at: TIME,
 	next_end_at: TIME,
 	due_at: TIME,
 	created_at: TIME,

@@ -1,6 +1,7 @@
 /**
- * `npm run fire`: clients post events to a real server that is killed repeatedly, six exports write the events, and DuckDB
- * compares the exported events with the acknowledged ones. `--minutes N` sets how long clients post, `--kills N` how often the
+ * `npm run fire`: clients post events to a real server that is killed repeatedly, and six exports write the events. Meanwhile,
+ * users pause the exports, change their intervals, and repeat runs. DuckDB compares the exported events with the acknowledged
+ * ones. `--minutes N` sets how long clients post, `--kills N` how often the
  * server is killed, and `--seed N` selects other random choices. The command fails on any difference. It needs PostgreSQL
  * (Debian: `postgresql`).
  */
@@ -10,6 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { MINUTE_MS } from "../src/http/durations.ts";
+import { changeExport } from "../test/fire/changes.ts";
 import { postEvents } from "../test/fire/clients.ts";
 import { isFaultless, judge } from "../test/fire/judge.ts";
 import { createTable, outputs, saveBucket, savePostgres, saveR2 } from "../test/fire/outputs.ts";
@@ -103,6 +105,9 @@ async function killAll() {
 	return cut;
 }
 const killing = killAll();
+const changing = Promise.all(
+	ids.map((id, i) => changeExport(exports, id, end, seeded(seed + 100 + i))),
+);
 const posted = await postEvents(
 	{
 		url: `${server.url}/api/projects/${owner.project}/events/`,
@@ -114,7 +119,10 @@ const posted = await postEvents(
 );
 const lastEnd = windowEnd(Date.now());
 const cut = await killing;
+const changed = await changing;
 console.log(`Waiting for the runs of the window that ends at ${new Date(lastEnd).toISOString()}…`);
+await exports.waitForRuns(ids, lastEnd);
+const advised = await Promise.all(ids.map(exports.followAdvice));
 const runs = await exports.waitForRuns(ids, lastEnd);
 await server.stop();
 
@@ -131,14 +139,15 @@ const table = names.map((name, i): [string, object] => {
 	if (!verdict) return fail(`${name} was not compared.`);
 	const list = runs[i] ?? [];
 	const rows = list.reduce((sum, run) => sum + run.records_completed, 0);
-	const wrong = judgeRuns(list, windowEnd(start), lastEnd);
+	const wrong = judgeRuns(list, windowEnd(start) - INTERVAL_MS, lastEnd);
 	if (wrong) faults.push(`${name}: ${wrong}`);
 	if (rows !== verdict.rows) faults.push(`${name}: its runs report ${rows} rows`);
 	if (!isFaultless(verdict)) faults.push(`${name}: its rows differ`);
 	return [name, { runs: list.length, ...verdict }];
 });
+const sum = (numbers: number[]) => numbers.reduce((all, n) => all + n, 0);
 const { counts } = receiver;
-const failures = Object.values(counts.failed).reduce((sum, n) => sum + n, 0);
+const failures = sum(Object.values(counts.failed));
 const ways = Object.entries(counts.failed).map(([way, n]) => `${n} ${way}`);
 if (counts.conflicts > 0)
 	faults.push(
@@ -151,6 +160,7 @@ console.log(
 	[
 		`${posted.acknowledged} of ${posted.events} events were acknowledged, in ${posted.posts} posts: ${posted.lost} were lost, ${posted.repeated} repeated, and ${posted.givenUp} batches given up.`,
 		`The server was killed ${server.counts.kills} times, which interrupted ${cut} runs.`,
+		`The exports were paused ${sum(changed.map(({ pauses }) => pauses))} times, had another interval ${sum(changed.map(({ intervals }) => intervals))} times, and ${sum(changed.map(({ repeated }) => repeated))} runs were repeated. The log named ${sum(advised)} ranges that were not exported, which backfills then exported.`,
 		`The receiver failed ${failures} of ${counts.posts} posts (${ways.join(", ")}), and ${counts.repeated} were repeated.`,
 		...faults,
 	].join("\n"),

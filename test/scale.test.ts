@@ -51,7 +51,9 @@ async function runs(events = 0) {
 		};
 		expect((await home.here("POST", "/batch_exports", { body })).status).toBe(201);
 	}
-	await db.update(batchExports).set({ next_end_at: iso(hour), due_at: iso(hour) });
+	await db
+		.update(batchExports)
+		.set({ next_start_at: iso(hour - HOUR), next_end_at: iso(hour), due_at: iso(hour) });
 	const createBatch = async () => [];
 	const EXPORT_RUNS = Object.assign(Object.create(env.EXPORT_RUNS), { createBatch });
 	const bound = { ...env, DB, EXPORT_RUNS };

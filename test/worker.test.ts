@@ -73,6 +73,7 @@ async function overload(exports = EXPORTS) {
 		name: "Export",
 		destination: { type: "NoOp", config: {} },
 		interval: "hour" as const,
+		next_start_at: hourAgo,
 		next_end_at: hourAgo,
 		due_at: LONG_AGO,
 	};

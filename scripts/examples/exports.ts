@@ -105,7 +105,7 @@ async function runs({ record, refuse, waitFor }: Recorder, name: string) {
 }
 
 /** Records a run and a backfill that are cancelled while they wait for the destination. */
-async function cancellations({ record, waitFor }: Recorder, name: string, url: string) {
+async function cancellations({ record, refuse, waitFor }: Recorder, name: string, url: string) {
 	const { id } = await record(`create${name}`, {
 		body: {
 			name: "Events to a webhook",
@@ -114,9 +114,16 @@ async function cancellations({ record, waitFor }: Recorder, name: string, url: s
 		},
 	});
 	const parameters = { id: String(id) };
-	const backfill = async () =>
-		record(`backfill${name}`, { parameters, body: { start_at: hoursAgo(2), end_at: hoursAgo(1) } });
-	const first = await backfill();
+	const backfill = async (hours: number) =>
+		record(`backfill${name}`, {
+			parameters,
+			body: { start_at: hoursAgo(hours), end_at: hoursAgo(1) },
+		});
+	const first = await backfill(2);
+	await refuse(`backfill${name}`, 409, {
+		parameters,
+		body: { start_at: hoursAgo(2), end_at: hoursAgo(1) },
+	});
 	const { results } = await waitFor(
 		`list${name}Runs`,
 		{ parameters },
@@ -125,9 +132,12 @@ async function cancellations({ record, waitFor }: Recorder, name: string, url: s
 	await record(`cancel${name}Run`, {
 		parameters: { ...parameters, run_id: String(results?.[0]?.id) },
 	});
-	const second = await backfill();
-	await record(`cancel${name}Backfill`, {
-		parameters: { ...parameters, backfill_id: String(second.backfill_id ?? first.backfill_id) },
-	});
+	const second = await backfill(3);
+	const backfilled = {
+		...parameters,
+		backfill_id: String(second.backfill_id ?? first.backfill_id),
+	};
+	await record(`get${name}Backfill`, { parameters: backfilled });
+	await record(`cancel${name}Backfill`, { parameters: backfilled });
 	await record(`delete${name}`, { parameters });
 }

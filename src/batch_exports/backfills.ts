@@ -1,18 +1,17 @@
 import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
-import { v7 } from "uuid";
 import type * as z from "zod";
 import { countWhere } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { batchExportBackfills, batchExportRuns, batchExports } from "../db/schema/batch_exports.ts";
 import { projects } from "../db/schema/projects.ts";
 import {
+	advanceBackfill,
 	beginBackfill,
 	MAX_RUNNING_BACKFILLS,
-	mayStartBackfill,
 } from "../exporter/backfill_runs.ts";
 import { logWhere } from "../exporter/run_log.ts";
-import { lastWindow, type Window, windowsIn } from "../exporter/windows.ts";
-import { found, invalid, throttled } from "../http/errors.ts";
+import { lastWindow, windowsIn } from "../exporter/windows.ts";
+import { conflict, found, invalid, throttled } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { backfillColumns, exportColumns } from "./columns.ts";
@@ -20,8 +19,9 @@ import { type backfill as Backfill, type backfillFilters, toBatchExport } from "
 import {
 	activityOf,
 	byId,
+	CANCELLED,
 	countOf,
-	launchWaiting,
+	launchRuns,
 	listWithin,
 	notDeleted,
 	type Row,
@@ -66,12 +66,23 @@ export function list(
 	});
 }
 
+const selectOne = (tenant: Tenant, id: string, backfill_id: string) =>
+	select(tenant).where(and(ofExport(id), eq(batchExportBackfills.id, backfill_id.toLowerCase())));
+
+async function readOne(tenant: Tenant, id: string, backfill_id: string) {
+	const [[parent], [backfill]] = await tenant.read(
+		selectName(tenant, id),
+		selectOne(tenant, id, backfill_id),
+	);
+	return { exported: found(parent), backfill: found(backfill) };
+}
+
+export const find = async (tenant: Tenant, id: string, backfill_id: string) =>
+	(await readOne(tenant, id, backfill_id)).backfill;
+
 /** Cancels the backfill and its current run. */
 export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
-	const selectOne = () =>
-		select(tenant).where(and(ofExport(id), eq(batchExportBackfills.id, backfill_id.toLowerCase())));
-	const [[parent], [row]] = await tenant.read(selectName(tenant, id), selectOne());
-	const [exported, backfill] = [found(parent), found(row)];
+	const { exported, backfill } = await readOne(tenant, id, backfill_id);
 	if (backfill.status !== "Running")
 		throw invalid(null, "Only a running backfill can be cancelled.");
 	const { db } = tenant;
@@ -85,7 +96,7 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 		before: [
 			db
 				.update(batchExportRuns)
-				.set({ status: "Cancelled", finished_at: at, last_updated_at: at })
+				.set({ ...CANCELLED, finished_at: at, last_updated_at: at })
 				.where(
 					and(
 						eq(batchExportRuns.batch_export_id, exported.id),
@@ -111,72 +122,90 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 				changed,
 			),
 		],
-		answer: selectOne(),
+		answer: selectOne(tenant, id, backfill_id),
 	});
 	return found(after);
 }
 
-/** Selects the export and the id of the backfill, which is null if the backfill wasn't inserted. */
-export const selectBegun = (tenant: Tenant, id: string, backfill_id: string) =>
+type Begin = ReturnType<typeof beginBackfill>;
+
+/**
+ * Selects the export, the id of the backfill, which is null if the backfill wasn't inserted, and the id of a backfill that
+ * exports the range already.
+ */
+export const selectBegun = (tenant: Tenant, id: string, begin: Begin | undefined) =>
 	tenant.db
 		.select({
 			...exportColumns(tenant.db),
 			backfill_id: sql<
 				string | null
-			>`(select begun.id from batch_export_backfills as begun where begun.id = ${backfill_id})`.as(
+			>`(select begun.id from batch_export_backfills as begun where begun.id = ${begin?.id ?? null})`.as(
 				"backfill_id",
 			),
+			covered_by: (begin?.covered_by ?? sql<string | null>`null`).as("covered_by"),
 		})
 		.from(batchExports)
 		.innerJoin(projects, eq(projects.id, batchExports.project_id))
 		.where(byId(tenant, id));
 
-export const tooManyBackfills = () =>
-	throttled(60, `A project can have ${MAX_RUNNING_BACKFILLS} backfills running.`);
+/** Returns the error for a backfill that wasn't inserted. */
+export const notBegun = (covered_by: string | null) =>
+	covered_by === null
+		? throttled(60, `A project can have ${MAX_RUNNING_BACKFILLS} backfills running.`)
+		: conflict(`The backfill ${covered_by}, which is running, exports this range already.`);
+
+/** Launches the first run of a backfill after the response. If this fails, the next tick does. */
+export const launchBackfill = (tenant: Tenant, { id }: { id: string }, backfill_id: string) =>
+	tenant.later(async (db) => {
+		await advanceBackfill(db, backfill_id);
+		await launchRuns(tenant, id);
+	});
 
 /** Returns the range of a backfill; by default the last complete window. */
-function rangeOf({ interval }: Row, { start_at, end_at }: z.infer<typeof Backfill>): Window {
-	const last = lastWindow(interval, Date.now());
+function rangeOf(row: Row, { start_at, end_at, by = "event" }: z.infer<typeof Backfill>) {
+	const { interval, next_start_at } = row;
+	const until = by === "arrival" ? Math.min(Date.parse(next_start_at), Date.now()) : Date.now();
+	const last = lastWindow(interval, until);
 	const end = end_at ?? last.end;
 	const start = start_at ?? (end_at ? lastWindow(interval, Date.parse(end)).start : last.start);
 	if (start >= end) throw invalid("start_at", "start_at must be before end_at.");
 	if (end > now()) throw invalid("end_at", "end_at must not be in the future.");
-	if (windowsIn(interval, start, end).total === 0)
+	if (by === "arrival" && end > next_start_at)
+		throw invalid(
+			"end_at",
+			`end_at must not be after ${next_start_at}: the schedule exports what arrives from then on. If the export is paused, unpause it with a backfill.`,
+		);
+	if (by === "event" && windowsIn(interval, start, end).total === 0)
 		throw invalid(
 			start_at ? "start_at" : "end_at",
 			`The range is shorter than the export's interval (${interval}).`,
 		);
-	return { start, end };
+	return { start, end, by };
 }
 
 /**
  * Starts a backfill. The export may be paused.
- * @throws 400 for an invalid range, 429 if too many backfills are running
+ * @throws 400 for an invalid range, 409 if a backfill exports it already, 429 if too many backfills are running
  */
 export async function start(tenant: Tenant, id: string, body: z.infer<typeof Backfill>) {
 	const row = await read(tenant, id);
 	const range = rangeOf(row, body);
-	const { db } = tenant;
-	const backfill_id = v7();
-	const [first, ...rest] = beginBackfill(
-		db,
-		backfill_id,
-		row,
-		range,
-		sql`${mayStartBackfill(row.team_id)} and exists (select 1 from batch_exports where ${notDeleted(row.id)})`,
+	const begin = beginBackfill(tenant.db, row, range);
+	const [first, ...rest] = begin.statements(
+		sql`${begin.isAllowed} and exists (select 1 from batch_exports where ${notDeleted(row.id)})`,
 	);
 	const [after] = await tenant.write({
 		entry: {
 			...activityOf(row),
 			activity: "backfilled",
-			trigger: { backfill_id, ...range },
+			trigger: { backfill_id: begin.id, ...range },
 		},
 		change: first,
 		after: () => rest,
-		answer: selectBegun(tenant, id, backfill_id),
+		answer: selectBegun(tenant, id, begin),
 	});
-	const { backfill_id: begun, ...answer } = found(after);
-	if (begun === null) throw tooManyBackfills();
-	launchWaiting(tenant, row);
-	return { ...toBatchExport(answer), backfill_id: begun };
+	const { backfill_id, covered_by, ...answer } = found(after);
+	if (backfill_id === null) throw notBegun(covered_by);
+	launchBackfill(tenant, row, backfill_id);
+	return { ...toBatchExport(answer), backfill_id };
 }

@@ -26,6 +26,7 @@ export const runColumns = {
 	last_updated_at: batchExportRuns.last_updated_at,
 	batch_export: batchExportRuns.batch_export_id,
 	backfill_id: batchExportRuns.backfill_id,
+	by: batchExportRuns.by,
 	attempt: batchExportRuns.attempt,
 };
 
@@ -41,7 +42,7 @@ const latestRuns = (db: Database): SQL<z.infer<typeof BatchExportRun>[]> => {
 		.limit(LATEST_RUNS);
 	const fields = Object.entries(runColumns).flatMap(([name, column]) => [
 		sql`${name}`,
-		sql.raw(`latest.${column.name}`),
+		sql`latest.${sql.identifier(column.name)}`,
 	]);
 	return sql`(select json_group_array(json_object(${sql.join(fields, sql`, `)})) from ${latest} as latest)`.mapWith(
 		JSON.parse,
@@ -64,6 +65,7 @@ export const exportColumns = (db: Database) => ({
 	end_at: batchExports.end_at,
 	xql_query: batchExports.xql_query,
 	schema: batchExports.schema,
+	next_start_at: batchExports.next_start_at,
 	next_end_at: batchExports.next_end_at,
 	latest_runs: latestRuns(db).as("latest_runs"),
 });
@@ -74,6 +76,7 @@ export const backfillColumns = {
 	batch_export: batchExportBackfills.batch_export_id,
 	start_at: batchExportBackfills.start_at,
 	end_at: batchExportBackfills.end_at,
+	by: batchExportBackfills.by,
 	status: batchExportBackfills.status,
 	total_runs: batchExportBackfills.total_runs,
 	finished_runs: batchExportBackfills.finished_runs,

@@ -20,8 +20,8 @@ import { type create, toBatchExport, type update as Update } from "./shape.ts";
 import { warnOfSharedKeys } from "./shared_keys.ts";
 import {
 	activityOf,
-	insertMissedRuns,
 	notDeleted,
+	passPause,
 	pausing,
 	type Row,
 	read,
@@ -132,7 +132,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 		set,
 		{ scope, name, project, masked: ["destination"] },
 		() => ({
-			before: [insertMissedRuns(tenant, row, resumed?.windows ?? [], unchanged(row))],
+			before: resumed ? passPause(tenant, row, resumed, unchanged(row)) : [],
 			change: tenant.db
 				.update(batchExports)
 				.set({

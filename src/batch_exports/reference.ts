@@ -65,7 +65,7 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 				id: `backfill${Id}`,
 				summary: "Start a backfill",
 				description:
-					"Exports the windows that fit into the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills.",
+					"Exports the windows in the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills. 409 if a running backfill exports the range already.",
 			},
 		},
 		"/:id/pause": {
@@ -81,7 +81,7 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 				id: `unpause${Id}`,
 				summary: "Unpause an export",
 				description:
-					"Scheduled runs start again. With `backfill`, the windows that were missed since the pause are exported too, and the response has the `backfill_id`.",
+					"Scheduled runs start again. With `backfill`, what arrived during the pause is exported too, and the response has the `backfill_id`.",
 			},
 		},
 		"/:id/test": {
@@ -153,6 +153,13 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 					"Lists the backfills with their progress, newest first. With `after` or `before`, those with the newest ranges first.",
 			},
 		},
+		"/:id/backfills/:backfill_id": {
+			get: {
+				id: `get${Id}Backfill`,
+				summary: "Retrieve a backfill",
+				description: "Returns the backfill with its progress.",
+			},
+		},
 		"/:id/backfills/:backfill_id/cancel": {
 			post: {
 				id: `cancel${Id}Backfill`,
@@ -186,6 +193,11 @@ const STATUSES = {
 	Cancelled: "was cancelled.",
 };
 
+const SELECTIONS = {
+	arrival: "what arrived in the window.",
+	event: "what happened in the window; persons: who was created.",
+};
+
 const LEVELS = {
 	DEBUG: "details.",
 	INFO: "what happened.",
@@ -198,7 +210,8 @@ describe(BatchExportRun, {
 	status: ["The status of the run.", STATUSES],
 	records_completed: "How many rows have been exported.",
 	records_total_count: "How many rows the window has; null before they are counted.",
-	latest_error: "Why the run or its latest attempt failed; null if it didn't.",
+	latest_error:
+		"Why the run or its latest attempt failed; `Cancelled` if it was cancelled; null if neither happened.",
 	data_interval_start: "The start of the window, which is part of it.",
 	data_interval_end: "The end of the window, which isn't part of it.",
 	cursor: "Where a retry would continue, in an internal format; null at the start.",
@@ -207,6 +220,7 @@ describe(BatchExportRun, {
 	last_updated_at: "When the run last made progress.",
 	batch_export: "The id of the export.",
 	backfill_id: "The id of the backfill that the run belongs to; null for a scheduled run.",
+	by: ["What the run selects.", SELECTIONS],
 	attempt:
 		"How often the run was started: 0 before its first start, more than 1 after a retry or a crash.",
 });
@@ -308,7 +322,7 @@ describe(
 	unpause,
 	{
 		backfill:
-			"Whether to also export the windows that were missed since the pause; false by default.",
+			"Whether to also export what arrived during the pause, whenever it happened; false by default.",
 	},
 	update,
 );
@@ -320,6 +334,14 @@ describe(
 			"The start of the range, with an offset from UTC. By default one interval before its end.",
 		end_at:
 			"The end of the range, with an offset from UTC and not in the future. By default the end of the last complete interval.",
+		by: [
+			"What to select; `event` by default.",
+			{
+				arrival:
+					"what arrived in the range, whenever it happened, like scheduled runs. Windows that have such a run already are left out.",
+				event: "what happened in the range; persons: who was created.",
+			},
+		],
 	},
 	update.omit({ start_at: true, end_at: true }),
 );
@@ -341,6 +363,7 @@ describe(BatchExportBackfill, {
 	batch_export: "The id of the export.",
 	start_at: "Where the range begins.",
 	end_at: "Where the range ends.",
+	by: ["What the backfill selects.", SELECTIONS],
 	status: [
 		"The status of the backfill.",
 		{
@@ -349,7 +372,8 @@ describe(BatchExportBackfill, {
 			Cancelled: "was cancelled.",
 		},
 	],
-	total_runs: "How many windows are in the range.",
+	total_runs:
+		"How many windows are in the range. By arrival, windows that had a run are subtracted at the end.",
 	finished_runs: "How many runs have ended.",
 	failed_runs: "How many of the runs that ended have failed.",
 	created_at: "When the backfill was started.",
@@ -383,10 +407,10 @@ describe(logFilters, {
 
 describe(runFilters, {
 	status: "Only runs with this status, in any case. Can be repeated.",
-	after: "Only runs whose window ends after this time.",
-	before: "Only runs whose window ends before this time.",
+	after: "Only runs whose window ends after this time, such as `-2d`.",
+	before: "Only runs whose window ends before this time, such as `-24h`.",
 	starts_before:
-		"Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time.",
+		"Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval.",
 });
 
 describe(backfillFilters, {

@@ -112,6 +112,9 @@ export default router()
 		async (c) =>
 			c.json(await backfills.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
 	)
+	.get("/:id/backfills/:backfill_id", ok(BatchExportBackfill), async (c) =>
+		c.json(await backfills.find(c.var.tenant, c.req.param("id"), c.req.param("backfill_id"))),
+	)
 	.post("/:id/backfills/:backfill_id/cancel", ok(BatchExportBackfill), async (c) =>
 		c.json(await backfills.cancel(c.var.tenant, c.req.param("id"), c.req.param("backfill_id"))),
 	);

@@ -10,6 +10,7 @@ import {
 	RUN_STATUSES,
 	UNSUCCESSFUL,
 } from "../db/schema/batch_exports.ts";
+import { sentence } from "../exporter/reason.ts";
 import { logWhere } from "../exporter/run_log.ts";
 import { endsAcross } from "../exporter/windows.ts";
 import { found, invalid } from "../http/errors.ts";
@@ -17,7 +18,14 @@ import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { runColumns } from "./columns.ts";
 import type { retry as Retry, runFilters } from "./shape.ts";
-import { activityOf, countOf, launchWaiting, listWithin, selectName } from "./statements.ts";
+import {
+	activityOf,
+	CANCELLED,
+	countOf,
+	launchWaiting,
+	listWithin,
+	selectName,
+} from "./statements.ts";
 
 /** The counters of an export's runs by status. */
 const COUNTERS = {
@@ -138,7 +146,7 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 		change: db
 			.update(batchExportRuns)
 			.set({
-				status: "Cancelled",
+				...CANCELLED,
 				finished_at: now(),
 				last_updated_at: now(),
 			})
@@ -150,7 +158,7 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 					batch_export_id: parent.id,
 					run_id: run.id,
 					level: "WARNING",
-					message: `The run of ${run.data_interval_start} to ${run.data_interval_end} was cancelled.`,
+					message: `The run of ${run.data_interval_start} to ${run.data_interval_end} was cancelled.${run.latest_error === null ? "" : ` Its last error: ${sentence(run.latest_error)}`}`,
 				},
 				changed,
 			),

@@ -5,6 +5,7 @@ import {
 	LEVELS,
 	MODELS,
 	RUN_STATUSES,
+	SELECTIONS,
 } from "../db/schema/batch_exports.ts";
 import { parseConfig, TYPES } from "../exporter/destinations/config.ts";
 import { parse } from "../exporter/query/query.ts";
@@ -40,6 +41,7 @@ export const BatchExportRun = z
 		batch_export: z.guid(),
 		// Not part of the interface (docs/choices.md).
 		backfill_id: z.guid().nullable(),
+		by: z.enum(SELECTIONS),
 		attempt: z.int(),
 	})
 	.meta({ id: "BatchExportRun" });
@@ -77,9 +79,12 @@ export const BatchExport = z
 
 /** Converts an export to a response, without its secrets. */
 export const toBatchExport = ({
-	next_end_at: _,
+	next_start_at: _start,
+	next_end_at: _end,
 	...row
-}: z.infer<typeof BatchExport> & { next_end_at: string }): z.infer<typeof BatchExport> => ({
+}: z.infer<typeof BatchExport> & { next_start_at: string; next_end_at: string }): z.infer<
+	typeof BatchExport
+> => ({
 	...row,
 	destination: shown(row.destination),
 });
@@ -133,6 +138,7 @@ const instant = () =>
 export const backfill = update.extend({
 	start_at: instant().nullish(),
 	end_at: instant().nullish(),
+	by: choice(SELECTIONS).optional(),
 });
 
 export const BackfilledExport = BatchExport.extend({
@@ -151,6 +157,7 @@ export const BatchExportBackfill = z
 		batch_export: z.guid(),
 		start_at: timestamp(),
 		end_at: timestamp(),
+		by: z.enum(SELECTIONS),
 		status: z.enum(BACKFILL_STATUSES),
 		total_runs: z.int(),
 		finished_runs: z.int(),

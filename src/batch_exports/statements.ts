@@ -8,7 +8,9 @@ import { now } from "../db/now.ts";
 import { batchExportRuns, batchExports } from "../db/schema/batch_exports.ts";
 import { projects } from "../db/schema/projects.ts";
 import { launch, waiting } from "../exporter/launch.ts";
-import type { Window } from "../exporter/windows.ts";
+import { logWhere } from "../exporter/run_log.ts";
+import { describeSkipped, describeUnpaused } from "../exporter/skipped.ts";
+import type { resume } from "../exporter/windows.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import type { TenantSql } from "../tenant/sql.ts";
@@ -93,24 +95,38 @@ export const activityOf = ({ id, name, team_id }: Pick<Row, "id" | "name" | "tea
 	project: team_id,
 });
 
-/** Inserts the runs that had not started when the export was paused, if `condition` holds for the export. */
-export const insertMissedRuns = (
+type Resumed = Pick<ReturnType<typeof resume>, "windows" | "skipped" | "paused">;
+
+/**
+ * Returns the statements for windows that ended before or while an export was paused, if `condition` holds for the export:
+ * they insert the runs that had not started when it was paused, and log which windows are not run.
+ */
+export function passPause(
 	{ db }: Tenant,
 	{ id }: Row,
-	windows: Window[],
+	{ windows, skipped, paused }: Resumed,
 	condition: SQL | undefined,
-) =>
-	insertEach(
-		db,
-		batchExportRuns,
-		windows.map(({ start, end }) => ({
-			id: v7(),
-			batch_export_id: id,
-			data_interval_start: start,
-			data_interval_end: end,
-		})),
-		sql`exists (select 1 from batch_exports where ${and(notDeleted(id), condition)})`,
-	).onConflictDoNothing();
+) {
+	const isUnchanged = sql`exists (select 1 from batch_exports where ${and(notDeleted(id), condition)})`;
+	const entries = [
+		...(skipped ? [{ level: "WARNING" as const, message: describeSkipped(skipped) }] : []),
+		{ level: "INFO" as const, message: describeUnpaused(paused) },
+	];
+	return [
+		insertEach(
+			db,
+			batchExportRuns,
+			windows.map(({ start, end }) => ({
+				id: v7(),
+				batch_export_id: id,
+				data_interval_start: start,
+				data_interval_end: end,
+			})),
+			isUnchanged,
+		).onConflictDoNothing(),
+		...entries.map((entry) => logWhere(db, { batch_export_id: id, ...entry }, isUnchanged)),
+	];
+}
 
 /** Returns the columns of an export that is paused, now or at the given time. */
 export const pausing = (last_paused_at: string | null | undefined) => ({
@@ -123,14 +139,19 @@ export const notDeleted = (id: string) =>
 	and(eq(batchExports.id, id), eq(batchExports.deleted, false));
 
 /** The columns that define the schedule of an export and its next window. */
-export const TIMING = ["interval", "start_at", "end_at", "next_end_at"] as const;
+export const TIMING = ["interval", "start_at", "end_at", "next_start_at", "next_end_at"] as const;
 
 /** SQL condition: the schedule hasn't changed since it was read. */
 export const scheduleUnchanged = (row: Row) =>
 	and(...TIMING.map((field) => sql`${batchExports[field]} is ${row[field]}`));
 
+/** Starts the export's next waiting runs. */
+export const launchRuns = ({ env }: Tenant, id: string) =>
+	launch(env, sql`batch_export_runs.batch_export_id = ${id} and ${waiting}`);
+
 /** Starts the export's next waiting runs after the response. If this fails, the next tick starts them. */
 export const launchWaiting = (tenant: Tenant, { id }: { id: string }) =>
-	tenant.later(() =>
-		launch(tenant.env, sql`batch_export_runs.batch_export_id = ${id} and ${waiting}`),
-	);
+	tenant.later(() => launchRuns(tenant, id));
+
+/** The columns of a run that is cancelled. */
+export const CANCELLED = { status: "Cancelled", latest_error: "Cancelled" } as const;

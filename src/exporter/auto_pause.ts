@@ -26,7 +26,8 @@ export async function pauseIfFailing(env: Env, { run, batchExport }: Loaded) {
 	const at = now();
 	const entry_id = v7();
 	const reason = `Its last ${MAX_FAILURES_IN_A_ROW} runs failed.`;
-	const next_step = "Fix the errors in the log, then unpause the export.";
+	const next_step =
+		'Fix the errors in the log, then unpause the export, with {"backfill": true} to also export what arrived during the pause.';
 	await db.batch([
 		...withLogEntry(
 			db,

@@ -1,64 +1,128 @@
-import { and, eq, isNull, max, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, isNull, lte, max, type SQL, sql } from "drizzle-orm";
+import { v7 } from "uuid";
 import { type Database, insertWhere } from "../db/client.ts";
 import { isUniqueViolation } from "../db/errors.ts";
 import { now } from "../db/now.ts";
-import { batchExportBackfills, batchExportRuns } from "../db/schema/batch_exports.ts";
+import {
+	batchExportBackfills,
+	batchExportRuns,
+	INTERVALS,
+	isByArrival,
+} from "../db/schema/batch_exports.ts";
 import { pluralize } from "../http/plural.ts";
 import { logWhere, withLogEntry } from "./run_log.ts";
-import { type Interval, type Window, windowsIn } from "./windows.ts";
+import {
+	firstMissing,
+	type Interval,
+	LENGTHS,
+	partsOf,
+	type Window,
+	windowsIn,
+} from "./windows.ts";
 
 /** How many backfills of a project may run at once. */
 export const MAX_RUNNING_BACKFILLS = 3;
 
-/** SQL condition: the project may start another backfill. */
-export const mayStartBackfill = (project_id: number) =>
-	sql`(select count(*) from batch_export_backfills as running
-		where running.project_id = ${project_id} and running.status = 'Running') < ${MAX_RUNNING_BACKFILLS}`;
+/** How many runs are compared with a range at once. */
+const MAX_COMPARED_RUNS = 1000;
 
 type BatchExport = { id: string; team_id: number; interval: Interval };
 
-/** Returns the statements that insert and log a backfill and its first run, if `condition` is true. */
-export function beginBackfill(
-	db: Database,
-	backfill_id: string,
-	{ id: batch_export_id, team_id, interval }: BatchExport,
-	{ start, end }: Window,
-	condition: SQL,
-) {
-	const { total, window } = windowsIn(interval, start, end);
-	const isInserted = sql`exists (select 1 from ${batchExportBackfills} where ${batchExportBackfills.id} = ${backfill_id})`;
-	return [
-		insertWhere(
-			db,
-			batchExportBackfills,
-			{
-				id: backfill_id,
-				batch_export_id,
-				project_id: team_id,
-				start_at: start,
-				end_at: end,
-				interval,
-				total_runs: total,
-			},
-			condition,
-		),
-		runOf(db, { id: backfill_id, batch_export_id }, window, isInserted),
-		logWhere(
-			db,
-			{
-				batch_export_id,
-				level: "INFO",
-				message: `A backfill of ${pluralize(total, "window")} from ${start} to ${end} was started.`,
-			},
-			isInserted,
-		),
-	] as const;
+type Backfill = typeof batchExportBackfills.$inferSelect;
+
+/** A range, and what the windows in it select. */
+type Selection = Window & Pick<Backfill, "by">;
+
+/** Returns how many windows a range has. By arrival, the boundaries of the grid divide it, and none is left out. */
+const countWindows = (interval: Interval, { by, start, end }: Selection) =>
+	by === "arrival" ? partsOf(interval, { start, end }) : windowsIn(interval, start, end).total;
+
+const SECONDS = sql.join(
+	INTERVALS.map((interval) => sql.raw(`when '${interval}' then ${LENGTHS[interval] / 1000}`)),
+	sql` `,
+);
+
+/** SQL for the end of the last window of a running backfill by event time, whose range may be longer. */
+const LAST_END = sql`strftime('%Y-%m-%dT%H:%M:%fZ', running.start_at,
+	(running.total_runs * case running.interval ${SECONDS} end) || ' seconds')`;
+
+/**
+ * Returns SQL for the id of a running backfill of the export that exports the range; null if there is none. By arrival, it is
+ * enough that it exports a part of the range, because nothing may be exported twice.
+ */
+function coveringBackfill({ id, team_id, interval }: BatchExport, range: Selection) {
+	const { by, start, end } = range;
+	const { window } = windowsIn(interval, start, end, countWindows(interval, range) - 1);
+	const covers =
+		by === "arrival"
+			? sql`running.start_at < ${end} and running.end_at > ${start}`
+			: sql`running.start_at <= ${start} and ${LAST_END} >= ${window.end}`;
+	return sql<string | null>`(select running.id from batch_export_backfills as running
+		where running.project_id = ${team_id} and running.status = 'Running' and running.batch_export_id = ${id}
+		and running."by" = ${by} and ${covers} limit 1)`;
+}
+
+/**
+ * Returns the statements that insert and log a backfill, and its first run if it selects by event time. By arrival,
+ * `advanceBackfill` adds the first run, because windows that have a run are left out.
+ */
+export function beginBackfill(db: Database, batchExport: BatchExport, range: Selection) {
+	const { id: batch_export_id, team_id, interval } = batchExport;
+	const { start, end, by } = range;
+	const id = v7();
+	const total = countWindows(interval, range);
+	const covered_by = coveringBackfill(batchExport, range);
+	const isInserted = sql`exists (select 1 from ${batchExportBackfills} where ${batchExportBackfills.id} = ${id})`;
+	return {
+		id,
+		covered_by,
+		/** SQL condition: no backfill exports the range already, and the project may start another one. */
+		isAllowed: sql`${covered_by} is null and (select count(*) from batch_export_backfills as running
+			where running.project_id = ${team_id} and running.status = 'Running') < ${MAX_RUNNING_BACKFILLS}`,
+		statements: (condition: SQL) =>
+			[
+				insertWhere(
+					db,
+					batchExportBackfills,
+					{
+						id,
+						batch_export_id,
+						project_id: team_id,
+						start_at: start,
+						end_at: end,
+						by,
+						interval,
+						total_runs: total,
+					},
+					condition,
+				),
+				...(by === "event"
+					? [
+							runOf(
+								db,
+								{ id, batch_export_id, by },
+								windowsIn(interval, start, end).window,
+								isInserted,
+							),
+						]
+					: []),
+				logWhere(
+					db,
+					{
+						batch_export_id,
+						level: "INFO",
+						message: `A backfill ${by === "arrival" ? "by arrival " : ""}of ${pluralize(total, "window")} from ${start} to ${end} was started.`,
+					},
+					isInserted,
+				),
+			] as const,
+	};
 }
 
 /** Returns the statement that adds a run to a backfill, if `condition` is true. */
 const runOf = (
 	db: Database,
-	{ id: backfill_id, batch_export_id }: { id: string; batch_export_id: string | SQL },
+	{ id: backfill_id, batch_export_id, by }: Pick<Backfill, "id" | "batch_export_id" | "by">,
 	{ start, end }: Window,
 	condition: SQL,
 ) =>
@@ -68,11 +132,46 @@ const runOf = (
 		{
 			batch_export_id,
 			backfill_id,
+			by,
 			data_interval_start: start,
 			data_interval_end: end,
 		},
 		condition,
 	);
+
+/** Returns the next window of a backfill after the one that ended at `at`, its start at first; null if there is none. */
+async function nextWindow(db: Database, backfill: Backfill, at: string): Promise<Window | null> {
+	const { interval, start_at, end_at, total_runs } = backfill;
+	if (backfill.by === "arrival") return nextMissing(db, backfill, at);
+	const done = windowsIn(interval, start_at, at).total;
+	return done < total_runs ? windowsIn(interval, start_at, end_at, done).window : null;
+}
+
+/** Returns the next window after `at` in which no run has exported what arrived. */
+async function nextMissing(
+	db: Database,
+	{ batch_export_id, interval, end_at }: Backfill,
+	at: string,
+) {
+	const { data_interval_start: start, data_interval_end: end } = batchExportRuns;
+	const select = (range: SQL | undefined, limit: number) =>
+		db
+			.select({ start, end })
+			.from(batchExportRuns)
+			.where(and(eq(batchExportRuns.batch_export_id, batch_export_id), isByArrival, range))
+			.orderBy(end)
+			.limit(limit);
+	for (let from = at; ; ) {
+		const [within, across] = await db.batch([
+			select(and(gt(end, from), lte(end, end_at)), MAX_COMPARED_RUNS),
+			select(gt(end, end_at), 1),
+		]);
+		const missing = firstMissing(interval, { start: from, end: end_at }, [...within, ...across]);
+		const known = within.length < MAX_COMPARED_RUNS ? end_at : (within.at(-1)?.end ?? end_at);
+		if (known >= end_at || (missing && missing.start < known)) return missing;
+		from = known;
+	}
+}
 
 /**
  * Adds the next run to a running backfill, or completes it after its last window. Does nothing while one of its runs is
@@ -87,18 +186,17 @@ export async function advanceBackfill(db: Database, id: string) {
 			.where(eq(batchExportRuns.backfill_id, id)),
 	]);
 	if (backfill?.status !== "Running") return;
-	const { interval, start_at, end_at, total_runs } = backfill;
-	const done = windowsIn(interval, start_at, last?.end ?? start_at).total;
-	const { window } = windowsIn(interval, start_at, end_at, done);
+	const { start_at, end_at } = backfill;
+	const window = await nextWindow(db, backfill, last?.end ?? start_at);
 	const idle = sql`not exists (select 1 from batch_export_runs as open
 		where open.batch_export_id = ${backfill.batch_export_id} and open.finished_at is null and open.backfill_id = ${id})
 		and exists (select 1 from batch_export_backfills as running where running.id = ${id} and running.status = 'Running')`;
-	if (done < total_runs) {
+	if (window) {
 		await db
 			.batch([runOf(db, backfill, window, idle)])
 			// A concurrent call has added the run.
 			.catch((error: unknown) => {
-				if (!isUniqueViolation(error, "batch_export_runs.backfill_id")) throw error;
+				if (!isUniqueViolation(error, "batch_export_runs.data_interval_end")) throw error;
 			});
 		return;
 	}
@@ -107,14 +205,19 @@ export async function advanceBackfill(db: Database, id: string) {
 			db,
 			db
 				.update(batchExportBackfills)
-				.set({ status: "Completed", finished_at: now() })
+				.set({
+					status: "Completed",
+					finished_at: now(),
+					// By arrival, windows that had a run were left out.
+					total_runs: batchExportBackfills.finished_runs,
+				})
 				.where(
 					and(eq(batchExportBackfills.id, id), isNull(batchExportBackfills.finished_at), idle),
 				),
 			{
 				batch_export_id: backfill.batch_export_id,
 				level: "INFO",
-				message: `The backfill from ${start_at} to ${end_at} is complete.`,
+				message: `The backfill from ${start_at} to ${end_at} is complete${last?.end ? "" : ": all of its windows had runs"}.`,
 			},
 		),
 	]);

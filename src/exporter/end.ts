@@ -9,6 +9,7 @@ import { pluralize } from "../http/plural.ts";
 import { type Attempt, reload, remember } from "./attempt.ts";
 import { clean } from "./clean.ts";
 import { isCurrent, type Loaded, logOf } from "./loaded.ts";
+import { sentence } from "./reason.ts";
 import { isLogged, withLogEntry } from "./run_log.ts";
 import { MAX_TRIES } from "./tries.ts";
 
@@ -52,9 +53,6 @@ const NEXT_STEP = {
 	Failed: "Fix the cause, then retry the run.",
 	FailedRetryable: "Retry the run when the destination works again.",
 };
-
-/** Adds a full stop to a text that doesn't end with punctuation. */
-export const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 /** Returns the log entry of a run that has ended: its totals and, if it failed, the reason and what to do. */
 function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {

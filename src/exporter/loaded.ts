@@ -50,7 +50,7 @@ export async function prepare(env: Env, { run, batchExport }: Loaded) {
 		...range,
 		fields,
 		where,
-		by: run.backfill_id === null ? "ingestion" : "event",
+		by: run.by,
 		include_events: namesIn(config.include_events),
 		exclude_events: namesIn(config.exclude_events),
 	};
@@ -58,7 +58,7 @@ export async function prepare(env: Env, { run, batchExport }: Loaded) {
 		...range,
 		run_id: run.id,
 		export_id: batchExport.id,
-		backfill: run.backfill_id !== null,
+		backfill: run.by === "event",
 		columns: fields,
 		identified: fields.some(
 			({ expression }) => expression.type === "column" && expression.name === "uuid",

@@ -12,13 +12,13 @@ import {
 	batchExports,
 } from "../db/schema/batch_exports.ts";
 import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
-import { pluralize } from "../http/plural.ts";
 import { forEach, inTurn } from "../log/parts.ts";
 import { advanceBackfill } from "./backfill_runs.ts";
 import { clean } from "./clean.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
 import { loadRun } from "./loaded.ts";
-import { dueWindows, LENGTHS, MAX_CATCH_UP_WINDOWS } from "./windows.ts";
+import { describeSkipped, howToExport, LIMIT } from "./skipped.ts";
+import { dueWindows, type Skipped } from "./windows.ts";
 
 /** How many exports a batch schedules. Their missed runs are a single value, which D1 limits to 2,000,000 bytes. */
 const BATCH_SIZE = 300;
@@ -62,10 +62,7 @@ async function insertAllDueRuns(db: Database, at: number) {
 		if ((await insertDueRuns(db, at)) < BATCH_SIZE) break;
 }
 
-type Due = Pick<
-	typeof batchExports.$inferSelect,
-	"id" | "organization_id" | "project_id" | "name" | "interval" | "next_end_at"
->;
+type Due = Pick<typeof batchExports.$inferSelect, "id" | "organization_id" | "project_id" | "name">;
 
 /**
  * Inserts the due runs of at most `BATCH_SIZE` exports.
@@ -81,6 +78,7 @@ async function insertDueRuns(db: Database, at: number) {
 			interval: batchExports.interval,
 			start_at: batchExports.start_at,
 			end_at: batchExports.end_at,
+			next_start_at: batchExports.next_start_at,
 			next_end_at: batchExports.next_end_at,
 			due_at: batchExports.due_at,
 		})
@@ -108,11 +106,11 @@ async function insertDueRuns(db: Database, at: number) {
 			data_interval_end: end,
 		})),
 	);
-	const skipping = plans.filter(({ skipped }) => skipped > 0);
+	const skipping = plans.flatMap(({ skipped, ...plan }) => (skipped ? [{ ...plan, skipped }] : []));
 	const entries = skipping.map((plan) => ({
 		...common(plan),
 		level: "WARNING" as const,
-		message: `Skipped: ${pluralize(plan.skipped, "window")}, starting with the one that ended at ${plan.row.next_end_at}. At most ${MAX_CATCH_UP_WINDOWS} missed windows are caught up. Export the others with a backfill.`,
+		message: describeSkipped(plan.skipped),
 	}));
 	const events = skipping.map((plan) => ({ ...common(plan), ...eventOf(plan) }));
 	const updates = plans.map((plan) => ({ ...common(plan), ...plan.next }));
@@ -126,6 +124,7 @@ async function insertDueRuns(db: Database, at: number) {
 		db
 			.update(batchExports)
 			.set({
+				next_start_at: sql`value ->> 'next_start_at'`,
 				next_end_at: sql`value ->> 'next_end_at'`,
 				due_at: sql`value ->> 'due_at'`,
 				last_updated_at: sql`${batchExports.last_updated_at}`,
@@ -139,8 +138,7 @@ async function insertDueRuns(db: Database, at: number) {
 const SKIPPED: SystemKind = { scope: "BatchExportRun", activity: "skipped" };
 
 /** Returns the event for the windows that an export skips, a single one for all of them (docs/notifications.md#events). */
-function eventOf({ row, skipped }: { row: Due; skipped: number }) {
-	const start = Date.parse(row.next_end_at) - LENGTHS[row.interval];
+function eventOf({ row, skipped }: { row: Due; skipped: Skipped }) {
 	return {
 		organization_id: row.organization_id,
 		project_id: row.project_id,
@@ -150,11 +148,11 @@ function eventOf({ row, skipped }: { row: Due; skipped: number }) {
 		name: row.name,
 		trigger: {
 			batch_export_id: row.id,
-			windows: skipped,
-			data_interval_start: iso(start),
-			data_interval_end: iso(start + skipped * LENGTHS[row.interval]),
-			error: `At most ${MAX_CATCH_UP_WINDOWS} missed windows are caught up.`,
-			next_step: "Export this range with a backfill.",
+			windows: skipped.windows,
+			data_interval_start: skipped.start,
+			data_interval_end: skipped.end,
+			error: LIMIT,
+			next_step: howToExport(skipped),
 		},
 	};
 }

@@ -103,13 +103,15 @@ export const notFound = (detail = "Not found.") =>
 		detail,
 	});
 
-/** 409: other requests changed the object during every attempt (docs/api.md#conflicts). */
-export const conflict = () =>
+/** 409: by default, other requests changed the object during every attempt (docs/api.md#conflicts). */
+export const conflict = (
+	detail = "Other requests are changing this object at the same time. Try again.",
+) =>
 	new ApiError({
 		status: 409,
 		type: "invalid_request",
 		code: "conflict",
-		detail: "Other requests are changing this object at the same time. Try again.",
+		detail,
 	});
 
 /** 409: another request with the same `Idempotency-Key` is in progress (docs/api.md#safe-retries). */

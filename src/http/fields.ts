@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { ErrorCode } from "./codes.ts";
-import { readMoment } from "./moment.ts";
+import { readMoment, readRelativeMoment } from "./moment.ts";
 
 /** A zod issue with its own error code. `http/valid.ts` uses its code and message in the response unchanged. */
 export const issue = (
@@ -226,12 +226,13 @@ export const moment = () =>
 		})
 		.pipe(timestamp());
 
-/** A time in a query string, where an unescaped `+` before the offset arrives as a space. */
+/**
+ * A time in a query string, where an unescaped `+` before the offset arrives as a space. It can also be relative to now
+ * (docs/api.md#requests).
+ */
 export const queryMoment = () =>
-	z.preprocess(
-		(value: string) =>
-			typeof value === "string"
-				? value.trim().replace(/(:\d\d(?:\.\d+)?) (?=\d\d(:?\d\d)?$)/, "$1+")
-				: value,
-		moment(),
-	);
+	z.preprocess((value: string) => {
+		if (typeof value !== "string") return value;
+		const text = value.trim();
+		return readRelativeMoment(text) ?? text.replace(/(:\d\d(?:\.\d+)?) (?=\d\d(:?\d\d)?$)/, "$1+");
+	}, moment());

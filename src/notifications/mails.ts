@@ -62,7 +62,7 @@ const WORDINGS: Record<Type, Wording> = {
 			`${pluralize(Number(detail(event, "windows")), "window")} from ${windowOf(event)}. ${errorOf(event)}`,
 		path: ofExport,
 		advice:
-			"The rows of these windows are missing from the destination. Export them with a backfill.",
+			"The rows of these windows are missing from the destination. Export what arrived in them with a backfill by arrival, as the log of the export says.",
 	},
 	"batch_export_run.completed": {
 		subject: (n, isOne, of) =>

@@ -33,6 +33,9 @@ const POSTGRES = {
 };
 const HOURLY = { name: "Hourly", destination: NO_OP, interval: "hour" };
 
+/** A destination whose runs don't end during a test: their tries fail, and wait. */
+const UNREACHABLE = { type: "HTTP", config: { url: "http://127.0.0.1:1/" } };
+
 /** A tenant with an export. */
 async function exporting(body: object = {}) {
 	const home = await world();
@@ -56,6 +59,7 @@ async function run(
 		batch_export_id,
 		data_interval_start: "2026-01-01T00:00:00.000Z",
 		data_interval_end: "2026-01-01T01:00:00.000Z",
+		by: row.backfill_id ? "event" : "arrival",
 		...row,
 	});
 	return id;
@@ -385,18 +389,24 @@ describe("changing", () => {
 	});
 
 	test("a new interval continues where the schedule is by then", async () => {
+		stopClock();
 		const { here, made, path } = await exporting();
 		const row = eq(batchExports.id, made.id);
-		const schedule = (next_end_at: string) =>
-			db.update(batchExports).set({ next_end_at }).where(row);
-		await schedule("2026-01-01T10:00:00.000Z");
+		const schedule = (next_start_at: string, next_end_at: string) =>
+			db.update(batchExports).set({ next_start_at, next_end_at }).where(row);
+		await schedule("2026-01-01T09:00:00.000Z", "2026-01-01T10:00:00.000Z");
 		const { status } = await here("PATCH", path, {
 			body: { interval: "every 5 minutes" },
-			env: racing(() => schedule("2026-01-01T11:00:00.000Z")),
+			env: racing(() => schedule("2026-01-01T10:00:00.000Z", "2026-01-01T11:00:00.000Z")),
 		});
 		expect(status).toBe(200);
 		const [after] = await db.select().from(batchExports).where(row);
-		expect(after?.next_end_at).toBe("2026-01-01T10:05:00.000Z");
+		// A single window bridges the time since then, however many windows of the new interval it has.
+		expect(after?.next_start_at).toBe("2026-01-01T10:00:00.000Z");
+		const FIVE_MINUTES = 5 * 60_000;
+		expect(Date.parse(after?.next_end_at ?? "")).toBe(
+			Math.floor(Date.now() / FIVE_MINUTES) * FIVE_MINUTES,
+		);
 	});
 
 	test("an export whose interval changes while it is unpaused follows the new interval's grid", async () => {
@@ -427,7 +437,8 @@ describe("changing", () => {
 			const next = async () => (await db.select().from(batchExports).where(row))[0]?.next_end_at;
 			const WEEK = 7 * 86_400_000;
 			const ended = new Date(Date.parse((await next()) ?? "") - WEEK).toISOString();
-			await db.update(batchExports).set({ next_end_at: ended }).where(row);
+			const start = new Date(Date.parse(ended) - WEEK).toISOString();
+			await db.update(batchExports).set({ next_start_at: start, next_end_at: ended }).where(row);
 			await here("POST", `${path}/pause`);
 			await (by === "PATCH"
 				? here("PATCH", path, { body: { paused: false } })
@@ -659,6 +670,7 @@ describe("pausing", () => {
 		await db
 			.update(batchExports)
 			.set({
+				next_start_at: at(6),
 				next_end_at: at(5),
 				last_paused_at: at(5).replace(":00:00", ":01:00"),
 			})
@@ -689,9 +701,35 @@ describe("pausing", () => {
 			backfill_id: expect.any(String),
 		});
 		const { body: page } = await here("GET", `${path}/backfills`);
-		expect(page.results).toMatchObject([
-			{ id: body.backfill_id, status: "Running", total_runs: 5 },
-		]);
+		expect(page.results).toMatchObject([{ id: body.backfill_id, by: "arrival", total_runs: 5 }]);
+	});
+
+	test("unpausing without a backfill logs which windows of the pause are not exported, and how to export them", async () => {
+		stopClock();
+		const hour = (n: number) =>
+			new Date((Math.floor(Date.now() / 3_600_000) - n) * 3_600_000).toISOString();
+		for (const [method, below, body] of [
+			["POST", "/unpause", {}],
+			["PATCH", "", { paused: false }],
+		] as const) {
+			const { here, path, made } = await exporting({ paused: true });
+			await db
+				.update(batchExports)
+				.set({ next_start_at: hour(3), next_end_at: hour(2), last_paused_at: hour(3) })
+				.where(eq(batchExports.id, made.id));
+			expect((await here(method, `${path}${below}`, { body })).status).toBe(200);
+			const { results } = (await here("GET", `${path}/logs`)).body;
+			const range = { by: "arrival", start_at: hour(3), end_at: hour(0) };
+			expect(results[0].message).toBe(
+				`The export was unpaused. Not exported: 3 windows, from ${hour(3)} to ${hour(0)}. Export what arrived in this range with a backfill by arrival: ${JSON.stringify(range)}.`,
+			);
+			expect((await here("POST", `${path}/backfill`, { body: range })).status).toBe(200);
+			await eventually(async () =>
+				expect((await here("GET", `${path}/backfills`)).body.results).toMatchObject([
+					{ status: "Completed", total_runs: 3, finished_runs: 3 },
+				]),
+			);
+		}
 	});
 });
 
@@ -884,7 +922,7 @@ describe("backfills", () => {
 		await running(2, made.id, project);
 		const answer = await ask("POST", `/api/organizations/${id}${at(path)}`, {
 			body: hours(0, 3),
-			env: racing(() => here("POST", at(path), { body: hours(0, 3) })),
+			env: racing(() => here("POST", at(path), { body: hours(4, 6) })),
 		});
 		expect(answer).toMatchObject({
 			status: 429,
@@ -897,6 +935,120 @@ describe("backfills", () => {
 		});
 		expect(answer.headers.get("retry-after")).toBe("60");
 		expect((await here("GET", `${path}/backfills`)).body.count).toBe(3);
+	});
+
+	test("a range that a running backfill of the export covers is a 409 that names it, also if two requests race", async () => {
+		const { here, path, ask, id } = await exporting({ paused: true, destination: UNREACHABLE });
+		let first = "";
+		const answer = await ask("POST", `/api/organizations/${id}${at(path)}`, {
+			body: hours(0, 3),
+			env: racing(async () => {
+				first = (await here("POST", at(path), { body: hours(0, 3) })).body.backfill_id;
+			}),
+		});
+		expect(answer).toMatchObject({
+			status: 409,
+			body: {
+				type: "invalid_request",
+				code: "conflict",
+				detail: `The backfill ${first}, which is running, exports this range already.`,
+				attr: null,
+			},
+		});
+		const status = async (body: object) => (await here("POST", at(path), { body })).status;
+		// Its last window ends at 03:30.
+		const part = { start_at: "2026-01-01T01:30:00Z", end_at: "2026-01-01T03:30:00Z" };
+		expect(await status(part)).toBe(409);
+		expect(await status({ ...part, end_at: "2026-01-01T04:30:00Z" })).toBe(200);
+		const other = await here("POST", "/batch_exports", { body: { ...HOURLY, paused: true } });
+		const { body } = await here("POST", at(`/batch_exports/${other.body.id}`), { body: part });
+		expect(body).toMatchObject({ backfill_id: expect.any(String) });
+		expect((await here("POST", `${path}/backfills/${first}/cancel`)).status).toBe(200);
+		expect(await status(hours(0, 3))).toBe(200);
+	});
+
+	test("by arrival, a range that overlaps a running one is a 409, and one that the schedule has to export a 400", async () => {
+		const { here, path, made } = await exporting({ destination: UNREACHABLE });
+		const status = async (body: object) =>
+			(await here("POST", at(path), { body: { by: "arrival", ...body } })).status;
+		const range = { start_at: "2026-01-01T00:20:00Z", end_at: "2026-01-01T02:10:00Z" };
+		expect(await status(range)).toBe(200);
+		expect((await here("GET", `${path}/backfills`)).body.results).toMatchObject([
+			{ by: "arrival", total_runs: 3 },
+		]);
+		expect(await status({ ...range, start_at: "2026-01-01T02:09:59Z" })).toBe(409);
+		expect(await status({ ...range, end_at: "2026-01-01T00:20:01Z" })).toBe(409);
+		expect(await status({ ...range, by: "event" })).toBe(200);
+		const [row] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
+		const from = row?.next_start_at ?? "";
+		const next = new Date(Date.parse(from) + 1).toISOString();
+		if (Date.now() > Date.parse(next))
+			expect(
+				await here("POST", at(path), { body: { by: "arrival", ...range, end_at: next } }),
+			).toMatchObject(
+				wrong(
+					"invalid_input",
+					`end_at must not be after ${from}: the schedule exports what arrives from then on. If the export is paused, unpause it with a backfill.`,
+					"end_at",
+				),
+			);
+		expect(await here("POST", at(path), { body: { by: "chance", ...range } })).toMatchObject(
+			wrong("invalid_choice", '"chance" is not a valid choice.', "by"),
+		);
+	});
+
+	test("by arrival leave out windows that have a run, and write each other window once", async () => {
+		const { here, path, made } = await exporting({ paused: true });
+		const hour = (n: number) => `2026-01-01T0${n}:00:00.000Z`;
+		for (const [from, until] of [
+			[1, 3],
+			[4, 5],
+		] as const)
+			await run(made.id, {
+				data_interval_start: hour(from),
+				data_interval_end: hour(until),
+				status: "Completed",
+				finished_at: hour(6),
+			});
+		const body = { by: "arrival", start_at: "2026-01-01T00:30:00Z", end_at: hour(6) };
+		for (const total_runs of [3, 0]) {
+			const { backfill_id } = (await here("POST", at(path), { body })).body;
+			await eventually(async () =>
+				expect((await here("GET", `${path}/backfills/${backfill_id}`)).body).toMatchObject({
+					status: "Completed",
+					total_runs,
+					finished_runs: total_runs,
+				}),
+			);
+		}
+		const { results } = (await here("GET", `${path}/runs?before=2026-02-01`)).body;
+		const windows = results.map((of: { [field: string]: string }) =>
+			[of.data_interval_start, of.data_interval_end, of.by].map((value) => value?.slice(11, 16)),
+		);
+		expect(windows.map((window: string[]) => window.slice(0, 2).join(" "))).toEqual([
+			"05:00 06:00",
+			"04:00 05:00",
+			"03:00 04:00",
+			"01:00 03:00",
+			"00:30 01:00",
+		]);
+		expect(results.every(({ by }: { by: string }) => by === "arrival")).toBe(true);
+	});
+
+	test("one can be retrieved", async () => {
+		const { here, path, made, project } = await exporting();
+		await running(1, made.id, project);
+		const [listed] = (await here("GET", `${path}/backfills`)).body.results;
+		expect(await here("GET", `${path}/backfills/${listed.id}`)).toMatchObject({
+			status: 200,
+			body: listed,
+		});
+		const other = await here("POST", "/batch_exports", { body: HOURLY });
+		for (const missing of [
+			`/batch_exports/${other.body.id}/backfills/${listed.id}`,
+			`${path}/backfills/${v7()}`,
+		])
+			expect((await here("GET", missing)).status).toBe(404);
 	});
 
 	test("an export stays paused if there are too many backfills", async () => {
@@ -932,7 +1084,7 @@ describe("backfills", () => {
 			},
 		});
 		const { body } = await here("GET", `${path}/runs`);
-		expect(body.results).toMatchObject([{ status: "Cancelled" }]);
+		expect(body.results).toMatchObject([{ status: "Cancelled", latest_error: "Cancelled" }]);
 		expect(await here("POST", cancel)).toMatchObject(
 			wrong("invalid_input", "Only a running backfill can be cancelled.", null),
 		);
@@ -1019,6 +1171,25 @@ describe("runs", () => {
 		);
 	});
 
+	test("are listed by times relative to now", async () => {
+		const { here, path, made } = await exporting();
+		const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
+		const HOUR = 3_600_000;
+		for (const hours of [1, 30, 60])
+			await run(made.id, {
+				data_interval_start: ago((hours + 1) * HOUR),
+				data_interval_end: ago(hours * HOUR),
+			});
+		const count = async (query: string) => (await here("GET", `${path}/runs?${query}`)).body.count;
+		expect(await count("after=-24h")).toBe(1);
+		expect(await count("after=-2d")).toBe(2);
+		expect(await count("after=-1w&before=-24h")).toBe(2);
+		expect(await count("before=-2d")).toBe(1);
+		expect(await here("GET", `${path}/runs?after=-2x`)).toMatchObject(
+			wrong("invalid_input", "Datetime has wrong format. Use ISO 8601.", "after"),
+		);
+	});
+
 	test("whose windows overlap a range are found whatever their interval was", async () => {
 		const { here, path, made } = await exporting();
 		const windows = [
@@ -1098,15 +1269,24 @@ describe("runs", () => {
 
 	test("a run can be cancelled once, and then retried", async () => {
 		const { here, path, made } = await exporting();
-		const id = await run(made.id, { launched: true, status: "Running" });
+		const id = await run(made.id, { launched: true, status: "Running", latest_error: "Oops" });
 		const at = (word: string) => `${path}/runs/${id}/${word}`;
 		expect(await here("POST", at("retry"))).toMatchObject(
 			wrong("invalid_input", "Only a run that has ended can be retried.", null),
 		);
 		expect(await here("POST", at("cancel"))).toMatchObject({
 			status: 200,
-			body: { id, status: "Cancelled", finished_at: expect.any(String) },
+			body: {
+				id,
+				status: "Cancelled",
+				latest_error: "Cancelled",
+				finished_at: expect.any(String),
+			},
 		});
+		const { body: log } = await here("GET", at("logs"));
+		expect(log.results[0].message).toBe(
+			"The run of 2026-01-01T00:00:00.000Z to 2026-01-01T01:00:00.000Z was cancelled. Its last error: Oops.",
+		);
 		expect(await here("POST", at("cancel"))).toMatchObject(
 			wrong("invalid_input", "Only a run that has not ended can be cancelled.", null),
 		);

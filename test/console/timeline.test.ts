@@ -54,6 +54,7 @@ describe("the lanes of a timeline", () => {
 		last_updated_at: at(hour + 1.02),
 		batch_export: "export",
 		backfill_id: null,
+		by: more.backfill_id ? "event" : "arrival",
 		attempt: 1,
 		...more,
 	});
@@ -69,6 +70,13 @@ describe("the lanes of a timeline", () => {
 				return kind === "run" ? from : `${from} to ${to}`;
 			}),
 		]);
+
+	test("have the runs of backfills by arrival where the schedule's are missing", () => {
+		const filled = run(4, { backfill_id: "one", by: "arrival" });
+		expect(shown(exporting(), [...runs(1, 2, 3, 5, 6, 7, 8, 9, 10, 11), filled])).toEqual([
+			["Scheduled", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+		]);
+	});
 
 	test("have runs in the order of their windows, and gaps since the export began", () => {
 		expect(shown(exporting(), runs(5, 2, 1, 8, 9, 10, 11))).toEqual([

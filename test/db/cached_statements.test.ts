@@ -58,6 +58,7 @@ async function place(user_id: number, n = 2) {
 			name: "Export",
 			destination: { type: "NoOp" as const, config: {} },
 			interval: "hour" as const,
+			next_start_at: "2026-01-01T00:00:00.000Z",
 			next_end_at: "9999-01-01T00:00:00.000Z",
 			due_at: "9999-01-01T00:00:00.000Z",
 		})),

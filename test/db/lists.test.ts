@@ -125,6 +125,7 @@ async function tenant(n: number) {
 			interval: "'hour'",
 			created_at: q(AT),
 			last_updated_at: q(AT),
+			next_start_at: "'2026-01-01T00:00:00.000Z'",
 			next_end_at: "'9999-01-01T00:00:00.000Z'",
 			due_at: "'9999-01-01T00:00:00.000Z'",
 		}),

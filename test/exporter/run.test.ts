@@ -16,6 +16,7 @@ import {
 import { events, persons } from "../../src/db/schema/events.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { openAttempt } from "../../src/exporter/attempt.ts";
+import { pauseIfFailing } from "../../src/exporter/auto_pause.ts";
 import { clean } from "../../src/exporter/clean.ts";
 import { Misconfigured } from "../../src/exporter/destinations/destination.ts";
 import type { AttemptRef } from "../../src/exporter/launch.ts";
@@ -95,6 +96,10 @@ async function exporting(destination: object, n: number, more: object = {}) {
 			body: HOUR,
 		});
 		expect(status).toBe(200);
+		await eventually(async () => {
+			const { body } = await home.here("GET", `${path}/backfills?status=Running`);
+			expect(body.count).toBe(0);
+		});
 		const [run] = await ended();
 		return run;
 	};
@@ -622,7 +627,7 @@ describe("the exported rows equal the ingested events", () => {
 		});
 		await db
 			.update(batchExports)
-			.set({ next_end_at: HOUR.end_at, due_at: HOUR.end_at })
+			.set({ next_start_at: HOUR.start_at, next_end_at: HOUR.end_at, due_at: HOUR.end_at })
 			.where(eq(batchExports.id, export_id));
 		await tick(env, Date.parse("2026-01-01T13:06:00Z"));
 		expect(await ended()).toMatchObject([
@@ -634,6 +639,68 @@ describe("the exported rows equal the ingested events", () => {
 			},
 		]);
 	});
+});
+
+/** Pauses an export as if it had just failed three times. */
+async function failThrice(batch_export_id: string) {
+	const at = new Date().toISOString();
+	const ids = [v7(), v7(), v7()] as const;
+	for (const [n, id] of ids.entries())
+		await db.insert(batchExportRuns).values({
+			id,
+			batch_export_id,
+			status: "Failed",
+			data_interval_start: `2026-01-01T0${n}:00:00.000Z`,
+			data_interval_end: `2026-01-01T0${n + 1}:00:00.000Z`,
+			finished_at: at,
+		});
+	await pauseIfFailing(env, (await opened({ run_id: ids[2], attempt: 0 })).loaded);
+}
+
+describe("what arrives while an export is paused", () => {
+	test.each([
+		["by a user", false],
+		["after three failures", true],
+	])(
+		"%s is exported by unpausing it with a backfill, whenever it happened",
+		async (_, isFailing) => {
+			stopClock();
+			const { here, path, project, export_id } = await exporting(R2(), 0);
+			const hour = (n: number, minutes = 0) =>
+				new Date(
+					(Math.floor(Date.now() / 3_600_000) - n) * 3_600_000 + minutes * 60_000,
+				).toISOString();
+			const its = eq(batchExports.id, export_id);
+			await (isFailing ? failThrice(export_id) : here("POST", `${path}/pause`));
+			expect((await here("GET", path)).body.paused).toBe(true);
+			await db
+				.update(batchExports)
+				.set({ next_start_at: hour(4), next_end_at: hour(3), last_paused_at: hour(4, 10) })
+				.where(its);
+			// It happened two days before the pause.
+			await fill(project, 5, { start: hour(52), end: hour(51) });
+			await db
+				.update(events)
+				.set({ _inserted_at: hour(2, 7) })
+				.where(eq(events.team_id, project));
+			const { backfill_id } = (await here("POST", `${path}/unpause`, { body: { backfill: true } }))
+				.body;
+			await eventually(async () =>
+				expect((await here("GET", `${path}/backfills/${backfill_id}`)).body).toMatchObject({
+					status: "Completed",
+					by: "arrival",
+					total_runs: 4,
+					failed_runs: 0,
+				}),
+			);
+			// The name of a scheduled run's file.
+			const key = `${project}/out/${hour(2)}-${hour(1)}.jsonl`;
+			expect(await listR2(`${project}/out`)).toEqual([key]);
+			expect(parse(new TextDecoder().decode(await fetched(key)))).toHaveLength(5);
+			const [row] = await db.select().from(batchExports).where(its);
+			expect(row).toMatchObject({ paused: false, next_start_at: hour(0), next_end_at: hour(-1) });
+		},
+	);
 });
 
 describe("the metrics of an export", () => {
@@ -923,7 +990,7 @@ describe("a destination that", () => {
 		]);
 		const { body } = await home.here("GET", `${home.path}/logs?level=ERROR`);
 		expect(body.results[0].message).toBe(
-			"The export was paused: its last 3 runs failed. Fix the errors in the log, then unpause the export.",
+			'The export was paused: its last 3 runs failed. Fix the errors in the log, then unpause the export, with {"backfill": true} to also export what arrived during the pause.',
 		);
 		await home.here("POST", `${home.path}/unpause`);
 		for (const n of [4, 5, 6]) {

@@ -29,7 +29,7 @@ const selection = (more: Partial<Selection> & { model?: Model }): Selection => (
 	model: "events",
 	fields: fieldsOf(more.model ?? "events", null, false),
 	where: null,
-	by: "ingestion",
+	by: "arrival",
 	...DAY,
 	include_events: [],
 	exclude_events: [],
@@ -179,7 +179,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		await ready(team_id);
 		const names = async (by: Selection["by"]) =>
 			(await walk(source, selection({ team_id, by }))).rows.map((row) => row[1]);
-		expect(await names("ingestion")).toEqual(["got here 1", "got here 2"]);
+		expect(await names("arrival")).toEqual(["got here 1", "got here 2"]);
 		expect(await names("event")).toEqual(["happened 1", "happened 2"]);
 	});
 

@@ -18,6 +18,8 @@ const of = (interval: Interval, more: object = {}) => ({
 	interval,
 	start_at: null,
 	end_at: null,
+	paused: false,
+	last_paused_at: null,
 	...more,
 });
 
@@ -66,7 +68,9 @@ describe("the next window", () => {
 
 	test("is never due with the latest possible start_at, and sorts after all others", () => {
 		for (const interval of ["hour", "day", "week"] as const)
-			expect(schedule(of(interval, { start_at: "9999-12-31T23:59:59.000Z" }), Date.now())).toEqual({
+			expect(
+				schedule(of(interval, { start_at: "9999-12-31T23:59:59.000Z" }), Date.now()),
+			).toMatchObject({
 				next_end_at: "9999-12-31T23:59:59.999Z",
 				due_at: "9999-12-31T23:59:59.999Z",
 			});
@@ -76,35 +80,79 @@ describe("the next window", () => {
 describe("a changed schedule", () => {
 	const now = at("2026-01-01T11:02:00Z");
 	/** The window that ended at 11:00 has not run yet. */
-	const before = of("hour", { next_end_at: "2026-01-01T11:00:00.000Z" });
-	const next = (from: object, to: object) =>
-		reschedule(
-			{ ...before, next_end_at: "2026-01-01T11:00:00.000Z", ...from },
+	const before = {
+		...of("hour"),
+		next_start_at: "2026-01-01T10:00:00.000Z",
+		next_end_at: "2026-01-01T11:00:00.000Z",
+	};
+	const next = (from: object, to: object) => {
+		const { next_start_at, next_end_at } = reschedule(
+			{ ...before, ...from },
 			{ ...before, ...to },
 			now,
-		).next_end_at;
+		);
+		return [next_start_at, next_end_at].map((at) => at.slice(8, 16));
+	};
 
 	test.each([
-		["another range", {}, { end_at: "2027-01-01T00:00:00.000Z" }, "01T11:00"],
-		["shorter windows", {}, { interval: "every 15 minutes" }, "01T10:15"],
-		["longer windows", {}, { interval: "day" }, "02T00:00"],
+		["another range", {}, { end_at: "2027-01-01T00:00:00.000Z" }, "01T10:00", "01T11:00"],
+		["shorter windows", {}, { interval: "every 15 minutes" }, "01T10:00", "01T11:00"],
+		[
+			"windows that are much shorter",
+			{ interval: "week", next_start_at: "2025-12-29T00:00:00.000Z" },
+			{ interval: "every 5 minutes" },
+			"29T00:00",
+			"01T11:00",
+		],
+		["longer windows", {}, { interval: "day" }, "01T10:00", "02T00:00"],
+		[
+			"shorter windows while a window bridges an earlier change",
+			{ next_start_at: "2025-12-29T00:00:00.000Z" },
+			{ interval: "every 5 minutes" },
+			"29T00:00",
+			"01T11:00",
+		],
+		[
+			"another range while a window bridges an earlier change",
+			{ next_start_at: "2025-12-29T00:00:00.000Z" },
+			{ end_at: "2027-01-01T00:00:00.000Z" },
+			"29T00:00",
+			"01T11:00",
+		],
+		[
+			"shorter windows during a pause",
+			{ paused: true, last_paused_at: "2026-01-01T10:32:00.000Z" },
+			{ interval: "every 15 minutes" },
+			"01T10:00",
+			"01T10:30",
+		],
 		[
 			"no start in the future any more",
-			{ next_end_at: "2027-01-01T00:00:00.000Z" },
+			{ start_at: "2027-01-01T00:00:00.000Z", next_end_at: "2027-01-01T00:00:00.000Z" },
 			{},
+			"01T11:00",
 			"01T12:00",
 		],
 		[
 			"a later end, when it was over",
 			{
+				next_start_at: "2025-05-31T23:00:00.000Z",
 				next_end_at: "2025-06-01T00:00:00.000Z",
 				end_at: "2025-05-31T23:30:00.000Z",
 			},
 			{},
+			"01T11:00",
 			"01T12:00",
 		],
-	])("leaves out no window that ended: %s", (_, from, to, expected) => {
-		expect(next(from, to)).toBe(`2026-01-${expected}:00.000Z`);
+		[
+			"longer windows and no start in the future, which repeats nothing",
+			{ start_at: "2027-01-01T00:00:00.000Z", next_end_at: "2027-01-01T00:00:00.000Z" },
+			{ interval: "day" },
+			"01T10:00",
+			"02T00:00",
+		],
+	])("goes on where it stopped: %s", (_, from, to, start, end) => {
+		expect(next(from, to)).toEqual([start, end]);
 	});
 });
 
@@ -126,6 +174,7 @@ describe("the delay of a run", () => {
 describe("due windows", () => {
 	const hourly = (more: object = {}) => ({
 		...of("hour"),
+		next_start_at: "2025-12-31T23:00:00.000Z",
 		next_end_at: "2026-01-01T00:00:00.000Z",
 		...more,
 	});
@@ -139,8 +188,8 @@ describe("due windows", () => {
 		expect(ends(one, end + late - 1)).toEqual([]);
 		expect(dueWindows(one, end + Math.ceil(late))).toMatchObject({
 			windows: [{ start: "2025-12-31T23:00:00.000Z", end: one.next_end_at }],
-			skipped: 0,
-			next: { next_end_at: "2026-01-01T01:00:00.000Z" },
+			skipped: null,
+			next: { next_start_at: one.next_end_at, next_end_at: "2026-01-01T01:00:00.000Z" },
 		});
 	});
 
@@ -151,7 +200,11 @@ describe("due windows", () => {
 		const { windows, skipped, next } = dueWindows(one, at("2026-01-02T06:10:00Z"));
 		expect(windows).toHaveLength(24);
 		expect(windows[0]?.end).toBe("2026-01-01T07:00:00.000Z");
-		expect(skipped).toBe(7);
+		expect(skipped).toEqual({
+			start: one.next_start_at,
+			end: "2026-01-01T06:00:00.000Z",
+			windows: 7,
+		});
 		expect(next.next_end_at).toBe("2026-01-02T07:00:00.000Z");
 	});
 

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { readRelativeMoment } from "../../src/http/moment.ts";
 import { wrong } from "../support/refusals.ts";
 import { call, join, world } from "../support/world.ts";
 
@@ -54,6 +55,34 @@ describe("a time", () => {
 			detail: "Datetime has wrong format. Use ISO 8601.",
 			attr: "expires_at",
 		});
+	});
+
+	test.each([
+		["-90s", "2028-03-31T11:58:30.000Z"],
+		["-30M", "2028-03-31T11:30:00.000Z"],
+		["-24h", "2028-03-30T12:00:00.000Z"],
+		["-2d", "2028-03-29T12:00:00.000Z"],
+		["-1w", "2028-03-24T12:00:00.000Z"],
+		["-1m", "2028-02-29T12:00:00.000Z"],
+		["-14m", "2027-01-31T12:00:00.000Z"],
+		["-1y", "2027-03-31T12:00:00.000Z"],
+		["-2027y", "0001-03-31T12:00:00.000Z"],
+		["-2028y", undefined],
+		["-999999y", undefined],
+		["2d", undefined],
+		["-d", undefined],
+		["-1.5d", undefined],
+		["-2D", undefined],
+		["--2d", undefined],
+	])("relative to 2028-03-31T12:00:00Z, %s is %s", (text, moment) => {
+		expect(readRelativeMoment(text, new Date("2028-03-31T12:00:00Z"))).toBe(moment);
+	});
+
+	test("in a query string can be relative to now", async () => {
+		const count = async (updated_after: string) =>
+			(await home.here("GET", `/members?updated_after=${updated_after}`)).body.count;
+		expect(await count("-1d")).toBe(1);
+		expect(await count("-0s")).toBe(0);
 	});
 
 	test("in a query string may have a space in place of the offset's +", async () => {

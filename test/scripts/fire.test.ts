@@ -132,19 +132,30 @@ test("a manifest has to name the files that are there", async () => {
 	await expect(verdictOf("files")).rejects.toThrow("don't name its files");
 });
 
-test("each window has one run, which completed", () => {
-	const run = (data_interval_end: string, status = "Completed") => ({
-		data_interval_end,
-		status,
+test("runs cover the time once, by arrival, and completed", () => {
+	const run = (from: string, until: string) => ({
+		data_interval_start: `2026-01-01T00:${from}:00.000Z`,
+		data_interval_end: `2026-01-01T00:${until}:00.000Z`,
+		finished_at: "2026-01-01T01:00:00.000Z",
+		by: "arrival",
+		status: "Completed",
 		latest_error: "Oops",
 	});
-	const first = run("2026-01-01T00:05:00.000Z");
-	const second = run("2026-01-01T00:10:00.000Z");
+	const [first, second] = [run("00", "05"), run("05", "10")];
 	const judged = (...runs: (typeof first)[]) =>
-		judgeRuns(runs, Date.parse(first.data_interval_end), Date.parse(second.data_interval_end));
+		judgeRuns(runs, Date.parse(first.data_interval_start), Date.parse(second.data_interval_end));
 	expect(judged(second, first)).toBe("");
-	expect(judged(first)).toBe("2026-01-01T00:10:00.000Z has 0 runs");
-	expect(judged(first, second, first)).toBe("2026-01-01T00:05:00.000Z has 2 runs");
+	expect(judged(run("00", "10"))).toBe("");
+	expect(judged(first)).toBe("no run exports 2026-01-01T00:05:00.000Z");
+	expect(judged(second)).toBe(
+		"the run of 2026-01-01T00:10:00.000Z doesn't begin at 2026-01-01T00:00:00.000Z",
+	);
+	expect(judged(first, second, first)).toBe(
+		"the run of 2026-01-01T00:05:00.000Z doesn't begin at 2026-01-01T00:05:00.000Z",
+	);
+	expect(judged(first, { ...second, by: "event" })).toBe(
+		"the run of 2026-01-01T00:10:00.000Z selects by event",
+	);
 	expect(judged(first, { ...second, status: "FailedRetryable" })).toBe(
 		"the run of 2026-01-01T00:10:00.000Z is FailedRetryable: Oops",
 	);

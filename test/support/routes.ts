@@ -101,6 +101,7 @@ const alsoExports = (exports: ReturnType<typeof route>) => [
 	exports("POST", "/:id/runs/:run_id/retry", "batch_export:write"),
 	exports("GET", "/:id/runs/:run_id/logs", "batch_export:read"),
 	exports("GET", "/:id/backfills", "batch_export:read"),
+	exports("GET", "/:id/backfills/:backfill_id", "batch_export:read"),
 	exports("POST", "/:id/backfills/:backfill_id/cancel", "batch_export:write"),
 ];
 

@@ -232,6 +232,7 @@ export async function times(n: number, statement: (i: number) => BatchItem<"sqli
 
 /** Fields of an export that the schedule never runs. */
 const NOT_DUE = {
+	next_start_at: "2026-01-01T00:00:00.000Z",
 	next_end_at: "9999-01-01T00:00:00.000Z",
 	due_at: "9999-01-01T00:00:00.000Z",
 };
@@ -342,6 +343,7 @@ export async function furnished() {
 			id: ended_run,
 			batch_export_id: batch_export,
 			backfill_id: backfill,
+			by: "event",
 			data_interval_start: "2026-01-01T00:00:00.000Z",
 			data_interval_end: "2026-01-01T01:00:00.000Z",
 			status: "Failed",
@@ -352,6 +354,7 @@ export async function furnished() {
 			id: run,
 			batch_export_id: batch_export,
 			backfill_id: backfill,
+			by: "event",
 			data_interval_start: "2026-01-01T01:00:00.000Z",
 			data_interval_end: "2026-01-01T02:00:00.000Z",
 			launched: true,

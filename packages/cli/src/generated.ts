@@ -1239,7 +1239,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Start a backfill",
 				description:
-					"Exports the windows that fit into the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills.",
+					"Exports the windows in the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills. 409 if a running backfill exports the range already.",
 				path: [
 					{
 						name: "organization",
@@ -1289,6 +1289,12 @@ export const GROUPS: Group[] = [
 						name: "xql_query",
 						kind: "string",
 						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+					},
+					{
+						name: "by",
+						kind: "string",
+						help: "What to select; event by default.",
+						choices: ["arrival", "event"],
 					},
 				],
 			},
@@ -1357,7 +1363,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Unpause an export",
 				description:
-					"Scheduled runs start again. With `backfill`, the windows that were missed since the pause are exported too, and the response has the `backfill_id`.",
+					"Scheduled runs start again. With `backfill`, what arrived during the pause is exported too, and the response has the `backfill_id`.",
 				path: [
 					{
 						name: "organization",
@@ -1411,7 +1417,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "backfill",
 						kind: "boolean",
-						help: "Whether to also export the windows that were missed since the pause; false by default.",
+						help: "Whether to also export what arrived during the pause, whenever it happened; false by default.",
 					},
 				],
 			},
@@ -1563,12 +1569,20 @@ export const GROUPS: Group[] = [
 						help: "Only runs with this status, in any case. Can be repeated.",
 						choices: ["Starting", "Running", "Completed", "Failed", "FailedRetryable", "Cancelled"],
 					},
-					{ name: "after", kind: "string", help: "Only runs whose window ends after this time." },
-					{ name: "before", kind: "string", help: "Only runs whose window ends before this time." },
+					{
+						name: "after",
+						kind: "string",
+						help: "Only runs whose window ends after this time, such as -2d.",
+					},
+					{
+						name: "before",
+						kind: "string",
+						help: "Only runs whose window ends before this time, such as -24h.",
+					},
 					{
 						name: "starts_before",
 						kind: "string",
-						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time.",
+						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval.",
 					},
 				],
 				columns: [
@@ -1582,6 +1596,7 @@ export const GROUPS: Group[] = [
 					"created_at",
 					"finished_at",
 					"backfill_id",
+					"by",
 					"attempt",
 				],
 			},
@@ -1732,6 +1747,7 @@ export const GROUPS: Group[] = [
 					"id",
 					"start_at",
 					"end_at",
+					"by",
 					"status",
 					"total_runs",
 					"finished_runs",
@@ -1739,6 +1755,24 @@ export const GROUPS: Group[] = [
 					"created_at",
 					"finished_at",
 				],
+			},
+			{
+				name: "get-backfill",
+				method: "getBackfill",
+				verb: "GET",
+				summary: "Retrieve a backfill",
+				description: "Returns the backfill with its progress.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The export's id." },
+					{ name: "backfill", kind: "string", help: "The backfill's id." },
+				],
+				query: [],
 			},
 			{
 				name: "cancel-backfill",
@@ -1976,7 +2010,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Start a backfill",
 				description:
-					"Exports the windows that fit into the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills.",
+					"Exports the windows in the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills. 409 if a running backfill exports the range already.",
 				path: [
 					{
 						name: "project",
@@ -2026,6 +2060,12 @@ export const GROUPS: Group[] = [
 						name: "xql_query",
 						kind: "string",
 						help: "A query that selects and computes the columns of events: SELECT … FROM events WHERE …. Null exports all columns.",
+					},
+					{
+						name: "by",
+						kind: "string",
+						help: "What to select; event by default.",
+						choices: ["arrival", "event"],
 					},
 				],
 			},
@@ -2094,7 +2134,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Unpause an export",
 				description:
-					"Scheduled runs start again. With `backfill`, the windows that were missed since the pause are exported too, and the response has the `backfill_id`.",
+					"Scheduled runs start again. With `backfill`, what arrived during the pause is exported too, and the response has the `backfill_id`.",
 				path: [
 					{
 						name: "project",
@@ -2148,7 +2188,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "backfill",
 						kind: "boolean",
-						help: "Whether to also export the windows that were missed since the pause; false by default.",
+						help: "Whether to also export what arrived during the pause, whenever it happened; false by default.",
 					},
 				],
 			},
@@ -2300,12 +2340,20 @@ export const GROUPS: Group[] = [
 						help: "Only runs with this status, in any case. Can be repeated.",
 						choices: ["Starting", "Running", "Completed", "Failed", "FailedRetryable", "Cancelled"],
 					},
-					{ name: "after", kind: "string", help: "Only runs whose window ends after this time." },
-					{ name: "before", kind: "string", help: "Only runs whose window ends before this time." },
+					{
+						name: "after",
+						kind: "string",
+						help: "Only runs whose window ends after this time, such as -2d.",
+					},
+					{
+						name: "before",
+						kind: "string",
+						help: "Only runs whose window ends before this time, such as -24h.",
+					},
 					{
 						name: "starts_before",
 						kind: "string",
-						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time.",
+						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval.",
 					},
 				],
 				columns: [
@@ -2319,6 +2367,7 @@ export const GROUPS: Group[] = [
 					"created_at",
 					"finished_at",
 					"backfill_id",
+					"by",
 					"attempt",
 				],
 			},
@@ -2469,6 +2518,7 @@ export const GROUPS: Group[] = [
 					"id",
 					"start_at",
 					"end_at",
+					"by",
 					"status",
 					"total_runs",
 					"finished_runs",
@@ -2476,6 +2526,24 @@ export const GROUPS: Group[] = [
 					"created_at",
 					"finished_at",
 				],
+			},
+			{
+				name: "get-backfill",
+				method: "getBackfill",
+				verb: "GET",
+				summary: "Retrieve a backfill",
+				description: "Returns the backfill with its progress.",
+				path: [
+					{
+						name: "project",
+						kind: "string",
+						help: "The project's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The export's id." },
+					{ name: "backfill", kind: "string", help: "The backfill's id." },
+				],
+				query: [],
 			},
 			{
 				name: "cancel-backfill",

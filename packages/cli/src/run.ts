@@ -4,7 +4,7 @@ import { FailedError } from "./failure.ts";
 import { intervalOption, pause } from "./follow.ts";
 import { isObject, json, jsonOption, record, type Values } from "./output.ts";
 import { isScope, pathOf } from "./path.ts";
-import { call, client, list } from "./session.ts";
+import { call, client } from "./session.ts";
 import type { Group } from "./table.ts";
 import { optionOf } from "./values.ts";
 
@@ -14,20 +14,14 @@ const operationOf = ({ name, commands }: Group, method: string) => {
 	return operation;
 };
 
-async function find(backfills: AsyncIterable<unknown>, id: unknown): Promise<Values> {
-	for await (const backfill of backfills)
-		if (isObject(backfill) && backfill.id === id) return backfill;
-	throw new FailedError(`The backfill ${id} no longer exists.`);
-}
-
 const progress = ({ finished_runs, total_runs, failed_runs }: Values) =>
 	`${finished_runs} of ${total_runs} windows exported${Number(failed_runs) > 0 ? `, ${failed_runs} failed` : ""}`;
 
 /** Waits until a backfill ends, and prints its progress. */
-async function watch(read: () => AsyncIterable<unknown>, id: unknown, options: Values) {
+async function watch(read: () => Promise<Values>, options: Values) {
 	let shown = "";
 	while (true) {
-		const backfill = await find(read(), id);
+		const backfill = await read();
 		const text = progress(backfill);
 		if (text !== shown) process.stderr.write(`${text}\n`);
 		shown = text;
@@ -40,13 +34,18 @@ async function run(group: Group, command: Command) {
 	const options: Values = command.opts();
 	const start = operationOf(group, "backfill");
 	const path = pathOf(start, command.processedArgs, options);
-	const { startAt: start_at, endAt: end_at } = options;
+	const { startAt: start_at, endAt: end_at, by } = options;
 	const tenantry = client();
-	const body = start_at === undefined && end_at === undefined ? undefined : { start_at, end_at };
+	const range = { start_at, end_at, by };
+	const body = Object.values(range).some((value) => value !== undefined) ? range : undefined;
 	const answer = await call(tenantry, group.resource, "backfill", [path, body]);
 	const id = isObject(answer) ? answer.backfill_id : undefined;
-	const read = () => list(tenantry, group.resource, "listBackfills", path);
-	const backfill = options.watch ? await watch(read, id, options) : await find(read(), id);
+	const read = async () => {
+		const words = [{ ...path, backfill: id }];
+		const backfill = await call(tenantry, group.resource, "getBackfill", words);
+		return isObject(backfill) ? backfill : {};
+	};
+	const backfill = await (options.watch ? watch(read, options) : read());
 	await (options.json ? json(backfill) : record(backfill));
 	if (options.watch && (backfill.status !== "Completed" || Number(backfill.failed_runs) > 0))
 		throw new FailedError(
@@ -66,7 +65,7 @@ export function addRun(parent: Command, group: Group) {
 		.argument("<id>", "The export's id.");
 	for (const field of start.path.filter(isScope)) command.addOption(optionOf(field));
 	for (const field of start.body ?? [])
-		if (field.name === "start_at" || field.name === "end_at") command.addOption(optionOf(field));
+		if (["start_at", "end_at", "by"].includes(field.name)) command.addOption(optionOf(field));
 	command
 		.option("--watch", "wait until the range is exported")
 		.addOption(intervalOption())

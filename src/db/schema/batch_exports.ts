@@ -32,6 +32,12 @@ export const UNSUCCESSFUL: string[] = ["Failed", "FailedRetryable", "Cancelled"]
 /** The condition of that index as a literal, because queries must repeat it exactly. */
 export const isUnsuccessful = sql.raw(`status in ('${UNSUCCESSFUL.join("', '")}')`);
 
+/** What windows select: the rows that arrived in them, or those that happened in them (persons: were created). */
+export const SELECTIONS = ["arrival", "event"] as const;
+
+/** The condition of the index of runs by arrival as a literal, because queries must repeat it exactly. */
+export const isByArrival = sql.raw(`"by" = 'arrival'`);
+
 export const BACKFILL_STATUSES = ["Running", "Completed", "Cancelled"] as const;
 
 export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
@@ -60,7 +66,11 @@ export const batchExports = sqliteTable(
 		xql_query: text(),
 		schema: text({ mode: "json" }).$type<QuerySchema>(),
 		deleted: boolean().notNull().default(false),
-		/** The end of the next scheduled window, and when its run is due. */
+		/**
+		 * Where the schedule has come: what arrived before was exported or passed over. The end of the next scheduled window, and
+		 * when its run is due.
+		 */
+		next_start_at: text().notNull(),
 		next_end_at: text().notNull(),
 		due_at: text().notNull(),
 		/** The number of runs, in total and by status; maintained by triggers. */
@@ -103,6 +113,7 @@ export const batchExportBackfills = sqliteTable(
 		end_at: text().notNull(),
 		/** The export's interval when the backfill was created. */
 		interval: text({ enum: INTERVALS }).notNull(),
+		by: text({ enum: SELECTIONS }).notNull().default("event"),
 		status: text({ enum: BACKFILL_STATUSES }).notNull().default("Running"),
 		total_runs: integer().notNull(),
 		/** The number of runs that have ended, and how many of them failed; maintained by triggers. */
@@ -142,6 +153,8 @@ export const batchExportRuns = sqliteTable(
 		records_completed: integer().notNull().default(0),
 		records_total_count: integer(),
 		latest_error: text(),
+		/** Scheduled runs, and those of backfills by arrival, select by arrival. */
+		by: text({ enum: SELECTIONS }).notNull().default("arrival"),
 		data_interval_start: text().notNull(),
 		data_interval_end: text().notNull(),
 		/** JSON: the cursor of the last exported row; null if there is none. */
@@ -184,9 +197,9 @@ export const batchExportRuns = sqliteTable(
 		log_entries: counter(),
 	},
 	(t) => [
-		uniqueIndex("batch_export_runs_scheduled")
+		uniqueIndex("batch_export_runs_by_arrival")
 			.on(t.batch_export_id, t.data_interval_end)
-			.where(sql`backfill_id is null`),
+			.where(isByArrival),
 		uniqueIndex("batch_export_runs_backfill").on(t.backfill_id, t.data_interval_end),
 		index("batch_export_runs_export").on(t.batch_export_id, t.id),
 		index("batch_export_runs_status").on(t.batch_export_id, t.status, t.id),

@@ -19,7 +19,7 @@ const TEXT_COLUMNS = new Set([
 
 /** Returns the columns that a selection is ordered by: its time, then its key. */
 export const orderOf = ({ model, by }: Scan) => ({
-	at: by === "ingestion" ? "_inserted_at" : model === "events" ? "timestamp" : "created_at",
+	at: by === "arrival" ? "_inserted_at" : model === "events" ? "timestamp" : "created_at",
 	key: model === "events" ? "uuid" : "distinct_id",
 });
 

@@ -8,8 +8,8 @@ export type Selection = {
 	fields: Field[];
 	/** The condition of the query; null if there is none. */
 	where: Expression | null;
-	/** Scheduled runs select by the time of arrival, backfills by the event's time or the person's creation. */
-	by: "ingestion" | "event";
+	/** By the time of arrival, or by the event's time or the person's creation. */
+	by: "arrival" | "event";
 	/** The interval [`start`, `end`), in RFC 3339, UTC. */
 	start: string;
 	end: string;

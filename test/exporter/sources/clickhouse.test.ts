@@ -42,7 +42,7 @@ const selection = (more: Partial<Selection>): Selection => ({
 	team_id: 0,
 	model: "events",
 	fields: fieldsOf(more.model ?? "events", null, false),
-	by: "ingestion",
+	by: "arrival",
 	start: "2026-01-02T00:00:00Z",
 	end: "2026-01-03T00:00:00Z",
 	include_events: [],
@@ -110,7 +110,7 @@ describe.skipIf(noClickHouse)(`tables that have copies of rows${noClickHouse}`, 
 	});
 
 	describe.each(Object.keys(LAYOUTS))("%s", (layout) => {
-		test.each(["ingestion", "event"] as const)("yield it once, by %s", async (by) => {
+		test.each(["arrival", "event"] as const)("yield it once, by %s", async (by) => {
 			const team_id = team();
 			for (let i = 0; i < 3; i++) await put(layout, team_id, 2500);
 			const rows = await rowsOf(layout, selection({ team_id, by }));
@@ -417,7 +417,7 @@ describe.skipIf(noClickHouse)(`the rows that ClickHouse reads${noClickHouse}`, (
 	});
 
 	describe.each(["much_by_day", "much_by_arrival"])("%s", (layout) => {
-		test.each(["ingestion", "event"] as const)(
+		test.each(["arrival", "event"] as const)(
 			"is fewer than four rows for each that is answered, by %s",
 			async (by) => {
 				const selected = selection({ team_id: 1, by });
@@ -436,7 +436,7 @@ describe.skipIf(noClickHouse)(`the rows that ClickHouse reads${noClickHouse}`, (
 
 	test.each([
 		["much_by_day", "event"],
-		["much_by_arrival", "ingestion"],
+		["much_by_arrival", "arrival"],
 	] as const)("%s, by %s: is only the rest where a run goes on", async (layout, by) => {
 		const selected = selection({ team_id: 1, by });
 		const source = open(layout);
@@ -448,7 +448,7 @@ describe.skipIf(noClickHouse)(`the rows that ClickHouse reads${noClickHouse}`, (
 	});
 
 	test.each([
-		["much_by_day", "ingestion", "arrived"],
+		["much_by_day", "arrival", "arrived"],
 		["much_by_arrival", "event", "happened"],
 	] as const)(
 		"%s, by %s: without an index, is all rows of the project once, and then those of the window's days",

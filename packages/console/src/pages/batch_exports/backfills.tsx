@@ -8,7 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
-import { Field, Form } from "../../ui/form.tsx";
+import { Choice, Field, Form, Group, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, type Mood, Time } from "../../ui/values.tsx";
@@ -23,6 +23,11 @@ const MOODS: Record<Backfill["status"], Mood> = {
 	Running: "warn",
 	Completed: "good",
 	Cancelled: "quiet",
+};
+
+const SELECTIONS: Record<Backfill["by"], string> = {
+	event: "What happened",
+	arrival: "What arrived",
 };
 
 /** The options of the status filter. */
@@ -73,6 +78,7 @@ const columnsOf = (onDone: () => void): Column<Backfill>[] => [
 			</>
 		),
 	},
+	{ title: "Selects", cell: ({ by }) => SELECTIONS[by] },
 	{ title: "State", cell: ({ status }) => <Badge mood={MOODS[status]}>{status}</Badge> },
 	{ title: "Progress", cell: (of) => <Progress of={of} /> },
 	{ title: "Started", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
@@ -150,8 +156,9 @@ function NewBackfill({
 	const [until, setUntil] = useState(toLocal(proposed.until));
 	const start_at = fromLocal(from, proposed.from);
 	const end_at = fromLocal(until, proposed.until);
-	async function start() {
-		await api.batchExports.backfill(of, { start_at, end_at });
+	async function start(fields: FormData) {
+		const by = text(fields, "by") === "arrival" ? "arrival" : "event";
+		await api.batchExports.backfill(of, { start_at, end_at, by });
 		onClose();
 		say("The backfill has started.");
 		onDone();
@@ -181,6 +188,21 @@ function NewBackfill({
 						onInput={({ currentTarget }) => setUntil(currentTarget.value)}
 					/>
 				</div>
+				<Group label="Select">
+					<Choice
+						name="by"
+						value="event"
+						label="What happened in this range"
+						hint="Writes files of its own."
+						defaultChecked
+					/>
+					<Choice
+						name="by"
+						value="arrival"
+						label="What arrived in this range, whenever it happened"
+						hint="Exports only windows that the schedule has skipped, and writes its files."
+					/>
+				</Group>
 				<Estimate of={of} start={start_at} end={end_at} />
 			</Form>
 		</Dialog>

@@ -27,7 +27,7 @@ export type GapEntry = Range & {
 
 export type Entry = RunEntry | GapEntry;
 
-/** The entries of scheduled runs or of backfills, oldest first. */
+/** The entries of runs by arrival, which are those of the schedule, or of backfills by event time, oldest first. */
 export type Lane = { name: "Scheduled" | "Backfills"; entries: Entry[] };
 
 type Span = readonly [windows: number, words: string];
@@ -164,10 +164,8 @@ export function lanesOf(
 ): Lane[] {
 	const length = LENGTHS[of.interval];
 	const shown = runs.filter((run) => startOf(run) < range.end && endOf(run) > range.start);
-	const backfilled = shown.filter(({ backfill_id }) => backfill_id !== null);
-	const scheduled = shown
-		.filter(({ backfill_id }) => backfill_id === null)
-		.map((run) => entryOf(run));
+	const backfilled = shown.filter(({ by }) => by === "event");
+	const scheduled = shown.filter(({ by }) => by === "arrival").map((run) => entryOf(run));
 	scheduled.sort(byTime);
 	const inOrder = scheduled.map(({ run }) => run);
 	const pausedAt = of.last_paused_at === null ? Number.NaN : Date.parse(of.last_paused_at);

@@ -29,7 +29,7 @@ export function Unpause({
 		onClose();
 		say(
 			backfill_id
-				? "The export is resumed. A backfill exports the skipped windows."
+				? "The export is resumed. A backfill exports what arrived during the pause."
 				: "The export is resumed.",
 		);
 		if (backfill_id) navigate(`${path}/backfills`);
@@ -49,14 +49,14 @@ export function Unpause({
 							name="backfill"
 							value="yes"
 							label="Export them"
-							hint="A backfill exports the skipped windows one after another."
+							hint="A backfill exports what arrived in them, one window after another."
 							defaultChecked
 						/>
 						<Choice
 							name="backfill"
 							value="no"
 							label="Don't export them"
-							hint="You can start a backfill for them at any time."
+							hint="You can start a backfill by arrival for them at any time."
 						/>
 					</Group>
 				)}

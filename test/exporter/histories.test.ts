@@ -1,0 +1,221 @@
+import { env } from "cloudflare:workers";
+import { and, eq, isNull } from "drizzle-orm";
+import { v7 } from "uuid";
+import { expect, onTestFinished, test, vi } from "vitest";
+import {
+	batchExportBackfills,
+	batchExportRuns,
+	batchExports,
+	INTERVALS,
+} from "../../src/db/schema/batch_exports.ts";
+import { tick } from "../../src/exporter/schedule.ts";
+import {
+	dueWindows,
+	firstMissing,
+	type Interval,
+	reschedule,
+	resume,
+	resumeWithBackfill,
+	schedule,
+	type Window,
+} from "../../src/exporter/windows.ts";
+import { seeded } from "../fire/random.ts";
+import { db, world } from "../support/world.ts";
+import { flaw, followAdvice, live, overlap, type Subject } from "./histories.ts";
+
+const HOUR = 3_600_000;
+const iso = (at: number) => new Date(at).toISOString();
+
+/** An export of the functions that decide about windows, without a database. */
+function modelled(start: number, random: ReturnType<typeof seeded>): Subject {
+	let now = start;
+	const runs: Window[] = [];
+	const missing: Window[] = [];
+	let backfills: { interval: Interval; range: Window }[] = [];
+	const id = v7();
+	const range = { id, start_at: null, end_at: null };
+	let row = {
+		...range,
+		interval: "hour" as Interval,
+		paused: false,
+		last_paused_at: null as string | null,
+		...schedule({ ...range, interval: "hour" }, now),
+	};
+	const set = (columns: Partial<typeof row>) => {
+		row = { ...row, ...columns };
+	};
+	type Passed = { windows: Window[]; skipped: Window | null; paused: Window | null };
+	const pass = ({
+		windows,
+		skipped,
+		paused,
+		columns,
+	}: Passed & { columns: Partial<typeof row> }) => {
+		runs.push(...windows);
+		missing.push(...[skipped, paused].filter((part) => part !== null));
+		set(columns);
+	};
+	const isIn = (range: Window) => (run: Window) => run.start < range.end && run.end > range.start;
+	function advance() {
+		backfills = backfills.flatMap(({ interval, range }) => {
+			const window = firstMissing(interval, range, runs.filter(isIn(range)));
+			if (window === null) return [];
+			runs.push(window);
+			return [{ interval, range: { ...range, start: window.end } }];
+		});
+	}
+	const begin = (range: Window) => {
+		if (range.start < range.end) backfills.push({ interval: row.interval, range });
+	};
+	return {
+		async wait(ms, isUp) {
+			const until = now + ms;
+			for (;;) {
+				const due = isUp && !row.paused ? Math.max(now, Date.parse(row.due_at)) : until;
+				now = Math.min(due, until);
+				if (now < due || row.paused || !isUp || due >= until) break;
+				const { windows, skipped, next } = dueWindows(row, now + 1);
+				pass({ windows, skipped, paused: null, columns: next });
+			}
+			now = until;
+			for (let n = random.integer(0, 3); n > 0; n -= 1) advance();
+		},
+		async pause() {
+			if (!row.paused) set({ paused: true, last_paused_at: iso(now) });
+		},
+		async unpause(backfill) {
+			if (!row.paused) return;
+			const resumed = backfill ? resumeWithBackfill(row, now) : undefined;
+			pass(resumed ?? resume(row, row, now));
+			if (resumed) begin(resumed.range);
+			set({ paused: false });
+		},
+		async change(interval) {
+			if (interval === row.interval) return;
+			const isBehind = row.paused || dueWindows(row, now).skipped !== null;
+			set({ interval, ...reschedule(row, { ...row, interval }, now) });
+			expect(!isBehind && dueWindows(row, now).skipped !== null, "passes over windows").toBe(false);
+		},
+		async backfill(range) {
+			if (!backfills.some((one) => isIn(range)(one.range))) begin(range);
+		},
+		async drain() {
+			while (backfills.length > 0) advance();
+		},
+		state: async () => ({ until: row.next_start_at, runs, missing }),
+	};
+}
+
+test("in 1,000 histories, every moment before the schedule is exported once by arrival, or the log says how", async () => {
+	let runs = 0;
+	for (let seed = 1; seed <= 1000; seed += 1) {
+		const random = seeded(seed);
+		const start = Date.parse("2026-01-01T10:20:00Z") + random.integer(0, 1000) * 61_007;
+		const subject = modelled(start, random);
+		await live(subject, random, { steps: 24, intervals: INTERVALS, maxDowntime: 48 * HOUR });
+		expect(overlap((await subject.state()).runs), `seed ${seed}`).toBe(false);
+		await followAdvice(subject);
+		const state = await subject.state();
+		const first = iso(Math.floor(start / HOUR) * HOUR);
+		expect(flaw(state.runs, first, state.until), `seed ${seed}`).toBeNull();
+		runs += state.runs.length;
+	}
+	// The histories aren't trivial.
+	expect(runs).toBeGreaterThan(50_000);
+});
+
+/** Launches nothing: the test ends the runs. */
+const still: Env = {
+	...env,
+	EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), { createBatch: async () => [] }),
+};
+
+/** An export of the API, with a clock that the test sets. */
+async function created(start: number): Promise<Subject> {
+	vi.useFakeTimers({ toFake: ["Date"], now: start });
+	onTestFinished(() => {
+		vi.useRealTimers();
+	});
+	const { here } = await world();
+	const body = { name: "Export", interval: "hour", destination: { type: "NoOp", config: {} } };
+	const { body: made } = await here("POST", "/batch_exports", { body, env: still });
+	const path = `/batch_exports/${made.id}`;
+	const its = eq(batchExportRuns.batch_export_id, made.id);
+	const post = async (below: string, body = {}) =>
+		(await here("POST", `${path}${below}`, { body, env: still })).status;
+	const row = async () => {
+		const [found] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
+		if (!found) throw new Error("The export is gone.");
+		return found;
+	};
+	async function work() {
+		await tick(still, Date.now());
+		await db
+			.update(batchExportRuns)
+			.set({ status: "Completed", finished_at: iso(Date.now()), state: null })
+			.where(and(its, isNull(batchExportRuns.finished_at)));
+	}
+	return {
+		async wait(ms, isUp) {
+			const until = Date.now() + ms;
+			while (isUp) {
+				const { paused, due_at } = await row();
+				const due = Date.parse(due_at) + 1;
+				if (paused || due >= until) break;
+				vi.setSystemTime(Math.max(Date.now(), due));
+				await work();
+			}
+			vi.setSystemTime(until);
+			if (isUp) await work();
+		},
+		async pause() {
+			expect(await post("/pause")).toBe(200);
+		},
+		async unpause(backfill) {
+			expect(await post("/unpause", { backfill })).toBe(200);
+		},
+		async change(interval) {
+			const { status } = await here("PATCH", path, { body: { interval }, env: still });
+			expect(status).toBe(200);
+		},
+		async backfill({ start, end }) {
+			const status = await post("/backfill", { by: "arrival", start_at: start, end_at: end });
+			expect([200, 409]).toContain(status);
+		},
+		async drain() {
+			const running = and(
+				eq(batchExportBackfills.batch_export_id, made.id),
+				eq(batchExportBackfills.status, "Running"),
+			);
+			while ((await db.select().from(batchExportBackfills).where(running)).length > 0) await work();
+		},
+		async state() {
+			const { next_start_at } = await row();
+			const { data_interval_start: start, data_interval_end: end, by } = batchExportRuns;
+			const runs = await db.select({ start, end, by }).from(batchExportRuns).where(its);
+			expect(runs.filter((run) => run.by !== "arrival")).toEqual([]);
+			const { body: log } = await here("GET", `${path}/logs?search=by arrival: &limit=1000`);
+			const missing = log.results.map(({ message }: { message: string }): Window => {
+				const { by, start_at, end_at } = JSON.parse(/\{.+\}/.exec(message)?.[0] ?? "");
+				expect(by).toBe("arrival");
+				return { start: start_at, end: end_at };
+			});
+			return { until: next_start_at, runs, missing };
+		},
+	};
+}
+
+test.each([1, 2, 3, 4, 5, 6, 7, 8])("so it is in an export's own rows and log: history %i", async (seed) => {
+	const random = seeded(seed);
+	const start = (Math.floor(Date.now() / HOUR) + 1 / 3) * HOUR;
+	const subject = await created(start);
+	await live(subject, random, {
+		steps: 14,
+		intervals: ["hour", "every 15 minutes", "day", "week"],
+		maxDowntime: 30 * HOUR,
+	});
+	expect(overlap((await subject.state()).runs)).toBe(false);
+	await followAdvice(subject);
+	const state = await subject.state();
+	expect(flaw(state.runs, iso(Math.floor(start / HOUR) * HOUR), state.until)).toBeNull();
+});
