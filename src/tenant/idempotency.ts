@@ -103,7 +103,7 @@ export class Idempotency {
 			this.#bodyError = error;
 			return new Uint8Array();
 		});
-		const path = pathname.replace(/\/+$/, "") + search;
+		const path = pathname.replace(/(?<!\/)\/+$/, "") + search;
 		const bytes = Buffer.from(body).toString("base64");
 		this.#fingerprint = await digest(JSON.stringify([method, path, bytes]));
 	}

@@ -15,7 +15,7 @@ type Find = (tenant: Tenant, id: string, c: Context<App>) => Promise<unknown>;
 
 /** Throws the errors that come before those of the body and query: no access, no such object. */
 const authorize = (find?: Find) => async (c: Context<App>) => {
-	const [, name = ""] = /.*:(\w+)/.exec(routePath(c)) ?? [];
+	const [, name = ""] = /^.*:(\w+)/.exec(routePath(c)) ?? [];
 	const id = c.req.param(name) ?? "";
 	if (find) found(await find(c.var.tenant, id, c));
 	else await c.var.tenant.read();
