@@ -7,6 +7,7 @@ import { bundle } from "./bundle.ts";
 import { pageSizes } from "./console.ts";
 import { findWrongImports } from "./imports.ts";
 import { findDeadReferences } from "./references.ts";
+import { findBacktracking } from "./regexps.ts";
 import { fail, run } from "./run.ts";
 import { findSlowness, startPart, startTimes } from "./startup.ts";
 
@@ -94,6 +95,7 @@ const failOn = (title: string, complaints: string[]) => {
 
 failOn("import order", findWrongImports(bundled.metafile));
 failOn("references to the documentation", findDeadReferences());
+failOn("regular expressions", findBacktracking());
 failOn("start of isolates", findSlowness(script));
 
 /** Prints the size of a part in KiB, and ends the script if it isn't below the limit. */

@@ -1,8 +1,8 @@
 /** Checks the references to the documentation, in code and between pages. */
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import GithubSlugger from "github-slugger";
+import { filesOf } from "./files.ts";
 
 const read = (path: string) => readFileSync(path, "utf8");
 
@@ -31,21 +31,14 @@ const linksOf = (page: string) =>
 const mentionsOf = (file: string) =>
 	[...read(file).matchAll(/\bdocs\/[\w/]+\.md(?:#[\w-]+)?/g)].map(([mention]) => mention);
 
-const list = (...patterns: string[]) =>
-	execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", ...patterns], {
-		encoding: "utf8",
-	})
-		.split("\n")
-		.filter((path) => path !== "" && existsSync(path));
-
 /** Finds references to pages or headings that don't exist. Returns each with the file that contains it. */
 export const findDeadReferences = () => [
-	...list("*.md").flatMap((page) =>
+	...filesOf("*.md").flatMap((page) =>
 		linksOf(page)
 			.filter((link) => !isValidReference(link))
 			.map((link) => `${page}: ${link}`),
 	),
-	...list("src", "test", "scripts", "bench", "packages", "*.toml", "*.ts").flatMap((file) =>
+	...filesOf("src", "test", "scripts", "bench", "packages", "*.toml", "*.ts").flatMap((file) =>
 		mentionsOf(file)
 			.filter((mention) => !isValidReference(mention))
 			.map((mention) => `${file}: ${mention}`),

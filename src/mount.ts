@@ -20,7 +20,7 @@ import { router } from "./http/router.ts";
 import { answerInVersion, chooseVersion } from "./http/versions.ts";
 import { type Api, mcp } from "./mcp/routes.ts";
 import { safeRetries } from "./tenant/idempotency.ts";
-import { ifMatch } from "./tenant/precondition.ts";
+import { conditional } from "./tenant/precondition.ts";
 import { type ScopeObject, scope } from "./tenant/scopes.ts";
 
 export type Routes = Hono<App, Schema, string>;
@@ -99,7 +99,7 @@ async function familyOf([path, object, tenant, load]: Family) {
 	const [family, routes] = [router(), await load()];
 	for (const [at, handlers] of pathsOf(routes)) {
 		if (!/[:*]/.test(at)) family.use(at, allowOnlyMethodsOf(handlers));
-		family.use(at, scope(object), safeRetries, ifMatch(path, routes.routes, at), tenant);
+		family.use(at, scope(object), safeRetries, conditional(path, routes.routes, at), tenant);
 	}
 	return family.route("/", routes);
 }

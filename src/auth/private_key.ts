@@ -1,15 +1,19 @@
 import { createPrivateKey } from "node:crypto";
 import { toBase64url } from "../http/base64url.ts";
 
-const PEM = /^-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PRIVATE KEY-----$/;
+const BEGIN = "-----BEGIN PRIVATE KEY-----";
+const END = "-----END PRIVATE KEY-----";
 
 /**
  * Returns the bytes of a PEM-encoded PKCS#8 key (RFC 7468, section 10); null if the text isn't one.
  */
 function bytesOf(pem: string): Uint8Array<ArrayBuffer> | null {
+	const text = pem.trim();
+	const end = text.indexOf(END);
+	if (!text.startsWith(BEGIN) || end !== text.length - END.length) return null;
 	try {
-		const [, base64] = PEM.exec(pem.trim()) ?? [];
-		return base64 === undefined ? null : Uint8Array.fromBase64(base64);
+		// White space is skipped.
+		return Uint8Array.fromBase64(text.slice(BEGIN.length, end));
 	} catch {
 		return null;
 	}

@@ -29,7 +29,7 @@ const secureReference = secureHeaders({ contentSecurityPolicy: REFERENCE });
 const HASHED = /^\/docs\/assets\/.*\.[0-9a-f]{16}[./]/;
 
 /** Removes trailing slashes. Only the first page keeps one, because it is the index of a folder. */
-const fileFor = (path: string) => path.replace(/\/+$/, "").replace(/^\/docs$/, "/docs/");
+const fileFor = (path: string) => path.replace(/(?<!\/)\/+$/, "").replace(/^\/docs$/, "/docs/");
 
 /**
  * Serves the documentation under /docs: files that scripts/assets.ts builds (docs/architecture.md#the-documentation-pages). They

@@ -26,8 +26,7 @@ export const Verified = Domain.extend({
 	verification_error: z.string().nullable(),
 }).meta({ id: "VerifiedDomain" });
 
-const LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
-const DOMAIN = new RegExp(`^(${LABEL}\\.)+([a-z]{2,63}|xn--[a-z0-9-]{0,57}[a-z0-9])$`);
+const DOMAIN = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+([a-z]{2,63}|xn--[a-z0-9-]{0,57}[a-z0-9])$/;
 
 /** Whether the name is a registrable domain or a subdomain of one. A public suffix, such as co.uk, isn't. */
 async function isRegistrable(name: string) {

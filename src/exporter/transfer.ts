@@ -1,7 +1,6 @@
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import { batchExportLogEntries } from "../db/schema/batch_exports.ts";
-import { MINUTE_MS } from "../http/durations.ts";
 import { pluralize } from "../http/plural.ts";
 import { type Attempt, takeState, updateRun } from "./attempt.ts";
 import type { Destination, Job } from "./destinations/destination.ts";
@@ -11,9 +10,12 @@ import { bytesOf } from "./rows.ts";
 import { sourceOf } from "./sources/index.ts";
 import type { Page, Position } from "./sources/source.ts";
 
-/** A step ends after this many pages of rows, or after this time, to stay far from the limits for time and CPU. */
+/**
+ * A step ends when it has saved its position after this many pages of rows, or after this time. It can't use more CPU time than
+ * has passed, so it stays below `cpu_ms` in wrangler.toml, whatever a query computes for each row.
+ */
 const PAGES_PER_STEP = 100;
-const STEP_MS = 5 * MINUTE_MS;
+const STEP_MS = 15_000;
 
 /** How often a run writes its heartbeat and checks whether it was cancelled. */
 export const HEARTBEAT_MS = 10_000;

@@ -144,13 +144,15 @@ export const unknownVersion = (choices: string[]) =>
 		choices,
 	});
 
-/** 412: the object doesn't match `If-Match` (docs/api.md#caching-and-conditional-requests). */
-export const preconditionFailed = () =>
+/** 412: `If-Match` or `If-None-Match` isn't fulfilled (docs/api.md#caching-and-conditional-requests). */
+export const preconditionFailed = (
+	detail = "The object has changed: its ETag is not in If-Match.",
+) =>
 	new ApiError({
 		status: 412,
 		type: "invalid_request",
 		code: "precondition_failed",
-		detail: "The object has changed: its ETag is not in If-Match.",
+		detail,
 	});
 
 export const methodNotAllowed = (method: string, allowed: string[]) =>
@@ -172,12 +174,13 @@ export const tooLarge = (bytes: number) =>
 		detail: `Request body is larger than ${bytes} bytes.`,
 	});
 
-const unsupported = (detail: string) =>
+const unsupported = (detail: string, headers?: Record<string, string>) =>
 	new ApiError({
 		status: 415,
 		type: "invalid_request",
 		code: "unsupported_media_type",
 		detail,
+		...(headers && { headers }),
 	});
 
 export const unsupportedMediaType = (type: string) =>
@@ -185,10 +188,12 @@ export const unsupportedMediaType = (type: string) =>
 
 /**
  * 415: the body has an unsupported `Content-Encoding`, which has the same status as an unsupported media type (RFC 9110, section
- * 8.4).
+ * 8.4). `Accept-Encoding` tells the two apart (section 15.5.16).
  */
 export const unsupportedEncoding = (encoding: string) =>
-	unsupported(`Unsupported content encoding "${encoding}" in request.`);
+	unsupported(`Unsupported content encoding "${encoding}" in request.`, {
+		"Accept-Encoding": "identity",
+	});
 
 export const throttled = (
 	seconds: number,

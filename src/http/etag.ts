@@ -18,19 +18,16 @@ export async function tagOf(body: string | BufferSource, pretty = false) {
 
 const PRETTY = "-pretty";
 
-/** Returns the strong ETags in `If-Match`. Weak ETags never match there. */
-export const tagsIn = (header: string) =>
-	header.trim() === "*"
-		? ["*"]
-		: Array.from(header.matchAll(/(W\/)?("[^"]*")/g), ([, weak, tag = ""]) =>
-				weak ? [] : tag.replace(`${PRETTY}"`, '"'),
-			).flat();
+/** Returns the ETags in `If-Match` or `If-None-Match`. Weak ones count as strong: a proxy that compresses makes them weak. */
+const listed = (header: string) =>
+	header.trim() === "*" ? ["*"] : Array.from(header.matchAll(/"[^"]*"/g), ([tag]) => tag);
 
-/** Whether `If-None-Match` contains the ETag, as a strong or weak one (RFC 9110, 13.1.2). */
-const hasTag = (header: string | undefined, tag: string) =>
-	header !== undefined &&
-	(header.trim() === "*" ||
-		Array.from(header.matchAll(/"[^"]*"/g), ([found]) => found).includes(tag));
+/** Returns the ETags in `If-Match` or `If-None-Match` of a change, without the suffix for `?pretty`. */
+export const tagsIn = (header: string) =>
+	listed(header).map((tag) => tag.replace(`${PRETTY}"`, '"'));
+
+const isKnown = (header: string, tag: string) =>
+	listed(header).some((known) => known === "*" || known === tag);
 
 const hasContent = ({ status, headers }: Response) =>
 	status === 200 && /^(application\/json|text\/javascript)/.test(headers.get("content-type") ?? "");
@@ -49,9 +46,10 @@ export const caching = createMiddleware<App>(async (c, next) => {
 	const compact = c.get("compact");
 	const isPretty = compact !== undefined && c.req.query("pretty") !== undefined;
 	const tag = await tagOf(compact?.bytes ?? (await c.res.clone().arrayBuffer()), isPretty);
-	const isKnown = hasTag(c.req.header("if-none-match"), tag);
-	if (isKnown) c.res = new Response(null, { status: 304, headers: c.res.headers });
-	if (isKnown) c.res.headers.delete("content-type");
+	if (isKnown(c.req.header("if-none-match") ?? "", tag)) {
+		c.res = new Response(null, { status: 304, headers: c.res.headers });
+		c.res.headers.delete("content-type");
+	}
 	c.res.headers.set("ETag", tag);
 	c.res.headers.set("Cache-Control", "private, no-cache");
 });

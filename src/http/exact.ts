@@ -9,7 +9,8 @@ declare global {
 /** Finds numbers that a double may not preserve: long ones, exponents, trailing zeros and -0. */
 const MAY_LOSE_DIGITS = /[\d.]{16}|\d[eE][+-]?\d|\.\d*0\b|-0\b/;
 
-const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
+/** The last quotation mark, which valid JSON always has, is optional so that the pattern never backtracks. */
+const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"?/g;
 
 type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
 
@@ -32,7 +33,7 @@ const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:e(.+))?$/i;
 function canonical(number: string) {
 	const [, sign, whole = "", fraction = "", exponent = "0"] = NUMBER.exec(number) ?? [];
 	const digits = (whole + fraction).replace(/^0+/, "");
-	const significant = digits.replace(/0+$/, "");
+	const significant = digits.replace(/(?<!0)0+$/, "");
 	const power = Number(exponent) - fraction.length + digits.length - significant.length;
 	return significant && `${sign}${significant}e${power}`;
 }

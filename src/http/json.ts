@@ -5,9 +5,9 @@ import type { App } from "../env.ts";
 
 /**
  * The tokens of compact JSON that matter for indentation: strings, empty objects and lists, and
- * punctuation.
+ * punctuation. The last quotation mark, which JSON always has, is optional so that the pattern never backtracks.
  */
-const JSON_TOKENS = /"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}[\],:]/g;
+const JSON_TOKENS = /"(?:[^"\\]|\\.)*"?|\{\}|\[\]|[{}[\],:]/g;
 
 /** Indents compact JSON. It doesn't parse the JSON, because that would round long numbers. */
 export function indent(json: string) {

@@ -40,28 +40,32 @@ const encoder = new TextEncoder();
 const write = (cursor: z.infer<ReturnType<typeof cursorShape>>) =>
 	toBase64url(encoder.encode(JSON.stringify(cursor)));
 
-/**
- * Returns the content of a cursor; undefined if it is malformed, or was created for another offset.
- */
-function read(cursor: string | undefined, offset: number): Page["after"] {
+/** Returns the content of a cursor, with the offset that it was created for; undefined if it is malformed. */
+function read(cursor: string | undefined) {
 	if (cursor === undefined) return undefined;
 	try {
 		const json = new TextDecoder().decode(fromBase64url(cursor));
 		const [start, count, keys] = cursorShape().parse(JSON.parse(json));
-		return start === offset ? { count, keys } : undefined;
+		return { start, after: { count, keys } };
 	} catch {
 		return undefined;
 	}
 }
 
-/** Returns the requested page. Missing and invalid parameters get their defaults. */
+/**
+ * Returns the requested page. Missing and invalid parameters get their defaults. A cursor is ignored at another offset than its
+ * own, which is the default.
+ */
 export function page(c: Context<App>): Page {
-	const { limit, offset: start, cursor } = c.req.query();
-	const offset = Math.min(positiveOr(start, 0), Number.MAX_SAFE_INTEGER);
+	const query = c.req.query();
+	const { limit } = query;
+	const cursor = read(query.cursor);
+	const wanted = query.offset?.trim() ? positiveOr(query.offset, 0) : (cursor?.start ?? 0);
+	const offset = Math.min(wanted, Number.MAX_SAFE_INTEGER);
 	return {
 		limit: Math.min(positiveOr(limit, 100), 1000),
 		offset,
-		after: read(cursor, offset),
+		after: cursor?.start === offset ? cursor.after : undefined,
 		url: c.req.url,
 	};
 }

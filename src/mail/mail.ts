@@ -22,7 +22,7 @@ export const configured = ({ MAIL_FROM, APP_URL }: Env) => MAIL_FROM !== "" && A
  * @param base the service's address, such as `APP_URL`
  * @param path begins with a slash
  */
-export const linkTo = (base: string, path: string) => base.replace(/\/+$/, "") + path;
+export const linkTo = (base: string, path: string) => base.replace(/(?<!\/)\/+$/, "") + path;
 
 /** Whether mail can be sent to the address: addresses under `.invalid` don't exist (RFC 6761, section 6.4). */
 export const isReachable = (address: string) => !address.endsWith(".invalid");

@@ -68,7 +68,7 @@ export class Gateway extends RpcTarget {
 		this.wasChecked = true;
 		if (status === 401) this.refusal = badCredentials();
 		const { meter } = this.#c.var;
-		for (const [, name, n] of headers.get("server-timing")?.matchAll(/(\w+);desc="(\d+)"/g) ?? [])
+		for (const [, name, n] of headers.get("server-timing")?.matchAll(/\b(\w+);desc="(\d+)"/g) ?? [])
 			if (isCost(meter, name)) meter[name] += Number(n);
 		const bookmark = headers.get("x-d1-bookmark");
 		if (bookmark) this.#c.set("bookmark", () => bookmark);

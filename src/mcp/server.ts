@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { App } from "../env.ts";
-import { bytesOf } from "../http/valid.ts";
+import { bytesOf } from "../http/body.ts";
 import { readWorker } from "../isolates/worker.ts";
 import { Gateway } from "./gateway.ts";
 import type { Api } from "./routes.ts";

@@ -9,7 +9,7 @@ const slugify = (name: string) =>
 		.replace(/[^a-z0-9_\s-]/g, "")
 		.replace(/[\s-]+/g, "-")
 		.slice(0, 48)
-		.replace(/^[-_]+|[-_]+$/g, "");
+		.replace(/^[-_]+|(?<![-_])[-_]+$/g, "");
 
 const suffix = () =>
 	Array.from(crypto.getRandomValues(new Uint8Array(4)), (n) =>

@@ -31,6 +31,7 @@ type Found = { tag: string; latest_tag: string; archive: string };
 type FetchJson = <T>(address: string, shape: z.ZodType<T>) => Promise<T>;
 
 type Website = {
+	/** The paths of pages, without slashes at the end. */
 	page: RegExp;
 	/** The canonical URL of the page. */
 	address: (page: Page) => string;
@@ -44,7 +45,7 @@ const websites = new Map<string, Website>([
 	[
 		"npmjs.com",
 		{
-			page: /^\/package\/((?:@[\w.~-]+\/)?[\w.~-]+)(?:\/v\/(\d[\w.+-]*))?\/*$/,
+			page: /^\/package\/((?:@[\w.~-]+\/)?[\w.~-]+)(?:\/v\/(\d[\w.+-]*))?$/,
 			address: ({ name, ref }) =>
 				`https://www.npmjs.com/package/${name}${optionalPath("/v/", ref)}`,
 			registry: npm,
@@ -53,7 +54,7 @@ const websites = new Map<string, Website>([
 	[
 		"github.com",
 		{
-			page: /^\/([\w.-]+\/[\w.-]+?)(?:\.git)?(?:\/(?:tree|commit|releases\/tag)\/(.+?))?\/*$/,
+			page: /^\/([\w.-]+\/[\w.-]+?)(?:\.git)?(?:\/(?:tree|commit|releases\/tag)\/(.+))?$/,
 			address: ({ name, ref }) => `https://github.com/${name}${optionalPath("/tree/", ref)}`,
 			registry: github,
 		},
@@ -61,18 +62,21 @@ const websites = new Map<string, Website>([
 	[
 		"gitlab.com",
 		{
-			page: /^\/((?:\w[\w.-]*\/)+\w[\w.-]*?)(?:\.git)?(?:\/-\/(?:tree|commit|tags)\/(.+?))?\/*$/,
+			page: /^\/((?:\w[\w.-]*\/)+\w[\w.-]*?)(?:\.git)?(?:\/-\/(?:tree|commit|tags)\/(.+))?$/,
 			address: ({ name, ref }) => `https://gitlab.com/${name}${optionalPath("/-/tree/", ref)}`,
 			registry: gitlab,
 		},
 	],
 ]);
 
+const withoutSlashes = (path: string) => path.replace(/(?<!\/)\/+$/, "");
+
 /** Parses the URL of a package or repository; undefined if it isn't one. */
 function parsePage(text: string) {
 	const url = URL.canParse(text) ? new URL(text) : undefined;
 	const website = url && websites.get(url.host.replace(/^www\./, ""));
-	const [, name, ref] = website?.page.exec(url?.pathname ?? "") ?? [];
+	const path = withoutSlashes(url?.pathname ?? "");
+	const [, name, ref] = website?.page.exec(path) ?? [];
 	if (!website || !name || !/^https?:$/.test(url.protocol)) return undefined;
 	if (url.username || url.password) return undefined;
 	const token = url.searchParams.get("private_token");
@@ -232,7 +236,7 @@ async function follow(
 	address: string,
 	signal: AbortSignal,
 ) {
-	const home = new URL(base.replace(/\/*$/, "/"));
+	const home = new URL(`${withoutSlashes(base)}/`);
 	const origins = [home, ...(archives ? [new URL(archives)] : [])].map(({ origin }) => origin);
 	let url = new URL(address, home);
 	for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {

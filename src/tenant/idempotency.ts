@@ -12,9 +12,9 @@ import { iso, now } from "../db/now.ts";
 import { idempotencyKeys } from "../db/schema/idempotency_keys.ts";
 import { jsonOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
+import { bytesOf } from "../http/body.ts";
 import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
 import { idempotencyKeyInUse, idempotencyKeyReused, invalid, Replay } from "../http/errors.ts";
-import { bytesOf } from "../http/valid.ts";
 import { logWarning } from "../log/log.ts";
 import { type Access, accessOf, type Holder, hasAccess } from "./access.ts";
 
@@ -103,7 +103,7 @@ export class Idempotency {
 			this.#bodyError = error;
 			return new Uint8Array();
 		});
-		const path = pathname.replace(/\/+$/, "") + search;
+		const path = pathname.replace(/(?<!\/)\/+$/, "") + search;
 		const bytes = Buffer.from(body).toString("base64");
 		this.#fingerprint = await digest(JSON.stringify([method, path, bytes]));
 	}

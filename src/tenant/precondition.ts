@@ -13,7 +13,7 @@ import { isRead } from "../http/methods.ts";
 import { represent } from "../http/versions.ts";
 
 /*
- * Checks `If-Match` (docs/api.md#caching-and-conditional-requests). An object's ETag is the digest of the response to its GET. So
+ * Checks `If-Match` and `If-None-Match` of changes (docs/api.md#caching-and-conditional-requests). An object's ETag is the digest of the response to its GET. So
  * the handler of that GET runs twice: first to learn its queries, which then run in the batch of this request's first read, and
  * again with their results, to create its response. The batch of the change asserts that the queries still return the same rows.
  */
@@ -26,12 +26,15 @@ type Statement = BatchItem<"sqlite">;
  */
 class NotYet extends Error {}
 
+/** The ETags of `If-Match` and `If-None-Match`; undefined without the header. */
+type Tags = { match: string[] | undefined; noneMatch: string[] | undefined };
+
 /** The GET route of the object that a request changes. */
 type ObjectRoute = { path: string; handler: Handler };
 
 export class Precondition {
 	readonly #c: Context<App>;
-	readonly #tags: string[];
+	readonly #tags: Tags;
 	readonly #object: ObjectRoute | undefined;
 	/** The GET's queries, after its first run, and their rows as JSON. */
 	#queries: Statement[] = [];
@@ -39,7 +42,7 @@ export class Precondition {
 	/** Set while the GET's handler runs. `results` is undefined in its first run. */
 	#run: { results: unknown[] | undefined } | undefined;
 
-	constructor(c: Context<App>, tags: string[], object: ObjectRoute | undefined) {
+	constructor(c: Context<App>, tags: Tags, object: ObjectRoute | undefined) {
 		this.#c = c;
 		this.#tags = tags;
 		this.#object = object;
@@ -67,9 +70,24 @@ export class Precondition {
 		throw new NotYet("The queries have not been sent yet.");
 	}
 
+	/** Whether any object that exists fulfils the condition. */
+	get #isExistence() {
+		const { match, noneMatch } = this.#tags;
+		return noneMatch === undefined && match?.includes("*") === true;
+	}
+
+	/** @throws 412 if the condition is false for an object with the ETag, which an object without a GET doesn't have */
+	#compare(tag?: string) {
+		const { match, noneMatch } = this.#tags;
+		const isIn = (tags: string[]) => tags.some((known) => known === "*" || known === tag);
+		if (match && !isIn(match)) throw preconditionFailed();
+		if (noneMatch && isIn(noneMatch))
+			throw preconditionFailed("The ETag of the object is in If-None-Match.");
+	}
+
 	/** Returns the statements that run with the request's first read: each of the GET's queries, and its rows as JSON. */
 	async statements(db: Database): Promise<Statement[]> {
-		if (!this.#object || this.#tags.includes("*")) return [];
+		if (!this.#object || this.#isExistence) return [];
 		await this.#respond(this.#object);
 		return this.#queries.flatMap((query) => [
 			query,
@@ -79,11 +97,11 @@ export class Precondition {
 
 	/**
 	 * Checks the results of `statements`. If the object doesn't exist, the handler returns the error.
-	 * @throws 412 if the object has another ETag
+	 * @throws 412 if the condition is false
 	 */
 	async check(results: { rows?: string }[][]) {
-		if (this.#tags.includes("*")) return;
-		if (!this.#object) throw preconditionFailed();
+		if (this.#isExistence) return;
+		if (!this.#object) return this.#compare();
 		this.#rows = results.flatMap(([row], i) => (i % 2 === 1 ? (row?.rows ?? "") : []));
 		const hasAnswered = await this.#respond(
 			this.#object,
@@ -95,7 +113,7 @@ export class Precondition {
 		if (!hasAnswered) return;
 		const { path } = this.#object;
 		const tag = await tagOf(represent(body, `GET ${path}`, this.#c.var.version));
-		if (!this.#tags.includes(tag)) throw preconditionFailed();
+		this.#compare(tag);
 	}
 
 	/** Returns statements that make the batch of a change fail if the object has changed since `check`. */
@@ -128,10 +146,14 @@ export function objectPath(path: string) {
 export const isSettings = (path: string) => path === "/";
 
 /**
- * Compares `If-Match` with the ETag of the object that the routes of a family at `at` change. An object without a GET has no
- * ETag, so only `*` matches it.
+ * Compares `If-Match` and `If-None-Match` with the ETag of the object that the routes of a family at `at` change. An object
+ * without a GET has no ETag, so only `*` matches it.
  */
-export function ifMatch(mount: string, routes: RouterRoute[], at: string): MiddlewareHandler<App> {
+export function conditional(
+	mount: string,
+	routes: RouterRoute[],
+	at: string,
+): MiddlewareHandler<App> {
 	const isPatched = routes.some((route) => route.method === "PATCH" && route.path === at);
 	const getOf = (path: string | undefined) =>
 		routes.findLast((route) => route.method === "GET" && route.path === path);
@@ -141,11 +163,17 @@ export function ifMatch(mount: string, routes: RouterRoute[], at: string): Middl
 	const get = getOf(path);
 	const object = get && { path: `${mount}${path}`, handler: get.handler };
 	return async (c, next) => {
-		const header = c.req.header("if-match");
+		const [match, noneMatch] = ["if-match", "if-none-match"].map((name) => c.req.header(name));
 		// A path such as `/bulk` also matches `/:id`.
 		const isOwn = routePath(c, -1) === (isSettings(at) ? mount : `${mount}${at}`);
-		if (header !== undefined && path !== undefined && !isRead(c.req.method) && isOwn)
-			c.set("precondition", new Precondition(c, tagsIn(header), object));
+		const isConditional = match !== undefined || noneMatch !== undefined;
+		if (isConditional && path !== undefined && !isRead(c.req.method) && isOwn) {
+			const tags = {
+				match: match === undefined ? undefined : tagsIn(match),
+				noneMatch: noneMatch === undefined ? undefined : tagsIn(noneMatch),
+			};
+			c.set("precondition", new Precondition(c, tags, object));
+		}
 		await next();
 	};
 }

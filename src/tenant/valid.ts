@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import { routePath } from "hono/route";
 import type * as z from "zod";
 import type { App } from "../env.ts";
+import type { BodyOptions } from "../http/body.ts";
 import { found } from "../http/errors.ts";
 import * as valid from "../http/valid.ts";
 import type { Tenant } from "./tenant.ts";
@@ -14,7 +15,7 @@ type Find = (tenant: Tenant, id: string, c: Context<App>) => Promise<unknown>;
 
 /** Throws the errors that come before those of the body and query: no access, no such object. */
 const authorize = (find?: Find) => async (c: Context<App>) => {
-	const [, name = ""] = /.*:(\w+)/.exec(routePath(c)) ?? [];
+	const [, name = ""] = /^.*:(\w+)/.exec(routePath(c)) ?? [];
 	const id = c.req.param(name) ?? "";
 	if (find) found(await find(c.var.tenant, id, c));
 	else await c.var.tenant.read();
@@ -25,7 +26,7 @@ const authorize = (find?: Find) => async (c: Context<App>) => {
  * @param find finds the object in the path; if there is none, the 404 comes before an error in the
  * body
  */
-export const body = <S extends z.ZodType>(shape: S, find?: Find, options?: valid.BodyOptions) =>
+export const body = <S extends z.ZodType>(shape: S, find?: Find, options?: BodyOptions) =>
 	valid.body(shape, authorize(find), options);
 
 /**

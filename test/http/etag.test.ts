@@ -102,36 +102,52 @@ const NO_GET = guarded.filter(
 		!gets.some((get) => get.path === objectOf(path)),
 );
 
+/** Sends a valid request to the route with the headers. */
+const send = (home: Home, route: (typeof guarded)[number], headers: Record<string, string>) => {
+	const body = route.body?.(home);
+	return home.ask(route.method, address(route.path, home), {
+		...(body !== undefined && { body }),
+		headers,
+	});
+};
+
 describe.each(changing.map((route) => [`${route.method} ${route.path}`, route] as const))(
 	"%s with If-Match",
 	(_, route) => {
-		const send = (home: Home, tag: string, env?: Partial<Env>) => {
-			const body = route.body?.(home);
-			return home.ask(route.method, address(route.path, home), {
-				...(body !== undefined && { body }),
-				...(env && { env }),
-				headers: { "if-match": tag },
-			});
-		};
 		const current = async (home: Home) =>
 			tagOf(await home.ask("GET", objectOf(address(route.path, home))));
 
 		test("is carried out if the object is as it was, in as many round trips as without", async () => {
 			const home = await furnished();
-			const response = await send(home, `"x", ${await current(home)}`);
+			const response = await send(home, route, { "if-match": `"x", ${await current(home)}` });
 			expect(response.status).toBeLessThan(300);
 			expect(cost(response).trips).toBeLessThanOrEqual(2);
 			const other = await furnished();
-			expect((await send(other, "*")).status).toBeLessThan(300);
+			expect((await send(other, route, { "if-match": "*" })).status).toBeLessThan(300);
+			const weak = await furnished();
+			const headers = { "if-match": `W/"x", W/${await current(weak)}` };
+			expect((await send(weak, route, headers)).status).toBeLessThan(300);
+		});
+
+		test("and If-None-Match: is carried out if the ETag is in the first and not in the second", async () => {
+			const home = await furnished();
+			const tag = await current(home);
+			const both = (noneMatch: string) => ({ "if-match": tag, "if-none-match": noneMatch });
+			expect((await send(home, route, both(tag))).status).toBe(412);
+			expect((await send(home, route, both('"x"'))).status).toBeLessThan(300);
 		});
 
 		test("is a 412 otherwise, and changes nothing", async () => {
 			const home = await furnished();
 			const tag = await current(home);
-			for (const wrong of ['"x"', `W/${tag}`, "x"]) {
-				const response = await send(home, wrong);
-				expect([wrong, response.status, response.body?.code]).toEqual([
-					wrong,
+			const headers = [
+				...['"x"', 'W/"x"', "x"].map((wrong) => ({ "if-match": wrong })),
+				...[tag, `W/${tag}`, `"x", ${tag}`, "*"].map((known) => ({ "if-none-match": known })),
+			];
+			for (const header of headers) {
+				const response = await send(home, route, header);
+				expect([header, response.status, response.body?.code]).toEqual([
+					header,
 					412,
 					"precondition_failed",
 				]);
@@ -140,6 +156,13 @@ describe.each(changing.map((route) => [`${route.method} ${route.path}`, route] a
 			expect(await current(home)).toBe(tag);
 			const entries = db.select().from(activityLog).where(eq(activityLog.user_id, home.owner.id));
 			expect(await entries).toEqual([]);
+		});
+
+		test("is carried out with If-None-Match if that has other ETags", async () => {
+			const home = await furnished();
+			const response = await send(home, route, { "if-none-match": '"x", W/"y"' });
+			expect(response.status).toBeLessThan(300);
+			expect(cost(response).trips).toBeLessThanOrEqual(2);
 		});
 	},
 );
@@ -197,6 +220,13 @@ describe("If-Match", () => {
 			env: racing(interfere),
 		});
 		expect(patched.status).toBe(412);
+		await db.update(domains).set({ jit_provisioning_enabled: false }).where(its);
+		const unlike = await home.ask("PATCH", path, {
+			body: { saml_entity_id: "x" },
+			headers: { "if-none-match": '"x"' },
+			env: racing(interfere),
+		});
+		expect(unlike.status).toBe(412);
 		expect(await db.select().from(domains).where(its)).toMatchObject([{ saml_entity_id: null }]);
 		const renamed = async () =>
 			db.update(projects).set({ name: "Raced" }).where(eq(projects.id, home.project));
@@ -220,26 +250,25 @@ describe("If-Match", () => {
 		const missing = path.replace(home.domain, crypto.randomUUID());
 		expect((await home.ask("PATCH", missing, { body, headers })).status).toBe(404);
 		expect((await home.ask("DELETE", missing, { headers })).status).toBe(404);
+		const any = { "if-none-match": "*" };
+		expect((await call("PATCH", path, { key: member.key, body, headers: any })).status).toBe(403);
+		expect((await home.ask("DELETE", missing, { headers: any })).status).toBe(404);
 	});
 
 	test.each(NO_GET.map((route) => [`${route.method} ${route.path}`, route] as const))(
 		"of %s, whose object has no GET and so no ETag, is a 412",
 		async (_, route) => {
 			const home = await furnished();
-			const body = route.body?.(home);
-			const send = (tag: string) =>
-				home.ask(route.method, address(route.path, home), {
-					...(body !== undefined && { body }),
-					headers: { "if-match": tag },
-				});
-			expect((await send('"x"')).status).toBe(412);
-			expect((await send("*")).status).toBeLessThan(300);
+			expect((await send(home, route, { "if-match": '"x"' })).status).toBe(412);
+			expect((await send(home, route, { "if-none-match": "*" })).status).toBe(412);
+			const any = { "if-match": "*", "if-none-match": '"x"' };
+			expect((await send(home, route, any)).status).toBeLessThan(300);
 		},
 	);
 
 	test("is ignored where a path isn't one object", async () => {
 		const home = await furnished();
-		const headers = { "if-match": '"x"' };
+		const headers = { "if-match": '"x"', "if-none-match": "*" };
 		const organization = `/api/organizations/${home.id}`;
 		for (const [method, path, body] of [
 			["POST", "/api/projects", { name: "x" }],

@@ -295,6 +295,7 @@ describe("a body that can’t be read", () => {
 				detail: 'Unsupported content encoding "gzip" in request.',
 			},
 		});
+		expect((await send("br")).headers.get("accept-encoding")).toBe("identity");
 		expect((await send("Identity")).status).toBe(201);
 	});
 

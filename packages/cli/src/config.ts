@@ -67,7 +67,7 @@ export function urlOf(text: string) {
 	const url = URL.canParse(text) ? new URL(text) : undefined;
 	if (!url || !["http:", "https:"].includes(url.protocol) || url.username || url.password)
 		throw new UsageError("The URL must have the form https://tenantry.example.com.");
-	return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+	return `${url.origin}${url.pathname}`.replace(/(?<!\/)\/+$/, "");
 }
 
 /**

@@ -86,7 +86,7 @@ export class Transport {
 
 	constructor(options: Options) {
 		this.#options = options;
-		this.#base = options.baseUrl.replace(/\/+$/, "");
+		this.#base = options.baseUrl.replace(/(?<!\/)\/+$/, "");
 	}
 
 	/** Sends a request, and retries it if necessary. */

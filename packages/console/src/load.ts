@@ -132,7 +132,7 @@ export function useLoad<T>(
 }
 
 /** Whether a page is still open. The user may have left it during a request. */
-const isOpen = (path: string) => (location.pathname.replace(/\/+$/, "") || "/") === path;
+const isOpen = (path: string) => (location.pathname.replace(/(?<!\/)\/+$/, "") || "/") === path;
 
 /** Returns a function that opens another page, unless the user has left the current one. */
 export function useNavigate() {

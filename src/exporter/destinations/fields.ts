@@ -25,7 +25,7 @@ const VARIABLES = [
 
 /** The prefix of keys. It can't have segments that URLs would normalise. */
 const prefix = text(512).check(({ value, issues }) => {
-	const unknownVariable = [...value.matchAll(/\{([^}]*)\}/g)].find(
+	const unknownVariable = [...value.matchAll(/\{([^{}]*)\}/g)].find(
 		([, name = ""]) => !VARIABLES.includes(name),
 	);
 	if (unknownVariable)

@@ -26,7 +26,7 @@ function inBase64(secret: string) {
 		return all.toString("base64").slice(offset && offset + 1, Math.floor((all.length * 4) / 3));
 	});
 	const whole = bytes.toString("base64");
-	return [whole, whole.replace(/=+$/, ""), ...variants].flatMap((text) => [
+	return [whole, whole.replace(/={1,2}$/, ""), ...variants].flatMap((text) => [
 		text,
 		text.replaceAll("+", "-").replaceAll("/", "_"),
 	]);
@@ -65,12 +65,12 @@ export const elementOf = (name: string, xml: string) =>
 function textOf(page: string) {
 	const code = elementOf("Code", page);
 	const message = [
-		elementOf("Message", page).replace(/\s*RequestId:.*/s, ""),
+		elementOf("Message", page).replace(/(?<!\s)\s*RequestId:.*/s, ""),
 		elementOf("Details", page),
 	].filter(Boolean);
 	const text = code
 		? [code, message.join(" ")].filter(Boolean).join(": ")
-		: page.replace(/<(script|style)\b.*?<\/\1>/gis, " ").replace(/<[^>]*>/g, " ");
+		: page.replace(/<(script|style)\b.*?(?:<\/\1>|$)/gis, " ").replace(/<[^<>]*>/g, " ");
 	return text.replace(/&(#?\w+);/g, (entity, name: string) => ENTITIES[name] ?? entity);
 }
 

@@ -36,7 +36,7 @@ function numberToText(number: number) {
 }
 
 const withoutZeros = (decimal: string) =>
-	decimal.includes(".") ? decimal.replace(/\.?0+$/, "") : decimal;
+	decimal.includes(".") ? decimal.replace(/\.?(?<!0)0+$/, "") : decimal;
 
 const isJson = (value: Value): value is Json => typeof value === "object" && value !== null;
 

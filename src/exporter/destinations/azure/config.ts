@@ -2,6 +2,8 @@ import * as z from "zod";
 import { rawText, text } from "../../../http/fields.ts";
 import { compressible, endpoint, file } from "../fields.ts";
 
+const NOT_A_TOKEN = "A SAS token is the part of a SAS URL after the question mark.";
+
 /** The config of an Azure Blob Storage destination (docs/exports.md#destinations). */
 export const config = z
 	.object({
@@ -27,10 +29,8 @@ export const config = z
 		/** The query string of a URL with a shared access signature. */
 		sas_token: rawText(4096)
 			.min(1)
-			.regex(
-				/^\??([\w.~%!$&'()*+,;=:@/?-]*&)?sig=[\w.~%!$&'()*+,;=:@/?-]+$/,
-				"A SAS token is the part of a SAS URL after the question mark.",
-			)
+			.regex(/^[\w.~%!$&'()*+,;=:@/?-]+$/, NOT_A_TOKEN)
+			.refine((token) => /(?:^\??|&)sig=./.test(token), NOT_A_TOKEN)
 			.nullish(),
 		endpoint_url: endpoint(),
 	})

@@ -57,7 +57,7 @@ const VALUE_ERRORS = [
 
 function meaningOf(code: number, { text }: Answer, table: string) {
 	if (!VALUE_ERRORS.includes(code)) return USER_ERRORS[code] ?? TEMPORARY_ERRORS[code] ?? "";
-	const column = /while reading the value of key ([^)]+)\)/.exec(text)?.[1];
+	const column = /while reading the value of key ([^)]{1,200})\)/.exec(text)?.[1];
 	return `${column ? `The column ${column}` : "A column"} of the table ${table} doesn't accept a value of the export.`;
 }
 

@@ -11,8 +11,8 @@ const bareType = (type: string): string => {
 	return inner === undefined ? type : bareType(inner);
 };
 
-/** A string or a number in JSON text. */
-const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
+/** A string or a number in JSON text. The last quotation mark is optional so that the pattern never backtracks. */
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\d[\d.eE+-]*/g;
 
 /** An escaped surrogate pair, a lone surrogate (`lone`), or any other escape. */
 const ESCAPE =

@@ -1,5 +1,6 @@
 import { Misconfigured } from "../destination.ts";
 import type { Bucket, Mark } from "../files/bucket.ts";
+import { elementOf } from "../quote.ts";
 import { type Client, succeeded } from "./client.ts";
 import { notStored, type Settings } from "./errors.ts";
 
@@ -42,8 +43,8 @@ export function bucketOf({ ask, request }: Client, config: Settings, base: URL):
 				query: { uploads: "" },
 				headers: headersOf(type, mark),
 			});
-			const id = /<UploadId>(.+?)<\/UploadId>/.exec(answer?.text ?? "")?.[1];
-			if (id === undefined)
+			const id = elementOf("UploadId", answer?.text ?? "");
+			if (id === "")
 				throw new Misconfigured(
 					`${base.host} did not start an upload: it isn't compatible with S3.`,
 				);

@@ -42,7 +42,7 @@ export function addressesIn(text: string): Addresses {
 		const email = written
 			.trim()
 			.replace(/^(mailto:|[([{'])+/i, "")
-			.replace(/[)\]}'.:]+$/, "")
+			.replace(/(?<![)\]}'.:])[)\]}'.:]+$/, "")
 			.toLowerCase();
 		if (!ADDRESS.test(email)) unknown.add(written.trim());
 		else if (invitees.has(email)) repeated += 1;

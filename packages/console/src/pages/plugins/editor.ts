@@ -17,7 +17,8 @@ const LANGUAGES: Record<string, string> = {
 	tsx: "tsx",
 };
 
-const languageOf = (filename: string) => LANGUAGES[filename.replace(/.*\./, "")] ?? "text";
+const languageOf = (filename: string) =>
+	LANGUAGES[filename.slice(filename.lastIndexOf(".") + 1)] ?? "text";
 
 /** Creates an editor for a file in an element. */
 export function openEditor(

@@ -29,10 +29,13 @@ type Versioned = Pick<Plugin, "tag" | "latest_tag">;
 export const hasUpdate = ({ tag, latest_tag }: Versioned) =>
 	latest_tag !== null && latest_tag !== tag;
 
+/** The URL of a version of an npm package. */
+const NPM_VERSION = /^(https?:\/\/(?:www\.)?npmjs\.com\/package\/(?:@[^/]+\/)?[^/]+\/v\/).+$/;
+
 /** Returns the body of an upgrade to the newest version. An npm URL with a version must have the new version. */
 export const newest = ({ url, latest_tag }: Plugin) =>
 	url !== null && latest_tag !== null
-		? { url: url.replace(/(npmjs\.com\/package\/.+\/v\/).+$/, (_, page) => page + latest_tag) }
+		? { url: url.replace(NPM_VERSION, (_, page) => page + latest_tag) }
 		: {};
 
 /** Returns the short form of a version. Commits are shortened. */
@@ -59,7 +62,7 @@ export const originOf = (url: string) =>
 export function Hint({ text }: { text: string }) {
 	const parts: ComponentChildren[] = [];
 	let end = 0;
-	for (const match of text.matchAll(/\[([^\]]+)\]\((https?:\/\/[^)\s]+)\)/g)) {
+	for (const match of text.matchAll(/\[([^[\]]+)\]\((https?:\/\/[^[)\s]+)\)/g)) {
 		const [all, words, address = ""] = match;
 		parts.push(
 			text.slice(end, match.index),
