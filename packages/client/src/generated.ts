@@ -5757,6 +5757,8 @@ export interface BatchExportTrial {
 		name: string;
 		/** Why the step failed; null if it succeeded. */
 		error: string | null;
+		/** What you should know although the step succeeded, such as a table in which retries can repeat rows; null if there is nothing. */
+		warning: string | null;
 	}[];
 }
 
