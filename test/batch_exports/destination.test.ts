@@ -60,6 +60,8 @@ test.each([
 	["R2", { prefix: "a", max_file_size_mb: 100, encryption: "AES256" }],
 	["HTTP", { ...HTTP, token: "t", include_events: ["$pageview"] }],
 	["Postgres", { ...POSTGRES, port: 5433, schema: "s", table_name: "t" }],
+	["Postgres", { ...POSTGRES, schema: null, table_name: '"`\\' }],
+	["ClickHouse", { ...CLICKHOUSE, database: '"`\\', table_name: '"`\\' }],
 	["NoOp", {}],
 	["ClickHouse", CLICKHOUSE],
 	[
@@ -297,6 +299,13 @@ describe("is rejected", () => {
 			"Ensure this value is less than or equal to 65535.",
 			config("port"),
 		],
+		[
+			"Postgres",
+			{ ...POSTGRES, schema: "é".repeat(32) },
+			invalid,
+			"A name in PostgreSQL has at most 63 bytes.",
+			config("schema"),
+		],
 		["Postgres", { ...POSTGRES, host: "a/b" }, invalid, "Enter a valid host.", config("host")],
 		["Postgres", { ...POSTGRES, host: "a:5432" }, invalid, "Enter a valid host.", config("host")],
 		["Postgres", { ...POSTGRES, host: "/tmp" }, invalid, "Enter a valid host.", config("host")],
@@ -452,6 +461,13 @@ describe("is rejected", () => {
 			invalid,
 			"A dataset ID can only have letters, digits and underscores.",
 			config("dataset_id"),
+		],
+		[
+			"BigQuery",
+			{ ...BIGQUERY, table_id: 'a"b' },
+			invalid,
+			"A table ID can only have letters, digits, underscores, hyphens and spaces.",
+			config("table_id"),
 		],
 		[
 			"BigQuery",
