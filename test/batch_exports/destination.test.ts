@@ -504,6 +504,12 @@ test("a private key's line breaks may be written as \\n", async () => {
 	});
 });
 
+test("names of events are kept as they are, like those of events that were sent", () => {
+	const config = { ...HTTP, include_events: [" a "], exclude_events: ["a\n"] };
+	expect(parseConfig("HTTP", config)).toMatchObject(config);
+	expect(refused("HTTP", { ...HTTP, include_events: [" "] })).toMatchObject(["blank"]);
+});
+
 test("a private key has to be an RSA key", async () => {
 	const pair = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, [
 		"sign",
