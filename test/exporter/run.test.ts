@@ -1117,6 +1117,28 @@ describe("a window that is exported again", () => {
 		expect(await listR2(`${home.project}/`)).toEqual([`${home.project}/out/${FILE}.jsonl`]);
 	});
 
+	test("by a retry that is killed before it removes files leaves its rows once", async () => {
+		const home = await exporting(R2({ compression: "gzip" }), 10);
+		const { run } = await launched(home.export_id);
+		expect(await carried(run)).toBeNull();
+		await home.here("PATCH", home.path, change({ compression: null }));
+		const again = { run_id: run.run_id, attempt: 2 };
+		await db
+			.update(batchExportRuns)
+			.set({ finished_at: null, status: "Starting", attempt: 2 })
+			.where(eq(batchExportRuns.id, run.run_id));
+		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+			put: (key: string, value: Uint8Array, options: R2PutOptions) =>
+				env.EXPORTS.put(key, value, options),
+			head: (key: string) => env.EXPORTS.head(key),
+			list: () => Promise.reject(new Error("killed")),
+		});
+		expect(await partOf(again, { EXPORTS })).toBe(5000);
+		expect(await listR2(`${home.project}/`)).toHaveLength(2);
+		expect(await carried(again)).toBeNull();
+		expect(await listR2(`${home.project}/`)).toEqual([`${home.project}/out/${FILE}.jsonl`]);
+	});
+
 	test("has a warning in its log that names the files that its key may not remove", async () => {
 		const { here, path, backfill } = await exporting(
 			{
