@@ -44,8 +44,8 @@ const INSERTS: Record<string, string> = {
 		select ${UUID}, ${UUID}, ${UUID}, ${NOW}, 'INFO', 'Completed: exported ' || n || ' rows of the window from ' || ${NOW} || ' to ' || ${NOW} || ' in ' || n || ' files, as events/' || ${UUID} from numbers`,
 	activity: `insert into activity_log (id, organization_id, project_id, user_id, activity, scope, item_id, name, changes, created_at)
 		select ${UUID}, ${UUID}, 7, n, 'updated', 'BatchExport', ${UUID}, 'Hourly events', printf('%.*c', 120, 'x'), ${NOW} from numbers`,
-	event: `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, created_at, _inserted_at)
-		select 7, ${UUID}, 'page viewed', ${UUID}, printf('%.*c', 400, 'x'), ${NOW}, ${NOW}, ${NOW} from numbers`,
+	event: `insert into events (team_id, uuid, event, distinct_id, person_id, properties, timestamp, created_at, _inserted_at)
+		select 7, ${UUID}, 'page viewed', ${UUID}, ${UUID}, printf('%.*c', 400, 'x'), ${NOW}, ${NOW}, ${NOW} from numbers`,
 };
 
 /** Returns the bytes per row, by kind. */

@@ -108,7 +108,7 @@ export const KEPT = {
 	activity: { rows: (LOAD.write + LOAD.run) * 12, bytes: 1_475, kept: "one year" },
 };
 
-export const EVENT_BYTES = 800;
+export const EVENT_BYTES = 900;
 
 /** Dollars per million, unless stated otherwise. */
 export const PRICES = {

@@ -1,7 +1,14 @@
 import type * as z from "zod";
 import type { TestResult } from "../batch_exports/shape.ts";
 import { endpointOf } from "../exporter/destinations/config.ts";
-import { runSteps, TEST_TIMEOUT_MS, testResult } from "../exporter/destinations/steps.ts";
+import {
+	runSteps,
+	stillThere,
+	TEST_TIMEOUT_MS,
+	testResult,
+	Warning,
+} from "../exporter/destinations/steps.ts";
+import { reason } from "../exporter/reason.ts";
 import { merged, opened } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { keyOf } from "./keys.ts";
@@ -39,7 +46,9 @@ export async function testDestination(
 			const key = keyOf(stream, `.tenantry-test-${crypto.randomUUID()}`);
 			await bucket.put(key, Buffer.from("test"), "text/plain", NO_MARK);
 			// The bucket may not allow deleting objects. Deliveries don't need that.
-			await bucket.remove(key).catch(() => {});
+			return bucket
+				.remove(key)
+				.catch((error: unknown) => new Warning(`${reason(error)} ${stillThere(key)}`));
 		},
 	});
 	return testResult(results);

@@ -425,6 +425,11 @@ describe(TestResult, {
 	success: "Whether every step succeeded.",
 	steps: [
 		"The steps, up to the first that failed.",
-		{ name: "The name of the step.", error: "Why the step failed; null if it succeeded." },
+		{
+			name: "The name of the step.",
+			error: "Why the step failed; null if it succeeded.",
+			warning:
+				"What you should know although the step succeeded, such as a table in which retries can repeat rows; null if there is nothing.",
+		},
 	],
 });

@@ -1,8 +1,9 @@
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import { v5, v7 } from "uuid";
+import { v7 } from "uuid";
 import type * as z from "zod";
+import { derivePersonId } from "../db/person_id.ts";
 import { events, persons } from "../db/schema/events.ts";
 import { projects } from "../db/schema/projects.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -15,9 +16,6 @@ const MAX_LIST_BYTES = 1_900_000;
 
 /** A person's properties are also a single value, and grow with each event. */
 const MAX_PERSON_BYTES = 2 ** 19;
-
-/** The namespace of derived person ids (RFC 9562, 5.5). */
-const NAMESPACE = "4f3f0c5e-35c7-4a5d-9c0b-6ad1e1d7a2c9";
 
 /** Joins rows of JSON into as few JSON lists as D1's limit allows. */
 function lists(rows: Iterable<string>): string[] {
@@ -44,7 +42,7 @@ type Event = z.infer<typeof Events>[number];
 const ARRIVAL = sql`strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`;
 
 /** The values that `insertEvents` reads. */
-const rowOf = (uuid: string, event: Event) =>
+const rowOf = (uuid: string, event: Event, derived: string) =>
 	JSON.stringify([
 		uuid,
 		event.event,
@@ -54,13 +52,13 @@ const rowOf = (uuid: string, event: Event) =>
 		event.person_properties ?? null,
 		event.elements_chain ?? "",
 		event.timestamp ?? null,
+		derived,
 	]);
 
 /** The values that `upsertPersons` reads; empty if the event has no data about a person. */
-function personUpdateOf(uuid: string, event: Event, team_id: number | null) {
+function personUpdateOf(uuid: string, event: Event, derived: string) {
 	const { distinct_id, person_id = null, person_properties = null } = event;
 	if (person_id === null && person_properties === null) return [];
-	const derived = v5(`${team_id}:${distinct_id}`, NAMESPACE);
 	return [JSON.stringify([uuid, distinct_id, person_id, derived, person_properties])];
 }
 
@@ -71,13 +69,18 @@ function personUpdateOf(uuid: string, event: Event, team_id: number | null) {
  */
 export async function insert(tenant: Tenant, body: Event[]) {
 	await tenant.read();
+	const team_id = tenant.caller.project_id ?? 0;
+	const derived = new Map<string, string>();
 	const rows = new Map<string, string>();
 	const updates: string[] = [];
 	for (const event of body) {
 		const { uuid = v7() } = event;
 		if (rows.has(uuid)) continue;
-		rows.set(uuid, rowOf(uuid, event));
-		updates.push(...personUpdateOf(uuid, event, tenant.caller.project_id));
+		const { distinct_id } = event;
+		const person_id = derived.get(distinct_id) ?? derivePersonId(team_id, distinct_id);
+		derived.set(distinct_id, person_id);
+		rows.set(uuid, rowOf(uuid, event, person_id));
+		updates.push(...personUpdateOf(uuid, event, person_id));
 	}
 	const statements = [
 		...lists(updates).map((list) => upsertPersons(tenant, list)),
@@ -88,11 +91,14 @@ export async function insert(tenant: Tenant, body: Event[]) {
 	return body.length;
 }
 
+/** Stores events, after their persons. An event without a `person_id` gets that of its person. */
 const insertEvents = ({ db, project }: Tenant, list: string) =>
 	db
 		.insert(events)
 		.select(sql`
-			select ${project}, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
+			select ${project}, value ->> 0, value ->> 1, value ->> 2, coalesce(value ->> 3, (
+				select person_id from persons where team_id = ${project} and distinct_id = value ->> 2
+			), value ->> 8), value ->> 4, value ->> 5, value ->> 6,
 				coalesce(value ->> 7, ${ARRIVAL}), ${ARRIVAL}, ${ARRIVAL}
 			from json_each(${list}) where true`)
 		.onConflictDoNothing({ target: [events.team_id, events.uuid] });

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { issue, moment, rawText, uuid } from "../http/fields.ts";
+import { eventName, eventText, issue, moment, uuid } from "../http/fields.ts";
 import { whyInvalid } from "../http/json_value.ts";
 import { documentAs } from "../http/router.ts";
 
@@ -30,12 +30,12 @@ const dictionary = () =>
 export const event = z
 	.object({
 		uuid: uuid().optional(),
-		event: rawText(400).min(1),
-		distinct_id: rawText(400).min(1),
+		event: eventName(400),
+		distinct_id: eventName(400),
 		person_id: uuid().nullable().optional(),
 		properties: dictionary().optional(),
 		person_properties: dictionary().nullable().optional(),
-		elements_chain: rawText().optional(),
+		elements_chain: eventText().optional(),
 		timestamp: moment().optional(),
 	})
 	.meta({ id: "IngestedEvent" });

@@ -10,7 +10,7 @@ import { type Attempt, reload, remember } from "./attempt.ts";
 import { clean } from "./clean.ts";
 import { isCurrent, type Loaded, logOf } from "./loaded.ts";
 import { sentence } from "./reason.ts";
-import { isLogged, withLogEntry } from "./run_log.ts";
+import { isLogged, logWhere, withLogEntry } from "./run_log.ts";
 import { MAX_TRIES } from "./tries.ts";
 
 /** The progress of a run. */
@@ -44,6 +44,7 @@ type Outcome = Progress &
 				latest_error: null;
 				records_total_count: number;
 				files: string[];
+				warnings: string[];
 		  }
 		| { status: "Failed" | "FailedRetryable"; latest_error: string }
 	);
@@ -123,6 +124,7 @@ export async function endRun(attempt: Attempt, outcome: Outcome) {
 	const isComplete = status === "Completed";
 	const entry_id = v7();
 	const hasEnded = isLogged(entry_id);
+	const warnings = outcome.status === "Completed" ? outcome.warnings : [];
 	const set = {
 		status,
 		latest_error,
@@ -145,6 +147,9 @@ export async function endRun(attempt: Attempt, outcome: Outcome) {
 			level: isComplete ? "INFO" : "ERROR",
 			message: describeEnd(run, outcome, seconds),
 		}),
+		...warnings.map((message) =>
+			logWhere(db, { ...logOf(run), level: "WARNING", message }, hasEnded),
+		),
 		recordEvent(db, eventOf(attempt.loaded, outcome, seconds), hasEnded),
 		addToDay(
 			db,

@@ -1,4 +1,5 @@
 import { compile, compileAs } from "./evaluate/compile.ts";
+import { isInt64, toInteger } from "./evaluate/numbers.ts";
 import { type Cells, toBoolean, toJson, toNumber, toText, type Value } from "./evaluate/values.ts";
 import { type Expression, type Field, type Kind, partsOf } from "./query/expression.ts";
 import { copied, type Row } from "./rows.ts";
@@ -13,19 +14,17 @@ export function columnsOf(expressions: Expression[]): string[] {
 	return [...new Set(expressions.flatMap(read))];
 }
 
-/** The smallest integer that doesn't fit into 64 bits. Its neighbouring integers have no representation as a double. */
-const INT64_LIMIT = 2 ** 63;
-
 /** Converts a value for a column of this kind; undefined if it doesn't fit. */
 function typed(kind: Kind, value: Value): Row[number] | undefined {
 	if (value === null) return null;
 	switch (kind) {
-		case "integer":
+		case "integer": {
+			const integer = toInteger(value);
+			return integer === null || isInt64(integer) ? integer : undefined;
+		}
 		case "number": {
 			const number = toNumber(value);
-			if (number === null) return null;
-			const fits = Number.isFinite(number) && (kind === "number" || Math.abs(number) < INT64_LIMIT);
-			return fits ? number : undefined;
+			return number === null || Number.isFinite(number) ? number : undefined;
 		}
 		case "boolean":
 			return toBoolean(value);

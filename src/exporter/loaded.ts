@@ -31,6 +31,10 @@ export async function loadRun(db: Database, run_id: string) {
 
 export type Loaded = NonNullable<Awaited<ReturnType<typeof loadRun>>>;
 
+/** Whether the destination or the query has changed since the run began. */
+export const hasChanged = (run: Loaded["run"], fingerprint: string) =>
+	run.fingerprint !== null && run.fingerprint !== fingerprint;
+
 /**
  * Returns everything that an attempt needs: the destination, the selection of rows, and the job.
  */
@@ -54,25 +58,29 @@ export async function prepare(env: Env, { run, batchExport }: Loaded) {
 		include_events: namesIn(config.include_events),
 		exclude_events: namesIn(config.exclude_events),
 	};
+	const fingerprint = await digest(
+		JSON.stringify(
+			[
+				shown(batchExport.destination),
+				batchExport.model,
+				fields,
+				env.EVENT_SOURCE,
+				...(where ? [where] : []),
+			],
+			(_, value) => (typeof value === "bigint" ? String(value) : value),
+		),
+	);
 	const job: Job = {
 		...range,
 		run_id: run.id,
 		export_id: batchExport.id,
 		backfill: run.by === "event",
 		columns: fields,
+		again: run.backfill_id !== null || run.attempt > 1 || hasChanged(run, fingerprint),
 		identified: fields.some(
 			({ expression }) => expression.type === "column" && expression.name === "uuid",
 		),
 	};
-	const fingerprint = await digest(
-		JSON.stringify([
-			shown(batchExport.destination),
-			batchExport.model,
-			fields,
-			env.EVENT_SOURCE,
-			...(where ? [where] : []),
-		]),
-	);
 	return { destination, selection, job, fingerprint };
 }
 

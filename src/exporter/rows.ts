@@ -5,8 +5,8 @@ import type { Expression, Field, Kind } from "./query/expression.ts";
 
 export type Column = { name: string; kind: Kind };
 
-/** The values of a row, in the order of its columns. */
-export type Row = (string | number | boolean | null)[];
+/** The values of a row, in the order of its columns. An integer is a bigint if a number would lose digits of it. */
+export type Row = (string | number | bigint | boolean | null)[];
 
 /** Returns the size of a row's values as text, in bytes, without a file format or compression. */
 export const bytesOf = (row: Row) => Buffer.byteLength(row.join(""));

@@ -48,6 +48,7 @@ export function sampleOf(
 		run_id: v7(),
 		export_id: v7(),
 		backfill: false,
+		again: false,
 		team_id,
 		model,
 		columns: fields,

@@ -5,7 +5,7 @@ import { pluralize } from "../http/plural.ts";
 import { type Attempt, takeState, updateRun } from "./attempt.ts";
 import type { Destination, Job } from "./destinations/destination.ts";
 import { endRun, type Progress } from "./end.ts";
-import { type Loaded, logOf, prepare } from "./loaded.ts";
+import { hasChanged, type Loaded, logOf, prepare } from "./loaded.ts";
 import { bytesOf } from "./rows.ts";
 import { sourceOf } from "./sources/index.ts";
 import type { Page, Position } from "./sources/source.ts";
@@ -60,9 +60,6 @@ function positionOf(run: Loaded["run"], fingerprint: string) {
 	};
 }
 
-const hasChanged = (run: Loaded["run"], fingerprint: string) =>
-	run.fingerprint !== null && run.fingerprint !== fingerprint;
-
 /** Returns the log entry for a second or later attempt, or for a run that starts over; null if there is nothing to log. */
 function describeStart(
 	run: Loaded["run"],
@@ -73,7 +70,7 @@ function describeStart(
 		return {
 			level: "WARNING" as const,
 			message:
-				"The destination or the query has changed since the run began, so it starts over. What it has already written is not removed.",
+				"The destination or the query has changed since the run began, so it starts over. Rows that are already in a database or at a receiver stay there.",
 		};
 	if (run.status !== "Starting" || run.attempt < 2) return null;
 	return {
@@ -193,7 +190,7 @@ export async function transferRows(
 	}
 	// `close` makes files appear, so check first that this attempt is still the current one.
 	if (!isFresh) await update({});
-	const files = await sink.close();
+	const { files = [], warnings = [] } = await sink.close();
 	await endRun(attempt, {
 		...progress,
 		status: "Completed",
@@ -203,6 +200,7 @@ export async function transferRows(
 		bytes,
 		unfit_values,
 		files,
+		warnings,
 	});
 	return true;
 }

@@ -42,25 +42,24 @@ const NOT_IN_ONE_LINE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u;
 const NOT_IN_SEVERAL_LINES = /[^\P{Cc}\t\n\r]/u;
 
 /**
- * Trimmed text of at most `max` characters (code points, as in JSON Schema) that can be stored and has none of the `excluded`
+ * Text of at most `max` characters (code points, as in JSON Schema) that can be stored and has none of the `excluded`
  * characters.
  */
-const trimmed = (max?: number, excluded?: RegExp) => {
-	const shape = z
-		.string()
-		.trim()
-		.check(({ value, issues }) => {
-			const why =
-				whyUnstorable(value) ??
-				(excluded?.test(value) ? "Control characters are not allowed." : undefined);
-			if (why) issues.push(issue(value, "invalid_input", why));
-			if (max !== undefined && value.length > max && [...value].length > max)
-				issues.push(
-					issue(value, "max_length", `Ensure this field has no more than ${max} characters.`),
-				);
-		});
+const bounded = (string: z.ZodString, max?: number, excluded?: RegExp) => {
+	const shape = string.check(({ value, issues }) => {
+		const why =
+			whyUnstorable(value) ??
+			(excluded?.test(value) ? "Control characters are not allowed." : undefined);
+		if (why) issues.push(issue(value, "invalid_input", why));
+		if (max !== undefined && value.length > max && [...value].length > max)
+			issues.push(
+				issue(value, "max_length", `Ensure this field has no more than ${max} characters.`),
+			);
+	});
 	return max === undefined ? shape : shape.meta({ maxLength: max });
 };
+
+const trimmed = (max?: number, excluded?: RegExp) => bounded(z.string().trim(), max, excluded);
 
 /** Text in one line: no control characters (docs/api.md#requests). */
 export const text = (max?: number) => trimmed(max, NOT_IN_ONE_LINE);
@@ -70,6 +69,17 @@ export const multilineText = (max?: number) => trimmed(max, NOT_IN_SEVERAL_LINES
 
 /** Text with any characters that can be stored, for data from other systems and for values that are compared with it. */
 export const rawText = (max?: number) => trimmed(max);
+
+/** Text of events, kept as sent, with white space around it. */
+export const eventText = (max?: number) => bounded(z.string(), max);
+
+/** A name in an event, or a name that is compared with it. */
+export const eventName = (max: number) =>
+	eventText(max)
+		.min(1)
+		.check(({ value, issues }) => {
+			if (value.trim() === "") issues.push(issue(value, "blank", "This field may not be blank."));
+		});
 
 /** Only white space and characters that nobody can see, such as U+200B (zero-width space) and U+2800 (braille blank). */
 const INVISIBLE = /^[\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]+$/u;

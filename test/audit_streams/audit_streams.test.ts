@@ -217,7 +217,7 @@ describe("a test of a destination", () => {
 		"of %s says how each step went, and leaves nothing behind",
 		async (_, destination, names, list) => {
 			const { status, body, id, home } = await tried(destination);
-			const steps = names.map((name) => ({ name, error: null }));
+			const steps = names.map((name) => ({ name, error: null, warning: null }));
 			expect({ status, body }).toEqual({ status: 200, body: { success: true, steps } });
 			expect(await list(home.id, id)).toEqual([]);
 			expect((await entriesOf(id)).at(-1)).toMatchObject({
@@ -245,12 +245,21 @@ describe("a test of a destination", () => {
 		expect(missing.body.steps.at(-1)).toEqual({
 			name: "write",
 			error: expect.stringContaining("There is no such bucket."),
+			warning: null,
 		});
 	});
 
 	test("passes where the bucket forbids that objects are removed", async () => {
-		const kept = { ...S3.config, endpoint_url: `${env.RECEIVER_URL}/unlisted` };
-		expect((await tried({ type: "S3", config: kept })).body.success).toBe(true);
+		const kept = { ...S3.config, endpoint_url: `${env.RECEIVER_URL}/undeletable` };
+		const { body, id } = await tried({ type: "S3", config: kept });
+		expect(body.success).toBe(true);
+		expect(body.steps.at(-1)).toEqual({
+			name: "write",
+			error: null,
+			warning: expect.stringMatching(
+				new RegExp(`The object is still there, remove it: audit/${id}/\\.tenantry-test-`),
+			),
+		});
 	});
 
 	test("reaches no private address", async () => {

@@ -60,6 +60,8 @@ test.each([
 	["R2", { prefix: "a", max_file_size_mb: 100, encryption: "AES256" }],
 	["HTTP", { ...HTTP, token: "t", include_events: ["$pageview"] }],
 	["Postgres", { ...POSTGRES, port: 5433, schema: "s", table_name: "t" }],
+	["Postgres", { ...POSTGRES, schema: null, table_name: '"`\\' }],
+	["ClickHouse", { ...CLICKHOUSE, database: '"`\\', table_name: '"`\\' }],
 	["NoOp", {}],
 	["ClickHouse", CLICKHOUSE],
 	[
@@ -297,6 +299,13 @@ describe("is rejected", () => {
 			"Ensure this value is less than or equal to 65535.",
 			config("port"),
 		],
+		[
+			"Postgres",
+			{ ...POSTGRES, schema: "é".repeat(32) },
+			invalid,
+			"A name in PostgreSQL has at most 63 bytes.",
+			config("schema"),
+		],
 		["Postgres", { ...POSTGRES, host: "a/b" }, invalid, "Enter a valid host.", config("host")],
 		["Postgres", { ...POSTGRES, host: "a:5432" }, invalid, "Enter a valid host.", config("host")],
 		["Postgres", { ...POSTGRES, host: "/tmp" }, invalid, "Enter a valid host.", config("host")],
@@ -455,6 +464,13 @@ describe("is rejected", () => {
 		],
 		[
 			"BigQuery",
+			{ ...BIGQUERY, table_id: 'a"b' },
+			invalid,
+			"A table ID can only have letters, digits, underscores, hyphens and spaces.",
+			config("table_id"),
+		],
+		[
+			"BigQuery",
 			{ ...BIGQUERY, table_id: "a`b" },
 			invalid,
 			"A table ID can only have letters, digits, underscores, hyphens and spaces.",
@@ -486,6 +502,12 @@ test("a private key's line breaks may be written as \\n", async () => {
 	expect(parseConfig("BigQuery", { ...BIGQUERY, private_key: escaped })).toMatchObject({
 		private_key: private_key.trim(),
 	});
+});
+
+test("names of events are kept as they are, like those of events that were sent", () => {
+	const config = { ...HTTP, include_events: [" a "], exclude_events: ["a\n"] };
+	expect(parseConfig("HTTP", config)).toMatchObject(config);
+	expect(refused("HTTP", { ...HTTP, include_events: [" "] })).toMatchObject(["blank"]);
 });
 
 test("a private key has to be an RSA key", async () => {

@@ -49,7 +49,7 @@ describe("events are stored", () => {
 		const event = {
 			uuid: v7(),
 			event: " Ünusual 🦔 ",
-			distinct_id: "someone",
+			distinct_id: "someone ",
 			person_id: v7(),
 			properties: {
 				$os: "x",
@@ -58,7 +58,7 @@ describe("events are stored", () => {
 				"": 0,
 			},
 			person_properties: { plan: "free" },
-			elements_chain: "a:href='/'",
+			elements_chain: " a:href='/'\n",
 			timestamp: "2026-03-04T05:06:07.891+02:00",
 		};
 		const before = new Date().toISOString();
@@ -74,7 +74,6 @@ describe("events are stored", () => {
 		}).toEqual({
 			...event,
 			team_id,
-			event: "Ünusual 🦔",
 			timestamp: "2026-03-04T03:06:07.891Z",
 			created_at: expect.any(String),
 			_inserted_at: row?.created_at,
@@ -135,7 +134,7 @@ describe("events are stored", () => {
 			...seen(),
 			team_id,
 			uuid: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/),
-			person_id: null,
+			person_id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-5/),
 			properties: "{}",
 			person_properties: null,
 			elements_chain: "",
@@ -473,6 +472,31 @@ describe("person properties of events are merged", () => {
 		await one.post([tell({ b: 1 })]);
 		expect(await one.known()).toMatchObject([
 			{ person_id: b, properties: { a: 3, b: 1 }, person_version: 4 },
+		]);
+	});
+
+	test("an event without a person's id has that of its person when it arrived", async () => {
+		const { post, kept, known } = await project();
+		const ids = async () => (await kept()).map(({ person_id }) => person_id);
+		const numbered = (n: number) => ({ uuid: `00000000-0000-7000-8000-00000000000${n}` });
+		await post([seen(numbered(0)), seen({ ...numbered(1), distinct_id: "other" })]);
+		const [derived, others] = await ids();
+		expect(derived).not.toBe(others);
+		await post([tell({ a: 1 }, numbered(2))]);
+		expect(await known()).toMatchObject([{ person_id: derived }]);
+		const sent = v7();
+		await post([seen(numbered(3)), seen({ ...numbered(4), person_id: sent })]);
+		await post([seen(numbered(5))]);
+		expect(await known()).toMatchObject([{ person_id: sent }]);
+		expect(await ids()).toEqual([derived, others, derived, sent, sent, sent]);
+	});
+
+	test("white space around a distinct id makes it another person", async () => {
+		const { post, known } = await project();
+		await post([tell({ a: 1 }, { distinct_id: "u1" }), tell({ a: 2 }, { distinct_id: "u1 " })]);
+		expect(await known()).toMatchObject([
+			{ distinct_id: "u1", properties: { a: 1 } },
+			{ distinct_id: "u1 ", properties: { a: 2 } },
 		]);
 	});
 

@@ -37,7 +37,7 @@ async function written(config: object, columns: Column[], rows: Row[], size = ro
 	const sink = await destination.open(what, null, async () => {});
 	for (let from = 0; from < rows.length; from += size)
 		await sink.write(rows.slice(from, from + size));
-	const [key = ""] = await sink.close();
+	const { files: [key = ""] = [] } = await sink.close();
 	const object = await env.EXPORTS.get(key);
 	if (!object) throw new Error(`There is no ${key}.`);
 	return {
@@ -496,7 +496,7 @@ describe("Parquet's statistics", () => {
 			sink = await destination.open(what, state, async () => {});
 			resumed += 1;
 		}
-		const [key = ""] = await sink.close();
+		const { files: [key = ""] = [] } = await sink.close();
 		const file = new Uint8Array((await (await env.EXPORTS.get(key))?.arrayBuffer()) ?? []);
 		expect(resumed).toBeGreaterThan(3);
 		const found = await duckdb(file, metadata);

@@ -342,25 +342,31 @@ describe("the exported rows equal the ingested events", () => {
 			const { ask, here, path, project, backfill } = await exporting(R2({ file_format }), 0, {
 				xql_query: "SELECT uuid, toInt(properties.n) AS n FROM events",
 			});
+			const kept = ["-9223372036854775808", "7", "9007199254740993", "9223372036854775807"];
 			await ask("POST", `/api/projects/${project}/events`, {
-				body: [1e300, 7].map((n) => ({
-					event: "e",
-					distinct_id: "d",
-					timestamp: HOUR.start_at,
-					properties: { n },
-				})),
+				raw: [...kept, "1e300", "9223372036854775808", "-9223372036854775809"]
+					.map(
+						(n) =>
+							`{"event": "e", "distinct_id": "d", "timestamp": "${HOUR.start_at}", "properties": {"n": ${n}}}`,
+					)
+					.join("\n"),
+				headers: { "content-type": "application/x-ndjson" },
 			});
 			expect(await backfill()).toMatchObject({
 				status: "Completed",
-				records_completed: 2,
+				records_completed: 7,
 			});
 			const [key = ""] = await listR2(`${project}/`);
 			const file = await fetched(key);
-			const rows = await duckdb(file, `select n from ${READERS[file_format]}`);
-			expect(rows.map(({ n }) => n && Number(n)).sort()).toEqual([7, null]);
+			const type = file_format === "JSONLines" ? "JSON" : "BIGINT";
+			const rows = await duckdb(
+				file,
+				`select n::varchar as n, typeof(n) as type from ${READERS[file_format]} order by n`,
+			);
+			expect(rows).toEqual([...kept, null, null, null].map((n) => ({ n, type })));
 			const { body } = await here("GET", `${path}/logs?search=null`);
 			expect(body.results).toMatchObject([
-				{ message: expect.stringMatching(/as null, .*: 1 value\.$/) },
+				{ message: expect.stringMatching(/as null, .*: 3 values\.$/) },
 			]);
 		},
 	);
@@ -1132,6 +1138,7 @@ function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
 		put: (key: string, value: Uint8Array, options: R2PutOptions) =>
 			env.EXPORTS.put(key, value, options),
 		head: (key: string) => env.EXPORTS.head(key),
+		list: (options: R2ListOptions) => env.EXPORTS.list(options),
 		resumeMultipartUpload(key: string, id: string) {
 			const upload = env.EXPORTS.resumeMultipartUpload(key, id);
 			return Object.assign(Object.create(upload), {
@@ -1183,6 +1190,79 @@ async function tripsOf(run: AttemptRef, more: Partial<Env> = {}) {
 	await afterRun(attempt);
 	return trips;
 }
+
+describe("a window that is exported again", () => {
+	const change = (config: object) => ({ body: { destination: { config } } });
+
+	test("by a backfill leaves its rows once", async () => {
+		const { project, here, path, backfill } = await exporting(R2({ max_file_size_mb: 1 }), 9000);
+		await backfill();
+		expect((await listR2(`${project}/`)).length).toBeGreaterThan(2);
+		await here("PATCH", path, change({ max_file_size_mb: null, file_format: "Parquet" }));
+		expect(await backfill()).toMatchObject({ status: "Completed" });
+		expect(await listR2(`${project}/`)).toEqual([`${project}/out/${FILE}-backfill.parquet`]);
+		await here("PATCH", path, change({ include_events: ["none"] }));
+		expect(await backfill()).toMatchObject({ status: "Completed", records_completed: 0 });
+		expect(await listR2(`${project}/`)).toEqual([]);
+	});
+
+	test("by a retry leaves its rows once", async () => {
+		const home = await exporting(R2({ compression: "gzip" }), 10);
+		const { run } = await launched(home.export_id);
+		expect(await carried(run)).toBeNull();
+		expect(await listR2(`${home.project}/`)).toEqual([`${home.project}/out/${FILE}.jsonl.gz`]);
+		await home.here("PATCH", home.path, change({ compression: null }));
+		await home.here("POST", `${home.path}/runs/${run.run_id}/retry`);
+		expect(await home.ended()).toMatchObject([{ status: "Completed", records_completed: 10 }]);
+		expect(await listR2(`${home.project}/`)).toEqual([`${home.project}/out/${FILE}.jsonl`]);
+	});
+
+	test("by a retry that is killed before it removes files leaves its rows once", async () => {
+		const home = await exporting(R2({ compression: "gzip" }), 10);
+		const { run } = await launched(home.export_id);
+		expect(await carried(run)).toBeNull();
+		await home.here("PATCH", home.path, change({ compression: null }));
+		const again = { run_id: run.run_id, attempt: 2 };
+		await db
+			.update(batchExportRuns)
+			.set({ finished_at: null, status: "Starting", attempt: 2 })
+			.where(eq(batchExportRuns.id, run.run_id));
+		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+			put: (key: string, value: Uint8Array, options: R2PutOptions) =>
+				env.EXPORTS.put(key, value, options),
+			head: (key: string) => env.EXPORTS.head(key),
+			list: () => Promise.reject(new Error("killed")),
+		});
+		expect(await partOf(again, { EXPORTS })).toBe(5000);
+		expect(await listR2(`${home.project}/`)).toHaveLength(2);
+		expect(await carried(again)).toBeNull();
+		expect(await listR2(`${home.project}/`)).toEqual([`${home.project}/out/${FILE}.jsonl`]);
+	});
+
+	test("has a warning in its log that names the files that its key may not remove", async () => {
+		const { here, path, backfill } = await exporting(
+			{
+				type: "GCS",
+				config: {
+					hmac_access_id: KEYS.aws_access_key_id,
+					hmac_secret: KEYS.aws_secret_access_key,
+					bucket_name: "exports",
+					endpoint_url: env.GCS_URL,
+					prefix: `kept/${v7()}`,
+				},
+			},
+			3,
+		);
+		const warnings = async () => (await here("GET", `${path}/logs?level=WARNING`)).body.results;
+		await backfill();
+		expect(await warnings()).toEqual([]);
+		await here("PATCH", path, change({ file_format: "CSV" }));
+		const { id } = await backfill();
+		expect(await warnings()).toMatchObject([
+			{ run_id: id, message: expect.stringContaining(`/${FILE}-backfill.jsonl. The HMAC key`) },
+		]);
+	});
+});
 
 describe("the round trips to D1 of a small run", () => {
 	test.each([
@@ -1720,7 +1800,7 @@ describe("a run that", () => {
 			{
 				3000: "Attempt 2 continues after 2000 rows.",
 				5000: "Attempt 2 starts with the first row.",
-				500: "The destination or the query has changed since the run began, so it starts over. What it has already written is not removed.",
+				500: "The destination or the query has changed since the run began, so it starts over. Rows that are already in a database or at a receiver stay there.",
 			}[sent],
 		);
 		expect(new Set(batches.flat().map(({ uuid }: { uuid: string }) => uuid)).size).toBe(

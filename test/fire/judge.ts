@@ -102,7 +102,7 @@ export async function judge(folder: string, names: string[]): Promise<Map<string
 					(select count(*) from acknowledged where uuid not in (select uuid from output where uuid is not null)) as missing,
 					(select count(uuid) - count(distinct uuid) from output) as repeated,
 					(select count(distinct uuid) from output join sent using (uuid)
-						where ${differs} or output.person_id <> sent.person_id or (output.person_id is null and sent.person_id is not null)) as changed,
+						where ${differs} or output.person_id <> sent.person_id or output.person_id is null) as changed,
 					(select count(*) from output where uuid is null or uuid not in (select uuid from sent)) as unknown`);
 			const [counts = {}] = reader.getRowObjectsJson();
 			const { missing, repeated, changed, unknown } = counts;

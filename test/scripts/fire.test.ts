@@ -15,6 +15,7 @@ const random = seeded(1);
 const event = (i: number): Event => ({
 	...eventOf(random),
 	uuid: `00000000-0000-4000-8000-00000000000${i}`,
+	person_id: `00000000-0000-5000-8000-00000000000${i}`,
 	properties: `{"n":9007199254740993,"d":1.10,"i":${i},"text":"登 \\" 🎉"}`,
 	person_properties: i === 1 ? '{"e":1e300}' : null,
 });
@@ -44,7 +45,7 @@ function evidence() {
 		writeFileSync(`${path}/${name}`, content);
 	};
 	const json = (values: object[]) => values.map((value) => `${JSON.stringify(value)}\n`).join("");
-	save("sent.jsonl", json(events));
+	save("sent.jsonl", json([{ ...events[0], person_id: null }, ...events.slice(1)]));
 	save("acknowledged.jsonl", json(events.slice(0, 2).map(({ uuid }) => ({ uuid }))));
 	const verdictOf = async (name: string) => (await judge(path, [name])).get(name);
 	return { path, events, save, verdictOf };
@@ -67,7 +68,7 @@ test("Parquet files are read, too", async () => {
 	save("outputs/parquet/none.txt", "");
 	const instance = await DuckDBInstance.create(":memory:");
 	const connection = await instance.connect();
-	await connection.run(`copy (select * replace (timestamp::timestamptz as timestamp)
+	await connection.run(`copy (select * replace (timestamp::timestamptz as timestamp, coalesce(person_id, 'derived') as person_id)
 		from read_json('${path}/sent.jsonl', format = 'newline_delimited',
 			columns = {uuid: 'VARCHAR', event: 'VARCHAR', distinct_id: 'VARCHAR', person_id: 'VARCHAR', properties: 'VARCHAR',
 				person_properties: 'VARCHAR', elements_chain: 'VARCHAR', timestamp: 'VARCHAR'}))
@@ -111,6 +112,7 @@ test("an event that is missing, repeated, changed or unknown is counted", async 
 		{ properties: first.properties.replace("1.10", "1.1") },
 		{ person_properties: "{}" },
 		{ event: "other" },
+		{ person_id: null },
 		{ timestamp: "2000-01-01T00:00:00.000Z" },
 	];
 	for (const change of changes) {

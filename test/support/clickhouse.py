@@ -68,7 +68,8 @@ def ask(query, said):
             engine = session.Session()
             # So that a query doesn't read fewer rows because of the one before it.
             engine.query("SET use_query_condition_cache = 0")
-        engine.query(f"USE {said.get('database', 'default')}")
+        database = said.get("database", "default").replace("\\", "\\\\").replace("`", "\\`")
+        engine.query(f"USE `{database}`")
         for name, value in settings.items():
             engine.query(f"SET {name} = '{value}'")
         form = said.get("default_format", "TabSeparated")

@@ -23,7 +23,7 @@ export async function fill(
 			timed as (select i, strftime('%Y-%m-%dT%H:%M:%fZ', (?3 + i * ?4 / ?2) / 1000.0, 'unixepoch') as at from n)
 		select ?1, printf('%s-%s-4%s-8%s-%s', lower(hex(randomblob(4))), lower(hex(randomblob(2))), substr(lower(hex(randomblob(2))), 2),
 				substr(lower(hex(randomblob(2))), 2), lower(hex(randomblob(6)))),
-			'event ' || (i % 10), 'person ' || (i % 100), null, json_object('i', i, 'padding', printf('%.*c', ?5, 'x')), null, '', at, at, at
+			'event ' || (i % 10), 'person ' || (i % 100), printf('00000000-0000-5000-8000-%012d', i % 100), json_object('i', i, 'padding', printf('%.*c', ?5, 'x')), null, '', at, at, at
 		from timed where ?2 > 0`,
 	)
 		.bind(team_id, n, from, Date.parse(end) - from, padding)

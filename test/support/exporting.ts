@@ -83,6 +83,7 @@ export const job = (more: Partial<Job> = {}): Job => ({
 	run_id: v7(),
 	export_id: v7(),
 	backfill: false,
+	again: true,
 	identified: true,
 	team_id: 7,
 	model: "events",

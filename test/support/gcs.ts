@@ -31,6 +31,7 @@ const errorOf = (code: string, message: string, details: string) =>
 
 /** Returns the error with which Google would reject the request; undefined if it would accept it. */
 function refusalOf({
+	method,
 	headers,
 	url = "",
 }: IncomingMessage): [number, string, string, string] | null {
@@ -59,6 +60,13 @@ function refusalOf({
 			"AccessDenied",
 			"Access denied.",
 			"exporter@project.iam.gserviceaccount.com does not have storage.objects.create access to the Google Cloud Storage object.",
+		];
+	if (method === "DELETE" && url.includes("/exports/kept/"))
+		return [
+			403,
+			"AccessDenied",
+			"Access denied.",
+			"exporter@project.iam.gserviceaccount.com does not have storage.objects.delete access to the Google Cloud Storage object.",
 		];
 	return null;
 }

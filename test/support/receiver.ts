@@ -174,6 +174,7 @@ function answerAs(way: string, request: IncomingMessage, response: ServerRespons
  * - `/verify` responds with what Python says of the messages in the body, or null if it isn't installed.
  * - `/audit` responds with what two verifiers say about the files in the body.
  * - `/unlisted` is a bucket that can't be listed.
+ * - `/undeletable` is a bucket whose objects can't be deleted.
  * - `GET /received/<path>` responds with the requests to that path.
  */
 export async function receivers() {
@@ -236,6 +237,10 @@ export async function receivers() {
 				break;
 			case "unlisted":
 				if (method === "GET") return fail(501);
+				response.setHeader("etag", '"1"');
+				break;
+			case "undeletable":
+				if (method === "DELETE") return fail(403);
 				response.setHeader("etag", '"1"');
 				break;
 			case "flaky":

@@ -85,7 +85,7 @@ async function openRun(
 
 		async close() {
 			if (waiting.length > 0) await flush();
-			if (!loaded) return [];
+			if (!loaded) return {};
 			const { staging, digest } = loaded;
 			const table = tableOf(config);
 			const fields = await ensureTable(client, config, job);
@@ -94,7 +94,7 @@ async function openRun(
 				mergeStatement(config, job, { staging, table, fields }),
 			);
 			await client.dropTable(staging);
-			return [];
+			return {};
 		},
 	};
 }

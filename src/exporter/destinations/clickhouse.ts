@@ -1,4 +1,5 @@
 import { digest } from "../../auth/keys.ts";
+import { pluralize } from "../../http/plural.ts";
 import type { Column } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
 import {
@@ -9,14 +10,23 @@ import {
 	type Settings,
 	tableOf,
 } from "./clickhouse/client.ts";
-import { linesFor } from "./clickhouse/lines.ts";
-import { type ColumnTypes, ensureTable, findTable, settingsFor } from "./clickhouse/table.ts";
-import { type Destination, Misconfigured } from "./destination.ts";
+import { linesFor, lostNulls } from "./clickhouse/lines.ts";
+import {
+	type ColumnTypes,
+	ensureTable,
+	findTable,
+	repetitionWarning,
+	settingsFor,
+} from "./clickhouse/table.ts";
+import { type Destination, type Job, Misconfigured } from "./destination.ts";
 import { type Answer, addressOf } from "./send.ts";
-import { runSteps } from "./steps.ts";
+import { runSteps, Warning } from "./steps.ts";
 
-/** `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets a new one. */
-type State = { id: string };
+/**
+ * `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets a new one. `nulls`: how many values
+ * were null in columns that can't hold null.
+ */
+type State = { id: string; nulls?: Record<string, number> };
 
 /** The approximate size of an insert, in characters. With larger inserts, ClickHouse has to merge fewer parts. */
 const INSERT_CHARACTERS = 4 * 2 ** 20;
@@ -28,10 +38,29 @@ const BROKEN_AT = /\(at row 2\)/;
 /** Returns how to write rows to a table whose columns have these types. */
 const tableFor = (columns: Column[], types: ColumnTypes) => ({
 	toLines: linesFor(columns, types),
+	countNulls: lostNulls(columns, types),
 	settings: settingsFor(types),
 });
 
-type Table = ReturnType<typeof tableFor>;
+/** Opens the table of a run, and returns what the run's log warns of. */
+async function openTable(client: Client, config: Settings, { columns, model }: Job) {
+	const table = tableFor(columns, await ensureTable(client, config, columns, model));
+	const warning = await repetitionWarning(client, config);
+	return { ...table, warnings: warning === null ? [] : [warning] };
+}
+
+type Table = Awaited<ReturnType<typeof openTable>>;
+
+/** Returns the warning about values that the table couldn't store as null. */
+function describeNulls(nulls: Record<string, number>) {
+	const counts = Object.entries(nulls);
+	if (counts.length === 0) return [];
+	const total = counts.reduce((sum, [, count]) => sum + count, 0);
+	const columns = counts.map(([name, count]) => `${name} (${count})`).join(", ");
+	return [
+		`Stored as the default of their column, because the column isn't Nullable: ${pluralize(total, "null value")} in ${columns}.`,
+	];
+}
 
 /** The error code of older servers, which don't support CHECK GRANT. */
 const SYNTAX_ERROR = 62;
@@ -59,9 +88,10 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 		database: true,
 		resumes: true,
 
-		async open({ columns, model }, state, saveState) {
-			const names = columns.map(({ name }) => name);
+		async open(job, state, saveState) {
+			const names = job.columns.map(({ name }) => name);
 			let id = state?.id;
+			let nulls = state?.nulls ?? {};
 			let lines = "";
 			let table: Table | undefined;
 
@@ -71,7 +101,7 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 					id = crypto.randomUUID();
 					await saveState({ id });
 				}
-				// With this token the server stores a repeated insert only once, even in tables without a key.
+				// With this token, tables that remember inserts ignore a repeated one (`repetitionWarning`).
 				const insert_deduplication_token = await digest(`${id} ${lines}`);
 				const settings = { ...table?.settings, insert_deduplication_token };
 				check(await insert(names, lines, settings), config);
@@ -80,15 +110,18 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 
 			return {
 				async write(rows) {
-					table ??= tableFor(columns, await ensureTable(client, config, columns, model));
+					table ??= await openTable(client, config, job);
 					lines += table.toLines(rows);
+					nulls = table.countNulls(rows, nulls);
 					if (lines.length < INSERT_CHARACTERS) return null;
 					await flush();
-					return id === undefined ? null : { id };
+					return id === undefined ? null : { id, nulls };
 				},
 				async close() {
 					await flush();
-					return [];
+					if (id === undefined) return {};
+					table ??= await openTable(client, config, job);
+					return { warnings: [...table.warnings, ...describeNulls(nulls)] };
 				},
 			};
 		},
@@ -112,7 +145,10 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 						toLines(rows) + BROKEN_ROW,
 						settings,
 					);
-					if (BROKEN_AT.test(failed.text)) return;
+					if (BROKEN_AT.test(failed.text)) {
+						const warning = await repetitionWarning(client, config);
+						return warning === null ? undefined : new Warning(warning);
+					}
 					check(failed, config);
 					throw new Misconfigured(
 						`${addressOf(new URL(config.url))} stored an invalid row: it doesn't behave like ClickHouse.`,

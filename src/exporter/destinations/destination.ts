@@ -15,6 +15,8 @@ export type Job = {
 	/** The window, in RFC 3339, UTC. */
 	start: string;
 	end: string;
+	/** Whether an earlier run or try may have written the window. */
+	again: boolean;
 };
 
 /** An error that the user has to fix. It isn't retried. The message is for the user and doesn't contain secrets. */
@@ -36,6 +38,9 @@ export class Unavailable extends Error {
  */
 export class Superseded extends Error {}
 
+/** What a run has written: the names of its files, if it has files, and what its log warns of. */
+export type Closed = { files?: string[]; warnings?: string[] };
+
 /**
  * Writes the rows of one run. Its state is JSON and survives a crash: it is stored together with the matching position in the
  * source, and passed to `open` when the run continues.
@@ -48,16 +53,16 @@ export type Sink<State> = {
 	 */
 	write(rows: Row[], sizes?: number[]): Promise<State | null>;
 	/**
-	 * Makes all written rows appear. It may be called again after a crash, and does nothing if there were no rows.
-	 * @returns the names of the files, if the destination has files
+	 * Makes all written rows appear, and removes the files of the window that an earlier run wrote and this one didn't. It may be
+	 * called again after a crash.
 	 */
-	close(): Promise<string[]>;
+	close(): Promise<Closed>;
 	/** Frees connections. Called once, after all other calls, even if one of them failed. */
 	release?(): void;
 };
 
 /** A step of a test. `error` is null if it succeeded. */
-export type Step = { name: string; error: string | null };
+export type Step = { name: string; error: string | null; warning?: string };
 
 /**
  * A destination of exports. `State` is JSON. Destinations remove secrets from the server messages that they quote, so their

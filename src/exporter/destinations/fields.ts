@@ -1,12 +1,12 @@
 /** The fields that the configs of several destinations have. */
 import * as z from "zod";
-import { choice, integer, issue, notAChoice, rawText, text } from "../../http/fields.ts";
+import { choice, eventName, integer, issue, notAChoice, rawText, text } from "../../http/fields.ts";
 
 /**
  * Returns a new schema for each field, because the OpenAPI document describes each field
  * separately.
  */
-const names = () => z.array(rawText(400).min(1)).max(1000).nullish();
+const names = () => z.array(eventName(400)).max(1000).nullish();
 
 /** Which events are exported. An empty `include_events` means all. */
 export const filters = { include_events: names(), exclude_events: names() };

@@ -1,10 +1,11 @@
+import { reason } from "../reason.ts";
 import type { Destination, Job } from "./destination.ts";
 import { type Bucket, NO_MARK } from "./files/bucket.ts";
 import { keysOf, testKey } from "./files/keys.ts";
 import { type FilesConfig, formatOf } from "./files/names.ts";
 import { filesSink } from "./files/sink.ts";
 import type { State } from "./files/uploads.ts";
-import { runSteps } from "./steps.ts";
+import { runSteps, stillThere } from "./steps.ts";
 
 /**
  * Returns the destination that writes files to a bucket.
@@ -36,7 +37,10 @@ export function files(
 			return runSteps({
 				...before,
 				write: () => bucket.put(key, Buffer.from("test"), "text/plain", NO_MARK),
-				remove: () => bucket.remove(key),
+				remove: () =>
+					bucket.remove(key).catch((error: unknown) => {
+						throw new Error(`${reason(error)} ${stillThere(key)}`);
+					}),
 			});
 		},
 	};

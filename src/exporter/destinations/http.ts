@@ -89,7 +89,7 @@ export function http(
 					}
 					return { batches };
 				},
-				close: async () => [],
+				close: async () => ({}),
 			};
 		},
 		async abort() {},

@@ -4,7 +4,7 @@ import type { Destination } from "./destination.ts";
 export const noop: Destination<Record<string, never>> = {
 	database: false,
 	resumes: true,
-	open: async () => ({ write: async () => ({}), close: async () => [] }),
+	open: async () => ({ write: async () => ({}), close: async () => ({}) }),
 	abort: async () => {},
 	test: async () => [],
 };

@@ -99,7 +99,7 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 				},
 				async close() {
 					await flush();
-					return [];
+					return {};
 				},
 				release() {
 					if (failed) session?.destroy();

@@ -54,6 +54,16 @@ const excerpt = (secrets: string[], message: string) =>
 export const quote = (secrets: string[], message: string) =>
 	excerpt(secrets, message).replace(/\.?$/, ".");
 
+/** Replaces the entities in a text of XML or HTML. */
+export const unescapeXml = (text: string) =>
+	text.replace(/&(#?\w+);/g, (entity, name: string) => ENTITIES[name] ?? entity);
+
+/** Returns the texts of all XML elements with this name. */
+export const elementsOf = (name: string, xml: string) =>
+	[...xml.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, "g"))].map(([, text = ""]) =>
+		unescapeXml(text),
+	);
+
 /** Returns the text of an XML element; "" if there is none. */
 export const elementOf = (name: string, xml: string) =>
 	new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]?.trim() ?? "";
@@ -71,7 +81,7 @@ function textOf(page: string) {
 	const text = code
 		? [code, message.join(" ")].filter(Boolean).join(": ")
 		: page.replace(/<(script|style)\b.*?(?:<\/\1>|$)/gis, " ").replace(/<[^<>]*>/g, " ");
-	return text.replace(/&(#?\w+);/g, (entity, name: string) => ENTITIES[name] ?? entity);
+	return unescapeXml(text);
 }
 
 /** Quotes a response body in an error: without secrets, shortened, on one line; "" for binary data. */

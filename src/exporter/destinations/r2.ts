@@ -61,6 +61,14 @@ export function r2Bucket({ EXPORTS }: Env): Bucket {
 			return object && { export_id, upload };
 		},
 		remove: (key) => EXPORTS.delete(key),
+		async *list(prefix) {
+			let cursor: string | undefined;
+			do {
+				const page = await EXPORTS.list({ prefix, ...(cursor && { cursor }) });
+				yield page.objects.map(({ key }) => key);
+				cursor = page.truncated ? page.cursor : undefined;
+			} while (cursor);
+		},
 	};
 }
 

@@ -2,6 +2,7 @@ import { parseExact } from "../../http/exact.ts";
 import { like } from "../like.ts";
 import { comparedAs, type Expression, isLiteral, kindOf, NULL } from "../query/expression.ts";
 import { every, not, some } from "./logic.ts";
+import { computeExactly, type Numeric, toExactNumber, toInteger } from "./numbers.ts";
 import {
 	finite,
 	type Get,
@@ -36,7 +37,7 @@ const COMPARISONS = {
 };
 
 const order =
-	<T extends string | number>(left: Get<T>, right: Get<T>): Get<number> =>
+	<T extends string | number | bigint>(left: Get<T>, right: Get<T>): Get<number> =>
 	(cells) =>
 		orderBetween(left(cells), right(cells));
 
@@ -95,15 +96,19 @@ export const compileAs = <T extends Value>(
 
 function operation(
 	columns: string[],
-	{ operator, ...sides }: Extract<Expression, { type: "operation" }>,
-): Get<number> {
-	const left = compileAs(columns, sides.left, toNumber);
-	const right = compileAs(columns, sides.right, toNumber);
+	expression: Extract<Expression, { type: "operation" }>,
+): Get<Numeric> {
+	const { operator } = expression;
+	const left = compileAs(columns, expression.left, toExactNumber);
+	const right = compileAs(columns, expression.right, toExactNumber);
 	const compute = OPERATIONS[operator];
+	const isInteger = kindOf(expression) === "integer";
 	return (cells) => {
 		const [a, b] = [left(cells), right(cells)];
-		const result = a === null || b === null ? NaN : compute(a, b);
-		return Number.isNaN(result) ? null : result;
+		if (a === null || b === null) return null;
+		const result = compute(Number(a), Number(b));
+		if (Number.isNaN(result)) return null;
+		return isInteger && operator !== "/" ? computeExactly(operator, a, b, result) : result;
 	};
 }
 
@@ -126,7 +131,7 @@ function comparison(
 function ordered(columns: string[], left: Expression, right: Expression): Get<number> {
 	switch (comparedAs(kindOf(left), kindOf(right))) {
 		case "number": {
-			const number = (value: Value) => finite(toNumber(value));
+			const number = (value: Value) => finite(toExactNumber(value));
 			return order(compileAs(columns, left, number), compileAs(columns, right, number));
 		}
 		case "moment":
@@ -194,10 +199,7 @@ function call(columns: string[], { name, args }: Extract<Expression, { type: "ca
 		case "toString":
 			return compileAs(columns, first, toText);
 		case "toInt":
-			return compileAs(columns, first, (value) => {
-				const number = toNumber(value);
-				return number === null ? null : Math.trunc(number);
-			});
+			return compileAs(columns, first, toInteger);
 		case "toFloat":
 			return compileAs(columns, first, toNumber);
 		case "toDate":

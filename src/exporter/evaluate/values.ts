@@ -5,8 +5,11 @@ import type { Row } from "../rows.ts";
 /** JSON: the text of a whole column, or the value at a path in it. `exact` returns the value with all digits of its numbers. */
 type Json = { text: string } | { value: unknown; exact: () => unknown };
 
-/** The value of an expression for a row. JSON is always a `Json`, never a bare string or number. */
-export type Value = string | number | boolean | null | Json;
+/**
+ * The value of an expression for a row. JSON is always a `Json`, never a bare string or number. An integer is a bigint if a
+ * number would lose digits of it.
+ */
+export type Value = string | number | bigint | boolean | null | Json;
 
 /**
  * The values of a row, and two caches of their parsed JSON: `parsed` by `JSON.parse`, and `exact` with all digits of numbers.
@@ -20,8 +23,9 @@ const NUMBER = /^[ \t-\r]*[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-
 
 const DATE = /^(?:19|2[0-2])[0-9]{2}-([0-9]{2})-([0-9]{2})/;
 
-export const finite = (number: number | null) =>
-	number !== null && Number.isFinite(number) ? number : null;
+/** Returns null for numbers that are not finite. */
+export const finite = <T extends number | bigint>(number: T | null) =>
+	typeof number === "number" && !Number.isFinite(number) ? null : number;
 
 /** Formats a number like C's `%.15g`, so that 0.1 + 0.2 is 0.3. Integers have up to 16 digits, and -0 has no sign. */
 function numberToText(number: number) {
@@ -53,7 +57,7 @@ function stringify({ value, exact }: Exclude<Json, { text: string }>) {
 
 export function toText(value: Value): string | null {
 	if (typeof value === "number") return numberToText(value);
-	if (typeof value === "boolean") return String(value);
+	if (typeof value === "boolean" || typeof value === "bigint") return String(value);
 	if (!isJson(value)) return value;
 	if ("text" in value) return value.text;
 	return typeof value.value === "string" ? value.value : stringify(value);
@@ -62,7 +66,7 @@ export function toText(value: Value): string | null {
 const textToNumber = (text: string) => (NUMBER.test(text) ? Number(text) : null);
 
 export function toNumber(value: Value): number | null {
-	if (typeof value === "number") return value;
+	if (typeof value === "number" || typeof value === "bigint") return Number(value);
 	if (typeof value === "string") return textToNumber(value);
 	if (!isJson(value) || "text" in value) return null;
 	if (typeof value.value === "string") return textToNumber(value.value);
@@ -79,13 +83,14 @@ export function toJson(value: Value): string | null {
 export function toBoolean(value: Value): boolean | null {
 	if (typeof value === "number") return Number.isFinite(value) ? value !== 0 : null;
 	if (typeof value === "string") return value !== "";
+	if (typeof value === "bigint") return value !== 0n;
 	if (!isJson(value)) return value;
 	return "text" in value || ![false, "", 0].some((falsy) => falsy === value.value);
 }
 
 /** Returns the date at the beginning of a text, from 1900 to 2299; null if there is none. */
 export function toDate(value: Value): string | null {
-	if (typeof value === "number") return null;
+	if (typeof value === "number" || typeof value === "bigint") return null;
 	const [date, month, day] = DATE.exec(toText(value) ?? "") ?? [];
 	if (date === undefined) return null;
 	if (Number(month) > 0 && Number(day) > 0 && Number(day) <= 28)
@@ -123,19 +128,21 @@ export const isNull = (value: Value) =>
 	value === null || (typeof value === "number" && !Number.isFinite(value));
 
 /** Compares numbers, or texts by code units; null if one of the values is null. */
-export function orderBetween<T extends string | number>(a: T | null, b: T | null) {
+export function orderBetween<T extends string | number | bigint>(a: T | null, b: T | null) {
 	if (a === null || b === null) return null;
-	return a === b ? 0 : a < b ? -1 : 1;
+	return a < b ? -1 : a > b ? 1 : 0;
 }
+
+const isNumeric = (value: unknown) => typeof value === "number" || typeof value === "bigint";
 
 /** Compares two numbers as numbers, unless they are equal and may have lost digits. Compares all other values as text. */
 export function orderOfJson(left: Value, right: Value) {
 	const [a, b] = [left, right].map((value) =>
 		isJson(value) && "value" in value ? value.value : value,
 	);
-	return typeof a === "number" &&
-		typeof b === "number" &&
-		!(a === b && Math.abs(a) > Number.MAX_SAFE_INTEGER)
+	return isNumeric(a) &&
+		isNumeric(b) &&
+		!(a === b && typeof a === "number" && Math.abs(a) > Number.MAX_SAFE_INTEGER)
 		? orderBetween(a, b)
 		: orderBetween(toText(left), toText(right));
 }

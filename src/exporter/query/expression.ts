@@ -1,12 +1,13 @@
 import type { ParsedExpression } from "./query.parser.js";
 
 /**
- * The type of a column's values: `text`, `integer` (up to 2^53), `number`, `boolean`, `timestamp` (ISO 8601 in UTC with
+ * The type of a column's values: `text`, `integer` (of 64 bits), `number`, `boolean`, `timestamp` (ISO 8601 in UTC with
  * milliseconds), `date` (YYYY-MM-DD), or `json` (JSON text).
  */
 export type Kind = "text" | "integer" | "number" | "boolean" | "timestamp" | "date" | "json";
 
-export type Literal = string | number | boolean | null;
+/** An integer is a bigint if a number would lose digits of it. */
+export type Literal = string | number | bigint | boolean | null;
 
 /** An expression over an event: a column, a path into its JSON, a literal, or a combination of these. */
 export type Expression =
@@ -109,7 +110,7 @@ const kindOfLiteral = (value: Literal): Kind | null => {
 	if (value === null) return null;
 	if (typeof value === "string") return "text";
 	if (typeof value === "boolean") return "boolean";
-	return Number.isSafeInteger(value) ? "integer" : "number";
+	return typeof value === "bigint" || Number.isSafeInteger(value) ? "integer" : "number";
 };
 
 /** Returns the kind of an expression's values; null if they are all null. */

@@ -48,7 +48,9 @@ const checkLength = (text: string) => {
 function describe(fields: Field[], where: Expression | null): QuerySchema {
 	const values: QuerySchema["values"] = {};
 	const placeholder = (value: Literal) => {
-		if (value === null || typeof value === "boolean") return literal(value);
+		// JSON would lose digits of a large integer.
+		if (value === null || typeof value === "boolean" || typeof value === "bigint")
+			return literal(value);
 		const name = `val_${Object.keys(values).length}`;
 		values[name] = value;
 		return `%(${name})s`;

@@ -1,7 +1,7 @@
 /** A parsed expression, with names and functions as they were written. */
 export type ParsedExpression =
 	| { type: "name"; parts: string[] }
-	| { type: "literal"; value: string | number | boolean | null }
+	| { type: "literal"; value: string | number | bigint | boolean | null }
 	| {
 			type: "operation";
 			operator: "+" | "-" | "*" | "/";

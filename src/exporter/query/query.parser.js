@@ -26,9 +26,14 @@ const join = (name, head, tail) => (tail.length === 0 ? head : predicate(name, h
 
 const negateIf = (negated, test) => (negated ? predicate("not", test) : test);
 
+const numberOf = (digits) =>
+	Number.isSafeInteger(Number(digits)) || !/^[0-9]+$/.test(digits) ? Number(digits) : BigInt(digits);
+
+const negated = (value) => (typeof value === "bigint" ? -value : 0 - value);
+
 const negate = (operand) =>
-	operand.type === "literal" && typeof operand.value === "number"
-		? { type: "literal", value: 0 - operand.value }
+	operand.type === "literal" && ["number", "bigint"].includes(typeof operand.value)
+		? { type: "literal", value: negated(operand.value) }
 		: { type: "operation", operator: "-", left: zero, right: operand };
 
 class peg$SyntaxError extends SyntaxError {
@@ -353,7 +358,7 @@ function peg$parse(input, options) {
   function peg$f38() {    return false;  }
   function peg$f39() {    return null;  }
   function peg$f40(digits) {    return Number.isFinite(Number(digits));  }
-  function peg$f41(digits) {    return Number(digits);  }
+  function peg$f41(digits) {    return numberOf(digits);  }
   function peg$f42() {    return "'";  }
   function peg$f43(characters) {    return characters.join("");  }
   function peg$f44() {    return '"';  }

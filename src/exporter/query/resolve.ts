@@ -8,6 +8,7 @@ import {
 	isFunction,
 	isLiteral,
 	kindOf,
+	type Literal,
 	NULL,
 	type PredicateName,
 	partsOf,
@@ -111,6 +112,12 @@ function resolvePredicate(name: PredicateName, args: Expression[]): Expression {
 	return { type: "predicate", name, args };
 }
 
+/** Whether a literal may differ from the number that was written. */
+const losesDigits = (value: Literal) =>
+	typeof value === "bigint"
+		? BigInt.asIntN(64, value) !== value
+		: typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER;
+
 /** @throws {InvalidQuery} for a comparison that can never be true, or that is also true for other values */
 function checkComparison(left: Expression, right: Expression, isEquality: boolean) {
 	const kinds = [kindOf(left), kindOf(right)] as const;
@@ -119,14 +126,9 @@ function checkComparison(left: Expression, right: Expression, isEquality: boolea
 	for (const { value } of [left, right].filter(isLiteral)) {
 		if (compared === "moment" && typeof value === "string" && readMoment(value) === undefined)
 			throw invalidQuery(`Unable to read as a time: ${quoted(value, "'")}`);
-		if (
-			isEquality &&
-			compared === "number" &&
-			typeof value === "number" &&
-			Math.abs(value) > Number.MAX_SAFE_INTEGER
-		)
+		if (isEquality && compared === "number" && losesDigits(value))
 			throw invalidQuery(
-				`Integers beyond ${Number.MAX_SAFE_INTEGER} lose digits: compare with text, in quotes`,
+				"Integers beyond 64 bits, and large ones with a point or an exponent, lose digits: compare with text, in quotes",
 			);
 	}
 }

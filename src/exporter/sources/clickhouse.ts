@@ -1,3 +1,5 @@
+import { toInteger } from "../evaluate/numbers.ts";
+import { kindOf } from "../query/expression.ts";
 import type { Row } from "../rows.ts";
 import { MAX_PAGE_BYTES, MAX_PAGE_ROWS } from "./bounds.ts";
 import { Items } from "./clickhouse/batches.ts";
@@ -26,6 +28,14 @@ async function* read(
 	start: Place,
 ): AsyncGenerator<Found[], void> {
 	const width = order.parts.length;
+	const integers = scan.columns.flatMap((name, i) =>
+		kindOf({ type: "column", name }) === "integer" ? [i] : [],
+	);
+	/** Returns the values of the columns. Integers arrive as text, because JSON would lose digits. */
+	const rowOf = (values: Row) => {
+		for (const i of integers) values[i] = toInteger(values[i] ?? null);
+		return values;
+	};
 	let place = start;
 	for (let isDone = false; !isDone; ) {
 		const { sql, params } = rowsSql(scan, order, place);
@@ -35,7 +45,7 @@ async function* read(
 				const found = batch.map((row) => ({
 					values: row.slice(0, width).map(String),
 					size: Number(row[width]),
-					row: row.slice(width + 1),
+					row: rowOf(row.slice(width + 1)),
 				}));
 				const values = found.at(-1)?.values ?? place.values;
 				place = { ...place, values };

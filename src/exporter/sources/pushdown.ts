@@ -6,7 +6,8 @@ import type { Filter } from "./source.ts";
 /** A statement in D1 can have at most a hundred parameters. A filter has up to two. */
 const MAX_FILTERS = 20;
 
-const TEXT_COLUMNS = new Set(["uuid", "event", "distinct_id", "person_id"]);
+/** Not `person_id`, because missing ones are derived after the rows were read. */
+const TEXT_COLUMNS = new Set(["uuid", "event", "distinct_id"]);
 const TIME_COLUMNS = new Set(["timestamp", "created_at"]);
 
 /** The years that every database can represent. */

@@ -1,5 +1,7 @@
+import { derivePersonId } from "../../db/person_id.ts";
 import { columnsOf, type Evaluate, evaluator } from "../evaluate.ts";
 import type { Expression, Field } from "../query/expression.ts";
+import type { Row } from "../rows.ts";
 import { weightsOf } from "./bounds.ts";
 import { pushDown } from "./pushdown.ts";
 import type { Position, Scan, Selection, Source, Table } from "./source.ts";
@@ -16,7 +18,30 @@ function plan(
 		filters,
 		weights: weightsOf(fields, columns),
 	};
-	return { scan, evaluate: evaluator(columns, fields, rest) };
+	const compute = evaluator(columns, fields, rest);
+	const fill = personFiller(scan);
+	return { scan, evaluate: (rows) => compute(fill(rows)) };
+}
+
+/**
+ * Returns the function that fills the missing person ids of events (docs/exports.md#events). Tables in ClickHouse may have
+ * events without one, and D1 has them from before ingestion filled them.
+ */
+function personFiller({ model, team_id, columns }: Scan): (rows: Row[]) => Row[] {
+	const [person, distinct] = [columns.indexOf("person_id"), columns.indexOf("distinct_id")];
+	if (model !== "events" || person < 0) return (rows) => rows;
+	const derived = new Map<string, string>();
+	return (rows) => {
+		derived.clear();
+		for (const row of rows) {
+			if (row[person]) continue;
+			const distinct_id = String(row[distinct]);
+			const person_id = derived.get(distinct_id) ?? derivePersonId(team_id, distinct_id);
+			derived.set(distinct_id, person_id);
+			row[person] = person_id;
+		}
+		return rows;
+	};
 }
 
 function columnsRead(fields: Field[], where: Expression | null) {
@@ -24,7 +49,9 @@ function columnsRead(fields: Field[], where: Expression | null) {
 		...fields.map(({ expression }) => expression),
 		...(where ? [where] : []),
 	]);
-	return columns.length > 0 ? columns : ["team_id"];
+	if (columns.length === 0) return ["team_id"];
+	// To derive missing person ids.
+	return columns.includes("person_id") ? [...new Set([...columns, "distinct_id"])] : columns;
 }
 
 /**

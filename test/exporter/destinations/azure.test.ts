@@ -62,6 +62,69 @@ test.each([
 	expect(headers.get("content-type")).toBe("application/jsonl");
 });
 
+test("a test that can't remove its blob names it", async () => {
+	const prefix = crypto.randomUUID();
+	const more = { account_key: null, sas_token: sas({ sp: "rcw" }), prefix };
+	const steps = await to(more).test();
+	const [left = ""] = await list(prefix);
+	expect(left).toContain(".tenantry-test-");
+	expect(steps.at(-1)).toEqual({
+		name: "remove",
+		error: expect.stringMatching(
+			new RegExp(`lacks a permission.*The object is still there, remove it: ${left}$`, "s"),
+		),
+	});
+});
+
+describe("a window that is exported again", () => {
+	/** Exports a window, then again in another format. Returns what the second run warns of, and the blobs. */
+	async function twice(more: object) {
+		const prefix = `${crypto.randomUUID()}/a b+c`;
+		const what = job();
+		await run(to({ prefix, max_file_size_mb: 1 }), what, 5000);
+		const sink = await to({ prefix, ...more }).open(what, null, async () => {});
+		await sink.write([...rows(1)]);
+		const { warnings } = await sink.close();
+		const names = (await list(prefix)).map((name) => name.split("/").at(-1));
+		return { prefix, warnings, names };
+	}
+	const old = [`${window}-0.jsonl`, `${window}-1.jsonl`];
+
+	test.each([
+		["an account key", {}],
+		["a SAS token", { account_key: null, sas_token: sas({ sp: "rcwdl" }) }],
+	])("leaves only what its last run wrote, with %s", async (_, more) => {
+		const { warnings, names } = await twice(more);
+		expect(warnings).toEqual([]);
+		expect(names).toEqual([`${window}.jsonl`]);
+	});
+
+	test("names the blobs that a SAS token without the permission delete leaves", async () => {
+		const { prefix, warnings, names } = await twice({
+			account_key: null,
+			sas_token: sas({ sp: "rcwl" }),
+		});
+		const left = [...old, `${window}_manifest.json`];
+		expect(names).toEqual([...old, `${window}.jsonl`, `${window}_manifest.json`].sort());
+		expect(warnings).toEqual([
+			expect.stringContaining(
+				`Remove them: ${left.map((name) => `${prefix}/${name}`).join(", ")}. The SAS token lacks a permission`,
+			),
+		]);
+	});
+
+	test("says so if a SAS token can't list blobs", async () => {
+		const { warnings, names } = await twice({
+			account_key: null,
+			sas_token: sas({ sp: "rcwd" }),
+		});
+		expect(names).toContain(`${window}-0.jsonl`);
+		expect(warnings).toEqual([
+			expect.stringMatching(/^Files of an earlier run .* can't be listed\. The SAS token lacks/),
+		]);
+	});
+});
+
 describe("after any crash", () => {
 	test("a blob has all rows of its blocks, in order", async () => {
 		const prefix = crypto.randomUUID();
@@ -234,7 +297,7 @@ describe("a test and a run report", () => {
 			"a SAS token that can't write",
 			{ account_key: null, sas_token: sas({ sp: "rl" }) },
 			"write",
-			`The SAS token lacks a permission: it needs read, create, write and delete. ${azurite} answered 403: "AuthorizationPermissionMismatch: This request is not authorized to perform this operation using this permission.".`,
+			`The SAS token lacks a permission: it needs read, create, write, delete and list. ${azurite} answered 403: "AuthorizationPermissionMismatch: This request is not authorized to perform this operation using this permission.".`,
 		],
 		[
 			"no container",

@@ -270,6 +270,23 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 		]);
 	});
 
+	test("integers of 64 bits keep all digits", async () => {
+		const table_id = fresh();
+		const columns: Column[] = [
+			{ name: "uuid", kind: "text" },
+			{ name: "n", kind: "integer" },
+		];
+		const numbers = [-9223372036854775808n, 7, 9007199254740993n, 9223372036854775807n];
+		await write(
+			{ table_id },
+			job({ columns }),
+			numbers.map((n, i) => [String(i), n]),
+		);
+		expect(
+			await ask(`select cast(n as string) as n from exports.\`${table_id}\` order by uuid`),
+		).toEqual(numbers.map((n) => ({ n: String(n) })));
+	});
+
 	test("with use_json_type, JSON is JSON, and other text is a JSON string", async () => {
 		const table_id = fresh();
 		const columns = AWKWARD.slice(0, 2);

@@ -112,6 +112,30 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 		expect(statement).toContain("ReplacingMergeTree\nORDER BY (team_id, uuid)");
 	});
 
+	test("the name of a database can have any characters", async () => {
+		const [database, table_name] = [fresh(), fresh()];
+		await command(`create database ${quoted(database)}`);
+		await write({ database, table_name }, job({ columns: KEY }), [[UUID, 7]]);
+		expect((await to({ database, table_name }).test()).at(-1)).toHaveProperty("name", "write");
+		expect(await ask(`select count() as n from ${quoted(database)}.${quoted(table_name)}`)).toBe(
+			'{"n":1}\n',
+		);
+	});
+
+	test("integers of 64 bits keep all digits", async () => {
+		const table_name = fresh();
+		const columns: Column[] = [...KEY, { name: "n", kind: "integer" }];
+		const numbers = [-9223372036854775808n, 7, 9007199254740993n, 9223372036854775807n];
+		await write(
+			{ table_name },
+			job({ columns }),
+			numbers.map((n, i) => [String(i), 7, n]),
+		);
+		expect(await ask(`select toString(n) as n from ${quoted(table_name)} order by uuid`)).toBe(
+			numbers.map((n) => `{"n":"${n}"}\n`).join(""),
+		);
+	});
+
 	test("holds a repeated row once, with its last values", async () => {
 		const table_name = fresh();
 		const [first = [], second = []] = rows(2);
@@ -249,6 +273,124 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 		kept = null;
 		await attempt();
 		expect(await count()).toBe('{"n":2}\n');
+	});
+
+	describe("an insert whose response was lost", () => {
+		/** Writes a row to the table although the response to the first insert is lost. Returns what the run warns of. */
+		async function insertTwice(table_name: string) {
+			const what = job({ columns: KEY });
+			let kept: unknown = null;
+			const attempt = async () => {
+				const sink = await to({ table_name }).open(what, kept, async (state) => {
+					kept = state;
+				});
+				await sink.write([[UUID, 7]]);
+				return sink.close();
+			};
+			const real = globalThis.fetch;
+			const lossy = vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+				const isInsert =
+					input instanceof Request && (await input.clone().text()).startsWith("INSERT");
+				const answer = await real(input, init);
+				if (isInsert) throw new Error("Network connection lost.");
+				return answer;
+			});
+			await expect(attempt()).rejects.toThrow(`The connection to ${HOST} was closed`);
+			lossy.mockRestore();
+			return (await attempt()).warnings;
+		}
+
+		const count = (table: string) => ask(`select count() as n from ${table}`);
+		const warning = (table_name: string, engine: string) =>
+			`The table ${quoted(table_name)} (${engine}) keeps rows that are inserted twice, which happens when the response to an insert is lost. Use a ReplacingMergeTree or a replicated table, or set non_replicated_deduplication_window.`;
+
+		test("is stored once in a table that the export creates", async () => {
+			const table_name = fresh();
+			expect(await insertTwice(table_name)).toEqual([]);
+			expect(await count(`${quoted(table_name)} final`)).toBe('{"n":1}\n');
+			expect((await to({ table_name }).test()).at(-1)).toHaveProperty("name", "write");
+		});
+
+		test.each([
+			[
+				"a MergeTree that remembers inserts",
+				"MergeTree",
+				"order by uuid settings non_replicated_deduplication_window = 100",
+				1,
+			],
+			["a ReplacingMergeTree", "ReplacingMergeTree", "order by uuid", 1],
+			["a MergeTree", "MergeTree", "order by uuid", 2],
+			["a SummingMergeTree", "SummingMergeTree", "order by (uuid, team_id)", 2],
+			["a Memory table", "Memory", "", 2],
+		])("is stored as often as a run and a test warn, in %s", async (_, engine, more, stored) => {
+			const table_name = fresh();
+			await command(
+				`create table ${quoted(table_name)} (uuid String, team_id Int64) engine = ${engine} ${more}`,
+			);
+			const warnings = stored === 1 ? [] : [warning(table_name, engine)];
+			const steps = await to({ table_name }).test({
+				job: job({ columns: KEY }),
+				rows: [[UUID, 7]],
+			});
+			expect(steps.at(-1)).toEqual({
+				name: "write",
+				error: null,
+				...(stored > 1 && { warning: warnings[0] }),
+			});
+			expect(await insertTwice(table_name)).toEqual(warnings);
+			const final = engine === "ReplacingMergeTree" ? "final" : "";
+			expect(await count(`${quoted(table_name)} ${final}`)).toBe(`{"n":${stored}}\n`);
+		});
+	});
+
+	test("a run counts null values that its columns can't hold, also after a crash", async () => {
+		const table_name = fresh();
+		await command(
+			`create table ${quoted(table_name)} (uuid String, team_id Int64, event String, n Int64 default 9,
+				kept Nullable(String), low LowCardinality(Nullable(String))) engine = ReplacingMergeTree order by uuid`,
+		);
+		const columns: Column[] = [
+			...KEY,
+			{ name: "event", kind: "text" },
+			{ name: "n", kind: "integer" },
+			{ name: "kept", kind: "text" },
+			{ name: "low", kind: "text" },
+		];
+		const what = job({ columns });
+		let kept: unknown = null;
+		const open = () =>
+			to({ table_name }).open(what, kept, async (state) => {
+				kept = state;
+			});
+		const large: Row[] = Array.from({ length: 5 }, (_, i) => [
+			String(i),
+			7,
+			"x".repeat(10 ** 6),
+			null,
+			null,
+			null,
+		]);
+		const first = await open();
+		kept = await first.write(large);
+		expect(kept).not.toBeNull();
+		const second = await open();
+		await second.write([
+			["5", 7, null, null, null, "x"],
+			["6", 7, null, 1, "x", null],
+		]);
+		expect(await second.close()).toEqual({
+			warnings: [
+				"Stored as the default of their column, because the column isn't Nullable: 8 null values in n (6), event (2).",
+			],
+		});
+		expect(
+			await ask(`select event, n, kept from ${quoted(table_name)} where uuid >= '5' order by uuid`),
+		).toBe('{"event":"","n":9,"kept":null}\n{"event":"","n":1,"kept":"x"}\n');
+		// Even if only the last step of the run is repeated.
+		kept = { ...Object(kept), nulls: { n: 1 } };
+		expect(await (await open()).close()).toEqual({
+			warnings: [expect.stringContaining("1 null value in n (1).")],
+		});
 	});
 
 	describe("a test", () => {

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
+import { type Job, Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import type { Kind } from "../../../src/exporter/query/expression.ts";
 import type { Column, Row } from "../../../src/exporter/rows.ts";
 import { KEYS } from "../../support/bucket.ts";
@@ -324,12 +324,11 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 
 	test("the files of a backfill have different names than those of the schedule", async () => {
 		const prefix = crypto.randomUUID();
-		const what = job();
-		for (const max_file_size_mb of [null, 1])
-			for (const backfill of [false, true]) {
-				const destination = bucket.destination({ prefix, max_file_size_mb });
-				await run(destination, { ...what, backfill }, 1);
-			}
+		for (const max_file_size_mb of [null, 1]) {
+			const destination = bucket.destination({ prefix, max_file_size_mb });
+			const what = job();
+			for (const backfill of [false, true]) await run(destination, { ...what, backfill }, 1);
+		}
 		expect((await bucket.list(bucket.folder + prefix)).sort()).toEqual(
 			[
 				`${window}.jsonl`,
@@ -342,6 +341,68 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 				.map((name) => `${bucket.folder}${prefix}/${name}`)
 				.sort(),
 		);
+	});
+
+	describe("a window that is exported again", () => {
+		/** Keys below a new prefix, and functions that write there. */
+		function place() {
+			const prefix = crypto.randomUUID();
+			const folder = `${bucket.folder}${prefix}`;
+			return {
+				write: (what: Job, n: number, more: object = {}) =>
+					run(bucket.destination({ prefix, ...more }), what, n, { crashes: true }),
+				names: async () =>
+					(await bucket.list(folder)).map((key) => key.slice(folder.length + 1)).sort(),
+			};
+		}
+
+		test("leaves only what its last run wrote", async () => {
+			const { write, names } = place();
+			const what = job();
+			await write(what, 5000, { max_file_size_mb: 1 });
+			expect(await names()).toContain(`${window}-1.jsonl`);
+			await write(what, 2);
+			expect(await names()).toEqual([`${window}.jsonl`]);
+			await write(what, 20_000, { max_file_size_mb: 1, file_format: "Parquet" });
+			const numbered = await names();
+			expect(numbered.length).toBeGreaterThan(2);
+			expect(numbered).toEqual([
+				...numbered.slice(1).map((_, i) => `${window}-${i}.parquet`),
+				`${window}_manifest.json`,
+			]);
+			await write(what, 1, { max_file_size_mb: 1, compression: "gzip" });
+			expect(await names()).toEqual([`${window}-0.jsonl.gz`, `${window}_manifest.json`]);
+			await write(what, 60_000, { file_format: "CSV" });
+			expect(await names()).toEqual([`${window}.csv`]);
+			await write(what, 0);
+			expect(await names()).toEqual([]);
+		});
+
+		test("keeps the objects of other exports, other windows and other series", async () => {
+			const { write, names } = place();
+			const what = job();
+			const csv = { file_format: "CSV" };
+			await write(job(), 1, { file_format: "Parquet" });
+			await write({ ...what, backfill: true }, 1, csv);
+			await write({ ...what, end: "2024-02-29T13:00:00.001Z" }, 1, csv);
+			await write(what, 1, csv);
+			await write(what, 1);
+			const others = [
+				`${window.replace("13:00:00.000Z", "13:00:00.001Z")}.csv`,
+				`${window}-backfill.csv`,
+				`${window}.parquet`,
+			];
+			expect(await names()).toEqual([...others, `${window}.jsonl`].sort());
+			await write({ ...what, backfill: true }, 1, { max_file_size_mb: 1 });
+			expect(await names()).toEqual(
+				[
+					...others.filter((name) => !name.includes("backfill")),
+					`${window}-0-backfill.jsonl`,
+					`${window}.jsonl`,
+					`${window}_manifest-backfill.json`,
+				].sort(),
+			);
+		});
 	});
 
 	test.each([1, 30_000])("an object of another export is not replaced by %i rows", async (n) => {
@@ -363,6 +424,90 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		expect(await bucket.list(`${bucket.folder}${id}`)).toEqual([
 			`${bucket.folder}${id}/events/2024-02-29/13.00.00/${start}+${end}/${window}.jsonl`,
 		]);
+	});
+});
+
+describe("the files of earlier runs", () => {
+	/** The worker's own bucket, whose lists fail as long as `error` is set. */
+	function listing() {
+		const state: { error: Error | null; lists: number } = { error: null, lists: 0 };
+		const EXPORTS = {
+			head: (key: string) => env.EXPORTS.head(key),
+			put: (key: string, body: Uint8Array, options: R2PutOptions) =>
+				env.EXPORTS.put(key, body, options),
+			delete: (key: string) => env.EXPORTS.delete(key),
+			createMultipartUpload: (key: string, options: R2MultipartOptions) =>
+				env.EXPORTS.createMultipartUpload(key, options),
+			resumeMultipartUpload: (key: string, id: string) =>
+				env.EXPORTS.resumeMultipartUpload(key, id),
+			list: async (options: R2ListOptions) => {
+				state.lists += 1;
+				if (state.error) throw state.error;
+				return env.EXPORTS.list({ ...options, limit: 2 });
+			},
+		};
+		const prefix = crypto.randomUUID();
+		const to = (more: object = {}) =>
+			destinationOf(Object.assign({}, env, { EXPORTS }), "R2", { prefix, ...more });
+		const names = async () => (await listR2(`7/${prefix}`)).map((key) => key.split("/").at(-1));
+		return { state, to, names, folder: `7/${prefix}` };
+	}
+
+	test.each([2, 60_000])(
+		"are removed by the next try if a run of %i rows is killed before",
+		async (n) => {
+			const { state, to, names } = listing();
+			const what = job();
+			await run(to({ max_file_size_mb: 1, file_format: "CSV" }), what, 20_000);
+			const before = await names();
+			state.error = new Error("killed");
+			let kept: { state: unknown; rows: number } = { state: null, rows: 0 };
+			const attempt = async () => {
+				const sink = await to().open(
+					what,
+					kept.state,
+					async (state) => {
+						kept = { ...kept, state };
+					},
+					async () => kept.state,
+				);
+				for (const row of rows(n).slice(kept.rows)) {
+					const state = await sink.write([row]);
+					if (state !== null) kept = { state, rows: kept.rows + 1 };
+				}
+				return sink.close();
+			};
+			const written = attempt();
+			await expect(written).rejects.toThrow("killed");
+			expect(await names()).toEqual(expect.arrayContaining([...before, `${window}.jsonl`]));
+			state.error = null;
+			kept.rows = n;
+			if (n === 2) kept = { state: null, rows: 0 };
+			expect(await attempt()).toMatchObject({ warnings: [] });
+			expect(await names()).toEqual([`${window}.jsonl`]);
+		},
+	);
+
+	test("are not searched for if there can't be any", async () => {
+		const { state, to } = listing();
+		await run(to(), job({ again: false }), 2);
+		expect(state.lists).toBe(0);
+	});
+
+	test("that are many are all removed, and other objects with such names stay", async () => {
+		const { to, names, folder } = listing();
+		const what = job();
+		await run(to({ max_file_size_mb: 1 }), what, 20_000);
+		const customMetadata = { "tenantry-export": what.export_id };
+		const [own = ""] = (await names()).map(String);
+		const others = [`${window}.jsonl.bak`, `${window}-x.jsonl`, `${window}/${own}`];
+		for (const name of others)
+			await env.EXPORTS.put(`${folder}/${name}`, "mine", { customMetadata });
+		await env.EXPORTS.put(`${folder}/${window}-9.jsonl`, "without a mark");
+		await run(to(), what, 1);
+		expect((await listR2(folder)).map((key) => key.slice(folder.length + 1)).sort()).toEqual(
+			[...others, `${window}-9.jsonl`, `${window}.jsonl`].sort(),
+		);
 	});
 });
 
@@ -391,7 +536,11 @@ test("a run holds one part at a time, in one buffer of that size", async () => {
 			counted(env.EXPORTS.resumeMultipartUpload(key, id)),
 	};
 	const config = { prefix: crypto.randomUUID() };
-	await run(destinationOf(Object.assign({}, env, { EXPORTS }), "R2", config), job(), 60_000);
+	await run(
+		destinationOf(Object.assign({}, env, { EXPORTS }), "R2", config),
+		job({ again: false }),
+		60_000,
+	);
 	expect(sizes.length).toBeGreaterThan(2);
 	expect(new Set(sizes.slice(0, -1))).toEqual(new Set([5 * 2 ** 20]));
 	expect(mostUnderWay).toBe(1);
@@ -435,7 +584,7 @@ test.each(["JSONLines", "CSV", "Parquet"])(
 				expect(page).toEqual([]);
 				written.forEach(change);
 			}
-			const [key = ""] = await sink.close();
+			const { files: [key = ""] = [] } = await sink.close();
 			return buckets.R2.read(key);
 		}
 		const file = await fileOf((row) => row.fill(null));

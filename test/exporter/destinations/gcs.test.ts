@@ -5,7 +5,7 @@ import { configs } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { gcsBucketUrl } from "../../../src/exporter/destinations/gcs.ts";
 import { KEYS } from "../../support/bucket.ts";
-import { askS3, destinationOf, job, listS3, run } from "../../support/exporting.ts";
+import { askS3, destinationOf, job, listS3, rows, run } from "../../support/exporting.ts";
 
 const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";
 
@@ -73,6 +73,36 @@ test.each([1, 30_000])("an object of another export is not replaced by %i rows",
 	await expect(failed).rejects.toThrow(Misconfigured);
 	await expect(failed).rejects.toThrow(first.export_id);
 	await run(destination, { ...job(), export_id: first.export_id }, n);
+});
+
+describe("files of an earlier run that the key", () => {
+	/** Exports a window, then again in another format. Returns what the second run warns of, and the objects. */
+	async function twice(prefix: string) {
+		const what = job();
+		await run(to({ prefix, file_format: "CSV" }), what, 1);
+		const sink = await to({ prefix }).open(what, null, async () => {});
+		await sink.write([...rows(1)]);
+		const { warnings } = await sink.close();
+		const names = (await listS3(prefix)).map((key) => key.split("/").at(-1));
+		return { warnings, names };
+	}
+
+	test("may delete are removed", async () => {
+		const { warnings, names } = await twice(crypto.randomUUID());
+		expect(warnings).toEqual([]);
+		expect(names).toEqual([`${window}.jsonl`]);
+	});
+
+	test("may not delete are named", async () => {
+		const prefix = `kept/${crypto.randomUUID()}`;
+		const { warnings, names } = await twice(prefix);
+		expect(warnings).toEqual([
+			expect.stringContaining(
+				`Remove them: ${prefix}/${window}.csv. The HMAC key's account lacks a permission in the bucket`,
+			),
+		]);
+		expect(names).toEqual([`${window}.csv`, `${window}.jsonl`]);
+	});
 });
 
 describe("a test and a run report", () => {

@@ -174,6 +174,35 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 		]);
 	});
 
+	test("names of databases, schemas and tables can have any characters", async () => {
+		const odd = `"'\`\\ ; é${crypto.randomUUID()}`;
+		await ask(`create database ${quoted(odd)}`);
+		const more = { database: odd, schema: odd, table_name: odd };
+		await run(to(more), job(), 3);
+		await run(to(more), job(), 3);
+		const client = new pg.Client({ ...config, database: odd });
+		await client.connect();
+		const { rows } = await client.query(
+			`select count(*)::int as n from ${quoted(odd)}.${quoted(odd)}`,
+		);
+		await client.end();
+		expect(rows).toEqual([{ n: 3 }]);
+	});
+
+	test("a schema that is null is public, as a missing one", async () => {
+		const table_name = fresh();
+		for (const schema of [null, undefined, "public"])
+			await run(to({ schema, table_name }), job(), 2);
+		expect(
+			await ask("select table_schema from information_schema.tables where table_name = $1", [
+				table_name,
+			]),
+		).toEqual([{ table_schema: "public" }]);
+		expect(await ask(`select count(*)::int as n from public.${quoted(table_name)}`)).toEqual([
+			{ n: 2 },
+		]);
+	});
+
 	test("a test leaves nothing behind", async () => {
 		const schema = fresh();
 		expect(await to({ schema }).test()).toEqual(
@@ -391,6 +420,20 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 			},
 		]);
 		expect(await ask(`select count(*)::int as n from ${quoted(table_name)}`)).toEqual([{ n: 3 }]);
+	});
+
+	test("integers of 64 bits keep all digits", async () => {
+		const table_name = fresh();
+		const columns: Column[] = [
+			{ name: "uuid", kind: "text" },
+			{ name: "n", kind: "integer" },
+		];
+		const numbers = [-9223372036854775808n, 7, 9007199254740993n, 9223372036854775807n];
+		const write = await open({ table_name }, job({ columns }));
+		await write(numbers.map((n, i) => [`0000000${i}-0000-4000-8000-000000000000`, n]));
+		expect(await ask(`select n::text from ${quoted(table_name)} order by n`)).toEqual(
+			numbers.map((n) => ({ n: String(n) })),
+		);
 	});
 
 	test("one connection writes all pages of a part", async () => {

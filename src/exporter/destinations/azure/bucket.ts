@@ -1,4 +1,5 @@
 import type { Bucket, Mark } from "../files/bucket.ts";
+import { elementsOf } from "../quote.ts";
 import type { Client } from "./client.ts";
 import { notStored } from "./errors.ts";
 
@@ -97,7 +98,18 @@ export function bucketOf({ ask, request }: Client, base: URL): Bucket {
 			};
 		},
 		async remove(blob) {
-			await ask("BlobNotFound", "DELETE", blob);
+			await ask("BlobNotFound", "DELETE", blob, { headers: condition(blob) });
+		},
+		async *list(prefix) {
+			let marker = "";
+			do {
+				const answer = await ask("", "GET", "", {
+					query: { restype: "container", comp: "list", prefix, ...(marker && { marker }) },
+				});
+				const { text = "" } = answer ?? {};
+				yield elementsOf("Name", text);
+				marker = elementsOf("NextMarker", text)[0] ?? "";
+			} while (marker);
 		},
 	};
 }

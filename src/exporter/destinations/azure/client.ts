@@ -31,7 +31,10 @@ export function connect(env: Env, config: Settings, base: URL, timeoutMs: number
 	) {
 		const url = new URL(base);
 		if (blob) url.pathname += `/${blob.split("/").map(encodeURIComponent).join("/")}`;
-		for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
+		// `searchParams` would write a space as "+".
+		url.search = Object.entries(query)
+			.map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+			.join("&");
 		const bytes = typeof body === "string" ? Buffer.from(body) : body;
 		const headers = new Headers({
 			...extraHeaders,

@@ -17,7 +17,7 @@ const MEANINGS: Record<string, string> = {
 	AuthorizationFailure:
 		"The storage account's firewall doesn't let this service in, or the SAS token doesn't allow this.",
 	AuthorizationPermissionMismatch:
-		"The SAS token lacks a permission: it needs read, create, write and delete.",
+		"The SAS token lacks a permission: it needs read, create, write, delete and list.",
 	AuthorizationProtocolMismatch:
 		"The SAS token allows only HTTPS: endpoint_url must begin with https://.",
 	AuthorizationResourceTypeMismatch: "The SAS token must include the resource type object (srt=o).",

@@ -8,7 +8,15 @@ export type Settings = Config<"ClickHouse">;
 export const quoted = (name: string) =>
 	`\`${name.replace(/[\\`]/g, (character) => `\\${character}`)}\``;
 
-export const tableOf = ({ table_name }: Settings) => quoted(table_name ?? "events");
+/** Writes a text as a literal. */
+export const literal = (text: string) =>
+	`'${text.replace(/[\\']/g, (character) => `\\${character}`)}'`;
+
+/** The name of the table. */
+export const tableNameOf = ({ table_name }: Settings) => table_name ?? "events";
+
+/** The table's name in SQL. */
+export const tableOf = (config: Settings) => quoted(tableNameOf(config));
 
 export const UNKNOWN_TABLE = 60;
 

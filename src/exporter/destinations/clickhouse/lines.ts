@@ -5,6 +5,27 @@ import type { ColumnTypes } from "./table.ts";
 const STRING = /^(?:Fixed)?String\b/;
 const DAY = /^Date(?:32)?$/;
 
+/** The types that hold null without `Nullable`. */
+const HOLDS_NULL = /^(?:(?:LowCardinality\()?Nullable\(|Variant\(|Dynamic\b|Nothing$)/;
+
+/**
+ * Returns the function that adds up how many values of rows are null in columns that can't hold null, by the column's name.
+ * ClickHouse stores the column's default instead.
+ */
+export function lostNulls(columns: Column[], types: ColumnTypes) {
+	const required = columns.flatMap(({ name }, i) =>
+		HOLDS_NULL.test(types.get(name) ?? "") ? [] : [{ name, i }],
+	);
+	return (rows: Row[], before: Record<string, number>) => {
+		const counts = { ...before };
+		for (const { name, i } of required) {
+			const nulls = rows.filter((row) => (row[i] ?? null) === null).length;
+			if (nulls > 0) counts[name] = (counts[name] ?? 0) + nulls;
+		}
+		return counts;
+	};
+}
+
 /** Returns a type without its wrappers: `String` for `LowCardinality(Nullable(String))`. */
 const bareType = (type: string): string => {
 	const inner = /^(?:Nullable|LowCardinality)\((.*)\)$/.exec(type)?.[1];

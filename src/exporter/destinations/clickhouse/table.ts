@@ -7,8 +7,10 @@ import {
 	type Client,
 	check,
 	codeOf,
+	literal,
 	quoted,
 	type Settings,
+	tableNameOf,
 	tableOf,
 	UNKNOWN_TABLE,
 } from "./client.ts";
@@ -74,6 +76,41 @@ export async function findTable({ ask }: Client, config: Settings): Promise<Colu
 	const types = new Map(lines.filter((line) => line !== null).map(([name, type]) => [name, type]));
 	if (types.size > 0) return types;
 	throw new Misconfigured(`${addressOf(new URL(config.url))} doesn't respond like ClickHouse.`);
+}
+
+/** The first row of a query, as texts; empty if the query fails or has no rows. */
+async function firstRow({ ask }: Client, query: string): Promise<string[]> {
+	const answer = await ask(`${query} FORMAT JSONCompactEachRow`);
+	if (codeOf(answer) !== undefined) return [];
+	return parseLine(answer.text.split("\n")[0] ?? "")?.map(String) ?? [];
+}
+
+/** Whether the engine removes rows with the same key, or remembers inserts and ignores repeated ones. */
+async function storesOnce(client: Client, engine: string, definition: string) {
+	if (engine.endsWith("ReplacingMergeTree")) return true;
+	if (!engine.endsWith("MergeTree")) return false;
+	const isReplicated = /^(?:Replicated|Shared)/.test(engine);
+	const setting = `${isReplicated ? "replicated" : "non_replicated"}_deduplication_window`;
+	const [, own] = new RegExp(`\\b${setting} = (\\d+)`).exec(definition) ?? [];
+	const [, byDefault = isReplicated ? "1" : "0"] = await firstRow(
+		client,
+		`SELECT name, value FROM system.merge_tree_settings WHERE name = ${literal(setting)}`,
+	);
+	return Number(own ?? byDefault) > 0;
+}
+
+/**
+ * Returns a warning if the table may get rows twice when an insert is repeated because its response was lost; null if it
+ * doesn't, or if the server doesn't tell.
+ */
+export async function repetitionWarning(client: Client, config: Settings): Promise<string | null> {
+	const name = tableNameOf(config);
+	const [engine, definition = ""] = await firstRow(
+		client,
+		`SELECT engine, engine_full FROM system.tables WHERE database = currentDatabase() AND name = ${literal(name)}`,
+	);
+	if (engine === undefined || (await storesOnce(client, engine, definition))) return null;
+	return `The table ${tableOf(config)} (${engine}) keeps rows that are inserted twice, which happens when the response to an insert is lost. Use a ReplacingMergeTree or a replicated table, or set non_replicated_deduplication_window.`;
 }
 
 /** Creates the table if it doesn't exist. */

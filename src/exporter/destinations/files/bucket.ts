@@ -41,6 +41,8 @@ export type Bucket = {
 	/** Returns the mark of the object; null if the object doesn't exist or can't be read. Missing values are "". */
 	mark(key: string): Promise<Mark | null>;
 	remove(key: string): Promise<void>;
+	/** Yields the keys of all objects that begin with the prefix, page by page. */
+	list(prefix: string): AsyncIterable<string[]>;
 };
 
 /** An open bucket, and the first steps of a test of it. */

@@ -1,6 +1,6 @@
 import { type Job, Misconfigured } from "../destination.ts";
 import { MAX_KEY_BYTES } from "./bucket.ts";
-import { type FilesConfig, folder, formatOf, joined, keyBelow } from "./names.ts";
+import { type FileOfRun, type FilesConfig, folder, formatOf, joined, keyBelow } from "./names.ts";
 
 /** Returns the pattern of the keys of a model's files. Two configs with the same pattern write the same objects. */
 export const filePattern = (config: FilesConfig, model: Job["model"]) =>
@@ -10,8 +10,8 @@ export const filePattern = (config: FilesConfig, model: Job["model"]) =>
 		formatOf(config).suffix,
 	].join();
 
-/** Returns the key of a run's nth file, counted from 0, or of its manifest. */
-export type KeyOf = (job: Job, file: number | "manifest") => string;
+/** Returns the key of a run's file. */
+export type KeyOf = (job: Job, file: FileOfRun) => string;
 
 /**
  * Returns the function that names the files of runs. A backfill has different rows than the schedule, so its files have

@@ -62,10 +62,25 @@ export function folder(prefix: string, { start, end, model }: Omit<Run, "backfil
 
 export const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
 
-/** Returns the key of a run's nth file, counted from 0, or of its manifest, below the folder of the destination. */
-export function keyBelow(config: FilesConfig, run: Run, file: number | "manifest") {
+/** A file of a run, counted from 0, its manifest, or what the keys of all files of the window begin with. */
+export type FileOfRun = number | "manifest" | "window";
+
+/** Matches the end of a file's key after its window, whatever the format. */
+const AFTER_WINDOW =
+	/^(?:-\d+(?<numbered>-backfill)?|(?<whole>-backfill)?)\.(?:jsonl|csv|parquet)(?:\.gz|\.zst)?$|^_manifest(?<manifest>-backfill)?\.json$/;
+
+/** Whether this follows the window in the key of a file that a run of the schedule or of a backfill may have written. */
+export function isFileOfWindow(rest: string, { backfill }: Pick<Run, "backfill">) {
+	const match = AFTER_WINDOW.exec(rest);
+	const { numbered, whole, manifest } = match?.groups ?? {};
+	return match !== null && backfill === Boolean(numbered ?? whole ?? manifest);
+}
+
+/** Returns the key of a run's file below the folder of the destination. */
+export function keyBelow(config: FilesConfig, run: Run, file: FileOfRun) {
 	const { suffix } = formatOf(config);
 	const window = `${run.start}-${run.end}`;
+	if (file === "window") return joined(folder(config.prefix, run), window);
 	const series = run.backfill ? "-backfill" : "";
 	const name =
 		file === "manifest"

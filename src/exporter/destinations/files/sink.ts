@@ -1,6 +1,7 @@
 import { bytesOf, type Row } from "../../rows.ts";
 import { Misconfigured } from "../destination.ts";
 import { fileWriter } from "./file_writer.ts";
+import { removeLeftovers } from "./leftovers.ts";
 import type { FilesConfig } from "./names.ts";
 import { partWriter } from "./part_writer.ts";
 import { portions } from "./portions.ts";
@@ -72,6 +73,18 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 		}
 	}
 
+	/** Makes all files appear. Returns their keys. */
+	async function closeAll() {
+		if (parts.file() === 0 && writer.size() === 0) return [];
+		isBusy = true;
+		await writer.finish();
+		const keys = Array.from({ length: parts.file() + 1 }, (_, i) => keyOf(job, i));
+		await closeFiles(keys);
+		if (maxBytes) await uploads.putManifest(keys);
+		isBusy = false;
+		return keys;
+	}
+
 	return {
 		async write(rows: Row[], sizes = rows.map(bytesOf)) {
 			isBusy = true;
@@ -81,14 +94,11 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 		},
 
 		async close() {
-			if (parts.file() === 0 && writer.size() === 0) return [];
-			isBusy = true;
-			await writer.finish();
-			const keys = Array.from({ length: parts.file() + 1 }, (_, i) => keyOf(job, i));
-			await closeFiles(keys);
-			if (maxBytes) await uploads.putManifest(keys);
-			isBusy = false;
-			return keys;
+			const files = await closeAll();
+			if (!job.again) return { files };
+			const manifest = maxBytes && files.length > 0 ? [keyOf(job, "manifest")] : [];
+			const written = new Set([...files, ...manifest]);
+			return { files, warnings: await removeLeftovers(context, written) };
 		},
 
 		release() {

@@ -1,6 +1,6 @@
 import { Misconfigured } from "../destination.ts";
 import type { Bucket, Mark } from "../files/bucket.ts";
-import { elementOf } from "../quote.ts";
+import { elementOf, elementsOf } from "../quote.ts";
 import { type Client, succeeded } from "./client.ts";
 import { notStored, type Settings } from "./errors.ts";
 
@@ -85,6 +85,17 @@ export function bucketOf({ ask, request }: Client, config: Settings, base: URL):
 		},
 		async remove(key) {
 			await ask("DELETE", key);
+		},
+		async *list(prefix) {
+			let token = "";
+			do {
+				const answer = await ask("GET", "", {
+					query: { "list-type": 2, prefix, ...(token && { "continuation-token": token }) },
+				});
+				const { text = "" } = answer ?? {};
+				yield elementsOf("Key", text);
+				token = elementsOf("NextContinuationToken", text)[0] ?? "";
+			} while (token);
 		},
 	};
 }

@@ -61,8 +61,10 @@ export function connect(
 			throw new Misconfigured(`Requests can't be signed without ${dialect.keys}.`);
 		const url = new URL(base);
 		if (key) url.pathname += `/${key.split("/").map(encoded).join("/")}`;
-		for (const [name, value] of Object.entries(options.query ?? {}))
-			url.searchParams.set(name, String(value));
+		// `searchParams` would write a space as "+", which isn't what is signed.
+		url.search = Object.entries(options.query ?? {})
+			.map(([name, value]) => `${encoded(name)}=${encoded(String(value))}`)
+			.join("&");
 		return signer.sign(url, {
 			method,
 			...(options.headers && { headers: options.headers }),

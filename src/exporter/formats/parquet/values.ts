@@ -9,7 +9,7 @@ import type { Kind } from "../../query/expression.ts";
 import type { Row } from "../../rows.ts";
 import { NOTHING } from "../format.ts";
 
-/** A value of a physical type. Integers are numbers. */
+/** A value of a physical type. Integers are numbers or bigints. */
 export type Value = NonNullable<Row[number]>;
 
 const TEXT = { type: "BYTE_ARRAY", converted_type: "UTF8" } as const;
@@ -81,8 +81,13 @@ function plainIntegers(numbers: Value[]) {
 	const words = new Uint32Array(2 * numbers.length);
 	let at = 0;
 	for (const number of numbers) {
-		words[at] = Number(number);
-		words[at + 1] = Math.floor(Number(number) / 2 ** 32);
+		if (typeof number === "bigint") {
+			words[at] = Number(BigInt.asUintN(32, number));
+			words[at + 1] = Number(BigInt.asUintN(32, number >> 32n));
+		} else {
+			words[at] = Number(number);
+			words[at + 1] = Math.floor(Number(number) / 2 ** 32);
+		}
 		at += 2;
 	}
 	return new Uint8Array(words.buffer);

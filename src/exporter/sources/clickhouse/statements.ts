@@ -62,8 +62,6 @@ const parametersFor = (scan: Scan) => {
 /** SQL for a column's value in JSON. */
 function selectedColumn(name: string) {
 	switch (kindOf({ type: "column", name })) {
-		case "integer":
-			return `toFloat64(${name})`;
 		case "json":
 			return `nullIf(${name}, '')`;
 		case "timestamp":

@@ -50,6 +50,7 @@ function Steps({ type, result }: State) {
 						<span>
 							<strong>{wordsOf(name, type)}</strong> <span class="soft">{words}</span>
 							{step?.error && <span class="export-step-error">{step.error}</span>}
+							{step?.warning && <span class="export-step-warning">{step.warning}</span>}
 						</span>
 					</li>
 				);

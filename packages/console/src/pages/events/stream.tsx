@@ -214,11 +214,12 @@ export function TrialDialog({ trial, onClose }: { trial: BatchExportTrial; onClo
 	return (
 		<Dialog title={success ? "The test succeeded" : "The test failed"} onClose={onClose}>
 			<ul class="trial-steps">
-				{steps.map(({ name, error }) => (
+				{steps.map(({ name, error, warning }) => (
 					<li key={name}>
 						<Badge mood={error === null ? "good" : "bad"}>{error === null ? "OK" : "Failed"}</Badge>{" "}
 						{name.charAt(0).toUpperCase() + name.slice(1)}
 						{error !== null && <small class="below said">{error}</small>}
+						{warning !== null && <small class="below said">{warning}</small>}
 					</li>
 				))}
 			</ul>
