@@ -372,6 +372,11 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Upgrade plugin" }).click();
 		await page.getByText("Greeting is upgraded to 1.1.0.").waitFor();
 		await page.getByRole("link", { name: "npm: greeting/v/1.1.0" }).waitFor();
+		const upgraded = await client.pipelineDestinations.get({
+			organization: organization.id,
+			id,
+		});
+		expect(upgraded).toMatchObject({ tag: "1.1.0", url: `${NPM}/greeting/v/1.1.0` });
 	});
 
 	test("a member finds no buttons for what is an admin's", async () => {

@@ -342,10 +342,12 @@ inBrowser("the shell", (open) => {
 			route.fulfill({ json: { count: 1, next: null, previous: null, results: [null] } }),
 		);
 		await inMenu(page, "Members").click();
-		await page.getByRole("heading", { name: "Something went wrong" }).waitFor();
+		const error = page.getByRole("heading", { name: "Something went wrong" });
+		await error.waitFor();
 		await page.unroute("**/members?*");
 		await page.getByRole("button", { name: "Try again" }).click();
 		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+		expect(await error.count()).toBe(0);
 	});
 
 	describe("a page whose file can't be loaded", () => {

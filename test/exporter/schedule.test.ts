@@ -411,17 +411,21 @@ describe("a tick", () => {
 	test("keeps deleted exports whose runs haven't ended, or have an upload that must be removed", async () => {
 		const { export_id, runs } = await due(hour, { paused: true });
 		await db.update(batchExports).set({ deleted: true }).where(eq(batchExports.id, export_id));
-		const run = {
+		const run = (end: number) => ({
 			batch_export_id: export_id,
-			data_interval_start: iso(hour - HOUR),
-			data_interval_end: iso(hour),
-		};
+			data_interval_start: iso(end - HOUR),
+			data_interval_end: iso(end),
+		});
 		const ended = { status: "Cancelled", finished_at: iso(hour) } as const;
 		const [upload, running] = [v7(), v7()];
 		await db.batch([
-			db.insert(batchExportRuns).values({ ...run, ...ended, id: upload, state: { uploads: [] } }),
-			db.insert(batchExportRuns).values({ ...run, id: running, status: "Running", launched: true }),
-			db.insert(batchExportRuns).values({ ...run, ...ended }),
+			db
+				.insert(batchExportRuns)
+				.values({ ...run(hour), ...ended, id: upload, state: { uploads: [] } }),
+			db
+				.insert(batchExportRuns)
+				.values({ ...run(hour - HOUR), id: running, status: "Running", launched: true }),
+			db.insert(batchExportRuns).values({ ...run(hour - 2 * HOUR), ...ended }),
 		]);
 		const later = Date.now() + 8 * 24 * HOUR;
 		await tick(still, later);

@@ -393,13 +393,13 @@ describe("a plugin’s storage", () => {
 				await storage.set("k27", value);
 				await storage.del("k27");
 				await storage.set("k28", value);
-				await storage.set("k28", value);
+				await storage.set("k28", value + "x");
 				await storage.set("k29", value);`),
 		);
 		expect(error).toBe(FULL);
 		expect(rows).toHaveLength(18);
 		const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
-		expect(bytes).toBe(17 * (60_002 + 3) + (2 + 3));
+		expect(bytes).toBe(17 * (60_002 + 3) + 1 + (2 + 3));
 		expect(totals).toMatchObject({
 			storage_keys: rows.length,
 			storage_bytes: bytes,
