@@ -28,7 +28,13 @@ const projects = (config.test?.projects ?? []).flatMap((project) =>
 				{
 					...project,
 					plugins: [inMemory, ...(project.plugins ?? [])],
-					test: { ...project.test, testTimeout: TEST_TIMEOUT_MS, hookTimeout: TEST_TIMEOUT_MS },
+					test: {
+						...project.test,
+						// The cache knows files by what is on disk.
+						fsModuleCache: false,
+						testTimeout: TEST_TIMEOUT_MS,
+						hookTimeout: TEST_TIMEOUT_MS,
+					},
 				},
 			]
 		: [],
