@@ -89,11 +89,13 @@ async function startRunner() {
 	});
 	const stop = () => signalGroup(child, "SIGKILL");
 	process.once("exit", stop);
-	const answer = async () => {
-		const ended = once(child, "exit").then(() => ({ failed: ENDED }));
-		const [message] = await Promise.race([once(child, "message"), ended.then((end) => [end])]);
-		return Answer.parse(message).failed;
-	};
+	let settle = (_failed: string | null) => {};
+	child.on("message", (message) => settle(Answer.parse(message).failed));
+	const ended = once(child, "exit").then(() => settle(ENDED));
+	const answer = () =>
+		new Promise<string | null>((resolve) => {
+			settle = resolve;
+		});
 	if ((await answer()) === ENDED) fail("The tests can't be started.");
 	return {
 		/** Returns the first test that fails; null if none does. */
@@ -103,7 +105,6 @@ async function startRunner() {
 		},
 		async stop() {
 			process.off("exit", stop);
-			const ended = once(child, "exit");
 			stop();
 			await ended;
 		},
