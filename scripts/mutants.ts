@@ -18,31 +18,32 @@ import { environment, fail, signalGroup } from "./run.ts";
 
 const root = realpathSync(`${import.meta.dirname}/..`);
 
-/** The tests of each folder: its own, which run first, and others through which it is used. */
+const SECURITY = "test/auth/security";
+
+/** The tests of each folder: its own, which run first, and slower ones and others through which it is used. */
 const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 	tenant: [
-		[
-			"test/db/tenant",
-			"test/project_members/",
-			"test/projects/",
-			"test/http/etag",
-			"test/app.test.ts",
-		],
-		["test/members/", "test/webhooks/webhooks", "test/http/retries", "test/auth/security"],
+		["test/db/tenant", "test/project_members/", "test/projects/", "test/http/etag"],
+		["test/app.test.ts", "test/members/", "test/webhooks/webhooks", "test/http/retries", SECURITY],
 	],
 	auth: [
-		["test/auth/", "test/personal_api_keys/"],
-		["test/app.test.ts", "test/service_accounts/"],
+		["addresses", "authenticate", "held", "ranges", "secrets", "usage"]
+			.map((name) => `test/auth/${name}`)
+			.concat("test/personal_api_keys/"),
+		["test/app.test.ts", "test/service_accounts/", SECURITY],
 	],
 	invites: [["test/invites/"], ["test/mail/", "test/db/races", "test/http/retries"]],
 	sign_in: [
 		["test/sign_in/", "test/two_factor/"],
 		["test/mail/", "test/auth/authenticate"],
 	],
-	exporter: [["test/exporter/"], ["test/batch_exports/"]],
+	exporter: [
+		["test/exporter/schedule", "test/exporter/windows", "test/exporter/run.test.ts"],
+		["test/exporter/formats", "test/exporter/sources", "test/exporter/destinations/"],
+	],
 	batch_exports: [
 		["test/batch_exports/"],
-		["test/exporter/run", "test/exporter/schedule", "test/db/races"],
+		["test/exporter/run.test.ts", "test/exporter/schedule", "test/db/races"],
 	],
 	webhooks: [["test/webhooks/"], ["test/feed/", "test/db/races"]],
 };
