@@ -121,12 +121,9 @@ const lineOf = ({ code, change }: Mutant) => code.slice(0, change.start).split("
 /** Returns the lines that a change replaces, and what it replaces them by. */
 function diffOf({ code, change }: Mutant) {
 	const from = code.lastIndexOf("\n", change.start - 1) + 1;
-	const to = [code.indexOf("\n", change.end), code.length].find((at) => at >= 0);
+	const to = code.indexOf("\n", change.end);
 	const old = code.slice(from, to);
-	const now = changed(code, change).slice(
-		from,
-		(to ?? 0) + change.text.length - (change.end - change.start),
-	);
+	const now = code.slice(from, change.start) + change.text + code.slice(change.end, to);
 	const marked = (sign: string, text: string) =>
 		text.split("\n").map((line) => `    ${sign} ${line.trim()}`);
 	return [...marked("-", old), ...marked("+", now)].join("\n");

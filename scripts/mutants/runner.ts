@@ -47,7 +47,7 @@ files.set(
 
 const vitest = await createVitest(
 	{ root, config: false, watch: false, bail: 1, maxWorkers: 1, silent: true, reporters: [] },
-	{ ...config, test: { ...config.test, projects } },
+	{ ...config, logLevel: "error", test: { ...config.test, projects } },
 );
 
 /** Returns the first failure of a run; null if there is none. The result also has the test files of earlier runs. */
