@@ -18,31 +18,32 @@ import { environment, fail, signalGroup } from "./run.ts";
 
 const root = realpathSync(`${import.meta.dirname}/..`);
 
-/** The tests of each folder: its own, which run first, and others through which it is used. */
+const SECURITY = "test/auth/security";
+
+/** The tests of each folder: its own, which run first, and slower ones and others through which it is used. */
 const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 	tenant: [
-		[
-			"test/db/tenant",
-			"test/project_members/",
-			"test/projects/",
-			"test/http/etag",
-			"test/app.test.ts",
-		],
-		["test/members/", "test/webhooks/webhooks", "test/http/retries", "test/auth/security"],
+		["test/db/tenant", "test/project_members/", "test/projects/", "test/http/etag"],
+		["test/app.test.ts", "test/members/", "test/webhooks/webhooks", "test/http/retries", SECURITY],
 	],
 	auth: [
-		["test/auth/", "test/personal_api_keys/"],
-		["test/app.test.ts", "test/service_accounts/"],
+		["addresses", "authenticate", "held", "ranges", "secrets", "usage"]
+			.map((name) => `test/auth/${name}`)
+			.concat("test/personal_api_keys/"),
+		["test/app.test.ts", "test/service_accounts/", SECURITY],
 	],
 	invites: [["test/invites/"], ["test/mail/", "test/db/races", "test/http/retries"]],
 	sign_in: [
 		["test/sign_in/", "test/two_factor/"],
 		["test/mail/", "test/auth/authenticate"],
 	],
-	exporter: [["test/exporter/"], ["test/batch_exports/"]],
+	exporter: [
+		["test/exporter/schedule", "test/exporter/windows", "test/exporter/run.test.ts"],
+		["test/exporter/formats", "test/exporter/sources", "test/exporter/destinations/"],
+	],
 	batch_exports: [
 		["test/batch_exports/"],
-		["test/exporter/run", "test/exporter/schedule", "test/db/races"],
+		["test/exporter/run.test.ts", "test/exporter/schedule", "test/db/races"],
 	],
 	webhooks: [["test/webhooks/"], ["test/feed/", "test/db/races"]],
 };
@@ -89,11 +90,13 @@ async function startRunner() {
 	});
 	const stop = () => signalGroup(child, "SIGKILL");
 	process.once("exit", stop);
-	const answer = async () => {
-		const ended = once(child, "exit").then(() => ({ failed: ENDED }));
-		const [message] = await Promise.race([once(child, "message"), ended.then((end) => [end])]);
-		return Answer.parse(message).failed;
-	};
+	let settle = (_failed: string | null) => {};
+	child.on("message", (message) => settle(Answer.parse(message).failed));
+	const ended = once(child, "exit").then(() => settle(ENDED));
+	const answer = () =>
+		new Promise<string | null>((resolve) => {
+			settle = resolve;
+		});
 	if ((await answer()) === ENDED) fail("The tests can't be started.");
 	return {
 		/** Returns the first test that fails; null if none does. */
@@ -103,7 +106,6 @@ async function startRunner() {
 		},
 		async stop() {
 			process.off("exit", stop);
-			const ended = once(child, "exit");
 			stop();
 			await ended;
 		},
@@ -119,12 +121,9 @@ const lineOf = ({ code, change }: Mutant) => code.slice(0, change.start).split("
 /** Returns the lines that a change replaces, and what it replaces them by. */
 function diffOf({ code, change }: Mutant) {
 	const from = code.lastIndexOf("\n", change.start - 1) + 1;
-	const to = [code.indexOf("\n", change.end), code.length].find((at) => at >= 0);
+	const to = code.indexOf("\n", change.end);
 	const old = code.slice(from, to);
-	const now = changed(code, change).slice(
-		from,
-		(to ?? 0) + change.text.length - (change.end - change.start),
-	);
+	const now = code.slice(from, change.start) + change.text + code.slice(change.end, to);
 	const marked = (sign: string, text: string) =>
 		text.split("\n").map((line) => `    ${sign} ${line.trim()}`);
 	return [...marked("-", old), ...marked("+", now)].join("\n");

@@ -3,7 +3,7 @@
  * A changed file only exists in the memory of this process.
  */
 import { realpathSync } from "node:fs";
-import { createVitest, type TestRunResult, type Vite } from "vitest/node";
+import { createVitest, type TestRunResult, type TestSpecification, type Vite } from "vitest/node";
 import { Task } from "./messages.ts";
 
 /** Shorter limits than those of test/support/hang.ts, because most tests that wait for a broken worker wait in vain. */
@@ -28,7 +28,13 @@ const projects = (config.test?.projects ?? []).flatMap((project) =>
 				{
 					...project,
 					plugins: [inMemory, ...(project.plugins ?? [])],
-					test: { ...project.test, testTimeout: TEST_TIMEOUT_MS, hookTimeout: TEST_TIMEOUT_MS },
+					test: {
+						...project.test,
+						// The cache knows files by what is on disk.
+						fsModuleCache: false,
+						testTimeout: TEST_TIMEOUT_MS,
+						hookTimeout: TEST_TIMEOUT_MS,
+					},
 				},
 			]
 		: [],
@@ -41,12 +47,16 @@ files.set(
 
 const vitest = await createVitest(
 	{ root, config: false, watch: false, bail: 1, maxWorkers: 1, silent: true, reporters: [] },
-	{ ...config, test: { ...config.test, projects } },
+	{ ...config, logLevel: "error", test: { ...config.test, projects } },
 );
 
-/** Returns the first failure of a run; null if there is none. */
-function failureOf({ testModules, unhandledErrors }: TestRunResult) {
-	for (const module of testModules) {
+/** Returns the first failure of a run; null if there is none. The result also has the test files of earlier runs. */
+function failureOf(
+	{ testModules, unhandledErrors }: TestRunResult,
+	specifications: TestSpecification[],
+) {
+	const ids = specifications.map(({ moduleId }) => moduleId);
+	for (const module of testModules.filter(({ moduleId }) => ids.includes(moduleId))) {
 		for (const test of module.children.allTests("failed"))
 			return `${module.relativeModuleId}: ${test.fullName}`;
 		if (!module.ok()) return module.relativeModuleId;
@@ -57,7 +67,7 @@ function failureOf({ testModules, unhandledErrors }: TestRunResult) {
 async function run(tests: string[][]) {
 	for (const filters of tests) {
 		const specifications = await vitest.getRelevantTestSpecifications(filters);
-		const failed = failureOf(await vitest.runTestSpecifications(specifications));
+		const failed = failureOf(await vitest.runTestSpecifications(specifications), specifications);
 		if (failed) return failed;
 	}
 	return null;

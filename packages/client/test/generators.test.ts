@@ -88,7 +88,12 @@ test("openapi-python-client generates a Python client of all operations, which t
 	// The generator finds the formatter that is installed with it.
 	const env = { ...process.env, PATH: `${python.replace(/\/[^/]+$/, "")}:${process.env.PATH}` };
 	await withCopy("python", async (cwd) => {
-		const said = await execute("sh", ["-ec", commandsOf("openapi-python-client")], { cwd, env });
+		// The program itself has the path of the environment's draft.
+		const commands = commandsOf("openapi-python-client").replace(
+			/^openapi-python-client /m,
+			`${python} -m openapi_python_client `,
+		);
+		const said = await execute("sh", ["-ec", commands], { cwd, env });
 		expect(said).toEqual({ stdout: `Generating ${cwd}/tenantry-client\n`, stderr: "" });
 		cpSync(`${cwd}/tenantry-client/tenantry_client`, `${cwd}/tenantry_client`, { recursive: true });
 		// client.py is the same for all documents, and has mistakes of its own.
