@@ -103,8 +103,10 @@ describe("the lanes of a timeline", () => {
 		// The first window is the one that ends at or after start_at, the last one ends at or before end_at.
 		const exact = exporting({ start_at: at(3), end_at: at(8) });
 		expect(shown(exact, runs(4, 5))).toEqual([["Scheduled", "2 to 4", 4, 5, "6 to 8"]]);
-		const between = exporting({ start_at: at(3.01), end_at: at(8.99) });
+		const between = exporting({ start_at: at(3.1), end_at: at(8.9) });
 		expect(shown(between, runs(4, 5))).toEqual([["Scheduled", "3 to 4", 4, 5, "6 to 8"]]);
+		const [found] = lanesOf(between, runs(4), rangeOf("hour", 24, NOW), NOW);
+		expect(found?.entries.at(-1)).toMatchObject({ kind: "gap", end: Date.parse(at(8)) });
 		const soon = Date.parse(at(12.1));
 		const [lane] = lanesOf(exporting(), runs(10), rangeOf("hour", 2, soon), soon);
 		expect(lane?.entries.map(({ kind }) => kind)).toEqual([]);
