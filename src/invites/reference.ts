@@ -90,6 +90,8 @@ export const acceptanceReference: Reference<typeof acceptance> = {
 						"Its inviter has left, was deactivated, or is now below the invite's level.",
 					invalid_recipient:
 						"The invite is for another user or a deactivated one. Or its user exists, no mail carried the link, and the request has no key of that user.",
+					sign_in_required:
+						"The user has a second factor, an organization of theirs requires one, or the address's domain enforces single sign-on: a key of the user is required.",
 					user_already_member: "The user is already a member.",
 				},
 			},

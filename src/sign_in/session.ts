@@ -11,10 +11,11 @@ import { users } from "../db/schema/users.ts";
 import { HOUR_MS } from "../http/durations.ts";
 import { MAX_KEYS } from "../personal_api_keys/shape.ts";
 import { reserveDue } from "../tenant/wake.ts";
-import { afterUse, isEnforced, isUnused, itsFactor, type Proof } from "../two_factor/proof.ts";
+import { isEnforced } from "../two_factor/enforced.ts";
+import { afterUse, isUnused, itsFactor, type Proof } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
-import { isOpen, type SignIn } from "./find.ts";
-import { ssoOf } from "./rules.ts";
+import type { SignIn } from "./find.ts";
+import { isOpen, ssoOf } from "./rules.ts";
 
 /* The statements of the batch that signs in (docs/keys.md#signing-in). */
 

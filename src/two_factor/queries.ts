@@ -9,12 +9,12 @@ import { forbidden, found, invalid } from "../http/errors.ts";
 import { keyStillWorks } from "../tenant/guard.ts";
 import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
+import { isEnforced } from "./enforced.ts";
 import {
 	afterUse,
 	cipherFor,
 	countAttempt,
 	factorColumns,
-	isEnforced,
 	isUnused,
 	type Proof,
 	prove,
