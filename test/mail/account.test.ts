@@ -134,21 +134,26 @@ describe("a change of the second factor", () => {
 		);
 	});
 
-	test("ends a session, too, that begins while it is made", async () => {
-		const user = await verified();
-		const secret = await begin(user);
+	test("ends and logs a session, too, that begins while it is made", async () => {
+		const home = await world();
+		await verify(home.owner);
+		const secret = await begin(home);
 		let late = "";
 		const signIn = async () => {
-			late = await session(user);
+			late = await session(home.owner);
 		};
-		const raced = await post(user, "confirm", await codeOf(secret), { env: racing(signIn) });
+		const logged = async () =>
+			(await home.here("GET", "/activity_log?activity=deleted")).body.count;
+		const raced = await post(home, "confirm", await codeOf(secret), { env: racing(signIn) });
 		expect(raced.status).toBe(200);
 		expect(await statusOf(late)).toBe(401);
 		expect(subjects(raced)).toEqual([FACTOR.setUp]);
+		expect(await logged()).toBe(1);
 		nextCode();
-		const again = await post(user, "disable", await codeOf(secret), { env: racing(signIn) });
+		const again = await post(home, "disable", await codeOf(secret), { env: racing(signIn) });
 		expect(again.status).toBe(200);
 		expect(await statusOf(late)).toBe(401);
+		expect(await logged()).toBe(2);
 	});
 
 	test("when signing in is mailed, and ends the sessions from before", async () => {
