@@ -150,6 +150,8 @@ export function writeSettings() {
 		APP_URL: () => "http://localhost:8787",
 		NPM_REGISTRY_URL: () => run("npm", "config", "get", "registry").trim(),
 		ALLOW_PRIVATE_DESTINATIONS: () => "true",
+		// Test programs create many.
+		ORGANIZATIONS_PER_DAY: () => "1000000",
 	});
 	if (isDefault) complete(`${root}/.env`, { [REGISTRY]: () => ".wrangler/state/registry" });
 	return added;

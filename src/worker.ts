@@ -47,19 +47,31 @@ export default {
 	fetch: app.fetch,
 
 	async scheduled({ scheduledTime }, env) {
-		const [activityLog, events, exports, jobs, streams, domains, digests, keys, links, webhooks] =
-			await Promise.all([
-				import("./activity_log/queries.ts"),
-				import("./events/queries.ts"),
-				import("./exporter/schedule.ts"),
-				import("./jobs/tasks.ts"),
-				import("./audit_streams/schedule.ts"),
-				import("./domains/recheck.ts"),
-				import("./notifications/digest.ts"),
-				import("./personal_api_keys/expiry.ts"),
-				import("./sign_in/clean.ts"),
-				import("./webhooks/schedule.ts"),
-			]);
+		const [
+			activityLog,
+			events,
+			exports,
+			jobs,
+			streams,
+			domains,
+			digests,
+			keys,
+			invites,
+			links,
+			webhooks,
+		] = await Promise.all([
+			import("./activity_log/queries.ts"),
+			import("./events/queries.ts"),
+			import("./exporter/schedule.ts"),
+			import("./jobs/tasks.ts"),
+			import("./audit_streams/schedule.ts"),
+			import("./domains/recheck.ts"),
+			import("./notifications/digest.ts"),
+			import("./personal_api_keys/expiry.ts"),
+			import("./invites/clean.ts"),
+			import("./sign_in/clean.ts"),
+			import("./webhooks/schedule.ts"),
+		]);
 		const parts = {
 			"old activity": activityLog.deleteExpired(env),
 			"events of deleted projects": events.deleteOrphans(env),
@@ -71,6 +83,7 @@ export default {
 			"look-ups of domains": domains.tick(env, scheduledTime),
 			digests: digests.tick(env, scheduledTime),
 			"keys that expire": keys.tick(env, scheduledTime),
+			"old invite mails": invites.tick(env, scheduledTime),
 			"old sign-in links": links.tick(env, scheduledTime),
 			webhooks: webhooks.tick(env, scheduledTime),
 		};

@@ -74,6 +74,8 @@ function errorStatuses(route: Route) {
 		...(isBelowApi(route) || method !== "GET" ? [400] : []),
 		// Accepting an invite validates a key if one is sent.
 		...(open && (page || !hasParameters) ? [] : [401, 403]),
+		// Accepting an invite may require signing in.
+		...(page && method === "POST" ? [403] : []),
 		...(open && method === "GET" && !hasParameters ? [] : [429]),
 		...(hasParameters ? [404] : []),
 		...(method !== "GET" && (open ? isBelowApi(route) : isRetryable(route) || hasParameters)
@@ -112,10 +114,17 @@ const BODY_CODES = [
 	"empty",
 ];
 
+/** The status of errors by an operation's own rules, if it isn't 400. */
+const RULE_STATUSES: Record<string, number> = { sign_in_required: 403 };
+
+/** Returns the operation's own codes with this status, with their descriptions. */
+const rulesOf = (status: number, own: Record<string, string>) =>
+	Object.entries(own).filter(([code]) => (RULE_STATUSES[code] ?? 400) === status);
+
 function codesOf(status: number, route: Route, own: string[]) {
 	const { body, query } = route.operation;
 	if (status === 409 && isRetryable(route)) return ["conflict", "idempotency_key_in_use"];
-	if (status !== 400) return CODES[status] ?? [];
+	if (status !== 400) return [...(CODES[status] ?? []), ...own];
 	const ofHeaders = [
 		...(isBelowApi(route) ? ["unknown_version"] : []),
 		...(isRetryable(route) ? ["idempotency_key_reused"] : []),
@@ -128,8 +137,14 @@ function codesOf(status: number, route: Route, own: string[]) {
 /** Returns an error response. `x-codes` lists all possible codes. The codes of the operation's own rules have descriptions. */
 function errorResponse(status: number, route: Route, own: Record<string, string>) {
 	const isPage = route.operation.media === "text/html";
-	const codes = isPage ? [] : codesOf(status, route, Object.keys(own));
-	const rules = status === 400 ? Object.entries(own) : [];
+	const rules = rulesOf(status, own);
+	const codes = isPage
+		? []
+		: codesOf(
+				status,
+				route,
+				rules.map(([code]) => code),
+			);
 	return {
 		description: [
 			DESCRIPTIONS[status],
@@ -185,9 +200,13 @@ const NAMES: Record<number, string> = {
 export const responses: Json = {};
 
 /** Returns a reference if this is a shared response, otherwise the response itself. */
-function shared(status: number, route: Route, response: object) {
+function shared(
+	status: number,
+	route: Route,
+	{ response, own }: { response: object; own: Record<string, string> },
+) {
 	const name = NAMES[status];
-	if (name === undefined || !isBelowApi(route)) return response;
+	if (name === undefined || !isBelowApi(route) || rulesOf(status, own).length > 0) return response;
 	const id = status === 409 && isRetryable(route) ? `${name}OrKeyInUse` : name;
 	responses[id] ??= response;
 	if (!isDeepStrictEqual(responses[id], response))
@@ -201,9 +220,12 @@ export const responsesOf = (route: Route, own: Record<string, string> = {}) =>
 		partsOf(route, own).map(([status, parts]) => [
 			status,
 			shared(status, route, {
-				description: DESCRIPTIONS[status],
-				headers: headersOf({ status, route }),
-				...parts,
+				response: {
+					description: DESCRIPTIONS[status],
+					headers: headersOf({ status, route }),
+					...parts,
+				},
+				own,
 			}),
 		]),
 	);

@@ -67,3 +67,9 @@ export function includes(ranges: string[], text: string) {
 		return outer && outer.kind === inner?.kind && inner.bits.startsWith(outer.bits);
 	});
 }
+
+/** Returns the network that counts as one requester: an IPv4 address, or the /64 of an IPv6 address, of which anyone has plenty. */
+export function networkOf(address: string) {
+	const canonical = normalize(address) ?? address;
+	return canonical.includes(":") ? (normalize(`${canonical}/64`) ?? canonical) : canonical;
+}

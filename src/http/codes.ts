@@ -30,6 +30,7 @@ export const ERROR_CODES = [
 	"precondition_failed",
 	"request_too_large",
 	"required",
+	"sign_in_required",
 	"sso_required",
 	"throttled",
 	"two_factor_required",

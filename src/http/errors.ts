@@ -87,11 +87,14 @@ export const badCredentials = () =>
 		headers: challenge,
 	});
 
-export const forbidden = (detail = "You do not have permission to perform this action.") =>
+export const forbidden = (
+	detail = "You do not have permission to perform this action.",
+	code: ErrorCode = "permission_denied",
+) =>
 	new ApiError({
 		status: 403,
 		type: "authentication_error",
-		code: "permission_denied",
+		code,
 		detail,
 	});
 

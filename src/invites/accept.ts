@@ -6,13 +6,19 @@ import { runBatch } from "../db/client.ts";
 import { members } from "../db/schema/members.ts";
 import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
-import { found, invalid } from "../http/errors.ts";
+import { forbidden, found, invalid } from "../http/errors.ts";
 import { configured, send } from "../mail/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { retry } from "../tenant/retry.ts";
 import { reserveDue, wake } from "../tenant/wake.ts";
 import { changes, type Names, type NewRows, newRows, selectResults } from "./accept_batch.ts";
-import { findInvitation, type Invitation, isRecipient } from "./invitation.ts";
+import {
+	findInvitation,
+	type Invitation,
+	isRecipient,
+	isUnproved,
+	mustSignIn,
+} from "./invitation.ts";
 import { mailAdmins } from "./mails.ts";
 import { type Accepted, isPastExpiry } from "./shape.ts";
 
@@ -33,7 +39,6 @@ export const accept = (c: Context<App>, token: string, names: Names) =>
 /** Throws the first reason why the invite can't be accepted. */
 function checkAcceptable(invitation: Invitation) {
 	const { key, invite } = invitation;
-	const recipient = isRecipient(invitation);
 	if (isPastExpiry(invite))
 		throw invalid(null, "This invite has expired. Please ask your admin for a new one.", "expired");
 	if (!invite.inviter_may_invite)
@@ -42,16 +47,20 @@ function checkAcceptable(invitation: Invitation) {
 			"The person who invited you can no longer do so. Please ask for a new invite.",
 			"inviter_lost_access",
 		);
-	if ((key && !recipient) || invite.is_active === false)
+	if ((key && !isRecipient(invitation)) || invite.is_active === false)
 		throw invalid(null, "This invite is for another user.", "invalid_recipient");
 	if (invite.member_level !== null)
 		throw invalid(null, "You are already a member of this organization.", "user_already_member");
-	// The holder of a link that wasn't mailed may not own the address, so the user's key is needed.
-	if (invite.user_id !== null && !invite.emailing_attempt_made && !recipient)
+	if (isUnproved(invitation))
 		throw invalid(
 			null,
 			"A user with this address already exists. Accept the invite with an API key of that user.",
 			"invalid_recipient",
+		);
+	if (mustSignIn(invitation))
+		throw forbidden(
+			"Sign in first, then accept the invite with your key: a link in a mail is not enough to sign in with this email address.",
+			"sign_in_required",
 		);
 }
 

@@ -12,6 +12,7 @@ import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
 import { isPerson, users } from "../db/schema/users.ts";
+import { needsMoreThanMail } from "../sign_in/rules.ts";
 import { keyStillWorks } from "../tenant/guard.ts";
 import { visibleTo } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
@@ -51,10 +52,12 @@ const userId = ({ invite }: Invitation) =>
  */
 function conditions(invitation: Invitation, rows: NewRows) {
 	const { hash, key, invite } = invitation;
-	const keyWorks = key ? keyStillWorks(hash, key) : sql`1`;
+	const mayAccept = key
+		? keyStillWorks(hash, key)
+		: sql`not ${needsMoreThanMail(sql`${invite.target_email}`)}`;
 	const isNewUser = sql`exists (select 1 from ${users} where ${users.uuid} = ${rows.user_uuid})`;
 	return {
-		isOpen: sql`exists (select 1 from ${invites} where ${invites.id} = ${invite.id} and ${inviterMayInvite}) and ${keyWorks}`,
+		isOpen: sql`exists (select 1 from ${invites} where ${invites.id} = ${invite.id} and ${inviterMayInvite}) and ${mayAccept}`,
 		isMember: sql`exists (select 1 from ${members} where ${members.id} = ${rows.member_id})`,
 		isNewUser,
 		// A user created since the check may belong to someone else, so the checks have to run again.

@@ -14,6 +14,7 @@ import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { badCredentials, notFound } from "../http/errors.ts";
 import { countRequest } from "../http/rate_limit.ts";
+import { needsMoreThanMail } from "../sign_in/rules.ts";
 import { guard, toKey } from "../tenant/guard.ts";
 import { isExpired, type Invitation as Preview } from "./shape.ts";
 
@@ -67,6 +68,9 @@ export async function findInvitation(c: Context<App>, token: string) {
 				is_active: users.is_active,
 				is_email_verified: users.is_email_verified,
 				member_level: members.level,
+				needs_sign_in: needsMoreThanMail(sql`${invites.target_email}`)
+					.mapWith(Boolean)
+					.as("needs_sign_in"),
 			})
 			.from(invites)
 			.innerJoin(organizations, eq(organizations.id, invites.organization_id))
@@ -100,6 +104,19 @@ async function checkKey(c: Context<App>, key: Key | undefined) {
 /** Whether the request has a key of the user whom the invite is for. */
 export const isRecipient = ({ key, invite }: Invitation) =>
 	key !== undefined && key.user_id === invite.user_id;
+
+/** Whether the invite's user exists, but the holder of the link may be somebody else: the link wasn't mailed, and there is no key. */
+export const isUnproved = (invitation: Invitation) =>
+	invitation.invite.user_id !== null &&
+	!invitation.invite.emailing_attempt_made &&
+	!isRecipient(invitation);
+
+/**
+ * Whether the invite can only be accepted with a key of the user, because a link in a mail isn't enough to sign in with this
+ * email address. Only who could accept the invite otherwise learns it.
+ */
+export const mustSignIn = (invitation: Invitation) =>
+	invitation.invite.needs_sign_in && !isRecipient(invitation) && !isUnproved(invitation);
 
 /**
  * Whether accepting gives the holder of the link control of an existing user: the user's email address was never verified, and

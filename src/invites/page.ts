@@ -10,7 +10,7 @@ import { ApiError, invalid, parseError } from "../http/errors.ts";
 import { htmlPage, router } from "../http/router.ts";
 import { multiLine, singleLine } from "../mail/mail.ts";
 import { accept } from "./accept.ts";
-import { findInvitation, type Invitation, isTakeover } from "./invitation.ts";
+import { findInvitation, type Invitation, isTakeover, mustSignIn } from "./invitation.ts";
 import { type Accepted, expiresAt, accept as form, isExpired } from "./shape.ts";
 import { dateAndTime, introduce, roleOf } from "./wording.ts";
 
@@ -27,7 +27,8 @@ p { margin: 0 0 1rem; overflow-wrap: anywhere; }
 label { display: block; margin-bottom: 1rem; font-size: .875rem; color: var(--soft); }
 input, textarea { display: block; width: 100%; margin-top: .25rem; padding: .625rem .75rem; font: inherit; color: var(--ink); background: var(--ground); border: 1px solid var(--line); border-radius: .375rem; }
 textarea { font-family: ui-monospace, monospace; resize: none; overflow-wrap: anywhere; }
-button { padding: .625rem 1.25rem; font: inherit; font-weight: 600; color: var(--paper); background: var(--accent); border: 0; border-radius: .375rem; cursor: pointer; }
+button, .button { padding: .625rem 1.25rem; font: inherit; font-weight: 600; color: var(--paper); background: var(--accent); border: 0; border-radius: .375rem; cursor: pointer; }
+.button { display: inline-block; text-decoration: none; }
 button[hidden] { display: none; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 blockquote { margin: 0 0 1rem; padding: 0 0 0 1rem; border-left: 3px solid var(--line); white-space: pre-line; overflow-wrap: anywhere; }
@@ -90,6 +91,20 @@ const expiredPage = (c: Context<App>, { invite }: Invitation) =>
 
 const TAKEOVER = html`<p class="warning"><strong>Accepting revokes API keys.</strong> A Tenantry user with this email address exists, but the address was never verified. Accepting the invite verifies it: you take over this user, all its API keys stop working, and you get a new one.</p>`;
 
+/** The form that accepts the invite without a key. */
+const acceptForm = (invitation: Invitation) => html`${isTakeover(invitation) && TAKEOVER}
+<form method="post">
+<label>First name <input name="first_name" maxlength="150" autocomplete="given-name" value="${invitation.invite.first_name}"></label>
+<label>Last name <input name="last_name" maxlength="150" autocomplete="family-name"></label>
+<button>Accept the invite</button>
+</form>
+<p class="note">If you already use Tenantry with this email address, your name doesn't change.</p>`;
+
+/** Leads to the console, which accepts the invite. Browsers don't send the token in the fragment to servers. */
+const signInFirst = (c: Context<App>) =>
+	html`<p>To accept it, sign in first: a link in a mail is not enough to sign in with this email address.</p>
+<p><a class="button" href="/console/accept#invite=${c.req.param("token")}">Sign in and accept</a></p>`;
+
 function invitePage(c: Context<App>, invitation: Invitation) {
 	const { invite } = invitation;
 	if (isExpired(invite)) return expiredPage(c, invitation);
@@ -101,13 +116,7 @@ function invitePage(c: Context<App>, invitation: Invitation) {
 		html`<p>${introduce(invite.inviter)} invites ${invite.target_email} to join ${organization} on Tenantry as ${roleOf(invite.level)}.</p>
 ${invite.message && html`<blockquote>${multiLine(invite.message)}</blockquote>`}
 <p class="note">The invite works once, until ${dateAndTime(expiresAt(invite))}.</p>
-${isTakeover(invitation) && TAKEOVER}
-<form method="post">
-<label>First name <input name="first_name" maxlength="150" autocomplete="given-name" value="${invite.first_name}"></label>
-<label>Last name <input name="last_name" maxlength="150" autocomplete="family-name"></label>
-<button>Accept the invite</button>
-</form>
-<p class="note">If you already use Tenantry with this email address, your name doesn't change.</p>`,
+${mustSignIn(invitation) ? signInFirst(c) : acceptForm(invitation)}`,
 	);
 }
 
@@ -152,7 +161,7 @@ function errorPage(c: Context<App>, error: unknown) {
 		c,
 		GONE.includes(body.code) ? 410 : status,
 		"This invite can't be accepted",
-		html`<p>${message}</p>`,
+		body.code === "sign_in_required" ? signInFirst(c) : html`<p>${message}</p>`,
 	);
 }
 

@@ -27,11 +27,12 @@ import { inviterMayInvite } from "./invitation.ts";
 import {
 	type Added,
 	blockingInvite,
-	blockingMail,
+	blockingMails,
 	checkLimits,
-	deleteOldMails,
+	isKnown,
 	LIMITS,
 	limitsOf,
+	senderOf,
 	withinLimits,
 } from "./limits.ts";
 import { type create, type filters, toInvite } from "./shape.ts";
@@ -95,13 +96,13 @@ export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeo
 export async function insert(tenant: Tenant, bodies: New[], prefix: (i: number) => string) {
 	const added = {
 		emails: bodies.map(({ target_email }) => target_email),
-		mails: bodies.filter((body) => isMailed(tenant, body)).length,
+		mailed: bodies.filter((body) => isMailed(tenant, body)).map(({ target_email }) => target_email),
 	};
 	return retry(async () => {
 		const state = await readState(tenant, bodies, added);
 		for (const [i, body] of bodies.entries()) check(tenant, body, state, prefix(i));
-		const { name, mail, invite } = state.organization;
-		checkLimits(tenant, added, mail, invite);
+		const { name, ...blocking } = state.organization;
+		checkLimits(tenant, added, blocking);
 		const created = await write(tenant, bodies, added);
 		if (created.length === 0) return undefined;
 		return created.map((each) => ({ ...each, organization_name: name }));
@@ -144,16 +145,19 @@ const selectVisible = cacheStatement(["project_ids"], (tenant, { project_ids }) 
 		),
 );
 
-const selectOrganization = cacheStatement(LIMITS, (tenant, limits) =>
-	tenant.db
+const selectOrganization = cacheStatement(LIMITS, (tenant, limits) => {
+	const { organization_mail, sender_mail, recipient_mail } = blockingMails(tenant, limits);
+	return tenant.db
 		.select({
 			name: organizations.name,
-			mail: blockingMail(tenant, limits).as("mail"),
+			organization_mail: organization_mail.as("organization_mail"),
+			sender_mail: sender_mail.as("sender_mail"),
+			recipient_mail: recipient_mail.as("recipient_mail"),
 			invite: blockingInvite(tenant, limits).as("invite"),
 		})
 		.from(organizations)
-		.where(eq(organizations.id, tenant.organization)),
-);
+		.where(eq(organizations.id, tenant.organization));
+});
 
 /** Reads the rows that the rules are checked against. */
 async function readState(tenant: Tenant, bodies: New[], added: Added) {
@@ -225,11 +229,14 @@ async function newInvite(tenant: Tenant, body: New, at: string) {
 }
 
 const insertMails = cacheStatement([...LIMITS, "mail_rows"], (tenant, { mail_rows, ...limits }) =>
-	insertJson(tenant.db, inviteMails, mail_rows, withinLimits(tenant, limits)),
+	tenant.db.insert(inviteMails).select(sql`
+    select value ->> 'sent_at', value ->> 'invite_id', value ->> 'organization_id', ${senderOf(tenant)},
+      iif(${isKnown(tenant, sql`value ->> 'email'`)}, null, value ->> 'email')
+    from json_each(${mail_rows}) where ${withinLimits(tenant, limits)}`),
 );
 
 /** The names of the values that `mayInsert` needs. `first_mail`: the first invite that is mailed; null if none is. */
-const CONDITION = [...LIMITS, "first_mail"] as const;
+const CONDITION = [...LIMITS, "first_mail", "sent_at"] as const;
 
 /**
  * WHERE clause: the invites don't exceed a limit. The batch inserts the mails first; after that, `withinLimits` would count
@@ -237,9 +244,9 @@ const CONDITION = [...LIMITS, "first_mail"] as const;
  */
 const mayInsert = (
 	tenant: TenantSql,
-	{ first_mail, ...limits }: Given<(typeof CONDITION)[number]>,
+	{ first_mail, sent_at, ...limits }: Given<(typeof CONDITION)[number]>,
 ) => sql`(
-  exists (select 1 from ${inviteMails} where ${inviteMails.invite_id} = ${first_mail})
+  exists (select 1 from ${inviteMails} where ${inviteMails.sent_at} = ${sent_at} and ${inviteMails.invite_id} = ${first_mail})
   or ${first_mail} is null and ${withinLimits(tenant, limits)})`;
 
 const deleteReplaced = cacheStatement(CONDITION, (tenant, given) =>
@@ -271,20 +278,19 @@ async function write(tenant: Tenant, bodies: New[], added: Added) {
 	const invited = newInvites.map(({ row }) => row);
 	const mails = invited
 		.filter(({ emailing_attempt_made }) => emailing_attempt_made)
-		.map(({ id, organization_id }) => ({ invite_id: id, organization_id, sent_at: at }));
+		.map(({ id: invite_id, organization_id, target_email: email }) => ({
+			...{ invite_id, organization_id, email, sent_at: at },
+		}));
 	const values = {
 		...limitsOf(tenant, added),
 		first_mail: mails[0]?.invite_id ?? null,
+		sent_at: at,
 		mail_rows: JSON.stringify(mails),
 		rows: JSON.stringify(invited),
 		ids: JSON.stringify(invited.map(({ id }) => id)),
 	};
 	const rows = await tenant.write({
-		before: [
-			tenant.cached(deleteOldMails, values),
-			tenant.cached(insertMails, values),
-			tenant.cached(deleteReplaced, values),
-		],
+		before: [tenant.cached(insertMails, values), tenant.cached(deleteReplaced, values)],
 		change: tenant.cached(insertInvites, values),
 		entry: invited.map(({ id, target_email }) => ({
 			activity: "created",

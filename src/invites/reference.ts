@@ -35,7 +35,7 @@ const reference: Reference<typeof invites> = {
 				id: "createInvite",
 				summary: "Invite a person",
 				description:
-					"Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the response, unless `send_email` is false or the operator hasn't set up mail: then the response has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, unless the operator has set another limit; more are a 429 with `Retry-After`.",
+					"Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the response, unless `send_email` is false or the operator hasn't set up mail: then the response has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, and so may a user in all organizations, unless the operator has set another limit. An address gets at most 10 a day from people who share no organization with it. More are a 429 with `Retry-After`.",
 				errors: { invalid_input: `The invite breaks a rule: ${NOT_INVITABLE}` },
 			},
 		},
@@ -90,6 +90,8 @@ export const acceptanceReference: Reference<typeof acceptance> = {
 						"Its inviter has left, was deactivated, or is now below the invite's level.",
 					invalid_recipient:
 						"The invite is for another user or a deactivated one. Or its user exists, no mail carried the link, and the request has no key of that user.",
+					sign_in_required:
+						"The user has a second factor, an organization of theirs requires one, or the address's domain enforces single sign-on: a key of the user is required.",
 					user_already_member: "The user is already a member.",
 				},
 			},

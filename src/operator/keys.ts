@@ -8,6 +8,7 @@ import { aliased } from "../db/client.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { users } from "../db/schema/users.ts";
+import { canWrite, keyChanged, mailChange } from "../mail/account.ts";
 import { currentOrganization } from "../tenant/visible.ts";
 import { withOperatorEntry } from "./entries.ts";
 import { DEACTIVATED, OperatorError, required } from "./errors.ts";
@@ -39,9 +40,9 @@ export async function newKey(label: string, scopes: string[], expires_at: string
 	return { value, row, entry };
 }
 
-export async function create({ DB }: Env, options: z.infer<typeof keyCreate>) {
+export async function create(env: Env, options: z.infer<typeof keyCreate>) {
 	const { email, label, scopes, expires_at } = options;
-	const db = drizzle(DB);
+	const db = drizzle(env.DB);
 	const owner = alias(users, "owner");
 	const [user] = await db
 		.select({
@@ -57,6 +58,7 @@ export async function create({ DB }: Env, options: z.infer<typeof keyCreate>) {
 	const { value, row, entry } = await newKey(label, scopes, expires_at);
 	const insertion = db.insert(personalApiKeys).values({ ...row, user_id: id });
 	await db.batch(withOperatorEntry(db, insertion, { ...entry, organization }));
+	if (canWrite(row)) await mailChange(env, id, keyChanged("created", row), null);
 	return { id: row.id, label, scopes, expires_at: row.expires_at, key: value };
 }
 

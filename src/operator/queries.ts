@@ -9,6 +9,8 @@ import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
 import { isPerson, users } from "../db/schema/users.ts";
+import { factorReset, mailChange } from "../mail/account.ts";
+import * as sessions from "../personal_api_keys/sessions.ts";
 import { trigger, withOperatorEntry } from "./entries.ts";
 import { OperatorError, required } from "./errors.ts";
 import type { list, organizationSet, user as User } from "./shape.ts";
@@ -62,11 +64,11 @@ export async function deactivateUser({ DB }: Env, { email }: z.infer<typeof User
 }
 
 /**
- * Removes the second factor of a user who has lost it, with its recovery codes.
+ * Removes the second factor of a user who has lost it, with its recovery codes, and ends all sessions of the user.
  * @throws OperatorError if the user has none
  */
-export async function resetTwoFactor({ DB }: Env, { email }: z.infer<typeof User>) {
-	const db = drizzle(DB);
+export async function resetTwoFactor(env: Env, { email }: z.infer<typeof User>) {
+	const db = drizzle(env.DB);
 	const { user, rows } = await withOrganizations(db, email);
 	required(user.two_factor_since ?? undefined, "second factor for this user");
 	const removal = db.delete(twoFactors).where(eq(twoFactors.user_id, user.id));
@@ -77,7 +79,9 @@ export async function resetTwoFactor({ DB }: Env, { email }: z.infer<typeof User
 		entered,
 		db.delete(recoveryCodes).where(eq(recoveryCodes.user_id, user.id)),
 		db.update(users).set({ is_2fa_enabled: false }).where(eq(users.id, user.id)),
+		sessions.remove(db, { user_id: user.id }, sql`true`),
 	]);
+	await mailChange(env, user.id, factorReset, null);
 	return { reset: email };
 }
 

@@ -1,15 +1,18 @@
 import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import type { Database } from "../db/client.ts";
+import { type Database, insertWhere } from "../db/client.ts";
 import { OWNER } from "../db/levels.ts";
+import { iso, now } from "../db/now.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
-import { found } from "../http/errors.ts";
+import { DAY_MS } from "../http/durations.ts";
+import { found, throttled } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { cacheList, cacheStatement } from "../tenant/cached_statements.ts";
+import { retry } from "../tenant/retry.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visibleOrganizations, visibleProject } from "../tenant/visible.ts";
@@ -77,47 +80,83 @@ type New = z.infer<typeof create> & {
  * Statements that create an organization with its owner and a first project. Both become the
  * owner's current ones.
  * @param user_id the owner; may be SQL, for a user who is created earlier in the batch
+ * @param condition SQL that must be true, otherwise nothing is created
  */
-export function newOrganization(db: Database, user_id: number | SQL<number>, row: New) {
+export function newOrganization(
+	db: Database,
+	user_id: number | SQL<number>,
+	row: New,
+	condition = sql`true`,
+) {
+	const isCreated = sql`exists (select 1 from ${organizations} where ${organizations.id} = ${row.id})`;
+	const isOver = sql`${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)}`;
 	const slug = sql`(select value from json_each(${JSON.stringify(candidates(row.name))})
     where not exists (select 1 from ${organizations} where ${organizations.slug} = value) order by key limit 1)`;
 	return [
-		db.insert(organizations).values({ ...row, slug }),
-		db.insert(members).values({ organization_id: row.id, user_id, level: OWNER }),
-		db.insert(projects).values({ organization_id: row.id, name: "Default project" }),
+		insertWhere(db, organizations, { ...row, slug }, condition),
+		insertWhere(db, members, { organization_id: row.id, user_id, level: OWNER }, isCreated),
+		insertWhere(db, projects, { organization_id: row.id, name: "Default project" }, isCreated),
 		db
 			.update(users)
 			.set({
+				organizations_created: sql`iif(${isOver}, 1, ${users.organizations_created} + 1)`,
+				organizations_created_since: sql`iif(${isOver}, ${now()}, ${users.organizations_created_since})`,
 				current_organization_id: row.id,
 				current_project_id: sql`(select ${projects.id} from ${projects} where ${projects.organization_id} = ${row.id})`,
 			})
-			.where(eq(users.id, user_id)),
+			.where(and(eq(users.id, user_id), isCreated)),
 	] as const;
 }
 
-export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
-	// Runs only the guard.
-	await tenant.read();
+/** The maximum number of organizations that a user can create in a day. */
+const maxPerDay = ({ ORGANIZATIONS_PER_DAY }: Env) => Number(ORGANIZATIONS_PER_DAY) || 0;
+
+/**
+ * Creates an organization. If another request uses up the limit before the write, nothing is written and it is checked again.
+ * @throws 429 after too many organizations in a day
+ */
+export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
+	retry(async () => {
+		const { db, env, key } = tenant;
+		const mayCreate = sql`exists (select 1 from ${users} where ${users.id} = ${key.user_id} and (
+    ${users.organizations_created} < ${maxPerDay(env)} or ${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)}))`;
+		const [[user]] = await tenant.read(
+			db
+				.select({
+					may_create: mayCreate.mapWith(Boolean).as("may_create"),
+					since: users.organizations_created_since,
+				})
+				.from(users)
+				.where(eq(users.id, key.user_id)),
+		);
+		const { may_create, since } = found(user);
+		if (!may_create) {
+			const availableAt = Date.parse(since) + DAY_MS;
+			throw throttled(Math.max(1, Math.ceil((availableAt - Date.now()) / 1000)));
+		}
+		return write(tenant, body, mayCreate);
+	});
+
+/** @returns undefined if `mayCreate` is no longer true */
+async function write(tenant: Tenant, body: z.infer<typeof create>, mayCreate: SQL) {
 	const id = v7();
 	const plugins_access_level = Number(tenant.env.DEFAULT_PLUGINS_ACCESS_LEVEL);
-	const [insertOrganization, ...rest] = newOrganization(tenant.db, tenant.key.user_id, {
-		...body,
-		id,
-		plugins_access_level,
-	});
+	const values = { ...body, id, plugins_access_level };
+	const [change, ...rest] = newOrganization(tenant.db, tenant.key.user_id, values, mayCreate);
+	const entry = {
+		activity: "created" as const,
+		scope: "Organization" as const,
+		item_id: id,
+		name: body.name,
+		organization: id,
+	};
 	const [row] = await tenant.write({
-		entry: {
-			activity: "created",
-			scope: "Organization",
-			item_id: id,
-			name: body.name,
-			organization: id,
-		},
-		change: insertOrganization,
+		entry,
+		change,
 		after: () => rest,
 		answer: select(tenant).where(eq(organizations.id, id)),
 	});
-	return found(row);
+	return row;
 }
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {

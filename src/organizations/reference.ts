@@ -20,7 +20,7 @@ const reference: Reference<typeof organizations> = {
 				id: "createOrganization",
 				summary: "Create an organization",
 				description:
-					"You become its owner. A project `Default project` is created with it, and both become your current ones. A key restricted to organizations or projects can't create one.",
+					"You become its owner. A project `Default project` is created with it, and both become your current ones. A user can create 50 in a day, unless the operator has set another limit; more are a 429 with `Retry-After`. A key restricted to organizations or projects can't create one.",
 			},
 		},
 		"/:id": {

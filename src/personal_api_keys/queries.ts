@@ -12,6 +12,7 @@ import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { users } from "../db/schema/users.ts";
 import { found, invalid } from "../http/errors.ts";
 import { envelope, mapResults, type Page } from "../http/page.ts";
+import { canWrite, keyChanged, tellCaller } from "../mail/account.ts";
 import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import {
@@ -97,6 +98,16 @@ const entry = <A extends ActivityOf<"PersonalApiKey">>(
 	organization: isServiceAccount ? tenant.organization : tenant.currentOrganization,
 });
 
+/** Mails the owner of a key that can change something, if the owner is a person. */
+function tellOwner(
+	tenant: Tenant,
+	{ isServiceAccount }: Owner,
+	action: Parameters<typeof keyChanged>[0],
+	key: Row,
+) {
+	if (!isServiceAccount && canWrite(key)) tellCaller(tenant, keyChanged(action, key));
+}
+
 /** SQL for the number of the owner's keys. */
 const countOf = ({ user_id }: Owner) =>
 	sql<number>`(select count(*) from ${personalApiKeys} where ${eq(personalApiKeys.user_id, user_id)})`;
@@ -174,6 +185,7 @@ async function write(tenant: Tenant, owner: Owner, body: z.infer<typeof create>)
 	});
 	if (!row) return undefined;
 	await cache(tenant.env, hash, toRecord(row));
+	tellOwner(tenant, owner, "created", row);
 	return toPersonalApiKey(row, value);
 }
 
@@ -227,6 +239,7 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 		// Since the read, an organization has started to require an expiry.
 		if (changes(after, body).length > 0) return undefined;
 		await cache(tenant.env, after.hash, toRecord(after));
+		if (changes(row, access).length > 0) tellOwner(tenant, owner, "changed", after);
 		return toPersonalApiKey(after);
 	});
 
@@ -281,5 +294,6 @@ export async function roll(tenant: Tenant, owner: Owner, id: string) {
 	});
 	if (!after) throw invalid(null, "The key was rolled or removed by another request.");
 	await Promise.all([cache(tenant.env, hash, toRecord(after)), evict(tenant.env, row.hash)]);
+	tellOwner(tenant, owner, "rolled", after);
 	return toPersonalApiKey(after, value);
 }

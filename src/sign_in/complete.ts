@@ -1,16 +1,18 @@
 import type { Context } from "hono";
 import type * as z from "zod";
+import { addressOf } from "../auth/addresses.ts";
 import { cache, digest, evict, mask, mint, toRecord } from "../auth/keys.ts";
 import { runBatch } from "../db/client.ts";
 import type { App } from "../env.ts";
 import { found, invalid } from "../http/errors.ts";
+import { factorEnabled, mailChange } from "../mail/account.ts";
 import { MAX_KEYS, toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { retry } from "../tenant/retry.ts";
 import { wake } from "../tenant/wake.ts";
 import { type Proof, prove } from "../two_factor/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../two_factor/recovery_codes.ts";
 import { findSignIn, type SignIn } from "./find.ts";
-import { chooseRemoved, statements } from "./session.ts";
+import { chooseRemoved, setsUpFactor, statements } from "./session.ts";
 import type { complete as Body, SignedIn } from "./shape.ts";
 
 /**
@@ -23,7 +25,7 @@ export const complete = (c: Context<App>, { token, code }: z.infer<typeof Body>)
 	retry(async () => {
 		const signIn = await findSignIn(c, token, code);
 		const proof = await checkFactor(c.env, signIn, code);
-		const removed = chooseRemoved(signIn);
+		const removed = chooseRemoved(signIn, proof);
 		if (signIn.keys.length - removed.length >= MAX_KEYS)
 			throw invalid(null, `You have ${MAX_KEYS} API keys. Revoke one of them, then sign in.`);
 		return write(c, signIn, proof, removed);
@@ -66,10 +68,10 @@ async function write(
 	proof: Proof | undefined,
 	removed: SignIn["keys"],
 ): Promise<z.infer<typeof SignedIn> | undefined> {
-	const { db, user, factor } = signIn;
+	const { db, user } = signIn;
 	const value = mint();
 	const key = { value, hash: await digest(value), mask_value: mask(value) };
-	const recovery_codes = proof && factor.enabled_at === null ? newRecoveryCodes() : null;
+	const recovery_codes = setsUpFactor(signIn, proof) ? newRecoveryCodes() : null;
 	const { used, keys, users, due } = await runBatch(
 		db,
 		statements(c.env, signIn, {
@@ -86,5 +88,7 @@ async function write(
 		...removed.map(({ hash }) => evict(c.env, hash)),
 	]);
 	c.executionCtx.waitUntil(wake(c.env, due));
+	if (recovery_codes)
+		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
 	return { user: found(users[0]), personal_api_key: toPersonalApiKey(row, value), recovery_codes };
 }

@@ -1,9 +1,8 @@
-import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { countFailure } from "../auth/authenticate.ts";
 import { digest } from "../auth/keys.ts";
 import { runBatch } from "../db/client.ts";
-import { now } from "../db/now.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { signIns } from "../db/schema/sign_in.ts";
 import { twoFactors } from "../db/schema/two_factor.ts";
@@ -12,15 +11,10 @@ import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { invalid, throttled } from "../http/errors.ts";
 import { currentOrganization } from "../tenant/visible.ts";
-import { countAttempt, type Factor, factorColumns, isEnforced } from "../two_factor/proof.ts";
+import { isEnforced } from "../two_factor/enforced.ts";
+import { countAttempt, type Factor, factorColumns } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
-import { providerOf, ssoOf } from "./rules.ts";
-
-/** The number of codes that can be tried with a link. */
-const MAX_ATTEMPTS = 5;
-
-/** SQL condition on `sign_ins`: the link can still be used. */
-export const isOpen = () => and(isNull(signIns.key_id), gt(signIns.expires_at, now()));
+import { canStillBeUsed, isOpen, MAX_ATTEMPTS, providerOf, ssoOf } from "./rules.ts";
 
 export type SignIn = Awaited<ReturnType<typeof findSignIn>>;
 
@@ -42,7 +36,7 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 			? db
 					.update(signIns)
 					.set({ attempts: sql`${signIns.attempts} + 1` })
-					.where(and(byToken, isOpen(), lt(signIns.attempts, MAX_ATTEMPTS)))
+					.where(and(byToken, canStillBeUsed()))
 					.returning({ id: signIns.id })
 			: undefined,
 		links: db

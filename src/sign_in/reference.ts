@@ -19,7 +19,7 @@ const reference: Reference<typeof signIn> = {
 				id: "requestSignIn",
 				summary: "Ask for a link to sign in",
 				description:
-					"Mails a link to the user with this address. It works once and expires after 15 minutes. The response is the same for every address, even if it is unknown, its user is deactivated, or its user already got five mails within an hour. If the address's domain enforces single sign-on, the mail says so instead. An IP address can request ten links a minute; more are a 429.",
+					"Mails a link to the user with this address. It works once and expires after 15 minutes. The response is the same for every address, even if it is unknown, its user is deactivated, or its user already got five mails within an hour and can still use one of their links. If the address's domain enforces single sign-on, the mail says so instead. An IP address, or the first 64 bits of an IPv6 address, can request ten links a minute; more are a 429.",
 				errors: { invalid_input: "The operator hasn't set up mail." },
 			},
 		},
@@ -41,7 +41,7 @@ const reference: Reference<typeof signIn> = {
 				id: "completeSignIn",
 				summary: "Sign in",
 				description:
-					"Requires the token of a link, and a code if the user needs a second factor. Creates a key with the label Console and the scope `*` that expires after twelve hours. Only this response shows its `value`. You can list and revoke it like any other key. Uses up the link and the user's other links. Deletes expired sessions and, if the user has 25 keys, the oldest session. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429.",
+					"Requires the token of a link, and a code if the user needs a second factor. Creates a key with the label Console and the scope `*` that expires after twelve hours. Only this response shows its `value`. You can list and revoke it like any other key. Uses up the link and the user's other links. Deletes expired sessions and, if the user has 25 keys, the oldest session; if it sets up the second factor, all other sessions. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429.",
 				errors: {
 					expired: EXPIRED,
 					sso_required: SSO,

@@ -13,10 +13,10 @@ import { invalid } from "../http/errors.ts";
 import { logWarning } from "../log/log.ts";
 import { configured, send } from "../mail/mail.ts";
 import { mailLink, mailSso } from "./mails.ts";
-import { LIFETIME_MS, MAIL_WINDOW_MS, ssoOf } from "./rules.ts";
+import { canStillBeUsed, LIFETIME_MS, MAIL_WINDOW_MS, ssoOf } from "./rules.ts";
 import type { SignInRequested } from "./shape.ts";
 
-/** The maximum number of mails to a user per hour. */
+/** The number of mails to a user per hour, besides those that are sent because no link is open. */
 const MAX_MAILS = 5;
 
 /**
@@ -41,8 +41,8 @@ export function requestLink(c: Context<App>, email: string): z.infer<typeof Sign
 }
 
 /**
- * Stores a link and mails it, unless no user has the email address or the user has received too
- * many mails.
+ * Stores a link and mails it, unless no user has the email address, or the user has received too many mails and can still use
+ * one of their links. So other people's requests never keep a user from signing in. Mails without a link have no such exception.
  */
 async function mail(env: Env, email: string) {
 	const db = drizzle(env.DB);
@@ -52,20 +52,27 @@ async function mail(env: Env, email: string) {
 	const user_id = sql<number>`(select ${users.id} from ${users}
 		where ${users.email} = ${email} and ${users.is_active} and not ${users.is_service_account})`;
 	const mails = sql`(select count(*) from ${signIns} where ${signIns.user_id} = ${user_id} and ${signIns.created_at} > ${iso(at - MAIL_WINDOW_MS)})`;
+	const sso = ssoOf(sql`${email}`);
+	const hasOpenLink = sql`exists (select 1 from ${signIns} where ${signIns.user_id} = ${user_id} and ${canStillBeUsed()})`;
 	const row = {
 		id,
 		user_id,
 		token_hash: await digest(token),
 		created_at: iso(at),
-		expires_at: sql`iif(${ssoOf(sql`${email}`)} is null, ${iso(at + LIFETIME_MS)}, ${iso(at)})`,
+		expires_at: sql`iif(${sso} is null, ${iso(at + LIFETIME_MS)}, ${iso(at)})`,
 	};
 	const [, [recipient]] = await db.batch([
-		insertWhere(db, signIns, row, sql`${user_id} is not null and ${mails} < ${MAX_MAILS}`),
+		insertWhere(
+			db,
+			signIns,
+			row,
+			sql`${user_id} is not null and (${mails} < ${MAX_MAILS} or ${sso} is null and not ${hasOpenLink})`,
+		),
 		db
 			.select({
 				first_name: users.first_name,
 				email: users.email,
-				sso: ssoOf(sql`${email}`).as("sso"),
+				sso: sso.as("sso"),
 				loses_keys: sql`(not ${users.is_email_verified} and ${users.personal_api_keys} > 0)`
 					.mapWith(Boolean)
 					.as("loses_keys"),
@@ -75,6 +82,7 @@ async function mail(env: Env, email: string) {
 			.where(eq(signIns.id, id)),
 	]);
 	if (!recipient) return;
-	const { sso } = recipient;
-	await send(env, sso === null ? mailLink(env, recipient, token) : mailSso(recipient, sso));
+	const mailed =
+		recipient.sso === null ? mailLink(env, recipient, token) : mailSso(recipient, recipient.sso);
+	await send(env, mailed);
 }

@@ -7,9 +7,10 @@ import { body } from "../http/valid.ts";
 import { TwoFactorSetup } from "../two_factor/shape.ts";
 import * as shape from "./shape.ts";
 
-/** Returns 429 after too many requests for links from an IP address. */
+/** Returns 429 after too many requests for links from an IP address, or a /64 of IPv6 addresses. */
 const limitByAddress = createMiddleware<App>(async (c, next) => {
-	const { success } = await c.env.SIGN_INS.limit({ key: addressOf(c) ?? "unknown" });
+	const { networkOf } = await import("../auth/ranges.ts");
+	const { success } = await c.env.SIGN_INS.limit({ key: networkOf(addressOf(c) ?? "unknown") });
 	if (!success) throw throttled(60);
 	await next();
 });

@@ -9,12 +9,14 @@ import { signIns } from "../db/schema/sign_in.ts";
 import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
 import { users } from "../db/schema/users.ts";
 import { HOUR_MS } from "../http/durations.ts";
+import { areAll } from "../personal_api_keys/sessions.ts";
 import { MAX_KEYS } from "../personal_api_keys/shape.ts";
 import { reserveDue } from "../tenant/wake.ts";
-import { afterUse, isEnforced, isUnused, itsFactor, type Proof } from "../two_factor/proof.ts";
+import { isEnforced } from "../two_factor/enforced.ts";
+import { afterUse, isUnused, itsFactor, type Proof } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
-import { isOpen, type SignIn } from "./find.ts";
-import { ssoOf } from "./rules.ts";
+import type { SignIn } from "./find.ts";
+import { isOpen, ssoOf } from "./rules.ts";
 
 /* The statements of the batch that signs in (docs/keys.md#signing-in). */
 
@@ -25,13 +27,20 @@ const SESSION_MS = 12 * HOUR_MS;
 
 type Key = SignIn["keys"][number];
 
+/** Whether signing in with this proof sets up the second factor. */
+export const setsUpFactor = ({ factor }: SignIn, proof: Proof | undefined) =>
+	proof !== undefined && factor.enabled_at === null;
+
 /**
  * Returns the keys that are removed when the user signs in: those of expired sessions, and those of
- * the oldest other sessions if the user has too many keys. If the user's email address hasn't been
- * verified: all keys, because they may belong to someone else.
+ * the oldest other sessions if the user has too many keys. If the second factor is set up: those of
+ * all other sessions. If the user's email address hasn't been verified: all keys, because they may
+ * belong to someone else.
  */
-export function chooseRemoved({ keys, user }: SignIn): Key[] {
+export function chooseRemoved(signIn: SignIn, proof: Proof | undefined): Key[] {
+	const { keys, user } = signIn;
 	if (!user.is_email_verified) return keys;
+	if (setsUpFactor(signIn, proof)) return keys.filter(({ is_session }) => is_session);
 	const isOver = ({ is_session, expires_at }: Key) =>
 		is_session && expires_at !== null && expires_at <= now();
 	const over = keys.filter(isOver);
@@ -50,7 +59,8 @@ type New = {
 };
 
 /** SQL condition: everything that was checked before the batch is still true. */
-function stillAllowed({ user, factor }: SignIn, { proof, removed }: New) {
+function stillAllowed(signIn: SignIn, { proof, removed }: New) {
+	const { user, factor } = signIn;
 	const ids = removed.map(({ id }) => id);
 	const kept = sql`(select count(*) from ${personalApiKeys}
 		where ${personalApiKeys.user_id} = ${user.id} and not ${inList(personalApiKeys.id, ids)})`;
@@ -70,11 +80,13 @@ function stillAllowed({ user, factor }: SignIn, { proof, removed }: New) {
 			? theFactor(isUnused(proof, factor.enabled_at !== null))
 			: sql`not ${isEnforced(user.id)} and not ${theFactor(enabled)}`,
 		sql`${kept} < ${user.is_email_verified ? MAX_KEYS : 1}`,
+		setsUpFactor(signIn, proof) ? areAll({ user_id: user.id }, ids) : undefined,
 	);
 }
 
 /** Returns the activity log entries as rows. */
-function entriesOf({ link, user, factor }: SignIn, { proof, removed }: New, key_id: string) {
+function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
+	const { link, user } = signIn;
 	const entry = (kind: Kind, item_id: string, name: string) => ({
 		...kind,
 		id: v7(),
@@ -90,17 +102,18 @@ function entriesOf({ link, user, factor }: SignIn, { proof, removed }: New, key_
 		entry({ scope: "PersonalApiKey", activity }, id, label);
 	return [
 		...removed.map(({ id, label }) => ofKey("deleted", id, label)),
-		...(proof && factor.enabled_at === null ? [ofFactor("enabled")] : []),
+		...(setsUpFactor(signIn, proof) ? [ofFactor("enabled")] : []),
 		...(proof?.kind === "recovery_code" ? [ofFactor("recovery_code_used")] : []),
 		ofKey("created", key_id, LABEL),
 	];
 }
 
 /** Returns the statements that use the second factor, or set it up. */
-function useFactor({ db, user, factor }: SignIn, made: New, isUsed: SQL) {
+function useFactor(signIn: SignIn, made: New, isUsed: SQL) {
+	const { db, user } = signIn;
 	const { proof } = made;
 	if (!proof) return {};
-	const isSetUp = factor.enabled_at === null;
+	const isSetUp = setsUpFactor(signIn, proof);
 	return {
 		factor: db
 			.update(twoFactors)

@@ -12,7 +12,8 @@ import { cipherFor } from "../two_factor/proof.ts";
 import type { TwoFactorSetup } from "../two_factor/shape.ts";
 import { newSecret, otpauthUrl } from "../two_factor/totp.ts";
 import { codeRequired } from "./complete.ts";
-import { findSignIn, isOpen } from "./find.ts";
+import { findSignIn } from "./find.ts";
+import { isOpen } from "./rules.ts";
 
 /**
  * Creates the secret of a second factor for a user who has a link, but no second factor yet. It

@@ -2,8 +2,6 @@ import { and, eq, isNotNull, isNull, lt, lte, or, type SQL, sql } from "drizzle-
 import { cipherOf } from "../auth/secrets.ts";
 import type { Database } from "../db/client.ts";
 import { iso, now } from "../db/now.ts";
-import { members } from "../db/schema/members.ts";
-import { organizations } from "../db/schema/organizations.ts";
 import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
 import { users } from "../db/schema/users.ts";
 import { HOUR_MS } from "../http/durations.ts";
@@ -42,11 +40,6 @@ export type Factor = {
 	attempts_since: string | null;
 	digests: string[];
 };
-
-/** SQL condition: an organization of the user requires a second factor. */
-export const isEnforced = (user_id: SQL | number | typeof users.id) => sql`exists (
-	select 1 from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id}
-	where ${members.user_id} = ${user_id} and ${organizations.enforce_2fa})`;
 
 export const cipherFor = (env: Env, user_id: number) => cipherOf(env, "two_factors", user_id);
 

@@ -1,20 +1,29 @@
 import { and, eq, isNull, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { evict } from "../auth/keys.ts";
 import { insertEach, insertWhere } from "../db/client.ts";
 import type { ActivityOf } from "../db/event_types.ts";
 import { now } from "../db/now.ts";
 import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
 import { users } from "../db/schema/users.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
+import {
+	type Change,
+	codesReplaced,
+	factorDisabled,
+	factorEnabled,
+	tellCaller,
+} from "../mail/account.ts";
+import * as sessions from "../personal_api_keys/sessions.ts";
 import { keyStillWorks } from "../tenant/guard.ts";
 import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
+import { isEnforced } from "./enforced.ts";
 import {
 	afterUse,
 	cipherFor,
 	countAttempt,
 	factorColumns,
-	isEnforced,
 	isUnused,
 	type Proof,
 	prove,
@@ -116,17 +125,44 @@ export const begin = (tenant: Tenant, uuid: string) =>
 		return { secret, otpauth_url: await otpauthUrl(secret, row.email) };
 	});
 
+/** The sessions that end when the second factor changes. */
+const otherSessions = ({ key }: Tenant) => ({ user_id: key.user_id, kept: key.id });
+
+type Ended = Awaited<ReturnType<typeof sessions.select>>;
+
+/** Returns the log entries of sessions that end. */
+const entriesOf = ({ currentOrganization }: Tenant, ended: Ended) =>
+	ended.map(({ id, label }) => ({
+		activity: "deleted" as const,
+		scope: "PersonalApiKey" as const,
+		item_id: id,
+		name: label,
+		organization: currentOrganization,
+		trigger: { job: "two_factor" },
+	}));
+
+/** Removes the keys of ended sessions from KV, and mails the user. */
+async function announce(tenant: Tenant, ended: Ended, change: Change) {
+	await Promise.all(ended.map(({ hash }) => evict(tenant.env, hash)));
+	tellCaller(tenant, change);
+}
+
 /** Reads the caller, counts the attempt in the same round trip, and checks the code. */
 async function readAndProve(tenant: Tenant, uuid: string, code: string, check: (row: Row) => void) {
 	const { db, env, key } = tenant;
 	const attempt = countAttempt(db, key.user_id, keyStillWorks(key.hash, key));
-	const [attempts, [user]] = await tenant.read(attempt, select(tenant, uuid));
+	const [attempts, [user], others] = await tenant.read(
+		attempt,
+		select(tenant, uuid),
+		sessions.select(db, otherSessions(tenant)),
+	);
 	assertPerson(tenant);
 	const row = found(user);
 	check(row);
 	if (row.secret === null) throw invalid(null, "No second factor was set up.");
 	const proof = await prove(env, { ...row, secret: row.secret }, code, attempts.length > 0);
-	return { row, proof };
+	const ended = others.map(({ id }) => id);
+	return { row, proof, others, areAll: sessions.areAll(otherSessions(tenant), ended) };
 }
 
 const assertEnabled = ({ enabled_at }: Row) => {
@@ -164,46 +200,56 @@ function withCodes(after: Row | undefined, { codes, rows }: Awaited<ReturnType<t
 	return after && isStored ? { ...toTwoFactor(after), recovery_codes: codes } : undefined;
 }
 
-/** Enables the second factor with a code of the secret that `begin` created. */
+/** Enables the second factor with a code of the secret that `begin` created, and ends the caller's other sessions. */
 export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 	retry(async () => {
-		const { row, proof } = await readAndProve(tenant, uuid, code, ({ enabled_at }) => {
+		const isDisabled = ({ enabled_at }: Row) => {
 			if (enabled_at !== null) throw alreadyEnabled();
-		});
+		};
+		const { row, proof, others, areAll } = await readAndProve(tenant, uuid, code, isDisabled);
 		const made = await makeCodes(tenant);
 		const [after] = await tenant.write({
-			entry: entry(tenant, row, "enabled"),
+			entry: [entry(tenant, row, "enabled"), ...entriesOf(tenant, others)],
 			change: tenant.db
 				.update(twoFactors)
 				.set({ ...afterUse(proof), confirmed_at: now() })
-				.where(isUnused(proof, false)),
+				.where(and(isUnused(proof, false), areAll)),
 			after: (changed) => [
 				...replaceWith(tenant, made.rows, changed),
 				setEnabled(tenant, true, changed),
+				sessions.remove(tenant.db, otherSessions(tenant), changed),
 			],
 			answer: select(tenant, "@me"),
 		});
-		return withCodes(after, made);
+		const enabled = withCodes(after, made);
+		if (enabled) await announce(tenant, others, factorEnabled);
+		return enabled;
 	});
 
 /**
- * Removes the second factor with a code.
+ * Removes the second factor with a code, and ends the caller's other sessions.
  * @throws 400 if an organization of the caller requires a second factor
  */
 export const disable = (tenant: Tenant, uuid: string, code: string) =>
 	retry(async () => {
-		const { row, proof } = await readAndProve(tenant, uuid, code, assertEnabled);
+		const { row, proof, others, areAll } = await readAndProve(tenant, uuid, code, assertEnabled);
 		if (row.is_required)
 			throw invalid(null, "An organization that you belong to requires a second factor.");
 		const [after] = await tenant.write({
-			entry: entry(tenant, row, "disabled", proof),
+			entry: [entry(tenant, row, "disabled", proof), ...entriesOf(tenant, others)],
 			change: tenant.db
 				.delete(twoFactors)
-				.where(and(isUnused(proof, true), sql`not ${isEnforced(row.user_id)}`)),
-			after: (changed) => [...replaceWith(tenant, [], changed), setEnabled(tenant, false, changed)],
+				.where(and(isUnused(proof, true), sql`not ${isEnforced(row.user_id)}`, areAll)),
+			after: (changed) => [
+				...replaceWith(tenant, [], changed),
+				setEnabled(tenant, false, changed),
+				sessions.remove(tenant.db, otherSessions(tenant), changed),
+			],
 			answer: select(tenant, "@me"),
 		});
-		return after && after.enabled_at === null ? toTwoFactor(after) : undefined;
+		if (after?.enabled_at !== null) return undefined;
+		await announce(tenant, others, factorDisabled);
+		return toTwoFactor(after);
 	});
 
 /** Creates new recovery codes, with a code. The old ones become invalid. */
@@ -217,5 +263,7 @@ export const replaceCodes = (tenant: Tenant, uuid: string, code: string) =>
 			after: (changed) => replaceWith(tenant, made.rows, changed),
 			answer: select(tenant, "@me"),
 		});
-		return withCodes(after, made);
+		const replaced = withCodes(after, made);
+		if (replaced) tellCaller(tenant, codesReplaced);
+		return replaced;
 	});

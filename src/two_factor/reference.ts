@@ -33,7 +33,7 @@ const reference: Reference<typeof twoFactor> = {
 			post: {
 				id: "confirmTwoFactor",
 				summary: "Enable the second factor",
-				description: `Requires a code of the secret that \`beginTwoFactor\` created. From then on, signing in requires a code. Only this response shows the recovery codes: each works once, in place of a code. ${ATTEMPTS}`,
+				description: `Requires a code of the secret that \`beginTwoFactor\` created. From then on, signing in requires a code. Your other sessions end. Only this response shows the recovery codes: each works once, in place of a code. ${ATTEMPTS}`,
 				errors: {
 					invalid_code: WRONG,
 					invalid_input: "Your second factor is enabled already, or there is no secret yet.",
@@ -44,7 +44,7 @@ const reference: Reference<typeof twoFactor> = {
 			post: {
 				id: "disableTwoFactor",
 				summary: "Disable the second factor",
-				description: `Requires a code or a recovery code. Deletes the secret and the recovery codes. ${ATTEMPTS}`,
+				description: `Requires a code or a recovery code. Deletes the secret and the recovery codes. Your other sessions end. ${ATTEMPTS}`,
 				errors: {
 					invalid_code: WRONG,
 					invalid_input:

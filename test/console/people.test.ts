@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import { addressesIn } from "../../packages/console/src/pages/members/addresses.ts";
@@ -11,18 +10,7 @@ import {
 	newMember,
 	newOrganization,
 } from "./support/browser.ts";
-
-/** The link in the mail to this address, once it was sent. */
-async function linkTo(address: string) {
-	const folder = `${inject("console").state}/mail`;
-	const link = () =>
-		readdirSync(folder)
-			.map((file) => readFileSync(`${folder}/${file}`, "utf8"))
-			.filter((mail) => mail.includes(`To: ${address}`))
-			.map((mail) => /http:\/\/localhost:\d+\/invites\/[\w-]{43}/.exec(mail)?.[0])[0];
-	await expect.poll(link).toBeDefined();
-	return link() ?? "";
-}
+import { inviteTo } from "./support/people.ts";
 
 /** Collects the API's refusals of what a page asks for. */
 function refusalsOf(page: Page) {
@@ -90,7 +78,7 @@ inBrowser("people", (open) => {
 		await checkLooks(page, "people-invites");
 
 		const newcomer = await open("/console", { key: "" });
-		await newcomer.goto(await linkTo(email));
+		await newcomer.goto(await inviteTo(email));
 		await expect.poll(() => newcomer.inputValue("[name=first_name]")).toBe("Grace");
 		await newcomer.click("button");
 		const key = await newcomer.inputValue("textarea");

@@ -9,7 +9,7 @@ import {
 	newMember,
 	newOrganization,
 } from "./support/browser.ts";
-import { linkTo } from "./support/people.ts";
+import { inviteTo, linkTo } from "./support/people.ts";
 
 /** Asks for a link on the page, and opens it. */
 async function follow(page: Page, email: string, before?: string) {
@@ -139,6 +139,53 @@ inBrowser("signing in", (open) => {
 		await page.goto(`${inject("console").url}/console/account`);
 		await page.getByText("9 left").waitFor();
 		expect(await page.getByRole("button", { name: "Disable" }).count()).toBe(0);
+	});
+});
+
+inBrowser("an invite of a user with a second factor", (open) => {
+	test("is accepted in the console, after signing in with a mail and a code", async () => {
+		const [home, elsewhere] = [await newOrganization(), await newOrganization("Elsewhere Ltd")];
+		const email = newAddress();
+		const client = clientOf(await newMember(home.organization.id, 1, email));
+		const { secret } = await client.twoFactor.begin({ user: "@me" });
+		await client.twoFactor.confirm({ user: "@me" }, { code: await codeOf(secret, -1) });
+		const { organization } = elsewhere;
+		await clientOf().invites.create({ organization: organization.id }, { target_email: email });
+		const page = await open(new URL(await inviteTo(email)).pathname, { key: "" });
+		await page.getByRole("link", { name: "Sign in and accept" }).click();
+		await page.getByLabel("Email address").fill(email);
+		await page.getByRole("button", { name: "Send link" }).click();
+		const other = await page.context().newPage();
+		await other.goto(await linkTo(email));
+		await signIn(other).click();
+		await other.getByRole("textbox", { name: "Code" }).fill(await codeOf(secret));
+		await signIn(other).click();
+		// The first tab goes on.
+		await page.getByText(`invites ${email} to join Elsewhere Ltd`).waitFor();
+		await other.close();
+		await checkLooks(page, "accept-invite");
+		await page.getByRole("button", { name: "Accept the invite" }).click();
+		await page.waitForURL(`**/console/${organization.id}*`);
+		const { results } = await client.organizations.list();
+		expect(results.map(({ name }) => name)).toContain("Elsewhere Ltd");
+		await client.users.get({ user: "@me" });
+	});
+
+	test("isn't offered to somebody else, who can sign out", async () => {
+		const { organization } = await newOrganization();
+		const email = newAddress();
+		const { accept_url } = await clientOf().invites.create(
+			{ organization: organization.id },
+			{ target_email: email, send_email: false },
+		);
+		const page = await open("/console", { key: await newMember(organization.id) });
+		await page.goto(
+			`${inject("console").url}/console/accept#invite=${accept_url?.split("/").at(-1)}`,
+		);
+		await page.getByText(`This invite is for ${email}, but you are signed in as`).waitFor();
+		expect(await page.getByRole("button", { name: "Accept the invite" }).count()).toBe(0);
+		await page.locator("main").getByRole("button", { name: "Sign out" }).click();
+		await page.getByLabel("Email address").waitFor();
 	});
 });
 

@@ -1,3 +1,4 @@
+import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
@@ -8,9 +9,22 @@ import { members } from "../../src/db/schema/members.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { users } from "../../src/db/schema/users.ts";
+import { found } from "../../src/http/errors.ts";
+import worker from "../../src/worker.ts";
 import { wrong } from "../support/refusals.ts";
 import { eventually, exhaust } from "../support/time.ts";
-import { call, cost, db, join, keyFor, person, racing, times, world } from "../support/world.ts";
+import {
+	call,
+	cost,
+	db,
+	join,
+	keyFor,
+	person,
+	racing,
+	serviceAccount,
+	times,
+	world,
+} from "../support/world.ts";
 
 const address = () => `${v7()}@invited.test`;
 const DAY = 86_400_000;
@@ -227,7 +241,9 @@ describe("inviting", () => {
 		const { here } = await world();
 		const target_email = address();
 		const responses = await Promise.all(
-			Array.from({ length: 20 }, () => here("POST", "/invites", { body: { target_email } })),
+			Array.from({ length: 20 }, () =>
+				here("POST", "/invites", { body: { target_email, send_email: false } }),
+			),
 		);
 		expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(201));
 		expect((await here("GET", "/invites")).body.count).toBe(1);
@@ -402,7 +418,6 @@ describe("an organization's mails", () => {
 			.set({ sent_at: hourAgo })
 			.where(eq(inviteMails.organization_id, id));
 		expect((await invite(5)).status).toBe(200);
-		expect(await db.$count(inviteMails, eq(inviteMails.organization_id, id))).toBe(5);
 	});
 
 	test("are rejected with the time until enough mails are an hour old", async () => {
@@ -464,6 +479,127 @@ describe("an organization's mails", () => {
 		expect(refused).toMatchObject(throttled);
 		expect((await here("GET", "/activity_log?activity=created")).body.count).toBe(2);
 		expect((await call("GET", `/api/invites/${old.token}`)).status).toBe(200);
+	});
+});
+
+describe("mails over all organizations", () => {
+	const throttled = { status: 429, body: { code: "throttled" } };
+
+	/** Invites an address to the organization. */
+	const invite = ({ here }: Pick<Home, "here">, target_email: string, options: object = {}) =>
+		here("POST", "/invites", { body: { target_email }, ...options });
+
+	/** Another organization of the same owner. */
+	async function second({ ask }: Home) {
+		const { body } = await ask("POST", "/api/organizations", { body: { name: "Second" } });
+		return {
+			id: String(body.id),
+			here: (method: string, path: string, options: object = {}) =>
+				ask(method, `/api/organizations/${body.id}${path}`, options),
+		};
+	}
+
+	/** Makes the mails to an address `ms` older. */
+	const age = (address: string, ms: number) =>
+		db
+			.update(inviteMails)
+			.set({ sent_at: new Date(Date.now() - ms).toISOString() })
+			.where(eq(inviteMails.stranger, address));
+
+	test("have an hourly limit for each sender, also if requests race, and after an organization was deleted", async () => {
+		const home = await world();
+		const [other, third] = [await second(home), await second(home)];
+		const env = { INVITE_MAILS_PER_HOUR: "5" };
+		const answers = await Promise.all(
+			Array.from({ length: 12 }, (_, i) =>
+				invite([home, other][i % 2] ?? home, address(), { env }),
+			),
+		);
+		expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
+		for (const answer of answers)
+			if (answer.status !== 201) expect(answer).toMatchObject(throttled);
+		await other.here("DELETE", "");
+		const refused = await invite(third, address(), { env });
+		expect(refused).toMatchObject(throttled);
+		expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(3500);
+		// Another sender of one of the organizations isn't concerned, up to that organization's limit.
+		const admin = await join(third.id, 8);
+		const path = `/api/organizations/${third.id}/invites`;
+		const body = { target_email: address() };
+		expect((await call("POST", path, { key: admin.key, body, env })).status).toBe(201);
+	});
+
+	test("of service accounts count as those of the member who created the account", async () => {
+		const home = await world();
+		const other = await second(home);
+		const env = { INVITE_MAILS_PER_HOUR: "2" };
+		const account = await serviceAccount({ ...other, owner: home.owner });
+		const key = await keyFor(account.user_id, { scoped_organizations: [other.id] });
+		const byAccount = () => invite(other, address(), { env, key });
+		expect((await byAccount()).status).toBe(201);
+		expect((await invite(home, address(), { env })).status).toBe(201);
+		expect(await invite(home, address(), { env })).toMatchObject(throttled);
+		expect(await byAccount()).toMatchObject(throttled);
+		// Once the creator has left, they don't share a limit.
+		await join(other.id, 15);
+		await db.delete(members).where(eq(members.user_id, home.owner.id));
+		expect((await byAccount()).status).toBe(201);
+	});
+
+	test("to an address are at most ten a day from strangers, also if requests race; the others can hand links over", async () => {
+		const homes = await Promise.all(Array.from({ length: 4 }, () => world()));
+		const target_email = address();
+		const answers = await Promise.all(
+			Array.from({ length: 16 }, (_, i) => invite(found(homes[i % 4]), target_email)),
+		);
+		expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);
+		for (const answer of answers)
+			if (answer.status !== 201) expect(answer).toMatchObject(throttled);
+		const home = await world();
+		const refused = await invite(home, target_email.toUpperCase());
+		expect(refused).toMatchObject(throttled);
+		expect(cost(refused).trips).toBe(1);
+		const wait = Number(refused.headers.get("retry-after"));
+		expect(wait).toBeGreaterThan(86_300);
+		expect(wait).toBeLessThanOrEqual(86_400);
+		// All or nothing, and other addresses aren't concerned.
+		const bulk = (emails: string[], more: object = {}) =>
+			home.here("POST", "/invites/bulk", {
+				body: emails.map((target_email) => ({ target_email, ...more })),
+			});
+		expect(await bulk([address(), target_email])).toMatchObject(throttled);
+		expect((await home.here("GET", "/invites")).body.count).toBe(0);
+		expect((await bulk([address(), address()])).status).toBe(200);
+		expect((await bulk([target_email], { send_email: false })).body.accept_url).toBeDefined();
+		await age(target_email, DAY - 60_000);
+		expect((await invite(home, target_email)).headers.get("retry-after")).toMatch(/^(59|60)$/);
+		await age(target_email, DAY);
+		expect((await invite(home, target_email)).status).toBe(201);
+	});
+
+	test("from people who share an organization with the address don't count, and aren't limited by those of strangers", async () => {
+		const [home, stranger] = [await world(), await world()];
+		const other = await second(home);
+		const known = await join(home.id, 1);
+		for (let i = 0; i < 12; i++) expect((await invite(other, known.email)).status).toBe(201);
+		for (let i = 0; i < 10; i++) expect((await invite(stranger, known.email)).status).toBe(201);
+		expect(await invite(stranger, known.email)).toMatchObject(throttled);
+		expect((await invite(other, known.email)).status).toBe(201);
+		await db.delete(members).where(eq(members.user_id, known.id));
+		expect(await invite(other, known.email)).toMatchObject(throttled);
+	});
+
+	test("are forgotten after a day, by the schedule", async () => {
+		const [home, target_email, young] = [await world(), address(), address()];
+		await invite(home, target_email);
+		await invite(home, young);
+		await age(target_email, DAY + 1000);
+		await worker.scheduled(createScheduledController({ cron: "* * * * *" }), env);
+		const left = await db
+			.select({ stranger: inviteMails.stranger })
+			.from(inviteMails)
+			.where(eq(inviteMails.organization_id, home.id));
+		expect(left).toEqual([{ stranger: young }]);
 	});
 });
 

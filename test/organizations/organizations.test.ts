@@ -1,10 +1,12 @@
 import { eq } from "drizzle-orm";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { members } from "../../src/db/schema/members.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { users } from "../../src/db/schema/users.ts";
-import { call, db, join, keyFor, person, world } from "../support/world.ts";
+import { call, cost, db, join, keyFor, person, racing, world } from "../support/world.ts";
+
+type Home = Awaited<ReturnType<typeof world>>;
 
 const uuid = expect.stringMatching(
 	/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/,
@@ -221,4 +223,59 @@ test("a restricted key sees only its organizations and can't create any", async 
 				})
 			).body.detail,
 		).toBe("API keys with scoped projects are only supported on project-based endpoints.");
+});
+
+describe("new organizations", () => {
+	const limit = (n: number) => ({ ORGANIZATIONS_PER_DAY: String(n) });
+	const create = ({ ask }: Pick<Home, "ask">, env: Partial<Env>) =>
+		ask("POST", "/api/organizations", { body: { name: "One more" }, env });
+	const throttled = { status: 429, body: { type: "throttled_error", code: "throttled" } };
+
+	/** A tenant whose owner hasn't created an organization through the API today. */
+	async function fresh() {
+		const home = await world();
+		await since(home, 25);
+		return home;
+	}
+
+	/** Makes the owner's count begin `hours` ago. */
+	const since = ({ owner }: Pick<Home, "owner">, hours: number) =>
+		db
+			.update(users)
+			.set({
+				organizations_created_since: new Date(Date.now() - hours * 3_600_000).toISOString(),
+			})
+			.where(eq(users.id, owner.id));
+
+	test("are limited per user and day, also if requests race, and if they are deleted again", async () => {
+		const home = await fresh();
+		const answers = await Promise.all(Array.from({ length: 8 }, () => create(home, limit(3))));
+		const created = answers.filter(({ status }) => status === 201);
+		expect(created).toHaveLength(3);
+		for (const answer of answers)
+			if (answer.status !== 201) expect(answer).toMatchObject(throttled);
+		expect((await home.ask("GET", "/api/organizations")).body.count).toBe(4);
+		expect((await home.ask("GET", "/api/projects")).body.count).toBe(4);
+		for (const { body } of created) await home.ask("DELETE", `/api/organizations/${body.id}`);
+		const refused = await create(home, limit(3));
+		expect(refused).toMatchObject(throttled);
+		expect(cost(refused).trips).toBe(1);
+		const wait = Number(refused.headers.get("retry-after"));
+		expect(wait).toBeGreaterThan(86_300);
+		expect(wait).toBeLessThanOrEqual(86_400);
+		// Another user has their own limit.
+		expect((await create(await fresh(), limit(3))).status).toBe(201);
+		await since(home, 24);
+		const later = await create(home, limit(1));
+		expect(later.status).toBe(201);
+		expect(cost(later).trips).toBe(2);
+		expect(await create(home, limit(1))).toMatchObject(throttled);
+	});
+
+	test("are refused if the limit is used up between the check and the write", async () => {
+		const home = await fresh();
+		const other = () => create(home, limit(1));
+		expect(await create(home, { ...limit(1), ...racing(other) })).toMatchObject(throttled);
+		expect((await home.ask("GET", "/api/organizations")).body.count).toBe(2);
+	});
 });

@@ -4,7 +4,7 @@ import {
 	waitOnExecutionContext,
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { eq } from "drizzle-orm";
+import { and, eq, ne } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { app } from "../../src/app.ts";
@@ -17,6 +17,7 @@ import { users } from "../../src/db/schema/users.ts";
 import worker from "../../src/worker.ts";
 import { outbox } from "../support/mail.ts";
 import { eventually, exhaust, stopClock } from "../support/time.ts";
+import { codeOf } from "../support/totp.ts";
 import {
 	call,
 	cost,
@@ -37,8 +38,10 @@ import {
 	linkFor,
 	linksOf,
 	refused,
+	tokenIn,
 	verified,
 	verify,
+	withFactor,
 } from "./support.ts";
 
 const MINUTE = 60_000;
@@ -146,17 +149,77 @@ describe("asking for a link", () => {
 		expect((await ask(`  ${user.email.toUpperCase()} `)).mails[0]?.to).toBe(user.email);
 	});
 
-	test("sends a user five mails an hour, also if many requests race", async () => {
-		const user = await verified();
-		const sent = await Promise.all(Array.from({ length: 20 }, () => ask(user.email)));
-		expect(sent.flatMap(({ mails }) => mails)).toHaveLength(5);
+	/** Sends 20 requests for the user's address at once; the mails. */
+	const flood = async ({ email }: { email: string }) => {
+		const sent = await Promise.all(Array.from({ length: 20 }, () => ask(email)));
 		expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([202]));
-		pass(HOUR - 1);
-		expect((await ask(user.email)).mails).toEqual([]);
+		return sent.flatMap(({ mails }) => mails);
+	};
+
+	test("sends a user five mails, also if many requests race, and then one whenever no link is open", async () => {
+		const user = await verified();
+		expect(await flood(user)).toHaveLength(5);
+		pass(15 * MINUTE - 1);
+		expect(await flood(user)).toEqual([]);
 		pass(1);
-		expect((await ask(user.email)).mails).toHaveLength(1);
+		expect(await flood(user)).toHaveLength(1);
+		pass(15 * MINUTE);
+		expect(await flood(user)).toHaveLength(1);
+		// The first five are an hour old.
+		pass(30 * MINUTE);
+		expect(await flood(user)).toHaveLength(3);
 		// The limit of one user isn't that of another.
 		expect((await ask((await verified()).email)).mails).toHaveLength(1);
+	});
+
+	test("can't be prevented by strangers: the user always has a link that works, or gets one", async () => {
+		const user = await verified();
+		await times(24, () =>
+			db.insert(personalApiKeys).values({
+				...{ user_id: user.id, label: "Own", hash: v7(), mask_value: "tnt_…test", scopes: ["*"] },
+			}),
+		);
+		let sent = 0;
+		let token = "";
+		for (let minute = 0; minute < 120; minute += 5) {
+			// A stranger asks before the user does.
+			for (let i = 0; i < 8; i++) {
+				const { mails } = await ask(user.email);
+				sent += mails.length;
+				token = tokenIn(mails.at(-1)?.text) || token;
+			}
+			// It isn't used up: signing in is refused only because the user has too many keys.
+			expect(await complete({ token })).toMatchObject(refused("invalid_input"));
+			pass(5 * MINUTE);
+		}
+		expect(sent).toBeLessThanOrEqual(2 * 8);
+	});
+
+	test("sends another mail at once when the link was used, or five codes were tried with it", async () => {
+		const user = await withFactor();
+		await flood(user);
+		const [first, ...others] = await linksOf(user);
+		expect(others).toHaveLength(4);
+		await db
+			.update(signIns)
+			.set({ attempts: 5 })
+			.where(and(eq(signIns.user_id, user.id), ne(signIns.id, first?.id ?? "")));
+		expect((await ask(user.email)).mails).toEqual([]);
+		await db.update(signIns).set({ attempts: 5 }).where(eq(signIns.user_id, user.id));
+		const token = await linkFor(user);
+		expect((await ask(user.email)).mails).toEqual([]);
+		expect((await complete({ token, code: await codeOf(user.secret) })).status).toBe(200);
+		await linkFor(user);
+	});
+
+	test("sends five mails an hour that say to use single sign-on, because they have no link", async () => {
+		const user = await inDomain(await world());
+		await user.enforceSso();
+		expect(await flood(user)).toHaveLength(5);
+		pass(HOUR - 1);
+		expect(await flood(user)).toEqual([]);
+		pass(1);
+		expect(await flood(user)).toHaveLength(5);
 	});
 
 	test("is limited by address, before the body is read", async () => {
@@ -171,6 +234,20 @@ describe("asking for a link", () => {
 			}
 		});
 		expect((await ask("nobody@tenantry.test")).status).toBe(202);
+	});
+
+	test("counts the addresses of an IPv6 network as one, but not those of others", async () => {
+		const random = () => Math.floor(Math.random() * 2 ** 16).toString(16);
+		const network = `2001:db8:${random()}:${random()}`;
+		const from = (address: string) =>
+			ask("nobody@tenantry.test", { headers: { "cf-connecting-ip": address } });
+		await eventually(async () => {
+			await exhaust(env.SIGN_INS, `${network}::/64`);
+			for (const address of [`${network}::1`, `${network}:1:2:3:4`.toUpperCase()])
+				expect((await from(address)).status).toBe(429);
+		});
+		expect((await from(`2001:db8:${random()}:${random()}::1`)).status).toBe(202);
+		expect((await from(`::ffff:192.0.2.${Math.floor(Math.random() * 256)}`)).status).toBe(202);
 	});
 
 	test("ten requests a minute pass from one address", async () => {

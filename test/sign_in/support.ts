@@ -25,7 +25,8 @@ export async function ask(email: unknown, { env = {}, headers }: Options = {}) {
 	return { ...response, mails: mails.take() };
 }
 
-const tokenIn = (text = "") => /\/console\/sign_in#token=([\w-]{43})\b/.exec(text)?.[1] ?? "";
+export const tokenIn = (text = "") =>
+	/\/console\/sign_in#token=([\w-]{43})\b/.exec(text)?.[1] ?? "";
 
 /** The token of a new link. */
 export async function linkFor({ email }: { email: string }) {

@@ -1,4 +1,12 @@
-import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { sql } from "drizzle-orm";
+import {
+	index,
+	integer,
+	primaryKey,
+	sqliteTable,
+	text,
+	uniqueIndex,
+} from "drizzle-orm/sqlite-core";
 import { MEMBER } from "../levels.ts";
 import { boolean, created_at, id, list, updated_at } from "./columns.ts";
 import { organizations } from "./organizations.ts";
@@ -37,17 +45,24 @@ export const invites = sqliteTable(
 );
 
 /**
- * The invite mails of the last hour, to limit their number. Rows remain when the invite is deleted
- * or replaced.
+ * The invite mails of the last day, to limit their number. Rows remain when the invite or the organization is deleted, so they
+ * have no foreign keys. The table has no rowids: its primary key finds old rows and is its only order.
  */
 export const inviteMails = sqliteTable(
 	"invite_mails",
 	{
-		invite_id: text().primaryKey(),
-		organization_id: text()
-			.notNull()
-			.references(() => organizations.id, { onDelete: "cascade" }),
 		sent_at: text().notNull(),
+		invite_id: text().notNull(),
+		organization_id: text().notNull(),
+		/** Who sent it; for a service account, who created the account. 0: unknown. */
+		user_id: integer().notNull().default(0),
+		/** The address, if its user was in no organization of the sender; otherwise null. */
+		stranger: text(),
 	},
-	(t) => [index("invite_mails_organization").on(t.organization_id, t.sent_at)],
+	(t) => [
+		primaryKey({ columns: [t.sent_at, t.invite_id] }),
+		index("invite_mails_organization").on(t.organization_id, t.sent_at),
+		index("invite_mails_user").on(t.user_id, t.sent_at),
+		index("invite_mails_stranger").on(t.stranger, t.sent_at).where(sql`stranger is not null`),
+	],
 );

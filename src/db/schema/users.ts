@@ -38,6 +38,9 @@ export const users = sqliteTable(
 		current_project_id: integer().references((): AnySQLiteColumn => projects.id, {
 			onDelete: "set null",
 		}),
+		/** The number of organizations that the user has created since `organizations_created_since`, to limit it. */
+		organizations_created: integer().notNull().default(0),
+		organizations_created_since: text().notNull().default(""),
 		created_at: created_at(),
 	},
 	(t) => [
