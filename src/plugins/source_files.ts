@@ -5,7 +5,7 @@ import { now } from "../db/now.ts";
 import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
 import { found, invalid } from "../http/errors.ts";
 import { parseUnrounded } from "../http/exact.ts";
-import { record, text } from "../http/fields.ts";
+import { atMostBytes, record, text } from "../http/fields.ts";
 import { json } from "../http/json_value.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
@@ -13,7 +13,7 @@ import { MAIN_FILES } from "./file_names.ts";
 import { assertSize, capabilities, toFiles } from "./install.ts";
 import { resealIfSchemaChanged } from "./reseal.ts";
 import { assertOwn, byId, type Row, select } from "./rows.ts";
-import { type PluginSource, type source, toPlugin } from "./shape.ts";
+import { MAX_JSON_BYTES, type PluginSource, type source, toPlugin } from "./shape.ts";
 
 /**
  * Selects the files of a plugin, one per row, because together they could exceed D1's maximum size
@@ -83,6 +83,7 @@ const Manifest = z.object({
 	name: text(200).optional(),
 	config: json()
 		.pipe(z.union([z.array(z.unknown()), record(z.unknown())]))
+		.check(atMostBytes(MAX_JSON_BYTES))
 		.optional(),
 });
 
@@ -97,7 +98,7 @@ function parseManifest(text: string) {
 	} catch {
 		throw invalid(
 			"plugin.json",
-			"Must be a JSON object. Its name must be a string, and its config a list or an object of at most 100 levels, without numbers that a double would round.",
+			"Must be a JSON object. Its name must be a string, and its config a list or an object of at most 100 levels and 64 KiB, without numbers that a double would round.",
 		);
 	}
 }

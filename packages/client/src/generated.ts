@@ -3069,6 +3069,8 @@ export interface CreateServiceAccountKeyBody {
 		| "user:write"
 		| "webhook:read"
 		| "webhook:write"
+		| "audit_stream:read"
+		| "audit_stream:write"
 	)[];
 	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100; empty by default. */
 	scoped_organizations?: string[] | undefined;
@@ -3128,6 +3130,8 @@ export interface UpdateServiceAccountKeyBody {
 				| "user:write"
 				| "webhook:read"
 				| "webhook:write"
+				| "audit_stream:read"
+				| "audit_stream:write"
 		  )[]
 		| undefined;
 	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100. The list replaces the old one. */
@@ -5161,6 +5165,8 @@ export interface CreatePersonalApiKeyBody {
 		| "user:write"
 		| "webhook:read"
 		| "webhook:write"
+		| "audit_stream:read"
+		| "audit_stream:write"
 	)[];
 	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100; empty by default. */
 	scoped_organizations?: string[] | undefined;
@@ -5212,6 +5218,8 @@ export interface UpdatePersonalApiKeyBody {
 				| "user:write"
 				| "webhook:read"
 				| "webhook:write"
+				| "audit_stream:read"
+				| "audit_stream:write"
 		  )[]
 		| undefined;
 	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100. The list replaces the old one. */
@@ -6596,6 +6604,8 @@ export interface PersonalApiKey {
 		| "user:write"
 		| "webhook:read"
 		| "webhook:write"
+		| "audit_stream:read"
+		| "audit_stream:write"
 	)[];
 	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. */
 	scoped_organizations: string[];
