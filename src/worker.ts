@@ -47,25 +47,38 @@ export default {
 	fetch: app.fetch,
 
 	async scheduled({ scheduledTime }, env) {
-		const [activityLog, events, exports, jobs, streams, domains, digests, keys, links, webhooks] =
-			await Promise.all([
-				import("./activity_log/queries.ts"),
-				import("./events/queries.ts"),
-				import("./exporter/schedule.ts"),
-				import("./jobs/tasks.ts"),
-				import("./audit_streams/schedule.ts"),
-				import("./domains/recheck.ts"),
-				import("./notifications/digest.ts"),
-				import("./personal_api_keys/expiry.ts"),
-				import("./sign_in/clean.ts"),
-				import("./webhooks/schedule.ts"),
-			]);
+		const [
+			activityLog,
+			events,
+			exports,
+			jobs,
+			sources,
+			streams,
+			domains,
+			digests,
+			keys,
+			links,
+			webhooks,
+		] = await Promise.all([
+			import("./activity_log/queries.ts"),
+			import("./events/queries.ts"),
+			import("./exporter/schedule.ts"),
+			import("./jobs/tasks.ts"),
+			import("./plugins/compile_later.ts"),
+			import("./audit_streams/schedule.ts"),
+			import("./domains/recheck.ts"),
+			import("./notifications/digest.ts"),
+			import("./personal_api_keys/expiry.ts"),
+			import("./sign_in/clean.ts"),
+			import("./webhooks/schedule.ts"),
+		]);
 		const parts = {
 			"old activity": activityLog.deleteExpired(env),
 			"events of deleted projects": events.deleteOrphans(env),
 			"old idempotency keys": deleteExpiredKeys(env),
 			"old use of keys": deleteOldDays(env),
 			plugins: jobs.tick(env, scheduledTime),
+			"plugins to compile": sources.tick(env, scheduledTime),
 			exports: exports.tick(env, scheduledTime),
 			"audit streams": streams.tick(env, scheduledTime),
 			"look-ups of domains": domains.tick(env, scheduledTime),
