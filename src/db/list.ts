@@ -32,7 +32,7 @@ export type List<S extends SQLiteSelect> = {
 	 * exceed its size as JSON, and the tables that it and `where` refer to. The page then ends at `MAX_PAGE_BYTES`. The sizes of
 	 * texts are in an index entry or at the start of a row (`octet_length`), so they are read without the texts.
 	 */
-	large?: { bytes: SQL; from: SQLiteTable | SQL };
+	large?: { bytes: SQL; from: SQLiteTable | SQL } | undefined;
 };
 
 /** D1 rejects a union of more selects. */

@@ -39,7 +39,7 @@ import { reserveDue, type Wake, wake } from "./wake.ts";
 
 type Statement = BatchItem<"sqlite">;
 
-/** The number of rows up to which the first page of a list is read with a cached statement, which has no limit in bytes. */
+/** The number of rows up to which a page of a cached list is read without a limit in bytes: `large` costs rows. */
 const MAX_CACHED = 100;
 
 /** The parts of a write, in the order in which they run, in one atomic batch. */
@@ -454,13 +454,14 @@ export class Tenant {
 		return statement(this.env, this.#form).bind(this.db, all, anew);
 	}
 
-	/** Returns a page of a list whose first page is cached. */
+	/** Returns a page of a list whose first page is cached, unless it is long. */
 	async cachedPage<S extends SQLiteSelect>(
 		page: Page,
 		{ select, list, statements }: TenantList<S>,
 	) {
-		const isCached = !page.after && page.offset === 0 && page.limit <= MAX_CACHED;
-		if (!isCached) return this.page(page, () => select(this), list(this));
+		const { large, ...short } = list(this);
+		if (page.limit > MAX_CACHED) return this.page(page, () => select(this), { ...short, large });
+		if (page.after || page.offset > 0) return this.page(page, () => select(this), short);
 		const anew = () => paged(this.db, page, () => select(this), list(this));
 		const { rows, counted, keys } = statements(this.env, this.#form);
 		const values = { ...this.#values, rows: page.limit + 1 };

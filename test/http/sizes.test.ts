@@ -26,9 +26,9 @@ const objectOf = (bytes: number, value: unknown = "x") => {
 
 /** Capabilities whose JSON has exactly so many bytes. */
 const capabilitiesOf = (bytes: number) => {
-	const full = Array.from({ length: 80 }, (_, i) => textOf(800, "🗼").slice(0, 396) + (100 + i));
+	const full = Array.from({ length: 80 }, (_, i) => textOf(800, "🗼").slice(0, 394) + (100 + i));
 	const rest = bytes - bytesOf({ methods: full, jobs: [""] });
-	const jobs = Array.from({ length: Math.ceil(rest / 800) }, () => "");
+	const jobs = Array.from({ length: Math.ceil((rest + 3) / 800) }, () => "");
 	let left = rest - 3 * (jobs.length - 1);
 	return {
 		methods: full,
