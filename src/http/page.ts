@@ -109,12 +109,14 @@ function roughSize(value: unknown): number {
 
 /**
  * Returns how many of the first results fit into a page: as many as have `MAX_PAGE_BYTES`, but at least one.
- * @param sizeOf returns the size of a result in bytes
+ * @param rows the rows of the results. Their sizes count too, because the query counts them (`roomFor` in db/list.ts)
  */
-function fitting<T>(results: T[], sizeOf: (result: T, at: number) => number) {
+function fitting(results: unknown[], rows = results) {
+	const lists = [...new Set([results, rows])];
+	if (lists.every((list) => roughSize(list) <= MAX_PAGE_BYTES)) return results.length;
 	let bytes = 0;
-	const end = results.findIndex((result, at) => {
-		bytes += sizeOf(result, at);
+	const end = results.findIndex((_, at) => {
+		bytes += Math.max(...lists.map((list) => bytesIn([list[at]])));
 		return at > 0 && bytes > MAX_PAGE_BYTES;
 	});
 	return end < 0 ? results.length : end;
@@ -163,13 +165,7 @@ export function envelope<T>(
 ): Envelope<unknown> {
 	const shown = rows.slice(0, page.limit);
 	const results = to ? shown.map(to) : shown;
-	// The query counts the sizes of rows (`roomFor` in db/list.ts), so they count here too.
-	const sizeOf = (result: unknown, at: number) =>
-		Math.max(bytesIn([result]), to ? bytesIn([shown[at]]) : 0);
-	const isSmall = (to ? [shown, results] : [shown]).every(
-		(list) => roughSize(list) <= MAX_PAGE_BYTES,
-	);
-	const length = isSmall ? results.length : fitting(results, sizeOf);
+	const length = fitting(results, shown);
 	const last = shown[length - 1];
 	const hasNext = last !== undefined && rows.length > length;
 	return {
@@ -192,10 +188,7 @@ export function feedPage<T extends { id: string }>(
 	results: T[],
 	{ after, more }: { after: string | null; more: boolean },
 ): FeedPage<T> {
-	const shown = results.slice(
-		0,
-		fitting(results, (result) => bytesIn([result])),
-	);
+	const shown = results.slice(0, fitting(results));
 	const isCut = shown.length < results.length;
 	const last = isCut ? (shown.at(-1)?.id ?? after) : after;
 	const next = new URL(url);
