@@ -195,11 +195,11 @@ async function verifyAudit(folder: string, [head, after]: (string | undefined)[]
 	for (const digest of [head, after])
 		if (digest !== undefined && !/^[0-9a-f]{64}$/.test(digest))
 			fail(`Not a SHA-256 digest (64 hexadecimal digits): ${digest}`, WRONG_USAGE);
-	const { describe, verify } = await import("./audit.ts");
+	const { describe, toJson, verify } = await import("./audit.ts");
 	const result = await verify(folder, { head, after }).catch((error: unknown) =>
 		fail(explain(error), WRONG_USAGE),
 	);
-	console.log(json ? JSON.stringify(result) : describe(result));
+	console.log(json ? toJson(result) : describe(result));
 	process.exit(result.ok ? 0 : 1);
 }
 

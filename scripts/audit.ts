@@ -20,7 +20,7 @@ const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const Link = z.object({ previous: digest, digest, number: z.int().optional() });
 const Header = z.object({
 	format: z.literal(FORMAT),
-	stream: z.string(),
+	stream: z.uuid(),
 	sequence: z.int(),
 	first: z.int(),
 	last: z.int(),
@@ -242,13 +242,24 @@ export async function verify(folder: string, { head, after }: Options) {
 const many = (n: number, noun: string, plural = `${noun}s`) =>
 	`${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
 
-/** Formats the result as text. */
-export function describe({
-	ok,
-	streams,
-	problems,
-	more_problems,
-}: Awaited<ReturnType<typeof verify>>) {
+/** Control characters, with which a file could hide what is printed or write over it, and characters that reorder a line. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+
+const escaped = (text: string) =>
+	text.replace(UNPRINTABLE, (character) =>
+		character
+			.split("")
+			.map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+			.join(""),
+	);
+
+type Result = Awaited<ReturnType<typeof verify>>;
+
+/** Formats the result as JSON. */
+export const toJson = (result: Result) => escaped(JSON.stringify(result));
+
+/** Formats the result as text. Names and contents of files were written by others, so nothing of them is printed raw. */
+export function describe({ ok, streams, problems, more_problems }: Result) {
 	const lines = [
 		...streams.map(({ stream, files, entries, sequence, digest, missing }) =>
 			[
@@ -261,7 +272,9 @@ export function describe({
 					: []),
 			].join("\n"),
 		),
-		...problems.map(({ file, line, problem }) => `${file}${line ? `:${line}` : ""}: ${problem}`),
+		...problems.map(({ file, line, problem }) =>
+			escaped(`${file}${line ? `:${line}` : ""}: ${problem}`),
+		),
 		...(more_problems > 0 ? [`… and ${more_problems.toLocaleString("en")} more.`] : []),
 		ok ? "The chain is intact." : many(problems.length + more_problems, "problem"),
 	];

@@ -58,7 +58,7 @@ export const families = [
 	[`${ORGANIZATION}/projects`, "project", onProjectsOfOrganization, projects],
 	[`${ORGANIZATION}/activity_log`, "activity_log", inOrganization, activityLog],
 	[`${ORGANIZATION}/events`, "activity_log", inOrganization, feed],
-	[`${ORGANIZATION}/audit_streams`, "activity_log", inOrganization, auditStreams],
+	[`${ORGANIZATION}/audit_streams`, "audit_stream", inOrganization, auditStreams],
 	[`${ORGANIZATION}/notifications`, "organization", inOrganization, notifications],
 	[`${ORGANIZATION}/webhooks`, "webhook", inOrganization, webhooks],
 	[`${ORGANIZATION}/plugins`, "plugin", inOrganization, allPlugins],

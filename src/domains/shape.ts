@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { boolean, multilineText, name, rawText, text, timestamp } from "../http/fields.ts";
+import { boolean, longText, name, rawText, text, timestamp } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 
 const SSO_ENFORCEMENTS = ["", "saml", "google-oauth2", "github", "gitlab"] as const;
@@ -46,11 +46,13 @@ export const filters = z.object({
 	search: rawText(200).optional(),
 });
 
+const MAX_CERTIFICATE_BYTES = 16 * 1024;
+
 export const create = z.object({
 	domain,
 	saml_entity_id: text(512).nullable().optional(),
 	saml_acs_url: text(512).nullable().optional(),
-	saml_x509_cert: multilineText().nullable().optional(),
+	saml_x509_cert: longText(MAX_CERTIFICATE_BYTES).nullable().optional(),
 });
 
 export const update = z.object({

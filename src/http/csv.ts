@@ -3,8 +3,8 @@
 /** The value of a field. Null is an empty field, and the empty string is `""`. */
 export type Cell = string | number | boolean | bigint | null;
 
-/** Matches values that must be quoted. */
-const NEEDS_QUOTES = /[",\r\n]|^$/;
+/** Matches values that must be quoted, also for programs that separate fields with semicolons or tabs. */
+const NEEDS_QUOTES = /[",;\t\r\n]|^$/;
 
 function field(value: Cell) {
 	if (value === null) return "";
@@ -15,12 +15,16 @@ function field(value: Cell) {
 /** Formats a record, including its line break. */
 export const record = (values: Cell[]) => `${values.map(field).join()}\r\n`;
 
-/** Matches text that spreadsheets would treat as a formula. */
-const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/u;
+/**
+ * Matches where text begins that spreadsheets would treat as a formula. In a spreadsheet that separates fields with semicolons or
+ * tabs, only a quote at the start of such a field counts, so a field can begin after each of them, and after a line break.
+ */
+const FORMULA =
+	/^(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])|(?<=[;\t\r\n])(?=[" ]*[=+\-@\uff1d\uff0b\uff0d\uff20])/gu;
 
 /**
  * Adds a `'` before text that spreadsheets would treat as a formula, for files that people open in
  * one (docs/events.md#downloads).
  */
 export const withoutFormula = (value: Cell) =>
-	typeof value === "string" && FORMULA.test(value) ? `'${value}` : value;
+	typeof value === "string" ? value.replace(FORMULA, "'") : value;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { bytesIn } from "./bytes.ts";
 import type { ErrorCode } from "./codes.ts";
 import { readMoment, readRelativeMoment } from "./moment.ts";
 
@@ -66,6 +67,18 @@ export const text = (max?: number) => trimmed(max, NOT_IN_ONE_LINE);
 
 /** Text that may have line breaks and tabs. */
 export const multilineText = (max?: number) => trimmed(max, NOT_IN_SEVERAL_LINES);
+
+/** For `check`: the text, or the JSON of another value, has at most `max` bytes (docs/api.md#sizes). */
+export const atMostBytes =
+	(max: number): z.core.CheckFn<unknown> =>
+	({ value, issues }) => {
+		if (bytesIn(value) > max)
+			issues.push(issue(value, "max_length", `Ensure this field has no more than ${max} bytes.`));
+	};
+
+/** Text of at most `max` bytes that may have line breaks and tabs. */
+export const longText = (max: number) =>
+	multilineText().check(atMostBytes(max)).meta({ maxLength: max });
 
 /** Text with any characters that can be stored, for data from other systems and for values that are compared with it. */
 export const rawText = (max?: number) => trimmed(max);

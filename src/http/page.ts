@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import * as z from "zod";
 import type { App } from "../env.ts";
 import { fromBase64url, toBase64url } from "./base64url.ts";
+import { bytesIn } from "./bytes.ts";
 import { lazy } from "./lazy.ts";
 
 /** The requested page of a list (docs/api.md#pages). */
@@ -9,10 +10,11 @@ export type Page = {
 	limit: number;
 	offset: number;
 	/**
-	 * The content of the `cursor`: the total, and the sort values of the last row of the previous
-	 * page. Undefined without a cursor.
+	 * The total, and the sort values of the last row of the previous page, from the `cursor`. Undefined without a cursor.
 	 */
 	after: { count: number; keys: Key[] } | undefined;
+	/** The offsets of earlier pages, from the `cursor`, if these pages didn't have `limit` results. */
+	starts?: number[] | undefined;
 	/** The URL of the request. */
 	url: string;
 };
@@ -31,22 +33,34 @@ export type Envelope<T> = {
 const positiveOr = (text: string | undefined, otherwise: number) =>
 	Number(/^\d+$/.test(text?.trim() ?? "") ? text : 0) || otherwise;
 
+/** How many offsets of earlier pages a cursor has. Before these, pages are assumed to have `limit` results. */
+const MAX_STARTS = 100;
+
 const cursorShape = lazy(() =>
-	z.tuple([z.int().min(0), z.int().min(0), z.array(z.union([z.string(), z.number()]))]),
+	z.tuple([
+		z.int().min(0),
+		z.int().min(0),
+		z.array(z.union([z.string(), z.number()])),
+		z.array(z.int().min(0)).max(MAX_STARTS).optional(),
+	]),
 );
 
 const encoder = new TextEncoder();
 
-const write = (cursor: z.infer<ReturnType<typeof cursorShape>>) =>
-	toBase64url(encoder.encode(JSON.stringify(cursor)));
+/** Returns a cursor for the page that starts at an offset. */
+function write(start: number, count: number, keys: Key[], starts: number[]) {
+	const cursor: z.infer<ReturnType<typeof cursorShape>> = [start, count, keys];
+	if (starts.length > 0) cursor.push(starts);
+	return toBase64url(encoder.encode(JSON.stringify(cursor)));
+}
 
 /** Returns the content of a cursor, with the offset that it was created for; undefined if it is malformed. */
 function read(cursor: string | undefined) {
 	if (cursor === undefined) return undefined;
 	try {
 		const json = new TextDecoder().decode(fromBase64url(cursor));
-		const [start, count, keys] = cursorShape().parse(JSON.parse(json));
-		return { start, after: { count, keys } };
+		const [start, count, keys, starts] = cursorShape().parse(JSON.parse(json));
+		return { start, after: keys.length > 0 ? { count, keys } : undefined, starts };
 	} catch {
 		return undefined;
 	}
@@ -65,7 +79,7 @@ export function page(c: Context<App>): Page {
 	return {
 		limit: Math.min(positiveOr(limit, 100), 1000),
 		offset,
-		after: cursor?.start === offset ? cursor.after : undefined,
+		...(cursor?.start === offset ? cursor : { after: undefined }),
 		url: c.req.url,
 	};
 }
@@ -80,26 +94,87 @@ function link({ url, limit }: Page, offset: number, cursor?: string) {
 	return target.href;
 }
 
+/** The maximum size of a page's results, as JSON in UTF-8. A single larger result has a page of its own. */
+export const MAX_PAGE_BYTES = 4 * 2 ** 20;
+
 /**
- * Returns the response for a page.
+ * Returns an upper bound of the size of a value as JSON in bytes, which takes less time than the JSON: a character needs at most
+ * six bytes, and other values and punctuation fewer than 40.
+ */
+function roughSize(value: unknown): number {
+	if (typeof value === "string") return 6 * value.length + 40;
+	if (typeof value !== "object" || value === null) return 40;
+	let size = 40;
+	for (const key of Object.keys(value)) size += 6 * key.length;
+	for (const inner of Object.values(value)) size += roughSize(inner);
+	return size;
+}
+
+/**
+ * Returns how many of the first results fit into a page: as many as have `MAX_PAGE_BYTES`, but at least one.
+ * @param rows the rows of the results. Their sizes count too, because the query counts them (`roomFor` in db/list.ts)
+ */
+function fitting(results: unknown[], rows = results) {
+	const lists = [...new Set([results, rows])];
+	if (lists.every((list) => roughSize(list) <= MAX_PAGE_BYTES)) return results.length;
+	let bytes = 0;
+	const end = results.findIndex((_, at) => {
+		bytes += Math.max(...lists.map((list) => bytesIn([list[at]])));
+		return at > 0 && bytes > MAX_PAGE_BYTES;
+	});
+	return end < 0 ? results.length : end;
+}
+
+/** Returns the links of a page with `length` results. `keys` are the sort values of the last one, if there is a next page. */
+function links(page: Page, length: number, count: number, keys: Key[] | undefined) {
+	const { offset, limit, starts = [] } = page;
+	const end = offset + length;
+	const isRegular = starts.length === 0 && length === limit;
+	const passed = isRegular ? [] : [...starts, offset].slice(-MAX_STARTS);
+	const before = starts.at(-1) ?? Math.max(0, offset - limit);
+	const earlier = starts.slice(0, -1);
+	const cursor = earlier.length > 0 ? write(before, 0, [], earlier) : undefined;
+	return {
+		next: keys ? link(page, end, write(end, count, keys, passed)) : null,
+		previous: offset > 0 ? link(page, before, cursor) : null,
+	};
+}
+
+/**
+ * Returns the response for a page. It ends at `limit` results, or at `MAX_PAGE_BYTES`.
  * @param rows the rows of the page, and one more if there is a next page
  * @param keys returns the sort values of a row, for the cursor
+ * @param to converts a row to a result
  */
 export function envelope<T>(
 	page: Page,
 	rows: T[],
 	count: number,
 	keys: (row: T) => Key[],
-): Envelope<T> {
-	const results = rows.slice(0, page.limit);
-	const last = results.at(-1);
-	const end = page.offset + page.limit;
+): Envelope<T>;
+export function envelope<T, R>(
+	page: Page,
+	rows: T[],
+	count: number,
+	keys: (row: T) => Key[],
+	to: (row: T) => R,
+): Envelope<R>;
+export function envelope<T>(
+	page: Page,
+	rows: T[],
+	count: number,
+	keys: (row: T) => Key[],
+	to?: (row: T) => unknown,
+): Envelope<unknown> {
+	const shown = rows.slice(0, page.limit);
+	const results = to ? shown.map(to) : shown;
+	const length = fitting(results, shown);
+	const last = shown[length - 1];
+	const hasNext = last !== undefined && rows.length > length;
 	return {
 		count,
-		next:
-			last && rows.length > page.limit ? link(page, end, write([end, count, keys(last)])) : null,
-		previous: page.offset > 0 ? link(page, Math.max(0, page.offset - page.limit)) : null,
-		results,
+		...links(page, length, count, hasNext ? keys(last) : undefined),
+		results: results.slice(0, length),
 	};
 }
 
@@ -111,15 +186,18 @@ export type FeedPage<T> = { results: T[]; next: string | null; after: string | n
  * @param after the id after which the next page starts; null if there is none
  * @param more whether there may be more results now
  */
-export function feedPage<T>(
+export function feedPage<T extends { id: string }>(
 	{ url, limit }: Page,
 	results: T[],
 	{ after, more }: { after: string | null; more: boolean },
 ): FeedPage<T> {
+	const shown = results.slice(0, fitting(results));
+	const isCut = shown.length < results.length;
+	const last = isCut ? (shown.at(-1)?.id ?? after) : after;
 	const next = new URL(url);
-	next.searchParams.set("after", after ?? "");
+	next.searchParams.set("after", last ?? "");
 	next.searchParams.set("limit", String(limit));
-	return { results, next: more ? next.href : null, after };
+	return { results: shown, next: more || isCut ? next.href : null, after: last };
 }
 
 /** Returns the page with each result converted by `to`. */

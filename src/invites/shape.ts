@@ -6,7 +6,7 @@ import {
 	email,
 	integerChoice,
 	issue,
-	multilineText,
+	longText,
 	rawText,
 	text,
 	timestamp,
@@ -73,11 +73,13 @@ export const filters = z.object({
 	search: rawText(200).optional(),
 });
 
+const MAX_MESSAGE_BYTES = 8 * 1024;
+
 export const create = z.object({
 	target_email: email(),
 	first_name: text(30).optional(),
 	level: integerChoice(LEVELS).optional(),
-	message: multilineText().nullable().optional(),
+	message: longText(MAX_MESSAGE_BYTES).nullable().optional(),
 	private_project_access: projectAccess.optional(),
 	send_email: boolean().optional(),
 });

@@ -11,11 +11,17 @@ import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
 import { projects } from "../db/schema/projects.ts";
 import { doesNotExist, found, invalid } from "../http/errors.ts";
-import { mapResults, type Page } from "../http/page.ts";
+import type { Page } from "../http/page.ts";
 import { logWhere } from "../jobs/log_entries.ts";
 import { compiledColumns, compiledOf } from "../plugins/compiled_file.ts";
 import { assertComplete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
-import { configColumns, toPluginConfig } from "../plugins/plugin_config.ts";
+import {
+	configColumns,
+	listedConfigBytes,
+	listedConfigColumns,
+	toListedConfig,
+	toPluginConfig,
+} from "../plugins/plugin_config.ts";
 import { itsOrganization } from "../plugins/shape.ts";
 import { visiblePlugin } from "../plugins/visible.ts";
 import { retry } from "../tenant/retry.ts";
@@ -50,17 +56,27 @@ export function assertAvailable({ caller }: Tenant) {
 }
 
 /** Lists the configs that aren't deleted, by their `order`. */
-export const list = async (tenant: Tenant, page: Page) =>
-	mapResults(
-		await tenant.page(page, () => select(tenant).$dynamic(), {
-			where: and(ofProject(tenant), eq(pluginConfigs.deleted, false)),
-			by: [pluginConfigs.order, pluginConfigs.id],
-			keys: ({ order, id }) => [order, id],
-			order: "asc",
-			total: sql`iif(${available(tenant)}, ${counter(projects.plugin_configs, tenant.project)}, 0)`,
-		}),
-		toPluginConfig,
-	);
+export const list = (tenant: Tenant, page: Page) => {
+	const query = () =>
+		tenant.db
+			.select(listedConfigColumns())
+			.from(pluginConfigs)
+			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
+			.innerJoin(organizations, itsOrganization)
+			.$dynamic();
+	const listed = {
+		where: and(ofProject(tenant), eq(pluginConfigs.deleted, false)),
+		by: [pluginConfigs.order, pluginConfigs.id],
+		keys: ({ order, id }: { order: number; id: number }) => [order, id],
+		order: "asc" as const,
+		total: sql`iif(${available(tenant)}, ${counter(projects.plugin_configs, tenant.project)}, 0)`,
+		large: {
+			bytes: listedConfigBytes(),
+			from: sql`${pluginConfigs} join ${plugins} on ${eq(plugins.id, pluginConfigs.plugin_id)}`,
+		},
+	};
+	return tenant.page(page, query, listed, toListedConfig);
+};
 
 async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));

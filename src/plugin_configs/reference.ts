@@ -119,7 +119,8 @@ describe(PluginConfig, {
 	error:
 		"Why the newest job or scheduled task failed. Null if it didn't, or if none has ended yet.",
 	team_id: "The id of the project.",
-	plugin_info: "The plugin, as JSON in a string with the fields of `Plugin`.",
+	plugin_info:
+		"The plugin, as JSON in a string with the fields of `Plugin`. In lists, `icon`, `config_schema`, `metrics` and `public_jobs` are null.",
 	delivery_rate_24h:
 		"The fraction of jobs and scheduled tasks in the last 24 hours that succeeded, as a decimal string from `0` to `1`, such as `0.5`. Null if none ended.",
 	created_at: "When the config was added.",

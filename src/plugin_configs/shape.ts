@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { parseUnrounded } from "../http/exact.ts";
 import {
+	atMostBytes,
 	boolean,
 	choices,
 	integer,
@@ -13,6 +14,7 @@ import {
 } from "../http/fields.ts";
 import { json } from "../http/json_value.ts";
 import { documentAs } from "../http/router.ts";
+import { MAX_JSON_BYTES } from "../plugins/shape.ts";
 
 const NOT_A_DICTIONARY = "Expected a dictionary of items.";
 
@@ -27,6 +29,7 @@ const config = z
 			return z.NEVER;
 		}
 	}, record(json()))
+	.check(atMostBytes(MAX_JSON_BYTES))
 	.optional();
 
 export const create = z.object({

@@ -1,3 +1,4 @@
+import { now } from "../db/now.ts";
 import type { Capabilities } from "../db/schema/plugins.ts";
 import { invalid } from "../http/errors.ts";
 import { unpack } from "./archive.ts";
@@ -26,6 +27,9 @@ export function assertSize(files: ReadonlyMap<string, string>) {
 /** A file to store: its row without the plugin's id. A main file that compiles also has its capabilities. */
 type File = Awaited<ReturnType<typeof toFiles>>[number];
 
+/** Whether the compiler failed to compile one of the files. */
+export const isUncompiled = (files: File[]) => files.some(({ isFailed }) => isFailed);
+
 /**
  * Compiles the files that need it. A file has neither output nor error if the compiler failed, or if it is a main file that is
  * too large to be stored together with its output. Such a file is compiled when it is used.
@@ -37,11 +41,12 @@ export async function toFiles(env: Env, texts: ReadonlyMap<string, string>) {
 	return files.map((file) => {
 		const { filename, source } = file;
 		const output = outputs?.[needed.indexOf(file)];
+		const isFailed = outputs === null && isCompiled(filename);
 		const { compiled = null, error = null, capabilities = null } = output ?? {};
 		if (bytesOf(filename, source, compiled ?? "") <= MAX_ROW_BYTES)
-			return { row: { filename, source, compiled, error }, capabilities };
+			return { row: { filename, source, compiled, error }, capabilities, isFailed };
 		const tooLarge = MAIN_FILES.includes(filename) ? null : "The file is too large to compile.";
-		return { row: { filename, source, compiled: null, error: tooLarge }, capabilities };
+		return { row: { filename, source, compiled: null, error: tooLarge }, capabilities, isFailed };
 	});
 }
 
@@ -82,7 +87,13 @@ export async function install(env: Env, url: string) {
 	);
 	const files = await toFiles(env, texts);
 	return {
-		facts: { ...facts, tag, latest_tag, capabilities: capabilities(files) },
+		facts: {
+			...facts,
+			tag,
+			latest_tag,
+			capabilities: capabilities(files),
+			compile_at: isUncompiled(files) ? now() : null,
+		},
 		files: files.map(({ row }) => row),
 	};
 }

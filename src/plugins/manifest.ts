@@ -1,15 +1,16 @@
 import * as z from "zod";
 import { invalid } from "../http/errors.ts";
 import { parseUnrounded } from "../http/exact.ts";
-import { multilineText, rawText, record, text } from "../http/fields.ts";
+import { atMostBytes, longText, rawText, record, text } from "../http/fields.ts";
 import { json } from "../http/json_value.ts";
 import { MAX_PATH_LENGTH } from "./archive.ts";
 import { BROWSER_FILES } from "./file_names.ts";
+import { MAX_DESCRIPTION_BYTES, MAX_ICON_BYTES, MAX_JSON_BYTES } from "./shape.ts";
 
 const Plugin = z.object({
 	name: text(200).nullish(),
-	description: multilineText().nullish(),
-	icon: multilineText().nullish(),
+	description: longText(MAX_DESCRIPTION_BYTES).nullish(),
+	icon: longText(MAX_ICON_BYTES).nullish(),
 	main: rawText(MAX_PATH_LENGTH).nullish(),
 	config: json()
 		.pipe(
@@ -17,8 +18,9 @@ const Plugin = z.object({
 				error: "Must be a list or an object",
 			}),
 		)
+		.check(atMostBytes(MAX_JSON_BYTES))
 		.nullish(),
-	publicJobs: record(json()).nullish(),
+	publicJobs: record(json()).check(atMostBytes(MAX_JSON_BYTES)).nullish(),
 });
 
 /** The possible paths of the main file if plugin.json doesn't have it. Source comes before build output. */

@@ -2,7 +2,7 @@ import { and, eq, gt, inArray, lt, or, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { entryColumns } from "../activity_log/shape.ts";
 import { aliased, inList } from "../db/client.ts";
-import { countWhere } from "../db/list.ts";
+import { countWhere, sizeOf } from "../db/list.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
@@ -13,10 +13,10 @@ import { type Envelope, envelope, mapResults, type Page } from "../http/page.ts"
 import type { Tenant } from "../tenant/tenant.ts";
 import { isAdmin, userWith, visibleProject } from "../tenant/visible.ts";
 import { destination, type Family, sumsWith } from "./families.ts";
-import { configColumns, toPluginConfig } from "./plugin_config.ts";
+import { configColumns, toListedConfig } from "./plugin_config.ts";
 import { identify } from "./registries.ts";
 import { repository } from "./repository.ts";
-import { type Row, select, visible } from "./rows.ts";
+import { pluginBytes, type Row, select, visible } from "./rows.ts";
 import {
 	type activityFilters,
 	itsOrganization,
@@ -108,6 +108,10 @@ export async function activity(
 			by: [created_at, id],
 			names: ["entry_created_at", "entry_id"],
 			keys: ({ created_at, id }) => [created_at, id],
+			large: {
+				bytes: sql`${sizeOf(activityLog.changes)} + ${pluginBytes}`,
+				from: sql`${pluginActivity} join ${plugins} on ${itsPlugin} join ${activityLog} on ${eq(activityLog.position, position)}`,
+			},
 		},
 	);
 	return withFirstPlugin(entries);
@@ -143,19 +147,27 @@ export const exportConfigs = async (tenant: Tenant, { bit }: Family, page: Page)
 	const inVisible = sql`(select count(*) from (${query()
 		.where(and(where, or(...parts)))
 		.getSQL()}))`;
-	const rows = await tenant.page(page, query, {
+	const listed = {
 		where,
 		parts,
 		names: ["config_id"],
 		by: [pluginConfigs.id],
-		keys: ({ id }) => [id],
+		keys: ({ id }: { id: number }) => [id],
 		total: sql`iif(${isAdmin(tenant)}, ${inAll}, ${inVisible})`,
-	});
+		large: {
+			bytes: sql`${sizeOf(pluginConfigs.config)} + ${pluginBytes}`,
+			from: sql`${pluginConfigs} join ${projects} on ${eq(projects.id, pluginConfigs.project_id)} join ${plugins} on ${eq(plugins.id, pluginConfigs.plugin_id)}`,
+		},
+	};
+	const rows = await tenant.page(page, query, listed, (row) => ({
+		plugin: row.plugin,
+		config: toListedConfig(row),
+	}));
 	const plugin = rows.results[0]?.plugin;
 	return {
 		...NO_PLUGIN,
 		...(plugin && toPlugin(plugin)),
-		...mapResults(rows, toPluginConfig),
+		...mapResults(rows, ({ config }) => config),
 	};
 };
 

@@ -1,13 +1,15 @@
 import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { aliased } from "../db/client.ts";
+import { sizeOf } from "../db/list.ts";
 import { iso } from "../db/now.ts";
 import { pluginJobs } from "../db/schema/jobs.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
+import { plugins } from "../db/schema/plugins.ts";
 import { DAY_MS } from "../http/durations.ts";
 import { timestamp } from "../http/fields.ts";
 import { fieldsOf, masked } from "./config.ts";
-import { pluginColumns, toPlugin } from "./shape.ts";
+import { listedPluginColumns, pluginColumns, toPlugin } from "./shape.ts";
 
 /** A config of a plugin (docs/plugins.md#plugin-configs). */
 export const PluginConfig = z
@@ -60,26 +62,50 @@ export const configColumns = () => ({
 	plugin: pluginColumns,
 });
 
-type Row = Pick<
+/** The same columns for lists. */
+export const listedConfigColumns = () => ({ ...configColumns(), plugin: listedPluginColumns });
+
+/** How a list of `listedConfigColumns` is limited in bytes. */
+export const listedConfigBytes = () =>
+	sizeOf(
+		pluginConfigs.config,
+		pluginConfigs.description,
+		plugins.config_schema,
+		plugins.description,
+		plugins.capabilities,
+	);
+
+type Info = Parameters<typeof toPlugin>[0];
+type ListedInfo = Omit<Info, "icon" | "metrics" | "public_jobs">;
+
+type Row<I> = Pick<
 	typeof pluginConfigs.$inferSelect,
 	Exclude<keyof ReturnType<typeof configColumns>, "plugin" | "team_id" | "delivery_rate_24h">
 > & {
 	team_id: number;
 	delivery_rate_24h: number | null;
-	plugin: Parameters<typeof toPlugin>[0];
+	plugin: I;
 };
 
-export const toPluginConfig = ({
-	plugin,
-	config,
-	delivery_rate_24h,
-	uuid: _,
-	...row
-}: Row): z.infer<typeof PluginConfig> => ({
+export const toPluginConfig = (row: Row<Info>) => withInfo(row, toPlugin(row.plugin));
+
+/** Returns a config of a list. Its `plugin_info` has all fields, but those that can be large are null. */
+export const toListedConfig = (row: Row<ListedInfo>) => {
+	const none = { icon: null, config_schema: null, metrics: null, public_jobs: null };
+	return withInfo(row, {
+		...toPlugin({ ...row.plugin, icon: null, metrics: {}, public_jobs: {} }),
+		...none,
+	});
+};
+
+const withInfo = (
+	{ plugin, config, delivery_rate_24h, uuid: _, ...row }: Row<ListedInfo>,
+	info: object,
+): z.infer<typeof PluginConfig> => ({
 	...row,
 	plugin: plugin.id,
 	config: JSON.stringify(masked(fieldsOf(plugin.config_schema), config)),
-	plugin_info: JSON.stringify(toPlugin(plugin)),
+	plugin_info: JSON.stringify(info),
 	delivery_rate_24h: delivery_rate_24h === null ? null : String(delivery_rate_24h),
 	name: row.name ?? plugin.name,
 	description: row.description ?? plugin.description,

@@ -173,7 +173,11 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 	const entry = { scope: "Plugin" as const, name: body.name ?? before.name };
 	const after = await tenant.patch(before, body, entry, () => ({
 		before: isCodeChange ? [assertCodeAuthorized(tenant, before.id)] : [],
-		change: tenant.db.update(plugins).set(body).where(byRowId),
+		// Capabilities that were set by hand stay (`compile_later.ts`).
+		change: tenant.db
+			.update(plugins)
+			.set({ ...body, ...(capabilities && { compile_at: null }) })
+			.where(byRowId),
 		answer: select(tenant).where(byRowId),
 	}));
 	resealIfSchemaChanged(tenant, before, after);
@@ -274,7 +278,8 @@ export async function upgrade(
 	const { address, token: private_token } = identify(url);
 	const { facts, files } = await install(env, url);
 	// Sets the URL even if it is the same, because another request may have changed it in the meantime.
-	const installed = { ...facts, url: address };
+	const kept = facts.compile_at === null ? {} : { capabilities: before.capabilities };
+	const installed = { ...facts, ...kept, url: address };
 	const sealed = await sealToken(env, { ...before, url: address }, private_token);
 	const [after] = await tenant
 		.write({

@@ -1,5 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
+import { sizeOf } from "../db/list.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { plugins } from "../db/schema/plugins.ts";
 import { forbidden } from "../http/errors.ts";
@@ -18,6 +19,16 @@ export const select = ({ db }: Tenant) =>
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
+/** SQL for the size of a plugin in bytes. */
+export const pluginBytes = sizeOf(
+	plugins.description,
+	plugins.icon,
+	plugins.config_schema,
+	plugins.capabilities,
+	plugins.metrics,
+	plugins.public_jobs,
+);
+
 /** The condition for the visible plugin with this id, whatever its families. */
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(plugins.id, rowId(id)), visiblePlugin(tenant));
@@ -31,6 +42,10 @@ export function visible(tenant: Tenant, page: Page, list: VisiblePlugins) {
 		where: sql`${plugins.id} in (select id from (${ids}))`,
 		total: countVisiblePlugins(tenant, list),
 		by: [plugins.id],
+		large: {
+			bytes: pluginBytes,
+			from: plugins,
+		},
 		keys: ({ id }: { id: number }) => [id],
 	};
 }

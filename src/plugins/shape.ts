@@ -4,7 +4,15 @@ import { filters as logFilters } from "../activity_log/shape.ts";
 import { aliased } from "../db/client.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { plugins } from "../db/schema/plugins.ts";
-import { boolean, choices, multilineText, record, refuseProto, text } from "../http/fields.ts";
+import {
+	atMostBytes,
+	boolean,
+	choices,
+	longText,
+	record,
+	refuseProto,
+	text,
+} from "../http/fields.ts";
 import { json } from "../http/json_value.ts";
 import { documentAs } from "../http/router.ts";
 import { FAMILIES } from "./families.ts";
@@ -25,6 +33,11 @@ const metric = z.enum(["sum", "min", "max"]);
 
 /** A list of fields, or a map by key. */
 const configSchema = z.union([z.array(z.unknown()), map()]);
+
+/** The maximum sizes of a plugin's fields, and of the config of a plugin (docs/api.md#sizes). */
+export const MAX_DESCRIPTION_BYTES = 8 * 1024;
+export const MAX_ICON_BYTES = 64 * 1024;
+export const MAX_JSON_BYTES = 64 * 1024;
 
 /** A plugin (docs/plugins.md). */
 export const Plugin = z
@@ -70,6 +83,13 @@ export const pluginColumns = {
 	public_jobs: plugins.public_jobs,
 };
 
+/**
+ * The columns of a plugin in a list of configs. The others can be large, and a list needs only which fields of a config are secret
+ * (docs/api.md#fields-that-are-strings).
+ */
+const { icon: _icon, metrics: _metrics, public_jobs: _jobs, ...listedColumns } = pluginColumns;
+export const listedPluginColumns = listedColumns;
+
 /** Join condition: the `organizations` row is the plugin's. */
 export const itsOrganization = eq(organizations.id, plugins.organization_id);
 
@@ -84,8 +104,8 @@ export const toPlugin = <R extends Omit<z.infer<typeof Plugin>, "x_function_migr
 export const update = z.object({
 	plugin_type: z.enum(PLUGIN_TYPES).optional(),
 	name: text(200).optional(),
-	description: multilineText().optional(),
-	icon: multilineText().nullable().optional(),
+	description: longText(MAX_DESCRIPTION_BYTES).optional(),
+	icon: longText(MAX_ICON_BYTES).nullable().optional(),
 	config_schema: z
 		.preprocess(
 			refuseProto,
@@ -96,12 +116,13 @@ export const update = z.object({
 				})
 				.pipe(configSchema),
 		)
+		.check(atMostBytes(MAX_JSON_BYTES))
 		.optional(),
 	tag: text(200).nullable().optional(),
 	is_global: boolean().optional(),
-	capabilities: capabilities.optional(),
-	metrics: record(metric).optional(),
-	public_jobs: record(json()).optional(),
+	capabilities: capabilities.check(atMostBytes(MAX_JSON_BYTES)).optional(),
+	metrics: record(metric).check(atMostBytes(MAX_JSON_BYTES)).optional(),
+	public_jobs: record(json()).check(atMostBytes(MAX_JSON_BYTES)).optional(),
 });
 
 /** `url`: where to install the plugin from (docs/plugins.md#installing-from-a-url). */

@@ -5,15 +5,15 @@ import { now } from "../db/now.ts";
 import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
 import { found, invalid } from "../http/errors.ts";
 import { parseUnrounded } from "../http/exact.ts";
-import { record, text } from "../http/fields.ts";
+import { atMostBytes, record, text } from "../http/fields.ts";
 import { json } from "../http/json_value.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { MAIN_FILES } from "./file_names.ts";
-import { assertSize, capabilities, toFiles } from "./install.ts";
+import { assertSize, capabilities, isUncompiled, toFiles } from "./install.ts";
 import { resealIfSchemaChanged } from "./reseal.ts";
 import { assertOwn, byId, type Row, select } from "./rows.ts";
-import { type PluginSource, type source, toPlugin } from "./shape.ts";
+import { MAX_JSON_BYTES, type PluginSource, type source, toPlugin } from "./shape.ts";
 
 /**
  * Selects the files of a plugin, one per row, because together they could exceed D1's maximum size
@@ -83,6 +83,7 @@ const Manifest = z.object({
 	name: text(200).optional(),
 	config: json()
 		.pipe(z.union([z.array(z.unknown()), record(z.unknown())]))
+		.check(atMostBytes(MAX_JSON_BYTES))
 		.optional(),
 });
 
@@ -97,7 +98,7 @@ function parseManifest(text: string) {
 	} catch {
 		throw invalid(
 			"plugin.json",
-			"Must be a JSON object. Its name must be a string, and its config a list or an object of at most 100 levels, without numbers that a double would round.",
+			"Must be a JSON object. Its name must be a string, and its config a list or an object of at most 100 levels and 64 KiB, without numbers that a double would round.",
 		);
 	}
 }
@@ -122,7 +123,10 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 	const main = changesMain ? MAIN_FILES.find((name) => files.has(name)) : undefined;
 	const needed = [...files].filter(([name]) => name === main || names.includes(name));
 	const compiled = await toFiles(env, new Map(needed));
-	const written = compiled.flatMap(({ row }) => (names.includes(row.filename) ? [row] : []));
+	// A main file whose capabilities couldn't be read is written without output, even if the request doesn't change it.
+	const written = compiled.flatMap(({ row, isFailed }) =>
+		names.includes(row.filename) || isFailed ? [row] : [],
+	);
 	const deleted = changed.flatMap(([name, text]) => (text === null ? [name] : []));
 	const action = (name: string, text: string | null) =>
 		text === null ? "deleted" : before.has(name) ? "changed" : "created";
@@ -162,6 +166,9 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 				updated_at: now(),
 				...facts,
 				...(changesMain && { capabilities: capabilities(compiled, row.capabilities) }),
+				compile_at: isUncompiled(compiled)
+					? now()
+					: sql`iif(${plugins.compile_at} is null, null, ${now()})`,
 			})
 			.where(eq(plugins.id, row.id)),
 		answer: select(tenant).where(eq(plugins.id, row.id)),

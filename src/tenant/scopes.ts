@@ -13,6 +13,7 @@ export const objects = [
 	"personal_api_key",
 	"user",
 	"webhook",
+	"audit_stream",
 ] as const;
 export type ScopeObject = (typeof objects)[number];
 export type Scope = `${ScopeObject}:${"read" | "write"}`;

@@ -20,7 +20,7 @@ import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { HOUR_MS } from "../http/durations.ts";
 import { badCredentials, found } from "../http/errors.ts";
-import { envelope, type Page } from "../http/page.ts";
+import { type Envelope, envelope, type Page } from "../http/page.ts";
 import { countRequest } from "../http/rate_limit.ts";
 import {
 	type Cacheable,
@@ -38,6 +38,9 @@ import { currentOrganization } from "./visible.ts";
 import { reserveDue, type Wake, wake } from "./wake.ts";
 
 type Statement = BatchItem<"sqlite">;
+
+/** The number of rows up to which a page of a cached list is read without a limit in bytes: `large` costs rows. */
+const MAX_CACHED = 100;
 
 /** The parts of a write, in the order in which they run, in one atomic batch. */
 type Write = {
@@ -410,11 +413,31 @@ export class Tenant {
 		return found(after);
 	}
 
-	/** Returns a page of `select`, which `list` filters and sorts, in one round trip. */
-	async page<S extends SQLiteSelect>(page: Page, select: () => S, list: List<S>) {
+	/**
+	 * Returns a page of `select`, which `list` filters and sorts, in one round trip.
+	 * @param to converts a row to a result
+	 */
+	page<S extends SQLiteSelect>(
+		page: Page,
+		select: () => S,
+		list: List<S>,
+	): Promise<Envelope<RowOf<S>>>;
+	page<S extends SQLiteSelect, R>(
+		page: Page,
+		select: () => S,
+		list: List<S>,
+		to: (row: RowOf<S>) => R,
+	): Promise<Envelope<R>>;
+	async page<S extends SQLiteSelect>(
+		page: Page,
+		select: () => S,
+		list: List<S>,
+		to?: (row: RowOf<S>) => unknown,
+	): Promise<Envelope<unknown>> {
 		const [rows, [counted]] = await this.read(...paged(this.db, page, select, list));
+		const count = counted?.count ?? 0;
 		const { keys } = list;
-		return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, keys);
+		return to ? envelope(page, rows, count, keys, to) : envelope(page, rows, count, keys);
 	}
 
 	/** Returns a cached statement with the values of this request. */
@@ -431,12 +454,14 @@ export class Tenant {
 		return statement(this.env, this.#form).bind(this.db, all, anew);
 	}
 
-	/** Returns a page of a list whose first page is cached. */
+	/** Returns a page of a list whose first page is cached, unless it is long. */
 	async cachedPage<S extends SQLiteSelect>(
 		page: Page,
 		{ select, list, statements }: TenantList<S>,
 	) {
-		if (page.after || page.offset > 0) return this.page(page, () => select(this), list(this));
+		const { large, ...short } = list(this);
+		if (page.limit > MAX_CACHED) return this.page(page, () => select(this), { ...short, large });
+		if (page.after || page.offset > 0) return this.page(page, () => select(this), short);
 		const anew = () => paged(this.db, page, () => select(this), list(this));
 		const { rows, counted, keys } = statements(this.env, this.#form);
 		const values = { ...this.#values, rows: page.limit + 1 };

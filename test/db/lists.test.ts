@@ -501,11 +501,16 @@ describe("a list ten times as long costs the same", () => {
 		expect(cost(large).read).toBeLessThanOrEqual(cost(small).read + 2);
 	});
 
-	test.each(Object.entries(FILTERS))("%s: a few rows for each that is found", async (_, path) => {
-		const { large } = await both(path, "owner", "limit=100");
-		// Twenty are those of the guard, and of the export or config that the path names.
-		expect(cost(large).read).toBeLessThanOrEqual(6 * MATCHES + 20);
-	});
+	test.each(Object.entries(FILTERS))(
+		"%s: a few rows for each that is found",
+		async (name, path) => {
+			const { large } = await both(path, "owner", "limit=100");
+			// An entry of a plugin is joined with the plugin. The sizes of both are read before them.
+			const each = / of (few of the )?plugins/.test(name) ? 12 : 6;
+			// Twenty are those of the guard, and of the export or config that the path names.
+			expect(cost(large).read).toBeLessThanOrEqual(each * MATCHES + 20);
+		},
+	);
 
 	/** The rows that each page reads, from the first to the last by `next`. */
 	async function walk(path: string, key: string) {

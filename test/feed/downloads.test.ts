@@ -236,7 +236,7 @@ test("in a CSV file, a text that a spreadsheet would take for a formula begins w
 		"'+1",
 		"'-1",
 		"'@SUM(1)",
-		"'\t=1",
+		"'\t'=1",
 		"1=1",
 		"'=1",
 		"'＝1",

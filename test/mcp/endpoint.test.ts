@@ -106,17 +106,36 @@ describe("the endpoint", () => {
 		expect([status, headers.get("allow")]).toEqual([405, "POST"]);
 	});
 
-	test("refuses pages of other origins", async () => {
+	test("refuses pages of other origins, also those of a name that was made to lead here", async () => {
 		const { key } = await world();
-		const status = async (origin: string, CORS_ORIGINS = "") =>
-			(await post(key, PING, { headers: { origin } }, { CORS_ORIGINS })).status;
+		const status = async (origin: string, settings = {}, at = "https://tenantry.test") =>
+			(await post(key, PING, { headers: { origin }, at }, settings)).status;
 		expect(await status("https://elsewhere.test")).toBe(403);
 		expect(await status("null")).toBe(403);
-		expect(await status("https://tenantry.test")).toBe(200);
-		expect(await status("https://elsewhere.test", "https://elsewhere.test")).toBe(200);
-		expect(await status("https://other.test", "https://elsewhere.test")).toBe(403);
-		expect(await status("https://other.test", "*")).toBe(200);
+		expect(await status("https://app.tenantry.test")).toBe(200);
+		expect(await status("https://tenantry.test")).toBe(403);
+		expect(await status("https://tenantry.test", { APP_URL: "" })).toBe(403);
+		expect(await status("https://app.tenantry.test", { APP_URL: "" })).toBe(403);
+		const CORS_ORIGINS = "https://elsewhere.test";
+		expect(await status("https://elsewhere.test", { CORS_ORIGINS })).toBe(200);
+		expect(await status("https://other.test", { CORS_ORIGINS })).toBe(403);
+		expect(await status("https://other.test", { CORS_ORIGINS: "*" })).toBe(200);
 	});
+
+	test.each(["localhost", "127.0.0.1", "[::1]"])(
+		"accepts pages of a local server at %s, and not those of another name or port",
+		async (host) => {
+			const { key } = await world();
+			const at = `http://${host}:8787`;
+			const status = async (origin: string, url = at) =>
+				(await post(key, PING, { headers: { origin }, at: url })).status;
+			expect(await status(at)).toBe(200);
+			expect(await status(`http://${host}:9999`)).toBe(403);
+			expect(await status("http://rebound.test:8787")).toBe(403);
+			expect(await status("http://rebound.test:8787", "http://rebound.test:8787")).toBe(403);
+			expect(await status(at, "https://tenantry.test")).toBe(403);
+		},
+	);
 
 	test("checks the revision, the message and its media type", async () => {
 		const { key } = await world();
@@ -137,10 +156,35 @@ describe("the endpoint", () => {
 		);
 	});
 
-	test("answers each message of a batch, which older revisions allow", async () => {
+	test("refuses a batch as the current revision does, calls nothing, and counts it once", async () => {
 		const { key } = await world();
-		const { status, body } = await post(key, [PING, { ...PING, id: 2 }]);
-		expect([status, body.map(({ id }: { id: number }) => id).sort()]).toEqual([200, [1, 2]]);
+		const message = (id: number, name: string, given: object) => ({
+			jsonrpc: "2.0",
+			id,
+			method: "tools/call",
+			params: { name, arguments: given },
+		});
+		const change = { operationId: "createOrganization", body: { name: "New" }, confirm: true };
+		const messages = Array.from({ length: 100 }, (_, i) =>
+			i % 2
+				? message(i, "describe_operation", { operationId: "createOrganization" })
+				: message(i, "change", change),
+		);
+		const limit = vi.fn(async () => ({ success: true }));
+		for (const batch of [messages, [PING], []]) {
+			limit.mockClear();
+			const { status, body } = await post(key, batch, {}, { REQUESTS: { limit } });
+			expect([status, body]).toEqual([
+				400,
+				{
+					jsonrpc: "2.0",
+					id: null,
+					error: { code: -32600, message: expect.stringContaining("one message") },
+				},
+			]);
+			expect(limit).toHaveBeenCalledTimes(1);
+		}
+		expect((await call("GET", "/api/organizations", { key })).body.count).toBe(1);
 	});
 
 	test("opens no stream for subscriptions", async () => {

@@ -77,10 +77,13 @@ test("a config is created with all fields and can be retrieved", async () => {
 		deleted: false,
 	});
 	expect((await at("GET", `/${created.id}/`)).body).toEqual(created);
-	expect((await at("GET", "/")).body).toMatchObject({
+	const { body } = await at("GET", "/");
+	const large = { icon: null, config_schema: null, metrics: null, public_jobs: null };
+	expect(body).toMatchObject({
 		count: 1,
-		results: [created],
+		results: [{ ...created, plugin_info: expect.any(String) }],
 	});
+	expect(JSON.parse(body.results[0].plugin_info)).toEqual({ ...plugin, ...large });
 });
 
 test.each([

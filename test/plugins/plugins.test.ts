@@ -101,7 +101,7 @@ describe("JSON that can't be stored is rejected", () => {
 		expect(await home.here("PATCH", path, { body: { "plugin.json": text } })).toMatchObject(
 			wrong(
 				"invalid_input",
-				"Must be a JSON object. Its name must be a string, and its config a list or an object of at most 100 levels, without numbers that a double would round.",
+				"Must be a JSON object. Its name must be a string, and its config a list or an object of at most 100 levels and 64 KiB, without numbers that a double would round.",
 				"plugin.json",
 			),
 		);

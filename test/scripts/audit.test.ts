@@ -8,6 +8,7 @@ import { FORMAT, genesis, link } from "../../src/audit_streams/chain.ts";
 import { admin } from "../support/server.ts";
 
 const STREAM = "01a202f6-9593-74a0-a20a-0a7928f4ab66";
+const OTHER_STREAM = "01a202f6-9593-74a0-a20a-0a7928f4ab67";
 
 /** The lines of files, each with so many entries, and the digest after them. */
 function chained(counts: number[], { stream = STREAM, missing = 0, name = "Ü" } = {}) {
@@ -197,7 +198,7 @@ describe("it is found when somebody", () => {
 		save("copy.ndjson", String(files[1]?.join("")));
 		expect(await problems()).toEqual(["NaN:1: There is more than one file 2."]);
 		rmSync(`${folder}/copy.ndjson`);
-		const other = chained([1, 1], { stream: "other" }).files;
+		const other = chained([1, 1], { stream: OTHER_STREAM }).files;
 		save("0000000002-x.ndjson", String(other[1]?.join("")));
 		expect(await problems()).toEqual(["2:1: File 1 is missing before this one."]);
 		rmSync(`${folder}/0000000002-x.ndjson`);
@@ -245,6 +246,26 @@ test("a folder without files, a missing one and a wrong digest have exit codes o
 		code: 2,
 		err: expect.stringContaining("no such file or directory"),
 	});
+});
+
+test("a forged file can't hide what is found, or print anything else", async () => {
+	const hidden = "\u001b[8m\u009b8m\u202e\r\n\u{e0041}";
+	const { files } = chained([1]);
+	saveAll(files.map((lines) => lines.map((line) => line.replace("Ü", "U"))));
+	const forged = chained([1], { stream: `${OTHER_STREAM}${hidden}` }).files;
+	save(`${hidden}.ndjson`, String(forged[0]?.join("")));
+	save(`real${hidden}.ndjson`, String(chained([1], { stream: OTHER_STREAM }).files[0]?.[0]));
+	const name = "\\u001b[8m\\u009b8m\\u202e\\u000d\\u000a\\udb40\\udc41.ndjson";
+	const { code, out } = await verify();
+	expect(code).toBe(1);
+	expect(out).toContain(`${name}:1: The first line isn't the first line of an audit file.\n`);
+	expect(out).toContain(`real${name}: The file has 0 entries. Its first line says 1.\n`);
+	expect(out).toContain(CHANGED);
+	expect(out).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u);
+	const { out: json } = await verify("--json");
+	expect(json.trim()).not.toMatch(/\p{Cc}|\p{Cf}/u);
+	const named = JSON.parse(json).problems.map(({ file }: { file: string }) => file);
+	expect(named).toContain(`${hidden}.ndjson`);
 });
 
 test("many problems are counted, and the first hundred listed", async () => {

@@ -56,11 +56,15 @@ export async function connect(key: string, { era = "legacy", env: overrides }: O
 export async function post(
 	key: string | undefined,
 	body: unknown,
-	{ method = "POST", headers = {} }: { method?: string; headers?: Record<string, string> } = {},
+	{
+		method = "POST",
+		headers = {},
+		at = "https://tenantry.test",
+	}: { method?: string; headers?: Record<string, string>; at?: string } = {},
 	overrides: Partial<Env> = {},
 ) {
 	const context = createExecutionContext();
-	const request = new Request(ENDPOINT, {
+	const request = new Request(new URL("/mcp", at), {
 		method,
 		headers: {
 			accept: "application/json, text/event-stream",

@@ -208,15 +208,15 @@ const added: Route[] = [
 	organizations("GET", "/:organization_id/plugins", "plugin:read"),
 	configs("GET", "/:id/frontend.js", "plugin:read"),
 	organizations("GET", "/:organization_id/activity_log", "activity_log:read"),
-	auditStreams("GET", "", "activity_log:read"),
-	auditStreams("POST", "", "activity_log:write", () => ({
+	auditStreams("GET", "", "audit_stream:read"),
+	auditStreams("POST", "", "audit_stream:write", () => ({
 		name: "New",
 		destination: { type: "R2", config: { prefix: "audit" } },
 	})),
-	auditStreams("GET", "/:id", "activity_log:read"),
-	auditStreams("PATCH", "/:id", "activity_log:write", () => ({ name: "Renamed" })),
-	auditStreams("DELETE", "/:id", "activity_log:write"),
-	auditStreams("POST", "/:id/test", "activity_log:write"),
+	auditStreams("GET", "/:id", "audit_stream:read"),
+	auditStreams("PATCH", "/:id", "audit_stream:write", () => ({ name: "Renamed" })),
+	auditStreams("DELETE", "/:id", "audit_stream:write"),
+	auditStreams("POST", "/:id/test", "audit_stream:write"),
 	organizations("GET", "/:organization_id/notifications", "organization:read"),
 	organizations("PATCH", "/:organization_id/notifications", "organization:write", ({ owner }) => ({
 		subscriptions: [{ type: "plugin_job.failed", recipients: [owner.uuid] }],

@@ -52,6 +52,11 @@ export const plugins = sqliteTable(
 		capabilities: map<Capabilities>(),
 		metrics: map<Record<string, "sum" | "min" | "max">>().default({}),
 		public_jobs: map<Record<string, unknown>>().default({}),
+		/**
+		 * When the files that the compiler failed to compile are compiled again; null if there are none, or if their capabilities
+		 * were set by hand since.
+		 */
+		compile_at: text(),
 		/** The families of the plugin: the sum of 1, 2 and 4 (plugins/families.ts). */
 		families: integer().generatedAlwaysAs(sql.raw(`(${FAMILY_BITS})`), { mode: "virtual" }),
 		/** Whether its own organization has an enabled config of it; maintained by triggers. */
@@ -65,6 +70,7 @@ export const plugins = sqliteTable(
 		uniqueIndex("plugins_organization_url").on(t.organization_id, t.url),
 		index("plugins_organization").on(t.organization_id, t.id),
 		index("plugins_global").on(t.id).where(sql`is_global`),
+		index("plugins_compile").on(t.compile_at).where(sql`compile_at is not null`),
 		// Indexes for each family, so that a list doesn't read the plugins of other families.
 		...[
 			{ name: "destinations", holds: "families & 1" },
@@ -91,7 +97,7 @@ export const pluginSourceFiles = sqliteTable(
 		filename: text().notNull(),
 		source: text().notNull(),
 		/**
-		 * JavaScript: for a main file, the script that jobs run; for site.ts and frontend.tsx, the module for browsers. A file with neither this nor an error is compiled when it is used.
+		 * JavaScript: for a main file, the script that jobs run; for site.ts and frontend.tsx, the module for browsers. A file with neither this nor an error is compiled when it is used, or by a tick.
 		 */
 		compiled: text(),
 		/** The compile error, if any. */

@@ -44,6 +44,26 @@ async function answer(request: Request, parsedBody: unknown, create: () => McpSe
 	return transport.handleRequest(request, { parsedBody });
 }
 
+/** JSON-RPC's code for invalid requests (https://www.jsonrpc.org/specification). */
+const INVALID_REQUEST = -32600;
+
+/**
+ * The response to a list of messages. The protocol has none since its revision 2025-06-18: a request is one message, and counts
+ * as one.
+ */
+const refuseBatch = () =>
+	Response.json(
+		{
+			jsonrpc: "2.0",
+			id: null,
+			error: {
+				code: INVALID_REQUEST,
+				message: "Batches are not supported: send one message in each request.",
+			},
+		},
+		{ status: 400 },
+	);
+
 /** A POST to `/mcp`. */
 export type Message = { url: string; headers: Headers; body: Uint8Array; key: KeyInUse };
 
@@ -55,7 +75,10 @@ export default class Mcp extends WorkerEntrypoint {
 	async answer({ url, headers, body, key }: Message, calls: Calls) {
 		const request = new Request(url, { method: "POST", headers, body });
 		const caller = new Caller(key, calls);
-		const response = await answer(request, parseBody(body), () => createServer(caller));
+		const parsed = parseBody(body);
+		const response = Array.isArray(parsed)
+			? refuseBatch()
+			: await answer(request, parsed, () => createServer(caller));
 		const { status } = response;
 		return { status, headers: response.headers, body: response.body && (await response.text()) };
 	}

@@ -112,7 +112,7 @@ function Pager<T>({ list, label }: { list: Shown<T>; label: string }) {
 			{(offset > 0 || data.next !== null) && (
 				<span class="row">
 					{button("Previous", offset - limit, offset === 0)}
-					{button("Next", offset + limit, data.next === null)}
+					{button("Next", offset + results.length, data.next === null)}
 				</span>
 			)}
 		</nav>

@@ -27,6 +27,7 @@ function pathFor({ scopes, ...key }: PersonalApiKey, organization?: string) {
 		["organization:read", ofOrganization, true],
 		["organization_member:read", `${ofOrganization}/members`, true],
 		["webhook:read", `${ofOrganization}/webhooks`, true],
+		["audit_stream:read", `${ofOrganization}/audit_streams`, true],
 	];
 	const fits = paths.find(
 		([scope, , isOfOrganizations]) =>

@@ -48,7 +48,13 @@ export const OBJECTS = [
 		object: "activity_log",
 		title: "Activity",
 		read: "See who did what, with names and email addresses",
-		write: "Copy the activity log to any bucket",
+		write: "Nothing more: the log can't be changed",
+	},
+	{
+		object: "audit_stream",
+		title: "Audit streams",
+		read: "See where the activity log is copied to",
+		write: "Copy the activity log of an organization to any server, and stop copying it",
 	},
 	{
 		object: "personal_api_key",

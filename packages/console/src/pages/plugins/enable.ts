@@ -12,8 +12,11 @@ export async function setEnabled(config: PluginConfig, enabled: boolean) {
 	try {
 		return await api.pluginConfigs.update({ project: config.team_id, id: config.id }, { enabled });
 	} catch (error) {
-		const field = fieldsOf(pluginIn(config).config_schema).find(
-			({ key }) => error instanceof TenantryError && error.attr === nameOfSetting(key),
+		if (!(error instanceof TenantryError)) throw error;
+		// The config may be from a list, which has no settings.
+		const whole = await api.pluginConfigs.get({ project: config.team_id, id: config.id });
+		const field = fieldsOf(pluginIn(whole).config_schema).find(
+			({ key }) => error.attr === nameOfSetting(key),
 		);
 		if (!field) throw error;
 		throw refusal(
