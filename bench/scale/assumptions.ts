@@ -20,8 +20,8 @@ export const LOAD = {
 
 export type Operation = keyof typeof LOAD;
 
-/** Isolates of an organization per month if its jobs shared one per day, instead of one each (docs/plugins.md#the-sandbox). */
-export const SHARED_ISOLATES = 30;
+/** Isolates of an organization's plugin config per month, one a day (docs/plugins.md#the-sandbox). */
+export const ISOLATE_DAYS = 30;
 
 /** In the busiest hour, people cause this many times the requests, jobs and deliveries of an average hour. Runs stay the same. */
 export const PEAK = 4;

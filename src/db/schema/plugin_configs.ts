@@ -29,6 +29,8 @@ export const pluginConfigs = sqliteTable(
 		config: map<Record<string, unknown>>().default({}),
 		/** The message of the latest error. */
 		error: text(),
+		/** Part of the id of the isolate that runs its jobs; raised by each failure (jobs/work.ts). */
+		generation: integer().notNull().default(0),
 		/** null: the plugin's name. */
 		name: text(),
 		description: text(),
