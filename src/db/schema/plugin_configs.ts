@@ -66,7 +66,7 @@ export const pluginConfigs = sqliteTable(
 export const pluginLogEntries = sqliteTable(
 	"plugin_log_entries",
 	{
-		/** The number of its document in the full-text index. */
+		/** The row's number, in the order of insertion. */
 		position: integer().primaryKey(),
 		id: text().notNull().unique().$defaultFn(v7),
 		team_id: integer().notNull(),
