@@ -18,7 +18,7 @@ type List = {
 
 const LOG: List = {
 	owner: "runs",
-	few: ["search=lovelace", "level=ERROR", "after=2099-01-01", "before=2000-01-01"],
+	few: ["level=ERROR", "after=2099-01-01", "before=2000-01-01"],
 	most: ["search=row", "level=INFO", "after=2001-01-01", "before=2099-01-01"],
 };
 
@@ -42,7 +42,7 @@ const ACTIVITY: List = {
 	],
 };
 
-const PROJECTS: List = { owner: "projects", few: ["search=lovelace"], most: ["search=row"] };
+const PROJECTS: List = { owner: "projects", most: ["search=row"] };
 
 const OF_MOST_PLUGINS = [
 	"activity=updated",
@@ -109,11 +109,11 @@ export const LISTS: Record<string, List> = {
 		],
 		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01"],
 	},
-	listDomains: { owner: "domains", few: ["search=lovelace"], most: ["search=host"] },
-	listInvites: { owner: "invites", few: ["search=lovelace"], most: ["search=invited"] },
+	listDomains: { owner: "domains", most: ["search=host"] },
+	listInvites: { owner: "invites", most: ["search=invited"] },
 	listMembers: {
 		owner: "members",
-		few: ["email=person-7@example.com", "search=lovelace", "updated_after=2099-01-01"],
+		few: ["email=person-7@example.com", "updated_after=2099-01-01"],
 		most: ["search=person", "updated_after=2001-01-01", "order=joined_at"],
 	},
 	listServiceAccounts: { owner: "accounts", limit: LIMITS.accounts },
@@ -136,7 +136,7 @@ export const LISTS: Record<string, List> = {
 	},
 	listPlugins: {
 		owner: "plugins",
-		few: ["search=lovelace", "family=pipeline_import_apps"],
+		few: ["family=pipeline_import_apps"],
 		most: ["search=row", "family=pipeline_destinations"],
 	},
 	...family("Destination", "Destinations", "large"),
@@ -154,7 +154,7 @@ export const LISTS: Record<string, List> = {
 	listPluginConfigs: { owner: "configs" },
 	listPluginConfigLogs: {
 		owner: "logs",
-		few: ["search=lovelace", "type_filter=ERROR", "after=2099-01-01", "before=2000-01-01"],
+		few: ["type_filter=ERROR", "after=2099-01-01", "before=2000-01-01"],
 		most: ["search=row", "type_filter=LOG", "after=2001-01-01", "before=2099-01-01"],
 	},
 	listProjectMembers: { owner: "projectMembers" },

@@ -13,6 +13,8 @@ export function migrated(db: DatabaseSync) {
 		if (file.endsWith(".sql")) db.exec(readFileSync(`${MIGRATIONS}/${file}`, "utf8"));
 	// The rows that other rows refer to are missing.
 	db.exec("pragma foreign_keys = off");
+	// Migrations that drop tables leave free pages, which rows would fill first.
+	db.exec("vacuum");
 	return db;
 }
 

@@ -20,8 +20,8 @@ export const LOAD = {
 
 export type Operation = keyof typeof LOAD;
 
-/** Isolates of an organization per month if its jobs shared one per day, instead of one each (docs/plugins.md#the-sandbox). */
-export const SHARED_ISOLATES = 30;
+/** Isolates of an organization's plugin config per month, one a day (docs/plugins.md#the-sandbox). */
+export const ISOLATE_DAYS = 30;
 
 /** In the busiest hour, people cause this many times the requests, jobs and deliveries of an average hour. Runs stay the same. */
 export const PEAK = 4;
@@ -41,7 +41,7 @@ export const ROWS: Record<Operation, { read: number; written: number }> = {
 	read: { read: 57, written: 0 },
 	write: { read: 61, written: 22 },
 	run: { read: 62, written: 46 },
-	job: { read: 111, written: 58 },
+	job: { read: 105, written: 52 },
 	delivery: { read: 50, written: 5 },
 	use: { read: 3, written: 1 },
 	event: { read: 7, written: 4 },
@@ -102,9 +102,9 @@ export const KEPT = {
 	keys: { rows: 5, bytes: 430, kept: "" },
 	key_days: { rows: 5 * 90, bytes: 155, kept: "90 days" },
 	runs: { rows: LOAD.run * 12, bytes: 690, kept: "as long as the export; here one year" },
-	run_log_entries: { rows: (LOAD.run * 3 * 7) / 30, bytes: 860, kept: "7 days" },
+	run_log_entries: { rows: (LOAD.run * 3 * 7) / 30, bytes: 685, kept: "7 days" },
 	jobs: { rows: Math.round((LOAD.job * 7) / 30), bytes: 240, kept: "7 days" },
-	job_log_entries: { rows: (LOAD.job * 3 * 7) / 30, bytes: 375, kept: "7 days" },
+	job_log_entries: { rows: (LOAD.job * 3 * 7) / 30, bytes: 340, kept: "7 days" },
 	activity: { rows: (LOAD.write + LOAD.run) * 12, bytes: 1_475, kept: "one year" },
 };
 

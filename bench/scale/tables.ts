@@ -2,6 +2,7 @@ import {
 	BUSY_MS,
 	CPU_MS,
 	EVENT_BYTES,
+	ISOLATE_DAYS,
 	KEPT,
 	KV_WRITES,
 	LIMITS,
@@ -13,7 +14,6 @@ import {
 	REQUESTS,
 	ROWS,
 	RUN_SECONDS,
-	SHARED_ISOLATES,
 	START_SPREAD_SECONDS,
 	TICK,
 	TRIGGERED_ROW_MS,
@@ -137,10 +137,9 @@ const MONEY = {
 	Queues: ((LOAD.job + LOAD.delivery) * QUEUE_OPERATIONS * PRICES.queue_operations) / 1e6,
 	"Workflows, steps": (LOAD.run * WORKFLOW.steps * PRICES.workflow_steps) / 1e6,
 	"Workflows, storage": workflowGigabytes * PRICES.workflow_gigabytes,
-	"Dynamic Workers, one per job": (LOAD.job * PRICES.isolate_days) / 1e6,
+	"Dynamic Workers": (ISOLATE_DAYS * PRICES.isolate_days) / 1e6,
 };
 const total = Object.values(MONEY).reduce((sum, one) => sum + one, 0);
-const sharedIsolates = (SHARED_ISOLATES * PRICES.isolate_days) / 1e6;
 const eventsInD1 =
 	(LOAD.event * (ROWS.event.written * PRICES.rows_written + ROWS.event.read * PRICES.rows_read)) /
 		1e6 +
@@ -152,7 +151,6 @@ const money = () =>
 		...Object.entries(MONEY).map(([title, one]) => perSize(title, one)),
 		perSize("Total", total),
 		perSize("In addition: user events in D1", eventsInD1),
-		perSize("Dynamic Workers, if the jobs of a config shared one per day", sharedIsolates),
 	]);
 
 /**
@@ -291,11 +289,6 @@ const steps = () =>
 		[
 			"6. Use several Workflows and queues",
 			`exports on time: ${number(LIMITS.launches_a_tick * minutes)} → ${number(LIMITS.account_creations_a_second * START_SPREAD_SECONDS)}; within the hour: ${number(LIMITS.account_creations_a_second * HOUR_SECONDS)}`,
-			"nothing",
-		],
-		[
-			"7. Share an isolate between jobs, at any time",
-			`saves $${number((MONEY["Dynamic Workers, one per job"] - sharedIsolates) * 1000)} per month for 1,000`,
 			"nothing",
 		],
 	]);

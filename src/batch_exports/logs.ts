@@ -1,5 +1,4 @@
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
-import { alias, type SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type * as z from "zod";
 import { counter, paged } from "../db/list.ts";
 import { inLog } from "../db/log.ts";
@@ -9,7 +8,6 @@ import {
 	batchExports,
 	LEVELS,
 } from "../db/schema/batch_exports.ts";
-import { trigramOf } from "../db/search.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -32,36 +30,23 @@ const COUNTERS = {
 	ERROR: batchExports.error_entries,
 } satisfies Record<Level, unknown>;
 
-const { position, ...entries } = getTableColumns(batchExportLogEntries);
+const columns = getTableColumns(batchExportLogEntries);
 
-type Owner = Record<"batch_export_id" | "run_id", SQLiteColumn>;
-
-/** The full-text index of the entries. */
-const index = "batch_export_log_search";
-
-const LOG = {
-	table: batchExportLogEntries,
-	position,
-	entries,
-	index,
-	documents: getTableColumns(alias(batchExportLogEntries, index)),
-};
+const LOG = { table: batchExportLogEntries, columns };
 
 const select = ({ db }: Tenant) => db.select(entryColumns).from(batchExportLogEntries).$dynamic();
 
 /** Returns the export and a page of its log entries, which include those of its runs. */
 export async function list(tenant: Tenant, id: string, page: Page, { level, ...filters }: Filters) {
 	const levels = level?.length ? [...new Set(level)] : LEVELS;
-	const export_id = id.toLowerCase();
 	const log = {
 		...LOG,
-		owner: trigramOf(export_id),
-		where: ({ batch_export_id }: Owner) => eq(batch_export_id, export_id),
+		where: eq(columns.batch_export_id, id.toLowerCase()),
 		levels,
 		counter: countOf(id, ...levels.map((one) => COUNTERS[one])),
 	};
 	const [rows, [counted], [row]] = await tenant.read(
-		...paged(tenant.db, page, () => select(tenant), { ...inLog(page, log, filters), keys }),
+		...paged(tenant.db, page, () => select(tenant), { ...inLog(log, filters), keys }),
 		selectOne(tenant, id),
 	);
 	return {
@@ -81,14 +66,12 @@ export async function listOfRun(
 	const run = of.toLowerCase();
 	const log = {
 		...LOG,
-		owner: trigramOf(run),
-		where: ({ run_id, batch_export_id }: Owner) =>
-			and(eq(run_id, run), sql`+${eq(batch_export_id, id.toLowerCase())}`),
+		where: and(eq(columns.run_id, run), sql`+${eq(columns.batch_export_id, id.toLowerCase())}`),
 		levels: level?.length ? [...new Set(level)] : LEVELS,
 		counter: level?.length ? undefined : counter(batchExportRuns.log_entries, run),
 	};
 	const [rows, [counted], [parent], [row]] = await tenant.read(
-		...paged(tenant.db, page, () => select(tenant), { ...inLog(page, log, filters), keys }),
+		...paged(tenant.db, page, () => select(tenant), { ...inLog(log, filters), keys }),
 		selectName(tenant, id),
 		selectRun(tenant, id, of),
 	);

@@ -3,11 +3,11 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { newToken } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
-import { counter, matching } from "../db/list.ts";
+import { contains } from "../db/contains.ts";
+import { counter, countWhere } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { domains } from "../db/schema/domains.ts";
 import { organizations } from "../db/schema/organizations.ts";
-import { searched } from "../db/search.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { cacheList } from "../tenant/cached_statements.ts";
@@ -57,15 +57,11 @@ const byName = cacheList(
 /** Lists the domains, ordered by name. */
 export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
 	if (!search) return mapResults(await tenant.cachedPage(page, byName), toDomain);
-	const matches = {
-		...searched(tenant.organization, "domain_search", search),
-		id: columns.id,
-		by: [sql`domain_search.name`],
-		order: "asc" as const,
-	};
+	const where = and(all(tenant).where, contains(columns.domain, search));
 	const rows = await tenant.page(page, () => select(tenant).$dynamic(), {
 		...all(tenant),
-		...matching(page, matches),
+		where,
+		total: countWhere(domains, where),
 	});
 	return mapResults(rows, toDomain);
 }

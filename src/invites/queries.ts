@@ -3,8 +3,9 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, newToken } from "../auth/keys.ts";
 import { aliased, inList, insertJson } from "../db/client.ts";
+import { contains } from "../db/contains.ts";
 import { ADMIN, insufficientLevel, MEMBER } from "../db/levels.ts";
-import { counter, matching } from "../db/list.ts";
+import { counter, countWhere } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { inviteMails, invites } from "../db/schema/invites.ts";
 import { members } from "../db/schema/members.ts";
@@ -12,7 +13,6 @@ import { organizations } from "../db/schema/organizations.ts";
 import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
-import { searched } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { configured } from "../mail/mail.ts";
@@ -75,14 +75,11 @@ const newestFirst = cacheList(
 /** Lists the invites, newest first, including expired ones. */
 export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
 	if (!search) return mapResults(await tenant.cachedPage(page, newestFirst), toInvite);
-	const matches = {
-		...searched(tenant.organization, "invite_search", search),
-		id: invites.id,
-		by: [sql`invite_search.id`],
-	};
+	const where = and(all(tenant).where, contains(invites.target_email, search));
 	const rows = await tenant.page(page, () => select(tenant).$dynamic(), {
 		...all(tenant),
-		...matching(page, matches),
+		where,
+		total: countWhere(invites, where),
 	});
 	return mapResults(rows, toInvite);
 }

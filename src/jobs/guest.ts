@@ -14,6 +14,13 @@ const defer = queueMicrotask;
 // All isolates would share the runtime's cache.
 delete globalThis.caches;
 
+/**
+ * What the runs of this isolate share: the plugin's exports, so its module scope, and \`meta.global\`. The exports are a value, not a
+ * promise, which would never settle if the run that made it is stopped.
+ */
+let plugin;
+const global = {};
+
 export default class extends WorkerEntrypoint {
 	async run({ call, config, host, maxEntries, maxLength }) {
 		let lines = [];
@@ -54,7 +61,7 @@ export default class extends WorkerEntrypoint {
 		};
 		const meta = {
 			config,
-			global: {},
+			global,
 			logger: writer("PLUGIN"),
 			storage: {
 				get: async (key, fallback = null) => {
@@ -70,7 +77,8 @@ export default class extends WorkerEntrypoint {
 			},
 		};
 		try {
-			const work = find(await loadPlugin(), call);
+			plugin ??= await loadPlugin();
+			const work = find(plugin, call);
 			await work.setup?.(meta);
 			await work.run(meta);
 			return null;

@@ -1,3 +1,4 @@
+import { digest } from "../auth/keys.ts";
 import type { Compiled } from "../plugins/compiler/compile.ts";
 import { GUEST } from "./guest.ts";
 import { type Entry, MAX_ENTRIES, MAX_MESSAGE_LENGTH, runLog } from "./run_log.ts";
@@ -13,8 +14,15 @@ type Guest = Rpc.WorkerEntrypointBranded & {
 };
 
 export type Run = {
+	/**
+	 * The config and generation that the isolate belongs to (docs/plugins.md#the-sandbox). A later run with the same value gets the
+	 * same isolate, so no two runs with it may overlap. null: a new isolate for this run.
+	 */
+	isolate: string | null;
 	/** The plugin's main file. */
 	script: Compiled;
+	/** The names of the plugin's scheduled tasks. */
+	tasks?: string[];
 	call: Call;
 	config: Record<string, unknown>;
 	/**
@@ -33,13 +41,23 @@ export type Run = {
 };
 
 /**
- * Runs a job or scheduled task of a plugin in a new isolate without bindings or eval, which can
+ * Runs a job or scheduled task of a plugin in an isolate without bindings or eval, which can
  * connect only to `hosts`. Never throws: a failure is returned as `error`, and is also the last
  * entry.
  */
 export async function run(
 	loader: WorkerLoader | undefined,
-	{ script, call, config, secrets, storage, hosts = [], timeout = TIMEOUT_MS }: Run,
+	{
+		isolate,
+		script,
+		tasks = [],
+		call,
+		config,
+		secrets,
+		storage,
+		hosts = [],
+		timeout = TIMEOUT_MS,
+	}: Run,
 ): Promise<{ entries: Entry[]; error: string | null }> {
 	const log = runLog(secrets);
 	if (!loader) return log.close("This runtime has no sandbox (LOADER), so plugins don't run.");
@@ -53,16 +71,21 @@ export async function run(
 		...storageCalls(storage, limit),
 	};
 	const work = async () => {
-		const worker = loader.load({
+		const code = {
 			compatibilityDate: "2026-08-01",
 			mainModule: "guest.js",
 			modules: {
 				"guest.js": { js: GUEST },
-				"plugin.cjs": { cjs: wrap(script.compiled, call) },
+				"plugin.cjs": {
+					cjs: wrap(script.compiled, call.kind === "task" ? [...tasks, call.name] : tasks),
+				},
 			},
-			globalOutbound: await outbound(hosts),
 			limits: { cpuMs: timeout, subRequests: 1000 },
-		});
+		};
+		const load = async () => ({ ...code, globalOutbound: await outbound(hosts) });
+		// With the config's values: a run must not find secrets that its log doesn't redact.
+		const id = async () => `${isolate}:${await digest(JSON.stringify({ code, hosts, config }))}`;
+		const worker = isolate === null ? loader.load(await load()) : loader.get(await id(), load);
 		const limits = { maxEntries: MAX_ENTRIES, maxLength: MAX_MESSAGE_LENGTH };
 		const result: unknown = await worker
 			.getEntrypoint<Guest>()
@@ -82,9 +105,8 @@ export async function run(
  * can't use the network or timers; code in the function can. The function returns the plugin's
  * top-level functions, which count as exported (docs/plugins.md#source-in-place).
  */
-function wrap(script: string, call: Call) {
-	const names = ["setupPlugin", call.kind === "task" ? call.name : "jobs"];
-	const properties = names
+function wrap(script: string, tasks: string[]) {
+	const properties = [...new Set(["setupPlugin", "jobs", ...tasks])]
 		.filter((name) => /^[A-Za-z_$][\w$]*$/.test(name))
 		.map((name) => `${name}: typeof ${name} === "undefined" ? undefined : ${name}`);
 	return `module.exports = async function (module, exports, require) {${script}\n;return { ${properties.join(", ")} };};`;

@@ -38,10 +38,15 @@ async function claim(db: Database) {
 				plugin_config_id: pluginJobs.plugin_config_id,
 				uuid: pluginConfigs.uuid,
 				config: pluginConfigs.config,
+				generation: pluginConfigs.generation,
+				/** Whether another job of the config is running. */
+				is_busy: sql<number>`exists (select 1 from plugin_jobs as running indexed by plugin_jobs_running
+					where running.status = 'running' and running.plugin_config_id = ${pluginConfigs.id})`,
 				enabled: pluginConfigs.enabled,
 				deleted: pluginConfigs.deleted,
 				plugins_access_level: organizations.plugins_access_level,
 				config_schema: plugins.config_schema,
+				capabilities: plugins.capabilities,
 			})
 			.from(pluginJobs)
 			.innerJoin(pluginConfigs, eq(pluginConfigs.id, pluginJobs.plugin_config_id))
@@ -66,6 +71,13 @@ async function claim(db: Database) {
 }
 
 type Job = NonNullable<Awaited<ReturnType<typeof claim>>>;
+
+/**
+ * Returns the isolate that a job shares with earlier jobs of its config (docs/plugins.md#the-sandbox); null if it needs its own,
+ * because another job of the config is running.
+ */
+const isolateOf = ({ is_busy, uuid, generation }: Job) =>
+	is_busy ? null : `${uuid}:${generation}`;
 
 /** Returns why a queued job can't run anymore; null if it can. */
 function whyNotRunnable({ kind, enabled, deleted, plugins_access_level }: Job) {
@@ -112,6 +124,8 @@ export async function work(env: Env) {
 	const { config, secrets } = decrypted;
 	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
 	const { entries, error } = await run(env.LOADER, {
+		isolate: isolateOf(job),
+		tasks: job.capabilities.scheduled_tasks ?? [],
 		script: job.main ? await compiledOf(env, job.main) : EMPTY,
 		call,
 		storage: storage(env, db, job.plugin_config_id),
@@ -153,6 +167,9 @@ const failureOf = ({ id, kind, name, ...ref }: Ending, error: string) => ({
 	project: sql`${ref.team_id}`,
 });
 
+/** Changes the isolate's id, so that no job gets an isolate in which one failed or is still running. */
+const newIsolate = { generation: sql`${pluginConfigs.generation} + 1` };
+
 /**
  * Stores the result and log of a job, and an event if it failed. Does nothing if the job has already ended, because `tick` fails
  * jobs that run for too long.
@@ -165,7 +182,7 @@ async function finish(db: Database, job: Ending, entries: Entry[], error: string
 	await db.batch([
 		db
 			.update(pluginConfigs)
-			.set({ error })
+			.set({ error, ...(error !== null && newIsolate) })
 			.where(and(eq(pluginConfigs.id, plugin_config_id), unfinished)),
 		...insertEntries(db, job, entries, unfinished),
 		...(error === null ? [] : [recordEvent(db, failureOf(job, error), sql`${unfinished}`)]),

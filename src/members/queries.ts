@@ -1,12 +1,12 @@
 import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { contains } from "../db/contains.ts";
 import { ADMIN, OWNER } from "../db/levels.ts";
 import { counter, matching } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { isPerson, users } from "../db/schema/users.ts";
-import { searched } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { lowerCaseAscii } from "../http/fields.ts";
 import { mapResults, type Page } from "../http/page.ts";
@@ -63,34 +63,26 @@ const newestFirst = cacheList(
 	(tenant) => active(tenant),
 );
 
-/** The full-text documents of active members whose name or email address contains `search`, in the order of the list. */
-const inSearch = ({ organization }: Tenant, search: string) => ({
-	...searched(organization, "member_names", search),
-	by: [sql`member_names.joined_at`, sql`member_names.id`],
-});
+/** The text that is searched. */
+const NAME = sql`${users.first_name} || ' ' || ${users.last_name} || ' ' || ${users.email}`;
 
 type Filters = z.infer<typeof filters>;
 
 /** How to find the members that match the filters; undefined if there are no filters. */
 function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
-	const others = and(
+	const where = and(
 		email ? eq(members.user_id, userWith(users.email, lowerCaseAscii(email))) : undefined,
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
+		search ? contains(NAME, search) : undefined,
 	);
-	const found = search ? inSearch(tenant, search) : undefined;
-	if (!others) return found;
-	return found
-		? {
-				...found,
-				from: sql`${found.from} cross join ${members} on ${members.id} = ${found.found}`,
-				where: and(found.where, others),
-			}
-		: {
-				found: sql`${members.id}`,
-				from: members,
-				where: and(active(tenant).where, others),
-				by: BY,
-			};
+	return (
+		where && {
+			found: sql`${members.id}`,
+			from: search ? sql`${members} join ${users} on ${users.id} = ${members.user_id}` : members,
+			where: and(active(tenant).where, where),
+			by: BY,
+		}
+	);
 }
 
 /** Active members, newest first. */

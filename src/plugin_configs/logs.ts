@@ -1,11 +1,9 @@
 import { eq, getTableColumns, sql } from "drizzle-orm";
-import { alias, type SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type * as z from "zod";
 import { rowId } from "../db/client.ts";
 import { counter, paged } from "../db/list.ts";
 import { inLog } from "../db/log.ts";
 import { pluginConfigs, pluginLogEntries } from "../db/schema/plugin_configs.ts";
-import { trigramOfNumber } from "../db/search.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -22,19 +20,6 @@ const COUNTERS = {
 } satisfies Record<(typeof TYPES)[number], unknown>;
 
 const { position, ...columns } = getTableColumns(pluginLogEntries);
-const entries = { ...columns, level: columns.type };
-
-/** The full-text index of the entries. */
-const index = "plugin_log_search";
-const { type: level, ...indexed } = getTableColumns(alias(pluginLogEntries, index));
-
-const LOG = {
-	table: pluginLogEntries,
-	position,
-	entries,
-	index,
-	documents: { ...indexed, level },
-};
 
 /**
  * Lists the log entries of a config, newest first.
@@ -49,17 +34,16 @@ export async function list(
 	const types = type_filter?.length ? [...new Set(type_filter)] : TYPES;
 	const counters = types.map((one) => counter(COUNTERS[one], rowId(id)));
 	const log = {
-		...LOG,
-		owner: trigramOfNumber(rowId(id)),
-		where: ({ plugin_config_id }: Record<"plugin_config_id", SQLiteColumn>) =>
-			eq(plugin_config_id, rowId(id)),
+		table: pluginLogEntries,
+		columns: { ...columns, level: columns.type },
+		where: eq(columns.plugin_config_id, rowId(id)),
 		levels: types,
 		counter: sql.join(counters, sql` + `),
 	};
 	const select = () => tenant.db.select(columns).from(pluginLogEntries).$dynamic();
 	const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [timestamp, id];
 	const [rows, [counted], [config]] = await tenant.read(
-		...paged(tenant.db, page, select, { ...inLog(page, log, filters), keys }),
+		...paged(tenant.db, page, select, { ...inLog(log, filters), keys }),
 		tenant.db.select({ id: pluginConfigs.id }).from(pluginConfigs).where(byId(tenant, id)),
 	);
 	found(config);

@@ -1,7 +1,6 @@
 import { and, type Column, or, type SQL, sql } from "drizzle-orm";
 import { contains } from "../db/contains.ts";
 import { plugins } from "../db/schema/plugins.ts";
-import { mayContain, NO_ID, trigramOf } from "../db/search.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import { familyByFamily } from "./families.ts";
 
@@ -61,19 +60,14 @@ export function visiblePluginIds(
 		inFamilies(families),
 		search ? or(...texts.map((text) => contains(text, search))) : undefined,
 	);
-	const some = (kind: SQL | undefined, trigram: SQL | string) =>
-		search
-			? [
-					sql`select plugin_search.rowid as id from plugin_search cross join ${plugins} on ${plugins.id} = plugin_search.rowid
-    where ${and(mayContain("plugin_search", trigram, search, { hasLetters: false }), kind, filter, below(sql`plugin_search.rowid`))}`,
-				]
-			: familyByFamily(families).map(
-					(family) =>
-						sql`select ${plugins.id} as id from ${plugins} where ${and(kind, family, below(sql`${plugins.id}`))}`,
-				);
+	const some = (kind: SQL | undefined) =>
+		(search ? [filter] : familyByFamily(families)).map(
+			(condition) =>
+				sql`select ${plugins.id} as id from ${plugins} where ${and(kind, condition, below(sql`${plugins.id}`))}`,
+		);
 	const parts = [
-		...some(owned, trigramOf(tenant.organization)),
-		...some(global, NO_ID),
+		...some(owned),
+		...some(global),
 		sql`select used.plugin_id from plugin_uses as used join ${plugins} on ${plugins.id} = used.plugin_id
     where ${and(used, filter, below(sql`used.plugin_id`))}`,
 	];

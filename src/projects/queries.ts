@@ -11,15 +11,16 @@ import type { Key, Page } from "../http/page.ts";
 import { cacheList, cacheStatement } from "../tenant/cached_statements.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { reachableOrganization, searchedProjects, visibleProjects } from "../tenant/visible.ts";
+import { reachableOrganization, visibleProjects } from "../tenant/visible.ts";
 import { type create, type filters, projectColumns, type update as Update } from "./shape.ts";
 
 const select = ({ db }: TenantSql) => db.select(projectColumns).from(projects);
 
-const visible = (tenant: TenantSql) =>
+const visible = (tenant: TenantSql, search?: string) =>
 	visibleProjects(
 		tenant,
 		tenant.kind === "organization" ? eq(members.organization_id, tenant.organization) : undefined,
+		search,
 	);
 
 /** Selects projects joined with the caller's memberships. */
@@ -55,7 +56,7 @@ const all = cacheList(
  */
 export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
 	if (!search) return tenant.cachedPage(page, all);
-	const { join, ...found } = searchedProjects(tenant, page, search);
+	const { join, ...found } = visible(tenant, search);
 	return tenant.page(page, () => selectJoined(tenant, join), { ...found, ...SORTED });
 }
 

@@ -2,17 +2,14 @@ import { and, type Column, type SQL, sql } from "drizzle-orm";
 import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { contains } from "../db/contains.ts";
 import { ADMIN } from "../db/levels.ts";
-import { counter, type List, matching } from "../db/list.ts";
+import { counter, type List } from "../db/list.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
-import { mayContain, NO_ID, trigramOf } from "../db/search.ts";
-import type { Page } from "../http/page.ts";
 import type { TenantSql } from "./sql.ts";
-import type { Tenant } from "./tenant.ts";
 
 /** SQL condition: the caller is an admin of the organization in the path, so they see all its projects. */
 export const isAdmin = ({ key, organization }: TenantSql) => sql`exists (
@@ -77,21 +74,29 @@ const projectParts = (user_id: number | SQL<number>): NonNullable<List<SQLiteSel
 /**
  * Returns a list of the projects that the caller can see, for a select from `projects` joined with `members` on `join`.
  * @param organization the condition on `members` for the organization; without it, the projects of all organizations are listed
+ * @param search only projects whose name contains this text
  */
-export function visibleProjects(tenant: TenantSql, organization: SQL | undefined) {
+export function visibleProjects(tenant: TenantSql, organization: SQL | undefined, search?: string) {
 	const { user_id } = tenant.key;
 	const within = and(
 		organization,
 		tenant.restricted.organizations ? listedOrganization(tenant) : undefined,
 	);
-	const isMine = and(sql`${members.user_id} = ${user_id}`, within, reachableProject(tenant));
+	const isMine = and(
+		sql`${members.user_id} = ${user_id}`,
+		within,
+		reachableProject(tenant),
+		search ? contains(projects.name, search) : undefined,
+	);
 	// The + prevents SQLite from using the index of an organization's projects.
 	const listed = {
 		join: sql`${members.organization_id} = +${projects.organization_id}`,
 		where: and(isMine, isOpenTo(user_id), listedProject(tenant)),
 	};
-	const total = sql`iif(${keyWhere(tenant, sql`${scoped_projects} = '[]'`)}, ${visibleCount(tenant, PROJECTS, within)},
-    (select count(*) from ${projects} join ${members} on ${listed.join} where ${listed.where}))`;
+	const counted = sql`(select count(*) from ${projects} join ${members} on ${listed.join} where ${listed.where})`;
+	const total = search
+		? counted
+		: sql`iif(${keyWhere(tenant, sql`${scoped_projects} = '[]'`)}, ${visibleCount(tenant, PROJECTS, within)}, ${counted})`;
 	return tenant.restricted.projects
 		? { ...listed, total }
 		: {
@@ -100,44 +105,6 @@ export function visibleProjects(tenant: TenantSql, organization: SQL | undefined
 				parts: projectParts(user_id),
 				total,
 			};
-}
-
-/**
- * Like `visibleProjects`, but only projects whose name contains `search`. The full-text index contains the columns that decide
- * who sees a project. The subqueries don't depend on the project, so that each runs once.
- */
-export function searchedProjects(tenant: Tenant, page: Page, search: string) {
-	const { user_id, id } = tenant.key;
-	const ofCaller = and(
-		sql`own.user_id = ${user_id}`,
-		tenant.kind === "organization" ? sql`own.organization_id = ${tenant.organization}` : undefined,
-	);
-	const within = sql`select own.organization_id from ${members} as own where ${ofCaller}`;
-	// A caller without an organization finds nothing.
-	const trigrams = sql`coalesce((select group_concat(${trigramOf(sql`own.organization_id`)}, '" OR "') from ${members} as own where ${ofCaller}), ${NO_ID})`;
-	const allowed = (column: Column) =>
-		sql`select value from ${personalApiKeys}, json_each(${column}) where ${personalApiKeys.id} = ${id}`;
-	const isVisible = sql`project_search.organization_id in (${within}) and (not project_search.access_control
-		or project_search.organization_id in (${within} and own.level >= ${ADMIN})
-		or project_search.rowid in (select own.project_id from ${projectMembers} as own where ${ofCaller}))`;
-	const isReachable = sql`(${keyWhere(tenant, sql`${scoped_projects} = '[]'`)} or project_search.rowid in (${allowed(scoped_projects)}))
-		and (${keyWhere(tenant, sql`${scoped_organizations} = '[]'`)} or project_search.organization_id in (${allowed(scoped_organizations)}))`;
-	const matches = {
-		id: projects.id,
-		found: sql`project_search.rowid`,
-		from: sql`project_search`,
-		where: and(
-			mayContain("project_search", trigrams, search),
-			isVisible,
-			isReachable,
-			contains(sql`project_search.name`, search),
-		),
-		by: [sql`project_search.organization_id`, sql`project_search.rowid`],
-	};
-	return {
-		join: sql`${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id}`,
-		...matching(page, matches),
-	};
 }
 
 /** Counters of objects in projects: of all projects of an organization, of those that aren't private, and of a single project. */

@@ -65,12 +65,12 @@ test("what docs/performance.md says is written to tables and their indexes", asy
 			),
 		],
 	]).toEqual([
-		["line of a plugin", 6],
+		["line of a plugin", 5],
+		["its deletion", 2],
+		["line of an export", 7],
 		["its deletion", 3],
-		["line of an export", 8],
-		["its deletion", 4],
-		["plugin", 8],
-		["new name of a plugin", 3],
+		["plugin", 7],
+		["new name of a plugin", 1],
 		["enabled config", 16],
 	]);
 });

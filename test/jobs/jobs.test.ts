@@ -440,6 +440,90 @@ async function deliver(bindings: Partial<Env> = {}, timestamp = new Date()) {
 	return getQueueResult(batch, context);
 }
 
+describe("a job runs in the isolate of the jobs before it", () => {
+	const source = `let seen = false;
+	exports.jobs = {
+		go() { console.log("seen: " + seen); seen = true },
+		fail() { seen = true; throw new Error("No.") },
+		async abort() { (await import("cloudflare:workers")).abortIsolate("gone") },
+	}`;
+
+	/** A config, and a function that runs the job `go` and returns whether a job ran in its isolate before. */
+	async function config() {
+		const here = await home(source);
+		const run = async (type: string) => {
+			await here.start({ type });
+			await here.ended();
+		};
+		const seen = async () => {
+			await run("go");
+			return (await here.logs()).findLast((line: string) => line.includes("seen: "))?.slice(18);
+		};
+		return { ...here, run, seen };
+	}
+
+	test("if they are of the same config, and neither it nor its source has changed", async () => {
+		const [here, other] = [await config(), await config()];
+		expect([await here.seen(), await here.seen()]).toEqual(["false", "true"]);
+		expect(await other.seen()).toBe("false");
+		await here.ask("PATCH", here.path, { body: { config: { token: "another secret" } } });
+		expect([await here.seen(), await here.seen()]).toEqual(["false", "true"]);
+		await here.here("PATCH", `/pipeline_destinations/${(await here.read()).plugin}/update_source`, {
+			body: { "index.js": `${source} // changed` },
+		});
+		expect([await here.seen(), await here.seen()]).toEqual(["false", "true"]);
+	});
+
+	test("never if another config of the same plugin ran them", async () => {
+		const here = await config();
+		expect([await here.seen(), await here.seen()]).toEqual(["false", "true"]);
+		const { plugin } = await here.read();
+		const body = { plugin, order: 2, config: { token: "hunter22" } };
+		const configs = `/api/projects/${here.project}/plugin_configs`;
+		const { id } = (await here.ask("POST", `${configs}/`, { body })).body;
+		await here.ask("POST", `${configs}/${id}/job/`, { body: { job: { type: "go" } } });
+		await eventually(async () => {
+			const { results } = (await here.ask("GET", `${configs}/${id}/logs`)).body;
+			expect(results.map(({ message }: { message: string }) => message)).toContain("seen: false");
+		});
+	});
+
+	test("unless one of them is still running", async () => {
+		const { id, seen } = await config();
+		expect([await seen(), await seen()]).toEqual(["false", "true"]);
+		const running = { kind: "job", name: "go", status: "running" } as const;
+		const started_at = new Date().toISOString();
+		const [other] = await db
+			.insert(pluginJobs)
+			.values({ ...running, plugin_config_id: id, started_at })
+			.returning();
+		expect(await seen()).toBe("false");
+		await db.delete(pluginJobs).where(eq(pluginJobs.id, other?.id ?? 0));
+		expect(await seen()).toBe("true");
+	});
+
+	test.each(["fail", "abort"])("unless one of them failed (%s)", async (type) => {
+		const { run, seen } = await config();
+		expect([await seen(), await seen()]).toEqual(["false", "true"]);
+		await run(type);
+		expect([await seen(), await seen()]).toEqual(["false", "true"]);
+	});
+
+	test("unless one of them was interrupted", async () => {
+		const { id, seen } = await config();
+		expect([await seen(), await seen()]).toEqual(["false", "true"]);
+		await db.insert(pluginJobs).values({
+			plugin_config_id: id,
+			kind: "job",
+			name: "go",
+			status: "running",
+			started_at: new Date(Date.now() - 60_000).toISOString(),
+		});
+		await tick();
+		expect(await seen()).toBe("false");
+	});
+});
+
 describe("a waiting job", () => {
 	/** Changes something, then runs a job or task as if it had been queued before. */
 	async function waiting(

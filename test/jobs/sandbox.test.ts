@@ -1,4 +1,5 @@
 import { env } from "cloudflare:workers";
+import { v7 } from "uuid";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type Run, run } from "../../src/jobs/sandbox.ts";
 import { toScript } from "../support/compiler.ts";
@@ -11,6 +12,7 @@ beforeEach(() => stopClock());
 async function runPlugin(source: string, options: Partial<Run> = {}) {
 	const stored = new Map<string, string>();
 	const result = await run(env.LOADER, {
+		isolate: null,
 		script: await toScript(source),
 		call: { kind: "job", type: "go", payload: {} },
 		config: {},
@@ -116,7 +118,7 @@ describe("a plugin is run", () => {
 		});
 	});
 
-	test("in a new isolate, where nothing is left from the run before", async () => {
+	test("in a new isolate, where nothing is left from the run before, if it has none to share", async () => {
 		const source = go("console.log(globalThis.seen); globalThis.seen = true;");
 		await runPlugin(source);
 		expect((await runPlugin(source)).lines).toEqual(["CONSOLE LOG undefined"]);
@@ -130,6 +132,7 @@ describe("a plugin is run", () => {
 	test("only if the runtime has a sandbox", async () => {
 		const message = "This runtime has no sandbox (LOADER), so plugins don't run.";
 		const { entries, error } = await run(undefined, {
+			isolate: null,
 			script: await toScript(go("")),
 			call: { kind: "job", type: "go", payload: {} },
 			config: {},
@@ -143,6 +146,81 @@ describe("a plugin is run", () => {
 		expect({ entries, error }).toMatchObject({
 			entries: [{ source: "SYSTEM", type: "ERROR", message }],
 			error: message,
+		});
+	});
+});
+
+describe("a run in the isolate of an earlier one", () => {
+	const source = `let top; export const runEveryHour = go; export const jobs = { go };
+		function go(...args) {
+			const { global } = args.at(-1);
+			console.log(globalThis.seen, top, global.seen);
+			globalThis.seen = top = global.seen = true;
+		}`;
+	const NOTHING = ["CONSOLE LOG undefined undefined undefined"];
+	const EVERYTHING = ["CONSOLE LOG true true true"];
+	const sharing = () => ({ isolate: v7(), config: { token: "a" } });
+	const calling = (payload: unknown): Partial<Run> => ({
+		call: { kind: "job", type: "go", payload },
+	});
+
+	test("finds what that left in globals, in the plugin's module scope and in meta.global", async () => {
+		const shared = sharing();
+		expect((await runPlugin(source, shared)).lines).toEqual(NOTHING);
+		expect((await runPlugin(source, shared)).lines).toEqual(EVERYTHING);
+	});
+
+	test("is the same for jobs and scheduled tasks", async () => {
+		const shared = { ...sharing(), tasks: ["runEveryHour"] };
+		await runPlugin(source, shared);
+		const call = { kind: "task", name: "runEveryHour" } as const;
+		expect((await runPlugin(source, { ...shared, call })).lines).toEqual(EVERYTHING);
+	});
+
+	test.each<[string, Partial<Run>, string?]>([
+		["config or generation", { isolate: "another" }],
+		["source", {}, `${source} // changed`],
+		["values of the config", { config: { token: "b" } }],
+		["network", { hosts: ["example.com"] }],
+		["limits", { timeout: 9000 }],
+		["isolate of its own", { isolate: null }],
+	])("never is that of a run with another %s", async (_, other, changed = source) => {
+		const shared = sharing();
+		await runPlugin(source, shared);
+		expect((await runPlugin(changed, { ...shared, ...other })).lines).toEqual(NOTHING);
+		expect((await runPlugin(source, shared)).lines).toEqual(EVERYTHING);
+	});
+
+	test("has its own log, and the earlier run's logger writes nowhere", async () => {
+		const shared = sharing();
+		const source = go(
+			"globalThis.log?.('old'); meta.logger.log(payload); globalThis.log ??= meta.logger.log;",
+		);
+		for (const payload of [1, 2])
+			expect((await runPlugin(source, { ...shared, ...calling(payload) })).lines).toEqual([
+				`PLUGIN LOG ${payload}`,
+			]);
+	});
+
+	test("can't use the earlier run's storage", async () => {
+		const shared = sharing();
+		const source = go(`const { storage } = (globalThis.first ??= meta);
+			await storage.set("k", 1);`);
+		expect((await runPlugin(source, shared)).error).toBeNull();
+		const again = await runPlugin(source, { ...shared, timeout: 10_000 });
+		expect(again.error).toEqual(expect.any(String));
+		expect([...again.stored]).toEqual([]);
+	});
+
+	test("isn't disturbed by what the earlier run left unfinished", async () => {
+		const shared = sharing();
+		const source = go(`if (payload === 1) setInterval(() => console.log("late"), 1);
+			await new Promise((resolve) => setTimeout(resolve, 50));
+			if (payload === 2) console.log("done");`);
+		expect(await runPlugin(source, { ...shared, ...calling(1) })).toMatchObject({ error: null });
+		expect(await runPlugin(source, { ...shared, ...calling(2) })).toMatchObject({
+			lines: ["CONSOLE LOG done"],
+			error: null,
 		});
 	});
 });
@@ -521,6 +599,7 @@ describe("a failure is reported and affects no other run", () => {
 				throw new Error("It is down.");
 			};
 			const { error } = await run(Object.assign(Object.create(env.LOADER), { load }), {
+				isolate: null,
 				script: await toScript(go("")),
 				call: { kind: "job", type: "go", payload: {} },
 				config: {},

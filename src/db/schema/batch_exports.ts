@@ -239,7 +239,7 @@ export const batchExportDays = sqliteTable(
 export const batchExportLogEntries = sqliteTable(
 	"batch_export_log_entries",
 	{
-		/** The number of its document in the full-text index. */
+		/** The row's number, in the order of insertion. */
 		position: integer().primaryKey(),
 		id: text().notNull().unique().$defaultFn(v7),
 		batch_export_id: text()

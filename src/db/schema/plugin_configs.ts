@@ -29,6 +29,8 @@ export const pluginConfigs = sqliteTable(
 		config: map<Record<string, unknown>>().default({}),
 		/** The message of the latest error. */
 		error: text(),
+		/** Part of the id of the isolate that runs its jobs; raised by each failure (jobs/work.ts). */
+		generation: integer().notNull().default(0),
 		/** null: the plugin's name. */
 		name: text(),
 		description: text(),
@@ -64,7 +66,7 @@ export const pluginConfigs = sqliteTable(
 export const pluginLogEntries = sqliteTable(
 	"plugin_log_entries",
 	{
-		/** The number of its document in the full-text index. */
+		/** The row's number, in the order of insertion. */
 		position: integer().primaryKey(),
 		id: text().notNull().unique().$defaultFn(v7),
 		team_id: integer().notNull(),

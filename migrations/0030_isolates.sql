@@ -1,0 +1,1 @@
+ALTER TABLE `plugin_configs` ADD `generation` integer DEFAULT 0 NOT NULL;
