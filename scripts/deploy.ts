@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { unstable_readConfig } from "wrangler";
 import { buildAssets } from "./assets.ts";
 import { bundle } from "./bundle.ts";
-import { fail, messageOf, run } from "./run.ts";
+import { earlierBuild, fail, messageOf, run } from "./run.ts";
 import { root } from "./state.ts";
 import { expectOptionsAfterDashes, WRONG_USAGE } from "./usage.ts";
 
@@ -52,14 +52,18 @@ function readConfig() {
 const database = readConfig().d1_databases[0]?.database_name;
 
 /** Runs wrangler in this terminal, where it can prompt the user. Ends the script if wrangler fails. */
-function wrangler(...words: string[]) {
+function wrangler(words: string[], hint = "") {
 	const all = [...words, `--env=${environment}`];
 	const { status } = spawnSync("wrangler", all, { stdio: "inherit" });
-	if (status !== 0) fail(`wrangler ${words.join(" ")} failed.`);
+	if (status !== 0) fail(`wrangler ${words.join(" ")} failed.${hint}`);
 }
 
-const migrate = () => wrangler("d1", "migrations", "apply", "DB", "--remote");
-const deploy = () => wrangler("deploy", script, "--no-bundle", ...rest);
+const migrate = () =>
+	wrangler(
+		["d1", "migrations", "apply", "DB", "--remote"],
+		` If it says that a table already exists: ${earlierBuild("change database_name in wrangler.toml")}`,
+	);
+const deploy = () => wrangler(["deploy", script, "--no-bundle", ...rest]);
 
 function isDeployed() {
 	const databases: { name: string }[] = JSON.parse(run("wrangler", "d1", "list", "--json"));

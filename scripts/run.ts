@@ -15,6 +15,10 @@ export function fail(why: string, code = 1): never {
 	process.exit(code);
 }
 
+/** What to do about a database of a build whose migrations are no longer there. Its first one is `0000_tenants.sql`. */
+export const earlierBuild = (fresh: string) =>
+	`A database of a build before the migration 0000_init can't be migrated. Start with an empty one (${fresh}), or stay on commit 09bdb724.`;
+
 export const messageOf = (error: unknown) =>
 	error instanceof Error ? error.message : String(error);
 

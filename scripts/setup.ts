@@ -5,7 +5,7 @@ import { mask } from "../src/auth/keys.ts";
 import { run } from "../src/operator/run.ts";
 import { buildAssets } from "./assets.ts";
 import { openFiles } from "./operator.ts";
-import { fail } from "./run.ts";
+import { earlierBuild, fail } from "./run.ts";
 import { EMAIL, lockOrFail, root, state, variablesFile, writeSettings } from "./state.ts";
 import { expectNoArguments } from "./usage.ts";
 
@@ -21,6 +21,8 @@ async function migrate({ DB }: Env) {
 	await DB.prepare(CREATE_TABLE).run();
 	const { results } = await DB.prepare("SELECT name FROM d1_migrations").all();
 	const applied = new Set(results.map(({ name }) => name));
+	if (applied.has("0000_tenants.sql"))
+		return fail(earlierBuild(`set STATE_DIR to another folder, or delete ${state}`));
 	const missing = readdirSync(`${root}/migrations`)
 		.filter((name) => name.endsWith(".sql") && !applied.has(name))
 		.sort();

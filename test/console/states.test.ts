@@ -25,6 +25,7 @@ const run = (
 ): BatchExportRun => ({
 	id: status,
 	status,
+	by: "arrival",
 	records_completed: 0,
 	records_total_count: null,
 	latest_error: null,

@@ -5,7 +5,7 @@ import { wrongCounters } from "../support/counters.ts";
 
 const AT = "'2026-01-01T00:00:00.000Z'";
 
-/** Rows as they were before there were counters. */
+/** Rows as they were after the first migration. */
 const ROWS = [
 	`insert into organizations (id, name, slug, plugins_access_level, created_at, updated_at) values
 		('o1', 'A', 'a', 9, ${AT}, ${AT}), ('o2', 'B', 'b', 9, ${AT}, ${AT})`,
@@ -22,9 +22,9 @@ const ROWS = [
 	`insert into invites (id, organization_id, target_email, created_by, emailing_attempt_made, token_hash, created_at, updated_at)
 		values ('i1', 'o1', 'c@example.com', 1, 0, 't', ${AT}, ${AT})`,
 	`insert into domains (id, organization_id, domain, verification_challenge) values ('d1', 'o2', 'example.com', 'x')`,
-	`insert into batch_exports (id, organization_id, project_id, name, destination, interval, created_at, last_updated_at, deleted, next_end_at, due_at)
-		values ('e1', 'o1', 1, 'E', '{}', 'hour', ${AT}, ${AT}, 0, 'z', 'z'), ('e2', 'o1', 2, 'E', '{}', 'hour', ${AT}, ${AT}, 0, 'z', 'z'),
-		('e3', 'o1', 1, 'E', '{}', 'hour', ${AT}, ${AT}, 1, 'z', 'z')`,
+	`insert into batch_exports (id, organization_id, project_id, name, destination, interval, created_at, last_updated_at, deleted, next_start_at, next_end_at, due_at)
+		values ('e1', 'o1', 1, 'E', '{}', 'hour', ${AT}, ${AT}, 0, 'z', 'z', 'z'), ('e2', 'o1', 2, 'E', '{}', 'hour', ${AT}, ${AT}, 0, 'z', 'z', 'z'),
+		('e3', 'o1', 1, 'E', '{}', 'hour', ${AT}, ${AT}, 1, 'z', 'z', 'z')`,
 	`insert into batch_export_backfills (id, batch_export_id, project_id, start_at, end_at, interval, total_runs, created_at, last_updated_at)
 		values ('b1', 'e1', 1, ${AT}, ${AT}, 'hour', 1, ${AT}, ${AT})`,
 	`insert into batch_export_runs (id, batch_export_id, status, data_interval_start, data_interval_end, created_at, last_updated_at) values
@@ -45,11 +45,9 @@ const ROWS = [
 		select 'b' || i, 'o1', 1, 'updated', 'Plugin', '2', ${AT} from numbers`,
 ];
 
-test("the counters of rows from before the migration are right", async () => {
-	const at = env.MIGRATIONS.findIndex(({ name }) => name.includes("_counts") && name > "0012");
-	expect(at).toBeGreaterThan(0);
+test("migrations keep the rows of a database that was filled after the first one, with right counters", async () => {
 	await reset();
-	await applyD1Migrations(env.DB, env.MIGRATIONS.slice(0, at));
+	await applyD1Migrations(env.DB, env.MIGRATIONS.slice(0, 1));
 	await env.DB.batch(ROWS.map((row) => env.DB.prepare(row)));
 	await applyD1Migrations(env.DB, env.MIGRATIONS);
 	expect(await wrongCounters()).toEqual([]);

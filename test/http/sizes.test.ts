@@ -181,6 +181,7 @@ describe("a page ends at 4 MiB", () => {
 					name: `Export ${from + n}`,
 					destination: { type: "NoOp", config: { text: textOf(size(from + n)) } },
 					interval: "hour",
+					next_start_at: NEVER,
 					next_end_at: NEVER,
 					due_at: NEVER,
 				}),

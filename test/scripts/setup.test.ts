@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { environment } from "../../scripts/run.ts";
@@ -135,4 +136,55 @@ test("a second setup changes nothing, and prints the same key", async () => {
 	expect(stdout).toContain(`export KEY=${before[2]}`);
 	expect(stdout).not.toContain("Applied");
 	expect(read()).toEqual(before.slice(0, 2));
+});
+
+/** Opens the local D1 database in a folder of Wrangler's. */
+function open(state: string) {
+	const folder = `${state}/v3/d1/miniflare-D1DatabaseObject`;
+	const [file = ""] = readdirSync(folder).filter((name) => /^[0-9a-f]{64}\.sqlite$/.test(name));
+	return new DatabaseSync(`${folder}/${file}`);
+}
+
+/** The rows of a local database by table, with its schema as `sqlite_schema`. */
+function contentOf(state: string) {
+	const database = open(state);
+	const all = (query: string) => database.prepare(query).all();
+	const schema = all(
+		"select type, name, sql from sqlite_schema where sql is not null and name not glob '_cf_*' order by name",
+	);
+	const rows = schema
+		.filter(({ type }) => type === "table")
+		.map(({ name }) => [name, all(`select * from "${name}" order by rowid`)]);
+	database.close();
+	return { ...Object.fromEntries(rows), sqlite_schema: schema };
+}
+
+test("wrangler d1 export writes a file from which wrangler d1 execute restores the whole database", async () => {
+	const d1 = (...words: string[]) =>
+		promisify(execFile)("wrangler", ["d1", ...words], { cwd: clone, env: env() });
+	const file = `${clone}/backup.sql`;
+	await d1("export", "DB", "--local", "--output", file);
+	await d1(
+		"execute",
+		"DB",
+		"--local",
+		"--persist-to",
+		`${clone}/restored`,
+		"--file",
+		file,
+		"--yes",
+	);
+	const original = contentOf(`${clone}/.wrangler/state`);
+	expect(original).toMatchObject({ organizations: [{}], members: [{}], personal_api_keys: [{}] });
+	expect(contentOf(`${clone}/restored`)).toEqual(original);
+});
+
+test("a database of an earlier build is left as it is, with what to do about it", async () => {
+	const database = open(`${clone}/.wrangler/state`);
+	database.exec("update d1_migrations set name = '0000_tenants.sql'");
+	database.close();
+	await expect(script("setup")).rejects.toMatchObject({
+		stderr: expect.stringContaining("set STATE_DIR to another folder, or delete"),
+	});
+	expect(contentOf(`${clone}/.wrangler/state`)).toMatchObject({ organizations: [{}] });
 });

@@ -40,7 +40,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Create an organization",
 				description:
-					"You become its owner. A project `Default project` is created with it, and both become your current ones. A key restricted to organizations or projects can't create one.",
+					"You become its owner. A project `Default project` is created with it, and both become your current ones. A user can create 50 in a day, unless the operator has set another limit; more are a 429 with `Retry-After`. A key restricted to organizations or projects can't create one.",
 				path: [],
 				query: [],
 				body: [
@@ -309,7 +309,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Invite a person",
 				description:
-					"Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the response, unless `send_email` is false or the operator hasn't set up mail: then the response has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, unless the operator has set another limit; more are a 429 with `Retry-After`.",
+					"Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the response, unless `send_email` is false or the operator hasn't set up mail: then the response has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, and so may a user in all organizations, unless the operator has set another limit. An address gets at most 10 a day from people who share no organization with it. More are a 429 with `Retry-After`.",
 				path: [
 					{
 						name: "organization",
@@ -5084,7 +5084,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Enable the second factor",
 				description:
-					"Requires a code of the secret that `beginTwoFactor` created. From then on, signing in requires a code. Only this response shows the recovery codes: each works once, in place of a code. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.",
+					"Requires a code of the secret that `beginTwoFactor` created. From then on, signing in requires a code. Your other sessions end. Only this response shows the recovery codes: each works once, in place of a code. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.",
 				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
 				query: [],
 				body: [
@@ -5103,7 +5103,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Disable the second factor",
 				description:
-					"Requires a code or a recovery code. Deletes the secret and the recovery codes. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.",
+					"Requires a code or a recovery code. Deletes the secret and the recovery codes. Your other sessions end. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.",
 				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
 				query: [],
 				body: [
@@ -5149,7 +5149,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Ask for a link to sign in",
 				description:
-					"Mails a link to the user with this address. It works once and expires after 15 minutes. The response is the same for every address, even if it is unknown, its user is deactivated, or its user already got five mails within an hour. If the address's domain enforces single sign-on, the mail says so instead. An IP address can request ten links a minute; more are a 429.",
+					"Mails a link to the user with this address. It works once and expires after 15 minutes. The response is the same for every address, even if it is unknown, its user is deactivated, or its user already got five mails within an hour and can still use one of their links. If the address's domain enforces single sign-on, the mail says so instead. An IP address, or the first 64 bits of an IPv6 address, can request ten links a minute; more are a 429.",
 				path: [],
 				query: [],
 				body: [
@@ -5189,7 +5189,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Sign in",
 				description:
-					"Requires the token of a link, and a code if the user needs a second factor. Creates a key with the label Console and the scope `*` that expires after twelve hours. Only this response shows its `value`. You can list and revoke it like any other key. Uses up the link and the user's other links. Deletes expired sessions and, if the user has 25 keys, the oldest session. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429.",
+					"Requires the token of a link, and a code if the user needs a second factor. Creates a key with the label Console and the scope `*` that expires after twelve hours. Only this response shows its `value`. You can list and revoke it like any other key. Uses up the link and the user's other links. Deletes expired sessions and, if the user has 25 keys, the oldest session; if it sets up the second factor, all other sessions. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429.",
 				path: [],
 				query: [],
 				body: [
@@ -5277,6 +5277,8 @@ export const GROUPS: Group[] = [
 							"user:write",
 							"webhook:read",
 							"webhook:write",
+							"audit_stream:read",
+							"audit_stream:write",
 						],
 						isRequired: true,
 					},
@@ -5370,6 +5372,8 @@ export const GROUPS: Group[] = [
 							"user:write",
 							"webhook:read",
 							"webhook:write",
+							"audit_stream:read",
+							"audit_stream:write",
 						],
 					},
 					{
@@ -5673,6 +5677,8 @@ export const GROUPS: Group[] = [
 							"user:write",
 							"webhook:read",
 							"webhook:write",
+							"audit_stream:read",
+							"audit_stream:write",
 						],
 						isRequired: true,
 					},
@@ -5771,6 +5777,8 @@ export const GROUPS: Group[] = [
 							"user:write",
 							"webhook:read",
 							"webhook:write",
+							"audit_stream:read",
+							"audit_stream:write",
 						],
 					},
 					{

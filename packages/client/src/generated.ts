@@ -32,6 +32,7 @@ export const OPERATIONS = {
 		retryRun: "POST /api/organizations/{organization}/batch_exports/{id}/runs/{run}/retry b",
 		listRunLogs: "GET /api/organizations/{organization}/batch_exports/{id}/runs/{run}/logs l",
 		listBackfills: "GET /api/organizations/{organization}/batch_exports/{id}/backfills l",
+		getBackfill: "GET /api/organizations/{organization}/batch_exports/{id}/backfills/{backfill}",
 		cancelBackfill:
 			"POST /api/organizations/{organization}/batch_exports/{id}/backfills/{backfill}/cancel",
 	},
@@ -187,6 +188,7 @@ export const OPERATIONS = {
 		retryRun: "POST /api/projects/{project}/batch_exports/{id}/runs/{run}/retry b",
 		listRunLogs: "GET /api/projects/{project}/batch_exports/{id}/runs/{run}/logs l",
 		listBackfills: "GET /api/projects/{project}/batch_exports/{id}/backfills l",
+		getBackfill: "GET /api/projects/{project}/batch_exports/{id}/backfills/{backfill}",
 		cancelBackfill: "POST /api/projects/{project}/batch_exports/{id}/backfills/{backfill}/cancel",
 	},
 	pluginConfigs: {
@@ -313,7 +315,7 @@ export interface OrganizationsCalls {
 	/**
 	 * Create an organization.
 	 *
-	 * You become its owner. A project `Default project` is created with it, and both become your current ones. A key restricted to organizations or projects can't create one.
+	 * You become its owner. A project `Default project` is created with it, and both become your current ones. A user can create 50 in a day, unless the operator has set another limit; more are a 429 with `Retry-After`. A key restricted to organizations or projects can't create one.
 	 */
 	create(
 		body: CreateOrganizationBody,
@@ -420,7 +422,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Start a backfill.
 	 *
-	 * Exports the windows that fit into the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills.
+	 * Exports the windows in the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills. 409 if a running backfill exports the range already.
 	 */
 	backfill(
 		parameters: BackfillBatchExportParameters | From<"batchExports">,
@@ -442,7 +444,7 @@ export interface BatchExportsCalls {
 	/**
 	 * Unpause an export.
 	 *
-	 * Scheduled runs start again. With `backfill`, the windows that were missed since the pause are exported too, and the response has the `backfill_id`.
+	 * Scheduled runs start again. With `backfill`, what arrived during the pause is exported too, and the response has the `backfill_id`.
 	 */
 	unpause(
 		parameters: UnpauseBatchExportParameters | From<"batchExports">,
@@ -543,6 +545,16 @@ export interface BatchExportsCalls {
 	): Pages<Received<BatchExportBackfill, "batchExports.backfill">>;
 
 	/**
+	 * Retrieve a backfill.
+	 *
+	 * Returns the backfill with its progress.
+	 */
+	getBackfill(
+		parameters: GetBatchExportBackfillParameters | From<"batchExports.backfill">,
+		options?: RequestOptions,
+	): Promise<Received<BatchExportBackfill, "batchExports.backfill">>;
+
+	/**
 	 * Cancel a backfill.
 	 *
 	 * Cancels its runs that haven't ended. What they wrote stays.
@@ -633,7 +645,7 @@ export interface InvitesCalls {
 	/**
 	 * Invite a person.
 	 *
-	 * Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the response, unless `send_email` is false or the operator hasn't set up mail: then the response has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, unless the operator has set another limit; more are a 429 with `Retry-After`.
+	 * Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the response, unless `send_email` is false or the operator hasn't set up mail: then the response has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, and so may a user in all organizations, unless the operator has set another limit. An address gets at most 10 a day from people who share no organization with it. More are a 429 with `Retry-After`.
 	 */
 	create(
 		parameters: CreateInviteParameters | From<"organizations">,
@@ -1713,7 +1725,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Start a backfill.
 	 *
-	 * Exports the windows that fit into the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills.
+	 * Exports the windows in the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills. 409 if a running backfill exports the range already.
 	 */
 	backfill(
 		parameters: BackfillProjectBatchExportParameters | From<"projectBatchExports">,
@@ -1735,7 +1747,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * Unpause an export.
 	 *
-	 * Scheduled runs start again. With `backfill`, the windows that were missed since the pause are exported too, and the response has the `backfill_id`.
+	 * Scheduled runs start again. With `backfill`, what arrived during the pause is exported too, and the response has the `backfill_id`.
 	 */
 	unpause(
 		parameters: UnpauseProjectBatchExportParameters | From<"projectBatchExports">,
@@ -1834,6 +1846,16 @@ export interface ProjectBatchExportsCalls {
 		parameters: ListProjectBatchExportBackfillsParameters | From<"projectBatchExports">,
 		options?: RequestOptions,
 	): Pages<Received<BatchExportBackfill, "projectBatchExports.backfill">>;
+
+	/**
+	 * Retrieve a backfill.
+	 *
+	 * Returns the backfill with its progress.
+	 */
+	getBackfill(
+		parameters: GetProjectBatchExportBackfillParameters | From<"projectBatchExports.backfill">,
+		options?: RequestOptions,
+	): Promise<Received<BatchExportBackfill, "projectBatchExports.backfill">>;
 
 	/**
 	 * Cancel a backfill.
@@ -2098,7 +2120,7 @@ export interface TwoFactorCalls {
 	/**
 	 * Enable the second factor.
 	 *
-	 * Requires a code of the secret that `beginTwoFactor` created. From then on, signing in requires a code. Only this response shows the recovery codes: each works once, in place of a code. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
+	 * Requires a code of the secret that `beginTwoFactor` created. From then on, signing in requires a code. Your other sessions end. Only this response shows the recovery codes: each works once, in place of a code. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
 	 */
 	confirm(
 		parameters: ConfirmTwoFactorParameters | From<"users">,
@@ -2109,7 +2131,7 @@ export interface TwoFactorCalls {
 	/**
 	 * Disable the second factor.
 	 *
-	 * Requires a code or a recovery code. Deletes the secret and the recovery codes. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
+	 * Requires a code or a recovery code. Deletes the secret and the recovery codes. Your other sessions end. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
 	 */
 	disable(
 		parameters: DisableTwoFactorParameters | From<"users">,
@@ -2228,7 +2250,7 @@ export interface SignInCalls {
 	/**
 	 * Ask for a link to sign in.
 	 *
-	 * Mails a link to the user with this address. It works once and expires after 15 minutes. The response is the same for every address, even if it is unknown, its user is deactivated, or its user already got five mails within an hour. If the address's domain enforces single sign-on, the mail says so instead. An IP address can request ten links a minute; more are a 429.
+	 * Mails a link to the user with this address. It works once and expires after 15 minutes. The response is the same for every address, even if it is unknown, its user is deactivated, or its user already got five mails within an hour and can still use one of their links. If the address's domain enforces single sign-on, the mail says so instead. An IP address, or the first 64 bits of an IPv6 address, can request ten links a minute; more are a 429.
 	 */
 	request(body: RequestSignInBody, options?: RequestOptions): Promise<SignInRequested>;
 
@@ -2242,7 +2264,7 @@ export interface SignInCalls {
 	/**
 	 * Sign in.
 	 *
-	 * Requires the token of a link, and a code if the user needs a second factor. Creates a key with the label Console and the scope `*` that expires after twelve hours. Only this response shows its `value`. You can list and revoke it like any other key. Uses up the link and the user's other links. Deletes expired sessions and, if the user has 25 keys, the oldest session. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429.
+	 * Requires the token of a link, and a code if the user needs a second factor. Creates a key with the label Console and the scope `*` that expires after twelve hours. Only this response shows its `value`. You can list and revoke it like any other key. Uses up the link and the user's other links. Deletes expired sessions and, if the user has 25 keys, the oldest session; if it sets up the second factor, all other sessions. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429.
 	 */
 	complete(body: CompleteSignInBody, options?: RequestOptions): Promise<SignedIn>;
 }
@@ -2473,6 +2495,13 @@ export interface BackfillBatchExportBody {
 	end_at?: (string | null) | undefined;
 	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
+	/**
+	 * What to select; `event` by default.
+	 *
+	 * - `arrival`: what arrived in the range, whenever it happened, like scheduled runs. Windows that have such a run already are left out.
+	 * - `event`: what happened in the range; persons: who was created.
+	 */
+	by?: ("arrival" | "event") | undefined;
 }
 
 /** The parameters of `batchExports.pause`. */
@@ -2559,7 +2588,7 @@ export interface UnpauseBatchExportBody {
 	end_at?: (string | null) | undefined;
 	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
-	/** Whether to also export the windows that were missed since the pause; false by default. */
+	/** Whether to also export what arrived during the pause, whenever it happened; false by default. */
 	backfill?: boolean | undefined;
 }
 
@@ -2662,11 +2691,11 @@ export interface ListBatchExportRunsParameters {
 				| "Cancelled"
 		  )
 		| undefined;
-	/** Only runs whose window ends after this time. */
+	/** Only runs whose window ends after this time, such as `-2d`. */
 	after?: string | undefined;
-	/** Only runs whose window ends before this time. */
+	/** Only runs whose window ends before this time, such as `-24h`. */
 	before?: string | undefined;
-	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time. */
+	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval. */
 	starts_before?: string | undefined;
 }
 
@@ -2748,6 +2777,16 @@ export interface ListBatchExportBackfillsParameters {
 	after?: string | undefined;
 	/** Only backfills whose range ends before this time. */
 	before?: string | undefined;
+}
+
+/** The parameters of `batchExports.getBackfill`. */
+export interface GetBatchExportBackfillParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The export's id. */
+	id: string;
+	/** The backfill's id. */
+	backfill: string;
 }
 
 /** The parameters of `batchExports.cancelBackfill`. */
@@ -3069,6 +3108,8 @@ export interface CreateServiceAccountKeyBody {
 		| "user:write"
 		| "webhook:read"
 		| "webhook:write"
+		| "audit_stream:read"
+		| "audit_stream:write"
 	)[];
 	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100; empty by default. */
 	scoped_organizations?: string[] | undefined;
@@ -3128,6 +3169,8 @@ export interface UpdateServiceAccountKeyBody {
 				| "user:write"
 				| "webhook:read"
 				| "webhook:write"
+				| "audit_stream:read"
+				| "audit_stream:write"
 		  )[]
 		| undefined;
 	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100. The list replaces the old one. */
@@ -4502,6 +4545,13 @@ export interface BackfillProjectBatchExportBody {
 	end_at?: (string | null) | undefined;
 	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
+	/**
+	 * What to select; `event` by default.
+	 *
+	 * - `arrival`: what arrived in the range, whenever it happened, like scheduled runs. Windows that have such a run already are left out.
+	 * - `event`: what happened in the range; persons: who was created.
+	 */
+	by?: ("arrival" | "event") | undefined;
 }
 
 /** The parameters of `projectBatchExports.pause`. */
@@ -4588,7 +4638,7 @@ export interface UnpauseProjectBatchExportBody {
 	end_at?: (string | null) | undefined;
 	/** A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns. */
 	xql_query?: (string | null) | undefined;
-	/** Whether to also export the windows that were missed since the pause; false by default. */
+	/** Whether to also export what arrived during the pause, whenever it happened; false by default. */
 	backfill?: boolean | undefined;
 }
 
@@ -4691,11 +4741,11 @@ export interface ListProjectBatchExportRunsParameters {
 				| "Cancelled"
 		  )
 		| undefined;
-	/** Only runs whose window ends after this time. */
+	/** Only runs whose window ends after this time, such as `-2d`. */
 	after?: string | undefined;
-	/** Only runs whose window ends before this time. */
+	/** Only runs whose window ends before this time, such as `-24h`. */
 	before?: string | undefined;
-	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time. */
+	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval. */
 	starts_before?: string | undefined;
 }
 
@@ -4777,6 +4827,16 @@ export interface ListProjectBatchExportBackfillsParameters {
 	after?: string | undefined;
 	/** Only backfills whose range ends before this time. */
 	before?: string | undefined;
+}
+
+/** The parameters of `projectBatchExports.getBackfill`. */
+export interface GetProjectBatchExportBackfillParameters {
+	/** The project's id, or `@current` for your current one. */
+	project: number | Alias<"@current">;
+	/** The export's id. */
+	id: string;
+	/** The backfill's id. */
+	backfill: string;
 }
 
 /** The parameters of `projectBatchExports.cancelBackfill`. */
@@ -5125,6 +5185,8 @@ export interface CreatePersonalApiKeyBody {
 		| "user:write"
 		| "webhook:read"
 		| "webhook:write"
+		| "audit_stream:read"
+		| "audit_stream:write"
 	)[];
 	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100; empty by default. */
 	scoped_organizations?: string[] | undefined;
@@ -5176,6 +5238,8 @@ export interface UpdatePersonalApiKeyBody {
 				| "user:write"
 				| "webhook:read"
 				| "webhook:write"
+				| "audit_stream:read"
+				| "audit_stream:write"
 		  )[]
 		| undefined;
 	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. At most 100. The list replaces the old one. */
@@ -5419,7 +5483,7 @@ export interface BatchExportRun {
 	records_completed: number;
 	/** How many rows the window has; null before they are counted. */
 	records_total_count: number | null;
-	/** Why the run or its latest attempt failed; null if it didn't. */
+	/** Why the run or its latest attempt failed; `Cancelled` if it was cancelled; null if neither happened. */
 	latest_error: string | null;
 	/** The start of the window, which is part of it. */
 	data_interval_start: string;
@@ -5437,6 +5501,13 @@ export interface BatchExportRun {
 	batch_export: string;
 	/** The id of the backfill that the run belongs to; null for a scheduled run. */
 	backfill_id: string | null;
+	/**
+	 * What the run selects.
+	 *
+	 * - `arrival`: what arrived in the window.
+	 * - `event`: what happened in the window; persons: who was created.
+	 */
+	by: "arrival" | "event";
 	/** How often the run was started: 0 before its first start, more than 1 after a retry or a crash. */
 	attempt: number;
 }
@@ -5757,6 +5828,8 @@ export interface BatchExportTrial {
 		name: string;
 		/** Why the step failed; null if it succeeded. */
 		error: string | null;
+		/** What you should know although the step succeeded, such as a table in which retries can repeat rows; null if there is nothing. */
+		warning: string | null;
 	}[];
 }
 
@@ -6346,6 +6419,13 @@ export interface BatchExportBackfill {
 	/** Where the range ends. */
 	end_at: string;
 	/**
+	 * What the backfill selects.
+	 *
+	 * - `arrival`: what arrived in the window.
+	 * - `event`: what happened in the window; persons: who was created.
+	 */
+	by: "arrival" | "event";
+	/**
 	 * The status of the backfill.
 	 *
 	 * - `Running`: has runs that haven't ended.
@@ -6353,7 +6433,7 @@ export interface BatchExportBackfill {
 	 * - `Cancelled`: was cancelled.
 	 */
 	status: "Running" | "Completed" | "Cancelled";
-	/** How many windows are in the range. */
+	/** How many windows are in the range. By arrival, windows that had a run are subtracted at the end. */
 	total_runs: number;
 	/** How many runs have ended. */
 	finished_runs: number;
@@ -6616,6 +6696,8 @@ export interface PersonalApiKey {
 		| "user:write"
 		| "webhook:read"
 		| "webhook:write"
+		| "audit_stream:read"
+		| "audit_stream:write"
 	)[];
 	/** The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send. */
 	scoped_organizations: string[];
@@ -7340,7 +7422,7 @@ export interface PluginConfig {
 	error: string | null;
 	/** The id of the project. */
 	team_id: number;
-	/** The plugin, as JSON in a string with the fields of `Plugin`. */
+	/** The plugin, as JSON in a string with the fields of `Plugin`. In lists, `icon`, `config_schema`, `metrics` and `public_jobs` are null. */
 	plugin_info: string;
 	/** The fraction of jobs and scheduled tasks in the last 24 hours that succeeded, as a decimal string from `0` to `1`, such as `0.5`. Null if none ended. */
 	delivery_rate_24h: string | null;

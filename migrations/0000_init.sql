@@ -1,0 +1,1241 @@
+CREATE TABLE `activity_counts` (
+	`organization_id` text NOT NULL,
+	`project_id` integer NOT NULL,
+	`entries` integer NOT NULL,
+	PRIMARY KEY(`organization_id`, `project_id`)
+);
+--> statement-breakpoint
+CREATE TABLE `organizations` (
+	`id` text PRIMARY KEY NOT NULL,
+	`name` text NOT NULL,
+	`slug` text NOT NULL,
+	`logo_media_id` text,
+	`plugins_access_level` integer NOT NULL,
+	`available_product_features` text DEFAULT '[]' NOT NULL,
+	`is_member_join_email_enabled` integer DEFAULT true NOT NULL,
+	`metadata` text DEFAULT '{}' NOT NULL,
+	`customer_id` text,
+	`enforce_2fa` integer,
+	`keys_must_expire` integer DEFAULT false NOT NULL,
+	`active_members` integer DEFAULT 0 NOT NULL,
+	`invites` integer DEFAULT 0 NOT NULL,
+	`domains` integer DEFAULT 0 NOT NULL,
+	`projects` integer DEFAULT 0 NOT NULL,
+	`open_projects` integer DEFAULT 0 NOT NULL,
+	`batch_exports` integer DEFAULT 0 NOT NULL,
+	`open_batch_exports` integer DEFAULT 0 NOT NULL,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `projects` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`uuid` text NOT NULL,
+	`organization_id` text NOT NULL,
+	`name` text NOT NULL,
+	`timezone` text DEFAULT 'UTC' NOT NULL,
+	`access_control` integer DEFAULT false NOT NULL,
+	`active_members` integer DEFAULT 0 NOT NULL,
+	`batch_exports` integer DEFAULT 0 NOT NULL,
+	`plugin_configs` integer DEFAULT 0 NOT NULL,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `users` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`uuid` text NOT NULL,
+	`distinct_id` text NOT NULL,
+	`first_name` text DEFAULT '' NOT NULL,
+	`last_name` text DEFAULT '' NOT NULL,
+	`email` text NOT NULL,
+	`is_email_verified` integer DEFAULT false NOT NULL,
+	`mascot_config` text DEFAULT '{}' NOT NULL,
+	`is_active` integer DEFAULT true NOT NULL,
+	`organizations` integer DEFAULT 0 NOT NULL,
+	`personal_api_keys` integer DEFAULT 0 NOT NULL,
+	`is_2fa_enabled` integer DEFAULT false NOT NULL,
+	`has_social_auth` integer DEFAULT false NOT NULL,
+	`is_service_account` integer DEFAULT false NOT NULL,
+	`current_organization_id` text,
+	`current_project_id` integer,
+	`organizations_created` integer DEFAULT 0 NOT NULL,
+	`organizations_created_since` text DEFAULT '' NOT NULL,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`current_organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE set null,
+	FOREIGN KEY (`current_project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE set null
+);
+--> statement-breakpoint
+CREATE TABLE `activity_log` (
+	`position` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`id` text NOT NULL,
+	`organization_id` text,
+	`project_id` integer,
+	`user_id` integer,
+	`activity` text NOT NULL,
+	`scope` text NOT NULL,
+	`item_id` text NOT NULL,
+	`name` text,
+	`changes` text DEFAULT '[]' NOT NULL,
+	`trigger` text,
+	`is_system` integer DEFAULT false NOT NULL,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE TABLE `alerts` (
+	`organization_id` text NOT NULL,
+	`scope` text NOT NULL,
+	`activity` text NOT NULL,
+	`subject` text NOT NULL,
+	`position` integer,
+	`due_at` text NOT NULL,
+	PRIMARY KEY(`organization_id`, `scope`, `activity`, `subject`),
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `assertions` (
+	`holds` integer DEFAULT 1 NOT NULL,
+	`is_unchanged` integer DEFAULT 1 NOT NULL,
+	`is_unused` integer DEFAULT 1 NOT NULL,
+	CONSTRAINT "still_admitted" CHECK("assertions"."holds"),
+	CONSTRAINT "still_unchanged" CHECK("assertions"."is_unchanged"),
+	CONSTRAINT "still_unused" CHECK("assertions"."is_unused")
+);
+--> statement-breakpoint
+CREATE TABLE `audit_streams` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`name` text NOT NULL,
+	`destination` text NOT NULL,
+	`enabled` integer DEFAULT true NOT NULL,
+	`position` integer DEFAULT 0 NOT NULL,
+	`sequence` integer DEFAULT 0 NOT NULL,
+	`digest` text NOT NULL,
+	`delivered_events` integer DEFAULT 0 NOT NULL,
+	`missing_events` integer DEFAULT 0 NOT NULL,
+	`last_file` text,
+	`last_delivered_at` text,
+	`delivered_until` text,
+	`file` text,
+	`tries` integer DEFAULT 0 NOT NULL,
+	`failing_since` text,
+	`latest_error` text,
+	`told_at` text,
+	`next_attempt_at` text,
+	`claim` integer DEFAULT 0 NOT NULL,
+	`claimed_until` text,
+	`organization_deleted_at` text,
+	`created_at` text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `batch_exports` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`project_id` integer NOT NULL,
+	`name` text NOT NULL,
+	`model` text DEFAULT 'events' NOT NULL,
+	`destination` text NOT NULL,
+	`interval` text NOT NULL,
+	`paused` integer DEFAULT false NOT NULL,
+	`created_at` text NOT NULL,
+	`last_updated_at` text NOT NULL,
+	`last_paused_at` text,
+	`start_at` text,
+	`end_at` text,
+	`xql_query` text,
+	`schema` text,
+	`deleted` integer DEFAULT false NOT NULL,
+	`next_start_at` text NOT NULL,
+	`next_end_at` text NOT NULL,
+	`due_at` text NOT NULL,
+	`runs` integer DEFAULT 0 NOT NULL,
+	`starting_runs` integer DEFAULT 0 NOT NULL,
+	`running_runs` integer DEFAULT 0 NOT NULL,
+	`completed_runs` integer DEFAULT 0 NOT NULL,
+	`failed_runs` integer DEFAULT 0 NOT NULL,
+	`failed_retryable_runs` integer DEFAULT 0 NOT NULL,
+	`cancelled_runs` integer DEFAULT 0 NOT NULL,
+	`log_entries` integer DEFAULT 0 NOT NULL,
+	`debug_entries` integer DEFAULT 0 NOT NULL,
+	`info_entries` integer DEFAULT 0 NOT NULL,
+	`warning_entries` integer DEFAULT 0 NOT NULL,
+	`error_entries` integer DEFAULT 0 NOT NULL,
+	`backfills` integer DEFAULT 0 NOT NULL,
+	`days` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `batch_export_backfills` (
+	`id` text PRIMARY KEY NOT NULL,
+	`batch_export_id` text NOT NULL,
+	`project_id` integer NOT NULL,
+	`start_at` text NOT NULL,
+	`end_at` text NOT NULL,
+	`interval` text NOT NULL,
+	`by` text DEFAULT 'event' NOT NULL,
+	`status` text DEFAULT 'Running' NOT NULL,
+	`total_runs` integer NOT NULL,
+	`finished_runs` integer DEFAULT 0 NOT NULL,
+	`failed_runs` integer DEFAULT 0 NOT NULL,
+	`created_at` text NOT NULL,
+	`finished_at` text,
+	`last_updated_at` text NOT NULL,
+	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `batch_export_days` (
+	`batch_export_id` text NOT NULL,
+	`day` text NOT NULL,
+	`runs` integer DEFAULT 0 NOT NULL,
+	`rows` integer DEFAULT 0 NOT NULL,
+	`bytes` integer DEFAULT 0 NOT NULL,
+	`failures` integer DEFAULT 0 NOT NULL,
+	`seconds` real DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`batch_export_id`, `day`),
+	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `batch_export_log_entries` (
+	`position` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`batch_export_id` text NOT NULL,
+	`run_id` text,
+	`timestamp` text NOT NULL,
+	`level` text NOT NULL,
+	`message` text NOT NULL,
+	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `batch_export_runs` (
+	`id` text PRIMARY KEY NOT NULL,
+	`batch_export_id` text NOT NULL,
+	`backfill_id` text,
+	`status` text DEFAULT 'Starting' NOT NULL,
+	`records_completed` integer DEFAULT 0 NOT NULL,
+	`records_total_count` integer,
+	`latest_error` text,
+	`by` text DEFAULT 'arrival' NOT NULL,
+	`data_interval_start` text NOT NULL,
+	`data_interval_end` text NOT NULL,
+	`cursor` text,
+	`state` text,
+	`fingerprint` text,
+	`resume_state` text,
+	`launched` integer DEFAULT false NOT NULL,
+	`attempt` integer DEFAULT 0 NOT NULL,
+	`tries` integer DEFAULT 0 NOT NULL,
+	`next_try_at` text,
+	`bytes` integer DEFAULT 0 NOT NULL,
+	`unfit_values` integer DEFAULT 0 NOT NULL,
+	`created_at` text NOT NULL,
+	`started_at` text,
+	`finished_at` text,
+	`last_updated_at` text NOT NULL,
+	`log_entries` integer DEFAULT 0 NOT NULL,
+	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`backfill_id`) REFERENCES `batch_export_backfills`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `domains` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`domain` text NOT NULL,
+	`claimed_at` text,
+	`verified_at` text,
+	`verification_challenge` text NOT NULL,
+	`jit_provisioning_enabled` integer DEFAULT false NOT NULL,
+	`sso_enforcement` text DEFAULT '' NOT NULL,
+	`saml_entity_id` text,
+	`saml_acs_url` text,
+	`saml_x509_cert` text,
+	`recheck_at` text DEFAULT '' NOT NULL,
+	`failed_rechecks` integer DEFAULT 0 NOT NULL,
+	`missing_since` text,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `events` (
+	`team_id` integer NOT NULL,
+	`uuid` text NOT NULL,
+	`event` text NOT NULL,
+	`distinct_id` text NOT NULL,
+	`person_id` text,
+	`properties` text NOT NULL,
+	`person_properties` text,
+	`elements_chain` text DEFAULT '' NOT NULL,
+	`timestamp` text NOT NULL,
+	`created_at` text NOT NULL,
+	`_inserted_at` text NOT NULL,
+	PRIMARY KEY(`team_id`, `uuid`)
+);
+--> statement-breakpoint
+CREATE TABLE `idempotency_keys` (
+	`id` text PRIMARY KEY NOT NULL,
+	`user_id` integer NOT NULL,
+	`key` text NOT NULL,
+	`fingerprint` text NOT NULL,
+	`created_at` text NOT NULL,
+	`under_way_until` text NOT NULL,
+	`journal` text,
+	`rows` text,
+	`answer` text,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `invite_mails` (
+	`sent_at` text NOT NULL,
+	`invite_id` text NOT NULL,
+	`organization_id` text NOT NULL,
+	`user_id` integer DEFAULT 0 NOT NULL,
+	`stranger` text,
+	PRIMARY KEY(`sent_at`, `invite_id`)
+);
+--> statement-breakpoint
+CREATE TABLE `invites` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`target_email` text NOT NULL,
+	`first_name` text DEFAULT '' NOT NULL,
+	`level` integer DEFAULT 1 NOT NULL,
+	`message` text,
+	`private_project_access` text DEFAULT '[]' NOT NULL,
+	`created_by` integer NOT NULL,
+	`emailing_attempt_made` integer NOT NULL,
+	`token_hash` text NOT NULL,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`created_by`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE TABLE `members` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`user_id` integer NOT NULL,
+	`level` integer NOT NULL,
+	`joined_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	`is_active` integer DEFAULT true NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `notifications` (
+	`organization_id` text NOT NULL,
+	`scope` text NOT NULL,
+	`activity` text NOT NULL,
+	`recipients` text,
+	`next_mail_at` text DEFAULT '' NOT NULL,
+	PRIMARY KEY(`organization_id`, `scope`, `activity`),
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `personal_api_keys` (
+	`id` text PRIMARY KEY NOT NULL,
+	`user_id` integer NOT NULL,
+	`label` text NOT NULL,
+	`hash` text NOT NULL,
+	`mask_value` text NOT NULL,
+	`scopes` text DEFAULT '[]' NOT NULL,
+	`scoped_organizations` text DEFAULT '[]' NOT NULL,
+	`scoped_projects` text DEFAULT '[]' NOT NULL,
+	`allowed_ips` text DEFAULT '[]' NOT NULL,
+	`expires_at` text,
+	`created_at` text NOT NULL,
+	`last_used_at` text,
+	`last_rolled_at` text,
+	`version` text DEFAULT '2026-11-21' NOT NULL,
+	`announced_expiry` text,
+	`is_session` integer DEFAULT false NOT NULL,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `personal_api_key_days` (
+	`key_id` text NOT NULL,
+	`day` text NOT NULL,
+	`requests` integer NOT NULL,
+	`refusals` integer NOT NULL,
+	`last_address` text,
+	PRIMARY KEY(`key_id`, `day`),
+	FOREIGN KEY (`key_id`) REFERENCES `personal_api_keys`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `persons` (
+	`team_id` integer NOT NULL,
+	`distinct_id` text NOT NULL,
+	`person_id` text NOT NULL,
+	`properties` text NOT NULL,
+	`person_version` integer DEFAULT 1 NOT NULL,
+	`created_at` text NOT NULL,
+	`_inserted_at` text NOT NULL,
+	PRIMARY KEY(`team_id`, `distinct_id`)
+);
+--> statement-breakpoint
+CREATE TABLE `plugin_activity` (
+	`position` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`organization_id` text NOT NULL,
+	`user_id` integer,
+	`activity` text NOT NULL,
+	`created_at` text NOT NULL,
+	`plugin_id` integer NOT NULL,
+	`families` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `plugin_config_counts` (
+	`organization_id` text NOT NULL,
+	`families` integer NOT NULL,
+	`enabled_configs` integer NOT NULL,
+	PRIMARY KEY(`organization_id`, `families`)
+);
+--> statement-breakpoint
+CREATE TABLE `plugins` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`organization_id` text NOT NULL,
+	`plugin_type` text NOT NULL,
+	`name` text DEFAULT '' NOT NULL,
+	`description` text DEFAULT '' NOT NULL,
+	`url` text,
+	`private_token` text,
+	`icon` text,
+	`config_schema` text DEFAULT '[]' NOT NULL,
+	`tag` text,
+	`latest_tag` text,
+	`is_global` integer DEFAULT false NOT NULL,
+	`capabilities` text NOT NULL,
+	`metrics` text DEFAULT '{}' NOT NULL,
+	`public_jobs` text DEFAULT '{}' NOT NULL,
+	`compile_at` text,
+	`families` integer GENERATED ALWAYS AS ((iif(instr(coalesce(capabilities ->> '$.methods', ''), '"onEvent"') or instr(coalesce(capabilities ->> '$.methods', ''), '"exportEvents"') or instr(coalesce(capabilities ->> '$.methods', ''), '"composeWebhook"'), 1, 0)
+  + iif(capabilities ->> '$.methods' is null and capabilities ->> '$.scheduled_tasks' is null, 2, 0)
+  + iif(json_array_length(coalesce(capabilities -> '$.scheduled_tasks', '[]')) > 0
+    or (capabilities ->> '$.methods' is not null
+      and not (instr(coalesce(capabilities ->> '$.methods', ''), '"onEvent"') or instr(coalesce(capabilities ->> '$.methods', ''), '"exportEvents"') or instr(coalesce(capabilities ->> '$.methods', ''), '"composeWebhook"') or instr(coalesce(capabilities ->> '$.methods', ''), '"processEvent"'))), 4, 0))) VIRTUAL,
+	`is_used` integer DEFAULT false NOT NULL,
+	`activity_entries` integer DEFAULT 0 NOT NULL,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `plugin_configs` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`uuid` text NOT NULL,
+	`project_id` integer NOT NULL,
+	`organization_id` text NOT NULL,
+	`plugin_id` integer NOT NULL,
+	`enabled` integer DEFAULT false NOT NULL,
+	`enabled_at` text,
+	`order` integer NOT NULL,
+	`config` text DEFAULT '{}' NOT NULL,
+	`error` text,
+	`generation` integer DEFAULT 0 NOT NULL,
+	`name` text,
+	`description` text,
+	`deleted` integer DEFAULT false NOT NULL,
+	`families` integer DEFAULT 0 NOT NULL,
+	`log_entries` integer DEFAULT 0 NOT NULL,
+	`debug_entries` integer DEFAULT 0 NOT NULL,
+	`log_type_entries` integer DEFAULT 0 NOT NULL,
+	`info_entries` integer DEFAULT 0 NOT NULL,
+	`warn_entries` integer DEFAULT 0 NOT NULL,
+	`error_entries` integer DEFAULT 0 NOT NULL,
+	`storage_keys` integer DEFAULT 0 NOT NULL,
+	`storage_bytes` integer DEFAULT 0 NOT NULL,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`plugin_id`) REFERENCES `plugins`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `plugin_counts` (
+	`organization_id` text NOT NULL,
+	`is_global` integer NOT NULL,
+	`families` integer NOT NULL,
+	`is_used` integer NOT NULL,
+	`plugins` integer NOT NULL,
+	`activity_entries` integer NOT NULL,
+	PRIMARY KEY(`organization_id`, `is_global`, `families`, `is_used`)
+);
+--> statement-breakpoint
+CREATE TABLE `plugin_jobs` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`plugin_config_id` integer NOT NULL,
+	`organization_id` text DEFAULT '' NOT NULL,
+	`turn` integer DEFAULT 0 NOT NULL,
+	`kind` text NOT NULL,
+	`name` text NOT NULL,
+	`payload` text,
+	`scheduled_for` text,
+	`status` text DEFAULT 'queued' NOT NULL,
+	`created_at` text NOT NULL,
+	`started_at` text,
+	`finished_at` text,
+	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `plugin_log_entries` (
+	`position` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`team_id` integer NOT NULL,
+	`plugin_id` integer NOT NULL,
+	`plugin_config_id` integer NOT NULL,
+	`timestamp` text NOT NULL,
+	`source` text NOT NULL,
+	`type` text NOT NULL,
+	`message` text NOT NULL,
+	`instance_id` text NOT NULL,
+	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `plugin_source_files` (
+	`plugin_id` integer NOT NULL,
+	`filename` text NOT NULL,
+	`source` text NOT NULL,
+	`compiled` text,
+	`error` text,
+	`updated_at` text NOT NULL,
+	PRIMARY KEY(`plugin_id`, `filename`),
+	FOREIGN KEY (`plugin_id`) REFERENCES `plugins`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `plugin_storage` (
+	`plugin_config_id` integer NOT NULL,
+	`key` text NOT NULL,
+	`value` text NOT NULL,
+	`bytes` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`plugin_config_id`, `key`),
+	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `plugin_uses` (
+	`organization_id` text NOT NULL,
+	`plugin_id` integer NOT NULL,
+	`is_own` integer NOT NULL,
+	`configs` integer NOT NULL,
+	`enabled_configs` integer NOT NULL,
+	PRIMARY KEY(`organization_id`, `plugin_id`)
+);
+--> statement-breakpoint
+CREATE TABLE `project_members` (
+	`id` text PRIMARY KEY NOT NULL,
+	`project_id` integer NOT NULL,
+	`organization_id` text NOT NULL,
+	`user_id` integer NOT NULL,
+	`level` integer NOT NULL,
+	`joined_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`organization_id`,`user_id`) REFERENCES `members`(`organization_id`,`user_id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `recovery_codes` (
+	`user_id` integer NOT NULL,
+	`digest` text NOT NULL,
+	PRIMARY KEY(`user_id`, `digest`),
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `service_accounts` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`user_id` integer NOT NULL,
+	`name` text NOT NULL,
+	`created_by` integer NOT NULL,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`created_by`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE TABLE `sign_ins` (
+	`id` text PRIMARY KEY NOT NULL,
+	`user_id` integer NOT NULL,
+	`token_hash` text NOT NULL,
+	`created_at` text NOT NULL,
+	`expires_at` text NOT NULL,
+	`attempts` integer DEFAULT 0 NOT NULL,
+	`key_id` text,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `two_factors` (
+	`user_id` integer PRIMARY KEY NOT NULL,
+	`secret` text NOT NULL,
+	`confirmed_at` text,
+	`last_step` integer DEFAULT 0 NOT NULL,
+	`attempts` integer DEFAULT 0 NOT NULL,
+	`attempts_since` text NOT NULL,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `webhooks` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`url` text NOT NULL,
+	`types` text DEFAULT '[]' NOT NULL,
+	`selectors` text DEFAULT '[]' NOT NULL,
+	`description` text DEFAULT '' NOT NULL,
+	`enabled` integer DEFAULT true NOT NULL,
+	`disabled_reason` text,
+	`secret` text NOT NULL,
+	`previous_secret` text,
+	`previous_secret_expires_at` text,
+	`position` integer NOT NULL,
+	`failures` integer DEFAULT 0 NOT NULL,
+	`failing_since` text,
+	`last_error` text,
+	`next_attempt_at` text,
+	`lease` text,
+	`leased_until` text,
+	`missed_events` integer DEFAULT 0 NOT NULL,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `webhook_deliveries` (
+	`webhook_id` text NOT NULL,
+	`number` integer NOT NULL,
+	`id` text NOT NULL,
+	`event_id` text NOT NULL,
+	`type` text NOT NULL,
+	`reason` text DEFAULT 'event' NOT NULL,
+	`attempt` integer DEFAULT 1 NOT NULL,
+	`status` text NOT NULL,
+	`response_status` integer,
+	`duration_ms` integer NOT NULL,
+	`error` text,
+	`created_at` text NOT NULL,
+	PRIMARY KEY(`webhook_id`, `number`),
+	FOREIGN KEY (`webhook_id`) REFERENCES `webhooks`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE INDEX `activity_counts_project` ON `activity_counts` (`project_id`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `activity_log_id_unique` ON `activity_log` (`id`);
+--> statement-breakpoint
+CREATE INDEX `activity_log_organization` ON `activity_log` (`organization_id`,`created_at`,`id`) WHERE not is_system;
+--> statement-breakpoint
+CREATE INDEX `activity_log_project` ON `activity_log` (`project_id`,`created_at`,`id`) WHERE not is_system;
+--> statement-breakpoint
+CREATE INDEX `activity_log_item` ON `activity_log` (`organization_id`,`item_id`,`created_at`,`id`) WHERE not is_system;
+--> statement-breakpoint
+CREATE INDEX `activity_log_scope` ON `activity_log` (`organization_id`,`scope`,`created_at`,`id`) WHERE not is_system;
+--> statement-breakpoint
+CREATE INDEX `activity_log_activity` ON `activity_log` (`organization_id`,`activity`,`created_at`,`id`) WHERE not is_system;
+--> statement-breakpoint
+CREATE INDEX `activity_log_user` ON `activity_log` (`organization_id`,`user_id`,`created_at`,`id`) WHERE not is_system;
+--> statement-breakpoint
+CREATE INDEX `activity_log_created` ON `activity_log` (`created_at`);
+--> statement-breakpoint
+CREATE INDEX `activity_log_feed` ON `activity_log` (`organization_id`,`position`);
+--> statement-breakpoint
+CREATE INDEX `activity_log_project_feed` ON `activity_log` (`organization_id`,`project_id`,`position`);
+--> statement-breakpoint
+CREATE INDEX `activity_log_type` ON `activity_log` (`organization_id`,`scope`,`activity`,`position`);
+--> statement-breakpoint
+CREATE INDEX `audit_streams_organization` ON `audit_streams` (`organization_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `audit_streams_due` ON `audit_streams` (`next_attempt_at`) WHERE next_attempt_at is not null;
+--> statement-breakpoint
+CREATE INDEX `batch_export_backfills_export` ON `batch_export_backfills` (`batch_export_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_backfills_status` ON `batch_export_backfills` (`batch_export_id`,`status`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_backfills_range` ON `batch_export_backfills` (`batch_export_id`,`end_at`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_backfills_status_range` ON `batch_export_backfills` (`batch_export_id`,`status`,`end_at`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_backfills_running` ON `batch_export_backfills` (`project_id`,`last_updated_at`) WHERE status = 'Running';
+--> statement-breakpoint
+CREATE UNIQUE INDEX `batch_export_log_entries_id_unique` ON `batch_export_log_entries` (`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_log_entries_export` ON `batch_export_log_entries` (`batch_export_id`,`level`,`timestamp`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_log_entries_run` ON `batch_export_log_entries` (`run_id`,`level`,`timestamp`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_log_entries_timestamp` ON `batch_export_log_entries` (`timestamp`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `batch_export_runs_by_arrival` ON `batch_export_runs` (`batch_export_id`,`data_interval_end`) WHERE "by" = 'arrival';
+--> statement-breakpoint
+CREATE UNIQUE INDEX `batch_export_runs_backfill` ON `batch_export_runs` (`backfill_id`,`data_interval_end`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_runs_export` ON `batch_export_runs` (`batch_export_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_runs_status` ON `batch_export_runs` (`batch_export_id`,`status`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_runs_window` ON `batch_export_runs` (`batch_export_id`,`data_interval_end`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_runs_unsuccessful` ON `batch_export_runs` (`batch_export_id`,`status`,`data_interval_end`,`id`) WHERE status in ('Failed', 'FailedRetryable', 'Cancelled');
+--> statement-breakpoint
+CREATE INDEX `batch_export_runs_open` ON `batch_export_runs` (`batch_export_id`,`id`) WHERE finished_at is null;
+--> statement-breakpoint
+CREATE INDEX `batch_export_runs_driven` ON `batch_export_runs` (`last_updated_at`) WHERE finished_at is null;
+--> statement-breakpoint
+CREATE INDEX `batch_export_runs_unclean` ON `batch_export_runs` (`last_updated_at`) WHERE finished_at is not null and state is not null;
+--> statement-breakpoint
+CREATE INDEX `batch_exports_organization` ON `batch_exports` (`organization_id`,`deleted`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_exports_project` ON `batch_exports` (`project_id`,`deleted`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_exports_due` ON `batch_exports` (`due_at`) WHERE not paused and not deleted;
+--> statement-breakpoint
+CREATE INDEX `batch_exports_deleted` ON `batch_exports` (`id`) WHERE deleted;
+--> statement-breakpoint
+CREATE UNIQUE INDEX `domains_domain_unique` ON `domains` (`domain`);
+--> statement-breakpoint
+CREATE INDEX `domains_organization` ON `domains` (`organization_id`,`domain`);
+--> statement-breakpoint
+CREATE INDEX `domains_recheck` ON `domains` (`recheck_at`) WHERE verified_at is not null;
+--> statement-breakpoint
+CREATE INDEX `events_inserted` ON `events` (`team_id`,`_inserted_at`,`uuid`);
+--> statement-breakpoint
+CREATE INDEX `events_happened` ON `events` (`team_id`,`timestamp`,`uuid`);
+--> statement-breakpoint
+CREATE INDEX `persons_inserted` ON `persons` (`team_id`,`_inserted_at`,`distinct_id`);
+--> statement-breakpoint
+CREATE INDEX `persons_made` ON `persons` (`team_id`,`created_at`,`distinct_id`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `idempotency_keys_user_key` ON `idempotency_keys` (`user_id`,`key`);
+--> statement-breakpoint
+CREATE INDEX `idempotency_keys_created` ON `idempotency_keys` (`created_at`);
+--> statement-breakpoint
+CREATE INDEX `invite_mails_organization` ON `invite_mails` (`organization_id`,`sent_at`);
+--> statement-breakpoint
+CREATE INDEX `invite_mails_user` ON `invite_mails` (`user_id`,`sent_at`);
+--> statement-breakpoint
+CREATE INDEX `invite_mails_stranger` ON `invite_mails` (`stranger`,`sent_at`) WHERE stranger is not null;
+--> statement-breakpoint
+CREATE UNIQUE INDEX `invites_token_hash_unique` ON `invites` (`token_hash`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `invites_organization_email` ON `invites` (`organization_id`,`target_email`);
+--> statement-breakpoint
+CREATE INDEX `invites_organization` ON `invites` (`organization_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `invites_open` ON `invites` (`organization_id`,`created_at`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `plugin_jobs_task` ON `plugin_jobs` (`plugin_config_id`,`name`,`scheduled_for`);
+--> statement-breakpoint
+CREATE INDEX `plugin_jobs_config` ON `plugin_jobs` (`plugin_config_id`,`finished_at`);
+--> statement-breakpoint
+CREATE INDEX `plugin_jobs_turn` ON `plugin_jobs` (`turn`) WHERE status = 'queued';
+--> statement-breakpoint
+CREATE INDEX `plugin_jobs_organization` ON `plugin_jobs` (`organization_id`,`turn`) WHERE status = 'queued';
+--> statement-breakpoint
+CREATE INDEX `plugin_jobs_running` ON `plugin_jobs` (`started_at`) WHERE status = 'running';
+--> statement-breakpoint
+CREATE INDEX `plugin_jobs_tasks` ON `plugin_jobs` (`organization_id`,`status`,`created_at`) WHERE kind = 'task';
+--> statement-breakpoint
+CREATE INDEX `plugin_jobs_finished` ON `plugin_jobs` (`finished_at`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `members_organization_user` ON `members` (`organization_id`,`user_id`);
+--> statement-breakpoint
+CREATE INDEX `members_organization` ON `members` (`organization_id`,`is_active`,`joined_at`,`id`);
+--> statement-breakpoint
+CREATE INDEX `members_updated` ON `members` (`organization_id`,`is_active`,`updated_at`,`joined_at`,`id`);
+--> statement-breakpoint
+CREATE INDEX `members_level` ON `members` (`organization_id`,`level`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `members_user` ON `members` (`user_id`,`organization_id`);
+--> statement-breakpoint
+CREATE INDEX `alerts_due` ON `alerts` (`due_at`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `organizations_slug_unique` ON `organizations` (`slug`);
+--> statement-breakpoint
+CREATE INDEX `personal_api_key_days_day` ON `personal_api_key_days` (`day`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `personal_api_keys_hash_unique` ON `personal_api_keys` (`hash`);
+--> statement-breakpoint
+CREATE INDEX `personal_api_keys_user` ON `personal_api_keys` (`user_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `personal_api_keys_expiring` ON `personal_api_keys` (`expires_at`) WHERE expires_at is not null and announced_expiry is not expires_at;
+--> statement-breakpoint
+CREATE UNIQUE INDEX `plugin_configs_uuid` ON `plugin_configs` (`uuid`);
+--> statement-breakpoint
+CREATE INDEX `plugin_configs_project` ON `plugin_configs` (`project_id`,`deleted`,`order`,`id`);
+--> statement-breakpoint
+CREATE INDEX `plugin_configs_organization` ON `plugin_configs` (`organization_id`,`plugin_id`);
+--> statement-breakpoint
+CREATE INDEX `plugin_configs_exports` ON `plugin_configs` (`organization_id`,`families`,`id`) WHERE enabled and not deleted;
+--> statement-breakpoint
+CREATE INDEX `plugin_configs_plugin` ON `plugin_configs` (`plugin_id`);
+--> statement-breakpoint
+CREATE INDEX `plugin_configs_enabled` ON `plugin_configs` (`plugin_id`) WHERE enabled and not deleted;
+--> statement-breakpoint
+CREATE UNIQUE INDEX `plugin_log_entries_id_unique` ON `plugin_log_entries` (`id`);
+--> statement-breakpoint
+CREATE INDEX `plugin_log_entries_config` ON `plugin_log_entries` (`plugin_config_id`,`type`,`timestamp`,`id`);
+--> statement-breakpoint
+CREATE INDEX `plugin_log_entries_timestamp` ON `plugin_log_entries` (`timestamp`);
+--> statement-breakpoint
+CREATE INDEX `plugin_activity_plugin` ON `plugin_activity` (`plugin_id`) WHERE families < 8;
+--> statement-breakpoint
+CREATE INDEX `plugin_activity_created` ON `plugin_activity` (`organization_id`,`families`,`created_at`,`id`);
+--> statement-breakpoint
+CREATE INDEX `plugin_activity_user` ON `plugin_activity` (`organization_id`,`families`,`user_id`,`created_at`,`id`);
+--> statement-breakpoint
+CREATE INDEX `plugin_activity_activity` ON `plugin_activity` (`organization_id`,`families`,`activity`,`created_at`,`id`);
+--> statement-breakpoint
+CREATE INDEX `plugin_counts_global` ON `plugin_counts` (`organization_id`) WHERE is_global;
+--> statement-breakpoint
+CREATE INDEX `plugin_uses_foreign` ON `plugin_uses` (`organization_id`,`plugin_id`) WHERE not is_own;
+--> statement-breakpoint
+CREATE UNIQUE INDEX `plugins_organization_url` ON `plugins` (`organization_id`,`url`);
+--> statement-breakpoint
+CREATE INDEX `plugins_organization` ON `plugins` (`organization_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `plugins_global` ON `plugins` (`id`) WHERE is_global;
+--> statement-breakpoint
+CREATE INDEX `plugins_compile` ON `plugins` (`compile_at`) WHERE compile_at is not null;
+--> statement-breakpoint
+CREATE INDEX `plugins_destinations` ON `plugins` (`organization_id`,`id`) WHERE families & 1;
+--> statement-breakpoint
+CREATE INDEX `plugins_unused_destinations` ON `plugins` (`organization_id`,`id`) WHERE families & 1 and not is_used;
+--> statement-breakpoint
+CREATE INDEX `plugins_global_destinations` ON `plugins` (`id`) WHERE families & 1 and is_global;
+--> statement-breakpoint
+CREATE INDEX `plugins_frontend_apps` ON `plugins` (`organization_id`,`id`) WHERE families & 2;
+--> statement-breakpoint
+CREATE INDEX `plugins_unused_frontend_apps` ON `plugins` (`organization_id`,`id`) WHERE families & 2 and not is_used;
+--> statement-breakpoint
+CREATE INDEX `plugins_global_frontend_apps` ON `plugins` (`id`) WHERE families & 2 and is_global;
+--> statement-breakpoint
+CREATE INDEX `plugins_import_apps` ON `plugins` (`organization_id`,`id`) WHERE families & 4;
+--> statement-breakpoint
+CREATE INDEX `plugins_unused_import_apps` ON `plugins` (`organization_id`,`id`) WHERE families & 4 and not is_used;
+--> statement-breakpoint
+CREATE INDEX `plugins_global_import_apps` ON `plugins` (`id`) WHERE families & 4 and is_global;
+--> statement-breakpoint
+CREATE UNIQUE INDEX `project_members_project_user` ON `project_members` (`project_id`,`user_id`);
+--> statement-breakpoint
+CREATE INDEX `project_members_project` ON `project_members` (`project_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `project_members_organization_user` ON `project_members` (`organization_id`,`user_id`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `projects_uuid_unique` ON `projects` (`uuid`);
+--> statement-breakpoint
+CREATE INDEX `projects_organization` ON `projects` (`organization_id`);
+--> statement-breakpoint
+CREATE INDEX `projects_access` ON `projects` (`organization_id`,`access_control`,`id`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `service_accounts_user_id_unique` ON `service_accounts` (`user_id`);
+--> statement-breakpoint
+CREATE INDEX `service_accounts_organization` ON `service_accounts` (`organization_id`,`id`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `sign_ins_token_hash_unique` ON `sign_ins` (`token_hash`);
+--> statement-breakpoint
+CREATE INDEX `sign_ins_user` ON `sign_ins` (`user_id`,`created_at`);
+--> statement-breakpoint
+CREATE INDEX `sign_ins_created` ON `sign_ins` (`created_at`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `users_uuid_unique` ON `users` (`uuid`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `users_email_unique` ON `users` (`email`);
+--> statement-breakpoint
+CREATE INDEX `users_current_organization` ON `users` (`current_organization_id`);
+--> statement-breakpoint
+CREATE INDEX `users_current_project` ON `users` (`current_project_id`);
+--> statement-breakpoint
+CREATE INDEX `webhooks_organization` ON `webhooks` (`organization_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `webhooks_due` ON `webhooks` (`next_attempt_at`) WHERE enabled and next_attempt_at is not null;
+--> statement-breakpoint
+-- Written by hand from here: triggers, which Drizzle doesn't know (docs/decisions/0005-counters-by-triggers.md).
+CREATE TRIGGER activity_log_alert AFTER INSERT ON activity_log WHEN new.is_system BEGIN
+  INSERT INTO alerts (organization_id, scope, activity, subject, position, due_at)
+    SELECT o.id, new.scope, new.activity,
+      coalesce(new."trigger" ->> 'batch_export_id', new."trigger" ->> 'plugin_config_id', new.item_id),
+      new.position, max(new.created_at, coalesce(n.next_mail_at, ''))
+    FROM organizations AS o LEFT JOIN notifications AS n
+      ON n.organization_id = o.id AND n.scope = new.scope AND n.activity = new.activity
+    WHERE o.id = new.organization_id AND coalesce(n.recipients <> '[]', new.scope || '.' || new.activity IN
+      ('BatchExportRun.failed', 'BatchExportRun.skipped', 'BatchExport.paused', 'Key.expiring', 'Domain.unverified',
+        'Webhook.disabled', 'AuditStream.failed'))
+    ON CONFLICT DO UPDATE SET position = excluded.position, due_at = max(due_at, excluded.due_at) WHERE position IS NULL;
+END;
+--> statement-breakpoint
+CREATE TRIGGER activity_log_delete AFTER DELETE ON activity_log WHEN NOT old.is_system BEGIN
+  UPDATE activity_counts SET entries = entries - 1
+    WHERE organization_id = coalesce(old.organization_id, '') AND project_id = coalesce(old.project_id, 0);
+  DELETE FROM activity_counts
+    WHERE organization_id = coalesce(old.organization_id, '') AND project_id = coalesce(old.project_id, 0) AND entries = 0;
+END;
+--> statement-breakpoint
+CREATE TRIGGER activity_log_insert AFTER INSERT ON activity_log WHEN NOT new.is_system BEGIN
+  INSERT INTO activity_counts VALUES (coalesce(new.organization_id, ''), coalesce(new.project_id, 0), 1)
+    ON CONFLICT DO UPDATE SET entries = entries + 1;
+END;
+--> statement-breakpoint
+CREATE TRIGGER activity_log_missed AFTER DELETE ON activity_log BEGIN
+  UPDATE webhooks SET missed_events = missed_events + 1
+    WHERE organization_id = old.organization_id AND position < old.position
+      AND (selectors = '[]' OR EXISTS (
+        SELECT 1 FROM json_each(selectors) WHERE value IN (old.scope, old.scope || '.' || old.activity)));
+END;
+--> statement-breakpoint
+CREATE TRIGGER activity_log_plugin_activity_delete AFTER DELETE ON activity_log WHEN old.scope = 'Plugin' AND NOT old.is_system BEGIN
+  DELETE FROM plugin_activity WHERE position = old.position;
+END;
+--> statement-breakpoint
+CREATE TRIGGER activity_log_plugin_activity_insert AFTER INSERT ON activity_log WHEN new.scope = 'Plugin' AND NOT new.is_system BEGIN
+  INSERT INTO plugin_activity (position, id, organization_id, user_id, activity, created_at, plugin_id, families)
+    SELECT new.position, new.id, new.organization_id, new.user_id, new.activity, new.created_at, id, iif(activity_entries < 200, families, 8)
+    FROM plugins WHERE id = cast(new.item_id AS integer) AND organization_id = new.organization_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER activity_log_plugins_delete AFTER DELETE ON activity_log WHEN old.scope = 'Plugin' AND NOT old.is_system BEGIN
+  UPDATE plugins SET activity_entries = activity_entries - 1 WHERE id = cast(old.item_id AS integer) AND organization_id = old.organization_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER activity_log_plugins_insert AFTER INSERT ON activity_log WHEN new.scope = 'Plugin' AND NOT new.is_system BEGIN
+  UPDATE plugins SET activity_entries = activity_entries + 1 WHERE id = cast(new.item_id AS integer) AND organization_id = new.organization_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER activity_log_webhooks AFTER INSERT ON activity_log BEGIN
+  UPDATE webhooks SET next_attempt_at = new.created_at
+    WHERE organization_id = new.organization_id AND enabled AND next_attempt_at IS NULL
+      AND (selectors = '[]' OR EXISTS (
+        SELECT 1 FROM json_each(selectors) WHERE value IN (new.scope, new.scope || '.' || new.activity)));
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_export_backfills_counted AFTER INSERT ON batch_export_backfills BEGIN
+  UPDATE batch_exports SET backfills = backfills + 1 WHERE id = new.batch_export_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_export_backfills_uncounted AFTER DELETE ON batch_export_backfills BEGIN
+  UPDATE batch_exports SET backfills = backfills - 1 WHERE id = old.batch_export_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_export_days_counted AFTER INSERT ON batch_export_days BEGIN
+  UPDATE batch_exports SET days = days + 1 WHERE id = new.batch_export_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_export_days_uncounted AFTER DELETE ON batch_export_days BEGIN
+  UPDATE batch_exports SET days = days - 1 WHERE id = old.batch_export_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_export_log_entries_delete AFTER DELETE ON batch_export_log_entries BEGIN
+  UPDATE batch_exports SET log_entries = log_entries - 1,
+    debug_entries = debug_entries - (old.level = 'DEBUG'),
+    info_entries = info_entries - (old.level = 'INFO'),
+    warning_entries = warning_entries - (old.level = 'WARNING'),
+    error_entries = error_entries - (old.level = 'ERROR')
+    WHERE id = old.batch_export_id;
+  UPDATE batch_export_runs SET log_entries = log_entries - 1 WHERE id = old.run_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_export_log_entries_insert AFTER INSERT ON batch_export_log_entries BEGIN
+  UPDATE batch_exports SET log_entries = log_entries + 1,
+    debug_entries = debug_entries + (new.level = 'DEBUG'),
+    info_entries = info_entries + (new.level = 'INFO'),
+    warning_entries = warning_entries + (new.level = 'WARNING'),
+    error_entries = error_entries + (new.level = 'ERROR')
+    WHERE id = new.batch_export_id;
+  UPDATE batch_export_runs SET log_entries = log_entries + 1 WHERE id = new.run_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_export_runs_delete AFTER DELETE ON batch_export_runs BEGIN
+  UPDATE batch_exports SET runs = runs - 1,
+    starting_runs = starting_runs - (old.status = 'Starting'),
+    running_runs = running_runs - (old.status = 'Running'),
+    completed_runs = completed_runs - (old.status = 'Completed'),
+    failed_runs = failed_runs - (old.status = 'Failed'),
+    failed_retryable_runs = failed_retryable_runs - (old.status = 'FailedRetryable'),
+    cancelled_runs = cancelled_runs - (old.status = 'Cancelled')
+    WHERE id = old.batch_export_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_export_runs_insert AFTER INSERT ON batch_export_runs BEGIN
+  UPDATE batch_exports SET runs = runs + 1,
+    starting_runs = starting_runs + (new.status = 'Starting'),
+    running_runs = running_runs + (new.status = 'Running'),
+    completed_runs = completed_runs + (new.status = 'Completed'),
+    failed_runs = failed_runs + (new.status = 'Failed'),
+    failed_retryable_runs = failed_retryable_runs + (new.status = 'FailedRetryable'),
+    cancelled_runs = cancelled_runs + (new.status = 'Cancelled')
+    WHERE id = new.batch_export_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_export_runs_recounted AFTER UPDATE OF status ON batch_export_runs WHEN new.status <> old.status BEGIN
+  UPDATE batch_exports SET
+    starting_runs = starting_runs + (new.status = 'Starting') - (old.status = 'Starting'),
+    running_runs = running_runs + (new.status = 'Running') - (old.status = 'Running'),
+    completed_runs = completed_runs + (new.status = 'Completed') - (old.status = 'Completed'),
+    failed_runs = failed_runs + (new.status = 'Failed') - (old.status = 'Failed'),
+    failed_retryable_runs = failed_retryable_runs + (new.status = 'FailedRetryable') - (old.status = 'FailedRetryable'),
+    cancelled_runs = cancelled_runs + (new.status = 'Cancelled') - (old.status = 'Cancelled')
+    WHERE id = new.batch_export_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_export_runs_status AFTER UPDATE OF status ON batch_export_runs WHEN new.backfill_id IS NOT NULL BEGIN
+  UPDATE batch_export_backfills SET
+    finished_runs = finished_runs + (new.status NOT IN ('Starting', 'Running')) - (old.status NOT IN ('Starting', 'Running')),
+    failed_runs = failed_runs + (new.status IN ('Failed', 'FailedRetryable')) - (old.status IN ('Failed', 'FailedRetryable'))
+    WHERE id = new.backfill_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_exports_counted AFTER INSERT ON batch_exports WHEN NOT new.deleted BEGIN
+  UPDATE projects SET batch_exports = batch_exports + 1 WHERE id = new.project_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_exports_delete AFTER UPDATE OF deleted ON batch_exports WHEN new.deleted AND NOT old.deleted BEGIN
+  UPDATE batch_export_backfills SET status = 'Cancelled', finished_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
+    WHERE batch_export_id = new.id AND status = 'Running';
+  UPDATE batch_export_runs SET status = 'Cancelled', finished_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
+    WHERE batch_export_id = new.id AND finished_at IS NULL;
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_exports_recounted AFTER UPDATE OF deleted ON batch_exports WHEN new.deleted <> old.deleted BEGIN
+  UPDATE projects SET batch_exports = batch_exports + old.deleted - new.deleted WHERE id = new.project_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER batch_exports_uncounted AFTER DELETE ON batch_exports WHEN NOT old.deleted BEGIN
+  UPDATE projects SET batch_exports = batch_exports - 1 WHERE id = old.project_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER domains_counted AFTER INSERT ON domains BEGIN
+  UPDATE organizations SET domains = domains + 1 WHERE id = new.organization_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER domains_uncounted AFTER DELETE ON domains BEGIN
+  UPDATE organizations SET domains = domains - 1 WHERE id = old.organization_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER invites_counted AFTER INSERT ON invites BEGIN
+  UPDATE organizations SET invites = invites + 1 WHERE id = new.organization_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER invites_uncounted AFTER DELETE ON invites BEGIN
+  UPDATE organizations SET invites = invites - 1 WHERE id = old.organization_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER members_delete AFTER DELETE ON members BEGIN
+  UPDATE users SET organizations = organizations - 1 WHERE id = old.user_id;
+  UPDATE organizations SET active_members = active_members - 1
+    WHERE id = old.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = old.user_id);
+END;
+--> statement-breakpoint
+CREATE TRIGGER members_insert AFTER INSERT ON members BEGIN
+  UPDATE users SET organizations = organizations + 1 WHERE id = new.user_id;
+  UPDATE organizations SET active_members = active_members + 1
+    WHERE id = new.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
+  UPDATE members SET is_active = false WHERE id = new.id AND NOT (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
+END;
+--> statement-breakpoint
+CREATE TRIGGER audit_streams_organization_delete AFTER DELETE ON organizations BEGIN
+  DELETE FROM audit_streams WHERE organization_id = old.id AND NOT enabled;
+  UPDATE audit_streams SET organization_deleted_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now'),
+    next_attempt_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE organization_id = old.id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER personal_api_keys_counted AFTER INSERT ON personal_api_keys BEGIN
+  UPDATE users SET personal_api_keys = personal_api_keys + 1 WHERE id = new.user_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER personal_api_keys_uncounted AFTER DELETE ON personal_api_keys BEGIN
+  UPDATE users SET personal_api_keys = personal_api_keys - 1 WHERE id = old.user_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_configs_counted AFTER INSERT ON plugin_configs WHEN NOT new.deleted BEGIN
+  UPDATE projects SET plugin_configs = plugin_configs + 1 WHERE id = new.project_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_configs_enabled_counted AFTER UPDATE OF enabled, deleted, families ON plugin_configs
+  WHEN new.enabled AND NOT new.deleted AND new.families & 1 AND (NOT old.enabled OR old.deleted OR old.families <> new.families) BEGIN
+  INSERT INTO plugin_config_counts VALUES (new.organization_id, new.families, 1)
+    ON CONFLICT DO UPDATE SET enabled_configs = enabled_configs + 1;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_configs_enabled_recounted AFTER UPDATE OF enabled, deleted, families ON plugin_configs
+  WHEN old.enabled AND NOT old.deleted AND old.families & 1 AND (NOT new.enabled OR new.deleted OR old.families <> new.families) BEGIN
+  UPDATE plugin_config_counts SET enabled_configs = enabled_configs - 1 WHERE organization_id = old.organization_id AND families = old.families;
+  DELETE FROM plugin_config_counts WHERE organization_id = old.organization_id AND families = old.families AND enabled_configs = 0;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_configs_enabled_uncounted AFTER DELETE ON plugin_configs WHEN old.enabled AND NOT old.deleted AND old.families & 1 BEGIN
+  UPDATE plugin_config_counts SET enabled_configs = enabled_configs - 1 WHERE organization_id = old.organization_id AND families = old.families;
+  DELETE FROM plugin_config_counts WHERE organization_id = old.organization_id AND families = old.families AND enabled_configs = 0;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_configs_families_insert AFTER INSERT ON plugin_configs BEGIN
+  UPDATE plugin_configs SET families = (SELECT families FROM plugins WHERE id = new.plugin_id) WHERE id = new.id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_configs_recounted AFTER UPDATE OF deleted ON plugin_configs WHEN new.deleted <> old.deleted BEGIN
+  UPDATE projects SET plugin_configs = plugin_configs + old.deleted - new.deleted WHERE id = new.project_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_configs_uncounted AFTER DELETE ON plugin_configs WHEN NOT old.deleted BEGIN
+  UPDATE projects SET plugin_configs = plugin_configs - 1 WHERE id = old.project_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_configs_uses_delete AFTER DELETE ON plugin_configs WHEN NOT old.deleted BEGIN
+  UPDATE plugin_uses SET configs = configs - 1, enabled_configs = enabled_configs - old.enabled
+    WHERE organization_id = old.organization_id AND plugin_id = old.plugin_id;
+  DELETE FROM plugin_uses WHERE organization_id = old.organization_id AND plugin_id = old.plugin_id AND configs = 0;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_configs_uses_insert AFTER INSERT ON plugin_configs WHEN NOT new.deleted BEGIN
+  INSERT INTO plugin_uses VALUES (new.organization_id, new.plugin_id, EXISTS (SELECT 1 FROM plugins WHERE id = new.plugin_id AND organization_id = new.organization_id), 1, new.enabled)
+    ON CONFLICT DO UPDATE SET configs = configs + excluded.configs, enabled_configs = enabled_configs + excluded.enabled_configs;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_configs_uses_update AFTER UPDATE OF enabled, deleted ON plugin_configs WHEN new.enabled <> old.enabled OR new.deleted <> old.deleted BEGIN
+  INSERT INTO plugin_uses VALUES (new.organization_id, new.plugin_id, EXISTS (SELECT 1 FROM plugins WHERE id = new.plugin_id AND organization_id = new.organization_id), old.deleted - new.deleted, iif(new.deleted, 0, new.enabled) - iif(old.deleted, 0, old.enabled))
+    ON CONFLICT DO UPDATE SET configs = configs + excluded.configs, enabled_configs = enabled_configs + excluded.enabled_configs;
+  DELETE FROM plugin_uses WHERE organization_id = new.organization_id AND plugin_id = new.plugin_id AND configs = 0;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_jobs_insert AFTER INSERT ON plugin_jobs BEGIN
+  UPDATE plugin_jobs SET
+    organization_id = (SELECT organization_id FROM plugin_configs WHERE id = new.plugin_config_id),
+    turn = max(
+      coalesce(
+        (SELECT turn FROM plugin_jobs WHERE status = 'queued' AND id <> new.id ORDER BY turn LIMIT 1),
+        0
+      ),
+      coalesce(
+        (SELECT turn + 1 FROM plugin_jobs
+          WHERE status = 'queued' AND id <> new.id
+            AND organization_id = (SELECT organization_id FROM plugin_configs WHERE id = new.plugin_config_id)
+          ORDER BY turn DESC LIMIT 1),
+        0
+      )
+    )
+  WHERE id = new.id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_log_entries_delete AFTER DELETE ON plugin_log_entries BEGIN
+  UPDATE plugin_configs SET log_entries = log_entries - 1,
+    debug_entries = debug_entries - (old.type = 'DEBUG'),
+    log_type_entries = log_type_entries - (old.type = 'LOG'),
+    info_entries = info_entries - (old.type = 'INFO'),
+    warn_entries = warn_entries - (old.type = 'WARN'),
+    error_entries = error_entries - (old.type = 'ERROR')
+    WHERE id = old.plugin_config_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_log_entries_insert AFTER INSERT ON plugin_log_entries BEGIN
+  UPDATE plugin_configs SET log_entries = log_entries + 1,
+    debug_entries = debug_entries + (new.type = 'DEBUG'),
+    log_type_entries = log_type_entries + (new.type = 'LOG'),
+    info_entries = info_entries + (new.type = 'INFO'),
+    warn_entries = warn_entries + (new.type = 'WARN'),
+    error_entries = error_entries + (new.type = 'ERROR')
+    WHERE id = new.plugin_config_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_storage_delete AFTER DELETE ON plugin_storage BEGIN
+  UPDATE plugin_configs SET storage_keys = storage_keys - 1, storage_bytes = storage_bytes - old.bytes
+    WHERE id = old.plugin_config_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_storage_insert AFTER INSERT ON plugin_storage BEGIN
+  UPDATE plugin_configs SET storage_keys = storage_keys + 1, storage_bytes = storage_bytes + new.bytes
+    WHERE id = new.plugin_config_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_storage_update AFTER UPDATE OF bytes ON plugin_storage BEGIN
+  UPDATE plugin_configs SET storage_bytes = storage_bytes + new.bytes - old.bytes WHERE id = new.plugin_config_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_uses_insert AFTER INSERT ON plugin_uses WHEN new.is_own AND new.enabled_configs > 0 BEGIN
+  UPDATE plugins SET is_used = true WHERE id = new.plugin_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_uses_update AFTER UPDATE OF enabled_configs ON plugin_uses WHEN new.is_own AND (new.enabled_configs > 0) <> (old.enabled_configs > 0) BEGIN
+  UPDATE plugins SET is_used = new.enabled_configs > 0 WHERE id = new.plugin_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugins_activity_delete AFTER DELETE ON plugins BEGIN
+  DELETE FROM plugin_activity WHERE plugin_id = old.id AND families < 8;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugins_activity_families AFTER UPDATE OF capabilities ON plugins WHEN new.families <> old.families BEGIN
+  UPDATE plugin_activity SET families = new.families WHERE plugin_id = new.id AND families < 8;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugins_configs_families AFTER UPDATE OF capabilities ON plugins WHEN new.families <> old.families BEGIN
+  UPDATE plugin_configs SET families = new.families WHERE plugin_id = new.id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugins_counted AFTER INSERT ON plugins BEGIN
+  INSERT INTO plugin_counts VALUES (new.organization_id, new.is_global, new.families, new.is_used, 1, new.activity_entries)
+    ON CONFLICT DO UPDATE SET plugins = plugins + excluded.plugins, activity_entries = activity_entries + excluded.activity_entries;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugins_recounted AFTER UPDATE OF capabilities, is_global, is_used, activity_entries ON plugins
+  WHEN (new.families, new.is_global, new.is_used, new.activity_entries) <> (old.families, old.is_global, old.is_used, old.activity_entries) BEGIN
+  INSERT INTO plugin_counts VALUES (old.organization_id, old.is_global, old.families, old.is_used, -1, -old.activity_entries)
+    ON CONFLICT DO UPDATE SET plugins = plugins + excluded.plugins, activity_entries = activity_entries + excluded.activity_entries;
+  INSERT INTO plugin_counts VALUES (new.organization_id, new.is_global, new.families, new.is_used, 1, new.activity_entries)
+    ON CONFLICT DO UPDATE SET plugins = plugins + excluded.plugins, activity_entries = activity_entries + excluded.activity_entries;
+  DELETE FROM plugin_counts
+    WHERE organization_id = old.organization_id AND is_global = old.is_global AND families = old.families AND is_used = old.is_used AND plugins = 0;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugins_uncounted AFTER DELETE ON plugins BEGIN
+  INSERT INTO plugin_counts VALUES (old.organization_id, old.is_global, old.families, old.is_used, -1, -old.activity_entries)
+    ON CONFLICT DO UPDATE SET plugins = plugins + excluded.plugins, activity_entries = activity_entries + excluded.activity_entries;
+  DELETE FROM plugin_counts
+    WHERE organization_id = old.organization_id AND is_global = old.is_global AND families = old.families AND is_used = old.is_used AND plugins = 0;
+END;
+--> statement-breakpoint
+CREATE TRIGGER project_members_delete AFTER DELETE ON project_members BEGIN
+  UPDATE projects SET active_members = active_members - 1
+    WHERE id = old.project_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = old.user_id);
+END;
+--> statement-breakpoint
+CREATE TRIGGER project_members_insert AFTER INSERT ON project_members BEGIN
+  UPDATE projects SET active_members = active_members + 1
+    WHERE id = new.project_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
+END;
+--> statement-breakpoint
+CREATE TRIGGER projects_counted AFTER INSERT ON projects BEGIN
+  UPDATE organizations SET projects = projects + 1, open_projects = open_projects + (NOT new.access_control) WHERE id = new.organization_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER projects_delete AFTER DELETE ON projects BEGIN
+  UPDATE batch_exports SET deleted = 1, last_updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
+    WHERE project_id = old.id AND NOT deleted;
+END;
+--> statement-breakpoint
+CREATE TRIGGER projects_recounted AFTER UPDATE OF access_control, batch_exports ON projects
+  WHEN new.access_control <> old.access_control OR new.batch_exports <> old.batch_exports BEGIN
+  UPDATE organizations SET
+    open_projects = open_projects + old.access_control - new.access_control,
+    batch_exports = batch_exports + new.batch_exports - old.batch_exports,
+    open_batch_exports = open_batch_exports + iif(new.access_control, 0, new.batch_exports) - iif(old.access_control, 0, old.batch_exports)
+    WHERE id = new.organization_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER projects_uncounted AFTER DELETE ON projects BEGIN
+  UPDATE organizations SET
+    projects = projects - 1,
+    open_projects = open_projects - (NOT old.access_control),
+    batch_exports = batch_exports - old.batch_exports,
+    open_batch_exports = open_batch_exports - iif(old.access_control, 0, old.batch_exports)
+    WHERE id = old.organization_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER service_accounts_delete AFTER DELETE ON service_accounts BEGIN
+  DELETE FROM personal_api_keys WHERE user_id = old.user_id;
+  DELETE FROM members WHERE user_id = old.user_id;
+  UPDATE users SET is_active = false WHERE id = old.user_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER users_activity AFTER UPDATE OF is_active ON users
+  WHEN new.is_active <> old.is_active AND NOT new.is_service_account BEGIN
+  UPDATE organizations SET active_members = active_members + new.is_active - old.is_active
+    WHERE id IN (SELECT organization_id FROM members WHERE user_id = new.id);
+  UPDATE projects SET active_members = active_members + new.is_active - old.is_active
+    WHERE id IN (
+      SELECT project_id FROM members JOIN project_members USING (organization_id, user_id) WHERE members.user_id = new.id
+    );
+  UPDATE members SET is_active = new.is_active WHERE user_id = new.id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER users_delete BEFORE DELETE ON users BEGIN
+  DELETE FROM project_members WHERE (organization_id, user_id) IN (SELECT organization_id, user_id FROM members WHERE user_id = old.id);
+  DELETE FROM members WHERE user_id = old.id;
+END;

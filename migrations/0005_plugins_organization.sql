@@ -1,1 +1,0 @@
-CREATE INDEX `plugins_organization` ON `plugins` (`organization_id`,`id`);

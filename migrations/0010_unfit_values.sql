@@ -1,1 +1,0 @@
-ALTER TABLE `batch_export_runs` ADD `unfit_values` integer DEFAULT 0 NOT NULL;

@@ -1,1 +1,0 @@
-CREATE INDEX `activity_log_project_feed` ON `activity_log` (`organization_id`,`project_id`,`position`);

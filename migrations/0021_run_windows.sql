@@ -1,1 +1,0 @@
-CREATE INDEX `batch_export_runs_window` ON `batch_export_runs` (`batch_export_id`,`data_interval_end`,`id`);

@@ -1,2 +1,0 @@
-CREATE INDEX `batch_export_backfills_status` ON `batch_export_backfills` (`batch_export_id`,`status`,`id`);--> statement-breakpoint
-CREATE INDEX `batch_export_backfills_range` ON `batch_export_backfills` (`batch_export_id`,`end_at`,`id`);

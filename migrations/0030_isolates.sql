@@ -1,1 +1,0 @@
-ALTER TABLE `plugin_configs` ADD `generation` integer DEFAULT 0 NOT NULL;
