@@ -30,7 +30,7 @@ const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 		["addresses", "authenticate", "held", "ranges", "secrets", "usage"]
 			.map((name) => `test/auth/${name}`)
 			.concat("test/personal_api_keys/"),
-		["test/app.test.ts", "test/service_accounts/", SECURITY],
+		["test/app.test.ts", "test/service_accounts/", "test/two_factor/", SECURITY],
 	],
 	invites: [["test/invites/"], ["test/mail/", "test/db/races", "test/http/retries"]],
 	sign_in: [

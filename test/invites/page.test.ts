@@ -102,6 +102,18 @@ test("the page of an expired invite shows that it has expired", async () => {
 	expect((await call("POST", path)).status).toBe(410);
 });
 
+test("only the page with the new key has a script, which its policy allows", async () => {
+	const path = await page(await world());
+	expect((await call("GET", path)).body).not.toContain("<script");
+	const { headers, body } = await call("POST", path, {
+		raw: "",
+		headers: { "content-type": "application/x-www-form-urlencoded" },
+	});
+	const [, nonce = ""] = /<script nonce="([^"]+)">[^<]*clipboard/.exec(body) ?? [];
+	expect(nonce).not.toBe("");
+	expect(headers.get("content-security-policy")).toContain(`script-src 'nonce-${nonce}'`);
+});
+
 describe("the form of an invite's page", () => {
 	let path: string;
 	beforeAll(async () => {
