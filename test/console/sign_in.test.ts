@@ -151,7 +151,8 @@ inBrowser("an invite of a user with a second factor", (open) => {
 		await client.twoFactor.confirm({ user: "@me" }, { code: await codeOf(secret, -1) });
 		const { organization } = elsewhere;
 		await clientOf().invites.create({ organization: organization.id }, { target_email: email });
-		const page = await open(new URL(await inviteTo(email)).pathname, { key: "" });
+		const page = await open("/console", { key: "" });
+		await page.goto(await inviteTo(email));
 		await page.getByRole("link", { name: "Sign in and accept" }).click();
 		await page.getByLabel("Email address").fill(email);
 		await page.getByRole("button", { name: "Send link" }).click();
