@@ -266,10 +266,11 @@ describe("new organizations", () => {
 		// Another user has their own limit.
 		expect((await create(await fresh(), limit(3))).status).toBe(201);
 		await since(home, 24);
-		const later = await create(home, limit(1));
+		const later = await create(home, limit(2));
 		expect(later.status).toBe(201);
 		expect(cost(later).trips).toBe(2);
-		expect(await create(home, limit(1))).toMatchObject(throttled);
+		expect((await create(home, limit(2))).status).toBe(201);
+		expect(await create(home, limit(2))).toMatchObject(throttled);
 	});
 
 	test("are refused if the limit is used up between the check and the write", async () => {
