@@ -205,17 +205,20 @@ async function created(start: number): Promise<Subject> {
 	};
 }
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8])("so it is in an export's own rows and log: history %i", async (seed) => {
-	const random = seeded(seed);
-	const start = (Math.floor(Date.now() / HOUR) + 1 / 3) * HOUR;
-	const subject = await created(start);
-	await live(subject, random, {
-		steps: 14,
-		intervals: ["hour", "every 15 minutes", "day", "week"],
-		maxDowntime: 30 * HOUR,
-	});
-	expect(overlap((await subject.state()).runs)).toBe(false);
-	await followAdvice(subject);
-	const state = await subject.state();
-	expect(flaw(state.runs, iso(Math.floor(start / HOUR) * HOUR), state.until)).toBeNull();
-});
+test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+	"so it is in an export's own rows and log: history %i",
+	async (seed) => {
+		const random = seeded(seed);
+		const start = (Math.floor(Date.now() / HOUR) + 1 / 3) * HOUR;
+		const subject = await created(start);
+		await live(subject, random, {
+			steps: 14,
+			intervals: ["hour", "every 15 minutes", "day", "week"],
+			maxDowntime: 30 * HOUR,
+		});
+		expect(overlap((await subject.state()).runs)).toBe(false);
+		await followAdvice(subject);
+		const state = await subject.state();
+		expect(flaw(state.runs, iso(Math.floor(start / HOUR) * HOUR), state.until)).toBeNull();
+	},
+);
