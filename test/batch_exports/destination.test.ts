@@ -507,7 +507,11 @@ test("a private key's line breaks may be written as \\n", async () => {
 test("names of events are kept as they are, like those of events that were sent", () => {
 	const config = { ...HTTP, include_events: [" a "], exclude_events: ["a\n"] };
 	expect(parseConfig("HTTP", config)).toMatchObject(config);
-	expect(refused("HTTP", { ...HTTP, include_events: [" "] })).toMatchObject(["blank"]);
+	expect(refused("HTTP", { ...HTTP, include_events: [" "] })).toEqual([
+		"blank",
+		"This field may not be blank.",
+		"destination__config__include_events__0",
+	]);
 });
 
 test("a private key has to be an RSA key", async () => {
