@@ -128,10 +128,9 @@ export function visibleCount(
 	const inPrivate = sql`coalesce((
     select sum(${each}) from project_members as own join ${projects} on ${projects.id} = own.project_id
     where own.organization_id = ${members.organization_id} and own.user_id = ${members.user_id} and ${projects.access_control}), 0)`;
-	const isReachable = keyWhere(
-		tenant,
-		sql`${scoped_organizations} = '[]' or ${members.organization_id} in (select value from json_each(${scoped_organizations}))`,
-	);
+	// Neither subquery depends on the membership, so the row of the key isn't read for each.
+	const isReachable = sql`(${keyWhere(tenant, sql`${scoped_organizations} = '[]'`)} or ${members.organization_id} in (
+    select value from ${personalApiKeys}, json_each(${scoped_organizations}) where ${personalApiKeys.id} = ${tenant.key.id}))`;
 	const counted = and(sql`${members.user_id} = ${tenant.key.user_id}`, within, isReachable);
 	return sql`(select coalesce(sum(iif(${members.level} >= ${ADMIN}, ${all}, ${open} + ${inPrivate})), 0)
     from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id} where ${counted})`;
