@@ -7320,7 +7320,7 @@ export interface PluginConfig {
 	error: string | null;
 	/** The id of the project. */
 	team_id: number;
-	/** The plugin, as JSON in a string with the fields of `Plugin`. */
+	/** The plugin, as JSON in a string with the fields of `Plugin`. In lists, `icon`, `config_schema`, `metrics` and `public_jobs` are null. */
 	plugin_info: string;
 	/** The fraction of jobs and scheduled tasks in the last 24 hours that succeeded, as a decimal string from `0` to `1`, such as `0.5`. Null if none ended. */
 	delivery_rate_24h: string | null;
