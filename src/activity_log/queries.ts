@@ -1,6 +1,7 @@
 import { and, type Column, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { countWhere, paged, sizeOf } from "../db/list.ts";
+import { largeRows, sizeOf } from "../db/large.ts";
+import { countWhere, paged } from "../db/list.ts";
 import { iso } from "../db/now.ts";
 import { activityCounts, activityLog } from "../db/schema/activity_log.ts";
 import { auditStreams } from "../db/schema/audit_streams.ts";
@@ -57,7 +58,7 @@ function selection(tenant: Tenant, given: Filters) {
 		total: isFiltered
 			? countWhere(activityLog, where)
 			: sql`(select coalesce(sum(${activityCounts.entries}), 0) from ${activityCounts} where ${ofTenant(activityCounts)})`,
-		large: { bytes: sizeOf(activityLog.changes), from: activityLog },
+		large: largeRows(sizeOf(activityLog.changes), activityLog),
 	};
 }
 

@@ -2,7 +2,8 @@ import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
-import { counter, sizeOf } from "../db/list.ts";
+import { largeRows, sizeOf } from "../db/large.ts";
+import { counter } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { batchExports } from "../db/schema/batch_exports.ts";
 import { members } from "../db/schema/members.ts";
@@ -42,10 +43,10 @@ const newestFirst = cacheList(
 			tenant.kind === "project"
 				? counter(projects.batch_exports, tenant.project)
 				: visibleCount(tenant, EXPORTS, eq(members.organization_id, tenant.organization)),
-		large: {
-			bytes: sizeOf(batchExports.destination, batchExports.xql_query, batchExports.schema),
-			from: sql`${batchExports} join ${projects} on ${eq(projects.id, batchExports.project_id)}`,
-		},
+		large: largeRows(
+			sizeOf(batchExports.destination, batchExports.xql_query, batchExports.schema),
+			sql`${batchExports} join ${projects} on ${eq(projects.id, batchExports.project_id)}`,
+		),
 	}),
 );
 

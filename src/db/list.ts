@@ -1,9 +1,20 @@
 import { and, asc, desc, type Placeholder, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteSelect, SQLiteTable } from "drizzle-orm/sqlite-core";
-import { type Key, MAX_PAGE_BYTES, type Page } from "../http/page.ts";
+import type { Key, Page } from "../http/page.ts";
 import type { Database } from "./client.ts";
 
 export type RowOf<S extends SQLiteSelect> = S["_"]["result"][number];
+
+/**
+ * Returns the LIMIT of a page that ends before it is too large: SQL, in the form of a placeholder, because Drizzle's type accepts
+ * only that.
+ * @param conditions the conditions of each part of the list
+ */
+export type Large = (
+	page: { rows: number; offset: number },
+	sorted: { by: SQLiteColumn[]; order: "asc" | "desc" },
+	conditions: (SQL | undefined)[],
+) => Placeholder;
 
 /** How a select is filtered, sorted and paged. */
 export type List<S extends SQLiteSelect> = {
@@ -27,12 +38,8 @@ export type List<S extends SQLiteSelect> = {
 	parts?: (SQL | undefined)[];
 	/** The names of `by` in the result, if columns have an alias. Needed with `parts`. */
 	names?: string[];
-	/**
-	 * Needed if a page of rows could be too large for the memory of an isolate: SQL for the size of a row in bytes, which must not
-	 * exceed its size as JSON, and the tables that it and `where` refer to. The page then ends at `MAX_PAGE_BYTES`. The sizes of
-	 * texts are in an index entry or at the start of a row (`octet_length`), so they are read without the texts.
-	 */
-	large?: { bytes: SQL; from: SQLiteTable | SQL } | undefined;
+	/** Needed if a page of rows could be too large for the memory of an isolate (`db/large.ts`). The page then ends earlier. */
+	large?: Large | undefined;
 };
 
 /** D1 rejects a union of more selects. */
@@ -67,9 +74,8 @@ function statementsOf<S extends SQLiteSelect>(
 	db: Database,
 	page: Slice,
 	select: () => S,
-	list: List<S>,
+	{ where, by, order = "desc", seek, total, parts, names, large }: List<S>,
 ) {
-	const { where, by, order = "desc", seek, total, parts, names } = list;
 	const after = page.after?.keys.length === by.length ? page.after : undefined;
 	const count = after
 		? sql`${after.count}`
@@ -82,51 +88,17 @@ function statementsOf<S extends SQLiteSelect>(
 	const union = select().where(first);
 	for (const condition of others) append(union, select().where(condition));
 	const offset = after ? 0 : page.offset;
+	const limit =
+		large && typeof page.rows === "number"
+			? large({ rows: page.rows, offset }, { by, order }, [first, ...others])
+			: page.rows;
 	const rows = union
 		.orderBy(...sorted.map((column) => sort(column)))
-		.limit(limitOf({ ...page, offset }, list, [first, ...others]))
+		.limit(limit)
 		.offset(offset);
 	const counted = db.select({ count: sql<number>`${count}`.as("count") }).from(sql`(select 1)`);
 	return [rows, counted] as const;
 }
-
-/** Returns the LIMIT of a page. Drizzle's type is that of a placeholder, but any SQL works. */
-function limitOf<S extends SQLiteSelect>(
-	{ rows, offset }: Slice,
-	list: List<S>,
-	conditions: (SQL | undefined)[],
-): number | Placeholder {
-	if (!list.large || typeof rows !== "number") return rows;
-	const room = roomFor({ rows, offset }, list, list.large, conditions);
-	return Object.assign(room, { name: "room", protected: undefined });
-}
-
-/**
- * SQL for the number of rows to read: those that fit into a page and one more, which shows that there are more. There are always
- * two, because a row that is too large has a page of its own.
- */
-function roomFor<S extends SQLiteSelect>(
-	{ rows, offset }: { rows: number; offset: number },
-	{ by, order = "desc" }: List<S>,
-	{ bytes, from }: NonNullable<List<S>["large"]>,
-	conditions: (SQL | undefined)[],
-) {
-	const keys = by.map((column, i) => sql`${column} as ${keyName(i)}`);
-	const sorted = sql.join(
-		by.map((_, i) => sql`${keyName(i)} ${sql.raw(order)}`),
-		sql`, `,
-	);
-	const sizes = conditions.map(
-		(condition) =>
-			sql`select ${sql.join(keys, sql`, `)}, ${bytes} as bytes from ${from} where ${condition ?? sql`true`}`,
-	);
-	return sql`min(${rows}, max(2, (select count(*) from (
-		select sum(bytes) over (order by ${sorted} rows between unbounded preceding and 1 preceding) as earlier
-		from (${sql.join(sizes, sql` union all `)} order by ${sorted} limit ${rows} offset ${offset}))
-		where coalesce(earlier, 0) <= ${MAX_PAGE_BYTES})))`;
-}
-
-const keyName = (i: number) => identifier(`key_${i}`);
 
 /** Rows that an index returns in another order than the list's. */
 type Matches = {
@@ -164,13 +136,6 @@ const identifier = (name: string) => sql`${sql.identifier(name)}`;
 /** SQL for a counter that triggers maintain in the row with this id (docs/decisions/0005-counters-by-triggers.md). */
 export const counter = (column: SQLiteColumn, id: SQL | string | number) =>
 	sql`coalesce((select ${column} from ${column.table} where ${column.table}.id = ${id}), 0)`;
-
-/** SQL for the size of columns in bytes. */
-export const sizeOf = (...columns: SQLiteColumn[]) =>
-	sql.join(
-		columns.map((column) => sql`coalesce(octet_length(${column}), 0)`),
-		sql` + `,
-	);
 
 /** SQL for the number of rows in `table` that match `where`. There should be an index with all its columns. */
 export const countWhere = (table: SQLiteTable | SQL, where: SQL | undefined) =>

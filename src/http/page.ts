@@ -112,7 +112,7 @@ function roughSize(value: unknown): number {
 
 /**
  * Returns how many of the first results fit into a page: as many as have `MAX_PAGE_BYTES`, but at least one.
- * @param rows the rows of the results. Their sizes count too, because the query counts them (`roomFor` in db/list.ts)
+ * @param rows the rows of the results. Their sizes count too, because the query counts them (`db/large.ts`)
  */
 function fitting(results: unknown[], rows = results) {
 	const lists = [...new Set([results, rows])];

@@ -3,6 +3,7 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { inList, insertWhere, rowId } from "../db/client.ts";
+import { largeRows } from "../db/large.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
 import { counter } from "../db/list.ts";
 import { now } from "../db/now.ts";
@@ -70,10 +71,10 @@ export const list = (tenant: Tenant, page: Page) => {
 		keys: ({ order, id }: { order: number; id: number }) => [order, id],
 		order: "asc" as const,
 		total: sql`iif(${available(tenant)}, ${counter(projects.plugin_configs, tenant.project)}, 0)`,
-		large: {
-			bytes: listedConfigBytes(),
-			from: sql`${pluginConfigs} join ${plugins} on ${eq(plugins.id, pluginConfigs.plugin_id)}`,
-		},
+		large: largeRows(
+			listedConfigBytes(),
+			sql`${pluginConfigs} join ${plugins} on ${eq(plugins.id, pluginConfigs.plugin_id)}`,
+		),
 	};
 	return tenant.page(page, query, listed, toListedConfig);
 };

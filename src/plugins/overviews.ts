@@ -2,7 +2,8 @@ import { and, eq, gt, inArray, lt, or, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { entryColumns } from "../activity_log/shape.ts";
 import { aliased, inList } from "../db/client.ts";
-import { countWhere, sizeOf } from "../db/list.ts";
+import { largeRows, sizeOf } from "../db/large.ts";
+import { countWhere } from "../db/list.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
@@ -108,10 +109,10 @@ export async function activity(
 			by: [created_at, id],
 			names: ["entry_created_at", "entry_id"],
 			keys: ({ created_at, id }) => [created_at, id],
-			large: {
-				bytes: sql`${sizeOf(activityLog.changes)} + ${pluginBytes}`,
-				from: sql`${pluginActivity} join ${plugins} on ${itsPlugin} join ${activityLog} on ${eq(activityLog.position, position)}`,
-			},
+			large: largeRows(
+				sql`${sizeOf(activityLog.changes)} + ${pluginBytes}`,
+				sql`${pluginActivity} join ${plugins} on ${itsPlugin} join ${activityLog} on ${eq(activityLog.position, position)}`,
+			),
 		},
 	);
 	return withFirstPlugin(entries);
@@ -154,10 +155,10 @@ export const exportConfigs = async (tenant: Tenant, { bit }: Family, page: Page)
 		by: [pluginConfigs.id],
 		keys: ({ id }: { id: number }) => [id],
 		total: sql`iif(${isAdmin(tenant)}, ${inAll}, ${inVisible})`,
-		large: {
-			bytes: sql`${sizeOf(pluginConfigs.config)} + ${pluginBytes}`,
-			from: sql`${pluginConfigs} join ${projects} on ${eq(projects.id, pluginConfigs.project_id)} join ${plugins} on ${eq(plugins.id, pluginConfigs.plugin_id)}`,
-		},
+		large: largeRows(
+			sql`${sizeOf(pluginConfigs.config)} + ${pluginBytes}`,
+			sql`${pluginConfigs} join ${projects} on ${eq(projects.id, pluginConfigs.project_id)} join ${plugins} on ${eq(plugins.id, pluginConfigs.plugin_id)}`,
+		),
 	};
 	const rows = await tenant.page(page, query, listed, (row) => ({
 		plugin: row.plugin,

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { aliased } from "../db/client.ts";
-import { sizeOf } from "../db/list.ts";
+import { sizeOf } from "../db/large.ts";
 import { iso } from "../db/now.ts";
 import { pluginJobs } from "../db/schema/jobs.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";

@@ -1,6 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
-import { sizeOf } from "../db/list.ts";
+import { largeRows, sizeOf } from "../db/large.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { plugins } from "../db/schema/plugins.ts";
 import { forbidden } from "../http/errors.ts";
@@ -42,10 +42,7 @@ export function visible(tenant: Tenant, page: Page, list: VisiblePlugins) {
 		where: sql`${plugins.id} in (select id from (${ids}))`,
 		total: countVisiblePlugins(tenant, list),
 		by: [plugins.id],
-		large: {
-			bytes: pluginBytes,
-			from: plugins,
-		},
+		large: largeRows(pluginBytes, plugins),
 		keys: ({ id }: { id: number }) => [id],
 	};
 }
