@@ -289,7 +289,7 @@ CREATE TABLE `invite_mails` (
 	`user_id` integer DEFAULT 0 NOT NULL,
 	`stranger` text,
 	PRIMARY KEY(`sent_at`, `invite_id`)
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `invites` (
 	`id` text PRIMARY KEY NOT NULL,

@@ -154,7 +154,7 @@ function contentOf(state: string) {
 	);
 	const rows = schema
 		.filter(({ type }) => type === "table")
-		.map(({ name }) => [name, all(`select * from "${name}" order by rowid`)]);
+		.map(({ name }) => [name, all(`select * from "${name}" order by 1, 2`)]);
 	database.close();
 	return { ...Object.fromEntries(rows), sqlite_schema: schema };
 }

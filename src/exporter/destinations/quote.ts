@@ -58,15 +58,17 @@ export const quote = (secrets: string[], message: string) =>
 export const unescapeXml = (text: string) =>
 	text.replace(/&(#?\w+);/g, (entity, name: string) => ENTITIES[name] ?? entity);
 
+/** Finds all XML elements with this name and without others in them. */
+const elements = (name: string, xml: string) =>
+	xml.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, "g"));
+
 /** Returns the texts of all XML elements with this name. */
 export const elementsOf = (name: string, xml: string) =>
-	[...xml.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, "g"))].map(([, text = ""]) =>
-		unescapeXml(text),
-	);
+	Array.from(elements(name, xml), ([, text = ""]) => unescapeXml(text));
 
-/** Returns the text of an XML element; "" if there is none. */
+/** Returns the text of an XML element, with its entities; "" if there is none. */
 export const elementOf = (name: string, xml: string) =>
-	new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]?.trim() ?? "";
+	elements(name, xml).next().value?.[1]?.trim() ?? "";
 
 /**
  * Returns the text of a page without markup, or the code and message of a storage service's XML error. For Google, also its

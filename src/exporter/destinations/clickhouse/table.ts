@@ -91,7 +91,7 @@ async function storesOnce(client: Client, engine: string, definition: string) {
 	if (!engine.endsWith("MergeTree")) return false;
 	const isReplicated = /^(?:Replicated|Shared)/.test(engine);
 	const setting = `${isReplicated ? "replicated" : "non_replicated"}_deduplication_window`;
-	const [, own] = new RegExp(`\\b${setting} = (\\d+)`).exec(definition) ?? [];
+	const own = definition.matchAll(/\b(\w+) = (\d+)/g).find(([, name]) => name === setting)?.[2];
 	const [, byDefault = isReplicated ? "1" : "0"] = await firstRow(
 		client,
 		`SELECT name, value FROM system.merge_tree_settings WHERE name = ${literal(setting)}`,
