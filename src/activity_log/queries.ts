@@ -70,7 +70,8 @@ const DOWNLOAD_LIMIT = 1000;
  * first one.
  */
 export async function* readAll(tenant: Tenant, given: Filters) {
-	const chosen = selection(tenant, given);
+	// Groups are limited by `grouped`.
+	const { large: _, ...chosen } = selection(tenant, given);
 	let keys: Key[] | undefined;
 	do {
 		const after = keys && { count: 0, keys };

@@ -1,5 +1,6 @@
 import { download } from "../http/download.ts";
-import { feedPage, page } from "../http/page.ts";
+import { feedPage } from "../http/feed_page.ts";
+import { page } from "../http/page.ts";
 import { feedOf, router } from "../http/router.ts";
 import { query } from "../tenant/valid.ts";
 import { columns } from "./columns.ts";

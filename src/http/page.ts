@@ -114,7 +114,7 @@ function roughSize(value: unknown): number {
  * Returns how many of the first results fit into a page: as many as have `MAX_PAGE_BYTES`, but at least one.
  * @param rows the rows of the results. Their sizes count too, because the query counts them (`db/large.ts`)
  */
-function fitting(results: unknown[], rows = results) {
+export function fitting(results: unknown[], rows = results) {
 	const lists = [...new Set([results, rows])];
 	if (lists.every((list) => roughSize(list) <= MAX_PAGE_BYTES)) return results.length;
 	let bytes = 0;
@@ -176,28 +176,6 @@ export function envelope<T>(
 		...links(page, length, count, hasNext ? keys(last) : undefined),
 		results: results.slice(0, length),
 	};
-}
-
-/** A page of a feed (docs/events.md#follow-the-feed). */
-export type FeedPage<T> = { results: T[]; next: string | null; after: string | null };
-
-/**
- * Returns the response for a page of a feed.
- * @param after the id after which the next page starts; null if there is none
- * @param more whether there may be more results now
- */
-export function feedPage<T extends { id: string }>(
-	{ url, limit }: Page,
-	results: T[],
-	{ after, more }: { after: string | null; more: boolean },
-): FeedPage<T> {
-	const shown = results.slice(0, fitting(results));
-	const isCut = shown.length < results.length;
-	const last = isCut ? (shown.at(-1)?.id ?? after) : after;
-	const next = new URL(url);
-	next.searchParams.set("after", last ?? "");
-	next.searchParams.set("limit", String(limit));
-	return { results: shown, next: more || isCut ? next.href : null, after: last };
 }
 
 /** Returns the page with each result converted by `to`. */

@@ -4,8 +4,9 @@ import type { BlankInput, HandlerResponse, Input } from "hono/types";
 import * as z from "zod";
 import type { App } from "../env.ts";
 import type { Documented } from "./answers.ts";
+import type { FeedPage } from "./feed_page.ts";
 import { lazy } from "./lazy.ts";
-import type { Envelope, FeedPage } from "./page.ts";
+import type { Envelope } from "./page.ts";
 
 /** Returns a router that matches every path with and without a trailing slash. */
 export const router = () => new Hono<App>({ strict: false });
