@@ -13,9 +13,10 @@ import { isRead } from "../http/methods.ts";
 import { represent } from "../http/versions.ts";
 
 /*
- * Checks `If-Match` and `If-None-Match` of changes (docs/api.md#caching-and-conditional-requests). An object's ETag is the digest of the response to its GET. So
- * the handler of that GET runs twice: first to learn its queries, which then run in the batch of this request's first read, and
- * again with their results, to create its response. The batch of the change asserts that the queries still return the same rows.
+ * Checks `If-Match` and `If-None-Match` of changes (docs/api.md#caching-and-conditional-requests). An object's ETag is the digest
+ * of the response to its GET. So the handler of that GET runs twice: first to learn its queries, which then run in the batch of
+ * this request's first read, and again with their results, to create its response. The batch of the change asserts that the
+ * queries still return the same rows.
  */
 
 type Statement = BatchItem<"sqlite">;
