@@ -41,7 +41,7 @@ const cursorShape = lazy(() =>
 		z.int().min(0),
 		z.int().min(0),
 		z.array(z.union([z.string(), z.number()])),
-		z.array(z.int().min(0)).max(MAX_STARTS).optional(),
+		z.array(z.int().min(0)).optional(),
 	]),
 );
 
@@ -157,7 +157,7 @@ export function envelope<T, R>(
 	rows: T[],
 	count: number,
 	keys: (row: T) => Key[],
-	to: (row: T) => R,
+	to: ((row: T) => R) | undefined,
 ): Envelope<R>;
 export function envelope<T>(
 	page: Page,

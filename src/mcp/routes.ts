@@ -27,12 +27,12 @@ const jsonRpcErrors = createMiddleware<App>(async (c, next) => {
 });
 
 /** Hosts that always lead to the same machine, so that no other name can be made to look like them. */
-const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
+const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1])$/;
 
 /** Returns the service's own origins: that of `APP_URL` and, on a local server, the one that the request came to. */
 const ownOrigins = ({ APP_URL }: Env, { origin, hostname }: URL) => [
 	URL.parse(APP_URL)?.origin,
-	LOOPBACK.has(hostname) ? origin : undefined,
+	LOOPBACK.test(hostname) ? origin : undefined,
 ];
 
 /**

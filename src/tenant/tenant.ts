@@ -435,9 +435,7 @@ export class Tenant {
 		to?: (row: RowOf<S>) => unknown,
 	): Promise<Envelope<unknown>> {
 		const [rows, [counted]] = await this.read(...paged(this.db, page, select, list));
-		const count = counted?.count ?? 0;
-		const { keys } = list;
-		return to ? envelope(page, rows, count, keys, to) : envelope(page, rows, count, keys);
+		return envelope(page, rows, counted?.count ?? 0, list.keys, to);
 	}
 
 	/** Returns a cached statement with the values of this request. */
