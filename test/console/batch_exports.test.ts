@@ -171,7 +171,7 @@ inBrowser("batch exports", (open) => {
 			[0.5, 1.5, 1.6].map((hours) => ({ ...event, timestamp: hoursAgo(hours) })),
 		);
 		const receiver = await holding();
-		const { id } = await client.batchExports.create(organization, {
+		const created = await client.batchExports.create(organization, {
 			name: "Nightly",
 			destination: { type: "HTTP", config: { url: receiver.url } },
 			interval: "hour",
@@ -179,7 +179,7 @@ inBrowser("batch exports", (open) => {
 			last_paused_at: hoursAgo(3),
 		});
 		const key = await newMember(organization.id);
-		const page = await open(`${path}/batch_exports/${id}`, { key });
+		const page = await open(`${path}/batch_exports/${created.id}`, { key });
 		const refused: string[] = [];
 		page.on("response", (response) => {
 			if (response.status() >= 400) refused.push(response.url());
@@ -189,8 +189,13 @@ inBrowser("batch exports", (open) => {
 		await page.getByText(/[34] windows were skipped/).waitFor();
 		await checkLooks(page, "exports-resume");
 		await page.getByRole("button", { name: "Resume export" }).click();
-		// The page follows the backfill by itself.
-		await page.getByText(/^[01] of [34] windows/).waitFor();
+		// The page follows the backfill by itself. Nothing arrived in the windows.
+		await page.getByText(/(3 of 3|4 of 4) windows/).waitFor();
+		// Another one exports what happened in them.
+		const range = { start_at: hoursAgo(2.2), end_at: hoursAgo(0.2) };
+		await client.batchExports.backfill(created, range);
+		await page.reload();
+		await page.getByText(/^[01] of 2 windows/).waitFor();
 		await page
 			.getByRole("row", { name: "Running" })
 			.getByRole("button", { name: "Cancel" })
@@ -210,14 +215,14 @@ inBrowser("batch exports", (open) => {
 			.toMatch(/^Retry the run of/);
 		await tabs.getByText("Backfills").click();
 		receiver.release();
-		await page.getByText(/(3 of 3|4 of 4) windows/).waitFor();
+		await page.getByText("2 of 2 windows").waitFor();
 		await page.getByText("Active", { exact: true }).waitFor();
 		await tabs.getByText("Metrics").click();
 		await page.getByRole("table", { name: "Days" }).waitFor();
 		await page.locator(".plot canvas").waitFor();
 		await checkLooks(page, "exports-metrics");
 		await tabs.getByText("Log").click();
-		await page.getByText(/A backfill of [34] windows .* was started/).waitFor();
+		await page.getByText(/A backfill by arrival of [34] windows .* was started/).waitFor();
 		await checkLooks(page, "exports-log");
 		await page.getByRole("button", { name: "Pause" }).click();
 		await checkLooks(page, "exports-pause");

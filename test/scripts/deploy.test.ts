@@ -87,7 +87,8 @@ test.each([
 	const { code, err, calls } = await deployTo(databases, failing || undefined);
 	expect(calls).toEqual(expected);
 	expect(code).toBe(failing ? 1 : 0);
-	if (failing) expect(err).toMatch(new RegExp(`^wrangler ${failing} .*failed\\.$`, "m"));
+	if (failing) expect(err).toMatch(new RegExp(`^wrangler ${failing} .*failed\\.`, "m"));
+	expect(err.includes("change database_name")).toBe(failing === "d1 migrations");
 });
 
 /** Loads all parts of a bundle in Node.js, and returns the names of exports that are undefined. */
