@@ -39,7 +39,7 @@ export const RUN_SECONDS = 20;
  */
 export const ROWS: Record<Operation, { read: number; written: number }> = {
 	read: { read: 57, written: 0 },
-	write: { read: 61, written: 22 },
+	write: { read: 36, written: 21 },
 	run: { read: 62, written: 46 },
 	job: { read: 105, written: 52 },
 	delivery: { read: 50, written: 5 },

@@ -26,8 +26,8 @@ const MOODS: Record<Backfill["status"], Mood> = {
 };
 
 const SELECTIONS: Record<Backfill["by"], string> = {
-	event: "What happened",
-	arrival: "What arrived",
+	event: "Event time",
+	arrival: "Arrival",
 };
 
 /** The options of the status filter. */
