@@ -21,8 +21,8 @@ const config = {
 const to = (more: object = {}, patience = HANG_MS) =>
 	destinationOf(env, "Postgres", { ...config, ...more }, patience);
 
-async function ask(sql: string, values: unknown[] = []) {
-	const client = new pg.Client(config);
+async function ask(sql: string, values: unknown[] = [], database = config.database) {
+	const client = new pg.Client({ ...config, database });
 	client.on("error", () => {});
 	try {
 		await client.connect();
@@ -180,13 +180,8 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 		const more = { database: odd, schema: odd, table_name: odd };
 		await run(to(more), job(), 3);
 		await run(to(more), job(), 3);
-		const client = new pg.Client({ ...config, database: odd });
-		await client.connect();
-		const { rows } = await client.query(
-			`select count(*)::int as n from ${quoted(odd)}.${quoted(odd)}`,
-		);
-		await client.end();
-		expect(rows).toEqual([{ n: 3 }]);
+		const count = `select count(*)::int as n from ${quoted(odd)}.${quoted(odd)}`;
+		expect(await ask(count, [], odd)).toEqual([{ n: 3 }]);
 	});
 
 	test("a schema that is null is public, as a missing one", async () => {
