@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import * as z from "zod";
 import { mask } from "../src/auth/keys.ts";
+import { pluralize } from "../src/http/plural.ts";
 import { run } from "../src/operator/run.ts";
 import { buildAssets } from "./assets.ts";
 import { openFiles } from "./operator.ts";
@@ -69,7 +70,7 @@ export async function setup() {
 	const { env, dispose } = await openFiles();
 	try {
 		const applied = await migrate(env);
-		if (applied > 0) console.log(`Applied ${applied} migrations.`);
+		if (applied > 0) console.log(`Applied ${pluralize(applied, "migration")}.`);
 		return await exampleKey(env);
 	} finally {
 		await dispose();
