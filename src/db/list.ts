@@ -102,25 +102,23 @@ function statementsOf<S extends SQLiteSelect>(
 
 /** Rows that an index returns in another order than the list's. */
 type Matches = {
-	/** The column that `found` has the values of. */
+	/** The id of a row. Like the columns in `by`, it must be a column of `from` that an index contains. */
 	id: SQLiteColumn;
-	/** The ids of the matching rows. Like the columns in `by`, they must be columns of `from` that an index contains. */
-	found: SQL;
 	from: SQLiteTable | SQL;
 	where: SQL | undefined;
-	by: (SQLiteColumn | SQL)[];
+	by: SQLiteColumn[];
 	order?: "asc" | "desc";
 };
 
 /** Returns `where` and `total` of a list. All matching rows are sorted, but only the rows of the page are read completely. */
-export function matching(page: Page, { id, found, from, where, by, order = "desc" }: Matches) {
+export function matching(page: Page, { id, from, where, by, order = "desc" }: Matches) {
 	const after = page.after?.keys.length === by.length ? page.after : undefined;
 	const isLater = after && afterCursor(by, order)(after.keys);
 	const sorted = by.map((column) => sql`${column} ${sql.raw(order)}`);
 	const limit = page.limit + 1 + (after ? 0 : page.offset);
 	return {
 		where: sql`${id} in (
-			select ${found} from ${from} where ${and(where, isLater)} order by ${sql.join(sorted, sql`, `)} limit ${limit})`,
+			select ${id} from ${from} where ${and(where, isLater)} order by ${sql.join(sorted, sql`, `)} limit ${limit})`,
 		total: countWhere(from, where),
 	};
 }
@@ -145,7 +143,7 @@ export const countWhere = (table: SQLiteTable | SQL, where: SQL | undefined) =>
  * Returns the condition for rows after the one with `keys`: a comparison of row values, for which SQLite uses an index over `by`.
  */
 const afterCursor =
-	(by: (SQLiteColumn | SQL)[], order: "asc" | "desc") =>
+	(by: SQLiteColumn[], order: "asc" | "desc") =>
 	(keys: Key[]): SQL =>
 		sql`(${sql.join(by, sql`, `)}) ${sql.raw(order === "desc" ? "<" : ">")} (${sql.join(
 			keys.map((key) => sql`${key}`),

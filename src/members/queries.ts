@@ -77,7 +77,7 @@ function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
 	);
 	return (
 		where && {
-			found: sql`${members.id}`,
+			id: members.id,
 			from: search ? sql`${members} join ${users} on ${users.id} = ${members.user_id}` : members,
 			where: and(active(tenant).where, where),
 			by: BY,
@@ -97,7 +97,7 @@ function listRows(tenant: Tenant, page: Page, given: Filters) {
 	const found = matches(tenant, given);
 	return tenant.page(page, () => select(tenant).$dynamic(), {
 		...active(tenant),
-		...(found && matching(page, { id: members.id, ...found, order })),
+		...(found && matching(page, { ...found, order })),
 		order,
 	});
 }
