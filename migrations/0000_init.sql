@@ -83,24 +83,15 @@ CREATE TABLE `activity_log` (
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
 );
 --> statement-breakpoint
-CREATE TABLE `alerts` (
-	`organization_id` text NOT NULL,
-	`scope` text NOT NULL,
-	`activity` text NOT NULL,
-	`subject` text NOT NULL,
-	`position` integer,
-	`due_at` text NOT NULL,
-	PRIMARY KEY(`organization_id`, `scope`, `activity`, `subject`),
-	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
-);
---> statement-breakpoint
 CREATE TABLE `assertions` (
 	`holds` integer DEFAULT 1 NOT NULL,
 	`is_unchanged` integer DEFAULT 1 NOT NULL,
 	`is_unused` integer DEFAULT 1 NOT NULL,
+	`has_room` integer DEFAULT 1 NOT NULL,
 	CONSTRAINT "still_admitted" CHECK("assertions"."holds"),
 	CONSTRAINT "still_unchanged" CHECK("assertions"."is_unchanged"),
-	CONSTRAINT "still_unused" CHECK("assertions"."is_unused")
+	CONSTRAINT "still_unused" CHECK("assertions"."is_unused"),
+	CONSTRAINT "has_room" CHECK("assertions"."has_room")
 );
 --> statement-breakpoint
 CREATE TABLE `audit_streams` (
@@ -269,6 +260,17 @@ CREATE TABLE `events` (
 	PRIMARY KEY(`team_id`, `uuid`)
 );
 --> statement-breakpoint
+CREATE TABLE `persons` (
+	`team_id` integer NOT NULL,
+	`distinct_id` text NOT NULL,
+	`person_id` text NOT NULL,
+	`properties` text NOT NULL,
+	`person_version` integer DEFAULT 1 NOT NULL,
+	`created_at` text NOT NULL,
+	`_inserted_at` text NOT NULL,
+	PRIMARY KEY(`team_id`, `distinct_id`)
+);
+--> statement-breakpoint
 CREATE TABLE `idempotency_keys` (
 	`id` text PRIMARY KEY NOT NULL,
 	`user_id` integer NOT NULL,
@@ -306,87 +308,6 @@ CREATE TABLE `invites` (
 	`updated_at` text NOT NULL,
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
 	FOREIGN KEY (`created_by`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
-);
---> statement-breakpoint
-CREATE TABLE `members` (
-	`id` text PRIMARY KEY NOT NULL,
-	`organization_id` text NOT NULL,
-	`user_id` integer NOT NULL,
-	`level` integer NOT NULL,
-	`joined_at` text NOT NULL,
-	`updated_at` text NOT NULL,
-	`is_active` integer DEFAULT true NOT NULL,
-	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
-	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
-);
---> statement-breakpoint
-CREATE TABLE `notifications` (
-	`organization_id` text NOT NULL,
-	`scope` text NOT NULL,
-	`activity` text NOT NULL,
-	`recipients` text,
-	`next_mail_at` text DEFAULT '' NOT NULL,
-	PRIMARY KEY(`organization_id`, `scope`, `activity`),
-	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
-);
---> statement-breakpoint
-CREATE TABLE `personal_api_keys` (
-	`id` text PRIMARY KEY NOT NULL,
-	`user_id` integer NOT NULL,
-	`label` text NOT NULL,
-	`hash` text NOT NULL,
-	`mask_value` text NOT NULL,
-	`scopes` text DEFAULT '[]' NOT NULL,
-	`scoped_organizations` text DEFAULT '[]' NOT NULL,
-	`scoped_projects` text DEFAULT '[]' NOT NULL,
-	`allowed_ips` text DEFAULT '[]' NOT NULL,
-	`expires_at` text,
-	`created_at` text NOT NULL,
-	`last_used_at` text,
-	`last_rolled_at` text,
-	`version` text DEFAULT '2026-11-21' NOT NULL,
-	`announced_expiry` text,
-	`is_session` integer DEFAULT false NOT NULL,
-	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
-);
---> statement-breakpoint
-CREATE TABLE `personal_api_key_days` (
-	`key_id` text NOT NULL,
-	`day` text NOT NULL,
-	`requests` integer NOT NULL,
-	`refusals` integer NOT NULL,
-	`last_address` text,
-	PRIMARY KEY(`key_id`, `day`),
-	FOREIGN KEY (`key_id`) REFERENCES `personal_api_keys`(`id`) ON UPDATE no action ON DELETE cascade
-);
---> statement-breakpoint
-CREATE TABLE `persons` (
-	`team_id` integer NOT NULL,
-	`distinct_id` text NOT NULL,
-	`person_id` text NOT NULL,
-	`properties` text NOT NULL,
-	`person_version` integer DEFAULT 1 NOT NULL,
-	`created_at` text NOT NULL,
-	`_inserted_at` text NOT NULL,
-	PRIMARY KEY(`team_id`, `distinct_id`)
-);
---> statement-breakpoint
-CREATE TABLE `plugin_activity` (
-	`position` integer PRIMARY KEY NOT NULL,
-	`id` text NOT NULL,
-	`organization_id` text NOT NULL,
-	`user_id` integer,
-	`activity` text NOT NULL,
-	`created_at` text NOT NULL,
-	`plugin_id` integer NOT NULL,
-	`families` integer NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE `plugin_config_counts` (
-	`organization_id` text NOT NULL,
-	`families` integer NOT NULL,
-	`enabled_configs` integer NOT NULL,
-	PRIMARY KEY(`organization_id`, `families`)
 );
 --> statement-breakpoint
 CREATE TABLE `plugins` (
@@ -448,16 +369,6 @@ CREATE TABLE `plugin_configs` (
 	FOREIGN KEY (`plugin_id`) REFERENCES `plugins`(`id`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint
-CREATE TABLE `plugin_counts` (
-	`organization_id` text NOT NULL,
-	`is_global` integer NOT NULL,
-	`families` integer NOT NULL,
-	`is_used` integer NOT NULL,
-	`plugins` integer NOT NULL,
-	`activity_entries` integer NOT NULL,
-	PRIMARY KEY(`organization_id`, `is_global`, `families`, `is_used`)
-);
---> statement-breakpoint
 CREATE TABLE `plugin_jobs` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`plugin_config_id` integer NOT NULL,
@@ -474,6 +385,78 @@ CREATE TABLE `plugin_jobs` (
 	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint
+CREATE TABLE `plugin_storage` (
+	`plugin_config_id` integer NOT NULL,
+	`key` text NOT NULL,
+	`value` text NOT NULL,
+	`bytes` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`plugin_config_id`, `key`),
+	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `members` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`user_id` integer NOT NULL,
+	`level` integer NOT NULL,
+	`joined_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	`is_active` integer DEFAULT true NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `alerts` (
+	`organization_id` text NOT NULL,
+	`scope` text NOT NULL,
+	`activity` text NOT NULL,
+	`subject` text NOT NULL,
+	`position` integer,
+	`due_at` text NOT NULL,
+	PRIMARY KEY(`organization_id`, `scope`, `activity`, `subject`),
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `notifications` (
+	`organization_id` text NOT NULL,
+	`scope` text NOT NULL,
+	`activity` text NOT NULL,
+	`recipients` text,
+	`next_mail_at` text DEFAULT '' NOT NULL,
+	PRIMARY KEY(`organization_id`, `scope`, `activity`),
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `personal_api_keys` (
+	`id` text PRIMARY KEY NOT NULL,
+	`user_id` integer NOT NULL,
+	`label` text NOT NULL,
+	`hash` text NOT NULL,
+	`mask_value` text NOT NULL,
+	`scopes` text DEFAULT '[]' NOT NULL,
+	`scoped_organizations` text DEFAULT '[]' NOT NULL,
+	`scoped_projects` text DEFAULT '[]' NOT NULL,
+	`allowed_ips` text DEFAULT '[]' NOT NULL,
+	`expires_at` text,
+	`created_at` text NOT NULL,
+	`last_used_at` text,
+	`last_rolled_at` text,
+	`version` text DEFAULT '2026-11-21' NOT NULL,
+	`announced_expiry` text,
+	`is_session` integer DEFAULT false NOT NULL,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `personal_api_key_days` (
+	`key_id` text NOT NULL,
+	`day` text NOT NULL,
+	`requests` integer NOT NULL,
+	`refusals` integer NOT NULL,
+	`last_address` text,
+	PRIMARY KEY(`key_id`, `day`),
+	FOREIGN KEY (`key_id`) REFERENCES `personal_api_keys`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
 CREATE TABLE `plugin_log_entries` (
 	`position` integer PRIMARY KEY NOT NULL,
 	`id` text NOT NULL,
@@ -488,6 +471,34 @@ CREATE TABLE `plugin_log_entries` (
 	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint
+CREATE TABLE `plugin_activity` (
+	`position` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`organization_id` text NOT NULL,
+	`user_id` integer,
+	`activity` text NOT NULL,
+	`created_at` text NOT NULL,
+	`plugin_id` integer NOT NULL,
+	`families` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `plugin_config_counts` (
+	`organization_id` text NOT NULL,
+	`families` integer NOT NULL,
+	`enabled_configs` integer NOT NULL,
+	PRIMARY KEY(`organization_id`, `families`)
+);
+--> statement-breakpoint
+CREATE TABLE `plugin_counts` (
+	`organization_id` text NOT NULL,
+	`is_global` integer NOT NULL,
+	`families` integer NOT NULL,
+	`is_used` integer NOT NULL,
+	`plugins` integer NOT NULL,
+	`activity_entries` integer NOT NULL,
+	PRIMARY KEY(`organization_id`, `is_global`, `families`, `is_used`)
+);
+--> statement-breakpoint
 CREATE TABLE `plugin_source_files` (
 	`plugin_id` integer NOT NULL,
 	`filename` text NOT NULL,
@@ -497,15 +508,6 @@ CREATE TABLE `plugin_source_files` (
 	`updated_at` text NOT NULL,
 	PRIMARY KEY(`plugin_id`, `filename`),
 	FOREIGN KEY (`plugin_id`) REFERENCES `plugins`(`id`) ON UPDATE no action ON DELETE cascade
-);
---> statement-breakpoint
-CREATE TABLE `plugin_storage` (
-	`plugin_config_id` integer NOT NULL,
-	`key` text NOT NULL,
-	`value` text NOT NULL,
-	`bytes` integer DEFAULT 0 NOT NULL,
-	PRIMARY KEY(`plugin_config_id`, `key`),
-	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint
 CREATE TABLE `plugin_uses` (
@@ -529,13 +531,6 @@ CREATE TABLE `project_members` (
 	FOREIGN KEY (`organization_id`,`user_id`) REFERENCES `members`(`organization_id`,`user_id`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint
-CREATE TABLE `recovery_codes` (
-	`user_id` integer NOT NULL,
-	`digest` text NOT NULL,
-	PRIMARY KEY(`user_id`, `digest`),
-	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
-);
---> statement-breakpoint
 CREATE TABLE `service_accounts` (
 	`id` text PRIMARY KEY NOT NULL,
 	`organization_id` text NOT NULL,
@@ -556,6 +551,13 @@ CREATE TABLE `sign_ins` (
 	`expires_at` text NOT NULL,
 	`attempts` integer DEFAULT 0 NOT NULL,
 	`key_id` text,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `recovery_codes` (
+	`user_id` integer NOT NULL,
+	`digest` text NOT NULL,
+	PRIMARY KEY(`user_id`, `digest`),
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint
@@ -840,8 +842,6 @@ CREATE INDEX `webhooks_organization` ON `webhooks` (`organization_id`,`id`);
 --> statement-breakpoint
 CREATE INDEX `webhooks_due` ON `webhooks` (`next_attempt_at`) WHERE enabled and next_attempt_at is not null;
 --> statement-breakpoint
--- Written by hand from here: triggers, which Drizzle doesn't know (docs/decisions/0005-counters-by-triggers.md). Their order
--- matters: SQLite runs the triggers of one event in a fixed order that depends on it.
 CREATE TRIGGER batch_export_runs_status AFTER UPDATE OF status ON batch_export_runs WHEN new.backfill_id IS NOT NULL BEGIN
   UPDATE batch_export_backfills SET
     finished_runs = finished_runs + (new.status NOT IN ('Starting', 'Running')) - (old.status NOT IN ('Starting', 'Running')),

@@ -2,6 +2,7 @@ import {
 	forbidden,
 	idempotencyKeyInUse,
 	invalid,
+	limitReached,
 	notFound,
 	notSetUp,
 	preconditionFailed,
@@ -35,6 +36,7 @@ export function fromDatabaseError(error: Error) {
 		return preconditionFailed();
 	if (error.message.includes("CHECK constraint failed: still_unused"))
 		return idempotencyKeyInUse(1);
+	if (error.message.includes("CHECK constraint failed: has_room")) return limitReached();
 	// The parent row was deleted between this request's read and its write.
 	if (error.message.includes("FOREIGN KEY constraint failed")) return notFound();
 	return isMissingTable(error) ? notSetUp() : undefined;

@@ -12,6 +12,7 @@ import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { cacheList } from "../tenant/cached_statements.ts";
 import { retry } from "../tenant/retry.ts";
+import { assertRoom } from "../tenant/room.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { lapsedClaim, release } from "./claims.ts";
@@ -83,7 +84,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			item_id: id,
 			name: body.domain,
 		},
-		before: release(tenant, claim),
+		before: [...release(tenant, claim), assertRoom(tenant, domains, all(tenant).where)],
 		change: tenant.db.insert(domains).values({
 			...body,
 			id,

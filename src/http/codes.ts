@@ -16,6 +16,7 @@ export const ERROR_CODES = [
 	"invalid_input",
 	"invalid_recipient",
 	"inviter_lost_access",
+	"limit_reached",
 	"max_length",
 	"max_value",
 	"method_not_allowed",

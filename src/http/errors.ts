@@ -117,6 +117,16 @@ export const conflict = (
 		detail,
 	});
 
+/** 409: the organization has as many objects of a kind as it can have (docs/api.md#limits). */
+export const limitReached = () =>
+	new ApiError({
+		status: 409,
+		type: "invalid_request",
+		code: "limit_reached",
+		detail:
+			"The organization has as many objects of this kind as it can have. Delete some of them first.",
+	});
+
 /** 409: another request with the same `Idempotency-Key` is in progress (docs/api.md#safe-retries). */
 export const idempotencyKeyInUse = (seconds: number) =>
 	new ApiError({

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { world } from "../support/world.ts";
+
+type Home = Awaited<ReturnType<typeof world>>;
+
+type Kind = {
+	path: (home: Home) => string;
+	body: (i: number) => object;
+};
+
+/** The kinds of objects of which an organization can have a limited number, and how one is created. */
+const KINDS: Record<string, Kind> = {
+	domains: {
+		path: ({ id }) => `/api/organizations/${id}/domains`,
+		body: (i) => ({ domain: `limited-${i}.example.com` }),
+	},
+};
+
+const limit = (n: number) => ({ OBJECTS_PER_ORGANIZATION: String(n) });
+
+test.each(Object.entries(KINDS))(
+	"an organization has a limited number of %s, also if requests race",
+	async (_, kind) => {
+		const home = await world();
+		const path = kind.path(home);
+		const count = async () => (await home.ask("GET", path)).body.count;
+		const create = (i: number, n: number) =>
+			home.ask("POST", path, { body: kind.body(i), env: limit(n) });
+		const before = await count();
+		const both = await Promise.all([create(1, before + 1), create(2, before + 1)]);
+		expect(both.map(({ status }) => status).toSorted()).toEqual([201, 409]);
+		expect(both.find(({ status }) => status === 409)?.body).toMatchObject({
+			type: "invalid_request",
+			code: "limit_reached",
+			attr: null,
+		});
+		expect(await count()).toBe(before + 1);
+		expect((await create(3, before + 2)).status).toBe(201);
+	},
+);
