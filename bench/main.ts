@@ -4,6 +4,7 @@
  *
  * npm run bench -- [--quick] [--rounds 50] [--only list,growth]; bench/options.ts has the parts.
  */
+import { compareCosts } from "./cost.ts";
 import { growthLines, watchGrowth } from "./growth.ts";
 import { measureMemory, measureStart, profile } from "./isolate.ts";
 import { OPERATIONS } from "./operations.ts";
@@ -27,9 +28,11 @@ const add = (part: string, measure: () => Promise<Line[]>) =>
 /** Compares the services. */
 async function compare(script: string, world: Awaited<ReturnType<typeof createState>>) {
 	const compared = OPERATIONS.filter((operation) => parts.has(operation));
-	const peers = compared.length > 0 || parts.has("distance");
+	const peers = compared.length > 0 || parts.has("distance") || parts.has("cost");
 	if (!peers && !parts.has("simulators")) return;
 	const services = await startAll(script, world, { peers });
+	// First, because it needs new services.
+	if (parts.has("cost")) await add("cost", () => compareCosts(services));
 	for (const operation of compared)
 		await add(operation, () => compareRequests(services, operation, { rounds }));
 	if (parts.has("distance"))

@@ -41,6 +41,8 @@ export type Service = {
 	read: (operation: Operation, body: unknown) => Answer;
 	/** Returns the CPU time that all its processes have used so far, in seconds. */
 	cpu: () => number;
+	/** Returns the size of the database, in bytes. Only for workers. */
+	size?: () => Promise<number>;
 	/** Deletes the invites. */
 	reset: () => Promise<unknown>;
 	/** Whether responses can report the cost of the request. Only workers support this (bench/harness.ts). */

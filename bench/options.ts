@@ -5,6 +5,7 @@ import { OPERATIONS } from "./operations.ts";
 const PARTS = [
 	...OPERATIONS,
 	"distance",
+	"cost",
 	"growth",
 	"start",
 	"memory",

@@ -116,6 +116,11 @@ export async function startWorker({ script, state, bindings = {}, inspect = fals
 		/** Returns the CPU time that the worker and its simulators have used so far, in seconds. */
 		cpu: () => cpuOf((process) => process.pid === pid),
 		database: () => miniflare.getD1Database("DB"),
+		/** Returns the size of the database, in bytes. */
+		async size() {
+			const database = await miniflare.getD1Database("DB");
+			return (await database.prepare("select 1").all()).meta.size_after;
+		},
 		keys: () => miniflare.getKVNamespace("KEYS"),
 		inspector: async () => Number((await miniflare.getInspectorURL()).port),
 		stop: () => miniflare.dispose(),

@@ -52,5 +52,6 @@ export const asService = (name: string, owner: Owner, worker: RunningWorker): Se
 			),
 		);
 	},
+	size: worker.size,
 	stop: worker.stop,
 });

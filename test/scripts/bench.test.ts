@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
+import { compareCosts } from "../../bench/cost.ts";
 import { listPaths, type Reading, watchGrowth } from "../../bench/growth.ts";
 import { LISTS } from "../../bench/lists.ts";
 import { send } from "../../bench/load.ts";
@@ -135,6 +136,28 @@ describe("services that are compared", () => {
 			"list: 9 trips, 3109 read, 2 written, 0 KV, 15715 bytes",
 			"invite: 11 trips, 12 read, 6 written, 0 KV, 290 bytes",
 		]);
+	});
+
+	test("the cost of an operation follows from its rows and the list prices, and that of an invite from its size", async () => {
+		const lines = await compareCosts(all, { invites: 200 });
+		const dollarsOf = (title: string) =>
+			Object.fromEntries(
+				Object.entries(lines.find((line) => line.title.startsWith(title))?.cells ?? {}).map(
+					([column, cell]) => [column, Number(cell.replace("$", ""))],
+				),
+			);
+		const { spent } = await count(serviceOf("tenantry"), "invite");
+		const { read = 0, written = 0, kv = 0 } = spent ?? {};
+		expect(dollarsOf("Create an invite: D1 and KV").tenantry).toBeCloseTo(
+			read * 0.001 + written + kv * 0.5,
+			1,
+		);
+		const { tenantry: bytes = 0, "hono-drizzle": same } = dollarsOf("Create an invite: bytes");
+		expect(bytes).toBeGreaterThan(300);
+		expect(bytes).toBeLessThan(2_500);
+		expect(Math.abs(bytes - (same ?? 0))).toBeLessThan(100);
+		expect(dollarsOf("Create an invite: storing").tenantry).toBeCloseTo((bytes / 1000) * 0.75, 1);
+		expect(dollarsOf("Webhook delivery").tenantry).toBeGreaterThan(1);
 	});
 
 	test("what is counted around this service is what it reports itself", async () => {

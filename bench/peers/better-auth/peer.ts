@@ -96,6 +96,7 @@ export async function start(script: string, state: string): Promise<Service> {
 		cpu: worker.cpu,
 		reset: () => database.prepare("delete from invitation").run(),
 		counts: true,
+		size: worker.size,
 		stop: worker.stop,
 	};
 }
