@@ -724,7 +724,7 @@ CREATE INDEX `plugin_jobs_finished` ON `plugin_jobs` (`finished_at`);
 --> statement-breakpoint
 CREATE INDEX `members_organization` ON `members` (`organization_id`,`is_active`,`joined_at`,`id`);
 --> statement-breakpoint
-CREATE INDEX `members_admins` ON `members` (`organization_id`) WHERE level >= 8;
+CREATE INDEX `members_admins` ON `members` (`organization_id`,`level`) WHERE level >= 8;
 --> statement-breakpoint
 CREATE INDEX `members_user` ON `members` (`user_id`,`organization_id`);
 --> statement-breakpoint

@@ -25,7 +25,7 @@ export const members = sqliteTable(
 		primaryKey({ columns: [t.organization_id, t.user_id] }),
 		index("members_organization").on(t.organization_id, t.is_active, t.joined_at, t.id),
 		// Few members are admins, so that most writes don't change it.
-		index("members_admins").on(t.organization_id).where(sql`level >= 8`),
+		index("members_admins").on(t.organization_id, t.level).where(sql`level >= 8`),
 		index("members_user").on(t.user_id, t.organization_id),
 	],
 );
