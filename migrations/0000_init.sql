@@ -19,9 +19,6 @@ CREATE TABLE `organizations` (
 	`keys_must_expire` integer DEFAULT false NOT NULL,
 	`active_members` integer DEFAULT 0 NOT NULL,
 	`invites` integer DEFAULT 0 NOT NULL,
-	`domains` integer DEFAULT 0 NOT NULL,
-	`projects` integer DEFAULT 0 NOT NULL,
-	`open_projects` integer DEFAULT 0 NOT NULL,
 	`batch_exports` integer DEFAULT 0 NOT NULL,
 	`open_batch_exports` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
@@ -35,7 +32,6 @@ CREATE TABLE `projects` (
 	`name` text NOT NULL,
 	`timezone` text DEFAULT 'UTC' NOT NULL,
 	`access_control` integer DEFAULT false NOT NULL,
-	`active_members` integer DEFAULT 0 NOT NULL,
 	`batch_exports` integer DEFAULT 0 NOT NULL,
 	`plugin_configs` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
@@ -52,8 +48,6 @@ CREATE TABLE `users` (
 	`is_email_verified` integer DEFAULT false NOT NULL,
 	`mascot_config` text DEFAULT '{}' NOT NULL,
 	`is_active` integer DEFAULT true NOT NULL,
-	`organizations` integer DEFAULT 0 NOT NULL,
-	`personal_api_keys` integer DEFAULT 0 NOT NULL,
 	`is_2fa_enabled` integer DEFAULT false NOT NULL,
 	`has_social_auth` integer DEFAULT false NOT NULL,
 	`is_service_account` integer DEFAULT false NOT NULL,
@@ -228,7 +222,7 @@ CREATE TABLE `batch_export_runs` (
 );
 --> statement-breakpoint
 CREATE TABLE `domains` (
-	`id` text PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
 	`organization_id` text NOT NULL,
 	`domain` text NOT NULL,
 	`claimed_at` text,
@@ -242,8 +236,9 @@ CREATE TABLE `domains` (
 	`recheck_at` text DEFAULT '' NOT NULL,
 	`failed_rechecks` integer DEFAULT 0 NOT NULL,
 	`missing_since` text,
+	PRIMARY KEY(`organization_id`, `id`),
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `events` (
 	`team_id` integer NOT NULL,
@@ -272,7 +267,7 @@ CREATE TABLE `persons` (
 );
 --> statement-breakpoint
 CREATE TABLE `idempotency_keys` (
-	`id` text PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
 	`user_id` integer NOT NULL,
 	`key` text NOT NULL,
 	`fingerprint` text NOT NULL,
@@ -281,8 +276,9 @@ CREATE TABLE `idempotency_keys` (
 	`journal` text,
 	`rows` text,
 	`answer` text,
+	PRIMARY KEY(`user_id`, `key`),
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `invite_mails` (
 	`sent_at` text NOT NULL,
@@ -294,7 +290,7 @@ CREATE TABLE `invite_mails` (
 ) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `invites` (
-	`id` text PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
 	`organization_id` text NOT NULL,
 	`target_email` text NOT NULL,
 	`first_name` text DEFAULT '' NOT NULL,
@@ -306,9 +302,10 @@ CREATE TABLE `invites` (
 	`token_hash` text NOT NULL,
 	`created_at` text NOT NULL,
 	`updated_at` text NOT NULL,
+	PRIMARY KEY(`organization_id`, `id`),
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
 	FOREIGN KEY (`created_by`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `plugins` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
@@ -395,16 +392,17 @@ CREATE TABLE `plugin_storage` (
 );
 --> statement-breakpoint
 CREATE TABLE `members` (
-	`id` text PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
 	`organization_id` text NOT NULL,
 	`user_id` integer NOT NULL,
 	`level` integer NOT NULL,
 	`joined_at` text NOT NULL,
 	`updated_at` text NOT NULL,
 	`is_active` integer DEFAULT true NOT NULL,
+	PRIMARY KEY(`organization_id`, `user_id`),
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `alerts` (
 	`organization_id` text NOT NULL,
@@ -445,7 +443,7 @@ CREATE TABLE `personal_api_keys` (
 	`announced_expiry` text,
 	`is_session` integer DEFAULT false NOT NULL,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `personal_api_key_days` (
 	`key_id` text NOT NULL,
@@ -455,7 +453,7 @@ CREATE TABLE `personal_api_key_days` (
 	`last_address` text,
 	PRIMARY KEY(`key_id`, `day`),
 	FOREIGN KEY (`key_id`) REFERENCES `personal_api_keys`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `plugin_log_entries` (
 	`position` integer PRIMARY KEY NOT NULL,
@@ -520,28 +518,30 @@ CREATE TABLE `plugin_uses` (
 );
 --> statement-breakpoint
 CREATE TABLE `project_members` (
-	`id` text PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
 	`project_id` integer NOT NULL,
 	`organization_id` text NOT NULL,
 	`user_id` integer NOT NULL,
 	`level` integer NOT NULL,
 	`joined_at` text NOT NULL,
 	`updated_at` text NOT NULL,
+	PRIMARY KEY(`project_id`, `user_id`),
 	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
 	FOREIGN KEY (`organization_id`,`user_id`) REFERENCES `members`(`organization_id`,`user_id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `service_accounts` (
-	`id` text PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
 	`organization_id` text NOT NULL,
 	`user_id` integer NOT NULL,
 	`name` text NOT NULL,
 	`created_by` integer NOT NULL,
 	`created_at` text NOT NULL,
+	PRIMARY KEY(`organization_id`, `id`),
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
 	FOREIGN KEY (`created_by`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `sign_ins` (
 	`id` text PRIMARY KEY NOT NULL,
@@ -552,14 +552,14 @@ CREATE TABLE `sign_ins` (
 	`attempts` integer DEFAULT 0 NOT NULL,
 	`key_id` text,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `recovery_codes` (
 	`user_id` integer NOT NULL,
 	`digest` text NOT NULL,
 	PRIMARY KEY(`user_id`, `digest`),
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `two_factors` (
 	`user_id` integer PRIMARY KEY NOT NULL,
@@ -686,8 +686,6 @@ CREATE INDEX `batch_exports_deleted` ON `batch_exports` (`id`) WHERE deleted;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `domains_domain_unique` ON `domains` (`domain`);
 --> statement-breakpoint
-CREATE INDEX `domains_organization` ON `domains` (`organization_id`,`domain`);
---> statement-breakpoint
 CREATE INDEX `domains_recheck` ON `domains` (`recheck_at`) WHERE verified_at is not null;
 --> statement-breakpoint
 CREATE INDEX `events_inserted` ON `events` (`team_id`,`_inserted_at`,`uuid`);
@@ -697,8 +695,6 @@ CREATE INDEX `events_happened` ON `events` (`team_id`,`timestamp`,`uuid`);
 CREATE INDEX `persons_inserted` ON `persons` (`team_id`,`_inserted_at`,`distinct_id`);
 --> statement-breakpoint
 CREATE INDEX `persons_made` ON `persons` (`team_id`,`created_at`,`distinct_id`);
---> statement-breakpoint
-CREATE UNIQUE INDEX `idempotency_keys_user_key` ON `idempotency_keys` (`user_id`,`key`);
 --> statement-breakpoint
 CREATE INDEX `idempotency_keys_created` ON `idempotency_keys` (`created_at`);
 --> statement-breakpoint
@@ -711,10 +707,6 @@ CREATE INDEX `invite_mails_stranger` ON `invite_mails` (`stranger`,`sent_at`) WH
 CREATE UNIQUE INDEX `invites_token_hash_unique` ON `invites` (`token_hash`);
 --> statement-breakpoint
 CREATE UNIQUE INDEX `invites_organization_email` ON `invites` (`organization_id`,`target_email`);
---> statement-breakpoint
-CREATE INDEX `invites_organization` ON `invites` (`organization_id`,`id`);
---> statement-breakpoint
-CREATE INDEX `invites_open` ON `invites` (`organization_id`,`created_at`);
 --> statement-breakpoint
 CREATE UNIQUE INDEX `plugin_jobs_task` ON `plugin_jobs` (`plugin_config_id`,`name`,`scheduled_for`);
 --> statement-breakpoint
@@ -730,15 +722,11 @@ CREATE INDEX `plugin_jobs_tasks` ON `plugin_jobs` (`organization_id`,`status`,`c
 --> statement-breakpoint
 CREATE INDEX `plugin_jobs_finished` ON `plugin_jobs` (`finished_at`);
 --> statement-breakpoint
-CREATE UNIQUE INDEX `members_organization_user` ON `members` (`organization_id`,`user_id`);
---> statement-breakpoint
 CREATE INDEX `members_organization` ON `members` (`organization_id`,`is_active`,`joined_at`,`id`);
 --> statement-breakpoint
-CREATE INDEX `members_updated` ON `members` (`organization_id`,`is_active`,`updated_at`,`joined_at`,`id`);
+CREATE INDEX `members_admins` ON `members` (`organization_id`,`level`) WHERE level >= 8;
 --> statement-breakpoint
-CREATE INDEX `members_level` ON `members` (`organization_id`,`level`);
---> statement-breakpoint
-CREATE UNIQUE INDEX `members_user` ON `members` (`user_id`,`organization_id`);
+CREATE INDEX `members_user` ON `members` (`user_id`,`organization_id`);
 --> statement-breakpoint
 CREATE INDEX `alerts_due` ON `alerts` (`due_at`);
 --> statement-breakpoint
@@ -808,21 +796,11 @@ CREATE INDEX `plugins_unused_import_apps` ON `plugins` (`organization_id`,`id`) 
 --> statement-breakpoint
 CREATE INDEX `plugins_global_import_apps` ON `plugins` (`id`) WHERE families & 4 and is_global;
 --> statement-breakpoint
-CREATE UNIQUE INDEX `project_members_project_user` ON `project_members` (`project_id`,`user_id`);
---> statement-breakpoint
-CREATE INDEX `project_members_project` ON `project_members` (`project_id`,`id`);
---> statement-breakpoint
 CREATE INDEX `project_members_organization_user` ON `project_members` (`organization_id`,`user_id`);
---> statement-breakpoint
-CREATE UNIQUE INDEX `projects_uuid_unique` ON `projects` (`uuid`);
 --> statement-breakpoint
 CREATE INDEX `projects_organization` ON `projects` (`organization_id`);
 --> statement-breakpoint
-CREATE INDEX `projects_access` ON `projects` (`organization_id`,`access_control`,`id`);
---> statement-breakpoint
 CREATE UNIQUE INDEX `service_accounts_user_id_unique` ON `service_accounts` (`user_id`);
---> statement-breakpoint
-CREATE INDEX `service_accounts_organization` ON `service_accounts` (`organization_id`,`id`);
 --> statement-breakpoint
 CREATE UNIQUE INDEX `sign_ins_token_hash_unique` ON `sign_ins` (`token_hash`);
 --> statement-breakpoint
@@ -953,46 +931,16 @@ CREATE TRIGGER invites_uncounted AFTER DELETE ON invites BEGIN
   UPDATE organizations SET invites = invites - 1 WHERE id = old.organization_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER domains_counted AFTER INSERT ON domains BEGIN
-  UPDATE organizations SET domains = domains + 1 WHERE id = new.organization_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER domains_uncounted AFTER DELETE ON domains BEGIN
-  UPDATE organizations SET domains = domains - 1 WHERE id = old.organization_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER personal_api_keys_counted AFTER INSERT ON personal_api_keys BEGIN
-  UPDATE users SET personal_api_keys = personal_api_keys + 1 WHERE id = new.user_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER personal_api_keys_uncounted AFTER DELETE ON personal_api_keys BEGIN
-  UPDATE users SET personal_api_keys = personal_api_keys - 1 WHERE id = old.user_id;
-END;
---> statement-breakpoint
 CREATE TRIGGER users_activity AFTER UPDATE OF is_active ON users
   WHEN new.is_active <> old.is_active AND NOT new.is_service_account BEGIN
   UPDATE organizations SET active_members = active_members + new.is_active - old.is_active
     WHERE id IN (SELECT organization_id FROM members WHERE user_id = new.id);
-  UPDATE projects SET active_members = active_members + new.is_active - old.is_active
-    WHERE id IN (
-      SELECT project_id FROM members JOIN project_members USING (organization_id, user_id) WHERE members.user_id = new.id
-    );
   UPDATE members SET is_active = new.is_active WHERE user_id = new.id;
 END;
 --> statement-breakpoint
 CREATE TRIGGER users_delete BEFORE DELETE ON users BEGIN
   DELETE FROM project_members WHERE (organization_id, user_id) IN (SELECT organization_id, user_id FROM members WHERE user_id = old.id);
   DELETE FROM members WHERE user_id = old.id;
-END;
---> statement-breakpoint
-CREATE TRIGGER project_members_insert AFTER INSERT ON project_members BEGIN
-  UPDATE projects SET active_members = active_members + 1
-    WHERE id = new.project_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
-END;
---> statement-breakpoint
-CREATE TRIGGER project_members_delete AFTER DELETE ON project_members BEGIN
-  UPDATE projects SET active_members = active_members - 1
-    WHERE id = old.project_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = old.user_id);
 END;
 --> statement-breakpoint
 CREATE TRIGGER batch_exports_counted AFTER INSERT ON batch_exports WHEN NOT new.deleted BEGIN
@@ -1007,14 +955,9 @@ CREATE TRIGGER batch_exports_recounted AFTER UPDATE OF deleted ON batch_exports 
   UPDATE projects SET batch_exports = batch_exports + old.deleted - new.deleted WHERE id = new.project_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER projects_counted AFTER INSERT ON projects BEGIN
-  UPDATE organizations SET projects = projects + 1, open_projects = open_projects + (NOT new.access_control) WHERE id = new.organization_id;
-END;
---> statement-breakpoint
 CREATE TRIGGER projects_recounted AFTER UPDATE OF access_control, batch_exports ON projects
   WHEN new.access_control <> old.access_control OR new.batch_exports <> old.batch_exports BEGIN
   UPDATE organizations SET
-    open_projects = open_projects + old.access_control - new.access_control,
     batch_exports = batch_exports + new.batch_exports - old.batch_exports,
     open_batch_exports = open_batch_exports + iif(new.access_control, 0, new.batch_exports) - iif(old.access_control, 0, old.batch_exports)
     WHERE id = new.organization_id;
@@ -1022,8 +965,6 @@ END;
 --> statement-breakpoint
 CREATE TRIGGER projects_uncounted AFTER DELETE ON projects BEGIN
   UPDATE organizations SET
-    projects = projects - 1,
-    open_projects = open_projects - (NOT old.access_control),
     batch_exports = batch_exports - old.batch_exports,
     open_batch_exports = open_batch_exports - iif(old.access_control, 0, old.batch_exports)
     WHERE id = old.organization_id;
@@ -1209,14 +1150,12 @@ CREATE TRIGGER plugin_configs_enabled_uncounted AFTER DELETE ON plugin_configs W
 END;
 --> statement-breakpoint
 CREATE TRIGGER members_insert AFTER INSERT ON members BEGIN
-  UPDATE users SET organizations = organizations + 1 WHERE id = new.user_id;
   UPDATE organizations SET active_members = active_members + 1
     WHERE id = new.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
-  UPDATE members SET is_active = false WHERE id = new.id AND NOT (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
+  UPDATE members SET is_active = false WHERE organization_id = new.organization_id AND user_id = new.user_id AND NOT (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
 END;
 --> statement-breakpoint
 CREATE TRIGGER members_delete AFTER DELETE ON members BEGIN
-  UPDATE users SET organizations = organizations - 1 WHERE id = old.user_id;
   UPDATE organizations SET active_members = active_members - 1
     WHERE id = old.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = old.user_id);
 END;

@@ -92,6 +92,6 @@ const RETENTION_MS = 90 * DAY_MS;
 /** Deletes days older than the retention period, at most 10,000. */
 export const deleteOldDays = async ({ DB }: Env) => {
 	const before = iso(Date.now() - RETENTION_MS).slice(0, 10);
-	const old = sql`select rowid from ${personalApiKeyDays} where ${lt(personalApiKeyDays.day, before)} limit 10000`;
-	await drizzle(DB).delete(personalApiKeyDays).where(sql`rowid in (${old})`);
+	const old = sql`select key_id, day from ${personalApiKeyDays} where ${lt(personalApiKeyDays.day, before)} limit 10000`;
+	await drizzle(DB).delete(personalApiKeyDays).where(sql`(key_id, day) in (${old})`);
 };

@@ -3,7 +3,7 @@ import { OWNER } from "../db/levels.ts";
 import { iso } from "../db/now.ts";
 import { withEntry } from "../db/record.ts";
 import { domains } from "../db/schema/domains.ts";
-import { members } from "../db/schema/members.ts";
+import { isAdminLevel, members } from "../db/schema/members.ts";
 import { DAY_MS } from "../http/durations.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
@@ -48,7 +48,7 @@ export function release(tenant: Tenant, claim: Claim | undefined, condition?: SQ
 	if (!claim) return [];
 	const { id, domain, organization_id } = claim;
 	const owner = sql<number>`(select ${members.user_id} from ${members}
-    where ${members.organization_id} = ${organization_id} and ${members.level} = ${OWNER} order by ${members.id} limit 1)`;
+    where ${members.organization_id} = ${organization_id} and ${isAdminLevel} and ${members.level} = ${OWNER} order by ${members.id} limit 1)`;
 	const removal = tenant.db
 		.delete(domains)
 		.where(and(eq(domains.id, id), hasLapsed(tenant, domain), condition));

@@ -4,10 +4,9 @@ import type * as z from "zod";
 import { newToken } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { contains } from "../db/contains.ts";
-import { counter, countWhere } from "../db/list.ts";
+import { countWhere } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { domains } from "../db/schema/domains.ts";
-import { organizations } from "../db/schema/organizations.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { cacheList } from "../tenant/cached_statements.ts";
@@ -44,7 +43,7 @@ const byId = (tenant: Tenant, id: string) =>
 /** All domains of the organization. */
 const all = (tenant: TenantSql) => ({
 	where: eq(organization_id, tenant.organization),
-	total: counter(organizations.domains, tenant.organization),
+	total: countWhere(domains, eq(organization_id, tenant.organization)),
 	by: [columns.domain],
 	keys: ({ domain }: Row) => [domain],
 	order: "asc" as const,

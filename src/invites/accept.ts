@@ -1,9 +1,7 @@
-import { sql } from "drizzle-orm";
 import type { Context } from "hono";
 import type * as z from "zod";
 import { cache, toRecord } from "../auth/keys.ts";
 import { runBatch } from "../db/client.ts";
-import { members } from "../db/schema/members.ts";
 import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
@@ -11,7 +9,14 @@ import { configured, send } from "../mail/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { retry } from "../tenant/retry.ts";
 import { reserveDue, wake } from "../tenant/wake.ts";
-import { changes, type Names, type NewRows, newRows, selectResults } from "./accept_batch.ts";
+import {
+	changes,
+	isNewMember,
+	type Names,
+	type NewRows,
+	newRows,
+	selectResults,
+} from "./accept_batch.ts";
 import {
 	findInvitation,
 	type Invitation,
@@ -78,7 +83,7 @@ async function write(
 	const rows = (await idempotency?.once(newRows)) ?? (await newRows());
 	if (idempotency?.isDone) return acceptedBefore(invitation, rows, idempotency.rows);
 	const results = selectResults(invitation, rows);
-	const isMember = sql`exists (select 1 from ${members} where ${members.id} = ${rows.member_id})`;
+	const isMember = isNewMember(invitation, rows);
 	const retries = await idempotency?.statements(db, results.user, isMember);
 	const { usedInvites, user, key, admins, due } = await runBatch(db, {
 		isUnused: retries?.first,

@@ -1,13 +1,12 @@
-import { and, eq, gte, ne, type SQL, sql } from "drizzle-orm";
+import { and, eq, ne, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, mask, mint } from "../auth/keys.ts";
 import { insertWhere } from "../db/client.ts";
-import { ADMIN } from "../db/levels.ts";
 import { now } from "../db/now.ts";
 import { record } from "../db/record.ts";
 import { invites } from "../db/schema/invites.ts";
-import { members } from "../db/schema/members.ts";
+import { isAdminLevel, members } from "../db/schema/members.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
@@ -46,6 +45,11 @@ export type NewRows = Awaited<ReturnType<typeof newRows>>;
 const userId = ({ invite }: Invitation) =>
 	sql<number>`(select ${users.id} from ${users} where ${users.email} = ${invite.target_email})`;
 
+/** SQL condition: the batch has added the member. The first two columns are the primary key. */
+export const isNewMember = (invitation: Invitation, { member_id }: NewRows) =>
+	sql`exists (select 1 from ${members} where ${members.organization_id} = ${invitation.invite.organization_id}
+    and ${members.user_id} = ${userId(invitation)} and ${members.id} = ${member_id})`;
+
 /**
  * SQL conditions for the statements of the batch. They repeat the checks whose result may have
  * changed.
@@ -57,8 +61,8 @@ function conditions(invitation: Invitation, rows: NewRows) {
 		: sql`not ${needsMoreThanMail(sql`${invite.target_email}`)}`;
 	const isNewUser = sql`exists (select 1 from ${users} where ${users.uuid} = ${rows.user_uuid})`;
 	return {
-		isOpen: sql`exists (select 1 from ${invites} where ${invites.id} = ${invite.id} and ${inviterMayInvite}) and ${mayAccept}`,
-		isMember: sql`exists (select 1 from ${members} where ${members.id} = ${rows.member_id})`,
+		isOpen: sql`exists (select 1 from ${invites} where ${invites.organization_id} = ${invite.organization_id} and ${invites.id} = ${invite.id} and ${inviterMayInvite}) and ${mayAccept}`,
+		isMember: isNewMember(invitation, rows),
 		isNewUser,
 		// A user created since the check may belong to someone else, so the checks have to run again.
 		isSameUser:
@@ -212,7 +216,7 @@ export function selectResults(invitation: Invitation, rows: NewRows) {
 			.where(
 				and(
 					eq(members.organization_id, invite.organization_id),
-					gte(members.level, ADMIN),
+					isAdminLevel,
 					eq(users.is_active, true),
 					isPerson,
 					ne(users.email, invite.target_email),

@@ -247,15 +247,13 @@ const mayInsert = (
   or ${first_mail} is null and ${withinLimits(tenant, limits)})`;
 
 const deleteReplaced = cacheStatement(CONDITION, (tenant, given) =>
-	tenant.db
-		.delete(invites)
-		.where(
-			and(
-				eq(invites.organization_id, tenant.organization),
-				inList(invites.target_email, given.emails),
-				mayInsert(tenant, given),
-			),
+	tenant.db.delete(invites).where(
+		and(
+			// As row values, because SQLite would otherwise read all invites of the organization.
+			sql`(${invites.organization_id}, ${invites.target_email}) in (select ${tenant.organization}, value from json_each(${given.emails}))`,
+			mayInsert(tenant, given),
 		),
+	),
 );
 
 const insertInvites = cacheStatement([...CONDITION, "rows"], (tenant, { rows, ...given }) =>
@@ -263,7 +261,9 @@ const insertInvites = cacheStatement([...CONDITION, "rows"], (tenant, { rows, ..
 );
 
 const selectNew = cacheStatement(["ids"], (tenant, { ids }) =>
-	select(tenant).where(inList(invites.id, ids)),
+	select(tenant).where(
+		and(eq(invites.organization_id, tenant.organization), inList(invites.id, ids)),
+	),
 );
 
 /**

@@ -77,7 +77,7 @@ function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
 	);
 	return (
 		where && {
-			id: members.id,
+			id: members.user_id,
 			from: search ? sql`${members} join ${users} on ${users.id} = ${members.user_id}` : members,
 			where: and(active(tenant).where, where),
 			by: BY,
@@ -94,10 +94,12 @@ function listRows(tenant: Tenant, page: Page, given: Filters) {
 	if (Object.values(given).every((value) => value === undefined))
 		return tenant.cachedPage(page, newestFirst);
 	const order = given.order === "joined_at" ? "asc" : "desc";
-	const found = matches(tenant, given);
+	const all = active(tenant);
+	const filtered = matches(tenant, given);
+	const found = filtered && matching(page, { ...filtered, order });
 	return tenant.page(page, () => select(tenant).$dynamic(), {
-		...active(tenant),
-		...(found && matching(page, { ...found, order })),
+		...all,
+		...(found && { ...found, where: and(all.where, found.where) }),
 		order,
 	});
 }
@@ -136,21 +138,26 @@ export async function find(tenant: Tenant, uuid: string) {
 const editable = (tenant: TenantSql) =>
 	sql`(select caller.level from members as caller where caller.organization_id = ${tenant.organization} and caller.user_id = ${tenant.key.user_id}) >= ${members.level}`;
 
+/** WHERE clause: the organization's member with this user, which is the primary key. */
+const itself = (tenant: TenantSql, user_id: number | SQL) =>
+	and(eq(members.organization_id, tenant.organization), eq(members.user_id, user_id));
+
 const setLevel = cacheStatement(
-	["id", "level", "updated_at"],
-	(tenant, { id, level, updated_at }) =>
+	["id", "user", "level", "updated_at"],
+	(tenant, { id, user, level, updated_at }) =>
 		tenant.db
 			.update(members)
 			.set({ level, updated_at })
-			.where(and(eq(members.id, id), editable(tenant))),
+			.where(and(itself(tenant, user), eq(members.id, id), editable(tenant))),
 );
 
-const selectById = cacheStatement(["id"], (tenant, { id }) =>
-	select(tenant).where(eq(members.id, id)),
+const selectById = cacheStatement(["id", "user"], (tenant, { id, user }) =>
+	select(tenant).where(and(itself(tenant, user), eq(members.id, id))),
 );
 
 export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof Update>) {
 	const member = await find(tenant, uuid);
+	const { id, user_id } = member;
 	const { level = member.level } = body;
 	if (body.level !== undefined && isSelf(tenant, member))
 		throw forbidden("You can't change your own access level.");
@@ -162,8 +169,8 @@ export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof 
 		);
 	const entry = { scope: "Member" as const, name: member.email };
 	const after = await tenant.patch(member, body, entry, () => ({
-		change: tenant.cached(setLevel, { id: member.id, level, updated_at: now() }),
-		answer: tenant.cached(selectById, { id: member.id }),
+		change: tenant.cached(setLevel, { id, user: user_id, level, updated_at: now() }),
+		answer: tenant.cached(selectById, { id, user: user_id }),
 	}));
 	if (after.level !== level) throw forbidden(ABOVE_YOU);
 	return toMember(after);
@@ -175,13 +182,20 @@ export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof 
  */
 export const remove = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
-		const { id, email, level } = await find(tenant, uuid);
+		const { id, user_id, email, level } = await find(tenant, uuid);
 		if (level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
 		return tenant.remove(
 			{ scope: "Member", item_id: id, name: email },
 			tenant.db
 				.delete(members)
-				.where(and(eq(members.id, id), lt(members.level, OWNER), editable(tenant)))
+				.where(
+					and(
+						itself(tenant, user_id),
+						eq(members.id, id),
+						lt(members.level, OWNER),
+						editable(tenant),
+					),
+				)
 				.returning({ id: members.id }),
 		);
 	});

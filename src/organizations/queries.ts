@@ -22,9 +22,6 @@ import { candidates } from "./slug.ts";
 const {
 	active_members,
 	invites: _invites,
-	domains: _domains,
-	projects: _projects,
-	open_projects: _openProjects,
 	batch_exports: _batchExports,
 	open_batch_exports: _openBatchExports,
 	...columns

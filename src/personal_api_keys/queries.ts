@@ -6,10 +6,9 @@ import { cache, digest, evict, mask, mint, toRecord } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { insertWhere } from "../db/client.ts";
 import type { ActivityOf } from "../db/event_types.ts";
-import { counter, paged } from "../db/list.ts";
+import { paged } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
-import { users } from "../db/schema/users.ts";
 import { found, invalid } from "../http/errors.ts";
 import { envelope, mapResults, type Page } from "../http/page.ts";
 import { canWrite, keyChanged, tellCaller } from "../mail/account.ts";
@@ -61,7 +60,7 @@ export async function list(tenant: Tenant, owner: Owner, page: Page) {
 			where: eq(personalApiKeys.user_id, owner.user_id),
 			by: [personalApiKeys.id],
 			keys,
-			total: counter(users.personal_api_keys, sql`${owner.user_id}`),
+			total: countOf(owner),
 		}),
 		selectOwner(tenant, owner),
 	);

@@ -2,10 +2,8 @@ import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { insertWhere } from "../db/client.ts";
-import { counter } from "../db/list.ts";
 import { members } from "../db/schema/members.ts";
 import { projectMembers } from "../db/schema/project_members.ts";
-import { projects } from "../db/schema/projects.ts";
 import { isPerson, users } from "../db/schema/users.ts";
 import { doesNotExist, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
@@ -40,7 +38,6 @@ export const list = (tenant: Tenant, page: Page) =>
 		where: and(eq(projectMembers.project_id, tenant.project), eq(users.is_active, true), isPerson),
 		by: [projectMembers.id],
 		keys: ({ id }) => [id],
-		total: counter(projects.active_members, tenant.project),
 	});
 
 /**
@@ -88,7 +85,9 @@ export async function insert(tenant: Tenant, { user_uuid, level }: z.infer<typeo
 			{ id, ...ids, project_id: tenant.project, level },
 			sql`not exists (select 1 from ${projectMembers} where ${projectMembers.project_id} = ${tenant.project} and ${projectMembers.user_id} = ${ids.user_id})`,
 		),
-		answer: select(tenant).where(eq(projectMembers.id, id)),
+		answer: select(tenant).where(
+			and(eq(projectMembers.project_id, tenant.project), eq(projectMembers.id, id)),
+		),
 	});
 	if (!row) throw alreadyMember();
 	return row;
@@ -101,7 +100,7 @@ export async function remove(tenant: Tenant, uuid: string) {
 		{ scope: "ProjectMember", item_id: id, name: user.email },
 		tenant.db
 			.delete(projectMembers)
-			.where(eq(projectMembers.id, id))
+			.where(and(eq(projectMembers.project_id, tenant.project), eq(projectMembers.id, id)))
 			.returning({ id: projectMembers.id }),
 	);
 	found(removed);

@@ -9,6 +9,7 @@ import { projects } from "../db/schema/projects.ts";
 import { doesNotExist, found, invalid, notFound } from "../http/errors.ts";
 import type { Key, Page } from "../http/page.ts";
 import { cacheList, cacheStatement } from "../tenant/cached_statements.ts";
+import { assertRoom } from "../tenant/room.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { reachableOrganization, visibleProjects } from "../tenant/visible.ts";
@@ -99,8 +100,9 @@ export async function insert(tenant: Tenant, { organization, ...body }: z.infer<
 			: invalid("organization", "This field is required.", "required");
 	if (parent.level < ADMIN) throw insufficientLevel();
 	const uuid = v7();
-	const byUuid = eq(projects.uuid, uuid);
-	const id = sql<number>`(select ${projects.id} from ${projects} where ${byUuid})`;
+	const isInParent = eq(projects.organization_id, parent.id);
+	// It is the organization's newest project, so that no index of UUIDs is needed.
+	const id = sql<number>`(select ${projects.id} from ${projects} where ${and(isInParent, eq(projects.uuid, uuid))} order by ${projects.id} desc limit 1)`;
 	const [row] = await tenant.write({
 		entry: {
 			activity: "created",
@@ -110,6 +112,7 @@ export async function insert(tenant: Tenant, { organization, ...body }: z.infer<
 			organization: parent.id,
 			project: id,
 		},
+		before: [assertRoom(tenant, projects, isInParent)],
 		change: insertWhere(
 			tenant.db,
 			projects,
@@ -117,7 +120,7 @@ export async function insert(tenant: Tenant, { organization, ...body }: z.infer<
 			// The caller's level may have changed since the read.
 			sql`exists (select 1 from ${members} where ${members.organization_id} = ${parent.id} and ${members.user_id} = ${tenant.key.user_id} and ${members.level} >= ${ADMIN})`,
 		),
-		answer: select(tenant).where(byUuid),
+		answer: select(tenant).where(eq(projects.id, id)),
 	});
 	if (!row) throw insufficientLevel();
 	return row;

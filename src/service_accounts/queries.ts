@@ -94,11 +94,11 @@ const userOf = (id: string) =>
  * Adds the account to the projects that it isn't a member of. Projects that were deleted meanwhile
  * are left out.
  */
-function joinProjects({ db }: Tenant, id: string, ids: number[] = []) {
+function joinProjects(tenant: Tenant, id: string, ids: number[] = []) {
 	const at = now();
 	const rows = ids.map((project_id) => ({ id: v7(), project_id }));
-	return db.insert(projectMembers).select(
-		db
+	return tenant.db.insert(projectMembers).select(
+		tenant.db
 			.select({
 				id: sql<string>`value ->> 'id'`.as("id"),
 				project_id: projects.id,
@@ -116,7 +116,7 @@ function joinProjects({ db }: Tenant, id: string, ids: number[] = []) {
 			)
 			.where(
 				and(
-					eq(serviceAccounts.id, id),
+					byId(tenant, id),
 					sql`not exists (select 1 from ${projectMembers} where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${serviceAccounts.user_id})`,
 				),
 			),

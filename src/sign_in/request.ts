@@ -6,6 +6,7 @@ import type * as z from "zod";
 import { digest, newToken } from "../auth/keys.ts";
 import { insertWhere } from "../db/client.ts";
 import { iso } from "../db/now.ts";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { signIns } from "../db/schema/sign_in.ts";
 import { users } from "../db/schema/users.ts";
 import type { App } from "../env.ts";
@@ -73,9 +74,10 @@ async function mail(env: Env, email: string) {
 				first_name: users.first_name,
 				email: users.email,
 				sso: sso.as("sso"),
-				loses_keys: sql`(not ${users.is_email_verified} and ${users.personal_api_keys} > 0)`
-					.mapWith(Boolean)
-					.as("loses_keys"),
+				loses_keys:
+					sql`(not ${users.is_email_verified} and exists (select 1 from ${personalApiKeys} where ${personalApiKeys.user_id} = ${users.id}))`
+						.mapWith(Boolean)
+						.as("loses_keys"),
 			})
 			.from(signIns)
 			.innerJoin(users, eq(users.id, signIns.user_id))

@@ -7,7 +7,7 @@ import { v7 } from "uuid";
 import { digest } from "../auth/keys.ts";
 import { cipherOf } from "../auth/secrets.ts";
 import { assertThat } from "../db/assertion.ts";
-import { type Database, deleteOlderThan, insertWhere } from "../db/client.ts";
+import { type Database, insertWhere } from "../db/client.ts";
 import { iso, now } from "../db/now.ts";
 import { idempotencyKeys } from "../db/schema/idempotency_keys.ts";
 import { jsonOf } from "../db/snapshot.ts";
@@ -46,15 +46,6 @@ const NOT_STORED = /^(x-request-id|vary|ratelimit-policy|access-control-.*)$/;
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** The access of the first request, where an older version of this code stored none. */
-const UNLIMITED: Access = {
-	scopes: ["*"],
-	organizations: [],
-	projects: [],
-	allowed_ips: [],
-	expires_at: null,
-};
-
 /** The `Idempotency-Key` of a request. */
 export class Idempotency {
 	readonly #c: Context<App>;
@@ -65,7 +56,7 @@ export class Idempotency {
 	/** The digest of method, path and body. */
 	#fingerprint = "";
 	/** The access of the API key that the request has. */
-	#access = UNLIMITED;
+	#access: Access | undefined;
 	#bodyError: unknown;
 	/** The id of the row that this request writes. */
 	#id = v7();
@@ -82,17 +73,23 @@ export class Idempotency {
 		return cipherOf(this.#c.env, "idempotency_keys", JSON.stringify([user_id, this.#key]));
 	}
 
+	/** WHERE clause: the row of this key, which may have expired. */
+	get #byKey() {
+		const { user_id, key } = idempotencyKeys;
+		return and(eq(user_id, this.#c.var.key.user_id), eq(key, this.#key));
+	}
+
+	/** WHERE clause: the row that this request writes. */
+	get #own() {
+		return and(this.#byKey, eq(idempotencyKeys.id, this.#id));
+	}
+
 	/**
 	 * WHERE clause: the caller's row for this key. Rows older than a day are ignored until they are
 	 * deleted.
 	 */
 	get #its() {
-		const { user_id, key, created_at } = idempotencyKeys;
-		return and(
-			eq(user_id, this.#c.var.key.user_id),
-			eq(key, this.#key),
-			gt(created_at, iso(Date.now() - DAY_MS)),
-		);
+		return and(this.#byKey, gt(idempotencyKeys.created_at, iso(Date.now() - DAY_MS)));
 	}
 
 	/** Reads the body, so that `check` can compare the request with the one that used the key. */
@@ -126,7 +123,7 @@ export class Idempotency {
 			throw invalid(null, "Idempotency-Key must have 1 to 255 printable ASCII characters.");
 		if (!row) return;
 		if (row.fingerprint !== this.#fingerprint) throw idempotencyKeyReused();
-		const { access = UNLIMITED, ...stored } = JSON.parse(
+		const { access, ...stored } = JSON.parse(
 			row.answer
 				? await this.#cipher.unseal("answer", row.answer)
 				: await this.#cipher.unseal("journal", row.journal ?? ""),
@@ -146,7 +143,11 @@ export class Idempotency {
 				.update(idempotencyKeys)
 				.set({ under_way_until: iso(Date.now() + UNDER_WAY_MS) })
 				.where(
-					and(eq(idempotencyKeys.id, id), eq(idempotencyKeys.under_way_until, under_way_until)),
+					and(
+						this.#byKey,
+						eq(idempotencyKeys.id, id),
+						eq(idempotencyKeys.under_way_until, under_way_until),
+					),
 				)
 				.returning({ id: idempotencyKeys.id }),
 		]);
@@ -226,7 +227,7 @@ export class Idempotency {
 		const { status } = response;
 		if (status >= 400 && !this.#isWritten) return;
 		if (status >= 500) {
-			await db.update(idempotencyKeys).set({ under_way_until: now() }).where(eq(id, this.#id));
+			await db.update(idempotencyKeys).set({ under_way_until: now() }).where(this.#own);
 			return;
 		}
 		const headers = [...response.headers].filter(([name]) => !NOT_STORED.test(name));
@@ -235,7 +236,7 @@ export class Idempotency {
 		const answer = await this.#cipher.seal("answer", JSON.stringify(parts));
 		if (status >= 400) {
 			// If there is no row, nothing was written, and the key can be used again.
-			await db.update(idempotencyKeys).set({ answer, journal: null }).where(eq(id, this.#id));
+			await db.update(idempotencyKeys).set({ answer, journal: null }).where(this.#own);
 			return;
 		}
 		await db
@@ -278,11 +279,8 @@ export const safeRetries = createMiddleware<App>(async (c, next) => {
 });
 
 /** Deletes idempotency keys older than a day, at most 10,000. */
-export const deleteExpiredKeys = async ({ DB }: Env) =>
-	deleteOlderThan(
-		drizzle(DB),
-		idempotencyKeys,
-		idempotencyKeys.id,
-		idempotencyKeys.created_at,
-		iso(Date.now() - DAY_MS),
-	);
+export const deleteExpiredKeys = async ({ DB }: Env) => {
+	const before = iso(Date.now() - DAY_MS);
+	const old = sql`select user_id, key from ${idempotencyKeys} where ${lt(idempotencyKeys.created_at, before)} limit 10000`;
+	await drizzle(DB).delete(idempotencyKeys).where(sql`(user_id, key) in (${old})`);
+};

@@ -1,8 +1,7 @@
 import { and, type Column, type SQL, sql } from "drizzle-orm";
-import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { contains } from "../db/contains.ts";
 import { ADMIN } from "../db/levels.ts";
-import { counter, type List } from "../db/list.ts";
+import { countWhere } from "../db/list.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
@@ -62,15 +61,6 @@ const listedProject = (tenant: TenantSql) => sql`${projects.id} in (
     join projects as mine on mine.organization_id = own.organization_id
     where ${personalApiKeys.id} = ${tenant.key.id} and ${scoped_projects} = '[]')`;
 
-/** Returns the parts of a member's list of projects. For each, there is an index in the order of the list. */
-const projectParts = (user_id: number | SQL<number>): NonNullable<List<SQLiteSelect>["parts"]> => [
-	sql`${members.level} >= ${ADMIN}`,
-	sql`${members.level} < ${ADMIN} and ${projects.access_control} = 0`,
-	sql`${members.level} < ${ADMIN} and ${projects.access_control} = 1 and ${projects.id} in (
-    select own.project_id from project_members as own
-    where own.organization_id = ${members.organization_id} and own.user_id = ${user_id})`,
-];
-
 /**
  * Returns a list of the projects that the caller can see, for a select from `projects` joined with `members` on `join`.
  * @param organization the condition on `members` for the organization; without it, the projects of all organizations are listed
@@ -101,14 +91,18 @@ export function visibleProjects(tenant: TenantSql, organization: SQL | undefined
 		? { ...listed, total }
 		: {
 				join: sql`${members.organization_id} = ${projects.organization_id}`,
-				where: isMine,
-				parts: projectParts(user_id),
+				where: and(isMine, isOpenTo(user_id)),
 				total,
 			};
 }
 
-/** Counters of objects in projects: of all projects of an organization, of those that aren't private, and of a single project. */
-const PROJECTS = { all: organizations.projects, open: organizations.open_projects, each: sql`1` };
+/** The numbers of objects in projects: of all projects of an organization, of those that aren't private, and of a single project. */
+const ofOrganization = sql`select count(*) from projects as its where its.organization_id = ${members.organization_id}`;
+const PROJECTS = {
+	all: sql`(${ofOrganization})`,
+	open: sql`(${ofOrganization} and not its.access_control)`,
+	each: sql`1`,
+};
 export const EXPORTS = {
 	all: organizations.batch_exports,
 	open: organizations.open_batch_exports,
@@ -122,7 +116,7 @@ export const EXPORTS = {
  */
 export function visibleCount(
 	tenant: TenantSql,
-	{ all, open, each }: { all: Column; open: Column; each: Column | SQL },
+	{ all, open, each }: Record<"all" | "open" | "each", Column | SQL>,
 	within: SQL | undefined,
 ) {
 	const inPrivate = sql`coalesce((
@@ -155,7 +149,7 @@ export function visibleOrganizations(tenant: TenantSql) {
 	);
 	return {
 		where: byId || byProject ? listed : reachableOrganization(tenant),
-		total: sql`iif(${isUnrestricted}, ${counter(users.organizations, user_id)},
+		total: sql`iif(${isUnrestricted}, ${countWhere(members, sql`${members.user_id} = ${user_id}`)},
       (select count(*) from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id}
         where ${members.user_id} = ${user_id} and ${listed}))`,
 	};

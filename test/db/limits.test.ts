@@ -14,6 +14,10 @@ const KINDS: Record<string, Kind> = {
 		path: ({ id }) => `/api/organizations/${id}/domains`,
 		body: (i) => ({ domain: `limited-${i}.example.com` }),
 	},
+	projects: {
+		path: ({ id }) => `/api/organizations/${id}/projects`,
+		body: (i) => ({ name: `Project ${i}` }),
+	},
 };
 
 const limit = (n: number) => ({ OBJECTS_PER_ORGANIZATION: String(n) });

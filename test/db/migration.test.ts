@@ -52,10 +52,10 @@ test("migrations keep the rows of a database that was filled after the first one
 	await applyD1Migrations(env.DB, env.MIGRATIONS);
 	expect(await wrongCounters()).toEqual([]);
 	const { results } = await env.DB.prepare(
-		"select active_members, projects, open_projects, batch_exports, open_batch_exports from organizations order by id",
+		"select active_members, invites, batch_exports, open_batch_exports from organizations order by id",
 	).all();
 	expect(results).toEqual([
-		{ active_members: 1, projects: 2, open_projects: 1, batch_exports: 2, open_batch_exports: 1 },
-		{ active_members: 1, projects: 1, open_projects: 1, batch_exports: 0, open_batch_exports: 0 },
+		{ active_members: 1, invites: 1, batch_exports: 2, open_batch_exports: 1 },
+		{ active_members: 1, invites: 0, batch_exports: 0, open_batch_exports: 0 },
 	]);
 });

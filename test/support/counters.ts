@@ -14,18 +14,11 @@ const exports = (condition: string) =>
 		where projects.organization_id = it.id and not deleted and ${condition}`);
 
 const COUNTERS = {
-	users: {
-		organizations: count("members where user_id = it.id"),
-		personal_api_keys: count("personal_api_keys where user_id = it.id"),
-	},
 	organizations: {
 		active_members: count(
 			"members join users on users.id = user_id where organization_id = it.id and users.is_active and not is_service_account",
 		),
 		invites: count("invites where organization_id = it.id"),
-		domains: count("domains where organization_id = it.id"),
-		projects: count("projects where organization_id = it.id"),
-		open_projects: count("projects where organization_id = it.id and not access_control"),
 		batch_exports: exports("true"),
 		open_batch_exports: exports("not access_control"),
 	},
@@ -33,9 +26,6 @@ const COUNTERS = {
 		is_active: "(select is_active and not is_service_account from users where id = it.user_id)",
 	},
 	projects: {
-		active_members: count(
-			"project_members join users on users.id = user_id where project_id = it.id and is_active and not is_service_account",
-		),
 		batch_exports: count("batch_exports where project_id = it.id and not deleted"),
 		plugin_configs: count("plugin_configs where project_id = it.id and not deleted"),
 	},

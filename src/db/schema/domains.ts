@@ -1,13 +1,14 @@
 import { sql } from "drizzle-orm";
-import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
 import { now } from "../now.ts";
-import { boolean, id } from "./columns.ts";
+import { boolean } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 
 export const domains = sqliteTable(
 	"domains",
 	{
-		id: id(),
+		id: text().notNull().$defaultFn(v7),
 		organization_id: text()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
@@ -29,7 +30,7 @@ export const domains = sqliteTable(
 		missing_since: text(),
 	},
 	(t) => [
-		index("domains_organization").on(t.organization_id, t.domain),
+		primaryKey({ columns: [t.organization_id, t.id] }),
 		index("domains_recheck").on(t.recheck_at).where(sql`verified_at is not null`),
 	],
 );

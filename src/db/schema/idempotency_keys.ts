@@ -1,12 +1,13 @@
-import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import { created_at, id } from "./columns.ts";
+import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { created_at } from "./columns.ts";
 import { users } from "./users.ts";
 
 /** POST requests with an `Idempotency-Key` (docs/api.md#safe-retries). Rows are deleted after a day. */
 export const idempotencyKeys = sqliteTable(
 	"idempotency_keys",
 	{
-		id: id(),
+		/** Of the request that wrote the row. */
+		id: text().notNull(),
 		user_id: integer()
 			.notNull()
 			.references(() => users.id, { onDelete: "cascade" }),
@@ -24,7 +25,7 @@ export const idempotencyKeys = sqliteTable(
 		answer: text(),
 	},
 	(t) => [
-		uniqueIndex("idempotency_keys_user_key").on(t.user_id, t.key),
+		primaryKey({ columns: [t.user_id, t.key] }),
 		index("idempotency_keys_created").on(t.created_at),
 	],
 );

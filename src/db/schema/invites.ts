@@ -7,8 +7,9 @@ import {
 	text,
 	uniqueIndex,
 } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
 import { MEMBER } from "../levels.ts";
-import { boolean, created_at, id, list, updated_at } from "./columns.ts";
+import { boolean, created_at, list, updated_at } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 import { users } from "./users.ts";
 
@@ -18,7 +19,7 @@ export type ProjectAccess = { id: number; level: number | string };
 export const invites = sqliteTable(
 	"invites",
 	{
-		id: id(),
+		id: text().notNull().$defaultFn(v7),
 		organization_id: text()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
@@ -38,9 +39,8 @@ export const invites = sqliteTable(
 		updated_at: updated_at(),
 	},
 	(t) => [
+		primaryKey({ columns: [t.organization_id, t.id] }),
 		uniqueIndex("invites_organization_email").on(t.organization_id, t.target_email),
-		index("invites_organization").on(t.organization_id, t.id),
-		index("invites_open").on(t.organization_id, t.created_at),
 	],
 );
 

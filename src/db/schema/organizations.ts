@@ -24,10 +24,6 @@ export const organizations = sqliteTable("organizations", {
 	keys_must_expire: boolean().notNull().default(false),
 	active_members: counter(),
 	invites: counter(),
-	domains: counter(),
-	/** The number of all projects, and of those that aren't private. */
-	projects: counter(),
-	open_projects: counter(),
 	/**
 	 * The number of exports that aren't deleted: of all projects, and of those that aren't private.
 	 */

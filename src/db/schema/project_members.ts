@@ -1,12 +1,6 @@
-import {
-	foreignKey,
-	index,
-	integer,
-	sqliteTable,
-	text,
-	uniqueIndex,
-} from "drizzle-orm/sqlite-core";
-import { created_at, id, updated_at } from "./columns.ts";
+import { foreignKey, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
+import { created_at, updated_at } from "./columns.ts";
 import { members } from "./members.ts";
 import { projects } from "./projects.ts";
 
@@ -14,7 +8,7 @@ import { projects } from "./projects.ts";
 export const projectMembers = sqliteTable(
 	"project_members",
 	{
-		id: id(),
+		id: text().notNull().$defaultFn(v7),
 		project_id: integer()
 			.notNull()
 			.references(() => projects.id, { onDelete: "cascade" }),
@@ -25,8 +19,7 @@ export const projectMembers = sqliteTable(
 		updated_at: updated_at(),
 	},
 	(t) => [
-		uniqueIndex("project_members_project_user").on(t.project_id, t.user_id),
-		index("project_members_project").on(t.project_id, t.id),
+		primaryKey({ columns: [t.project_id, t.user_id] }),
 		index("project_members_organization_user").on(t.organization_id, t.user_id),
 		foreignKey({
 			columns: [t.organization_id, t.user_id],

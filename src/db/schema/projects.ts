@@ -7,7 +7,7 @@ export const projects = sqliteTable(
 	"projects",
 	{
 		id: integer().primaryKey({ autoIncrement: true }),
-		uuid: text().notNull().unique().$defaultFn(v7),
+		uuid: text().notNull().$defaultFn(v7),
 		organization_id: text()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
@@ -18,17 +18,10 @@ export const projects = sqliteTable(
 		 * members.
 		 */
 		access_control: boolean().notNull().default(false),
-		/**
-		 * The number of members with active users, and of objects that aren't deleted; maintained by
-		 * triggers.
-		 */
-		active_members: counter(),
+		/** The number of objects that aren't deleted; maintained by triggers. */
 		batch_exports: counter(),
 		plugin_configs: counter(),
 		created_at: created_at(),
 	},
-	(t) => [
-		index("projects_organization").on(t.organization_id),
-		index("projects_access").on(t.organization_id, t.access_control, t.id),
-	],
+	(t) => [index("projects_organization").on(t.organization_id)],
 );

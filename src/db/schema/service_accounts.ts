@@ -1,5 +1,5 @@
-import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { created_at, id } from "./columns.ts";
+import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { created_at } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 import { users } from "./users.ts";
 
@@ -11,7 +11,7 @@ import { users } from "./users.ts";
 export const serviceAccounts = sqliteTable(
 	"service_accounts",
 	{
-		id: id(),
+		id: text().notNull(),
 		organization_id: text()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
@@ -25,5 +25,5 @@ export const serviceAccounts = sqliteTable(
 			.references(() => users.id),
 		created_at: created_at(),
 	},
-	(t) => [index("service_accounts_organization").on(t.organization_id, t.id)],
+	(t) => [primaryKey({ columns: [t.organization_id, t.id] })],
 );

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { type AnySQLiteColumn, index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
-import { boolean, counter, created_at } from "./columns.ts";
+import { boolean, created_at } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 import { projects } from "./projects.ts";
 
@@ -20,9 +20,6 @@ export const users = sqliteTable(
 		is_email_verified: boolean().notNull().default(false),
 		mascot_config: text({ mode: "json" }).$type<Record<string, unknown>>().notNull().default({}),
 		is_active: boolean().notNull().default(true),
-		/** The number of memberships and of keys; maintained by triggers. */
-		organizations: counter(),
-		personal_api_keys: counter(),
 		/** Whether signing in requires the second factor in `two_factors`. */
 		is_2fa_enabled: boolean().notNull().default(false),
 		/** Written by an external service that signs users in through other providers. */
