@@ -5,13 +5,13 @@ import { insertEach } from "../db/client.ts";
 import { iso, now } from "../db/now.ts";
 import { personalApiKeyDays, personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { App } from "../env.ts";
-import { DAY_MS } from "../http/durations.ts";
+import { DAY_MS, HOUR_MS } from "../http/durations.ts";
 import { logWarning } from "../log/log.ts";
 import { addressOf } from "./addresses.ts";
 
 /*
- * Counts the use of keys (docs/keys.md#use-by-day). Each isolate adds up its requests, and writes the sums after a response, so
- * that no request waits for the write.
+ * Counts the use of keys (docs/keys.md#use-by-day). Each isolate adds up its requests, and writes the sums when no more requests
+ * come, or after an hour. So no request waits for the write, and a key that is always in use costs one row an hour.
  */
 
 type Use = typeof personalApiKeyDays.$inferInsert;
@@ -25,13 +25,15 @@ const MAX_ADDRESS_CHARACTERS = 45;
 /** The sums that haven't been written yet, by key and day. */
 const sums = new Map<string, Use>();
 
-/** When the next write is due, in milliseconds since 1970. */
-let dueAt = 0;
+/** When the last timer was started, and when the first of the sums was added, in milliseconds since 1970. */
+let startedAt = 0;
+let addedAt = 0;
 
 function add(use: Use) {
 	const name = `${use.key_id} ${use.day}`;
 	const before = sums.get(name);
 	if (!before && sums.size >= MAX_SUMS) return;
+	if (sums.size === 0) addedAt = Date.now();
 	sums.set(name, {
 		...use,
 		requests: use.requests + (before?.requests ?? 0),
@@ -56,9 +58,8 @@ const insert = ({ DB }: Env, uses: Use[]) =>
 		},
 	});
 
-/** Writes all sums after `delay` milliseconds. If that fails, they stay for the next write. */
-async function flush(env: Env, delay = 0) {
-	if (delay > 0) await scheduler.wait(delay);
+/** Writes all sums. If that fails, they stay for the next write. */
+async function flush(env: Env) {
 	const uses = [...sums.values()];
 	sums.clear();
 	if (uses.length === 0) return;
@@ -70,7 +71,14 @@ async function flush(env: Env, delay = 0) {
 	}
 }
 
-/** Counts a request of a key. The sums are written later, at most every `USAGE_FLUSH_SECONDS`. */
+/** Waits, then writes the sums. If there is a later timer, it leaves them to it, for up to an hour. */
+async function flushLater(env: Env, delay: number) {
+	const mine = startedAt;
+	await scheduler.wait(delay);
+	if (startedAt === mine || Date.now() - addedAt >= HOUR_MS) await flush(env);
+}
+
+/** Counts a request of a key. The sums are written `USAGE_FLUSH_SECONDS` after the last request, or after an hour. */
 export function countUse(c: Context<App>, key_id: string, status: number) {
 	const { env, executionCtx } = c;
 	const refusals = [401, 403, 429].includes(status) ? 1 : 0;
@@ -78,14 +86,12 @@ export function countUse(c: Context<App>, key_id: string, status: number) {
 	add({ key_id, day: now().slice(0, 10), requests: 1, refusals, last_address });
 	const delay = Number(env.USAGE_FLUSH_SECONDS) * 1000;
 	if (sums.size >= MAX_SUMS) executionCtx.waitUntil(flush(env));
-	else if (isDue(Date.now(), delay)) {
-		dueAt = Date.now() + delay;
-		executionCtx.waitUntil(flush(env, delay));
+	// The platform ends a timer 30 seconds after its response. So there is a new one before the last one ends, but not for each request.
+	else if (Math.abs(Date.now() - startedAt) >= delay / 2) {
+		startedAt = Date.now();
+		executionCtx.waitUntil(flushLater(env, delay));
 	}
 }
-
-/** Whether a write is due. It is also due if the system time was set back, so that `dueAt` is more than `delay` ahead. */
-const isDue = (at: number, delay: number) => at >= dueAt || dueAt > at + delay;
 
 const RETENTION_MS = 90 * DAY_MS;
 
