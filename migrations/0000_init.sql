@@ -358,8 +358,6 @@ CREATE TABLE `plugin_configs` (
 	`info_entries` integer DEFAULT 0 NOT NULL,
 	`warn_entries` integer DEFAULT 0 NOT NULL,
 	`error_entries` integer DEFAULT 0 NOT NULL,
-	`storage_keys` integer DEFAULT 0 NOT NULL,
-	`storage_bytes` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
 	`updated_at` text NOT NULL,
 	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
@@ -385,11 +383,11 @@ CREATE TABLE `plugin_jobs` (
 CREATE TABLE `plugin_storage` (
 	`plugin_config_id` integer NOT NULL,
 	`key` text NOT NULL,
+	`bytes` integer NOT NULL,
 	`value` text NOT NULL,
-	`bytes` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`plugin_config_id`, `key`),
 	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `members` (
 	`id` text NOT NULL,
@@ -837,20 +835,6 @@ CREATE TRIGGER batch_exports_delete AFTER UPDATE OF deleted ON batch_exports WHE
     WHERE batch_export_id = new.id AND status = 'Running';
   UPDATE batch_export_runs SET status = 'Cancelled', finished_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
     WHERE batch_export_id = new.id AND finished_at IS NULL;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_storage_insert AFTER INSERT ON plugin_storage BEGIN
-  UPDATE plugin_configs SET storage_keys = storage_keys + 1, storage_bytes = storage_bytes + new.bytes
-    WHERE id = new.plugin_config_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_storage_update AFTER UPDATE OF bytes ON plugin_storage BEGIN
-  UPDATE plugin_configs SET storage_bytes = storage_bytes + new.bytes - old.bytes WHERE id = new.plugin_config_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_storage_delete AFTER DELETE ON plugin_storage BEGIN
-  UPDATE plugin_configs SET storage_keys = storage_keys - 1, storage_bytes = storage_bytes - old.bytes
-    WHERE id = old.plugin_config_id;
 END;
 --> statement-breakpoint
 CREATE TRIGGER plugin_jobs_insert AFTER INSERT ON plugin_jobs BEGIN

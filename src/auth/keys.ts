@@ -15,11 +15,11 @@ const shape = lazy(() =>
 		organizations: z.array(z.string()),
 		/** Empty: all. */
 		projects: z.array(z.int()),
-		/** IP addresses and CIDR ranges that the key can be used from. Empty: all. Older records don't have this field. */
+		/** IP addresses and CIDR ranges that the key can be used from. Empty or missing: all. */
 		allowed_ips: z.array(z.string()).default([]),
 		/** ISO 8601; null: never. */
 		expires_at: z.string().nullable(),
-		/** The API version that the key was created with. Older records don't have this field, and get the first version. */
+		/** The API version that the key was created with. Missing: the first version. */
 		version: z.string().optional(),
 	}),
 );

@@ -1,7 +1,7 @@
 import { fromBase64url, toBase64url } from "../http/base64url.ts";
 import { invalid } from "../http/errors.ts";
 
-const PREFIX = "sealed:2:";
+const PREFIX = "sealed:";
 
 /** Where an encrypted value is stored. It can't be decrypted anywhere else. */
 type Place = { table: string; row: string | number; field: string };
@@ -46,8 +46,7 @@ export async function seal(env: Env, secret: string, place: Place) {
 	return PREFIX + parts.join(":");
 }
 
-/** The older format, without `2:`, doesn't depend on the place. */
-const SEALED = /^sealed:(2:)?[\w-]{8}:[\w-]{16}:[\w-]{22,}$/;
+const SEALED = /^sealed:[\w-]{8}:[\w-]{16}:[\w-]{22,}$/;
 
 /**
  * Whether a value has the format of `seal`. A value in this format from a client is encrypted like
@@ -61,16 +60,11 @@ export const isSealed = (value: unknown): value is string =>
  * @throws if its key isn't in `SECRETS_KEY` anymore, or it was encrypted for another place
  */
 export async function unseal(env: Env, sealed: string, place: Place) {
-	const bound = sealed.startsWith(PREFIX);
-	const [name, iv = "", data = ""] = sealed.split(":").slice(bound ? 2 : 1);
+	const [, name, iv = "", data = ""] = sealed.split(":");
 	const match = (await keys(env)).find((key) => key.name === name);
 	if (!match) throw new Error(`No key of SECRETS_KEY has the name ${name}.`);
 	const secret = await crypto.subtle.decrypt(
-		{
-			name: "AES-GCM",
-			iv: fromBase64url(iv),
-			...(bound && { additionalData: additionalData(place) }),
-		},
+		{ name: "AES-GCM", iv: fromBase64url(iv), additionalData: additionalData(place) },
 		match.key,
 		fromBase64url(data),
 	);
@@ -109,9 +103,6 @@ export const digests = async (env: Env, purpose: string, text: string) =>
 			return `hmac:${name}:${toBase64url(new Uint8Array(digest))}`;
 		}),
 	);
-
-/** Whether a text has the format of `digests`. */
-export const isDigest = (text: string) => /^hmac:[\w-]{8}:[\w-]{43}$/.test(text);
 
 /** Shorter secrets aren't redacted, since they occur in ordinary words. */
 const MIN_SECRET_LENGTH = 4;

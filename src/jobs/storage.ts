@@ -1,5 +1,5 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
-import { cipherOf, digests, isDigest, isSealed } from "../auth/secrets.ts";
+import { cipherOf, digests } from "../auth/secrets.ts";
 import { type Database, inList } from "../db/client.ts";
 import { pluginStorage } from "../db/schema/jobs.ts";
 import type { Storage } from "./storage_calls.ts";
@@ -15,14 +15,11 @@ const MAX_BYTES = 2 ** 20;
 export function storage(env: Env, db: Database, plugin_config_id: number): Storage {
 	const { key: column, value } = pluginStorage;
 	const cipher = cipherOf(env, "plugin_storage", plugin_config_id);
-	/**
-	 * Returns the possible values of the column `key` for a key: its digests with the newest and
-	 * older keys of SECRETS_KEY, and the plain key in rows from before digests were introduced.
-	 */
-	const storedKeysOf = async (key: string) => [
-		...(await digests(env, "plugin_storage", `${plugin_config_id}:${key}`)),
-		...(isDigest(key) ? [] : [key]),
-	];
+	/** Returns the possible values of the column `key` for a key: its digests with all keys of SECRETS_KEY, newest first. */
+	const storedKeysOf = (key: string) =>
+		digests(env, "plugin_storage", `${plugin_config_id}:${key}`);
+	const stored = (aggregate: string) =>
+		sql`(select ${sql.raw(aggregate)} from ${pluginStorage} where plugin_config_id = ${plugin_config_id})`;
 	const where = (condition: SQL) =>
 		and(eq(pluginStorage.plugin_config_id, plugin_config_id), condition);
 	return {
@@ -35,8 +32,7 @@ export function storage(env: Env, db: Database, plugin_config_id: number): Stora
 				.orderBy(desc(eq(column, names[0] ?? "")))
 				.limit(1);
 			if (!row) return null;
-			// Values from before encryption was introduced are JSON, which never looks encrypted.
-			return isSealed(row.value) ? cipher.unseal(key, row.value) : row.value;
+			return cipher.unseal(key, row.value);
 		},
 		async set(key, json) {
 			const sealed = await cipher.seal(key, json);
@@ -57,10 +53,10 @@ export function storage(env: Env, db: Database, plugin_config_id: number): Stora
 				db
 					.insert(pluginStorage)
 					.select(
-						sql`select c.id, ${name}, ${sealed}, ${bytes} from plugin_configs as c
+						sql`select c.id, ${name}, ${bytes}, ${sealed} from plugin_configs as c
 						left join plugin_storage as old on old.plugin_config_id = c.id and old.key = ${name}
-						where c.id = ${plugin_config_id} and c.storage_keys + (old.key is null) <= ${MAX_KEYS}
-							and c.storage_bytes - coalesce(old.bytes, 0) + ${bytes} <= ${MAX_BYTES}`,
+						where c.id = ${plugin_config_id} and ${stored("count(*)")} + (old.key is null) <= ${MAX_KEYS}
+							and ${stored("coalesce(sum(bytes), 0)")} - coalesce(old.bytes, 0) + ${bytes} <= ${MAX_BYTES}`,
 					)
 					.onConflictDoUpdate({
 						target: [pluginStorage.plugin_config_id, column],

@@ -1,7 +1,8 @@
-import { and, eq, gt, or, sql } from "drizzle-orm";
+import { and, eq, or, sql } from "drizzle-orm";
 import { assertThat } from "../db/assertion.ts";
 import { rowId } from "../db/client.ts";
 import { ADMIN, insufficientLevel } from "../db/levels.ts";
+import { pluginStorage } from "../db/schema/jobs.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
@@ -10,11 +11,9 @@ import type { Tenant } from "../tenant/tenant.ts";
  * read when it runs. These are encrypted fields, and everything in a config's storage.
  */
 const keepsSecrets = (plugin_id: number) => {
-	const sealed = sql`exists (select 1 from json_each(${pluginConfigs.config}) as field where field.value glob 'sealed*:*')`;
-	const secret = and(
-		eq(pluginConfigs.plugin_id, plugin_id),
-		or(gt(pluginConfigs.storage_keys, 0), sealed),
-	);
+	const sealed = sql`exists (select 1 from json_each(${pluginConfigs.config}) as field where field.value glob 'sealed:*')`;
+	const stores = sql`exists (select 1 from ${pluginStorage} where ${pluginStorage.plugin_config_id} = ${pluginConfigs.id})`;
+	const secret = and(eq(pluginConfigs.plugin_id, plugin_id), or(stores, sealed));
 	return sql<number>`exists (select 1 from ${pluginConfigs} where ${secret})`;
 };
 

@@ -302,8 +302,7 @@ describe("a plugin’s storage", () => {
 			.select()
 			.from(pluginStorage)
 			.where(eq(pluginStorage.plugin_config_id, here.id));
-		const [totals] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, here.id));
-		return { ...here, job, error, rows, totals };
+		return { ...here, job, error, rows };
 	}
 	const OLDER = btoa("o".repeat(32));
 	const FULL = "Error: The storage is full: it can hold 1,000 keys and 1 MiB.";
@@ -327,20 +326,13 @@ describe("a plugin’s storage", () => {
 			await expect(unseal(env, row?.value ?? "", other)).rejects.toThrow();
 	});
 
-	test.each([
-		["unhashed", (_: number) => "k"],
-		[
-			"as a digest with an older key",
-			async (id: number) =>
-				(await digests({ ...env, SECRETS_KEY: OLDER }, "plugin_storage", `${id}:k`))[0] ?? "",
-		],
-	])("finds, replaces and deletes a key that was stored %s", async (_, storedKeyOf) => {
+	test("finds, replaces and deletes a key that was stored with an older key of SECRETS_KEY", async () => {
 		const { id } = await home();
-		const key = await storedKeyOf(id);
+		const before = { ...env, SECRETS_KEY: OLDER };
+		const [key = ""] = await digests(before, "plugin_storage", `${id}:k`);
 		const rotated = { ...env, SECRETS_KEY: `${env.SECRETS_KEY},${OLDER}` };
 		const stored = storage(rotated, db, id);
-		const insert = () =>
-			db.insert(pluginStorage).values({ plugin_config_id: id, key, value: '"old"', bytes: 6 });
+		const insert = () => storage(before, db, id).set("k", '"old"');
 		const rows = () =>
 			db.select().from(pluginStorage).where(eq(pluginStorage.plugin_config_id, id));
 		await insert();
@@ -349,8 +341,6 @@ describe("a plugin’s storage", () => {
 		expect(await stored.get("k")).toBe('"new"');
 		expect((await rows()).map((row) => row.key)).toEqual([expect.stringMatching(/^hmac:/)]);
 		expect((await rows())[0]?.key).not.toBe(key);
-		const [totals] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id));
-		expect(totals).toMatchObject({ storage_keys: 1, storage_bytes: 6 });
 		await stored.del("k");
 		await insert();
 		await stored.del("k");
@@ -386,7 +376,7 @@ describe("a plugin’s storage", () => {
 	});
 
 	test("holds at most 1 MiB, whose values can still be replaced", async () => {
-		const { rows, error, totals } = await runAndRead(
+		const { rows, error } = await runAndRead(
 			go(`const value = "é".repeat(30000);
 				for (let i = 10; i < 27; i++) await storage.set("k" + i, value);
 				await storage.set("k10", "");
@@ -400,18 +390,15 @@ describe("a plugin’s storage", () => {
 		expect(rows).toHaveLength(18);
 		const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
 		expect(bytes).toBe(17 * (60_002 + 3) + 1 + (2 + 3));
-		expect(totals).toMatchObject({
-			storage_keys: rows.length,
-			storage_bytes: bytes,
-		});
 	});
 
 	test("holds at most 1,000 keys, whose values can still be replaced", async () => {
 		const { id, start, ended, read } = await home(
 			go(`await storage.set("k0", 2); await storage.set("one more", 1)`),
 		);
+		await storage(env, db, id).set("k0", "1");
 		await db.run(sql`insert into plugin_storage (plugin_config_id, key, value, bytes)
-			with recursive i (i) as (select 0 union all select i + 1 from i where i < 999)
+			with recursive i (i) as (select 1 union all select i + 1 from i where i < 999)
 			select ${id}, 'k' || i, '1', 4 from i`);
 		await start({ type: "go" });
 		await ended();
@@ -421,7 +408,6 @@ describe("a plugin’s storage", () => {
 			.from(pluginStorage)
 			.where(eq(pluginStorage.plugin_config_id, id));
 		expect(rows).toHaveLength(1000);
-		expect(rows.map(({ key }) => key)).not.toContain("k0");
 		const first = rows.find(({ value }) => value !== "1");
 		const place = { table: "plugin_storage", row: id, field: "k0" };
 		expect(await unseal(env, first?.value ?? "", place)).toBe("2");
@@ -766,7 +752,7 @@ describe("the queue", () => {
 		[
 			"of an unknown key",
 			async () => ({
-				token: `sealed:2:AAAAAAAA:AAAAAAAAAAAAAAAA:${"A".repeat(22)}`,
+				token: `sealed:AAAAAAAA:AAAAAAAAAAAAAAAA:${"A".repeat(22)}`,
 			}),
 			"No key of SECRETS_KEY",
 		],

@@ -413,7 +413,7 @@ describe("a config", () => {
 
 	test("can contain a value that looks sealed; it is stored sealed and never mistaken for our own", async () => {
 		const { make } = await home();
-		const forged = `sealed:2:AAAAAAAA:AAAAAAAAAAAAAAAA:${"A".repeat(22)}`;
+		const forged = `sealed:AAAAAAAA:AAAAAAAAAAAAAAAA:${"A".repeat(22)}`;
 		expect(isSealed(forged)).toBe(true);
 		const { id } = await make({ config: { url: forged, more: forged } });
 		const [row] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id));

@@ -629,7 +629,7 @@ describe("code that runs with stored secrets", () => {
 		const { config, member, changes, as } = await shared();
 		await db
 			.insert(pluginStorage)
-			.values({ plugin_config_id: config, key: "token", value: "sealed" });
+			.values({ plugin_config_id: config, key: "token", bytes: 1, value: "sealed" });
 		for (const change of changes()) expect(await as(member, change)).toMatchObject(INSUF);
 	});
 
@@ -678,6 +678,7 @@ describe("code that runs with stored secrets", () => {
 			await db.insert(pluginStorage).values({
 				plugin_config_id: config.body.id,
 				key: "token",
+				bytes: 1,
 				value: "sealed",
 			});
 		};

@@ -488,7 +488,7 @@ describe("a worker", () => {
 		const one = await hook(home, "", { enabled: false });
 		await db
 			.update(webhooks)
-			.set({ enabled: true, secret: "sealed:2:AAAAAAAA:x:y" })
+			.set({ enabled: true, secret: "sealed:AAAAAAAA:x:y" })
 			.where(eq(webhooks.id, one.id));
 		await change(home, lossy);
 		await deliver(env, { webhook: one.id });

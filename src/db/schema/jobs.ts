@@ -56,11 +56,12 @@ export const pluginStorage = sqliteTable(
 		plugin_config_id: integer()
 			.notNull()
 			.references(() => pluginConfigs.id, { onDelete: "cascade" }),
+		/** A keyed digest of the key. */
 		key: text().notNull(),
+		/** The size of the key and the JSON, in bytes. In front of the value, so that a sum doesn't read values. */
+		bytes: integer().notNull(),
 		/** JSON, encrypted. */
 		value: text().notNull(),
-		/** The size of the key and the JSON, in bytes. */
-		bytes: integer().notNull().default(0),
 	},
 	(t) => [primaryKey({ columns: [t.plugin_config_id, t.key] })],
 );

@@ -45,8 +45,6 @@ export const pluginConfigs = sqliteTable(
 		warn_entries: counter(),
 		error_entries: counter(),
 		/** The size of its storage; maintained by triggers. */
-		storage_keys: integer().notNull().default(0),
-		storage_bytes: integer().notNull().default(0),
 		created_at: created_at(),
 		updated_at: updated_at(),
 	},
