@@ -33,7 +33,6 @@ CREATE TABLE `projects` (
 	`timezone` text DEFAULT 'UTC' NOT NULL,
 	`access_control` integer DEFAULT false NOT NULL,
 	`batch_exports` integer DEFAULT 0 NOT NULL,
-	`plugin_configs` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
 );
@@ -329,8 +328,6 @@ CREATE TABLE `plugins` (
   + iif(json_array_length(coalesce(capabilities -> '$.scheduled_tasks', '[]')) > 0
     or (capabilities ->> '$.methods' is not null
       and not (instr(coalesce(capabilities ->> '$.methods', ''), '"onEvent"') or instr(coalesce(capabilities ->> '$.methods', ''), '"exportEvents"') or instr(coalesce(capabilities ->> '$.methods', ''), '"composeWebhook"') or instr(coalesce(capabilities ->> '$.methods', ''), '"processEvent"'))), 4, 0))) VIRTUAL,
-	`is_used` integer DEFAULT false NOT NULL,
-	`activity_entries` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
 	`updated_at` text NOT NULL,
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
@@ -351,7 +348,6 @@ CREATE TABLE `plugin_configs` (
 	`name` text,
 	`description` text,
 	`deleted` integer DEFAULT false NOT NULL,
-	`families` integer DEFAULT 0 NOT NULL,
 	`log_entries` integer DEFAULT 0 NOT NULL,
 	`debug_entries` integer DEFAULT 0 NOT NULL,
 	`log_type_entries` integer DEFAULT 0 NOT NULL,
@@ -467,34 +463,6 @@ CREATE TABLE `plugin_log_entries` (
 	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint
-CREATE TABLE `plugin_activity` (
-	`position` integer PRIMARY KEY NOT NULL,
-	`id` text NOT NULL,
-	`organization_id` text NOT NULL,
-	`user_id` integer,
-	`activity` text NOT NULL,
-	`created_at` text NOT NULL,
-	`plugin_id` integer NOT NULL,
-	`families` integer NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE `plugin_config_counts` (
-	`organization_id` text NOT NULL,
-	`families` integer NOT NULL,
-	`enabled_configs` integer NOT NULL,
-	PRIMARY KEY(`organization_id`, `families`)
-);
---> statement-breakpoint
-CREATE TABLE `plugin_counts` (
-	`organization_id` text NOT NULL,
-	`is_global` integer NOT NULL,
-	`families` integer NOT NULL,
-	`is_used` integer NOT NULL,
-	`plugins` integer NOT NULL,
-	`activity_entries` integer NOT NULL,
-	PRIMARY KEY(`organization_id`, `is_global`, `families`, `is_used`)
-);
---> statement-breakpoint
 CREATE TABLE `plugin_source_files` (
 	`plugin_id` integer NOT NULL,
 	`filename` text NOT NULL,
@@ -504,15 +472,6 @@ CREATE TABLE `plugin_source_files` (
 	`updated_at` text NOT NULL,
 	PRIMARY KEY(`plugin_id`, `filename`),
 	FOREIGN KEY (`plugin_id`) REFERENCES `plugins`(`id`) ON UPDATE no action ON DELETE cascade
-);
---> statement-breakpoint
-CREATE TABLE `plugin_uses` (
-	`organization_id` text NOT NULL,
-	`plugin_id` integer NOT NULL,
-	`is_own` integer NOT NULL,
-	`configs` integer NOT NULL,
-	`enabled_configs` integer NOT NULL,
-	PRIMARY KEY(`organization_id`, `plugin_id`)
 );
 --> statement-breakpoint
 CREATE TABLE `project_members` (
@@ -738,17 +697,9 @@ CREATE INDEX `personal_api_keys_user` ON `personal_api_keys` (`user_id`,`id`);
 --> statement-breakpoint
 CREATE INDEX `personal_api_keys_expiring` ON `personal_api_keys` (`expires_at`) WHERE expires_at is not null and announced_expiry is not expires_at;
 --> statement-breakpoint
-CREATE UNIQUE INDEX `plugin_configs_uuid` ON `plugin_configs` (`uuid`);
---> statement-breakpoint
-CREATE INDEX `plugin_configs_project` ON `plugin_configs` (`project_id`,`deleted`,`order`,`id`);
---> statement-breakpoint
-CREATE INDEX `plugin_configs_organization` ON `plugin_configs` (`organization_id`,`plugin_id`);
---> statement-breakpoint
-CREATE INDEX `plugin_configs_exports` ON `plugin_configs` (`organization_id`,`families`,`id`) WHERE enabled and not deleted;
+CREATE INDEX `plugin_configs_project` ON `plugin_configs` (`project_id`,`plugin_id`);
 --> statement-breakpoint
 CREATE INDEX `plugin_configs_plugin` ON `plugin_configs` (`plugin_id`);
---> statement-breakpoint
-CREATE INDEX `plugin_configs_enabled` ON `plugin_configs` (`plugin_id`) WHERE enabled and not deleted;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `plugin_log_entries_id_unique` ON `plugin_log_entries` (`id`);
 --> statement-breakpoint
@@ -756,43 +707,13 @@ CREATE INDEX `plugin_log_entries_config` ON `plugin_log_entries` (`plugin_config
 --> statement-breakpoint
 CREATE INDEX `plugin_log_entries_timestamp` ON `plugin_log_entries` (`timestamp`);
 --> statement-breakpoint
-CREATE INDEX `plugin_activity_plugin` ON `plugin_activity` (`plugin_id`) WHERE families < 8;
---> statement-breakpoint
-CREATE INDEX `plugin_activity_created` ON `plugin_activity` (`organization_id`,`families`,`created_at`,`id`);
---> statement-breakpoint
-CREATE INDEX `plugin_activity_user` ON `plugin_activity` (`organization_id`,`families`,`user_id`,`created_at`,`id`);
---> statement-breakpoint
-CREATE INDEX `plugin_activity_activity` ON `plugin_activity` (`organization_id`,`families`,`activity`,`created_at`,`id`);
---> statement-breakpoint
-CREATE INDEX `plugin_counts_global` ON `plugin_counts` (`organization_id`) WHERE is_global;
---> statement-breakpoint
-CREATE INDEX `plugin_uses_foreign` ON `plugin_uses` (`organization_id`,`plugin_id`) WHERE not is_own;
---> statement-breakpoint
 CREATE UNIQUE INDEX `plugins_organization_url` ON `plugins` (`organization_id`,`url`);
---> statement-breakpoint
-CREATE INDEX `plugins_organization` ON `plugins` (`organization_id`,`id`);
 --> statement-breakpoint
 CREATE INDEX `plugins_global` ON `plugins` (`id`) WHERE is_global;
 --> statement-breakpoint
 CREATE INDEX `plugins_compile` ON `plugins` (`compile_at`) WHERE compile_at is not null;
 --> statement-breakpoint
-CREATE INDEX `plugins_destinations` ON `plugins` (`organization_id`,`id`) WHERE families & 1;
---> statement-breakpoint
-CREATE INDEX `plugins_unused_destinations` ON `plugins` (`organization_id`,`id`) WHERE families & 1 and not is_used;
---> statement-breakpoint
-CREATE INDEX `plugins_global_destinations` ON `plugins` (`id`) WHERE families & 1 and is_global;
---> statement-breakpoint
-CREATE INDEX `plugins_frontend_apps` ON `plugins` (`organization_id`,`id`) WHERE families & 2;
---> statement-breakpoint
-CREATE INDEX `plugins_unused_frontend_apps` ON `plugins` (`organization_id`,`id`) WHERE families & 2 and not is_used;
---> statement-breakpoint
-CREATE INDEX `plugins_global_frontend_apps` ON `plugins` (`id`) WHERE families & 2 and is_global;
---> statement-breakpoint
-CREATE INDEX `plugins_import_apps` ON `plugins` (`organization_id`,`id`) WHERE families & 4;
---> statement-breakpoint
-CREATE INDEX `plugins_unused_import_apps` ON `plugins` (`organization_id`,`id`) WHERE families & 4 and not is_used;
---> statement-breakpoint
-CREATE INDEX `plugins_global_import_apps` ON `plugins` (`id`) WHERE families & 4 and is_global;
+CREATE INDEX `plugins_tasks` ON `plugins` (`id`) WHERE capabilities ->> '$.scheduled_tasks' is not null;
 --> statement-breakpoint
 CREATE INDEX `project_members_organization_user` ON `project_members` (`organization_id`,`user_id`);
 --> statement-breakpoint
@@ -1003,73 +924,6 @@ CREATE TRIGGER batch_export_days_uncounted AFTER DELETE ON batch_export_days BEG
   UPDATE batch_exports SET days = days - 1 WHERE id = old.batch_export_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER plugin_configs_counted AFTER INSERT ON plugin_configs WHEN NOT new.deleted BEGIN
-  UPDATE projects SET plugin_configs = plugin_configs + 1 WHERE id = new.project_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_configs_uncounted AFTER DELETE ON plugin_configs WHEN NOT old.deleted BEGIN
-  UPDATE projects SET plugin_configs = plugin_configs - 1 WHERE id = old.project_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_configs_recounted AFTER UPDATE OF deleted ON plugin_configs WHEN new.deleted <> old.deleted BEGIN
-  UPDATE projects SET plugin_configs = plugin_configs + old.deleted - new.deleted WHERE id = new.project_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_configs_uses_insert AFTER INSERT ON plugin_configs WHEN NOT new.deleted BEGIN
-  INSERT INTO plugin_uses VALUES (new.organization_id, new.plugin_id, EXISTS (SELECT 1 FROM plugins WHERE id = new.plugin_id AND organization_id = new.organization_id), 1, new.enabled)
-    ON CONFLICT DO UPDATE SET configs = configs + excluded.configs, enabled_configs = enabled_configs + excluded.enabled_configs;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_configs_uses_update AFTER UPDATE OF enabled, deleted ON plugin_configs WHEN new.enabled <> old.enabled OR new.deleted <> old.deleted BEGIN
-  INSERT INTO plugin_uses VALUES (new.organization_id, new.plugin_id, EXISTS (SELECT 1 FROM plugins WHERE id = new.plugin_id AND organization_id = new.organization_id), old.deleted - new.deleted, iif(new.deleted, 0, new.enabled) - iif(old.deleted, 0, old.enabled))
-    ON CONFLICT DO UPDATE SET configs = configs + excluded.configs, enabled_configs = enabled_configs + excluded.enabled_configs;
-  DELETE FROM plugin_uses WHERE organization_id = new.organization_id AND plugin_id = new.plugin_id AND configs = 0;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_configs_uses_delete AFTER DELETE ON plugin_configs WHEN NOT old.deleted BEGIN
-  UPDATE plugin_uses SET configs = configs - 1, enabled_configs = enabled_configs - old.enabled
-    WHERE organization_id = old.organization_id AND plugin_id = old.plugin_id;
-  DELETE FROM plugin_uses WHERE organization_id = old.organization_id AND plugin_id = old.plugin_id AND configs = 0;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_uses_insert AFTER INSERT ON plugin_uses WHEN new.is_own AND new.enabled_configs > 0 BEGIN
-  UPDATE plugins SET is_used = true WHERE id = new.plugin_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_uses_update AFTER UPDATE OF enabled_configs ON plugin_uses WHEN new.is_own AND (new.enabled_configs > 0) <> (old.enabled_configs > 0) BEGIN
-  UPDATE plugins SET is_used = new.enabled_configs > 0 WHERE id = new.plugin_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugins_counted AFTER INSERT ON plugins BEGIN
-  INSERT INTO plugin_counts VALUES (new.organization_id, new.is_global, new.families, new.is_used, 1, new.activity_entries)
-    ON CONFLICT DO UPDATE SET plugins = plugins + excluded.plugins, activity_entries = activity_entries + excluded.activity_entries;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugins_recounted AFTER UPDATE OF capabilities, is_global, is_used, activity_entries ON plugins
-  WHEN (new.families, new.is_global, new.is_used, new.activity_entries) <> (old.families, old.is_global, old.is_used, old.activity_entries) BEGIN
-  INSERT INTO plugin_counts VALUES (old.organization_id, old.is_global, old.families, old.is_used, -1, -old.activity_entries)
-    ON CONFLICT DO UPDATE SET plugins = plugins + excluded.plugins, activity_entries = activity_entries + excluded.activity_entries;
-  INSERT INTO plugin_counts VALUES (new.organization_id, new.is_global, new.families, new.is_used, 1, new.activity_entries)
-    ON CONFLICT DO UPDATE SET plugins = plugins + excluded.plugins, activity_entries = activity_entries + excluded.activity_entries;
-  DELETE FROM plugin_counts
-    WHERE organization_id = old.organization_id AND is_global = old.is_global AND families = old.families AND is_used = old.is_used AND plugins = 0;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugins_uncounted AFTER DELETE ON plugins BEGIN
-  INSERT INTO plugin_counts VALUES (old.organization_id, old.is_global, old.families, old.is_used, -1, -old.activity_entries)
-    ON CONFLICT DO UPDATE SET plugins = plugins + excluded.plugins, activity_entries = activity_entries + excluded.activity_entries;
-  DELETE FROM plugin_counts
-    WHERE organization_id = old.organization_id AND is_global = old.is_global AND families = old.families AND is_used = old.is_used AND plugins = 0;
-END;
---> statement-breakpoint
-CREATE TRIGGER activity_log_plugins_insert AFTER INSERT ON activity_log WHEN new.scope = 'Plugin' AND NOT new.is_system BEGIN
-  UPDATE plugins SET activity_entries = activity_entries + 1 WHERE id = cast(new.item_id AS integer) AND organization_id = new.organization_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER activity_log_plugins_delete AFTER DELETE ON activity_log WHEN old.scope = 'Plugin' AND NOT old.is_system BEGIN
-  UPDATE plugins SET activity_entries = activity_entries - 1 WHERE id = cast(old.item_id AS integer) AND organization_id = old.organization_id;
-END;
---> statement-breakpoint
 CREATE TRIGGER batch_export_log_entries_delete AFTER DELETE ON batch_export_log_entries BEGIN
   UPDATE batch_exports SET log_entries = log_entries - 1,
     debug_entries = debug_entries - (old.level = 'DEBUG'),
@@ -1088,49 +942,6 @@ CREATE TRIGGER plugin_log_entries_delete AFTER DELETE ON plugin_log_entries BEGI
     warn_entries = warn_entries - (old.type = 'WARN'),
     error_entries = error_entries - (old.type = 'ERROR')
     WHERE id = old.plugin_config_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_configs_families_insert AFTER INSERT ON plugin_configs BEGIN
-  UPDATE plugin_configs SET families = (SELECT families FROM plugins WHERE id = new.plugin_id) WHERE id = new.id;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugins_configs_families AFTER UPDATE OF capabilities ON plugins WHEN new.families <> old.families BEGIN
-  UPDATE plugin_configs SET families = new.families WHERE plugin_id = new.id;
-END;
---> statement-breakpoint
-CREATE TRIGGER activity_log_plugin_activity_insert AFTER INSERT ON activity_log WHEN new.scope = 'Plugin' AND NOT new.is_system BEGIN
-  INSERT INTO plugin_activity (position, id, organization_id, user_id, activity, created_at, plugin_id, families)
-    SELECT new.position, new.id, new.organization_id, new.user_id, new.activity, new.created_at, id, iif(activity_entries < 200, families, 8)
-    FROM plugins WHERE id = cast(new.item_id AS integer) AND organization_id = new.organization_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER activity_log_plugin_activity_delete AFTER DELETE ON activity_log WHEN old.scope = 'Plugin' AND NOT old.is_system BEGIN
-  DELETE FROM plugin_activity WHERE position = old.position;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugins_activity_families AFTER UPDATE OF capabilities ON plugins WHEN new.families <> old.families BEGIN
-  UPDATE plugin_activity SET families = new.families WHERE plugin_id = new.id AND families < 8;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugins_activity_delete AFTER DELETE ON plugins BEGIN
-  DELETE FROM plugin_activity WHERE plugin_id = old.id AND families < 8;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_configs_enabled_counted AFTER UPDATE OF enabled, deleted, families ON plugin_configs
-  WHEN new.enabled AND NOT new.deleted AND new.families & 1 AND (NOT old.enabled OR old.deleted OR old.families <> new.families) BEGIN
-  INSERT INTO plugin_config_counts VALUES (new.organization_id, new.families, 1)
-    ON CONFLICT DO UPDATE SET enabled_configs = enabled_configs + 1;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_configs_enabled_recounted AFTER UPDATE OF enabled, deleted, families ON plugin_configs
-  WHEN old.enabled AND NOT old.deleted AND old.families & 1 AND (NOT new.enabled OR new.deleted OR old.families <> new.families) BEGIN
-  UPDATE plugin_config_counts SET enabled_configs = enabled_configs - 1 WHERE organization_id = old.organization_id AND families = old.families;
-  DELETE FROM plugin_config_counts WHERE organization_id = old.organization_id AND families = old.families AND enabled_configs = 0;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_configs_enabled_uncounted AFTER DELETE ON plugin_configs WHEN old.enabled AND NOT old.deleted AND old.families & 1 BEGIN
-  UPDATE plugin_config_counts SET enabled_configs = enabled_configs - 1 WHERE organization_id = old.organization_id AND families = old.families;
-  DELETE FROM plugin_config_counts WHERE organization_id = old.organization_id AND families = old.families AND enabled_configs = 0;
 END;
 --> statement-breakpoint
 CREATE TRIGGER members_insert AFTER INSERT ON members BEGIN

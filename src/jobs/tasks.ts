@@ -48,7 +48,7 @@ const slots = (at: number) =>
 const due = (at: number) => sql`due as (
 	select distinct c.id as config, c.project_id, c.plugin_id, c.organization_id, task.value as name,
 		slot.key as length, slot.value ->> 'begun' as begun
-	from plugin_configs as c join plugins as p on p.id = c.plugin_id
+	from plugins as p join plugin_configs as c on c.plugin_id = p.id and p.capabilities ->> '$.scheduled_tasks' is not null
 	join organizations as o on o.id = c.organization_id and o.plugins_access_level >= ${PLUGINS_CONFIG},
 	json_each(p.capabilities, '$.scheduled_tasks') as task, json_each(${JSON.stringify(slots(at))}) as slot
 	where c.enabled and not c.deleted and c.enabled_at <= slot.value ->> 'begun'

@@ -1,11 +1,10 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { inList, insertWhere, rowId } from "../db/client.ts";
 import { largeRows } from "../db/large.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
-import { counter } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
@@ -26,6 +25,7 @@ import {
 import { itsOrganization } from "../plugins/shape.ts";
 import { visiblePlugin } from "../plugins/visible.ts";
 import { retry } from "../tenant/retry.ts";
+import { assertRoom } from "../tenant/room.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { create, rearrange as Rearrange, update as Update } from "./shape.ts";
 
@@ -46,6 +46,13 @@ const available = ({ organization }: Tenant) =>
  */
 const ofProject = (tenant: Tenant) =>
 	and(eq(pluginConfigs.project_id, tenant.project), available(tenant));
+
+/** The condition for the configs of the organization, including those that are marked as deleted. */
+const ofOrganization = ({ db, organization }: Tenant) =>
+	inArray(
+		pluginConfigs.project_id,
+		db.select({ id: projects.id }).from(projects).where(eq(projects.organization_id, organization)),
+	);
 
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(pluginConfigs.id, rowId(id)), ofProject(tenant));
@@ -70,7 +77,6 @@ export const list = (tenant: Tenant, page: Page) => {
 		by: [pluginConfigs.order, pluginConfigs.id],
 		keys: ({ order, id }: { order: number; id: number }) => [order, id],
 		order: "asc" as const,
-		total: sql`iif(${available(tenant)}, ${counter(projects.plugin_configs, tenant.project)}, 0)`,
 		large: largeRows(
 			listedConfigBytes(),
 			sql`${pluginConfigs} join ${plugins} on ${eq(plugins.id, pluginConfigs.plugin_id)}`,
@@ -134,6 +140,7 @@ export async function insert(
 			item_id: id,
 			name: body.name ?? plugin.name,
 		},
+		before: [assertRoom(tenant, pluginConfigs, ofOrganization(tenant))],
 		change: insertWhere(
 			db,
 			pluginConfigs,

@@ -1,4 +1,4 @@
-import { type SQL, sql } from "drizzle-orm";
+import { or, type SQL, sql } from "drizzle-orm";
 import { type Capabilities, plugins } from "../db/schema/plugins.ts";
 
 export const FAMILIES = [
@@ -14,9 +14,7 @@ export const FAMILIES = [
 export type Family = {
 	/** Used in paths and in the field `families`. */
 	name: (typeof FAMILIES)[number];
-	/** Its part of `plugins.families`. */
-	bit: number;
-	/** The condition on `plugins` for the plugins of this family. It is the condition of the family's partial index. */
+	/** SQL condition on `plugins`: the plugin is in this family. */
 	holds: SQL;
 	/** Default for plugins that are created through this family. */
 	capabilities: Capabilities;
@@ -24,21 +22,18 @@ export type Family = {
 
 export const destination: Family = {
 	name: "pipeline_destinations",
-	bit: 1,
 	holds: sql`${plugins.families} & 1`,
 	capabilities: { methods: ["onEvent"] },
 };
 
 export const frontendApp: Family = {
 	name: "pipeline_frontend_apps",
-	bit: 2,
 	holds: sql`${plugins.families} & 2`,
 	capabilities: {},
 };
 
 export const importApp: Family = {
 	name: "pipeline_import_apps",
-	bit: 4,
 	holds: sql`${plugins.families} & 4`,
 	capabilities: { scheduled_tasks: ["runEveryHour"] },
 };
@@ -53,27 +48,8 @@ export const familyNames = sql<string>`(select json_group_array(name) from (${sq
 	.mapWith((json): Family["name"][] => JSON.parse(json))
 	.as("families");
 
-/**
- * Returns one condition on `plugins` for each family with one of these bits, because each family has an index. No two of them
- * match the same plugin. Without bits, returns `[undefined]`. With all bits, returns a single condition, because few plugins
- * have no family and D1 limits the parts of a union.
- */
-export function familyByFamily(bits: number | undefined) {
-	if (bits === undefined) return [undefined];
-	const asked = families.filter(({ bit }) => bits & bit);
-	if (asked.length === families.length) return [sql`${plugins.families} & ${bits}`];
-	return asked.map(({ bit, holds }) => {
-		const earlier = sql.raw(String(bits & (bit - 1)));
-		return sql`${holds} and not ${plugins.families} & ${earlier}`;
-	});
-}
-
-/** Returns the sums of bits that include both of these. */
-export const sumsWith = (one: number, other: number) =>
-	Array.from({ length: 2 ** families.length }, (_, sum) => sum).filter(
-		(sum) => sum & one && sum & other,
-	);
-
-/** Returns the sum of the bits of these families. */
-export const bitsOf = (names: Family["name"][]) =>
-	families.reduce((bits, { name, bit }) => (names.includes(name) ? bits | bit : bits), 0);
+/** SQL condition on `plugins`: the plugin is in one of these families. */
+export const isIn = (names: Family["name"][]) => {
+	const asked = families.filter(({ name }) => names.includes(name));
+	return or(...asked.map(({ holds }) => holds));
+};

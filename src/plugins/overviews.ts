@@ -1,19 +1,18 @@
-import { and, eq, gt, inArray, lt, or, sql } from "drizzle-orm";
+import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { entryColumns } from "../activity_log/shape.ts";
 import { aliased, inList } from "../db/client.ts";
 import { largeRows, sizeOf } from "../db/large.ts";
-import { countWhere } from "../db/list.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
-import { LOOKED_UP, pluginActivity, plugins } from "../db/schema/plugins.ts";
+import { plugins } from "../db/schema/plugins.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
 import { type Envelope, envelope, mapResults, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { isAdmin, userWith, visibleProject } from "../tenant/visible.ts";
-import { destination, type Family, sumsWith } from "./families.ts";
+import { userWith, visibleProject } from "../tenant/visible.ts";
+import { destination, type Family } from "./families.ts";
 import { configColumns, toListedConfig } from "./plugin_config.ts";
 import { identify } from "./registries.ts";
 import { repository } from "./repository.ts";
@@ -25,6 +24,7 @@ import {
 	pluginColumns,
 	toPlugin,
 } from "./shape.ts";
+import { isUnused } from "./visible.ts";
 
 const NO_PLUGIN: Record<keyof z.infer<typeof Plugin>, null> = {
 	id: null,
@@ -55,37 +55,27 @@ function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
 	};
 }
 
-/**
- * The condition for entries that match the filters. With both a user and an activity, the + prevents SQLite from using the
- * index of the activity.
- */
-function matchesEntry({ user, activity, after, before }: z.infer<typeof activityFilters>) {
-	const ofActivity = activity ? eq(pluginActivity.activity, activity) : undefined;
-	return and(
-		user ? eq(pluginActivity.user_id, userWith(users.uuid, user)) : undefined,
-		user && ofActivity ? sql`+${ofActivity}` : ofActivity,
-		after ? gt(pluginActivity.created_at, after) : undefined,
-		before ? lt(pluginActivity.created_at, before) : undefined,
+/** The condition for entries that match the filters. */
+const matchesEntry = ({ user, activity, after, before }: z.infer<typeof activityFilters>) =>
+	and(
+		user ? eq(activityLog.user_id, userWith(users.uuid, user)) : undefined,
+		activity ? eq(activityLog.activity, activity) : undefined,
+		after ? gt(activityLog.created_at, after) : undefined,
+		before ? lt(activityLog.created_at, before) : undefined,
 	);
-}
 
 /** Lists the activity log of the family's plugins, newest first. */
 export async function activity(
 	tenant: Tenant,
-	{ bit, holds }: Family,
+	{ holds }: Family,
 	page: Page,
 	given: z.infer<typeof activityFilters>,
 ) {
-	const { position, plugin_id, organization_id, families, created_at, id } = pluginActivity;
-	const itsPlugin = eq(plugins.id, plugin_id);
-	const filter = matchesEntry(given);
-	const where = and(eq(organization_id, tenant.organization), filter);
-	const sums = sumsWith(bit, bit);
-	const lookedUp = and(eq(families, LOOKED_UP), holds);
-	const inAll = sql`(select coalesce(sum(counted.activity_entries), 0) from plugin_counts as counted
-		where counted.organization_id = ${tenant.organization} and counted.families & ${bit})`;
-	const matches = sql`${countWhere(pluginActivity, and(where, inArray(families, sums)))}
-		+ ${countWhere(sql`${pluginActivity} join ${plugins} on ${itsPlugin}`, and(where, lookedUp))}`;
+	const { organization_id, item_id, scope, created_at, id } = activityLog;
+	const itsPlugin = and(
+		sql`${plugins.id} = cast(${item_id} as integer)`,
+		eq(plugins.organization_id, organization_id),
+	);
 	const entries = await tenant.page(
 		page,
 		() =>
@@ -96,22 +86,26 @@ export async function activity(
 					created_at: aliased(created_at, "entry_created_at"),
 					plugin: pluginColumns,
 				})
-				.from(pluginActivity)
+				.from(activityLog)
 				.innerJoin(plugins, itsPlugin)
 				.innerJoin(organizations, itsOrganization)
-				.innerJoin(activityLog, eq(activityLog.position, position))
 				.leftJoin(users, eq(users.id, activityLog.user_id))
 				.$dynamic(),
 		{
-			where,
-			parts: [...sums.map((sum) => eq(families, sum)), lookedUp],
-			total: filter ? matches : inAll,
+			where: and(
+				eq(organization_id, tenant.organization),
+				eq(scope, "Plugin"),
+				// Without a parameter, because the index is partial.
+				sql`not ${activityLog.is_system}`,
+				matchesEntry(given),
+				holds,
+			),
 			by: [created_at, id],
 			names: ["entry_created_at", "entry_id"],
 			keys: ({ created_at, id }) => [created_at, id],
 			large: largeRows(
 				sql`${sizeOf(activityLog.changes)} + ${pluginBytes}`,
-				sql`${pluginActivity} join ${plugins} on ${itsPlugin} join ${activityLog} on ${eq(activityLog.position, position)}`,
+				sql`${activityLog} join ${plugins} on ${itsPlugin}`,
 			),
 		},
 	);
@@ -119,15 +113,15 @@ export async function activity(
 }
 
 /** Lists visible plugins without an enabled config in the organization. */
-export async function unused(tenant: Tenant, { bit }: Family, page: Page) {
-	const shown = visible(tenant, page, { families: bit, unused: true });
+export async function unused(tenant: Tenant, { holds }: Family, page: Page) {
+	const shown = visible(tenant, and(holds, isUnused(tenant)));
 	const rows = await tenant.page(page, () => select(tenant).$dynamic(), shown);
 	const [first] = rows.results;
 	return { ...NO_PLUGIN, ...(first && toPlugin(first)), ...mapResults(rows, toPlugin) };
 }
 
 /** Lists enabled configs of the family's plugins that are destinations, in projects that the caller can see, newest first. */
-export const exportConfigs = async (tenant: Tenant, { bit }: Family, page: Page) => {
+export const exportConfigs = async (tenant: Tenant, { holds }: Family, page: Page) => {
 	const query = () =>
 		tenant.db
 			.select(configColumns())
@@ -136,25 +130,18 @@ export const exportConfigs = async (tenant: Tenant, { bit }: Family, page: Page)
 			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
 			.innerJoin(organizations, itsOrganization)
 			.$dynamic();
-	const where = and(
-		eq(pluginConfigs.organization_id, tenant.organization),
-		// Without parameters, because the index is partial.
-		sql`${pluginConfigs.enabled} and not ${pluginConfigs.deleted}`,
-		visibleProject(tenant),
-	);
-	const parts = sumsWith(destination.bit, bit).map((sum) => eq(pluginConfigs.families, sum));
-	const inAll = sql`(select coalesce(sum(counted.enabled_configs), 0) from plugin_config_counts as counted
-		where counted.organization_id = ${tenant.organization} and counted.families & ${bit})`;
-	const inVisible = sql`(select count(*) from (${query()
-		.where(and(where, or(...parts)))
-		.getSQL()}))`;
 	const listed = {
-		where,
-		parts,
+		where: and(
+			eq(projects.organization_id, tenant.organization),
+			eq(pluginConfigs.enabled, true),
+			eq(pluginConfigs.deleted, false),
+			destination.holds,
+			holds,
+			visibleProject(tenant),
+		),
 		names: ["config_id"],
 		by: [pluginConfigs.id],
 		keys: ({ id }: { id: number }) => [id],
-		total: sql`iif(${isAdmin(tenant)}, ${inAll}, ${inVisible})`,
 		large: largeRows(
 			sql`${sizeOf(pluginConfigs.config)} + ${pluginBytes}`,
 			sql`${pluginConfigs} join ${projects} on ${eq(projects.id, pluginConfigs.project_id)} join ${plugins} on ${eq(plugins.id, pluginConfigs.plugin_id)}`,

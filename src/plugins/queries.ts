@@ -1,6 +1,7 @@
-import { and, eq, not, sql } from "drizzle-orm";
+import { and, eq, not, or, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
+import { contains } from "../db/contains.ts";
 import { isUniqueViolation } from "../db/errors.ts";
 import { PLUGINS_ROOT } from "../db/levels.ts";
 import { organizations } from "../db/schema/organizations.ts";
@@ -8,9 +9,10 @@ import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
 import { ApiError, forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { retry } from "../tenant/retry.ts";
+import { assertRoom } from "../tenant/room.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
-import { bitsOf, type Family, familyNames } from "./families.ts";
+import { type Family, familyNames, isIn } from "./families.ts";
 import { install } from "./install.ts";
 import { originOf, sealToken, tokenOf } from "./origin.ts";
 import { identify, latest } from "./registries.ts";
@@ -26,13 +28,9 @@ import {
 } from "./shape.ts";
 
 /** Lists the plugins of a family. */
-export const list = async (tenant: Tenant, { bit }: Family, page: Page) =>
+export const list = async (tenant: Tenant, { holds }: Family, page: Page) =>
 	mapResults(
-		await tenant.page(
-			page,
-			() => select(tenant).$dynamic(),
-			visible(tenant, page, { families: bit }),
-		),
+		await tenant.page(page, () => select(tenant).$dynamic(), visible(tenant, holds)),
 		toPlugin,
 	);
 
@@ -48,11 +46,12 @@ export const listAll = async (
 			.from(plugins)
 			.innerJoin(organizations, itsOrganization)
 			.$dynamic();
-	const shown = visible(tenant, page, {
-		families: family?.length ? bitsOf(family) : undefined,
-		search,
-	});
-	const rows = await tenant.page(page, query, shown);
+	const texts = [plugins.name, plugins.description, plugins.url];
+	const filter = and(
+		family?.length ? isIn(family) : undefined,
+		search ? or(...texts.map((text) => contains(text, search))) : undefined,
+	);
+	const rows = await tenant.page(page, query, visible(tenant, filter));
 	return mapResults(rows, ({ families, ...row }) => ({ ...toPlugin(row), families }));
 };
 
@@ -150,6 +149,7 @@ export async function insert(
 				item_id: id,
 				name: row.name ?? "",
 			},
+			before: [assertRoom(tenant, plugins, eq(plugins.organization_id, tenant.organization))],
 			change: db.insert(plugins).values(row),
 			after: () =>
 				files.map((file) => db.insert(pluginSourceFiles).values({ ...file, plugin_id: id })),

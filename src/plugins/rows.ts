@@ -1,18 +1,12 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, type SQL } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
 import { largeRows, sizeOf } from "../db/large.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { plugins } from "../db/schema/plugins.ts";
 import { forbidden } from "../http/errors.ts";
-import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { itsOrganization, pluginColumns } from "./shape.ts";
-import {
-	countVisiblePlugins,
-	type VisiblePlugins,
-	visiblePlugin,
-	visiblePluginIds,
-} from "./visible.ts";
+import { inVisiblePlugins, visiblePlugin } from "./visible.ts";
 
 export const select = ({ db }: Tenant) =>
 	db.select(pluginColumns).from(plugins).innerJoin(organizations, itsOrganization);
@@ -33,19 +27,13 @@ export const pluginBytes = sizeOf(
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(plugins.id, rowId(id)), visiblePlugin(tenant));
 
-/** Returns the arguments of `tenant.page` for visible plugins, newest first. */
-export function visible(tenant: Tenant, page: Page, list: VisiblePlugins) {
-	const keys = page.after?.keys ?? [];
-	const limit = page.limit + 1 + (page.after ? 0 : page.offset);
-	const ids = visiblePluginIds(tenant, list, { before: keys[0], limit });
-	return {
-		where: sql`${plugins.id} in (select id from (${ids}))`,
-		total: countVisiblePlugins(tenant, list),
-		by: [plugins.id],
-		large: largeRows(pluginBytes, plugins),
-		keys: ({ id }: { id: number }) => [id],
-	};
-}
+/** Returns how visible plugins that match the filter are listed, newest first. */
+export const visible = (tenant: Tenant, filter: SQL | undefined) => ({
+	where: and(inVisiblePlugins(tenant), filter),
+	by: [plugins.id],
+	large: largeRows(pluginBytes, plugins),
+	keys: ({ id }: { id: number }) => [id],
+});
 
 /** @throws 403 if the plugin belongs to another organization */
 export function assertOwn<R extends { organization_id: string }>({ caller }: Tenant, row: R) {

@@ -1,11 +1,14 @@
 import { expect, test } from "vitest";
-import { world } from "../support/world.ts";
+import { furnished } from "../support/world.ts";
 
-type Home = Awaited<ReturnType<typeof world>>;
+type Home = Awaited<ReturnType<typeof furnished>>;
 
 type Kind = {
+	/** The path of the list. */
 	path: (home: Home) => string;
-	body: (i: number) => object;
+	/** Where they are created, if that is another path. */
+	create?: (home: Home) => string;
+	body: (i: number, home: Home) => object;
 };
 
 /** The kinds of objects of which an organization can have a limited number, and how one is created. */
@@ -13,6 +16,15 @@ const KINDS: Record<string, Kind> = {
 	domains: {
 		path: ({ id }) => `/api/organizations/${id}/domains`,
 		body: (i) => ({ domain: `limited-${i}.example.com` }),
+	},
+	plugins: {
+		path: ({ id }) => `/api/organizations/${id}/plugins`,
+		create: ({ id }) => `/api/organizations/${id}/pipeline_destinations`,
+		body: (i) => ({ name: `Plugin ${i}` }),
+	},
+	"plugin configs": {
+		path: ({ project }) => `/api/projects/${project}/plugin_configs`,
+		body: (i, { importer }) => ({ plugin: importer, order: i }),
 	},
 	projects: {
 		path: ({ id }) => `/api/organizations/${id}/projects`,
@@ -25,11 +37,11 @@ const limit = (n: number) => ({ OBJECTS_PER_ORGANIZATION: String(n) });
 test.each(Object.entries(KINDS))(
 	"an organization has a limited number of %s, also if requests race",
 	async (_, kind) => {
-		const home = await world();
+		const home = await furnished();
 		const path = kind.path(home);
 		const count = async () => (await home.ask("GET", path)).body.count;
 		const create = (i: number, n: number) =>
-			home.ask("POST", path, { body: kind.body(i), env: limit(n) });
+			home.ask("POST", kind.create?.(home) ?? path, { body: kind.body(i, home), env: limit(n) });
 		const before = await count();
 		const both = await Promise.all([create(1, before + 1), create(2, before + 1)]);
 		expect(both.map(({ status }) => status).toSorted()).toEqual([201, 409]);

@@ -217,9 +217,10 @@ describe("two changes of one object that race", () => {
 			body: { description: "Mine", enabled: true },
 			env: racing(() => here("PATCH", path, { body: { enabled: false } })),
 		});
-		expect(response).toMatchObject({ status: 200, body: { enabled: true, description: "Mine" } });
-		const [row] = await db.select().from(webhooks).where(its);
-		expect(row?.next_attempt_at).not.toBeNull();
+		expect(response).toMatchObject({
+			status: 200,
+			body: { enabled: true, description: "Mine", next_attempt_at: expect.any(String) },
+		});
 	});
 });
 

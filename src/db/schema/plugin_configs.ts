@@ -1,5 +1,4 @@
-import { sql } from "drizzle-orm";
-import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { boolean, counter, created_at, map, updated_at } from "./columns.ts";
 import { plugins } from "./plugins.ts";
@@ -35,8 +34,6 @@ export const pluginConfigs = sqliteTable(
 		name: text(),
 		description: text(),
 		deleted: boolean().notNull().default(false),
-		/** `families` of the plugin; maintained by triggers. */
-		families: integer().notNull().default(0),
 		/** The number of log entries, in total and by type; maintained by triggers. */
 		log_entries: counter(),
 		debug_entries: counter(),
@@ -44,20 +41,12 @@ export const pluginConfigs = sqliteTable(
 		info_entries: counter(),
 		warn_entries: counter(),
 		error_entries: counter(),
-		/** The size of its storage; maintained by triggers. */
 		created_at: created_at(),
 		updated_at: updated_at(),
 	},
 	(t) => [
-		uniqueIndex("plugin_configs_uuid").on(t.uuid),
-		index("plugin_configs_project").on(t.project_id, t.deleted, t.order, t.id),
-		index("plugin_configs_organization").on(t.organization_id, t.plugin_id),
-		index("plugin_configs_exports")
-			.on(t.organization_id, t.families, t.id)
-			.where(sql`enabled and not deleted`),
+		index("plugin_configs_project").on(t.project_id, t.plugin_id),
 		index("plugin_configs_plugin").on(t.plugin_id),
-		// For the search for scheduled tasks, which runs every minute.
-		index("plugin_configs_enabled").on(t.plugin_id).where(sql`enabled and not deleted`),
 	],
 );
 

@@ -18,9 +18,8 @@ export const projects = sqliteTable(
 		 * members.
 		 */
 		access_control: boolean().notNull().default(false),
-		/** The number of objects that aren't deleted; maintained by triggers. */
+		/** The number of exports that aren't deleted; maintained by triggers. */
 		batch_exports: counter(),
-		plugin_configs: counter(),
 		created_at: created_at(),
 	},
 	(t) => [index("projects_organization").on(t.organization_id)],
