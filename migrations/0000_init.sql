@@ -447,7 +447,7 @@ CREATE TABLE `personal_api_key_days` (
 	`last_address` text,
 	PRIMARY KEY(`key_id`, `day`),
 	FOREIGN KEY (`key_id`) REFERENCES `personal_api_keys`(`id`) ON UPDATE no action ON DELETE cascade
-) WITHOUT ROWID;
+);
 --> statement-breakpoint
 CREATE TABLE `plugin_log_entries` (
 	`position` integer PRIMARY KEY NOT NULL,

@@ -8,6 +8,7 @@ import {
 	batchExports,
 } from "../src/db/schema/batch_exports.ts";
 import { pluginJobs } from "../src/db/schema/jobs.ts";
+import { personalApiKeyDays } from "../src/db/schema/personal_api_keys.ts";
 import { pluginConfigs, pluginLogEntries } from "../src/db/schema/plugin_configs.ts";
 import { runSeries } from "../src/exporter/run.ts";
 import * as schedule from "../src/exporter/schedule.ts";
@@ -129,8 +130,10 @@ async function events() {
 
 /** What is written after a response: how much the key was used. */
 async function uses() {
-	const { here } = await world();
+	const { here, owner } = await world();
 	await here("GET", "");
+	const ofOwner = sql`key_id in (select id from personal_api_keys where user_id = ${owner.id})`;
+	await eventually(async () => expect(await db.$count(personalApiKeyDays, ofOwner)).toBe(1));
 	const { spent, db: DB } = metered();
 	await here("GET", "", { env: { DB } });
 	await eventually(async () => expect(spent.written).toBeGreaterThan(0));

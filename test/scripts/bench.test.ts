@@ -115,18 +115,18 @@ describe("services that are compared", () => {
 		}).toEqual({
 			tenantry: [
 				"list: 1 trips, 107 read, 0 written, 0 KV, 21456 bytes",
-				"domain: 1 trips, 6 read, 0 written, 0 KV, 332 bytes",
-				"invite: 2 trips, 36 read, 21 written, 0 KV, 618 bytes",
+				"domain: 1 trips, 7 read, 0 written, 0 KV, 332 bytes",
+				"invite: 2 trips, 37 read, 18 written, 0 KV, 618 bytes",
 			],
 			floor: [
 				"list: 1 trips, 107 read, 0 written, 0 KV, 21455 bytes",
-				"domain: 1 trips, 6 read, 0 written, 0 KV, 331 bytes",
-				"invite: 2 trips, 36 read, 21 written, 0 KV, 617 bytes",
+				"domain: 1 trips, 7 read, 0 written, 0 KV, 331 bytes",
+				"invite: 2 trips, 37 read, 18 written, 0 KV, 617 bytes",
 			],
 			"hono-drizzle": [
 				"list: 4 trips, 1104 read, 0 written, 1 KV, 21344 bytes",
-				"domain: 4 trips, 6 read, 0 written, 1 KV, 331 bytes",
-				"invite: 7 trips, 15 read, 21 written, 1 KV, 646 bytes",
+				"domain: 4 trips, 7 read, 0 written, 1 KV, 331 bytes",
+				"invite: 7 trips, 15 read, 18 written, 1 KV, 646 bytes",
 			],
 		});
 	});
@@ -261,11 +261,18 @@ describe("the growth of lists", () => {
 		);
 	});
 
+	/** Lists of objects of which an organization can have 1,000 (docs/api.md#limits), of its members by email or time, and of what a user has. */
+	const isBounded = (name: string) =>
+		/^list(Plugin|Project|Organization(s|Projects$)|Domain|(Unused)?(Destination|FrontendApp|ImportApp)|Members[?](email|updated_after)=)/.test(
+			name,
+		);
+
 	const isFew = ({ operation, filter }: Reading) =>
 		LISTS[operation]?.few?.includes(filter) ?? false;
 
-	test("the first page of a list, or with a filter that few rows match, reads as many rows among 3,000 as among 300", () => {
-		const grown = [...readings].filter(([, reading]) => {
+	test("the first page of a long list, or with a filter that few rows match, reads as many rows among 3,000 as among 300", () => {
+		const grown = [...readings].filter(([name, reading]) => {
+			if (isBounded(name)) return false;
 			const [few = 0, many = 0] = reading.read;
 			const isMeant = reading.filter === "" || isFew(reading);
 			return few === 0 || (isMeant && many > 1.05 * few);
@@ -273,14 +280,15 @@ describe("the growth of lists", () => {
 		expect(grown).toEqual([]);
 	});
 
-	test("a filter reads three rows at most for each that matches, and a search six for each of the list, beside those of the page", () => {
-		const unbounded = [...readings].filter(([, reading]) => {
+	test("a filter of a long list reads three rows at most for each that matches, and a search six for each of the list, beside those of the page", () => {
+		const unbounded = [...readings].filter(([name, reading]) => {
 			const { operation, filter, read, matches } = reading;
 			const page = isFew(reading) ? ROWS_OF_A_SHORT_PAGE : ROWS_OF_A_PAGE;
 			// Filters of short lists have no index.
 			const { limit = 0 } = LISTS[operation] ?? {};
 			const each = filter.startsWith("search=") ? 6 : 3;
 			const most = matches.map((found) => each * Math.max(found, limit) + page);
+			if (isBounded(name)) return false;
 			return filter !== "" && read.some((many, i) => many > (most[i] ?? 0));
 		});
 		expect(unbounded).toEqual([]);
