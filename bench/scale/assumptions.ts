@@ -61,9 +61,6 @@ export const BUSY_MS: Record<Operation, number> = {
 /** Milliseconds that a tick keeps D1's thread busy, and each run that is due in it. */
 export const TICK_MS = { tick: 5, due: 0.1 };
 
-/** Milliseconds that each row that a trigger updates keeps it busy, including index entries. */
-export const TRIGGERED_ROW_MS = 0.02;
-
 /** Milliseconds of CPU time in Workers, per operation. */
 export const CPU_MS: Record<Operation, number> = {
 	read: 2,
@@ -137,7 +134,6 @@ export const LIMITS = {
 	/** developers.cloudflare.com/d1/platform/limits. Cloudflare raises account limits on request. */
 	database_gigabytes: 10,
 	account_gigabytes: 1_000,
-	statement_seconds: 30,
 	/** Above this utilization, waiting times grow quickly. */
 	database_utilization: 0.6,
 	/** developers.cloudflare.com/workflows/reference/limits: the rate of one Workflow, and the limits of an account. */

@@ -16,7 +16,6 @@ import {
 	RUN_SECONDS,
 	START_SPREAD_SECONDS,
 	TICK,
-	TRIGGERED_ROW_MS,
 	WORKFLOW,
 } from "./assumptions.ts";
 import { busiestShare, causedBusyMs, simulate } from "./simulation.ts";
@@ -195,8 +194,6 @@ const REACHED = {
 	"launching within the hour: 60 ticks": LIMITS.launches_a_tick * 60,
 	"creating instances of all Workflows of an account within the hour":
 		LIMITS.account_creations_a_second * HOUR_SECONDS,
-	[`rows that a trigger updates in one statement of ${LIMITS.statement_seconds} seconds: configs of a global plugin`]:
-		(LIMITS.statement_seconds * 1000) / TRIGGERED_ROW_MS,
 	[`${whole(LIMITS.messages_a_second)} messages per second, if all used one queue`]:
 		(LIMITS.messages_a_second * MONTH_SECONDS) / ((LOAD.job + LOAD.delivery) * PEAK),
 };
