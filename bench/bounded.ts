@@ -1,5 +1,5 @@
 /** Rows for the lists of the API that have a limit. Each list has its maximum length. */
-import { type Columns, id, OWNERS, organizationOf, special, TEXT } from "./rows.ts";
+import { type Columns, id, OWNERS, special, TEXT } from "./rows.ts";
 import { TIME, uuid, uuidSql } from "./seed.ts";
 
 /** The maximum number of rows of these lists. */
@@ -66,7 +66,8 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 		"audit_streams",
 		{
 			id: id(TABLES.streams),
-			organization_id: organizationOf("streams"),
+			organization_id: OWNERS.streams,
+			organization_uuid: `'${uuid("organization", OWNERS.streams)}'`,
 			name: TEXT,
 			destination: `'${JSON.stringify(STREAM)}'`,
 			enabled: 0,
@@ -79,7 +80,7 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 		"webhooks",
 		{
 			id: id(TABLES.webhooks),
-			organization_id: organizationOf("webhooks"),
+			organization_id: OWNERS.webhooks,
 			url: "'https://hooks.example.org/' || i",
 			description: TEXT,
 			enabled: 0,
@@ -122,7 +123,7 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 		"service_accounts",
 		{
 			id: id(TABLES.accounts),
-			organization_id: organizationOf("accounts"),
+			organization_id: OWNERS.accounts,
 			user_id: `${FIRST_ACCOUNT} + i`,
 			name: TEXT,
 			created_by: OWNERS.accounts,
@@ -134,7 +135,7 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 		"members",
 		{
 			id: uuidSql("member", "30000000 + i"),
-			organization_id: organizationOf("accounts"),
+			organization_id: OWNERS.accounts,
 			user_id: `${FIRST_ACCOUNT} + i`,
 			level: 1,
 			joined_at: TIME,

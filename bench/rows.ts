@@ -29,8 +29,6 @@ export type OwnerName = keyof typeof OWNERS;
 /** Rows with a lower number are special. */
 const FEW = 5;
 
-export const organizationOf = (name: OwnerName) => `'${uuid("organization", OWNERS[name])}'`;
-
 /** Returns SQL for an id of row `i`. Each use has its own number, `table`. */
 export const id = (table: number) => uuidSql("other", `${table * 10_000_000} + i`);
 
@@ -59,7 +57,7 @@ const CAPABILITIES = `case when i between ${2 * FEW} and ${3 * FEW - 1} then ${F
 export const TEXT = special("'Lovelace ' || i", "'Row ' || i");
 
 const plugin = (name: "plugins" | "configs" | "logs") => ({
-	organization_id: organizationOf(name),
+	organization_id: OWNERS[name],
 	plugin_type: "'local'",
 	capabilities: DESTINATION,
 	created_at: TIME,
@@ -68,7 +66,7 @@ const plugin = (name: "plugins" | "configs" | "logs") => ({
 
 const config = (name: "configs" | "logs") => ({
 	project_id: OWNERS[name],
-	organization_id: organizationOf(name),
+	organization_id: OWNERS[name],
 	enabled: 1,
 	order: "i",
 	created_at: TIME,
@@ -76,7 +74,7 @@ const config = (name: "configs" | "logs") => ({
 });
 
 const batchExport = (name: "exports" | "runs") => ({
-	organization_id: organizationOf(name),
+	organization_id: OWNERS[name],
 	project_id: OWNERS[name],
 	name: TEXT,
 	destination: `'{"type":"NoOp","config":{}}'`,
@@ -104,11 +102,12 @@ export const ONCE: [table: string, columns: Columns][] = [
 /** Tables with as many rows as the lists are long. Ids increase, as in the service. */
 export const MANY: [table: string, columns: Columns][] = [
 	["users", people],
-	["members", memberships(uuid("organization", OWNERS.members))],
+	["members", memberships(OWNERS.members)],
 	[
 		"organizations",
 		{
-			id: uuidSql("organization", "10000000 + i"),
+			id: "10000000 + i",
+			uuid: uuidSql("organization", "10000000 + i"),
 			name: TEXT,
 			slug: "'many-' || i",
 			plugins_access_level: 9,
@@ -120,7 +119,7 @@ export const MANY: [table: string, columns: Columns][] = [
 		"members",
 		{
 			id: uuidSql("member", "10000000 + i"),
-			organization_id: uuidSql("organization", "10000000 + i"),
+			organization_id: "10000000 + i",
 			user_id: OWNERS.organizations,
 			level: 15,
 			joined_at: TIME,
@@ -132,7 +131,7 @@ export const MANY: [table: string, columns: Columns][] = [
 		{
 			id: "10000000 + i",
 			uuid: id(2),
-			organization_id: uuidSql("organization", "10000000 + i"),
+			organization_id: "10000000 + i",
 			name: TEXT,
 			created_at: TIME,
 		},
@@ -142,7 +141,7 @@ export const MANY: [table: string, columns: Columns][] = [
 		{
 			id: "20000000 + i",
 			uuid: id(3),
-			organization_id: organizationOf("projects"),
+			organization_id: OWNERS.projects,
 			name: TEXT,
 			created_at: TIME,
 		},
@@ -151,7 +150,7 @@ export const MANY: [table: string, columns: Columns][] = [
 		"invites",
 		{
 			id: id(4),
-			organization_id: organizationOf("invites"),
+			organization_id: OWNERS.invites,
 			target_email: special(
 				"'lovelace-' || i || '@example.org'",
 				"'invited-' || i || '@example.org'",
@@ -167,7 +166,7 @@ export const MANY: [table: string, columns: Columns][] = [
 		"domains",
 		{
 			id: id(5),
-			organization_id: organizationOf("domains"),
+			organization_id: OWNERS.domains,
 			domain: special("'lovelace-' || i || '.example.org'", "'host-' || i || '.example.org'"),
 			claimed_at: TIME,
 			verification_challenge: "'challenge'",
@@ -177,7 +176,7 @@ export const MANY: [table: string, columns: Columns][] = [
 		"activity_log",
 		{
 			id: id(6),
-			organization_id: organizationOf("activity"),
+			organization_id: OWNERS.activity,
 			project_id: `iif(i % 2, ${OWNERS.activity}, null)`,
 			user_id: special(String(FIRST_PERSON), String(OWNERS.activity)),
 			activity: special("'deleted'", "'updated'"),
@@ -245,7 +244,7 @@ export const MANY: [table: string, columns: Columns][] = [
 		"activity_log",
 		{
 			id: id(10),
-			organization_id: organizationOf("plugins"),
+			organization_id: OWNERS.plugins,
 			user_id: special(String(FIRST_PERSON), String(OWNERS.plugins)),
 			activity: special("'deleted'", "'updated'"),
 			scope: "'Plugin'",
@@ -284,7 +283,7 @@ export const MANY: [table: string, columns: Columns][] = [
 	[
 		"members",
 		{
-			...memberships(uuid("organization", OWNERS.projectMembers)),
+			...memberships(OWNERS.projectMembers),
 			id: uuidSql("member", "20000000 + i"),
 		},
 	],
@@ -293,7 +292,7 @@ export const MANY: [table: string, columns: Columns][] = [
 		{
 			id: id(14),
 			project_id: OWNERS.projectMembers,
-			organization_id: organizationOf("projectMembers"),
+			organization_id: OWNERS.projectMembers,
 			user_id: `${FIRST_PERSON} + i`,
 			level: 1,
 			joined_at: TIME,

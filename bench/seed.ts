@@ -16,7 +16,7 @@ export const uuid = (table: (typeof TABLES)[number], n: number) =>
 export const uuidSql = (table: (typeof TABLES)[number], n: string) =>
 	`printf('${hex(table)}%012x', ${n})`;
 
-/** A user who owns an organization with one project. The number of the tenant is the id of all three. */
+/** A user who owns an organization with one project. The number of the tenant is the id of all three; `organization` is the UUID. */
 export type Owner = { id: number; organization: string; project: number; key: string };
 
 const STARTED = "2026-01-01T00:00:00.000Z";
@@ -39,20 +39,20 @@ export async function createOwner({ database, keys }: Stores, id: number): Promi
 			...[id, uuid("user", id), String(id), STARTED],
 		),
 		run(
-			"insert into organizations (id, name, slug, plugins_access_level, created_at, updated_at) values (?1, 'Acme', 'acme-' || ?2, 9, ?3, ?3)",
-			...[organization, String(id), STARTED],
+			"insert into organizations (id, uuid, name, slug, plugins_access_level, created_at, updated_at) values (?1, ?2, 'Acme', 'acme-' || ?3, 9, ?4, ?4)",
+			...[id, organization, String(id), STARTED],
 		),
 		run(
-			"insert into members (id, organization_id, user_id, level, joined_at, updated_at) values (?1, ?2, ?3, 15, ?4, ?4)",
-			...[uuid("member", id), organization, id, STARTED],
+			"insert into members (id, organization_id, user_id, level, joined_at, updated_at) values (?1, ?2, ?2, 15, ?3, ?3)",
+			...[uuid("member", id), id, STARTED],
 		),
 		run(
-			"insert into projects (id, uuid, organization_id, name, created_at) values (?1, ?2, ?3, 'Website', ?4)",
-			...[id, uuid("other", id), organization, STARTED],
+			"insert into projects (id, uuid, organization_id, name, created_at) values (?1, ?2, ?1, 'Website', ?3)",
+			...[id, uuid("other", id), STARTED],
 		),
 		run(
-			"update users set current_organization_id = ?2, current_project_id = ?1 where id = ?1",
-			...[id, organization],
+			"update users set current_organization_id = ?1, current_project_id = ?1 where id = ?1",
+			...[id],
 		),
 		run(
 			"insert into personal_api_keys (id, user_id, label, hash, mask_value, scopes, created_at, last_used_at) values (?1, ?2, 'Bench', ?3, ?4, '[\"*\"]', ?5, ?6)",
@@ -102,9 +102,9 @@ export const people = {
 export const TIME = "strftime('%Y-%m-%dT%H:%M:%fZ', 1760000000 + i * 60, 'unixepoch')";
 
 /** Returns the columns of members: each of `people` is a member of the organization. */
-export const memberships = (organization: string) => ({
+export const memberships = (organization: number) => ({
 	id: uuidSql("member", `${FIRST_PERSON} + i`),
-	organization_id: `'${organization}'`,
+	organization_id: organization,
 	user_id: `${FIRST_PERSON} + i`,
 	level: 1,
 	joined_at: TIME,
@@ -122,12 +122,12 @@ export async function createWorld(stores: Stores) {
 		database.prepare(insertRows(table, columns)).bind(0, MEMBERS - 1);
 	await database.batch([
 		rows("users", people),
-		rows("members", memberships(owner.organization)),
+		rows("members", memberships(owner.id)),
 		database
 			.prepare(
 				"insert into domains (id, organization_id, domain, claimed_at, verification_challenge) values (?, ?, 'example.com', ?, 'challenge')",
 			)
-			.bind(uuid("other", 1), owner.organization, STARTED),
+			.bind(uuid("other", 1), owner.id, STARTED),
 	]);
 	return owner;
 }

@@ -1,12 +1,13 @@
 CREATE TABLE `activity_counts` (
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`project_id` integer NOT NULL,
 	`entries` integer NOT NULL,
 	PRIMARY KEY(`organization_id`, `project_id`)
 );
 --> statement-breakpoint
 CREATE TABLE `organizations` (
-	`id` text PRIMARY KEY NOT NULL,
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`uuid` text NOT NULL,
 	`name` text NOT NULL,
 	`slug` text NOT NULL,
 	`logo_media_id` text,
@@ -28,7 +29,7 @@ CREATE TABLE `organizations` (
 CREATE TABLE `projects` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`uuid` text NOT NULL,
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`name` text NOT NULL,
 	`timezone` text DEFAULT 'UTC' NOT NULL,
 	`access_control` integer DEFAULT false NOT NULL,
@@ -50,7 +51,7 @@ CREATE TABLE `users` (
 	`is_2fa_enabled` integer DEFAULT false NOT NULL,
 	`has_social_auth` integer DEFAULT false NOT NULL,
 	`is_service_account` integer DEFAULT false NOT NULL,
-	`current_organization_id` text,
+	`current_organization_id` integer,
 	`current_project_id` integer,
 	`organizations_created` integer DEFAULT 0 NOT NULL,
 	`organizations_created_since` text DEFAULT '' NOT NULL,
@@ -62,7 +63,7 @@ CREATE TABLE `users` (
 CREATE TABLE `activity_log` (
 	`position` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`id` text NOT NULL,
-	`organization_id` text,
+	`organization_id` integer,
 	`project_id` integer,
 	`user_id` integer,
 	`activity` text NOT NULL,
@@ -89,7 +90,8 @@ CREATE TABLE `assertions` (
 --> statement-breakpoint
 CREATE TABLE `audit_streams` (
 	`id` text PRIMARY KEY NOT NULL,
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
+	`organization_uuid` text NOT NULL,
 	`name` text NOT NULL,
 	`destination` text NOT NULL,
 	`enabled` integer DEFAULT true NOT NULL,
@@ -115,7 +117,7 @@ CREATE TABLE `audit_streams` (
 --> statement-breakpoint
 CREATE TABLE `batch_exports` (
 	`id` text PRIMARY KEY NOT NULL,
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`project_id` integer NOT NULL,
 	`name` text NOT NULL,
 	`model` text DEFAULT 'events' NOT NULL,
@@ -222,7 +224,7 @@ CREATE TABLE `batch_export_runs` (
 --> statement-breakpoint
 CREATE TABLE `domains` (
 	`id` text NOT NULL,
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`domain` text NOT NULL,
 	`claimed_at` text,
 	`verified_at` text,
@@ -282,7 +284,7 @@ CREATE TABLE `idempotency_keys` (
 CREATE TABLE `invite_mails` (
 	`sent_at` text NOT NULL,
 	`invite_id` text NOT NULL,
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`user_id` integer DEFAULT 0 NOT NULL,
 	`stranger` text,
 	PRIMARY KEY(`sent_at`, `invite_id`)
@@ -290,7 +292,7 @@ CREATE TABLE `invite_mails` (
 --> statement-breakpoint
 CREATE TABLE `invites` (
 	`id` text NOT NULL,
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`target_email` text NOT NULL,
 	`first_name` text DEFAULT '' NOT NULL,
 	`level` integer DEFAULT 1 NOT NULL,
@@ -308,7 +310,7 @@ CREATE TABLE `invites` (
 --> statement-breakpoint
 CREATE TABLE `plugins` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`plugin_type` text NOT NULL,
 	`name` text DEFAULT '' NOT NULL,
 	`description` text DEFAULT '' NOT NULL,
@@ -337,7 +339,7 @@ CREATE TABLE `plugin_configs` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`uuid` text NOT NULL,
 	`project_id` integer NOT NULL,
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`plugin_id` integer NOT NULL,
 	`enabled` integer DEFAULT false NOT NULL,
 	`enabled_at` text,
@@ -363,7 +365,7 @@ CREATE TABLE `plugin_configs` (
 CREATE TABLE `plugin_jobs` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`plugin_config_id` integer NOT NULL,
-	`organization_id` text DEFAULT '' NOT NULL,
+	`organization_id` integer DEFAULT 0 NOT NULL,
 	`turn` integer DEFAULT 0 NOT NULL,
 	`kind` text NOT NULL,
 	`name` text NOT NULL,
@@ -387,7 +389,7 @@ CREATE TABLE `plugin_storage` (
 --> statement-breakpoint
 CREATE TABLE `members` (
 	`id` text NOT NULL,
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`user_id` integer NOT NULL,
 	`level` integer NOT NULL,
 	`joined_at` text NOT NULL,
@@ -399,7 +401,7 @@ CREATE TABLE `members` (
 ) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `alerts` (
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`scope` text NOT NULL,
 	`activity` text NOT NULL,
 	`subject` text NOT NULL,
@@ -410,7 +412,7 @@ CREATE TABLE `alerts` (
 );
 --> statement-breakpoint
 CREATE TABLE `notifications` (
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`scope` text NOT NULL,
 	`activity` text NOT NULL,
 	`recipients` text,
@@ -477,7 +479,7 @@ CREATE TABLE `plugin_source_files` (
 CREATE TABLE `project_members` (
 	`id` text NOT NULL,
 	`project_id` integer NOT NULL,
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`user_id` integer NOT NULL,
 	`level` integer NOT NULL,
 	`joined_at` text NOT NULL,
@@ -489,7 +491,7 @@ CREATE TABLE `project_members` (
 --> statement-breakpoint
 CREATE TABLE `service_accounts` (
 	`id` text NOT NULL,
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`user_id` integer NOT NULL,
 	`name` text NOT NULL,
 	`created_by` integer NOT NULL,
@@ -530,7 +532,7 @@ CREATE TABLE `two_factors` (
 --> statement-breakpoint
 CREATE TABLE `webhooks` (
 	`id` text PRIMARY KEY NOT NULL,
-	`organization_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
 	`url` text NOT NULL,
 	`types` text DEFAULT '[]' NOT NULL,
 	`selectors` text DEFAULT '[]' NOT NULL,
@@ -687,6 +689,8 @@ CREATE INDEX `members_user` ON `members` (`user_id`,`organization_id`);
 --> statement-breakpoint
 CREATE INDEX `alerts_due` ON `alerts` (`due_at`);
 --> statement-breakpoint
+CREATE UNIQUE INDEX `organizations_uuid_unique` ON `organizations` (`uuid`);
+--> statement-breakpoint
 CREATE UNIQUE INDEX `organizations_slug_unique` ON `organizations` (`slug`);
 --> statement-breakpoint
 CREATE INDEX `personal_api_key_days_day` ON `personal_api_key_days` (`day`);
@@ -778,15 +782,15 @@ CREATE TRIGGER plugin_jobs_insert AFTER INSERT ON plugin_jobs BEGIN
 END;
 --> statement-breakpoint
 CREATE TRIGGER activity_log_insert AFTER INSERT ON activity_log WHEN NOT new.is_system BEGIN
-  INSERT INTO activity_counts VALUES (coalesce(new.organization_id, ''), coalesce(new.project_id, 0), 1)
+  INSERT INTO activity_counts VALUES (coalesce(new.organization_id, 0), coalesce(new.project_id, 0), 1)
     ON CONFLICT DO UPDATE SET entries = entries + 1;
 END;
 --> statement-breakpoint
 CREATE TRIGGER activity_log_delete AFTER DELETE ON activity_log WHEN NOT old.is_system BEGIN
   UPDATE activity_counts SET entries = entries - 1
-    WHERE organization_id = coalesce(old.organization_id, '') AND project_id = coalesce(old.project_id, 0);
+    WHERE organization_id = coalesce(old.organization_id, 0) AND project_id = coalesce(old.project_id, 0);
   DELETE FROM activity_counts
-    WHERE organization_id = coalesce(old.organization_id, '') AND project_id = coalesce(old.project_id, 0) AND entries = 0;
+    WHERE organization_id = coalesce(old.organization_id, 0) AND project_id = coalesce(old.project_id, 0) AND entries = 0;
 END;
 --> statement-breakpoint
 CREATE TRIGGER service_accounts_delete AFTER DELETE ON service_accounts BEGIN

@@ -1,4 +1,3 @@
-import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
 import { mint } from "../src/auth/keys.ts";
 import { members } from "../src/db/schema/members.ts";
@@ -120,23 +119,24 @@ describe("among 1,000 organizations, 1,000 people and 1,000 keys", () => {
 		for (const path of single(small)) alone.set(path, cost(await small.ask("GET", path)).read);
 		await times(1000, (i) =>
 			db.insert(organizations).values({
-				id: v7(),
 				name: `${i}`,
 				slug: `many-${i}`,
 				plugins_access_level: 9,
 			}),
 		);
-		const all = await db.select({ id: organizations.id }).from(organizations);
-		const mine = all.filter(({ id }) => id !== small.id && id !== large.id);
+		const all = await db
+			.select({ id: organizations.id, uuid: organizations.uuid })
+			.from(organizations);
+		const mine = all.filter(({ uuid }) => uuid !== small.id && uuid !== large.id);
 		await times(mine.length, (i) =>
 			db.insert(members).values({
-				organization_id: mine[i]?.id ?? "",
+				organization_id: mine[i]?.id ?? 0,
 				user_id: large.owner.id,
 				level: 8,
 			}),
 		);
 		await times(mine.length, (i) =>
-			db.insert(projects).values({ organization_id: mine[i]?.id ?? "", name: `${i}` }),
+			db.insert(projects).values({ organization_id: mine[i]?.id ?? 0, name: `${i}` }),
 		);
 		await times(1000, (i) => db.insert(users).values({ email: `many-${i}@tenantry.test` }));
 		const people = await db.select({ id: users.id }).from(users);

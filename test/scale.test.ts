@@ -72,12 +72,12 @@ async function runs(events = 0) {
 /** Jobs of one config with one line in their logs, from the request that queues them to the tick that deletes them. */
 async function jobs() {
 	const N = 20;
-	const { here, ask, id, project } = await world();
+	const { here, ask, organization_id, project } = await world();
 	const plugin = (await here("POST", "/pipeline_destinations", { body: {} })).body.id;
 	await here("PATCH", `/pipeline_destinations/${plugin}/update_source`, {
 		body: { "index.js": "exports.jobs = { go: () => console.log('Hello') }" },
 	});
-	const config = { project_id: project, organization_id: id, plugin_id: plugin, order: 1 };
+	const config = { project_id: project, organization_id, plugin_id: plugin, order: 1 };
 	const [row] = await db.insert(pluginConfigs).values(config).returning();
 	const { spent, db: DB } = metered();
 	const bound = { ...env, DB, JOBS: lossy.DELIVERIES };

@@ -63,11 +63,11 @@ afterEach(async () => {
 });
 
 async function overload(exports = EXPORTS) {
-	const { id, project, owner } = await world();
+	const { id, organization_id, project, owner } = await world();
 	const member = await join(id, 1);
 	const later = iso(Date.now() + 6 * DAY);
 	const hourAgo = iso((Math.floor(Date.now() / HOUR) - 1) * HOUR);
-	const home = { organization_id: id, project_id: project };
+	const home = { organization_id, project_id: project };
 	const batchExport = {
 		...home,
 		name: "Export",
@@ -108,7 +108,7 @@ async function overload(exports = EXPORTS) {
 	}));
 	const [plugin] = await db
 		.insert(plugins)
-		.values({ organization_id: id, plugin_type: "source", capabilities: {} })
+		.values({ organization_id, plugin_type: "source", capabilities: {} })
 		.returning();
 	const [config] = await db
 		.insert(pluginConfigs)
@@ -123,16 +123,16 @@ async function overload(exports = EXPORTS) {
 	}));
 	await fill(domains, N, () => ({
 		id: v7(),
-		organization_id: id,
+		organization_id,
 		domain: `${v7()}.example.test`,
 		verification_challenge: "x",
 		verified_at: LONG_AGO,
 		recheck_at: LONG_AGO,
 	}));
-	const ids = Array.from({ length: STREAMS }, () => v7());
-	const other = (i: number) => ({ id: v7(), organization_id: ids[i] ?? "" });
+	const other = (i: number) => ({ id: v7(), organization_id: 1_000_000 + i });
 	await fill(organizations, STREAMS, (i) => ({
-		id: ids[i] ?? "",
+		id: 1_000_000 + i,
+		uuid: v7(),
 		name: "Other",
 		slug: v7(),
 		plugins_access_level: 0,
@@ -157,6 +157,7 @@ async function overload(exports = EXPORTS) {
 	}));
 	await fill(auditStreams, STREAMS, (i) => ({
 		...other(i),
+		organization_uuid: v7(),
 		name: "Archive",
 		destination: { type: "R2", config: { prefix: "" } },
 		digest: "x",

@@ -29,8 +29,8 @@ export async function testDestination(
 		activity: "tested",
 		trigger: { destination: stored.type, endpoint: endpointOf(stored.config) },
 	});
-	const { organization_id } = tenant.caller;
-	const stream = { ...row, organization_id: organization_id ?? "", destination: stored };
+	const { organization_uuid } = tenant.caller;
+	const stream = { ...row, organization_uuid: organization_uuid ?? "", destination: stored };
 	const [{ openBucket }, { NO_MARK }] = await Promise.all([
 		import("../exporter/destinations/index.ts"),
 		import("../exporter/destinations/files/bucket.ts"),

@@ -96,7 +96,7 @@ function pageEnds(entries: Surveyed[]) {
 /** Yields the entries of a file in pages. The users are as they were when the file was planned. */
 export async function* pagesOf(db: Database, stream: Stream, file: Omit<AuditFile, "digest">) {
 	const surveyed = await survey(db, stream, file.after, file.count);
-	const { user: _, ...columns } = eventColumns;
+	const { user: _, organization_id: __, ...columns } = eventColumns;
 	let { after } = file;
 	for (const end of pageEnds(surveyed.filter((entry) => entry.position <= file.to))) {
 		const rows = await db
@@ -106,7 +106,12 @@ export async function* pagesOf(db: Database, stream: Stream, file: Omit<AuditFil
 				and(eq(organization_id, stream.organization_id), gt(position, after), lte(position, end)),
 			)
 			.orderBy(asc(position));
-		yield rows.map((row) => ({ ...row, user: file.users[String(row.user_id)] ?? null }));
+		yield rows.map((row) => ({
+			...row,
+			// The organization may have been deleted.
+			organization_id: stream.organization_uuid,
+			user: file.users[String(row.user_id)] ?? null,
+		}));
 		after = end;
 	}
 }

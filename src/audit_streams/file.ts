@@ -9,12 +9,12 @@ export type File = { plan: AuditFile; body: Uint8Array };
 
 /** Returns the first line of a file. */
 const headerOf = (
-	stream: Pick<Stream, "id" | "organization_id" | "delivered_events">,
+	stream: Pick<Stream, "id" | "organization_uuid" | "delivered_events">,
 	{ sequence, count, missing }: Pick<AuditFile, "sequence" | "count" | "missing">,
 ): Header => ({
 	format: FORMAT,
 	stream: stream.id,
-	organization: stream.organization_id,
+	organization: stream.organization_uuid,
 	sequence,
 	first: stream.delivered_events + 1,
 	last: stream.delivered_events + count,

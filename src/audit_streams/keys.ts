@@ -2,13 +2,13 @@ import type { auditStreams } from "../db/schema/audit_streams.ts";
 import { Misconfigured } from "../exporter/destinations/destination.ts";
 import { MAX_KEY_BYTES } from "../exporter/destinations/files/bucket.ts";
 
-type Stream = Pick<typeof auditStreams.$inferSelect, "id" | "organization_id" | "destination">;
+type Stream = Pick<typeof auditStreams.$inferSelect, "id" | "organization_uuid" | "destination">;
 
 /**
  * Returns the folder of a stream. In the worker's own bucket, each organization has one. The folders of exports are project ids.
  */
-const rootOf = ({ destination: { type }, organization_id }: Stream) =>
-	type === "R2" ? `audit/${organization_id}` : "";
+const rootOf = ({ destination: { type }, organization_uuid }: Stream) =>
+	type === "R2" ? `audit/${organization_uuid}` : "";
 
 /**
  * Returns the key of an object of a stream (docs/audit.md#files). It contains the stream's id, so that two streams never write

@@ -85,6 +85,7 @@ export async function insert(
 		name,
 		enabled,
 		organization_id: organization,
+		organization_uuid: found(tenant.caller.organization_uuid),
 		destination: await sealed(streamCipher(env, id), destination.type, destination.config ?? {}),
 		position: from === "now" ? newest : 0,
 		digest: genesis(id),

@@ -28,7 +28,7 @@ export type Details = {
 	/** The cause of the activity, if that adds information. */
 	trigger?: Record<string, unknown>;
 	/** The organization and project whose log gets the entry; by default, those of the request. */
-	organization?: string | SQL | null;
+	organization?: number | SQL | null;
 	project?: number | SQL | null;
 };
 
@@ -38,7 +38,7 @@ type Signed = Entry & {
 	user_id: number | SQL<number> | null;
 	/** Whether it happened without a caller. */
 	is_system?: boolean;
-	organization: string | SQL | null;
+	organization: number | SQL | null;
 	project: number | SQL | null;
 };
 

@@ -1,4 +1,5 @@
 import { typeOf } from "../db/event_types.ts";
+import { organizationUuid } from "../db/organization_ids.ts";
 import { activityLog, type Change } from "../db/schema/activity_log.ts";
 import { users } from "../db/schema/users.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
@@ -20,7 +21,7 @@ export const eventColumns = {
 	activity: activityLog.activity,
 	scope: activityLog.scope,
 	item_id: activityLog.item_id,
-	organization_id: activityLog.organization_id,
+	organization_id: organizationUuid(activityLog.organization_id).as("event_organization"),
 	project_id: activityLog.project_id,
 	name: activityLog.name,
 	changes: activityLog.changes,

@@ -35,11 +35,11 @@ const END = sql.raw("'~'");
 const content = sql`json_object(
 	'position', ${event.position}, 'id', ${event.id}, 'user_id', ${event.user_id}, 'is_system', ${event.is_system},
 	'activity', ${event.activity}, 'scope', ${event.scope}, 'item_id', ${event.item_id},
-	'organization_id', ${event.organization_id}, 'project_id', ${event.project_id}, 'name', ${event.name},
+	'project_id', ${event.project_id}, 'name', ${event.name},
 	'changes', json(${smallChanges(event.changes)}), 'size', octet_length(${event.changes}),
 	'trigger', json(${event.trigger}), 'created_at', ${event.created_at})`;
 
-type Scanned = Omit<EventRow, "user" | "is_system" | "changes"> & {
+type Scanned = Omit<EventRow, "user" | "is_system" | "organization_id" | "changes"> & {
 	is_system: 0 | 1;
 	/** null: the changes are large. */
 	changes: Change[] | null;
@@ -187,7 +187,7 @@ export async function read(tenant: Tenant, query: Query): Promise<Part> {
 		throw unknownEvent();
 	}
 	const isAdmin = tenant.caller.level >= ADMIN;
-	const rows = (isAdmin ? forAdmin : forMember).map(parse);
+	const rows = (isAdmin ? forAdmin : forMember).map((row) => parse(tenant, row));
 	const taken = take(rows, limit);
 	const isFull = rows.length === (isAdmin ? limits.admin : limits.member);
 	const more = isFull || taken.last !== rows.at(-1);
@@ -201,11 +201,14 @@ export async function read(tenant: Tenant, query: Query): Promise<Part> {
 	};
 }
 
-type Found = Omit<Scanned, "is_system"> & Pick<EventRow, "user" | "is_system">;
+type Found = Omit<Scanned, "is_system"> & Pick<EventRow, "user" | "is_system" | "organization_id">;
 
-function parse({ content, user }: { content: string; user: EventRow["user"] }): Found | Skipped {
+function parse(
+	{ caller: { organization_uuid: organization_id } }: Tenant,
+	{ content, user }: { content: string; user: EventRow["user"] },
+): Found | Skipped {
 	const row: Scanned | Skipped = JSON.parse(content);
-	return "scope" in row ? { ...row, user, is_system: row.is_system === 1 } : row;
+	return "scope" in row ? { ...row, user, organization_id, is_system: row.is_system === 1 } : row;
 }
 
 const isFound = (row: Found | Skipped): row is Found => "scope" in row;

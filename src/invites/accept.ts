@@ -111,7 +111,7 @@ async function write(
 }
 
 const membershipOf = ({ invite }: Invitation) => ({
-	id: invite.organization_id,
+	id: invite.organization_uuid,
 	name: invite.organization_name,
 	slug: invite.slug,
 	membership_level: invite.level,

@@ -42,7 +42,7 @@ export async function findInvitation(c: Context<App>, token: string) {
 	// Without a key, the guard looks up the empty hash, which matches no row.
 	const hash = c.get("key")?.hash ?? "";
 	const [[caller], invitations, ...kept] = await db.batch([
-		guard(db, { hash, organization: sql`null`, project: sql`null` }),
+		guard(db, { hash, isOrganization: sql`false`, project: sql`null` }),
 		db
 			.select({
 				id: invites.id,
@@ -56,6 +56,7 @@ export async function findInvitation(c: Context<App>, token: string) {
 				created_by: invites.created_by,
 				created_at: invites.created_at,
 				inviter_may_invite: inviterMayInvite.mapWith(Boolean).as("inviter_may_invite"),
+				organization_uuid: organizations.uuid,
 				organization_name: organizations.name,
 				slug: organizations.slug,
 				tells_admins: organizations.is_member_join_email_enabled,

@@ -107,7 +107,7 @@ async function mailGroup(env: Env, db: Database, group: Group, at: number): Prom
 	const type = typeWith(group);
 	const lease = await leaseGroup(db, group, at);
 	if (!lease || !type) return 0;
-	const { events, last, name } = await readGroup(db, group);
+	const { events, last, organization } = await readGroup(db, group);
 	const mails = await addressees(db, group.organization_id, {
 		type,
 		set: lease.recipients,
@@ -117,7 +117,7 @@ async function mailGroup(env: Env, db: Database, group: Group, at: number): Prom
 	for (const [to, visible] of mails) {
 		const digest = {
 			type,
-			organization: { id: group.organization_id, name },
+			organization: { id: organization?.uuid ?? "", name: organization?.name ?? "" },
 			events: visible,
 			isMore: events.length > MAX_EVENTS,
 		};
@@ -158,7 +158,7 @@ const postpone = (db: Database, group: Group, due_at: string) =>
 
 /**
  * Reads the events of a group that haven't been mailed, one more than a digest has; the position of the last one; and the
- * organization's name.
+ * organization's UUID and name.
  */
 async function readGroup(db: Database, group: Group) {
 	const first = sql<
@@ -185,11 +185,11 @@ async function readGroup(db: Database, group: Group) {
 			.from(activityLog)
 			.where(isNew),
 		db
-			.select({ name: organizations.name })
+			.select({ uuid: organizations.uuid, name: organizations.name })
 			.from(organizations)
 			.where(eq(organizations.id, group.organization_id)),
 	]);
-	return { events, last: range?.last ?? 0, name: organization?.name ?? "" };
+	return { events, last: range?.last ?? 0, organization };
 }
 
 /** Returns a statement that marks all events up to the position `last` as mailed. Later events remain due. */

@@ -88,7 +88,7 @@ export async function update(
 		select(tenant),
 		selectMembers(tenant, wanted),
 		db
-			.select({ id: organizations.id, name: organizations.name })
+			.select({ id: organizations.id, uuid: organizations.uuid, name: organizations.name })
 			.from(organizations)
 			.where(eq(organizations.id, organization)),
 	);
@@ -97,7 +97,7 @@ export async function update(
 	const was = new Map(before.subscriptions.map((one) => [one.type, one]));
 	const changed = wanted.filter((one) => changes(was.get(one.type) ?? {}, one).length > 0);
 	if (changed.length === 0) return before;
-	const { id, name } = found(itself);
+	const { id, uuid, name } = found(itself);
 	const settings = JSON.stringify(
 		changed.map(({ type, recipients }) => ({ ...columnsOf(type), recipients })),
 	);
@@ -105,7 +105,7 @@ export async function update(
 		entry: {
 			activity: "updated",
 			scope: "Organization",
-			item_id: id,
+			item_id: uuid,
 			name,
 			changes: changes(
 				{ notifications: changed.map(({ type }) => was.get(type)) },

@@ -18,7 +18,7 @@ const ownerOf = ({ trigger }: Event) =>
  * who are admins or whose UUID is in `uuids`. Includes which of the events' projects each of them
  * can see.
  */
-const selectPeople = (db: Database, organization_id: string, uuids: string[], events: Event[]) => {
+const selectPeople = (db: Database, organization_id: number, uuids: string[], events: Event[]) => {
 	const inEvents = inList(
 		projects.id,
 		events.map(({ project_id }) => project_id),
@@ -64,7 +64,7 @@ const canSee = (person: Person, { project_id }: Event) =>
  */
 export async function addressees(
 	db: Database,
-	organization_id: string,
+	organization_id: number,
 	{ type, set, events }: { type: Type; set: Recipients | null; events: Event[] },
 ): Promise<Map<string, Event[]>> {
 	const listed = Array.isArray(set) ? set : [];

@@ -6,6 +6,7 @@ import type * as z from "zod";
 import type { Database } from "../db/client.ts";
 import { isUniqueViolation } from "../db/errors.ts";
 import { PLUGINS_ROOT } from "../db/levels.ts";
+import { organizationId } from "../db/organization_ids.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
@@ -28,6 +29,7 @@ function overview(db: Database, email: string) {
 		db
 			.select({
 				id: organizations.id,
+				uuid: organizations.uuid,
 				name: organizations.name,
 				project: sql<
 					number | null
@@ -66,11 +68,22 @@ export async function bootstrap(
 	if (existing && !existing.is_active) throw new OperatorError(DEACTIVATED);
 	const user_id = sql<number>`(select ${users.id} from ${users} where ${users.email} = ${email})`;
 	const uuid = v7();
-	const organization = { id: v7(), name, plugins_access_level: PLUGINS_ROOT };
+	const organization = { uuid: v7(), name, plugins_access_level: PLUGINS_ROOT };
 	const [insertion, ...others] = newOrganization(db, user_id, organization);
-	const inOrganization = { organization: firstOrganization?.id ?? organization.id };
+	const inOrganization = {
+		organization: firstOrganization?.id ?? organizationId(organization.uuid),
+	};
 	const key = existingKeys.length === 0 ? await newKey("First key", ["*"]) : undefined;
 	const [first, ...rest]: BatchItem<"sqlite">[] = [
+		...(firstOrganization
+			? []
+			: withOperatorEntry(db, insertion, {
+					...inOrganization,
+					activity: "created",
+					scope: "Organization",
+					item_id: organization.uuid,
+					name,
+				})),
 		...(existing
 			? []
 			: withOperatorEntry(db, db.insert(users).values({ uuid, email, is_email_verified: true }), {
@@ -80,18 +93,7 @@ export async function bootstrap(
 					item_id: uuid,
 					name: email,
 				})),
-		...(firstOrganization
-			? []
-			: [
-					...withOperatorEntry(db, insertion, {
-						...inOrganization,
-						activity: "created",
-						scope: "Organization",
-						item_id: organization.id,
-						name,
-					}),
-					...others,
-				]),
+		...(firstOrganization ? [] : others),
 		...(key
 			? withOperatorEntry(db, db.insert(personalApiKeys).values({ ...key.row, user_id }), {
 					...inOrganization,
@@ -110,7 +112,7 @@ export async function bootstrap(
 	return {
 		email,
 		user: user?.uuid,
-		organization: organizationRow?.id,
+		organization: organizationRow?.uuid,
 		organization_name: organizationRow?.name,
 		project: organizationRow?.project,
 		keys: keys.map(({ id, mask_value }) => `${id} ${mask_value}`),

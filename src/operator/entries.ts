@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import type { Database } from "../db/client.ts";
 import type { Kind } from "../db/event_types.ts";
@@ -10,7 +10,7 @@ export const trigger = { job: "operator" };
 type OperatorEntry = Kind &
 	Omit<Details, "trigger" | "organization" | "project"> & {
 		/** The id of the organization whose log has the entry; null: no log. */
-		organization: string | null;
+		organization: number | SQL | null;
 	};
 
 /** Returns a change and its entry by the operator, which is written if the change changed a row. */

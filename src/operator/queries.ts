@@ -102,7 +102,7 @@ export async function setOrganization(
 			"Nothing to set: give --plugins-access-level, --feature or --customer-id.",
 		);
 	const db = drizzle(DB);
-	const byId = eq(organizations.id, id);
+	const byId = eq(organizations.uuid, id);
 	const [before] = await db.select().from(organizations).where(byId);
 	const row = required(before, "organization with this id");
 	const changed = changes(row, body);
@@ -114,7 +114,7 @@ export async function setOrganization(
 				item_id: id,
 				name: row.name,
 				changes: changed,
-				organization: id,
+				organization: row.id,
 			}),
 		);
 	return { organization: id, ...body };
@@ -126,7 +126,7 @@ export async function listOrganizations({ DB }: Env, { limit }: z.infer<typeof l
 	const [results, [total]] = await db.batch([
 		db
 			.select({
-				id: organizations.id,
+				id: organizations.uuid,
 				name: organizations.name,
 				members: organizations.active_members,
 				plugins_access_level: organizations.plugins_access_level,

@@ -4,22 +4,25 @@ import type * as z from "zod";
 import { type Database, insertWhere } from "../db/client.ts";
 import { OWNER } from "../db/levels.ts";
 import { iso, now } from "../db/now.ts";
+import { organizationId } from "../db/organization_ids.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
 import { DAY_MS } from "../http/durations.ts";
 import { found, throttled } from "../http/errors.ts";
-import type { Page } from "../http/page.ts";
+import { mapResults, type Page } from "../http/page.ts";
 import { cacheList, cacheStatement } from "../tenant/cached_statements.ts";
 import { retry } from "../tenant/retry.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visibleOrganizations, visibleProject } from "../tenant/visible.ts";
-import type { create, Team, update as Update } from "./shape.ts";
+import type { create, Organization, Team, update as Update } from "./shape.ts";
 import { candidates } from "./slug.ts";
 
 const {
+	id: _id,
+	uuid,
 	active_members,
 	invites: _invites,
 	batch_exports: _batchExports,
@@ -31,10 +34,12 @@ const {
 const select = (tenant: TenantSql) =>
 	tenant.db
 		.select({
+			id: uuid,
 			...columns,
+			organization_id: members.organization_id,
 			membership_level: members.level,
 			teams: sql`(select json_group_array(json_object(
-          'id', ${projects.id}, 'uuid', ${projects.uuid}, 'organization', ${projects.organization_id}, 'name', ${projects.name},
+          'id', ${projects.id}, 'uuid', ${projects.uuid}, 'organization', ${organizations.uuid}, 'name', ${projects.name},
           'timezone', ${projects.timezone}, 'access_control', json(iif(${projects.access_control}, 'true', 'false'))) order by ${projects.id})
         from ${projects} where ${projects.organization_id} = ${organizations.id} and ${visibleProject(tenant)})`
 				.mapWith((json): Team[] => JSON.parse(json))
@@ -52,24 +57,31 @@ const newestFirst = cacheList(
 	(tenant) => ({
 		...visibleOrganizations(tenant),
 		by: [members.organization_id],
-		keys: ({ id }) => [id],
+		keys: ({ organization_id }) => [organization_id],
 	}),
 );
 
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+const toOrganization = ({ organization_id: _, ...row }: Row): z.infer<typeof Organization> => row;
+
 /** Newest first. Ordered by a column of `members`, so that one index both filters and sorts. */
-export const list = (tenant: Tenant, page: Page) => tenant.cachedPage(page, newestFirst);
+export const list = async (tenant: Tenant, page: Page) =>
+	mapResults(await tenant.cachedPage(page, newestFirst), toOrganization);
 
 const itself = cacheStatement([], (tenant) =>
 	select(tenant).where(eq(organizations.id, tenant.organization)).$dynamic(),
 );
 
-export async function find(tenant: Tenant) {
+async function read(tenant: Tenant) {
 	const [[row]] = await tenant.read(tenant.cached(itself, {}));
 	return found(row);
 }
 
+export const find = async (tenant: Tenant) => toOrganization(await read(tenant));
+
 type New = z.infer<typeof create> & {
-	id: string;
+	uuid: string;
 	plugins_access_level: number;
 };
 
@@ -85,21 +97,22 @@ export function newOrganization(
 	row: New,
 	condition = sql`true`,
 ) {
-	const isCreated = sql`exists (select 1 from ${organizations} where ${organizations.id} = ${row.id})`;
+	const organization_id = organizationId(row.uuid);
+	const isCreated = sql`${organization_id} is not null`;
 	const isOver = sql`${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)}`;
 	const slug = sql`(select value from json_each(${JSON.stringify(candidates(row.name))})
     where not exists (select 1 from ${organizations} where ${organizations.slug} = value) order by key limit 1)`;
 	return [
 		insertWhere(db, organizations, { ...row, slug }, condition),
-		insertWhere(db, members, { organization_id: row.id, user_id, level: OWNER }, isCreated),
-		insertWhere(db, projects, { organization_id: row.id, name: "Default project" }, isCreated),
+		insertWhere(db, members, { organization_id, user_id, level: OWNER }, isCreated),
+		insertWhere(db, projects, { organization_id, name: "Default project" }, isCreated),
 		db
 			.update(users)
 			.set({
 				organizations_created: sql`iif(${isOver}, 1, ${users.organizations_created} + 1)`,
 				organizations_created_since: sql`iif(${isOver}, ${now()}, ${users.organizations_created_since})`,
-				current_organization_id: row.id,
-				current_project_id: sql`(select ${projects.id} from ${projects} where ${projects.organization_id} = ${row.id})`,
+				current_organization_id: organization_id,
+				current_project_id: sql`(select ${projects.id} from ${projects} where ${projects.organization_id} = ${organization_id})`,
 			})
 			.where(and(eq(users.id, user_id), isCreated)),
 	] as const;
@@ -136,34 +149,35 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 
 /** @returns undefined if `mayCreate` is no longer true */
 async function write(tenant: Tenant, body: z.infer<typeof create>, mayCreate: SQL) {
-	const id = v7();
+	const uuid = v7();
 	const plugins_access_level = Number(tenant.env.DEFAULT_PLUGINS_ACCESS_LEVEL);
-	const values = { ...body, id, plugins_access_level };
+	const values = { ...body, uuid, plugins_access_level };
 	const [change, ...rest] = newOrganization(tenant.db, tenant.key.user_id, values, mayCreate);
 	const entry = {
 		activity: "created" as const,
 		scope: "Organization" as const,
-		item_id: id,
+		item_id: uuid,
 		name: body.name,
-		organization: id,
+		organization: organizationId(uuid),
 	};
 	const [row] = await tenant.write({
 		entry,
 		change,
 		after: () => rest,
-		answer: select(tenant).where(eq(organizations.id, id)),
+		answer: select(tenant).where(eq(organizations.uuid, uuid)),
 	});
-	return row;
+	return row && toOrganization(row);
 }
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
-	const row = await find(tenant);
-	const byId = eq(organizations.id, row.id);
+	const row = await read(tenant);
+	const byId = eq(organizations.id, tenant.organization);
 	const entry = { scope: "Organization" as const, name: body.name ?? row.name };
-	return tenant.patch(row, body, entry, () => ({
+	const after = await tenant.patch(row, body, entry, () => ({
 		change: tenant.db.update(organizations).set(body).where(byId),
 		answer: select(tenant).where(byId),
 	}));
+	return toOrganization(after);
 }
 
 export async function remove(tenant: Tenant) {
@@ -173,11 +187,11 @@ export async function remove(tenant: Tenant) {
 			scope: "Organization",
 			item_id: id,
 			name,
-			organization: id,
+			organization: tenant.organization,
 		},
 		tenant.db
 			.delete(organizations)
-			.where(eq(organizations.id, id))
+			.where(eq(organizations.id, tenant.organization))
 			.returning({ id: organizations.id }),
 	);
 	found(removed);

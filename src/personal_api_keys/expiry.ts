@@ -74,7 +74,7 @@ const selectReached = (db: Database, keys: Key[]) =>
 				),
 				eq(users.is_active, true),
 				sql`(${personalApiKeys.scoped_organizations} = '[]' or ${members.organization_id} in
-					(select value from json_each(${personalApiKeys.scoped_organizations})))`,
+					(select o.id from json_each(${personalApiKeys.scoped_organizations}) join organizations as o on o.uuid = value))`,
 				sql`(${personalApiKeys.scoped_projects} = '[]' or exists (select 1 from projects as p
 					where p.organization_id = ${members.organization_id}
 					and p.id in (select value from json_each(${personalApiKeys.scoped_projects}))))`,

@@ -40,12 +40,13 @@ export async function assertMayGrant({ caller }: Tenant, granted: Grants) {
 export const restrictions = ({ db }: Tenant, { user_id }: Owner, body: Body) =>
 	[
 		db
-			.select({ id: members.organization_id })
+			.select({ id: organizations.uuid })
 			.from(members)
+			.innerJoin(organizations, eq(organizations.id, members.organization_id))
 			.where(
 				and(
 					eq(members.user_id, user_id),
-					inList(members.organization_id, body.scoped_organizations ?? []),
+					inList(organizations.uuid, body.scoped_organizations ?? []),
 				),
 			),
 		db
@@ -74,7 +75,7 @@ export function selectStrict(
 		projects: onlyIn = sql`'[]'`,
 	}: { organizations?: SQL; projects?: SQL },
 ) {
-	const reaches = sql`(${only} = '[]' or ${organizations.id} in (select value from json_each(${only})))
+	const reaches = sql`(${only} = '[]' or ${organizations.uuid} in (select value from json_each(${only})))
     and (${onlyIn} = '[]' or exists (
       select 1 from ${projects} where ${projects.organization_id} = ${organizations.id}
         and ${projects.id} in (select value from json_each(${onlyIn}))))`;

@@ -8,6 +8,7 @@ import { insertWhere } from "../db/client.ts";
 import type { ActivityOf } from "../db/event_types.ts";
 import { paged } from "../db/list.ts";
 import { now } from "../db/now.ts";
+import { organizationUuid } from "../db/organization_ids.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { found, invalid } from "../http/errors.ts";
 import { envelope, mapResults, type Page } from "../http/page.ts";
@@ -137,7 +138,9 @@ export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof creat
 			...restrictions(tenant, owner, fields),
 			selectStrict(tenant, owner, {
 				...toSql(grantsOf(fields)),
-				...(owner.isServiceAccount && { organizations: sql`json_array(${tenant.organization})` }),
+				...(owner.isServiceAccount && {
+					organizations: sql`json_array(${organizationUuid(tenant.organization)})`,
+				}),
 			}),
 			tenant.db
 				.select({
@@ -147,10 +150,11 @@ export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof creat
 				.from(sql`(select 1)`),
 		);
 		found(user?.id);
-		const { organization_id } = tenant.caller;
+		const { organization_uuid } = tenant.caller;
 		const body = {
 			...fields,
-			...(owner.isServiceAccount && organization_id && { scoped_organizations: [organization_id] }),
+			...(owner.isServiceAccount &&
+				organization_uuid && { scoped_organizations: [organization_uuid] }),
 		};
 		const granted = grantsOf(body);
 		await assertMayGrant(tenant, granted);

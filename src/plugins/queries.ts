@@ -92,7 +92,7 @@ function alreadyInstalled(
 	address: string | null,
 	{ id }: { id: number },
 ) {
-	const path = `/api/organizations/${caller.organization_id}/${name}/${id}/`;
+	const path = `/api/organizations/${caller.organization_uuid}/${name}/${id}/`;
 	return new ApiError({
 		status: 400,
 		type: "validation_error",
@@ -131,7 +131,7 @@ export async function insert(
 	if (installed) throw alreadyInstalled(tenant, family, address, installed);
 	const { facts, files } = url ? await install(env, url) : { facts: {}, files: [] };
 	const id = newestId(tenant);
-	const { organization_id } = tenant.caller;
+	const { organization_uuid: organization_id } = tenant.caller;
 	const row = {
 		...body,
 		plugin_type: body.plugin_type ?? (url ? "custom" : "source"),
@@ -222,7 +222,7 @@ export async function checkForUpdates(tenant: Tenant, id: string) {
 		tokenOf(tenant, id),
 	);
 	const plugin = found(row);
-	const isOwn = plugin.organization_id === tenant.caller.organization_id;
+	const isOwn = plugin.organization_id === tenant.caller.organization_uuid;
 	const url = isOwn ? await originOf(tenant, plugin, token?.private_token) : null;
 	const latest_tag = url ? (await latest(tenant.env, url)).tag : plugin.latest_tag;
 	if (latest_tag !== plugin.latest_tag)

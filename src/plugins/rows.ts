@@ -37,7 +37,7 @@ export const visible = (tenant: Tenant, filter: SQL | undefined) => ({
 
 /** @throws 403 if the plugin belongs to another organization */
 export function assertOwn<R extends { organization_id: string }>({ caller }: Tenant, row: R) {
-	if (row.organization_id !== caller.organization_id)
+	if (row.organization_id !== caller.organization_uuid)
 		throw forbidden("This plugin installation is managed by another organization");
 	return row;
 }

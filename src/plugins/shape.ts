@@ -76,7 +76,7 @@ export const pluginColumns = {
 	tag: plugins.tag,
 	latest_tag: plugins.latest_tag,
 	is_global: plugins.is_global,
-	organization_id: aliased(plugins.organization_id, "plugin_organization_id"),
+	organization_id: aliased(organizations.uuid, "plugin_organization_uuid"),
 	organization_name: aliased(organizations.name, "organization_name"),
 	capabilities: plugins.capabilities,
 	metrics: plugins.metrics,

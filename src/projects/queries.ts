@@ -3,17 +3,24 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { aliased, insertWhere } from "../db/client.ts";
 import { ADMIN, insufficientLevel } from "../db/levels.ts";
+import { organizationId } from "../db/organization_ids.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { projects } from "../db/schema/projects.ts";
 import { doesNotExist, found, invalid, notFound } from "../http/errors.ts";
-import type { Key, Page } from "../http/page.ts";
+import { type Key, mapResults, type Page } from "../http/page.ts";
 import { cacheList, cacheStatement } from "../tenant/cached_statements.ts";
 import { assertRoom } from "../tenant/room.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { reachableOrganization, visibleProjects } from "../tenant/visible.ts";
-import { type create, type filters, projectColumns, type update as Update } from "./shape.ts";
+import {
+	type create,
+	type filters,
+	type Project,
+	projectColumns,
+	type update as Update,
+} from "./shape.ts";
 
 const select = ({ db }: TenantSql) => db.select(projectColumns).from(projects);
 
@@ -29,7 +36,7 @@ const selectJoined = ({ db }: TenantSql, join: SQL | undefined) =>
 	db
 		.select({
 			...projectColumns,
-			organization: aliased(members.organization_id, "project_organization_id"),
+			organization_id: aliased(members.organization_id, "project_organization_id"),
 		})
 		.from(projects)
 		.innerJoin(members, join)
@@ -37,11 +44,13 @@ const selectJoined = ({ db }: TenantSql, join: SQL | undefined) =>
 
 type Row = Awaited<ReturnType<typeof selectJoined>>[number];
 
+const toProject = ({ organization_id: _, ...row }: Row): z.infer<typeof Project> => row;
+
 /** By organization, then newest first. */
 const SORTED = {
 	by: [members.organization_id, projects.id],
 	names: ["project_organization_id", "project_id"],
-	keys: ({ organization, id }: Row) => [organization, id],
+	keys: ({ organization_id, id }: Row) => [organization_id, id],
 	seek: ([organization, id]: Key[]) =>
 		sql`${members.organization_id} <= ${organization} and ${projects.id} < iif(${members.organization_id} = ${organization}, ${id}, ${Number.MAX_SAFE_INTEGER})`,
 };
@@ -55,10 +64,11 @@ const all = cacheList(
  * Lists the projects that the caller can see, by organization, then newest first. If the path names
  * an organization, lists only its projects.
  */
-export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
-	if (!search) return tenant.cachedPage(page, all);
+export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
+	if (!search) return mapResults(await tenant.cachedPage(page, all), toProject);
 	const { join, ...found } = visible(tenant, search);
-	return tenant.page(page, () => selectJoined(tenant, join), { ...found, ...SORTED });
+	const list = { ...found, ...SORTED };
+	return tenant.page(page, () => selectJoined(tenant, join), list, toProject);
 }
 
 const itself = cacheStatement([], (tenant) =>
@@ -77,10 +87,12 @@ export async function find(tenant: Tenant) {
  * its admins
  */
 export async function insert(tenant: Tenant, { organization, ...body }: z.infer<typeof create>) {
-	const organizationId =
+	const parentId =
 		tenant.kind === "organization"
 			? tenant.organization
-			: (organization ?? tenant.currentOrganization);
+			: organization
+				? organizationId(organization)
+				: tenant.currentOrganization;
 	const [[parent]] = await tenant.read(
 		tenant.db
 			.select({ id: organizations.id, level: members.level })
@@ -88,7 +100,7 @@ export async function insert(tenant: Tenant, { organization, ...body }: z.infer<
 			.innerJoin(members, eq(members.organization_id, organizations.id))
 			.where(
 				and(
-					eq(organizations.id, organizationId),
+					eq(organizations.id, parentId),
 					eq(members.user_id, tenant.key.user_id),
 					reachableOrganization(tenant),
 				),
@@ -137,13 +149,12 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 }
 
 export async function remove(tenant: Tenant) {
-	const { id, name, organization } = await find(tenant);
+	const { id, name } = await find(tenant);
 	const removed = await tenant.remove(
 		{
 			scope: "Project",
 			item_id: id,
 			name,
-			organization,
 			project: id,
 		},
 		tenant.db.delete(projects).where(eq(projects.id, id)).returning({ id: projects.id }),

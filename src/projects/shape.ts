@@ -1,5 +1,7 @@
+import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { aliased } from "../db/client.ts";
+import { organizationUuid } from "../db/organization_ids.ts";
 import { projects } from "../db/schema/projects.ts";
 import { boolean, name, notAChoice, rawText, text, timestamp, uuid } from "../http/fields.ts";
 
@@ -47,7 +49,9 @@ export const Project = z
 export const projectColumns = {
 	id: aliased(projects.id, "project_id"),
 	uuid: aliased(projects.uuid, "project_uuid"),
-	organization: projects.organization_id,
+	organization: sql<string>`${organizationUuid(projects.organization_id)}`.as(
+		"project_organization",
+	),
 	name: projects.name,
 	timezone: projects.timezone,
 	access_control: projects.access_control,

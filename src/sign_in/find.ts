@@ -50,7 +50,7 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 				is_required: sql`(${users.is_2fa_enabled} or ${isEnforced(users.id)})`
 					.mapWith(Boolean)
 					.as("is_required"),
-				organization_id: sql<string | null>`${currentOrganization(signIns.user_id)}`.as(
+				organization_id: sql<number | null>`${currentOrganization(signIns.user_id)}`.as(
 					"organization_id",
 				),
 				user: userColumns,

@@ -10,7 +10,7 @@ import {
 import type { Database } from "../db/client.ts";
 import { firstPage, type List, type RowOf } from "../db/list.ts";
 import { guard } from "./guard.ts";
-import { organizationOf, type PathForm, projectOf } from "./place.ts";
+import { isOrganizationOf, organizationOf, type PathForm, projectOf } from "./place.ts";
 import type { TenantSql } from "./sql.ts";
 
 /** The values for the placeholders in a tenant's cached statements. */
@@ -18,8 +18,8 @@ export type TenantValues = {
 	hash: string;
 	key_id: string;
 	user_id: number;
-	/** The ids in the path; null if there are none. */
-	organization: string | null;
+	/** The ids in the path or, after `read`, those that the guard found; null if there are none. */
+	organization: string | number | null;
 	project: number | null;
 };
 
@@ -40,7 +40,7 @@ export const cachedGuard = cacheByForm(
 		new CachedStatement(
 			guard(db, {
 				hash: own("hash"),
-				organization: organizationOf(form, PATH),
+				isOrganization: isOrganizationOf(form, PATH),
 				project: projectOf(form, PATH),
 			}),
 		),

@@ -16,8 +16,8 @@ import { checkKey, type PathTenant } from "./permit.ts";
 import type { ANY_KEY, Scope } from "./scopes.ts";
 import { visibleTo } from "./visible.ts";
 
-/** The key's digest, and SQL for the ids of the tenant. */
-type GuardInput = { hash: string | SQL<string>; organization: SQL<string>; project: SQL<number> };
+/** The key's digest, the SQL condition on `organizations` for that of the tenant, and SQL for the id of its project. */
+type GuardInput = { hash: string | SQL<string>; isOrganization: SQL; project: SQL<number> };
 
 /** Returns a column of a left join under another name; null if there is no row. */
 const nullableColumn = <C extends Column, const N extends string>(column: C, name: N) =>
@@ -27,7 +27,7 @@ const nullableColumn = <C extends Column, const N extends string>(column: C, nam
  * Returns the guard: a statement that runs in the same batch as a request's queries. It always
  * returns one row, which contains everything that the checks need.
  */
-export const guard = (db: Database, { hash, organization, project }: GuardInput) =>
+export const guard = (db: Database, { hash, isOrganization, project }: GuardInput) =>
 	db
 		.select({
 			key_id: nullableColumn(personalApiKeys.id, "key_id"),
@@ -37,6 +37,7 @@ export const guard = (db: Database, { hash, organization, project }: GuardInput)
 			is_active: users.is_active,
 			is_service_account: users.is_service_account,
 			organization_id: nullableColumn(organizations.id, "organization_id"),
+			organization_uuid: nullableColumn(organizations.uuid, "organization_uuid"),
 			plugins_access_level: organizations.plugins_access_level,
 			project_id: nullableColumn(projects.id, "project_id"),
 			access_control: projects.access_control,
@@ -47,7 +48,7 @@ export const guard = (db: Database, { hash, organization, project }: GuardInput)
 		.leftJoin(personalApiKeys, eq(personalApiKeys.hash, hash))
 		.leftJoin(users, eq(users.id, personalApiKeys.user_id))
 		.leftJoin(projects, eq(projects.id, project))
-		.leftJoin(organizations, eq(organizations.id, organization))
+		.leftJoin(organizations, isOrganization)
 		.leftJoin(
 			members,
 			and(eq(members.organization_id, organizations.id), eq(members.user_id, users.id)),
@@ -69,7 +70,9 @@ export type Caller = {
 	is_service_account: boolean;
 	/** The higher of `member_level` and `project_level`; 0 without an organization. */
 	level: number;
-	organization_id: string | null;
+	organization_id: number | null;
+	/** What the API shows as the organization's id. */
+	organization_uuid: string | null;
 	member_level: number | null;
 	plugins_access_level: number;
 	project_id: number | null;
@@ -101,13 +104,13 @@ export async function authorize(
 ): Promise<Caller> {
 	const key = row && toKey(row);
 	if (!key) throw badCredentials();
-	const { organization_id, project_id, level: member_level } = row;
+	const { organization_id, organization_uuid, project_id, level: member_level } = row;
 	const isMember = member_level !== null;
 	const denied =
 		(await checkAddress(key, address)) ??
 		checkKey(key, scope, {
 			...place,
-			organization: place.organization ?? (isMember ? organization_id : null),
+			organization: place.organization ?? (isMember ? organization_uuid : null),
 			project: place.project ?? (isMember ? project_id : null),
 		});
 	if (denied) throw denied;
@@ -133,6 +136,7 @@ export async function authorize(
 		is_service_account: is_service_account ?? false,
 		level,
 		organization_id,
+		organization_uuid,
 		member_level,
 		plugins_access_level: plugins_access_level ?? 0,
 		project_id,
@@ -205,7 +209,7 @@ type AccessForm = {
 
 const assertion = cacheByForm((db, form: AccessForm) => {
 	const user_id = placeholder<number>("user_id");
-	const organization_id = placeholder<string>("organization_id");
+	const organization_id = placeholder<number>("organization_id");
 	const project_id = placeholder<number>("project_id");
 	const theMember = and(
 		eq(members.organization_id, organization_id),

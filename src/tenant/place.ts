@@ -1,5 +1,7 @@
-import { type SQL, sql } from "drizzle-orm";
+import { eq, type SQL, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
+import { organizationId } from "../db/organization_ids.ts";
+import { organizations } from "../db/schema/organizations.ts";
 import { projects } from "../db/schema/projects.ts";
 import type { Caller } from "./guard.ts";
 import type { PathTenant } from "./permit.ts";
@@ -16,7 +18,7 @@ export type Where = {
 	child?: string;
 };
 
-const organizationId = (text: string) => text.toLowerCase();
+const toUuid = (text: string) => text.toLowerCase();
 
 /**
  * How a path identifies an object. If the path doesn't contain it, as in lists, the id is null. `found`: the guard has run, and
@@ -32,8 +34,12 @@ export type PathForm = {
 	project: Naming | "none";
 };
 
-/** A tenant as the path identifies it, or as the guard has found it. */
-export type Place = { form: PathForm; organization: string | null; project: number | null };
+/** A tenant as the path identifies it, with the organization's UUID, or as the guard has found it, with the organization's id. */
+export type Place = {
+	form: PathForm;
+	organization: string | number | null;
+	project: number | null;
+};
 
 const naming = (text: string | undefined): Naming => (text === "@current" ? text : "id");
 
@@ -57,7 +63,7 @@ export function readPath(
 	};
 	return {
 		form,
-		organization: organization === undefined ? null : organizationId(organization),
+		organization: organization === undefined ? null : toUuid(organization),
 		project: project === undefined ? null : rowId(project),
 	};
 }
@@ -77,7 +83,7 @@ export function tenantIn(
 		kind,
 		named: named !== undefined,
 		child: child !== undefined,
-		organization: kind === "organization" && literal ? organizationId(literal) : null,
+		organization: kind === "organization" && literal ? toUuid(literal) : null,
 		project: kind === "project" && literal ? rowId(literal) : null,
 	};
 }
@@ -92,20 +98,28 @@ export const foundPlace = (
 	project: project_id,
 });
 
-/** The ids in a path and the caller's id: values, or SQL for them. */
+/** The ids in a path (`Place`) and the caller's id: values, or SQL for them. */
 type PathIds = {
 	user_id: number | SQL<number>;
-	organization: SQL<string>;
+	organization: SQL;
 	project: SQL<number>;
 };
 
 /** Returns SQL for the id of a path's organization, null if there is none. */
-export function organizationOf(form: PathForm, ids: PathIds): SQL<string> {
-	if (form.organization === "found") return ids.organization;
+export function organizationOf(form: PathForm, ids: PathIds): SQL<number> {
+	if (form.organization === "found") return sql`${ids.organization}`;
 	if (form.kind !== "organization")
 		return sql`(select ${projects.organization_id} from ${projects} where ${projects.id} = ${projectOf(form, ids)})`;
-	return form.organization === "@current" ? currentOrganization(ids.user_id) : ids.organization;
+	return form.organization === "@current"
+		? currentOrganization(ids.user_id)
+		: organizationId(ids.organization);
 }
+
+/** Returns the SQL condition on `organizations`: it is a path's organization. */
+export const isOrganizationOf = (form: PathForm, ids: PathIds) =>
+	form.kind === "organization" && form.organization === "id"
+		? eq(organizations.uuid, ids.organization)
+		: eq(organizations.id, organizationOf(form, ids));
 
 /** Returns SQL for the id of a path's project, null if there is none. */
 export function projectOf(form: PathForm, ids: PathIds): SQL<number> {

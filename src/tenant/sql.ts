@@ -7,7 +7,7 @@ export type TenantSql = {
 	readonly db: Database;
 	readonly kind: PathTenant["kind"];
 	/** SQL for the id of the organization or project; null if there is none. */
-	readonly organization: SQL<string>;
+	readonly organization: SQL<number>;
 	readonly project: SQL<number>;
 	/** The key in use. */
 	readonly key: { id: string | SQL<string>; user_id: number | SQL<number> };

@@ -118,7 +118,7 @@ export class Tenant {
 	}
 
 	/** SQL for the organization's id, null if there is none. After `read`, it is the id that the guard found. */
-	get organization(): SQL<string> {
+	get organization(): SQL<number> {
 		return organizationOf(this.#place.form, this.#ids);
 	}
 
@@ -154,7 +154,7 @@ export class Tenant {
 		const { user_id, organization, project } = this.#values;
 		return {
 			user_id,
-			organization: sql<string>`${organization}`,
+			organization: sql`${organization}`,
 			project: sql<number>`${project}`,
 		};
 	}

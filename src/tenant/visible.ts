@@ -30,11 +30,14 @@ export const visibleTo = (user_id: number | Column | SQL<number>) => sql`exists 
 
 const { scoped_organizations, scoped_projects } = personalApiKeys;
 
+/** FROM clause for `personal_api_keys`: the organizations that a key is restricted to, as `o`. */
+const scopedIds = sql`json_each(${scoped_organizations}) join organizations as o on o.uuid = value`;
+
 /** SQL condition on `projects`: the restrictions of the key in use include the project. */
 const reachableProject = ({ key }: TenantSql) => sql`exists (
   select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
     and (${scoped_projects} = '[]' or ${projects.id} in (select value from json_each(${scoped_projects})))
-    and (${scoped_organizations} = '[]' or ${projects.organization_id} in (select value from json_each(${scoped_organizations}))))`;
+    and (${scoped_organizations} = '[]' or ${projects.organization_id} in (select o.id from ${scopedIds})))`;
 
 /** SQL condition on `projects`: the caller can see the project, and the key's restrictions include it. */
 export const visibleProject = (tenant: TenantSql) =>
@@ -50,7 +53,7 @@ const keyWhere = ({ key }: TenantSql, condition: SQL) =>
  * D1, the conditions include everything of the caller.
  */
 const listedOrganization = (tenant: TenantSql) => sql`${members.organization_id} in (
-  select value from ${personalApiKeys}, json_each(${scoped_organizations}) where ${personalApiKeys.id} = ${tenant.key.id}
+  select o.id from ${personalApiKeys}, ${scopedIds} where ${personalApiKeys.id} = ${tenant.key.id}
   union all select listed.organization_id from ${personalApiKeys}, json_each(${scoped_projects}) join projects as listed on listed.id = value
     where ${personalApiKeys.id} = ${tenant.key.id}
   union all select own.organization_id from ${personalApiKeys} join members as own on own.user_id = ${tenant.key.user_id}
@@ -124,7 +127,7 @@ export function visibleCount(
     where own.organization_id = ${members.organization_id} and own.user_id = ${members.user_id} and ${projects.access_control}), 0)`;
 	// Neither subquery depends on the membership, so the row of the key isn't read for each.
 	const isReachable = sql`(${keyWhere(tenant, sql`${scoped_organizations} = '[]'`)} or ${members.organization_id} in (
-    select value from ${personalApiKeys}, json_each(${scoped_organizations}) where ${personalApiKeys.id} = ${tenant.key.id}))`;
+    select o.id from ${personalApiKeys}, ${scopedIds} where ${personalApiKeys.id} = ${tenant.key.id}))`;
 	const counted = and(sql`${members.user_id} = ${tenant.key.user_id}`, within, isReachable);
 	return sql`(select coalesce(sum(iif(${members.level} >= ${ADMIN}, ${all}, ${open} + ${inPrivate})), 0)
     from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id} where ${counted})`;
@@ -133,7 +136,7 @@ export function visibleCount(
 /** SQL condition on `organizations`: the restrictions of the key in use include the organization, or one of its projects. */
 export const reachableOrganization = ({ key }: TenantSql) => sql`exists (
   select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
-    and (${scoped_organizations} = '[]' or ${organizations.id} in (select value from json_each(${scoped_organizations})))
+    and (${scoped_organizations} = '[]' or ${organizations.uuid} in (select value from json_each(${scoped_organizations})))
     and (${scoped_projects} = '[]' or exists (
       select 1 from ${projects} where ${projects.organization_id} = ${organizations.id}
         and ${projects.id} in (select value from json_each(${scoped_projects})))))`;
@@ -171,7 +174,7 @@ export const userWith = (
  */
 export const currentOrganization = (
 	user_id: number | Column | SQL<number>,
-): SQL<string> => sql`coalesce(
+): SQL<number> => sql`coalesce(
   (select ${members.organization_id} from ${members} join ${users} on ${users.id} = ${members.user_id}
     where ${users.id} = ${user_id} and ${members.organization_id} = ${users.current_organization_id}),
   (select ${members.organization_id} from ${members} where ${members.user_id} = ${user_id} order by ${members.id} limit 1))`;

@@ -45,7 +45,7 @@ const cachedReserve = cacheByForm((db) => {
  * message until the first one arrives.
  * @param organization null if there is none, so nothing is due
  */
-export function reserveDue(env: Env, db: Connected, organization: string | SQL | null) {
+export function reserveDue(env: Env, db: Connected, organization: number | SQL | null) {
 	const at = Date.now();
 	const times = { from: iso(at), until: iso(at + MESSAGE_MS) };
 	return is(organization, SQL)

@@ -1,6 +1,7 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
+import { organizationId, organizationUuid } from "../db/organization_ids.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { projects } from "../db/schema/projects.ts";
@@ -23,12 +24,12 @@ const select = (tenant: TenantSql, uuid?: SQL) =>
 		.select({
 			...userColumns,
 			is_service_account: users.is_service_account,
-			organization_id: sql<string | null>`${currentOrganization(tenant.key.user_id)}`.as(
-				"current_organization_id",
+			organization_id: organizationUuid(currentOrganization(tenant.key.user_id)).as(
+				"current_organization",
 			),
 			project: projectColumns,
 			organizations: sql`(select json_group_array(json_object(
-          'id', ${organizations.id}, 'name', ${organizations.name}, 'slug', ${organizations.slug},
+          'id', ${organizations.uuid}, 'name', ${organizations.name}, 'slug', ${organizations.slug},
           'membership_level', ${members.level}) order by ${members.id} desc)
         from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id}
         where ${members.user_id} = ${users.id} and ${reachableOrganization(tenant)})`
@@ -80,7 +81,11 @@ export async function update(
 	{ organization, project, ...names }: z.infer<typeof Update>,
 ) {
 	const selectProject = tenant.db
-		.select({ id: projects.id, organization: projects.organization_id })
+		.select({
+			id: projects.id,
+			organization_id: projects.organization_id,
+			organization: organizationUuid(projects.organization_id).as("project_organization"),
+		})
 		.from(projects);
 	const [[row], [chosen]] = await tenant.read(
 		selectCaller(tenant, uuid),
@@ -105,9 +110,10 @@ export async function update(
 		["organization", "project"],
 	);
 	if (changed.length === 0) return me;
+	const organization_id = organization ? organizationId(organization) : chosen?.organization_id;
 	const body = {
 		...names,
-		current_organization_id: current.organization,
+		current_organization_id: organization_id,
 		current_project_id: current.project,
 	};
 	const [after] = await tenant.write({
@@ -117,7 +123,7 @@ export async function update(
 			item_id: me.uuid,
 			name: me.email,
 			changes: changed,
-			organization: me.organization?.id ?? null,
+			organization: me.organization && organizationId(me.organization.id),
 		},
 		change: tenant.db.update(users).set(body).where(eq(users.id, tenant.key.user_id)),
 		answer: selectCaller(tenant, "@me"),

@@ -94,14 +94,14 @@ async function sendNow(
 }
 
 /** Returns an event that isn't in the feed. */
-const testEvent = (webhook: typeof webhooks.$inferSelect): EventRow => ({
+const testEvent = ({ caller }: Tenant, webhook: typeof webhooks.$inferSelect): EventRow => ({
 	position: 0,
 	id: v7(),
 	user: null,
 	is_system: true,
 	...entryOf("tested", webhook),
 	activity: "test",
-	organization_id: webhook.organization_id,
+	organization_id: caller.organization_uuid,
 	project_id: null,
 	changes: [],
 	trigger: null,
@@ -112,7 +112,7 @@ const testEvent = (webhook: typeof webhooks.$inferSelect): EventRow => ({
 export async function test(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(selectWebhook(tenant, id));
 	const webhook = found(row);
-	const event = testEvent(webhook);
+	const event = testEvent(tenant, webhook);
 	return sendNow(tenant, webhook, { reason: "test", activity: "tested", event });
 }
 

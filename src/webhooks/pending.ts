@@ -13,7 +13,7 @@ type Pending = { organization: SQL; after: SQL; selectors: SQL };
 
 /** Returns the events that a webhook receives after a position. */
 export const pendingOf = (
-	{ organization_id, selectors }: { organization_id: string; selectors: string[] },
+	{ organization_id, selectors }: { organization_id: number; selectors: string[] },
 	after: number,
 ) => ({
 	organization: sql`${organization_id}`,

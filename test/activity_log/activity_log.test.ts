@@ -2,6 +2,7 @@ import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityCounts, activityLog } from "../../src/db/schema/activity_log.ts";
 import worker from "../../src/worker.ts";
 import { call, cost, db, join, person, times, world } from "../support/world.ts";
@@ -120,7 +121,7 @@ test("the log can be filtered by each field", async () => {
 	await db
 		.update(activityLog)
 		.set({ created_at: "2026-01-01T00:00:00.000Z" })
-		.where(eq(activityLog.organization_id, id));
+		.where(eq(activityLog.organization_id, organizationId(id)));
 	const between = "2026-01-02T00:00:00.000Z";
 	await call("PATCH", `/api/organizations/${id}`, {
 		key: admin.key,
@@ -193,7 +194,7 @@ test("entries of a private project are shown only to those who see the project",
 const fill = ({ id, owner }: Awaited<ReturnType<typeof world>>, n: number, end = Date.now()) =>
 	times(n, (i) =>
 		db.insert(activityLog).values({
-			organization_id: id,
+			organization_id: organizationId(id),
 			user_id: owner.id,
 			activity: "updated",
 			scope: "Organization",
@@ -219,11 +220,14 @@ test("the schedule deletes entries older than 365 days, and no others", async ()
 	await fill(home, 10, Date.now() - 364 * 86_400_000);
 	await worker.scheduled(createScheduledController({ cron: "* * * * *" }), env);
 	expect((await home.here("GET", "/activity_log")).body.count).toBe(10);
-	const left = await db.select().from(activityLog).where(eq(activityLog.organization_id, home.id));
+	const left = await db
+		.select()
+		.from(activityLog)
+		.where(eq(activityLog.organization_id, organizationId(home.id)));
 	const [counted] = await db
 		.select()
 		.from(activityCounts)
-		.where(eq(activityCounts.organization_id, home.id));
+		.where(eq(activityCounts.organization_id, organizationId(home.id)));
 	expect([left.length, counted?.entries]).toEqual([10, 10]);
 });
 

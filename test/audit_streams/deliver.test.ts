@@ -7,6 +7,7 @@ import { genesis } from "../../src/audit_streams/chain.ts";
 import { tick as deliver, deliverDue } from "../../src/audit_streams/deliver.ts";
 import { tick as schedule } from "../../src/audit_streams/schedule.ts";
 import { counted } from "../../src/db/counted.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { auditStreams } from "../../src/db/schema/audit_streams.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
@@ -131,7 +132,7 @@ describe("an hourly delivery", () => {
 		const log = await db
 			.select()
 			.from(activityLog)
-			.where(eq(activityLog.organization_id, id))
+			.where(eq(activityLog.organization_id, organizationId(id)))
 			.orderBy(activityLog.position);
 		expect(header).toMatchObject({
 			format: "tenantry-audit/1",
@@ -221,7 +222,7 @@ describe("an hourly delivery", () => {
 		const { body } = await here("POST", "/projects", { body: { name: "Secret" } });
 		await here("PATCH", `/projects/${body.id}`, { body: { access_control: true } });
 		await db.insert(activityLog).values({
-			organization_id: id,
+			organization_id: organizationId(id),
 			is_system: true,
 			activity: "failed",
 			scope: "BatchExportRun",
@@ -362,7 +363,7 @@ test("a file ends before it has more than about 8 MB of text, and large entries 
 	const source = "x".repeat(1_000_000);
 	for (let i = 0; i < 12; i++)
 		await db.insert(activityLog).values({
-			organization_id: id,
+			organization_id: organizationId(id),
 			activity: "updated",
 			scope: "Plugin",
 			item_id: String(i),
@@ -476,7 +477,9 @@ describe("a tick that is killed", () => {
 		await deliver(env, LATE);
 		await db
 			.delete(activityLog)
-			.where(sql`organization_id = ${id} and activity = 'updated' and item_id < '3'`);
+			.where(
+				sql`organization_id = ${organizationId(id)} and activity = 'updated' and item_id < '3'`,
+			);
 		await change({ destination: { type: "R2", config: { prefix: "" } } });
 		await deliver(env, LATE + HOUR);
 		const all = await files();
@@ -508,7 +511,7 @@ describe("a tick that is killed", () => {
 		const log = await db
 			.select({ id: activityLog.id })
 			.from(activityLog)
-			.where(eq(activityLog.organization_id, id))
+			.where(eq(activityLog.organization_id, organizationId(id)))
 			.orderBy(activityLog.position);
 		expect(ids).toEqual(log.map((row) => row.id));
 		expect(delivered_events).toBe(ids.length);
@@ -553,7 +556,9 @@ test("after the database was restored, a file that the stream had written before
 	await fill(id, 3);
 	await deliver(env, LATE);
 	const [before] = await files();
-	await db.delete(activityLog).where(sql`organization_id = ${id} and item_id = '2'`);
+	await db
+		.delete(activityLog)
+		.where(sql`organization_id = ${organizationId(id)} and item_id = '2'`);
 	await change({
 		...{ position: 0, sequence: 0, digest: "", delivered_events: 0, last_file: null },
 		next_attempt_at: iso(hour),
@@ -663,7 +668,7 @@ describe("a bucket that fails", () => {
 				.where(sql`item_id = ${stream} and is_system`);
 			expect(events).toHaveLength(2);
 			expect(events[0]).toMatchObject({
-				organization_id: id,
+				organization_id: organizationId(id),
 				scope: "AuditStream",
 				activity: "failed",
 				trigger: { error: expect.stringContaining(words) },
@@ -676,7 +681,7 @@ describe("a bucket that fails", () => {
 
 	test("takes no more statements than a tick expects, with the largest entries that a file can have", async () => {
 		const { id, row, change } = await streaming(at("/status/503"));
-		await db.delete(activityLog).where(eq(activityLog.organization_id, id));
+		await db.delete(activityLog).where(eq(activityLog.organization_id, organizationId(id)));
 		// As many pages as a file can have: no two entries fit into one.
 		for (let i = 0; i < 15; i += 1)
 			await db.run(sql`insert into activity_log (id, organization_id, activity, scope, item_id, name, changes, created_at)
@@ -755,7 +760,9 @@ describe("retention", () => {
 			await db
 				.select()
 				.from(activityLog)
-				.where(sql`organization_id = ${id} and item_id <> ${id} and scope = 'Project'`)
+				.where(
+					sql`organization_id = ${organizationId(id)} and item_id <> ${id} and scope = 'Project'`,
+				)
 		).length;
 
 	test("keeps entries that an enabled stream hasn't delivered for 30 days more, and no others", async () => {
@@ -808,10 +815,10 @@ describe("an organization that is deleted", () => {
 	test("leaves no paused stream, and none that fails for longer than seven days", async () => {
 		const paused = await streaming();
 		await paused.patch({ enabled: false });
-		await db.delete(organizations).where(eq(organizations.id, paused.id));
+		await db.delete(organizations).where(eq(organizations.uuid, paused.id));
 		expect(await paused.row()).toBeUndefined();
 		const failing = await streaming(at("/status/503"));
-		await db.delete(organizations).where(eq(organizations.id, failing.id));
+		await db.delete(organizations).where(eq(organizations.uuid, failing.id));
 		await deliver(env, Date.now() + 60_000);
 		expect(await failing.row()).toBeDefined();
 		await deliver(env, Date.now() + 8 * DAY);

@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import {
 	batchExportBackfills,
@@ -206,12 +207,15 @@ describe("creating", () => {
 			});
 		const [second] = await db
 			.insert(projects)
-			.values({ organization_id: id, name: "Second" })
+			.values({ organization_id: organizationId(id), name: "Second" })
 			.returning();
 		expect((await asMember()).body.team_id).toBe(project);
 		await db.update(projects).set({ access_control: true }).where(eq(projects.id, project));
 		expect((await asMember()).body.team_id).toBe(second?.id);
-		await db.update(projects).set({ access_control: true }).where(eq(projects.organization_id, id));
+		await db
+			.update(projects)
+			.set({ access_control: true })
+			.where(eq(projects.organization_id, organizationId(id)));
 		expect(await asMember()).toMatchObject(
 			wrong("invalid_input", "The organization has no project that you can see.", null),
 		);
@@ -601,7 +605,7 @@ describe("who sees what", () => {
 		const { ask, id, made } = await exporting();
 		const [second] = await db
 			.insert(projects)
-			.values({ organization_id: id, name: "Second" })
+			.values({ organization_id: organizationId(id), name: "Second" })
 			.returning();
 		const answer = await ask("GET", `/api/projects/${second?.id}/batch_exports/${made.id}`);
 		expect(answer.status).toBe(404);

@@ -3,6 +3,7 @@ import { and, eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { CachedStatement, cacheByForm } from "../../src/db/cached_statements.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { batchExports } from "../../src/db/schema/batch_exports.ts";
 import { domains } from "../../src/db/schema/domains.ts";
@@ -19,14 +20,18 @@ async function place(user_id: number, n = 2) {
 	const id = v7();
 	const numbers = Array.from({ length: n }, (_, i) => i);
 	const [organization, ...rest] = newOrganization(db, user_id, {
-		id,
+		uuid: id,
 		name: "Place",
 		plugins_access_level: 9,
 	});
 	await db.batch([organization, ...rest]);
-	const [project] = await db.select().from(projects).where(eq(projects.organization_id, id));
+	const [project] = await db
+		.select()
+		.from(projects)
+		.where(eq(projects.organization_id, organizationId(id)));
 	if (!project) throw new Error("No project was created.");
-	const others = numbers.slice(1).map(() => ({ organization_id: id, name: "Other" }));
+	const { organization_id } = project;
+	const others = numbers.slice(1).map(() => ({ organization_id, name: "Other" }));
 	const more = others.length > 0 ? await db.insert(projects).values(others).returning() : [];
 	const domainNames = numbers.map((i) => `${i}-${id}.example.com`);
 	const exportIds = numbers.map(() => v7());
@@ -34,7 +39,7 @@ async function place(user_id: number, n = 2) {
 	await db.insert(domains).values(
 		domainNames.map((domain) => ({
 			id: v7(),
-			organization_id: id,
+			organization_id,
 			domain,
 			verification_challenge: v7(),
 		})),
@@ -42,7 +47,7 @@ async function place(user_id: number, n = 2) {
 	await db.insert(invites).values(
 		inviteIds.map((invite) => ({
 			id: invite,
-			organization_id: id,
+			organization_id,
 			target_email: `${invite}@tenantry.test`,
 			created_by: user_id,
 			emailing_attempt_made: false,
@@ -53,7 +58,7 @@ async function place(user_id: number, n = 2) {
 	await db.insert(batchExports).values(
 		exportIds.map((id_) => ({
 			id: id_,
-			organization_id: id,
+			organization_id,
 			project_id: project.id,
 			name: "Export",
 			destination: { type: "NoOp" as const, config: {} },
@@ -66,6 +71,7 @@ async function place(user_id: number, n = 2) {
 	const joined = await Promise.all(numbers.slice(1).map(() => join(id, 1)));
 	return {
 		id,
+		organization_id,
 		project: project.id,
 		lists: {
 			members: [user_id, ...joined.map((one) => one.id)].reverse(),
@@ -229,9 +235,9 @@ type Write = {
 	/** The address that it invites. */
 	invited?: string;
 	/** The member that it is about, and the level that the member has afterwards; null: none, since it was removed. */
-	member?: { organization_id: string; user_id: number; level: number | null };
+	member?: { organization_id: number; user_id: number; level: number | null };
 	logged: {
-		organization_id: string;
+		organization_id: number;
 		project_id: number | null;
 		user_id: number;
 		name: string;
@@ -259,12 +265,14 @@ async function writesOf(
 			const target_email = kind === "any" ? shared : `${v7()}@tenantry.test`;
 			const { id: user_id, email, uuid } = await join(to.id, 1);
 			const member = (level: number | null) => ({
-				organization_id: to.id,
+				organization_id: to.organization_id,
 				user_id,
 				level: isAllowed ? level : 1,
 			});
 			const logged = (name: string) =>
-				isAllowed ? { organization_id: to.id, project_id: null, user_id: id, name } : null;
+				isAllowed
+					? { organization_id: to.organization_id, project_id: null, user_id: id, name }
+					: null;
 			const path = `/api/organizations/${named}`;
 			writes.push(
 				{
@@ -297,7 +305,7 @@ async function writesOf(
 		const logged =
 			kind === "stranger"
 				? null
-				: { organization_id: first.id, project_id: first.project, user_id: id, name };
+				: { organization_id: first.organization_id, project_id: first.project, user_id: id, name };
 		const path = `/api/projects/${first.project}`;
 		writes.push({ key, method: "PATCH", path, body: { name }, logged });
 	}
@@ -305,14 +313,14 @@ async function writesOf(
 }
 
 /** The level of a member; null if there is none. */
-async function levelOf({ organization_id, user_id }: { organization_id: string; user_id: number }) {
+async function levelOf({ organization_id, user_id }: { organization_id: number; user_id: number }) {
 	const isMember = and(eq(members.organization_id, organization_id), eq(members.user_id, user_id));
 	const [row] = await db.select({ level: members.level }).from(members).where(isMember);
 	return row?.level ?? null;
 }
 
 /** The invites and the mails of an organization: the address, and who invites; for mails, how many there are. */
-async function invitedTo(organization_id: string) {
+async function invitedTo(organization_id: number) {
 	const rows = await db
 		.select({ email: invites.target_email, created_by: invites.created_by })
 		.from(invites)
@@ -323,9 +331,9 @@ async function invitedTo(organization_id: string) {
 }
 
 /** What these must be after the changes. */
-function expectedAt({ id, lists }: Place, created_by: number, writes: Write[]) {
+function expectedAt({ organization_id, lists }: Place, created_by: number, writes: Write[]) {
 	const invited = writes.flatMap(({ invited, logged }) =>
-		invited && logged?.organization_id === id ? invited : [],
+		invited && logged?.organization_id === organization_id ? invited : [],
 	);
 	const before = lists.invites.map((invite) => `${invite}@tenantry.test`);
 	const rows = [...new Set([...before, ...invited])].sort();
@@ -354,7 +362,9 @@ describe("writes that share cached statements", () => {
 		}
 		for (const [i, { id, first, second }] of callers.entries()) {
 			for (const place of [first, second])
-				expect(await invitedTo(place.id)).toEqual(expectedAt(place, id, writes[i] ?? []));
+				expect(await invitedTo(place.organization_id)).toEqual(
+					expectedAt(place, id, writes[i] ?? []),
+				);
 			const entries = await db
 				.select({
 					organization_id: activityLog.organization_id,
@@ -363,7 +373,9 @@ describe("writes that share cached statements", () => {
 					name: activityLog.name,
 				})
 				.from(activityLog)
-				.where(inArray(activityLog.organization_id, [first.id, second.id]))
+				.where(
+					inArray(activityLog.organization_id, [first.organization_id, second.organization_id]),
+				)
 				.orderBy(activityLog.position);
 			expect(entries).toEqual(writes[i]?.flatMap(({ logged }) => logged ?? []));
 		}

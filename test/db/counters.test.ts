@@ -202,7 +202,7 @@ test("after any sequence of operations, each counter says what count(*) would", 
 	}
 	await db.delete(projects).where(eq(projects.id, home.project));
 	expect(await wrongCounters()).toEqual([]);
-	await db.delete(organizations).where(eq(organizations.id, home.id));
+	await db.delete(organizations).where(eq(organizations.uuid, home.id));
 	expect(await wrongCounters()).toEqual([]);
 });
 

@@ -42,12 +42,13 @@ async function tenant(n: number) {
 	const wanderer = await person();
 	const { id, project, batch_export, run, config, owner } = home;
 	const q = (text: string) => `'${text}'`;
+	const own = String(home.organization_id);
 	const people = `people-${n}`;
 	const dates = { created_at: time(), updated_at: time() };
 	const userId = `(select id from users where email = '${people}-' || i || '@tenantry.test')`;
 	/** SQL for the id of a plugin that is the earlier the larger `i` is: the first `MATCHES` of them are of a rare family. */
 	const plugin = (i = "i") =>
-		`(select max(id) - ${i} + 1 from plugins where organization_id = ${q(id)})`;
+		`(select max(id) - ${i} + 1 from plugins where organization_id = ${own})`;
 	const destination = { type: "NoOp", config: {} };
 	await env.DB.batch([
 		insert(n, "users", {
@@ -59,7 +60,7 @@ async function tenant(n: number) {
 		}),
 		insert(n, "members", {
 			id: uuid(id),
-			organization_id: q(id),
+			organization_id: own,
 			user_id: userId,
 			level: "1",
 			joined_at: time(),
@@ -67,7 +68,7 @@ async function tenant(n: number) {
 		}),
 		insert(n, "invites", {
 			id: uuid(id),
-			organization_id: q(id),
+			organization_id: own,
 			target_email: `${rare(n, "'rare-'", "''")} || '${people}-invited-' || i || '@tenantry.test'`,
 			created_by: `${owner.id}`,
 			emailing_attempt_made: "0",
@@ -76,13 +77,13 @@ async function tenant(n: number) {
 		}),
 		insert(n, "domains", {
 			id: uuid(id),
-			organization_id: q(id),
+			organization_id: own,
 			domain: `${rare(n, "'rare-'", "'common-'")} || '${people}-' || i || '.example.com'`,
 			verification_challenge: "'x'",
 		}),
 		insert(n, "projects", {
 			uuid: uuid(id),
-			organization_id: q(id),
+			organization_id: own,
 			name: `${rare(n, "'Rare '", "'Project '")} || i`,
 			// The newest are private: a member's page must not read them all.
 			access_control: "i > 20",
@@ -91,14 +92,14 @@ async function tenant(n: number) {
 		insert(n, "project_members", {
 			id: uuid(id),
 			project_id: `${project}`,
-			organization_id: q(id),
+			organization_id: own,
 			user_id: userId,
 			level: "1",
 			joined_at: time(),
 			updated_at: time(),
 		}),
 		insert(n, "organizations", {
-			id: uuid(id),
+			uuid: uuid(id),
 			name: "'Other ' || i",
 			slug: `'${people}-' || i`,
 			plugins_access_level: "9",
@@ -106,7 +107,7 @@ async function tenant(n: number) {
 		}),
 		env.DB.prepare(
 			`insert into members (id, organization_id, user_id, level, joined_at, updated_at)
-			select id, id, ${wanderer.id}, 15, created_at, created_at from organizations where slug like '${people}-%'`,
+			select uuid, id, ${wanderer.id}, 15, created_at, created_at from organizations where slug like '${people}-%'`,
 		),
 		insert(n, "personal_api_keys", {
 			id: uuid(id),
@@ -118,7 +119,7 @@ async function tenant(n: number) {
 		}),
 		insert(n, "batch_exports", {
 			id: uuid(id),
-			organization_id: q(id),
+			organization_id: own,
 			project_id: `${project}`,
 			name: "'Export ' || i",
 			destination: q(JSON.stringify(destination)),
@@ -170,13 +171,13 @@ async function tenant(n: number) {
 		}),
 		// Plugins of a rare family, and many others of another. Half have configs, and some of both families have none.
 		insert(MATCHES, "plugins", {
-			organization_id: q(id),
+			organization_id: own,
 			plugin_type: "'source'",
 			capabilities: `'{"scheduled_tasks":["runEveryHour"]}'`,
 			...dates,
 		}),
 		insert(n, "plugins", {
-			organization_id: q(id),
+			organization_id: own,
 			plugin_type: "'source'",
 			name: "'Plugin ' || i",
 			capabilities: rare(
@@ -189,7 +190,7 @@ async function tenant(n: number) {
 		insert(n, "plugin_configs", {
 			uuid: uuid(id),
 			project_id: `${project}`,
-			organization_id: q(id),
+			organization_id: own,
 			plugin_id: plugin(`min(i, ${n / 2})`),
 			enabled: "1",
 			order: "i",
@@ -208,7 +209,7 @@ async function tenant(n: number) {
 		}),
 		insert(n, "activity_log", {
 			id: uuid(id),
-			organization_id: q(id),
+			organization_id: own,
 			project_id: `${project}`,
 			user_id: rare(
 				n,
@@ -222,7 +223,7 @@ async function tenant(n: number) {
 		}),
 		insert(MATCHES, "activity_log", {
 			id: uuid(id),
-			organization_id: q(id),
+			organization_id: own,
 			project_id: `${project}`,
 			user_id: `${owner.id}`,
 			activity: "'updated'",
@@ -239,11 +240,16 @@ async function tenant(n: number) {
 	const member = await join(id, 1);
 	await db
 		.insert(projectMembers)
-		.values({ project_id: project, organization_id: id, user_id: member.id, level: 1 });
+		.values({
+			project_id: project,
+			organization_id: home.organization_id,
+			user_id: member.id,
+			level: 1,
+		});
 	const [other] = (
-		await env.DB.prepare("select id from organizations where slug = ?")
+		await env.DB.prepare("select uuid from organizations where slug = ?")
 			.bind(`${people}-7`)
-			.all<{ id: string }>()
+			.all<{ uuid: string }>()
 	).results;
 	return {
 		...home,
@@ -255,7 +261,7 @@ async function tenant(n: number) {
 			owner: home.key,
 			member: member.key,
 			wanderer: wanderer.key,
-			"that reaches one": await keyFor(wanderer.id, { scoped_organizations: [other?.id ?? ""] }),
+			"that reaches one": await keyFor(wanderer.id, { scoped_organizations: [other?.uuid ?? ""] }),
 			"that reaches a project": await keyFor(owner.id, { scoped_projects: [project] }),
 		},
 	};
@@ -573,7 +579,7 @@ describe("a list ten times as long costs the same", () => {
 });
 
 test("creating an invite reads the same rows with 400 open invites as with 40", async () => {
-	const { id, owner, here } = await world();
+	const { id, organization_id, owner, here } = await world();
 	const [few, many] = SIZES;
 	const invite = async () => {
 		const body = { target_email: `${crypto.randomUUID()}@tenantry.test`, send_email: false };
@@ -584,7 +590,7 @@ test("creating an invite reads the same rows with 400 open invites as with 40", 
 	const open = (n: number) =>
 		insert(n, "invites", {
 			id: uuid(id),
-			organization_id: `'${id}'`,
+			organization_id: `${organization_id}`,
 			target_email: "hex(randomblob(8)) || '@tenantry.test'",
 			created_by: `${owner.id}`,
 			emailing_attempt_made: "0",

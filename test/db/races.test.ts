@@ -1,5 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { batchExports } from "../../src/db/schema/batch_exports.ts";
 import { domains } from "../../src/db/schema/domains.ts";
@@ -192,7 +193,7 @@ test("two owners who demote each other at once leave one owner", async () => {
 	expect(one.status).toBe(403);
 	const answers = await Promise.all([demote(owner.uuid, other.key), demote(other.uuid, owner.key)]);
 	expect(answers.map(({ status }) => status)).toContain(403);
-	const owners = and(eq(members.organization_id, id), eq(members.level, 15));
+	const owners = and(eq(members.organization_id, organizationId(id)), eq(members.level, 15));
 	expect(await db.$count(members, owners)).toBe(1);
 });
 

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { batchExportLogEntries } from "../../src/db/schema/batch_exports.ts";
 import { domains } from "../../src/db/schema/domains.ts";
@@ -75,10 +76,10 @@ const LISTS: Record<string, Searched> = {
 		path: (home) => `${org(home)}/plugins`,
 		table: plugins,
 		texts: [plugins.name, plugins.description, plugins.url],
-		owned: ({ id }) => eq(plugins.organization_id, id),
+		owned: ({ id }) => eq(plugins.organization_id, organizationId(id)),
 		insert: ({ id }, name) =>
 			db.insert(plugins).values({
-				organization_id: id,
+				organization_id: organizationId(id),
 				plugin_type: "source",
 				name,
 				description: Array.from(name).reverse().join(""),
@@ -89,27 +90,30 @@ const LISTS: Record<string, Searched> = {
 		path: (home) => `${org(home)}/projects`,
 		table: projects,
 		texts: [projects.name],
-		owned: ({ id }) => eq(projects.organization_id, id),
-		insert: ({ id }, name) => db.insert(projects).values({ organization_id: id, name }),
+		owned: ({ id }) => eq(projects.organization_id, organizationId(id)),
+		insert: ({ id }, name) =>
+			db.insert(projects).values({ organization_id: organizationId(id), name }),
 	},
 	domains: {
 		path: (home) => `${org(home)}/domains`,
 		table: domains,
 		texts: [domains.domain],
-		owned: ({ id }) => eq(domains.organization_id, id),
+		owned: ({ id }) => eq(domains.organization_id, organizationId(id)),
 		insert: ({ id }, name) =>
-			db
-				.insert(domains)
-				.values({ organization_id: id, domain: `${name}${v7()}`, verification_challenge: "x" }),
+			db.insert(domains).values({
+				organization_id: organizationId(id),
+				domain: `${name}${v7()}`,
+				verification_challenge: "x",
+			}),
 	},
 	invites: {
 		path: (home) => `${org(home)}/invites`,
 		table: invites,
 		texts: [invites.target_email],
-		owned: ({ id }) => eq(invites.organization_id, id),
+		owned: ({ id }) => eq(invites.organization_id, organizationId(id)),
 		insert: ({ id, owner }, name) =>
 			db.insert(invites).values({
-				organization_id: id,
+				organization_id: organizationId(id),
 				target_email: `${name.replaceAll(/[^a-z]/gi, "")}-${v7()}@example.com`,
 				created_by: owner.id,
 				emailing_attempt_made: false,
@@ -209,7 +213,7 @@ test("a search finds nothing of an organization whose id ends like one's own", a
 	const [one, other] = [await world(), await world()];
 	const twin = other.id.slice(0, -6) + one.id.slice(-6);
 	const [first, ...rest] = newOrganization(db, other.owner.id, {
-		id: twin,
+		uuid: twin,
 		name: "Twin",
 		plugins_access_level: 9,
 	});
@@ -217,7 +221,9 @@ test("a search finds nothing of an organization whose id ends like one's own", a
 	const domain = `qqz-${v7()}.example.com`;
 	const target_email = `qqz-${v7()}@example.com`;
 	const member = await person({ first_name: "Qqzoe" });
-	await db.insert(members).values({ organization_id: twin, user_id: member.id, level: 1 });
+	await db
+		.insert(members)
+		.values({ organization_id: organizationId(twin), user_id: member.id, level: 1 });
 	const theirs = { key: other.key };
 	const at = `/api/organizations/${twin}`;
 	await call("POST", `${at}/domains`, { ...theirs, body: { domain } });
@@ -261,9 +267,12 @@ test("a search in projects finds those that the caller sees and its key reaches,
 	const mine = await make(home, "Qqx mine", true);
 	const elsewhere = await make(other, "Qqx elsewhere");
 	const member = await join(home.id, 1);
-	await db
-		.insert(projectMembers)
-		.values({ project_id: mine, organization_id: home.id, user_id: member.id, level: 1 });
+	await db.insert(projectMembers).values({
+		project_id: mine,
+		organization_id: organizationId(home.id),
+		user_id: member.id,
+		level: 1,
+	});
 	const find = async (path: string, key: string, search = "qqx") => {
 		const { body } = await call("GET", `${path}?search=${search}`, { key });
 		expect(body.count).toBe(body.results.length);
@@ -275,7 +284,9 @@ test("a search in projects finds those that the caller sees and its key reaches,
 	expect(await find(here, member.key)).toEqual([mine, open]);
 	expect(await find(all, member.key)).toEqual([mine, open]);
 	expect(await find(all, other.key)).toEqual([elsewhere]);
-	await db.insert(members).values({ organization_id: other.id, user_id: member.id, level: 1 });
+	await db
+		.insert(members)
+		.values({ organization_id: organizationId(other.id), user_id: member.id, level: 1 });
 	expect((await find(all, member.key)).toSorted()).toEqual([open, mine, elsewhere].toSorted());
 	expect(await find(all, (await person()).key)).toEqual([]);
 	expect(await find(all, await keyFor(member.id, { scoped_projects: [open] }))).toEqual([open]);
@@ -293,9 +304,13 @@ test("a search in projects finds those that the caller sees and its key reaches,
 
 /** Inserts an enabled config of the plugin. */
 const configure = (organization_id: string, project_id: number, plugin_id: number) =>
-	db
-		.insert(pluginConfigs)
-		.values({ organization_id, project_id, plugin_id, enabled: true, order: 1 });
+	db.insert(pluginConfigs).values({
+		organization_id: organizationId(organization_id),
+		project_id,
+		plugin_id,
+		enabled: true,
+		order: 1,
+	});
 
 test("a search in plugins finds global ones and those that the organization uses, by their new names, and no deleted ones", async () => {
 	const [home, other] = [await furnished(), await furnished()];
@@ -306,7 +321,12 @@ test("a search in plugins finds global ones and those that the organization uses
 	const make = async (values: Partial<typeof plugins.$inferInsert>) => {
 		const [row] = await db
 			.insert(plugins)
-			.values({ organization_id: other.id, plugin_type: "source", capabilities: {}, ...values })
+			.values({
+				organization_id: organizationId(other.id),
+				plugin_type: "source",
+				capabilities: {},
+				...values,
+			})
 			.returning({ id: plugins.id });
 		return row?.id ?? 0;
 	};
@@ -360,7 +380,7 @@ test("entries are in the lists of the families that their plugin has now", async
 		times(n, (i) => {
 			entries += 1;
 			return db.insert(activityLog).values({
-				organization_id: id,
+				organization_id: organizationId(id),
 				user_id: i % 3 ? owner.id : admin.id,
 				activity: i % 2 ? "updated" : "upgraded",
 				scope: "Plugin",
@@ -372,7 +392,7 @@ test("entries are in the lists of the families that their plugin has now", async
 		.insert(plugins)
 		.values(
 			Array.from({ length: 6 }, () => ({
-				organization_id: id,
+				organization_id: organizationId(id),
 				plugin_type: "source",
 				capabilities: {},
 			})),
@@ -392,7 +412,7 @@ test("entries are in the lists of the families that their plugin has now", async
 			.innerJoin(plugins, sql`${plugins.id} = cast(${activityLog.item_id} as integer)`)
 			.where(
 				and(
-					eq(activityLog.organization_id, id),
+					eq(activityLog.organization_id, organizationId(id)),
 					eq(activityLog.scope, "Plugin"),
 					sql`${plugins.families} & ${bit}`,
 					given.activity ? eq(activityLog.activity, given.activity) : undefined,

@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { and, eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
@@ -42,9 +43,11 @@ describe("a change between a request’s two round trips", () => {
 			db
 				.update(members)
 				.set({ level: 1 })
-				.where(and(eq(members.organization_id, id), eq(members.user_id, user_id)));
+				.where(and(eq(members.organization_id, organizationId(id)), eq(members.user_id, user_id)));
 		const leave = (user_id: number) =>
-			db.delete(members).where(and(eq(members.organization_id, id), eq(members.user_id, user_id)));
+			db
+				.delete(members)
+				.where(and(eq(members.organization_id, organizationId(id)), eq(members.user_id, user_id)));
 		const deactivate = (user_id: number) =>
 			db.update(users).set({ is_active: false }).where(eq(users.id, user_id));
 		for (const happen of [demote, leave, deactivate]) {
@@ -56,7 +59,7 @@ describe("a change between a request’s two round trips", () => {
 			});
 			expect(response).toMatchObject(changed);
 		}
-		const [row] = await db.select().from(organizations).where(eq(organizations.id, id));
+		const [row] = await db.select().from(organizations).where(eq(organizations.uuid, id));
 		expect(row?.name).toBe("Before");
 	});
 
@@ -70,7 +73,7 @@ describe("a change between a request’s two round trips", () => {
 			await db
 				.update(members)
 				.set({ level: 1 })
-				.where(and(eq(members.organization_id, id), eq(members.user_id, admin.id)));
+				.where(and(eq(members.organization_id, organizationId(id)), eq(members.user_id, admin.id)));
 		};
 		expect(
 			await call("PATCH", `/api/projects/${project}`, {
@@ -130,7 +133,7 @@ describe("a change between a request’s two round trips", () => {
 
 	test("an organization that is deleted is a 403 or 404, and gets no activity entry", async () => {
 		const { id, key, ask } = await world();
-		const remove = racing(async () => db.delete(organizations).where(eq(organizations.id, id)));
+		const remove = racing(async () => db.delete(organizations).where(eq(organizations.uuid, id)));
 		const response = await call("POST", `/api/organizations/${id}/domains`, {
 			key,
 			body: { domain: `${id}.example.com` },

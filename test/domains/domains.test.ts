@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { domains } from "../../src/db/schema/domains.ts";
 import { wrong } from "../support/refusals.ts";
 import { withoutPatience } from "../support/time.ts";
@@ -18,7 +19,7 @@ async function insertDomain(
 	const id = v7();
 	await db.insert(domains).values({
 		id,
-		organization_id,
+		organization_id: organizationId(organization_id),
 		domain: name(),
 		verification_challenge: CHALLENGE,
 		...row,
@@ -326,7 +327,7 @@ test("the list is ordered by name, and a page costs one round trip", async () =>
 	const { here, id } = await world();
 	await times(150, (i) =>
 		db.insert(domains).values({
-			organization_id: id,
+			organization_id: organizationId(id),
 			domain: `d${(i * 37) % 150}.${id}.example.com`,
 			verification_challenge: CHALLENGE,
 		}),

@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { domains } from "../../src/db/schema/domains.ts";
 import { tick } from "../../src/domains/recheck.ts";
 import { metered } from "../support/events.ts";
@@ -24,7 +25,7 @@ async function verified(domain: string, row: Partial<typeof domains.$inferInsert
 	await db.delete(domains).where(eq(domains.domain, domain));
 	await db.insert(domains).values({
 		id: domain_id,
-		organization_id: home.id,
+		organization_id: organizationId(home.id),
 		domain,
 		verification_challenge: CHALLENGE,
 		verified_at: "2026-01-01T00:00:00.000Z",
@@ -83,7 +84,7 @@ describe("a verified domain whose challenge is gone", () => {
 			db
 				.update(domains)
 				.set({ domain, verification_challenge: challenge })
-				.where(eq(domains.organization_id, id));
+				.where(eq(domains.organization_id, organizationId(id)));
 		await tickAfter(0);
 		await tickAfter(DAY);
 		await set(CHALLENGE, "right.example.test");
@@ -152,7 +153,7 @@ test("a tick reads and looks up a few domains, however many there are", async ()
 	const isLater = new Date(Date.now() + DAY).toISOString();
 	await times(1000, (i) =>
 		db.insert(domains).values({
-			organization_id: id,
+			organization_id: organizationId(id),
 			domain: `d${i}.${id}.example.com`,
 			verification_challenge: CHALLENGE,
 			verified_at: "2026-01-01T00:00:00.000Z",
@@ -162,8 +163,14 @@ test("a tick reads and looks up a few domains, however many there are", async ()
 	const idle = metered();
 	await tickAfter(1, { DB: idle.db });
 	expect(idle.spent.read).toBeLessThan(50);
-	await db.update(domains).set({ recheck_at: "" }).where(eq(domains.organization_id, id));
+	await db
+		.update(domains)
+		.set({ recheck_at: "" })
+		.where(eq(domains.organization_id, organizationId(id)));
 	await tickAfter(2);
-	const rows = await db.select().from(domains).where(eq(domains.organization_id, id));
+	const rows = await db
+		.select()
+		.from(domains)
+		.where(eq(domains.organization_id, organizationId(id)));
 	expect(rows.filter(({ recheck_at }) => recheck_at !== "")).toHaveLength(20);
 });

@@ -6,6 +6,7 @@ import { and, asc, eq } from "drizzle-orm";
 import pg from "pg";
 import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import {
 	batchExportBackfills,
 	batchExportDays,
@@ -492,7 +493,9 @@ describe("the exported rows equal the ingested events", () => {
 		const { id, ask } = await world();
 		// Not used by other tests, whose rows ClickHouse keeps.
 		const project = 1_000_000;
-		await db.insert(projects).values({ id: project, organization_id: id, name: "Its own" });
+		await db
+			.insert(projects)
+			.values({ id: project, organization_id: organizationId(id), name: "Its own" });
 		await fill(project, 2345, range);
 		const expected = await eventsOf(project);
 		await create();

@@ -3,6 +3,7 @@ import { and, asc, eq, isNull, sql, sum } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
 import { insertEach } from "../../src/db/client.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import {
 	batchExportBackfills,
 	batchExportLogEntries,
@@ -35,7 +36,7 @@ async function due(next = hour, row: Partial<typeof batchExports.$inferInsert> =
 	const { id = v7() } = row;
 	await db.insert(batchExports).values({
 		id,
-		organization_id: home.id,
+		organization_id: organizationId(home.id),
 		project_id: home.project,
 		name: "Export",
 		destination: { type: "NoOp", config: {} },

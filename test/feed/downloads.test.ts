@@ -4,6 +4,7 @@ import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { app } from "../../src/app.ts";
 import { digest } from "../../src/auth/keys.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { duckdb } from "../support/exporting.ts";
@@ -16,7 +17,7 @@ const LINES = "application/x-ndjson";
 
 const entry = ({ id, owner }: World, more: Partial<typeof activityLog.$inferInsert> = {}) =>
 	db.insert(activityLog).values({
-		organization_id: id,
+		organization_id: organizationId(id),
 		user_id: owner.id,
 		activity: "updated",
 		scope: "Organization",

@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { and, eq, gt, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { recordEvent } from "../../src/db/record.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { members } from "../../src/db/schema/members.ts";
@@ -29,7 +30,7 @@ async function follow(path: string, key: string) {
 
 const entry = ({ id, owner }: World, more: Partial<typeof activityLog.$inferInsert> = {}) =>
 	db.insert(activityLog).values({
-		organization_id: id,
+		organization_id: organizationId(id),
 		user_id: owner.id,
 		activity: "updated",
 		scope: "Organization",
@@ -52,7 +53,7 @@ test("an event says what happened, who did it, and what changed", async () => {
 		data: {
 			scope: "Organization",
 			item_id: id,
-			organization_id: id,
+			organization_id: organizationId(id),
 			project_id: null,
 			name: "Renamed",
 			changes: [{ field: "name", action: "changed", before: "Acme", after: "Renamed" }],
@@ -397,7 +398,9 @@ test("events whose changes are nested too deeply for SQLite's JSON functions can
 	const store = (depth: number) => {
 		const nested = `${"[".repeat(depth - 2)}${"]".repeat(depth - 2)}`;
 		const changes = `[{"field":"x","action":"changed","before":null,"after":${nested}}]`;
-		return db.run(sql`update activity_log set changes = ${changes} where organization_id = ${id}`);
+		return db.run(
+			sql`update activity_log set changes = ${changes} where organization_id = ${organizationId(id)}`,
+		);
 	};
 	const paths = ["/events", "/events?types=organization.updated", "/activity_log"];
 	await entry(home);

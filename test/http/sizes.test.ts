@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { batchExports } from "../../src/db/schema/batch_exports.ts";
 import { domains } from "../../src/db/schema/domains.ts";
@@ -150,7 +151,7 @@ describe("a page ends at 4 MiB", () => {
 		for (let from = 0; from < ROWS; from += 20)
 			await times(20, (n) =>
 				db.insert(plugins).values({
-					organization_id,
+					organization_id: organizationId(organization_id),
 					plugin_type: "source",
 					name: `Plugin ${from + n}`,
 					capabilities: { methods: ["onEvent"] },
@@ -159,13 +160,17 @@ describe("a page ends at 4 MiB", () => {
 			);
 		const [plugin] = await db
 			.insert(plugins)
-			.values({ organization_id, plugin_type: "source", capabilities: { methods: ["onEvent"] } })
+			.values({
+				organization_id: organizationId(organization_id),
+				plugin_type: "source",
+				capabilities: { methods: ["onEvent"] },
+			})
 			.returning();
 		const plugin_id = plugin?.id ?? 0;
 		for (let from = 0; from < ROWS; from += 20) {
 			await times(20, (n) =>
 				db.insert(pluginConfigs).values({
-					organization_id,
+					organization_id: organizationId(organization_id),
 					project_id,
 					plugin_id,
 					enabled: true,
@@ -176,7 +181,7 @@ describe("a page ends at 4 MiB", () => {
 			);
 			await times(20, (n) =>
 				db.insert(batchExports).values({
-					organization_id,
+					organization_id: organizationId(organization_id),
 					project_id,
 					name: `Export ${from + n}`,
 					destination: { type: "NoOp", config: { text: textOf(size(from + n)) } },
@@ -188,7 +193,7 @@ describe("a page ends at 4 MiB", () => {
 			);
 			await times(20, (n) =>
 				db.insert(activityLog).values({
-					organization_id,
+					organization_id: organizationId(organization_id),
 					user_id: owner.id,
 					activity: "updated",
 					scope: "Plugin",
@@ -200,7 +205,7 @@ describe("a page ends at 4 MiB", () => {
 			);
 			await times(20, (n) =>
 				db.insert(domains).values({
-					organization_id,
+					organization_id: organizationId(organization_id),
 					domain: `${from + n}-${organization_id}.example.com`,
 					verification_challenge: "x",
 					saml_x509_cert: "\n".repeat(size(from + n) / 2),
@@ -208,7 +213,7 @@ describe("a page ends at 4 MiB", () => {
 			);
 			await times(20, (n) =>
 				db.insert(invites).values({
-					organization_id,
+					organization_id: organizationId(organization_id),
 					target_email: `${from + n}-${organization_id}@tenantry.test`,
 					created_by: owner.id,
 					emailing_attempt_made: false,
@@ -301,7 +306,7 @@ test("an object that is larger than a page comes alone, and the links lead past 
 	const sizes = [10, 900_000, 10, 900_000, 900_000, 10];
 	for (const size of sizes)
 		await db.insert(plugins).values({
-			organization_id: home.id,
+			organization_id: organizationId(home.id),
 			plugin_type: "source",
 			capabilities: { methods: ["onEvent"] },
 			// Six bytes each as JSON.

@@ -4,6 +4,7 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { inviteMails, invites } from "../../src/db/schema/invites.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
@@ -416,7 +417,7 @@ describe("an organization's mails", () => {
 		await db
 			.update(inviteMails)
 			.set({ sent_at: hourAgo })
-			.where(eq(inviteMails.organization_id, id));
+			.where(eq(inviteMails.organization_id, organizationId(id)));
 		expect((await invite(5)).status).toBe(200);
 	});
 
@@ -424,7 +425,10 @@ describe("an organization's mails", () => {
 		const { here, id } = await world();
 		const env = mailLimit(4);
 		await here("POST", "/invites/bulk", { body: several(4), env });
-		const mails = await db.select().from(inviteMails).where(eq(inviteMails.organization_id, id));
+		const mails = await db
+			.select()
+			.from(inviteMails)
+			.where(eq(inviteMails.organization_id, organizationId(id)));
 		for (const [i, { invite_id }] of mails.entries())
 			await db
 				.update(inviteMails)
@@ -598,7 +602,7 @@ describe("mails over all organizations", () => {
 		const left = await db
 			.select({ stranger: inviteMails.stranger })
 			.from(inviteMails)
-			.where(eq(inviteMails.organization_id, home.id));
+			.where(eq(inviteMails.organization_id, organizationId(home.id)));
 		expect(left).toEqual([{ stranger: young }]);
 	});
 });
@@ -614,7 +618,7 @@ describe("an organization's open invites", () => {
 	const fill = ({ id, owner }: Home, n: number) =>
 		times(n, () =>
 			db.insert(invites).values({
-				organization_id: id,
+				organization_id: organizationId(id),
 				target_email: address(),
 				created_by: owner.id,
 				emailing_attempt_made: false,
@@ -643,7 +647,10 @@ describe("an organization's open invites", () => {
 		expect(await here("POST", "/invites/bulk", { body: two })).toMatchObject(full);
 		expect((await here("GET", "/invites?limit=1")).body.count).toBe(1000);
 		const old = new Date(Date.now() - 3 * DAY).toISOString();
-		await db.update(invites).set({ created_at: old }).where(eq(invites.organization_id, id));
+		await db
+			.update(invites)
+			.set({ created_at: old })
+			.where(eq(invites.organization_id, organizationId(id)));
 		expect((await here("POST", "/invites/bulk", { body: two })).status).toBe(200);
 	});
 });
@@ -1118,7 +1125,9 @@ describe("the holder of the link", () => {
 			{ here },
 			{ target_email: someone.email },
 		);
-		await db.insert(members).values({ organization_id: id, user_id: someone.id, level: 1 });
+		await db
+			.insert(members)
+			.values({ organization_id: organizationId(id), user_id: someone.id, level: 1 });
 		expect(await accept(late)).toMatchObject({
 			status: 400,
 			body: { code: "user_already_member", attr: null },

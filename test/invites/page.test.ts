@@ -66,7 +66,7 @@ test("the page shows the inviter, the organization, the level, the message and t
 test("the page escapes what people wrote, and removes control characters", async () => {
 	const home = await world();
 	const evil = "<b>A</b>\u202ecme\r\n\u0007x";
-	await db.update(organizations).set({ name: evil }).where(eq(organizations.id, home.id));
+	await db.update(organizations).set({ name: evil }).where(eq(organizations.uuid, home.id));
 	await db.update(users).set({ first_name: evil }).where(eq(users.id, home.owner.id));
 	const path = await page(home, {}, { message: `one\u001b[31m\r\n${evil}` });
 	const { body } = await call("GET", path);

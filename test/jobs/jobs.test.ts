@@ -8,6 +8,7 @@ import { env } from "cloudflare:workers";
 import { and, desc, eq, gt, inArray, lt, sql } from "drizzle-orm";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { digests, unseal } from "../../src/auth/secrets.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { pluginJobs, pluginStorage } from "../../src/db/schema/jobs.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { pluginConfigs, pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
@@ -59,7 +60,7 @@ async function home(source = SOURCE, enabled = true) {
 		.insert(pluginConfigs)
 		.values({
 			project_id: here.project,
-			organization_id: here.id,
+			organization_id: organizationId(here.id),
 			plugin_id: plugin.id,
 			order: 1,
 			enabled,
@@ -554,7 +555,7 @@ describe("a waiting job", () => {
 			db
 				.update(organizations)
 				.set({ plugins_access_level: 0 })
-				.where(eq(organizations.id, here.organization));
+				.where(eq(organizations.uuid, here.organization));
 		expect(await waiting("job", lose)).toEqual({
 			status: "failed",
 			log: [
@@ -854,7 +855,7 @@ describe("organizations take turns:", () => {
 				.insert(pluginConfigs)
 				.values({
 					project_id: here.project,
-					organization_id: here.organization,
+					organization_id: organizationId(here.organization),
 					plugin_id: plugin,
 					order,
 					enabled: true,
@@ -1048,7 +1049,7 @@ describe("the schedule", () => {
 			db
 				.update(organizations)
 				.set({ plugins_access_level })
-				.where(eq(organizations.id, organization));
+				.where(eq(organizations.uuid, organization));
 		await grant(2);
 		await tick(at(10, 7));
 		expect(await tasks(id)).toEqual([]);

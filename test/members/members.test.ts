@@ -1,5 +1,6 @@
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { forbidden } from "../support/refusals.ts";
@@ -260,7 +261,9 @@ describe("removing a member", () => {
 			project: null,
 			organizations: [],
 		});
-		await db.insert(members).values({ organization_id: id, user_id: member.id, level: 1 });
+		await db
+			.insert(members)
+			.values({ organization_id: organizationId(id), user_id: member.id, level: 1 });
 		expect((await call("GET", "/api/projects", { key: member.key })).body.count).toBe(0);
 	});
 });
@@ -274,7 +277,10 @@ describe("an organization always has an owner", () => {
 			);
 			const answers = await Promise.all(requests);
 			for (const answer of answers) if (answer.status !== 200) expect(answer.status).toBe(403);
-			const rows = await db.select().from(members).where(eq(members.organization_id, id));
+			const rows = await db
+				.select()
+				.from(members)
+				.where(eq(members.organization_id, organizationId(id)));
 			expect(rows.filter(({ level }) => level === 15)).toHaveLength(1);
 		}
 	});
@@ -286,7 +292,10 @@ describe("an organization always has an owner", () => {
 				set(owner, owner2, { level: 8 }).then(() => remove(owner, owner2)),
 				set(owner2, owner, { level: 8 }).then(() => remove(owner2, owner)),
 			]);
-			const rows = await db.select().from(members).where(eq(members.organization_id, id));
+			const rows = await db
+				.select()
+				.from(members)
+				.where(eq(members.organization_id, organizationId(id)));
 			expect(rows.filter(({ level }) => level === 15)).toHaveLength(1);
 		}
 	});
@@ -322,7 +331,7 @@ describe.each([0, 1, 99, 100, 101, 1000])("a list of %i more members", (n) => {
 		const added = rows.filter(({ email }) => email.startsWith(home.id));
 		await times(n, (i) =>
 			db.insert(members).values({
-				organization_id: home.id,
+				organization_id: organizationId(home.id),
 				user_id: added[i]?.id ?? 0,
 				level: 1,
 			}),

@@ -2,6 +2,7 @@ import { and, eq, sql } from "drizzle-orm";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { needles, text } from "../support/search_texts.ts";
@@ -25,9 +26,11 @@ beforeAll(async () => {
 	});
 	// The same names in another organization, which no search here may find.
 	await times(PEOPLE, (i) =>
-		db
-			.insert(members)
-			.values({ organization_id: stranger.id, user_id: people[i]?.id ?? 0, level: 1 }),
+		db.insert(members).values({
+			organization_id: organizationId(stranger.id),
+			user_id: people[i]?.id ?? 0,
+			level: 1,
+		}),
 	);
 });
 
@@ -39,7 +42,11 @@ async function scan(needle: string) {
 		.from(members)
 		.innerJoin(users, eq(users.id, members.user_id))
 		.where(
-			and(eq(members.organization_id, home.id), eq(users.is_active, true), contains(name, needle)),
+			and(
+				eq(members.organization_id, organizationId(home.id)),
+				eq(users.is_active, true),
+				contains(name, needle),
+			),
 		);
 	return rows.map(({ id }) => id).toSorted();
 }

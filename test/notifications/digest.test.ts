@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { and, eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { domains } from "../../src/db/schema/domains.ts";
 import { members } from "../../src/db/schema/members.ts";
@@ -31,7 +32,7 @@ async function home(name = "Acme") {
 	const start = Date.now();
 	const happen = (event: Event) =>
 		db.insert(activityLog).values({
-			organization_id: here.id,
+			organization_id: organizationId(here.id),
 			project_id: here.project,
 			is_system: true,
 			activity: "failed",
@@ -56,7 +57,11 @@ async function home(name = "Acme") {
 	};
 	const set = (type: string, recipients: unknown) =>
 		here.here("PATCH", "/notifications", { body: { subscriptions: [{ type, recipients }] } });
-	const waiting = () => db.select().from(alerts).where(eq(alerts.organization_id, here.id));
+	const waiting = () =>
+		db
+			.select()
+			.from(alerts)
+			.where(eq(alerts.organization_id, organizationId(here.id)));
 	return { ...here, mails, start, happen, fail, mailed, set, waiting };
 }
 
@@ -144,7 +149,7 @@ About notifications: https://app.example.com/docs/notifications
 		const { id, mailed } = await home();
 		await times(1002, (i) =>
 			db.insert(activityLog).values({
-				organization_id: id,
+				organization_id: organizationId(id),
 				is_system: true,
 				activity: "unverified",
 				scope: "Domain",
@@ -258,15 +263,18 @@ describe("the recipients of a digest are", () => {
 		const [secret, gone] = await db
 			.insert(projects)
 			.values([
-				{ organization_id: id, name: "Secret", access_control: true },
-				{ organization_id: id, name: "Gone" },
+				{ organization_id: organizationId(id), name: "Secret", access_control: true },
+				{ organization_id: organizationId(id), name: "Gone" },
 			])
 			.returning();
 		if (!secret || !gone) throw new Error("No project was created.");
 		await db.delete(projects).where(eq(projects.id, gone.id));
-		await db
-			.insert(projectMembers)
-			.values({ project_id: secret.id, organization_id: id, user_id: two.id, level: 1 });
+		await db.insert(projectMembers).values({
+			project_id: secret.id,
+			organization_id: organizationId(id),
+			user_id: two.id,
+			level: 1,
+		});
 		const fail = (n: number, project_id: number) =>
 			happen({ project_id, trigger: { plugin_config_id: n, error: `error ${n}` } });
 		await fail(1, project);
@@ -437,7 +445,7 @@ test("the schedule writes the events of keys and domains, and sends the digests"
 		body: { label: "CI", scopes: ["user:read"], expires_at },
 	});
 	await db.insert(domains).values({
-		organization_id: id,
+		organization_id: organizationId(id),
 		domain: `${v7()}.example.test`,
 		verification_challenge: "x",
 		verified_at: "2026-01-01T00:00:00.000Z",
@@ -481,7 +489,7 @@ test("where mail isn't configured, events wait for a week and are then forgotten
 test("an event of an organization that was deleted alerts nobody", async () => {
 	const { fail, id, waiting } = await home();
 	await fail("orders");
-	await db.delete(organizations).where(eq(organizations.id, id));
+	await db.delete(organizations).where(eq(organizations.uuid, id));
 	expect(await waiting()).toEqual([]);
 	await fail("orders");
 	expect(await waiting()).toEqual([]);
@@ -492,7 +500,10 @@ test("an event that nobody wants to be mailed about writes no alert", async () =
 	await happen({ scope: "BatchExportRun", activity: "completed" });
 	await happen({});
 	expect(await waiting()).toEqual([]);
-	const rows = await db.select().from(notifications).where(eq(notifications.organization_id, id));
+	const rows = await db
+		.select()
+		.from(notifications)
+		.where(eq(notifications.organization_id, organizationId(id)));
 	expect(rows).toEqual([]);
 });
 
@@ -520,7 +531,7 @@ test("a tick reads only what is due, however many events and waiting alerts ther
 	await db.run(`insert into activity_log (id, organization_id, is_system, activity, scope, item_id, created_at)
 		with recursive n (i) as (select 0 union all select i + 1 from n where i < 4999)
 		select '${id}-' || i, '${id}', 1, 'failed', 'BatchExportRun', 'export ' || i, '2026-01-01' from n`);
-	const later = and(eq(alerts.organization_id, id));
+	const later = and(eq(alerts.organization_id, organizationId(id)));
 	await db
 		.update(alerts)
 		.set({ due_at: new Date(start + HOUR).toISOString() })

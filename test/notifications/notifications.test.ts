@@ -1,5 +1,6 @@
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { forbidden, wrong } from "../support/refusals.ts";
@@ -182,7 +183,9 @@ test("people who leave are left out; when the last one leaves, admins get the ma
 	const { here, id } = await world();
 	const other = await world();
 	const [one, two] = [await join(id, 1), await join(id, 1)];
-	await db.insert(members).values({ organization_id: other.id, user_id: one.id, level: 1 });
+	await db
+		.insert(members)
+		.values({ organization_id: organizationId(other.id), user_id: one.id, level: 1 });
 	await here("PATCH", "/notifications", body("plugin_job.failed", [one.uuid, two.uuid]));
 	const now = async () => (await here("GET", "/notifications")).body.subscriptions;
 	await here("DELETE", `/members/${one.uuid}`);

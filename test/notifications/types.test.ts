@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { SYSTEM_TYPES } from "../../src/db/event_types.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { alerts } from "../../src/db/schema/notifications.ts";
 import { columnsOf, DEFAULTS, TYPES } from "../../src/notifications/types.ts";
@@ -11,7 +12,7 @@ import { db, world } from "../support/world.ts";
 const write = (organization_id: string, type: (typeof TYPES)[number]) =>
 	db.insert(activityLog).values({
 		...columnsOf(type),
-		organization_id,
+		organization_id: organizationId(organization_id),
 		is_system: true,
 		item_id: "7",
 		name: "The item",
@@ -27,7 +28,10 @@ test.each(TYPES)(
 	async (type) => {
 		const { id } = await world();
 		await write(id, type);
-		const waiting = await db.select().from(alerts).where(eq(alerts.organization_id, id));
+		const waiting = await db
+			.select()
+			.from(alerts)
+			.where(eq(alerts.organization_id, organizationId(id)));
 		expect(waiting).toHaveLength(DEFAULTS[type].length > 0 ? 1 : 0);
 		expect(await digests({ id }, Date.now())).toHaveLength(waiting.length);
 	},

@@ -2,6 +2,7 @@ import { env, exports } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test, vi } from "vitest";
 import { digest, mask } from "../../src/auth/keys.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
@@ -103,7 +104,9 @@ test("a key with a time to expire is refused after it", async () => {
 test("a second factor that is reset is gone with its recovery codes, which each of the user's organizations sees", async () => {
 	const [one, two] = [await world(), await world()];
 	const member = await join(one.id, 1);
-	await db.insert(members).values({ organization_id: two.id, user_id: member.id, level: 1 });
+	await db
+		.insert(members)
+		.values({ organization_id: organizationId(two.id), user_id: member.id, level: 1 });
 	const factor = (action = "", code?: string) =>
 		call(
 			code === undefined && action === "" ? "GET" : "POST",
@@ -134,7 +137,9 @@ test("a second factor that is reset is gone with its recovery codes, which each 
 test("a deactivated user is refused at once, and each of its organizations gets one log entry", async () => {
 	const [one, two, stranger] = [await world(), await world(), await world()];
 	const leaver = await join(one.id, 1);
-	await db.insert(members).values({ organization_id: two.id, user_id: leaver.id, level: 1 });
+	await db
+		.insert(members)
+		.values({ organization_id: organizationId(two.id), user_id: leaver.id, level: 1 });
 	for (let i = 0; i < 2; i++)
 		expect(await operate("user deactivate", { email: leaver.email })).toEqual({
 			result: { deactivated: leaver.email },

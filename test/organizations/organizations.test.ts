@@ -1,5 +1,6 @@
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { projects } from "../../src/db/schema/projects.ts";
@@ -164,7 +165,12 @@ test("deleting an organization deletes its members and projects; its users stay 
 	expect((await ask("DELETE", `/api/organizations/${id}`)).status).toBe(204);
 	expect((await ask("GET", `/api/organizations/${id}`)).status).toBe(404);
 	for (const table of [members, projects])
-		expect(await db.select().from(table).where(eq(table.organization_id, id))).toEqual([]);
+		expect(
+			await db
+				.select()
+				.from(table)
+				.where(eq(table.organization_id, organizationId(id))),
+		).toEqual([]);
 	expect((await ask("GET", "/api/users/@me")).body).toMatchObject({
 		organization: { id: other.id },
 		project: { id: other.teams[0].id },
@@ -197,7 +203,7 @@ test("features set by the operator are shown", async () => {
 	await db
 		.update(organizations)
 		.set({ available_product_features: features })
-		.where(eq(organizations.id, id));
+		.where(eq(organizations.uuid, id));
 	expect((await ask("GET", `/api/organizations/${id}`)).body.available_product_features).toEqual(
 		features,
 	);

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { users } from "../../src/db/schema/users.ts";
@@ -107,14 +108,16 @@ test("the event is in each organization that the key reaches, and in no other", 
 	const { id, owner, make, tickAfter, told, inDays } = await home();
 	const [second, third] = [await world(), await world()];
 	for (const { id: organization_id } of [second, third])
-		await db.insert(members).values({ organization_id, user_id: owner.id, level: 1 });
+		await db
+			.insert(members)
+			.values({ organization_id: organizationId(organization_id), user_id: owner.id, level: 1 });
 	await make(1.5);
 	await make(2.5, { scoped_organizations: [second.id, third.id] });
 	await make(3.5, { scoped_projects: [third.project] });
-	await db.delete(members).where(eq(members.organization_id, third.id));
+	await db.delete(members).where(eq(members.organization_id, organizationId(third.id)));
 	await db
 		.insert(members)
-		.values({ organization_id: third.id, user_id: third.owner.id, level: 15 });
+		.values({ organization_id: organizationId(third.id), user_id: third.owner.id, level: 15 });
 	const stranger = await world();
 	await tickAfter(0);
 	expect((await told(id)).sort()).toEqual([inDays(1.5)]);
@@ -126,7 +129,9 @@ test("the event is in each organization that the key reaches, and in no other", 
 test("the event of a key restricted to projects is in their organization", async () => {
 	const { id, owner, make, tickAfter, told, inDays } = await home();
 	const other = await world();
-	await db.insert(members).values({ organization_id: other.id, user_id: owner.id, level: 1 });
+	await db
+		.insert(members)
+		.values({ organization_id: organizationId(other.id), user_id: owner.id, level: 1 });
 	await make(5, { scoped_projects: [other.project] });
 	await tickAfter(0);
 	expect(await told(id)).toEqual([]);

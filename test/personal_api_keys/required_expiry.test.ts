@@ -114,7 +114,7 @@ describe("where keys must expire", () => {
 
 describe("when an organization begins to require it during the request", () => {
 	const begin = (id: string) => async () =>
-		db.update(organizations).set({ keys_must_expire: true }).where(eq(organizations.id, id));
+		db.update(organizations).set({ keys_must_expire: true }).where(eq(organizations.uuid, id));
 
 	test("a key isn't created", async () => {
 		const { ask, id } = await world("Sudden");

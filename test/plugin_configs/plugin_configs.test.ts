@@ -479,7 +479,7 @@ test("a config marked as deleted is disabled and not listed, but can be restored
 test("an organization without access has no configs", async () => {
 	const { at, make, id } = await home();
 	const created = await make();
-	await db.update(organizations).set({ plugins_access_level: 0 }).where(eq(organizations.id, id));
+	await db.update(organizations).set({ plugins_access_level: 0 }).where(eq(organizations.uuid, id));
 	const refusal = wrong(
 		"invalid_input",
 		"Plugin configuration is not available for the current organization!",

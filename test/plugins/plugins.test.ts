@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { pluginStorage } from "../../src/db/schema/jobs.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
@@ -26,7 +27,7 @@ const make = async ({ here }: Home, body: object = {}, family: string = DESTINAT
 };
 
 const access = (id: string, plugins_access_level: number) =>
-	db.update(organizations).set({ plugins_access_level }).where(eq(organizations.id, id));
+	db.update(organizations).set({ plugins_access_level }).where(eq(organizations.uuid, id));
 
 test("a plugin is created from the body and can be retrieved", async () => {
 	const home = await world();
@@ -47,7 +48,7 @@ test("a plugin is created from the body and can be retrieved", async () => {
 		id: expect.any(Number),
 		url: null,
 		latest_tag: null,
-		organization_id: home.id,
+		organization_id: organizationId(home.id),
 		organization_name: "Acme",
 		x_function_migration_available: "false",
 		...fields,
@@ -187,13 +188,13 @@ describe("the list of all plugins", () => {
 		await db.insert(pluginConfigs).values([
 			{
 				project_id: home.project,
-				organization_id: home.id,
+				organization_id: organizationId(home.id),
 				plugin_id: used.id,
 				order: 1,
 			},
 			{
 				project_id: home.project,
-				organization_id: home.id,
+				organization_id: organizationId(home.id),
 				plugin_id: used.id,
 				order: 2,
 			},
@@ -219,7 +220,7 @@ describe("the list of all plugins", () => {
 		await make(home, { name: "B", description: "Next to alpha." }, IMPORTS);
 		await make(home, { name: "C" });
 		await db.insert(plugins).values({
-			organization_id: home.id,
+			organization_id: organizationId(home.id),
 			plugin_type: "custom",
 			name: "D",
 			url: "https://github.com/u/ALPHA",
@@ -262,7 +263,7 @@ describe("the list of all plugins", () => {
 		const before = await readCost();
 		await times(200, () =>
 			db.insert(plugins).values({
-				organization_id: home.id,
+				organization_id: organizationId(home.id),
 				plugin_type: "source",
 				capabilities: {},
 			}),
@@ -418,7 +419,7 @@ describe("access", () => {
 		const hidden = await make(owner);
 		await db.insert(pluginConfigs).values({
 			project_id: user.project,
-			organization_id: user.id,
+			organization_id: organizationId(user.id),
 			plugin_id: used.id,
 			order: 1,
 		});
@@ -486,7 +487,7 @@ describe("a plugin that another organization has a config of", () => {
 		const use = () =>
 			db.insert(pluginConfigs).values({
 				project_id: other.project,
-				organization_id: other.id,
+				organization_id: organizationId(other.id),
 				plugin_id: id,
 				order: 1,
 			});
@@ -498,7 +499,7 @@ describe("a plugin that another organization has a config of", () => {
 		await use();
 		await db.insert(pluginConfigs).values({
 			project_id: home.project,
-			organization_id: home.id,
+			organization_id: organizationId(home.id),
 			plugin_id: id,
 			order: 1,
 		});
@@ -969,7 +970,10 @@ describe("installing from a url", () => {
 				expect(answer.headers.get("link")).toMatch(/\/\d+\/>; rel="item", /);
 			}
 		expect(
-			await db.select().from(plugins).where(eq(plugins.organization_id, home.id)),
+			await db
+				.select()
+				.from(plugins)
+				.where(eq(plugins.organization_id, organizationId(home.id))),
 		).toHaveLength(1);
 	});
 
@@ -1231,7 +1235,7 @@ describe("a list that also has a plugin’s fields", () => {
 		});
 		const [{ url }] = body.results;
 		await db.insert(plugins).values({
-			organization_id: home.id,
+			organization_id: organizationId(home.id),
 			plugin_type: "custom",
 			capabilities: {},
 			url,
@@ -1250,7 +1254,7 @@ describe("a list that also has a plugin’s fields", () => {
 		const { read } = cost(await page());
 		await times(500, (i) =>
 			db.insert(plugins).values({
-				organization_id: home.id,
+				organization_id: organizationId(home.id),
 				plugin_type: "custom",
 				capabilities: {},
 				url: `https://github.com/u/${i}`,

@@ -1,5 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { call, db, join, world } from "../support/world.ts";
 
@@ -62,7 +63,7 @@ test("removing a member from the organization removes it from the projects", asy
 	});
 	await db
 		.delete(members)
-		.where(and(eq(members.organization_id, id), eq(members.user_id, someone.id)));
+		.where(and(eq(members.organization_id, organizationId(id)), eq(members.user_id, someone.id)));
 	expect((await ask("GET", `/api/projects/${project}/members`)).body.count).toBe(0);
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { call, db, join, keyFor, world } from "../support/world.ts";
 
@@ -119,7 +120,7 @@ test("a project's admin may change the project but not delete it", async () => {
 	const { id, project } = await world();
 	const someone = await join(id, 1);
 	await db.insert(projectMembers).values({
-		organization_id: id,
+		organization_id: organizationId(id),
 		project_id: project,
 		user_id: someone.id,
 		level: 8,
@@ -270,7 +271,7 @@ describe("the projects of one organization", () => {
 		const at = `/api/organizations/${id}/projects/${project}`;
 		const [member, lead, admin] = await Promise.all([join(id, 1), join(id, 1), join(id, 8)]);
 		await db.insert(projectMembers).values({
-			organization_id: id,
+			organization_id: organizationId(id),
 			project_id: project,
 			user_id: lead.id,
 			level: 8,

@@ -4,6 +4,7 @@ import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
@@ -57,7 +58,7 @@ async function equipped({
 const privateProject = async ({ id }: { id: string }) => {
 	const [row] = await db
 		.insert(projects)
-		.values({ organization_id: id, name: "Private", access_control: true })
+		.values({ organization_id: organizationId(id), name: "Private", access_control: true })
 		.returning();
 	return row?.id ?? 0;
 };
@@ -189,7 +190,7 @@ describe("a service account", () => {
 	test("has no project of another organization, even if its admin sees that, too", async () => {
 		const { here, owner } = await world();
 		const other = await world();
-		const its = { organization_id: other.id, user_id: owner.id, level: 15 };
+		const its = { organization_id: organizationId(other.id), user_id: owner.id, level: 15 };
 		await db.insert(members).values(its);
 		const projects = [other.project];
 		const unknown = wrong(
@@ -507,7 +508,7 @@ describe("service accounts are not people", () => {
 		});
 		await here("DELETE", `/service_accounts/${account.id}`);
 		expect((await here("GET", "")).body.member_count).toBe("1");
-		const [counted] = await db.select().from(organizations).where(eq(organizations.id, id));
+		const [counted] = await db.select().from(organizations).where(eq(organizations.uuid, id));
 		expect(counted?.active_members).toBe(1);
 	});
 
@@ -569,7 +570,7 @@ describe("service accounts are not people", () => {
 		const { id, owner, as } = await equipped({ level: 8 });
 		const { sent, env: other } = outbox();
 		await db.insert(activityLog).values({
-			organization_id: id,
+			organization_id: organizationId(id),
 			is_system: true,
 			activity: "unverified",
 			scope: "Domain",
@@ -641,7 +642,7 @@ describe("service accounts are not people", () => {
 			.select(eventColumns)
 			.from(activityLog)
 			.innerJoin(users, eq(users.id, activityLog.user_id))
-			.where(and(eq(activityLog.organization_id, id), eq(users.uuid, account.id)));
+			.where(and(eq(activityLog.organization_id, organizationId(id)), eq(users.uuid, account.id)));
 		if (!row) throw new Error("There is no event.");
 		expect(toEvent(row)).toMatchObject({
 			type: "organization.updated",

@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect } from "vitest";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { domains } from "../../src/db/schema/domains.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
@@ -69,7 +70,7 @@ export async function verified() {
 }
 
 export const enforce = ({ id }: { id: string }, enforce_2fa = true) =>
-	db.update(organizations).set({ enforce_2fa }).where(eq(organizations.id, id));
+	db.update(organizations).set({ enforce_2fa }).where(eq(organizations.uuid, id));
 
 /** A user with a second factor. */
 export async function withFactor() {
@@ -93,7 +94,7 @@ export async function inDomain({ id: organization_id }: { id: string }) {
 	const email = `ada@${domain}`;
 	await db.update(users).set({ email }).where(eq(users.id, user.id));
 	const claim = {
-		organization_id,
+		organization_id: organizationId(organization_id),
 		domain,
 		verification_challenge: v7(),
 		sso_enforcement: "saml",

@@ -54,7 +54,7 @@ const COUNTERS = {
 		error_entries: lines("ERROR"),
 	},
 	activity_counts: {
-		entries: count(`activity_log where coalesce(organization_id, '') = it.organization_id
+		entries: count(`activity_log where coalesce(organization_id, 0) = it.organization_id
 			and coalesce(project_id, 0) = it.project_id and not is_system`),
 	},
 };

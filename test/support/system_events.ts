@@ -1,5 +1,6 @@
 import { and, asc, eq } from "drizzle-orm";
 import { typeOf } from "../../src/db/event_types.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { db } from "./world.ts";
 
@@ -8,7 +9,12 @@ export async function systemEvents(organization_id: string) {
 	const rows = await db
 		.select()
 		.from(activityLog)
-		.where(and(eq(activityLog.organization_id, organization_id), eq(activityLog.is_system, true)))
+		.where(
+			and(
+				eq(activityLog.organization_id, organizationId(organization_id)),
+				eq(activityLog.is_system, true),
+			),
+		)
 		.orderBy(asc(activityLog.position));
 	return rows.map(({ item_id, project_id, name, changes, trigger, ...row }) => ({
 		type: typeOf(row),

@@ -1,6 +1,7 @@
 /** Webhooks for tests, and the messages that their endpoints received. */
 import { env } from "cloudflare:workers";
 import { asc, eq } from "drizzle-orm";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { webhookDeliveries, webhooks } from "../../src/db/schema/webhooks.ts";
 import { received } from "./exporting.ts";
@@ -81,7 +82,7 @@ const feedOf = (home: Home) =>
 	db
 		.select()
 		.from(activityLog)
-		.where(eq(activityLog.organization_id, home.id))
+		.where(eq(activityLog.organization_id, organizationId(home.id)))
 		.orderBy(asc(activityLog.position));
 
 let renamed = 0;

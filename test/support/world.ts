@@ -8,6 +8,7 @@ import { app } from "../../src/app.ts";
 import { genesis } from "../../src/audit_streams/chain.ts";
 import { release } from "../../src/auth/held.ts";
 import { cache, digest, mask, mint, newToken } from "../../src/auth/keys.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { auditStreams } from "../../src/db/schema/audit_streams.ts";
 import {
@@ -199,12 +200,15 @@ export async function world(name = "Acme") {
 	const owner = await person();
 	const id = v7();
 	const [first, ...rest] = newOrganization(db, owner.id, {
-		id,
+		uuid: id,
 		name,
 		plugins_access_level: 9,
 	});
 	await db.batch([first, ...rest]);
-	const [project] = await db.select().from(projects).where(eq(projects.organization_id, id));
+	const [project] = await db
+		.select()
+		.from(projects)
+		.where(eq(projects.organization_id, organizationId(id)));
 	if (!project) throw new Error("No project was created.");
 	/** Sends a request as the owner. */
 	const ask = (method: string, path: string, options: CallOptions = {}) =>
@@ -213,6 +217,8 @@ export async function world(name = "Acme") {
 		owner,
 		key: owner.key,
 		id,
+		/** The integer that rows refer to. */
+		organization_id: project.organization_id,
 		project: project.id,
 		/** Sends a request as the owner, to a path under the organization. */
 		here: (method: string, path: string, options?: CallOptions) =>
@@ -250,7 +256,7 @@ export async function furnished() {
 	await db.batch([
 		db.insert(projectMembers).values({
 			project_id: home.project,
-			organization_id: home.id,
+			organization_id: organizationId(home.id),
 			user_id: member.id,
 			level: 1,
 		}),
@@ -273,13 +279,13 @@ export async function furnished() {
 		}),
 		db.insert(domains).values({
 			id: domain,
-			organization_id: home.id,
+			organization_id: organizationId(home.id),
 			domain: `${domain}.example.com`,
 			verification_challenge: newToken(),
 		}),
 		db.insert(invites).values({
 			id: invite,
-			organization_id: home.id,
+			organization_id: organizationId(home.id),
 			target_email: `${invite}@tenantry.test`,
 			created_by: home.owner.id,
 			emailing_attempt_made: false,
@@ -287,7 +293,8 @@ export async function furnished() {
 		}),
 		db.insert(auditStreams).values({
 			id: audit_stream,
-			organization_id: home.id,
+			organization_id: home.organization_id,
+			organization_uuid: home.id,
 			name: "Stream",
 			destination: { type: "R2", config: { prefix: "audit" } },
 			enabled: false,
@@ -295,7 +302,7 @@ export async function furnished() {
 		}),
 		db.insert(activityLog).values({
 			id: event,
-			organization_id: home.id,
+			organization_id: organizationId(home.id),
 			activity: "paused",
 			scope: "BatchExport",
 			item_id: batch_export,
@@ -303,7 +310,7 @@ export async function furnished() {
 		}),
 		db.insert(webhooks).values({
 			id: webhook,
-			organization_id: home.id,
+			organization_id: organizationId(home.id),
 			url: `${env.RECEIVER_URL}/hooks/${webhook}`,
 			// It doesn't get the event of its own creation.
 			types: ["nothing.happened"],
@@ -323,7 +330,7 @@ export async function furnished() {
 		}),
 		db.insert(batchExports).values({
 			id: batch_export,
-			organization_id: home.id,
+			organization_id: organizationId(home.id),
 			project_id: home.project,
 			name: "Export",
 			destination: { type: "NoOp", config: {} },
@@ -364,7 +371,7 @@ export async function furnished() {
 		db
 			.insert(plugins)
 			.values({
-				organization_id: home.id,
+				organization_id: organizationId(home.id),
 				plugin_type: "source",
 				name: "Plugin",
 				capabilities,
@@ -386,7 +393,7 @@ export async function furnished() {
 		.insert(pluginConfigs)
 		.values({
 			project_id: home.project,
-			organization_id: home.id,
+			organization_id: organizationId(home.id),
 			plugin_id: frontend.id,
 			order: 1,
 		})
@@ -426,8 +433,14 @@ export async function serviceAccount(
 		.returning();
 	const user_id = row?.id ?? 0;
 	await db.batch([
-		db.insert(serviceAccounts).values({ id, organization_id, user_id, name, created_by: owner.id }),
-		db.insert(members).values({ organization_id, user_id, level }),
+		db.insert(serviceAccounts).values({
+			id,
+			organization_id: organizationId(organization_id),
+			user_id,
+			name,
+			created_by: owner.id,
+		}),
+		db.insert(members).values({ organization_id: organizationId(organization_id), user_id, level }),
 	]);
 	return { id, user_id };
 }
@@ -435,6 +448,8 @@ export async function serviceAccount(
 /** Creates a user who is a member of the organization. */
 export async function join(organization_id: string, level: number) {
 	const user = await person();
-	await db.insert(members).values({ organization_id, user_id: user.id, level });
+	await db
+		.insert(members)
+		.values({ organization_id: organizationId(organization_id), user_id: user.id, level });
 	return user;
 }

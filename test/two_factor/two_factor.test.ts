@@ -3,6 +3,7 @@ import { desc, eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeEach, expect, test, vi } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { idempotencyKeys } from "../../src/db/schema/idempotency_keys.ts";
 import { members } from "../../src/db/schema/members.ts";
@@ -45,7 +46,7 @@ const rowOf = async ({ owner }: Pick<Home, "owner">) => {
 };
 
 const enforce = ({ id }: Pick<Home, "id">) =>
-	db.update(organizations).set({ enforce_2fa: true }).where(eq(organizations.id, id));
+	db.update(organizations).set({ enforce_2fa: true }).where(eq(organizations.uuid, id));
 
 test("a person sets up a second factor with a code of the app, and sees the recovery codes once", async () => {
 	const home = await world();
@@ -252,7 +253,7 @@ test("it can't be disabled while an organization requires it, also if that begin
 		body: { detail: "An organization that you belong to requires a second factor." },
 	});
 	expect((await home.ask("GET", PATH)).body).toMatchObject({ is_enabled: true, is_required: true });
-	await db.delete(members).where(eq(members.organization_id, home.id));
+	await db.delete(members).where(eq(members.organization_id, organizationId(home.id)));
 	nextCode();
 	expect((await disable()).status).toBe(200);
 });

@@ -4,6 +4,7 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { verifyWebhook } from "../../packages/client/src/index.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
 import { toEvent } from "../../src/feed/event.ts";
@@ -25,7 +26,7 @@ const tick = (at = Date.now()) =>
 async function write(organization_id: string, n: number, more: object = {}) {
 	const rows = Array.from({ length: n }, (_, i) => ({
 		id: v7(),
-		organization_id,
+		organization_id: organizationId(organization_id),
 		activity: "updated",
 		scope: "ServiceAccount",
 		item_id: `${i}`,
@@ -55,7 +56,11 @@ describe("an event", () => {
 		const [message] = await one.messages();
 		expect(JSON.parse(message?.text ?? "")).toEqual(
 			first && {
-				...toEvent({ ...first, user: { uuid, first_name, email, is_service_account: false } }),
+				...toEvent({
+					...first,
+					organization_id: home.id,
+					user: { uuid, first_name, email, is_service_account: false },
+				}),
 			},
 		);
 		expect(message).toMatchObject({
@@ -538,7 +543,10 @@ describe("types", () => {
 		const pending = () =>
 			selectPending(
 				db,
-				pendingOf({ organization_id: home.id, selectors: ["PluginJob", "Member.updated"] }, 0),
+				pendingOf(
+					{ organization_id: home.organization_id, selectors: ["PluginJob", "Member.updated"] },
+					0,
+				),
 			);
 		const readBy = async () => {
 			const { sql, params } = pending().toSQL();
@@ -564,7 +572,7 @@ describe("types", () => {
 	test("a page has a hundred events at most, and fewer if they are large", async () => {
 		const home = await world();
 		const pending = () =>
-			selectPending(db, pendingOf({ organization_id: home.id, selectors: [] }, 0));
+			selectPending(db, pendingOf({ organization_id: home.organization_id, selectors: [] }, 0));
 		await write(home.id, 150);
 		expect(await pending()).toHaveLength(100);
 		const large = await world();
@@ -574,7 +582,7 @@ describe("types", () => {
 		for (let i = 0; i < 4; i++) await write(large.id, 1, { changes });
 		const page = await selectPending(
 			db,
-			pendingOf({ organization_id: large.id, selectors: [] }, 0),
+			pendingOf({ organization_id: large.organization_id, selectors: [] }, 0),
 		);
 		expect(page).toHaveLength(2);
 	});

@@ -4,6 +4,7 @@ import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
 import { verifyWebhook } from "../../packages/client/src/index.ts";
 import { unseal } from "../../src/auth/secrets.ts";
+import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
 import { deliver } from "../../src/webhooks/deliver.ts";
@@ -387,7 +388,7 @@ describe("a replay since a time", () => {
 			const id = v7();
 			await db.insert(activityLog).values({
 				id,
-				organization_id: home.id,
+				organization_id: organizationId(home.id),
 				activity: "expiring",
 				scope: "Key",
 				item_id: "",

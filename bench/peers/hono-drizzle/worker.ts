@@ -22,7 +22,7 @@ type App = {
 	Bindings: { DB: D1Database; KEYS: KVNamespace; REQUESTS: RateLimit };
 	Variables: {
 		caller: { id: number; email: string };
-		organization: { id: string; name: string };
+		organization: { id: number; name: string };
 		level: number;
 	};
 };
@@ -61,7 +61,7 @@ const member = createMiddleware<App>(async (c, next) => {
 		.innerJoin(organizations, eq(organizations.id, members.organization_id))
 		.where(
 			and(
-				eq(members.organization_id, c.req.param("organization_id") ?? ""),
+				eq(organizations.uuid, c.req.param("organization_id") ?? ""),
 				eq(members.user_id, c.var.caller.id),
 			),
 		);

@@ -25,7 +25,7 @@ export const activityLog = sqliteTable(
 		 */
 		position: integer().primaryKey({ autoIncrement: true }),
 		id: text().notNull().unique().$defaultFn(v7),
-		organization_id: text(),
+		organization_id: integer(),
 		project_id: integer(),
 		/** null: the operator, or nobody if `is_system`. */
 		user_id: integer().references(() => users.id),
@@ -70,7 +70,7 @@ export const activityLog = sqliteTable(
 export const activityCounts = sqliteTable(
 	"activity_counts",
 	{
-		organization_id: text().notNull(),
+		organization_id: integer().notNull(),
 		project_id: integer().notNull(),
 		entries: integer().notNull(),
 	},

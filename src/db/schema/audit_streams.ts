@@ -31,7 +31,9 @@ export const auditStreams = sqliteTable(
 	"audit_streams",
 	{
 		id: id(),
-		organization_id: text().notNull(),
+		organization_id: integer().notNull(),
+		/** The organization's UUID, which is in each file, also after the organization is deleted. */
+		organization_uuid: text().notNull(),
 		name: text().notNull(),
 		/** Secrets are encrypted one by one. */
 		destination: map<Destination>(),

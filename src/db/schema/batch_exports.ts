@@ -50,7 +50,7 @@ export const batchExports = sqliteTable(
 	"batch_exports",
 	{
 		id: id(),
-		organization_id: text().notNull(),
+		organization_id: integer().notNull(),
 		project_id: integer().notNull(),
 		name: text().notNull(),
 		model: text({ enum: MODELS }).notNull().default("events"),

@@ -9,7 +9,7 @@ export const domains = sqliteTable(
 	"domains",
 	{
 		id: text().notNull().$defaultFn(v7),
-		organization_id: text()
+		organization_id: integer()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		domain: text().notNull().unique(),

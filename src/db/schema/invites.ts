@@ -20,7 +20,7 @@ export const invites = sqliteTable(
 	"invites",
 	{
 		id: text().notNull().$defaultFn(v7),
-		organization_id: text()
+		organization_id: integer()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		/** Lower case. */
@@ -53,7 +53,7 @@ export const inviteMails = sqliteTable(
 	{
 		sent_at: text().notNull(),
 		invite_id: text().notNull(),
-		organization_id: text().notNull(),
+		organization_id: integer().notNull(),
 		/** Who sent it; for a service account, who created the account. 0: unknown. */
 		user_id: integer().notNull().default(0),
 		/** The address, if its user was in no organization of the sender; otherwise null. */

@@ -19,7 +19,7 @@ export const pluginJobs = sqliteTable(
 			.notNull()
 			.references(() => pluginConfigs.id, { onDelete: "cascade" }),
 		/** The config's organization; set by a trigger. */
-		organization_id: text().notNull().default(""),
+		organization_id: integer().notNull().default(0),
 		/** The position in the queue; set by a trigger (jobs/queue.ts). */
 		turn: integer().notNull().default(0),
 		kind: text({ enum: ["job", "task"] }).notNull(),

@@ -9,7 +9,7 @@ export const members = sqliteTable(
 	"members",
 	{
 		id: text().notNull().$defaultFn(v7),
-		organization_id: text()
+		organization_id: integer()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		user_id: integer()

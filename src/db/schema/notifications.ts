@@ -8,7 +8,7 @@ import { organizations } from "./organizations.ts";
 export const notifications = sqliteTable(
 	"notifications",
 	{
-		organization_id: text()
+		organization_id: integer()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		/** The type, as in the activity log. */
@@ -32,7 +32,7 @@ export type Recipients = "admins" | "owner" | string[];
 export const alerts = sqliteTable(
 	"alerts",
 	{
-		organization_id: text()
+		organization_id: integer()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		scope: text().notNull(),

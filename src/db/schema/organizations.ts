@@ -1,5 +1,6 @@
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { boolean, counter, created_at, id, list, updated_at } from "./columns.ts";
+import { v7 } from "uuid";
+import { boolean, counter, created_at, list, updated_at } from "./columns.ts";
 
 /** One entry of Organization.available_product_features. */
 type Feature = {
@@ -10,7 +11,9 @@ type Feature = {
 };
 
 export const organizations = sqliteTable("organizations", {
-	id: id(),
+	/** Never used again after the organization is deleted, because the activity log and audit streams still refer to it. */
+	id: integer().primaryKey({ autoIncrement: true }),
+	uuid: text().notNull().unique().$defaultFn(v7),
 	name: text().notNull(),
 	slug: text().notNull().unique(),
 	logo_media_id: text(),

@@ -16,7 +16,7 @@ export const pluginConfigs = sqliteTable(
 		project_id: integer()
 			.notNull()
 			.references(() => projects.id, { onDelete: "cascade" }),
-		organization_id: text().notNull(),
+		organization_id: integer().notNull(),
 		plugin_id: integer()
 			.notNull()
 			.references(() => plugins.id, { onDelete: "cascade" }),

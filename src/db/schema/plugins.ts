@@ -34,7 +34,7 @@ export const plugins = sqliteTable(
 	"plugins",
 	{
 		id: integer().primaryKey({ autoIncrement: true }),
-		organization_id: text()
+		organization_id: integer()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		plugin_type: text().notNull(),

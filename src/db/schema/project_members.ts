@@ -12,7 +12,7 @@ export const projectMembers = sqliteTable(
 		project_id: integer()
 			.notNull()
 			.references(() => projects.id, { onDelete: "cascade" }),
-		organization_id: text().notNull(),
+		organization_id: integer().notNull(),
 		user_id: integer().notNull(),
 		level: integer().notNull(),
 		joined_at: created_at(),

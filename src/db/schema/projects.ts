@@ -8,7 +8,7 @@ export const projects = sqliteTable(
 	{
 		id: integer().primaryKey({ autoIncrement: true }),
 		uuid: text().notNull().$defaultFn(v7),
-		organization_id: text()
+		organization_id: integer()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		name: text().notNull(),

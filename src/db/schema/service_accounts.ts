@@ -12,7 +12,7 @@ export const serviceAccounts = sqliteTable(
 	"service_accounts",
 	{
 		id: text().notNull(),
-		organization_id: text()
+		organization_id: integer()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		user_id: integer()

@@ -29,7 +29,7 @@ export const users = sqliteTable(
 		 * remains, inactive, because entries of the activity log refer to it.
 		 */
 		is_service_account: boolean().notNull().default(false),
-		current_organization_id: text().references((): AnySQLiteColumn => organizations.id, {
+		current_organization_id: integer().references((): AnySQLiteColumn => organizations.id, {
 			onDelete: "set null",
 		}),
 		current_project_id: integer().references((): AnySQLiteColumn => projects.id, {

@@ -14,7 +14,7 @@ export const webhooks = sqliteTable(
 	"webhooks",
 	{
 		id: id(),
-		organization_id: text()
+		organization_id: integer()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		url: text().notNull(),
