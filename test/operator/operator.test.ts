@@ -44,8 +44,8 @@ test("bootstrap creates and logs a user, an organization, a project and a key, b
 	expect(entries.body).toMatchObject({ count: 3 });
 	expect(entries.body.results).toMatchObject([
 		{ ...byOperator, activity: "created", scope: "PersonalApiKey" },
-		{ ...byOperator, activity: "created", scope: "Organization" },
 		{ ...byOperator, activity: "created", scope: "User" },
+		{ ...byOperator, activity: "created", scope: "Organization" },
 	]);
 	const again = await operate("bootstrap", { ...options, organization: "X" });
 	expect(again).toEqual({ result: { ...result, key: null } });
