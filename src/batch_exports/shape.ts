@@ -79,12 +79,15 @@ export const BatchExport = z
 
 /** Converts an export to a response, without its secrets. */
 export const toBatchExport = ({
+	row_id: _id,
 	next_start_at: _start,
 	next_end_at: _end,
 	...row
-}: z.infer<typeof BatchExport> & { next_start_at: string; next_end_at: string }): z.infer<
-	typeof BatchExport
-> => ({
+}: z.infer<typeof BatchExport> & {
+	row_id: number;
+	next_start_at: string;
+	next_end_at: string;
+}): z.infer<typeof BatchExport> => ({
 	...row,
 	destination: shown(row.destination),
 });

@@ -19,13 +19,7 @@ import { visibleOrganizations, visibleProject } from "../tenant/visible.ts";
 import type { create, Team, update as Update } from "./shape.ts";
 import { candidates } from "./slug.ts";
 
-const {
-	active_members,
-	invites: _invites,
-	batch_exports: _batchExports,
-	open_batch_exports: _openBatchExports,
-	...columns
-} = getTableColumns(organizations);
+const { active_members, invites: _invites, ...columns } = getTableColumns(organizations);
 
 /** Selects the caller's organizations, with the projects that the caller can see. */
 const select = (tenant: TenantSql) =>
