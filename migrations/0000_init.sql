@@ -20,8 +20,6 @@ CREATE TABLE `organizations` (
 	`keys_must_expire` integer DEFAULT false NOT NULL,
 	`active_members` integer DEFAULT 0 NOT NULL,
 	`invites` integer DEFAULT 0 NOT NULL,
-	`batch_exports` integer DEFAULT 0 NOT NULL,
-	`open_batch_exports` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
 	`updated_at` text NOT NULL
 );
@@ -33,7 +31,6 @@ CREATE TABLE `projects` (
 	`name` text NOT NULL,
 	`timezone` text DEFAULT 'UTC' NOT NULL,
 	`access_control` integer DEFAULT false NOT NULL,
-	`batch_exports` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
 );
@@ -116,7 +113,8 @@ CREATE TABLE `audit_streams` (
 );
 --> statement-breakpoint
 CREATE TABLE `batch_exports` (
-	`id` text PRIMARY KEY NOT NULL,
+	`id` integer PRIMARY KEY NOT NULL,
+	`uuid` text NOT NULL,
 	`organization_id` integer NOT NULL,
 	`project_id` integer NOT NULL,
 	`name` text NOT NULL,
@@ -126,7 +124,7 @@ CREATE TABLE `batch_exports` (
 	`paused` integer DEFAULT false NOT NULL,
 	`created_at` text NOT NULL,
 	`last_updated_at` text NOT NULL,
-	`last_paused_at` text,
+	`last_paused_at` integer,
 	`start_at` text,
 	`end_at` text,
 	`xql_query` text,
@@ -136,41 +134,36 @@ CREATE TABLE `batch_exports` (
 	`next_end_at` text NOT NULL,
 	`due_at` text NOT NULL,
 	`runs` integer DEFAULT 0 NOT NULL,
-	`starting_runs` integer DEFAULT 0 NOT NULL,
-	`running_runs` integer DEFAULT 0 NOT NULL,
-	`completed_runs` integer DEFAULT 0 NOT NULL,
-	`failed_runs` integer DEFAULT 0 NOT NULL,
-	`failed_retryable_runs` integer DEFAULT 0 NOT NULL,
-	`cancelled_runs` integer DEFAULT 0 NOT NULL,
+	`backfills` integer DEFAULT 0 NOT NULL,
 	`log_entries` integer DEFAULT 0 NOT NULL,
 	`debug_entries` integer DEFAULT 0 NOT NULL,
 	`info_entries` integer DEFAULT 0 NOT NULL,
 	`warning_entries` integer DEFAULT 0 NOT NULL,
-	`error_entries` integer DEFAULT 0 NOT NULL,
-	`backfills` integer DEFAULT 0 NOT NULL,
-	`days` integer DEFAULT 0 NOT NULL
+	`error_entries` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE `batch_export_backfills` (
-	`id` text PRIMARY KEY NOT NULL,
-	`batch_export_id` text NOT NULL,
+	`batch_export_id` integer NOT NULL,
+	`id` text NOT NULL,
 	`project_id` integer NOT NULL,
 	`start_at` text NOT NULL,
 	`end_at` text NOT NULL,
 	`interval` text NOT NULL,
 	`by` text DEFAULT 'event' NOT NULL,
 	`status` text DEFAULT 'Running' NOT NULL,
+	`next_start_at` text NOT NULL,
 	`total_runs` integer NOT NULL,
 	`finished_runs` integer DEFAULT 0 NOT NULL,
 	`failed_runs` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
 	`finished_at` text,
 	`last_updated_at` text NOT NULL,
+	PRIMARY KEY(`batch_export_id`, `id`),
 	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `batch_export_days` (
-	`batch_export_id` text NOT NULL,
+	`batch_export_id` integer NOT NULL,
 	`day` text NOT NULL,
 	`runs` integer DEFAULT 0 NOT NULL,
 	`rows` integer DEFAULT 0 NOT NULL,
@@ -179,12 +172,12 @@ CREATE TABLE `batch_export_days` (
 	`seconds` real DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`batch_export_id`, `day`),
 	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `batch_export_log_entries` (
 	`position` integer PRIMARY KEY NOT NULL,
 	`id` text NOT NULL,
-	`batch_export_id` text NOT NULL,
+	`batch_export_id` integer NOT NULL,
 	`run_id` text,
 	`timestamp` text NOT NULL,
 	`level` text NOT NULL,
@@ -192,17 +185,30 @@ CREATE TABLE `batch_export_log_entries` (
 	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint
+CREATE TABLE `batch_export_ranges` (
+	`batch_export_id` integer NOT NULL,
+	`by` text NOT NULL,
+	`start_at` integer NOT NULL,
+	`end_at` integer NOT NULL,
+	`latest_error` text,
+	`runs` integer NOT NULL,
+	`rows` integer NOT NULL,
+	`bytes` integer NOT NULL,
+	PRIMARY KEY(`batch_export_id`, `by`, `start_at`),
+	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
 CREATE TABLE `batch_export_runs` (
-	`id` text PRIMARY KEY NOT NULL,
-	`batch_export_id` text NOT NULL,
+	`batch_export_id` integer NOT NULL,
+	`id` text NOT NULL,
 	`backfill_id` text,
 	`status` text DEFAULT 'Starting' NOT NULL,
 	`records_completed` integer DEFAULT 0 NOT NULL,
 	`records_total_count` integer,
 	`latest_error` text,
 	`by` text DEFAULT 'arrival' NOT NULL,
-	`data_interval_start` text NOT NULL,
-	`data_interval_end` text NOT NULL,
+	`data_interval_start` integer NOT NULL,
+	`data_interval_end` integer NOT NULL,
 	`cursor` text,
 	`state` text,
 	`fingerprint` text,
@@ -210,17 +216,17 @@ CREATE TABLE `batch_export_runs` (
 	`launched` integer DEFAULT false NOT NULL,
 	`attempt` integer DEFAULT 0 NOT NULL,
 	`tries` integer DEFAULT 0 NOT NULL,
-	`next_try_at` text,
+	`next_try_at` integer,
 	`bytes` integer DEFAULT 0 NOT NULL,
 	`unfit_values` integer DEFAULT 0 NOT NULL,
-	`created_at` text NOT NULL,
-	`started_at` text,
-	`finished_at` text,
-	`last_updated_at` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`started_at` integer,
+	`finished_at` integer,
+	`last_updated_at` integer NOT NULL,
 	`log_entries` integer DEFAULT 0 NOT NULL,
-	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade,
-	FOREIGN KEY (`backfill_id`) REFERENCES `batch_export_backfills`(`id`) ON UPDATE no action ON DELETE cascade
-);
+	PRIMARY KEY(`batch_export_id`, `id`),
+	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `domains` (
 	`id` text NOT NULL,
@@ -599,15 +605,9 @@ CREATE INDEX `audit_streams_organization` ON `audit_streams` (`organization_id`,
 --> statement-breakpoint
 CREATE INDEX `audit_streams_due` ON `audit_streams` (`next_attempt_at`) WHERE next_attempt_at is not null;
 --> statement-breakpoint
-CREATE INDEX `batch_export_backfills_export` ON `batch_export_backfills` (`batch_export_id`,`id`);
---> statement-breakpoint
-CREATE INDEX `batch_export_backfills_status` ON `batch_export_backfills` (`batch_export_id`,`status`,`id`);
---> statement-breakpoint
 CREATE INDEX `batch_export_backfills_range` ON `batch_export_backfills` (`batch_export_id`,`end_at`,`id`);
 --> statement-breakpoint
-CREATE INDEX `batch_export_backfills_status_range` ON `batch_export_backfills` (`batch_export_id`,`status`,`end_at`,`id`);
---> statement-breakpoint
-CREATE INDEX `batch_export_backfills_running` ON `batch_export_backfills` (`project_id`,`last_updated_at`) WHERE status = 'Running';
+CREATE INDEX `batch_export_backfills_running` ON `batch_export_backfills` (`project_id`,`batch_export_id`) WHERE status = 'Running';
 --> statement-breakpoint
 CREATE UNIQUE INDEX `batch_export_log_entries_id_unique` ON `batch_export_log_entries` (`id`);
 --> statement-breakpoint
@@ -617,31 +617,17 @@ CREATE INDEX `batch_export_log_entries_run` ON `batch_export_log_entries` (`run_
 --> statement-breakpoint
 CREATE INDEX `batch_export_log_entries_timestamp` ON `batch_export_log_entries` (`timestamp`);
 --> statement-breakpoint
-CREATE UNIQUE INDEX `batch_export_runs_by_arrival` ON `batch_export_runs` (`batch_export_id`,`data_interval_end`) WHERE "by" = 'arrival';
+CREATE UNIQUE INDEX `batch_export_runs_window` ON `batch_export_runs` (`batch_export_id`,`data_interval_end`,case "by" when 'arrival' then '' else backfill_id end);
 --> statement-breakpoint
-CREATE UNIQUE INDEX `batch_export_runs_backfill` ON `batch_export_runs` (`backfill_id`,`data_interval_end`);
+CREATE INDEX `batch_export_runs_unfinished` ON `batch_export_runs` (`finished_at`,`batch_export_id`,`backfill_id`,`id`) WHERE finished_at is null;
 --> statement-breakpoint
-CREATE INDEX `batch_export_runs_export` ON `batch_export_runs` (`batch_export_id`,`id`);
---> statement-breakpoint
-CREATE INDEX `batch_export_runs_status` ON `batch_export_runs` (`batch_export_id`,`status`,`id`);
---> statement-breakpoint
-CREATE INDEX `batch_export_runs_window` ON `batch_export_runs` (`batch_export_id`,`data_interval_end`,`id`);
---> statement-breakpoint
-CREATE INDEX `batch_export_runs_unsuccessful` ON `batch_export_runs` (`batch_export_id`,`status`,`data_interval_end`,`id`) WHERE status in ('Failed', 'FailedRetryable', 'Cancelled');
---> statement-breakpoint
-CREATE INDEX `batch_export_runs_open` ON `batch_export_runs` (`batch_export_id`,`id`) WHERE finished_at is null;
---> statement-breakpoint
-CREATE INDEX `batch_export_runs_driven` ON `batch_export_runs` (`last_updated_at`) WHERE finished_at is null;
+CREATE INDEX `batch_export_runs_unsuccessful` ON `batch_export_runs` (`batch_export_id`,`status`,`id`,`data_interval_end`) WHERE status in ('Failed', 'FailedRetryable', 'Cancelled');
 --> statement-breakpoint
 CREATE INDEX `batch_export_runs_unclean` ON `batch_export_runs` (`last_updated_at`) WHERE finished_at is not null and state is not null;
 --> statement-breakpoint
-CREATE INDEX `batch_exports_organization` ON `batch_exports` (`organization_id`,`deleted`,`id`);
+CREATE INDEX `batch_exports_organization` ON `batch_exports` (`organization_id`,`uuid`,`project_id`) WHERE not deleted;
 --> statement-breakpoint
-CREATE INDEX `batch_exports_project` ON `batch_exports` (`project_id`,`deleted`,`id`);
---> statement-breakpoint
-CREATE INDEX `batch_exports_due` ON `batch_exports` (`due_at`) WHERE not paused and not deleted;
---> statement-breakpoint
-CREATE INDEX `batch_exports_deleted` ON `batch_exports` (`id`) WHERE deleted;
+CREATE INDEX `batch_exports_due` ON `batch_exports` (`deleted`,`due_at`) WHERE not paused or deleted;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `domains_domain_unique` ON `domains` (`domain`);
 --> statement-breakpoint
@@ -743,22 +729,23 @@ CREATE INDEX `webhooks_organization` ON `webhooks` (`organization_id`,`id`);
 --> statement-breakpoint
 CREATE INDEX `webhooks_due` ON `webhooks` (`next_attempt_at`) WHERE enabled and next_attempt_at is not null;
 --> statement-breakpoint
-CREATE TRIGGER batch_export_runs_status AFTER UPDATE OF status ON batch_export_runs WHEN new.backfill_id IS NOT NULL BEGIN
+CREATE TRIGGER batch_export_runs_status AFTER UPDATE OF finished_at ON batch_export_runs
+  WHEN new.backfill_id IS NOT NULL AND (new.finished_at IS NULL) <> (old.finished_at IS NULL) BEGIN
   UPDATE batch_export_backfills SET
-    finished_runs = finished_runs + (new.status NOT IN ('Starting', 'Running')) - (old.status NOT IN ('Starting', 'Running')),
+    finished_runs = finished_runs + iif(new.finished_at IS NULL, -1, 1),
     failed_runs = failed_runs + (new.status IN ('Failed', 'FailedRetryable')) - (old.status IN ('Failed', 'FailedRetryable'))
-    WHERE id = new.backfill_id;
+    WHERE batch_export_id = new.batch_export_id AND id = new.backfill_id;
 END;
 --> statement-breakpoint
 CREATE TRIGGER projects_delete AFTER DELETE ON projects BEGIN
   UPDATE batch_exports SET deleted = 1, last_updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
-    WHERE project_id = old.id AND NOT deleted;
+    WHERE organization_id = old.organization_id AND project_id = old.id AND NOT deleted;
 END;
 --> statement-breakpoint
 CREATE TRIGGER batch_exports_delete AFTER UPDATE OF deleted ON batch_exports WHEN new.deleted AND NOT old.deleted BEGIN
   UPDATE batch_export_backfills SET status = 'Cancelled', finished_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
-    WHERE batch_export_id = new.id AND status = 'Running';
-  UPDATE batch_export_runs SET status = 'Cancelled', finished_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
+    WHERE project_id = new.project_id AND batch_export_id = new.id AND status = 'Running';
+  UPDATE batch_export_runs SET status = 'Cancelled', finished_at = cast(round(unixepoch('subsec') * 1000) as integer)
     WHERE batch_export_id = new.id AND finished_at IS NULL;
 END;
 --> statement-breakpoint
@@ -852,82 +839,6 @@ CREATE TRIGGER users_delete BEFORE DELETE ON users BEGIN
   DELETE FROM members WHERE user_id = old.id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER batch_exports_counted AFTER INSERT ON batch_exports WHEN NOT new.deleted BEGIN
-  UPDATE projects SET batch_exports = batch_exports + 1 WHERE id = new.project_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER batch_exports_uncounted AFTER DELETE ON batch_exports WHEN NOT old.deleted BEGIN
-  UPDATE projects SET batch_exports = batch_exports - 1 WHERE id = old.project_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER batch_exports_recounted AFTER UPDATE OF deleted ON batch_exports WHEN new.deleted <> old.deleted BEGIN
-  UPDATE projects SET batch_exports = batch_exports + old.deleted - new.deleted WHERE id = new.project_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER projects_recounted AFTER UPDATE OF access_control, batch_exports ON projects
-  WHEN new.access_control <> old.access_control OR new.batch_exports <> old.batch_exports BEGIN
-  UPDATE organizations SET
-    batch_exports = batch_exports + new.batch_exports - old.batch_exports,
-    open_batch_exports = open_batch_exports + iif(new.access_control, 0, new.batch_exports) - iif(old.access_control, 0, old.batch_exports)
-    WHERE id = new.organization_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER projects_uncounted AFTER DELETE ON projects BEGIN
-  UPDATE organizations SET
-    batch_exports = batch_exports - old.batch_exports,
-    open_batch_exports = open_batch_exports - iif(old.access_control, 0, old.batch_exports)
-    WHERE id = old.organization_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER batch_export_runs_insert AFTER INSERT ON batch_export_runs BEGIN
-  UPDATE batch_exports SET runs = runs + 1,
-    starting_runs = starting_runs + (new.status = 'Starting'),
-    running_runs = running_runs + (new.status = 'Running'),
-    completed_runs = completed_runs + (new.status = 'Completed'),
-    failed_runs = failed_runs + (new.status = 'Failed'),
-    failed_retryable_runs = failed_retryable_runs + (new.status = 'FailedRetryable'),
-    cancelled_runs = cancelled_runs + (new.status = 'Cancelled')
-    WHERE id = new.batch_export_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER batch_export_runs_delete AFTER DELETE ON batch_export_runs BEGIN
-  UPDATE batch_exports SET runs = runs - 1,
-    starting_runs = starting_runs - (old.status = 'Starting'),
-    running_runs = running_runs - (old.status = 'Running'),
-    completed_runs = completed_runs - (old.status = 'Completed'),
-    failed_runs = failed_runs - (old.status = 'Failed'),
-    failed_retryable_runs = failed_retryable_runs - (old.status = 'FailedRetryable'),
-    cancelled_runs = cancelled_runs - (old.status = 'Cancelled')
-    WHERE id = old.batch_export_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER batch_export_runs_recounted AFTER UPDATE OF status ON batch_export_runs WHEN new.status <> old.status BEGIN
-  UPDATE batch_exports SET
-    starting_runs = starting_runs + (new.status = 'Starting') - (old.status = 'Starting'),
-    running_runs = running_runs + (new.status = 'Running') - (old.status = 'Running'),
-    completed_runs = completed_runs + (new.status = 'Completed') - (old.status = 'Completed'),
-    failed_runs = failed_runs + (new.status = 'Failed') - (old.status = 'Failed'),
-    failed_retryable_runs = failed_retryable_runs + (new.status = 'FailedRetryable') - (old.status = 'FailedRetryable'),
-    cancelled_runs = cancelled_runs + (new.status = 'Cancelled') - (old.status = 'Cancelled')
-    WHERE id = new.batch_export_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER batch_export_backfills_counted AFTER INSERT ON batch_export_backfills BEGIN
-  UPDATE batch_exports SET backfills = backfills + 1 WHERE id = new.batch_export_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER batch_export_backfills_uncounted AFTER DELETE ON batch_export_backfills BEGIN
-  UPDATE batch_exports SET backfills = backfills - 1 WHERE id = old.batch_export_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER batch_export_days_counted AFTER INSERT ON batch_export_days BEGIN
-  UPDATE batch_exports SET days = days + 1 WHERE id = new.batch_export_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER batch_export_days_uncounted AFTER DELETE ON batch_export_days BEGIN
-  UPDATE batch_exports SET days = days - 1 WHERE id = old.batch_export_id;
-END;
---> statement-breakpoint
 CREATE TRIGGER batch_export_log_entries_delete AFTER DELETE ON batch_export_log_entries BEGIN
   UPDATE batch_exports SET log_entries = log_entries - 1,
     debug_entries = debug_entries - (old.level = 'DEBUG'),
@@ -935,7 +846,7 @@ CREATE TRIGGER batch_export_log_entries_delete AFTER DELETE ON batch_export_log_
     warning_entries = warning_entries - (old.level = 'WARNING'),
     error_entries = error_entries - (old.level = 'ERROR')
     WHERE id = old.batch_export_id;
-  UPDATE batch_export_runs SET log_entries = log_entries - 1 WHERE id = old.run_id;
+  UPDATE batch_export_runs SET log_entries = log_entries - 1 WHERE batch_export_id = old.batch_export_id AND id = old.run_id;
 END;
 --> statement-breakpoint
 CREATE TRIGGER plugin_log_entries_delete AFTER DELETE ON plugin_log_entries BEGIN
@@ -966,7 +877,7 @@ CREATE TRIGGER batch_export_log_entries_insert AFTER INSERT ON batch_export_log_
     warning_entries = warning_entries + (new.level = 'WARNING'),
     error_entries = error_entries + (new.level = 'ERROR')
     WHERE id = new.batch_export_id;
-  UPDATE batch_export_runs SET log_entries = log_entries + 1 WHERE id = new.run_id;
+  UPDATE batch_export_runs SET log_entries = log_entries + 1 WHERE batch_export_id = new.batch_export_id AND id = new.run_id;
 END;
 --> statement-breakpoint
 CREATE TRIGGER plugin_log_entries_insert AFTER INSERT ON plugin_log_entries BEGIN

@@ -1,5 +1,6 @@
 import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { inList } from "../db/client.ts";
 import { countWhere } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { batchExportBackfills, batchExportRuns, batchExports } from "../db/schema/batch_exports.ts";
@@ -26,12 +27,15 @@ import {
 	notDeleted,
 	type Row,
 	read,
+	rowIdOf,
 	selectName,
 } from "./statements.ts";
 
-const select = ({ db }: Tenant) => db.select(backfillColumns).from(batchExportBackfills);
+const select = ({ db }: Tenant, id: string) =>
+	db.select(backfillColumns(id)).from(batchExportBackfills);
 
-const ofExport = (id: string) => eq(batchExportBackfills.batch_export_id, id.toLowerCase());
+const ofExport = (tenant: Tenant, id: string) =>
+	eq(batchExportBackfills.batch_export_id, rowIdOf(tenant, id));
 
 /** Lists backfills, newest first. With a filter by time, the newest ranges come first. */
 export function list(
@@ -41,33 +45,34 @@ export function list(
 	{ status, after, before }: z.infer<typeof backfillFilters>,
 ) {
 	const { end_at } = batchExportBackfills;
-	const statuses = [...new Set(status)];
-	const parts =
-		statuses.length > 0 ? statuses.map((one) => eq(batchExportBackfills.status, one)) : [undefined];
+	const hasStatus = status?.length ? inList(batchExportBackfills.status, status) : undefined;
 	const isInRange = and(
 		after ? gt(end_at, after) : undefined,
 		before ? lt(end_at, before) : undefined,
 	);
-	const where = and(ofExport(id), isInRange);
-	const counts = parts.map((part) => countWhere(batchExportBackfills, and(where, part)));
-	const list = { select: () => select(tenant).$dynamic(), where, parts };
+	const where = and(ofExport(tenant, id), isInRange, hasStatus);
+	const list = { select: () => select(tenant, id).$dynamic(), where };
 	if (isInRange)
 		return listWithin(tenant, id, page, {
 			...list,
 			by: [end_at, batchExportBackfills.id],
 			keys: ({ end_at, id }) => [end_at, id],
-			total: sql.join(counts, sql` + `),
+			total: countWhere(batchExportBackfills, where),
 		});
 	return listWithin(tenant, id, page, {
 		...list,
 		by: [batchExportBackfills.id],
 		keys: ({ id }) => [id],
-		total: statuses.length > 0 ? sql.join(counts, sql` + `) : countOf(id, batchExports.backfills),
+		total: hasStatus
+			? countWhere(batchExportBackfills, where)
+			: countOf(tenant, id, batchExports.backfills),
 	});
 }
 
 const selectOne = (tenant: Tenant, id: string, backfill_id: string) =>
-	select(tenant).where(and(ofExport(id), eq(batchExportBackfills.id, backfill_id.toLowerCase())));
+	select(tenant, id).where(
+		and(ofExport(tenant, id), eq(batchExportBackfills.id, backfill_id.toLowerCase())),
+	);
 
 async function readOne(tenant: Tenant, id: string, backfill_id: string) {
 	const [[parent], [backfill]] = await tenant.read(
@@ -99,7 +104,7 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 				.set({ ...CANCELLED, finished_at: at, last_updated_at: at })
 				.where(
 					and(
-						eq(batchExportRuns.batch_export_id, exported.id),
+						eq(batchExportRuns.batch_export_id, exported.row_id),
 						eq(batchExportRuns.backfill_id, backfill.id),
 						isNull(batchExportRuns.finished_at),
 					),
@@ -109,13 +114,17 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 			.update(batchExportBackfills)
 			.set({ status: "Cancelled", finished_at: at })
 			.where(
-				and(eq(batchExportBackfills.id, backfill.id), eq(batchExportBackfills.status, "Running")),
+				and(
+					eq(batchExportBackfills.batch_export_id, exported.row_id),
+					eq(batchExportBackfills.id, backfill.id),
+					eq(batchExportBackfills.status, "Running"),
+				),
 			),
 		after: (changed) => [
 			logWhere(
 				db,
 				{
-					batch_export_id: exported.id,
+					batch_export_id: exported.row_id,
 					level: "WARNING",
 					message: `The backfill from ${backfill.start_at} to ${backfill.end_at} was cancelled.`,
 				},
@@ -137,9 +146,8 @@ export const selectBegun = (tenant: Tenant, id: string, begin: Begin | undefined
 	tenant.db
 		.select({
 			...exportColumns(tenant.db),
-			backfill_id: sql<
-				string | null
-			>`(select begun.id from batch_export_backfills as begun where begun.id = ${begin?.id ?? null})`.as(
+			backfill_id: sql<string | null>`(select begun.id from batch_export_backfills as begun 
+				where begun.batch_export_id = ${batchExports.id} and begun.id = ${begin?.id ?? null})`.as(
 				"backfill_id",
 			),
 			covered_by: (begin?.covered_by ?? sql<string | null>`null`).as("covered_by"),
@@ -155,10 +163,10 @@ export const notBegun = (covered_by: string | null) =>
 		: conflict(`The backfill ${covered_by}, which is running, exports this range already.`);
 
 /** Launches the first run of a backfill after the response. If this fails, the next tick does. */
-export const launchBackfill = (tenant: Tenant, { id }: { id: string }, backfill_id: string) =>
+export const launchBackfill = (tenant: Tenant, { row_id }: Row, backfill_id: string) =>
 	tenant.later(async (db) => {
-		await advanceBackfill(db, backfill_id);
-		await launchRuns(tenant, id);
+		await advanceBackfill(db, { batch_export_id: row_id, id: backfill_id });
+		await launchRuns(tenant, row_id);
 	});
 
 /** Returns the range of a backfill; by default the last complete window. */
@@ -192,7 +200,7 @@ export async function start(tenant: Tenant, id: string, body: z.infer<typeof Bac
 	const range = rangeOf(row, body);
 	const begin = beginBackfill(tenant.db, row, range);
 	const [first, ...rest] = begin.statements(
-		sql`${begin.isAllowed} and exists (select 1 from batch_exports where ${notDeleted(row.id)})`,
+		sql`${begin.isAllowed} and exists (select 1 from batch_exports where ${notDeleted(row.row_id)})`,
 	);
 	const [after] = await tenant.write({
 		entry: {

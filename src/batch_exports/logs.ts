@@ -1,6 +1,6 @@
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { counter, paged } from "../db/list.ts";
+import { paged } from "../db/list.ts";
 import { inLog } from "../db/log.ts";
 import {
 	batchExportLogEntries,
@@ -12,9 +12,9 @@ import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { entryColumns } from "./columns.ts";
-import { selectOne as selectRun } from "./runs.ts";
+import { isRun, selectOne as selectRun } from "./runs.ts";
 import { type logFilters, toBatchExport } from "./shape.ts";
-import { countOf, selectName, selectOne } from "./statements.ts";
+import { countOf, rowIdOf, selectName, selectOne } from "./statements.ts";
 
 type Filters = z.infer<typeof logFilters>;
 
@@ -41,9 +41,9 @@ export async function list(tenant: Tenant, id: string, page: Page, { level, ...f
 	const levels = level?.length ? [...new Set(level)] : LEVELS;
 	const log = {
 		...LOG,
-		where: eq(columns.batch_export_id, id.toLowerCase()),
+		where: eq(columns.batch_export_id, rowIdOf(tenant, id)),
 		levels,
-		counter: countOf(id, ...levels.map((one) => COUNTERS[one])),
+		counter: countOf(tenant, id, ...levels.map((one) => COUNTERS[one])),
 	};
 	const [rows, [counted], [row]] = await tenant.read(
 		...paged(tenant.db, page, () => select(tenant), { ...inLog(log, filters), keys }),
@@ -66,9 +66,11 @@ export async function listOfRun(
 	const run = of.toLowerCase();
 	const log = {
 		...LOG,
-		where: and(eq(columns.run_id, run), sql`+${eq(columns.batch_export_id, id.toLowerCase())}`),
+		where: and(eq(columns.run_id, run), sql`+${eq(columns.batch_export_id, rowIdOf(tenant, id))}`),
 		levels: level?.length ? [...new Set(level)] : LEVELS,
-		counter: level?.length ? undefined : counter(batchExportRuns.log_entries, run),
+		counter: level?.length
+			? undefined
+			: sql`coalesce((select ${batchExportRuns.log_entries} from ${batchExportRuns} where ${isRun(tenant, id, run)}), 0)`,
 	};
 	const [rows, [counted], [parent], [row]] = await tenant.read(
 		...paged(tenant.db, page, () => select(tenant), { ...inLog(log, filters), keys }),

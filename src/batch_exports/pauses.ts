@@ -32,11 +32,11 @@ export async function pause(tenant: Tenant, id: string) {
 		change: tenant.db
 			.update(batchExports)
 			.set(set)
-			.where(and(notDeleted(row.id), eq(batchExports.paused, false))),
+			.where(and(notDeleted(row.row_id), eq(batchExports.paused, false))),
 		after: (changed) => [
 			logWhere(
 				tenant.db,
-				{ batch_export_id: row.id, level: "INFO", message: "The export was paused." },
+				{ batch_export_id: row.row_id, level: "INFO", message: "The export was paused." },
 				changed,
 			),
 		],
@@ -62,23 +62,23 @@ async function tryUnpause(
 	if (!row.paused) return toBatchExport(row);
 	const { db } = tenant;
 	const backfilled = backfill ? resumeWithBackfill(row, Date.now()) : undefined;
-	const resumed = backfilled ?? resume(row, row, Date.now());
 	const begin =
 		backfilled && backfilled.range.start < backfilled.range.end
 			? beginBackfill(db, row, { ...backfilled.range, by: "arrival" })
 			: undefined;
 	const unchanged = and(eq(batchExports.paused, true), scheduleUnchanged(row), begin?.isAllowed);
+	const resumed = passPause(tenant, row, backfilled ?? resume(row, row, Date.now()), unchanged);
 	const [after] = await tenant.write({
 		entry: {
 			...activityOf(row),
 			activity: "unpaused",
 			changes: changes(row, { paused: false }),
 		},
-		before: passPause(tenant, row, resumed, unchanged),
+		before: resumed.before,
 		change: db
 			.update(batchExports)
 			.set({ paused: false, ...resumed.columns })
-			.where(and(notDeleted(row.id), unchanged)),
+			.where(and(notDeleted(row.row_id), unchanged)),
 		after: (changed) => (begin ? begin.statements(changed) : []),
 		answer: selectBegun(tenant, id, begin),
 	});

@@ -3,10 +3,9 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { largeRows, sizeOf } from "../db/large.ts";
-import { counter } from "../db/list.ts";
+import { countWhere } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { batchExports } from "../db/schema/batch_exports.ts";
-import { members } from "../db/schema/members.ts";
 import { projects } from "../db/schema/projects.ts";
 import { exportCipher, merged, sealed } from "../exporter/secrets.ts";
 import { reschedule, resume, schedule } from "../exporter/windows.ts";
@@ -14,14 +13,16 @@ import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { cacheList } from "../tenant/cached_statements.ts";
 import { retry } from "../tenant/retry.ts";
+import { assertRoom } from "../tenant/room.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { EXPORTS, visibleCount, visibleProject } from "../tenant/visible.ts";
+import { visibleProject } from "../tenant/visible.ts";
 import { checkModel, checkQuery, checkRange, parsedQuery } from "./rules.ts";
 import { type create, toBatchExport, type update as Update } from "./shape.ts";
 import { warnOfSharedKeys } from "./shared_keys.ts";
 import {
 	activityOf,
 	notDeleted,
+	ofOrganization,
 	passPause,
 	pausing,
 	type Row,
@@ -33,19 +34,18 @@ import {
 	visibleExports,
 } from "./statements.ts";
 
+const EXPORTS = sql`${batchExports} join ${projects} on ${eq(projects.id, batchExports.project_id)}`;
+
 const newestFirst = cacheList(
 	(tenant) => select(tenant).$dynamic(),
 	(tenant) => ({
 		where: visibleExports(tenant),
-		by: [batchExports.id],
+		by: [batchExports.uuid],
 		keys: ({ id }) => [id],
-		total:
-			tenant.kind === "project"
-				? counter(projects.batch_exports, tenant.project)
-				: visibleCount(tenant, EXPORTS, eq(members.organization_id, tenant.organization)),
+		total: countWhere(EXPORTS, visibleExports(tenant)),
 		large: largeRows(
 			sizeOf(batchExports.destination, batchExports.xql_query, batchExports.schema),
-			sql`${batchExports} join ${projects} on ${eq(projects.id, batchExports.project_id)}`,
+			EXPORTS,
 		),
 	}),
 );
@@ -85,12 +85,13 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			...activityOf({ id, name: body.name, team_id: project.id }),
 			activity: "created",
 		},
+		before: [assertRoom(tenant, batchExports, ofOrganization(tenant))],
 		change: db.insert(batchExports).values({
 			...rest,
 			...(paused && { last_paused_at: rest.last_paused_at ?? now() }),
 			...parsedQuery(xql_query ?? null),
 			...schedule({ id, interval: body.interval, start_at, end_at }, Date.now()),
-			id,
+			uuid: id,
 			organization_id: tenant.organization,
 			project_id: project.id,
 			destination: await sealed(exportCipher(env, { id }), type, config),
@@ -129,7 +130,10 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	if (set.model) checkModel(after);
 	checkRange(after.start_at, after.end_at);
 	checkQuery(after);
-	const resumed = row.paused && !after.paused ? resume(row, after, Date.now()) : undefined;
+	const resumed =
+		row.paused && !after.paused
+			? passPause(tenant, row, resume(row, after, Date.now()), unchanged(row))
+			: undefined;
 	const timed = TIMING.some((field) => after[field] !== row[field]);
 	const { scope, name, project } = activityOf(after);
 	const answer = await tenant.patch(
@@ -137,7 +141,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 		set,
 		{ scope, name, project, masked: ["destination"] },
 		() => ({
-			before: resumed ? passPause(tenant, row, resumed, unchanged(row)) : [],
+			before: resumed?.before ?? [],
 			change: tenant.db
 				.update(batchExports)
 				.set({
@@ -145,7 +149,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 					...(timed && reschedule(row, after, Date.now())),
 					...resumed?.columns,
 				})
-				.where(and(notDeleted(row.id), unchanged(row))),
+				.where(and(notDeleted(row.row_id), unchanged(row))),
 			answer: selectOne(tenant, id),
 		}),
 	);
@@ -174,8 +178,8 @@ export async function remove(tenant: Tenant, id: string) {
 		tenant.db
 			.update(batchExports)
 			.set({ deleted: true })
-			.where(notDeleted(row.id))
-			.returning({ id: batchExports.id }),
+			.where(notDeleted(row.row_id))
+			.returning({ id: batchExports.uuid }),
 	);
 	found(removed);
 }

@@ -1,14 +1,13 @@
-import { and, eq, gt, isNotNull, isNull, lt, lte, sql } from "drizzle-orm";
+import { and, eq, gt, isNotNull, isNull, lt, lte, not, or, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { inList } from "../db/client.ts";
-import { countWhere } from "../db/list.ts";
+import { countWhere, matching } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import {
 	batchExportRuns,
 	batchExports,
 	isUnsuccessful,
 	RUN_STATUSES,
-	UNSUCCESSFUL,
 } from "../db/schema/batch_exports.ts";
 import { sentence } from "../exporter/reason.ts";
 import { logWhere } from "../exporter/run_log.ts";
@@ -24,18 +23,9 @@ import {
 	countOf,
 	launchWaiting,
 	listWithin,
+	rowIdOf,
 	selectName,
 } from "./statements.ts";
-
-/** The counters of an export's runs by status. */
-const COUNTERS = {
-	Starting: batchExports.starting_runs,
-	Running: batchExports.running_runs,
-	Completed: batchExports.completed_runs,
-	Failed: batchExports.failed_runs,
-	FailedRetryable: batchExports.failed_retryable_runs,
-	Cancelled: batchExports.cancelled_runs,
-} satisfies Record<(typeof RUN_STATUSES)[number], unknown>;
 
 /**
  * Returns conditions for windows that begin before this time. They use the end of the window, which has an index: the window
@@ -53,69 +43,86 @@ function startsBefore(moment: string) {
 type Status = (typeof RUN_STATUSES)[number];
 
 /**
- * The condition for runs that have one of the statuses. The + prevents SQLite from using the index of statuses, which would
- * read all runs since the beginning.
+ * Returns SQL for the runs of an export that have one of these statuses, none of them `Completed`, from the indexes of the few runs
+ * that are unsuccessful or unfinished. It has the columns that lists need to find and sort them.
  */
-const hasStatus = (statuses: Status[]) =>
-	statuses.length === 0 ? undefined : sql`+${inList(batchExportRuns.status, statuses)}`;
-
-/** Returns conditions for runs in a range of time that have one of the statuses. No two of them match the same run. */
-const withStatus = (statuses: Status[]) =>
-	statuses.length > 0 && statuses.every((one) => UNSUCCESSFUL.includes(one))
-		? statuses.map((one) => and(eq(batchExportRuns.status, one), isUnsuccessful))
-		: [hasStatus(statuses)];
+function fewRuns(ofExport: SQL, statuses: Status[]) {
+	const columns = sql`batch_export_id, id, data_interval_start, data_interval_end`;
+	const select = (index: string, condition: SQL) =>
+		sql`select ${columns} from batch_export_runs indexed by ${sql.identifier(index)}
+			where ${ofExport} and ${condition} and ${inList(batchExportRuns.status, statuses)}`;
+	return sql`(${select("batch_export_runs_unsuccessful", isUnsuccessful)}
+		union all ${select("batch_export_runs_unfinished", sql`finished_at is null`)}) as batch_export_runs`;
+}
 
 /** Lists runs, newest first. With a filter by time, the newest windows come first. */
 export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<typeof runFilters>) {
-	const { status, after, before, starts_before } = filters;
-	const asked = [...new Set(status)];
-	const statuses = asked.length === RUN_STATUSES.length ? [] : asked;
-	const select = () => tenant.db.select(runColumns).from(batchExportRuns).$dynamic();
-	const ofExport = eq(batchExportRuns.batch_export_id, id.toLowerCase());
-	if (after || before || starts_before) {
-		const { data_interval_end } = batchExportRuns;
-		const where = and(
-			ofExport,
-			after ? gt(data_interval_end, after) : undefined,
-			before ? lt(data_interval_end, before) : undefined,
-		);
-		const [range, ...across] = starts_before ? startsBefore(starts_before) : [undefined];
-		const parts = [
-			...withStatus(statuses).map((one) => and(one, range)),
-			...across.map((window) => and(hasStatus(statuses), window)),
-		];
+	const { after, before, starts_before } = filters;
+	const asked = new Set(filters.status ?? []);
+	const statuses = asked.size > 0 ? asked : new Set(RUN_STATUSES);
+	const { data_interval_end } = batchExportRuns;
+	const ofExport = sql`${eq(batchExportRuns.batch_export_id, rowIdOf(tenant, id))}`;
+	const where = and(
+		ofExport,
+		after ? gt(data_interval_end, after) : undefined,
+		before ? lt(data_interval_end, before) : undefined,
+	);
+	const ranges = starts_before ? startsBefore(starts_before) : [undefined];
+	const isByTime = after || before || starts_before;
+	const sorted = isByTime
+		? {
+				by: [data_interval_end, batchExportRuns.id],
+				keys: (run: { data_interval_end: string; id: string }) => [run.data_interval_end, run.id],
+			}
+		: { by: [batchExportRuns.id], keys: ({ id }: { id: string }) => [id] };
+	const all = {
+		select: () => tenant.db.select(runColumns(id)).from(batchExportRuns).$dynamic(),
+		...sorted,
+	};
+	if (!statuses.has("Completed")) {
+		const few = matching(page, {
+			id: batchExportRuns.id,
+			from: fewRuns(ofExport, [...statuses]),
+			where: and(where, or(...ranges)),
+			by: sorted.by,
+		});
+		return listWithin(tenant, id, page, { ...all, ...few, where: and(ofExport, few.where) });
+	}
+	const others = RUN_STATUSES.filter((one) => !statuses.has(one));
+	const hasStatus = others.length > 0 ? not(inList(batchExportRuns.status, others)) : undefined;
+	if (isByTime) {
+		const parts = ranges.map((range) => and(range, hasStatus));
 		const counts = parts.map((part) => countWhere(batchExportRuns, and(where, part)));
 		return listWithin(tenant, id, page, {
-			select,
+			...all,
 			where,
 			parts,
-			by: [data_interval_end, batchExportRuns.id],
-			keys: ({ data_interval_end, id }) => [data_interval_end, id],
 			total: sql.join(counts, sql` + `),
 		});
 	}
-	const [first, ...others] = statuses.map((one) => eq(batchExportRuns.status, one));
-	const counters = statuses.map((one) => COUNTERS[one]);
+	const count = countOf(tenant, id, batchExports.runs);
 	return listWithin(tenant, id, page, {
-		select,
-		where: ofExport,
-		parts: [first, ...others],
-		by: [batchExportRuns.id],
-		keys: ({ id }) => [id],
-		total: countOf(id, ...(first ? counters : [batchExports.runs])),
+		...all,
+		where: and(where, hasStatus),
+		total:
+			others.length > 0
+				? sql`${count} - ${countWhere(fewRuns(ofExport, others), ofExport)}`
+				: count,
 	});
 }
 
-export const selectOne = ({ db }: Tenant, id: string, run_id: string) =>
-	db
-		.select(runColumns)
+/** SQL condition: it is this run of an export. */
+export const isRun = (tenant: Tenant, id: string, run_id: string) =>
+	and(
+		eq(batchExportRuns.batch_export_id, rowIdOf(tenant, id)),
+		eq(batchExportRuns.id, run_id.toLowerCase()),
+	);
+
+export const selectOne = (tenant: Tenant, id: string, run_id: string) =>
+	tenant.db
+		.select(runColumns(id))
 		.from(batchExportRuns)
-		.where(
-			and(
-				eq(batchExportRuns.id, run_id.toLowerCase()),
-				eq(batchExportRuns.batch_export_id, id.toLowerCase()),
-			),
-		);
+		.where(isRun(tenant, id, run_id));
 
 async function read(tenant: Tenant, id: string, run_id: string) {
 	const [[parent], [run]] = await tenant.read(
@@ -150,12 +157,12 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 				finished_at: now(),
 				last_updated_at: now(),
 			})
-			.where(and(eq(batchExportRuns.id, run.id), isNull(batchExportRuns.finished_at))),
+			.where(and(isRun(tenant, id, run_id), isNull(batchExportRuns.finished_at))),
 		after: (changed) => [
 			logWhere(
 				db,
 				{
-					batch_export_id: parent.id,
+					batch_export_id: parent.row_id,
 					run_id: run.id,
 					level: "WARNING",
 					message: `The run of ${run.data_interval_start} to ${run.data_interval_end} was cancelled.${run.latest_error === null ? "" : ` Its last error: ${sentence(run.latest_error)}`}`,
@@ -232,17 +239,17 @@ export async function retry(
 			.set(restarted(options))
 			.where(
 				and(
-					eq(batchExportRuns.id, run.id),
+					isRun(tenant, id, run_id),
 					isNotNull(batchExportRuns.finished_at),
 					isNull(batchExportRuns.state),
-					sql`exists (select 1 from batch_exports as e where e.id = ${parent.id} and not e.deleted)`,
+					sql`exists (select 1 from batch_exports as e where e.id = ${parent.row_id} and not e.deleted)`,
 				),
 			),
 		after: (changed) => [
 			logWhere(
 				db,
 				{
-					batch_export_id: parent.id,
+					batch_export_id: parent.row_id,
 					run_id: run.id,
 					level: "INFO",
 					message: `The run of ${run.data_interval_start} to ${run.data_interval_end} is retried.`,

@@ -2,7 +2,7 @@ import { and, eq, ne } from "drizzle-orm";
 import { batchExportLogEntries, batchExports } from "../db/schema/batch_exports.ts";
 import { shown } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import type { Row } from "./statements.ts";
+import { ofOrganization, type Row } from "./statements.ts";
 
 /** How many exports of a project are compared at most. */
 const MAX_COMPARED = 1000;
@@ -18,7 +18,7 @@ export const warnOfSharedKeys = (tenant: Tenant, row: Row) =>
 		if (pattern === null) return;
 		const others = await db
 			.select({
-				id: batchExports.id,
+				id: batchExports.uuid,
 				name: batchExports.name,
 				interval: batchExports.interval,
 				model: batchExports.model,
@@ -27,9 +27,9 @@ export const warnOfSharedKeys = (tenant: Tenant, row: Row) =>
 			.from(batchExports)
 			.where(
 				and(
+					ofOrganization(tenant),
 					eq(batchExports.project_id, row.team_id),
-					eq(batchExports.deleted, false),
-					ne(batchExports.id, row.id),
+					ne(batchExports.id, row.row_id),
 				),
 			)
 			.limit(MAX_COMPARED);
@@ -39,7 +39,7 @@ export const warnOfSharedKeys = (tenant: Tenant, row: Row) =>
 		);
 		if (other)
 			await db.insert(batchExportLogEntries).values({
-				batch_export_id: row.id,
+				batch_export_id: row.row_id,
 				level: "WARNING",
 				message: `The export "${other.name}" (${other.id}) writes objects with the same keys. A run fails instead of replacing an object of another export. Change the prefix of one of the two exports.`,
 			});

@@ -2,11 +2,12 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
-import { insertEach } from "../db/client.ts";
+import { aliased, insertEach } from "../db/client.ts";
 import { counter, type List, paged, type RowOf } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { batchExportRuns, batchExports } from "../db/schema/batch_exports.ts";
 import { projects } from "../db/schema/projects.ts";
+import { countInserted } from "../exporter/inserted.ts";
 import { launch, waiting } from "../exporter/launch.ts";
 import { logWhere } from "../exporter/run_log.ts";
 import { describeSkipped, describeUnpaused } from "../exporter/skipped.ts";
@@ -18,21 +19,33 @@ import type { Tenant } from "../tenant/tenant.ts";
 import { visibleProject } from "../tenant/visible.ts";
 import { exportColumns } from "./columns.ts";
 
+/** The condition for the exports of the tenant's organization, without deleted ones. It has the form of the index. */
+export const ofOrganization = ({ organization }: TenantSql) =>
+	and(eq(batchExports.organization_id, organization), sql`not ${batchExports.deleted}`);
+
 /**
  * The condition for the exports in the tenant's project, or in all projects of the organization that the caller can see,
  * without deleted ones. For statements that join `batch_exports` with `projects`.
  */
 export const visibleExports = (tenant: TenantSql) =>
 	and(
+		ofOrganization(tenant),
 		tenant.kind === "project"
 			? eq(batchExports.project_id, tenant.project)
-			: and(eq(batchExports.organization_id, tenant.organization), visibleProject(tenant)),
-		eq(batchExports.deleted, false),
+			: visibleProject(tenant),
 	);
 
 /** The condition for one of `visibleExports`. */
 export const byId = (tenant: Tenant, id: string) =>
-	and(eq(batchExports.id, id.toLowerCase()), visibleExports(tenant));
+	and(eq(batchExports.uuid, id.toLowerCase()), visibleExports(tenant));
+
+/**
+ * SQL for the row's id of an export of the tenant's organization; null if there is none. Whether the caller can see it is another
+ * statement's condition.
+ */
+export const rowIdOf = (tenant: Tenant, id: string) =>
+	sql<number>`(select ${batchExports.id} from ${batchExports}
+		where ${and(ofOrganization(tenant), eq(batchExports.uuid, id.toLowerCase()))})`;
 
 export const select = ({ db }: TenantSql) =>
 	db
@@ -50,11 +63,12 @@ export async function read(tenant: Tenant, id: string) {
 	return found(row);
 }
 
-/** Selects the export's id, name and project, if the caller can see it. */
+/** Selects the export's ids, name and project, if the caller can see it. */
 export const selectName = (tenant: Tenant, id: string) =>
 	tenant.db
 		.select({
-			id: batchExports.id,
+			id: aliased(batchExports.uuid, "id"),
+			row_id: aliased(batchExports.id, "row_id"),
 			name: batchExports.name,
 			team_id: batchExports.project_id,
 		})
@@ -81,9 +95,9 @@ export async function listWithin<S extends SQLiteSelect>(
 }
 
 /** SQL for the sum of some of an export's counters. */
-export const countOf = (id: string, ...columns: SQLiteColumn[]) =>
+export const countOf = (tenant: Tenant, id: string, ...columns: SQLiteColumn[]) =>
 	sql.join(
-		columns.map((column) => counter(column, id.toLowerCase())),
+		columns.map((column) => counter(column, rowIdOf(tenant, id))),
 		sql` + `,
 	);
 
@@ -95,37 +109,43 @@ export const activityOf = ({ id, name, team_id }: Pick<Row, "id" | "name" | "tea
 	project: team_id,
 });
 
-type Resumed = Pick<ReturnType<typeof resume>, "windows" | "skipped" | "paused">;
+type Resumed = Pick<ReturnType<typeof resume>, "windows" | "skipped" | "paused" | "columns">;
 
 /**
  * Returns the statements for windows that ended before or while an export was paused, if `condition` holds for the export:
- * they insert the runs that had not started when it was paused, and log which windows are not run.
+ * they insert the runs that had not started when it was paused, and log which windows are not run. `columns` are the columns
+ * of the export, which count the runs.
  */
 export function passPause(
 	{ db }: Tenant,
-	{ id }: Row,
-	{ windows, skipped, paused }: Resumed,
+	{ row_id }: Row,
+	{ windows, skipped, paused, columns }: Resumed,
 	condition: SQL | undefined,
 ) {
-	const isUnchanged = sql`exists (select 1 from batch_exports where ${and(notDeleted(id), condition)})`;
+	const isUnchanged = sql`exists (select 1 from batch_exports where ${and(notDeleted(row_id), condition)})`;
+	const runs = windows.map(({ start, end }) => ({
+		id: v7(),
+		batch_export_id: row_id,
+		data_interval_start: start,
+		data_interval_end: end,
+	}));
+	const ids = sql`${JSON.stringify(runs.map(({ id }) => id))}`;
 	const entries = [
 		...(skipped ? [{ level: "WARNING" as const, message: describeSkipped(skipped) }] : []),
 		{ level: "INFO" as const, message: describeUnpaused(paused) },
 	];
-	return [
-		insertEach(
-			db,
-			batchExportRuns,
-			windows.map(({ start, end }) => ({
-				id: v7(),
-				batch_export_id: id,
-				data_interval_start: start,
-				data_interval_end: end,
-			})),
-			isUnchanged,
-		).onConflictDoNothing(),
-		...entries.map((entry) => logWhere(db, { batch_export_id: id, ...entry }, isUnchanged)),
-	];
+	return {
+		before: [
+			insertEach(db, batchExportRuns, runs, isUnchanged).onConflictDoNothing(),
+			...entries.map((entry) => logWhere(db, { batch_export_id: row_id, ...entry }, isUnchanged)),
+		],
+		columns: {
+			...columns,
+			...(runs.length > 0 && {
+				runs: sql`${batchExports.runs} + ${countInserted(sql`${row_id}`, ids)}`,
+			}),
+		},
+	};
 }
 
 /** Returns the columns of an export that is paused, now or at the given time. */
@@ -135,7 +155,7 @@ export const pausing = (last_paused_at: string | null | undefined) => ({
 });
 
 /** The condition for an export that is not deleted. */
-export const notDeleted = (id: string) =>
+export const notDeleted = (id: number) =>
 	and(eq(batchExports.id, id), eq(batchExports.deleted, false));
 
 /** The columns that define the schedule of an export and its next window. */
@@ -146,12 +166,12 @@ export const scheduleUnchanged = (row: Row) =>
 	and(...TIMING.map((field) => sql`${batchExports[field]} is ${row[field]}`));
 
 /** Starts the export's next waiting runs. */
-export const launchRuns = ({ env }: Tenant, id: string) =>
+export const launchRuns = ({ env }: Tenant, id: number) =>
 	launch(env, sql`batch_export_runs.batch_export_id = ${id} and ${waiting}`);
 
 /** Starts the export's next waiting runs after the response. If this fails, the next tick starts them. */
-export const launchWaiting = (tenant: Tenant, { id }: { id: string }) =>
-	tenant.later(() => launchRuns(tenant, id));
+export const launchWaiting = (tenant: Tenant, { row_id }: Pick<Row, "row_id">) =>
+	tenant.later(() => launchRuns(tenant, row_id));
 
 /** The columns of a run that is cancelled. */
 export const CANCELLED = { status: "Cancelled", latest_error: "Cancelled" } as const;

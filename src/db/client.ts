@@ -45,7 +45,7 @@ export const rowId = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) :
 
 /** SQL condition: `column` is in `list`. The list is bound as a single value of any length. If it is SQL, it must return JSON. */
 export const inList = (column: Column, list: unknown[] | SQL) =>
-	sql`${column} in (select value from json_each(${is(list, SQL) ? list : JSON.stringify(list)}))`;
+	sql`${column} in (select value from json_each(${is(list, SQL) ? list : JSON.stringify(list.map((value) => column.mapToDriverValue(value)))}))`;
 
 type Row<T extends SQLiteTable> = {
 	[K in keyof T["$inferInsert"]]: T["$inferInsert"][K] | SQL;
@@ -105,7 +105,22 @@ export function insertEach<T extends SQLiteTable>(
 	rows: (Partial<T["$inferInsert"]> & Record<string, unknown>)[],
 	condition: SQL,
 ) {
-	return insertJson(db, table, sql`${JSON.stringify(rows)}`, condition, Object.keys(rows[0] ?? {}));
+	const columns = getTableColumns(table);
+	const stored = rows.map((row) =>
+		Object.fromEntries(
+			Object.entries(row).map(([name, value]) => [
+				name,
+				value === null ? value : (columns[name]?.mapToDriverValue(value) ?? value),
+			]),
+		),
+	);
+	return insertJson(
+		db,
+		table,
+		sql`${JSON.stringify(stored)}`,
+		condition,
+		Object.keys(rows[0] ?? {}),
+	);
 }
 
 /** Like `insertEach`, with SQL for the JSON of the rows. They have the columns `names`, by default all. */

@@ -146,6 +146,6 @@ const afterCursor =
 	(by: SQLiteColumn[], order: "asc" | "desc") =>
 	(keys: Key[]): SQL =>
 		sql`(${sql.join(by, sql`, `)}) ${sql.raw(order === "desc" ? "<" : ">")} (${sql.join(
-			keys.map((key) => sql`${key}`),
+			by.map((column, i) => sql`${sql.param(keys[i], column)}`),
 			sql`, `,
 		)})`;

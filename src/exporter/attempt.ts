@@ -19,18 +19,20 @@ export type Attempt = {
 	isStale: boolean;
 	/** Whether the row in `loaded` lacks its state, which isn't kept in memory because it can be large. */
 	lacksState: boolean;
+	/** The columns of a run that has begun, if they aren't stored yet. The next update of the row stores them. */
+	begun: Partial<Loaded["run"]>;
 };
 
 /** Loads the run of an attempt; undefined if the run doesn't exist. */
 export async function openAttempt(env: Env, ref: AttemptRef): Promise<Attempt | undefined> {
-	const loaded = await loadRun(drizzle(env.DB), ref.run_id);
-	return loaded && { env, ref, loaded, isStale: false, lacksState: false };
+	const loaded = await loadRun(drizzle(env.DB), ref);
+	return loaded && { env, ref, loaded, isStale: false, lacksState: false, begun: {} };
 }
 
 /** Loads the row again. */
 export async function reload(attempt: Attempt) {
 	const { env, ref } = attempt;
-	attempt.loaded = (await loadRun(drizzle(env.DB), ref.run_id)) ?? attempt.loaded;
+	attempt.loaded = (await loadRun(drizzle(env.DB), ref)) ?? attempt.loaded;
 	attempt.isStale = false;
 	attempt.lacksState = false;
 }
@@ -60,11 +62,30 @@ export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
  */
 export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	const { env, ref } = attempt;
-	const changes = { ...set, last_updated_at: now() };
+	const changes = { ...attempt.begun, ...set, last_updated_at: now() };
 	attempt.isStale = true;
 	const { meta } = await drizzle(env.DB).update(batchExportRuns).set(changes).where(isCurrent(ref));
-	if (meta.changes > 0) return remember(attempt, changes);
+	if (meta.changes === 0) throw await superseded(attempt, set.state);
+	attempt.begun = {};
+	remember(attempt, changes);
+}
+
+/**
+ * Checks that the attempt is still the current one.
+ * @throws Superseded if it isn't, after cleaning up
+ */
+export async function checkCurrent(attempt: Attempt) {
+	const { env, ref } = attempt;
+	const [current] = await drizzle(env.DB)
+		.select({ id: batchExportRuns.id })
+		.from(batchExportRuns)
+		.where(isCurrent(ref));
+	if (!current) throw await superseded(attempt);
+}
+
+/** Cleans up after an attempt that is no longer the current one. */
+async function superseded(attempt: Attempt, state?: unknown) {
 	await reload(attempt);
-	await clean(env, attempt.loaded, set.state);
-	throw new Superseded();
+	await clean(attempt.env, attempt.loaded, state);
+	return new Superseded();
 }

@@ -17,11 +17,11 @@ const MAX_FAILURES_IN_A_ROW = 3;
  */
 export async function pauseIfFailing(env: Env, { run, batchExport }: Loaded) {
 	const db = drizzle(env.DB);
-	const { id, organization_id, project_id, name, last_paused_at } = batchExport;
+	const { id, uuid, organization_id, project_id, name, last_paused_at } = batchExport;
 	const failing = sql`(select count(*) = ${MAX_FAILURES_IN_A_ROW} and min(status = 'Failed') from (
 		select status from (
 			select id, status, finished_at from batch_export_runs where batch_export_id = ${id} order by id desc limit ${MAX_RUNS_EXAMINED})
-		where finished_at > coalesce(${batchExports.last_paused_at}, '') and status <> 'Cancelled'
+		where finished_at > coalesce(${batchExports.last_paused_at}, 0) and status <> 'Cancelled'
 		order by finished_at desc, id desc limit ${MAX_FAILURES_IN_A_ROW}))`;
 	const at = now();
 	const entry_id = v7();
@@ -54,11 +54,11 @@ export async function pauseIfFailing(env: Env, { run, batchExport }: Loaded) {
 			{
 				activity: "paused",
 				scope: "BatchExport",
-				item_id: id,
+				item_id: uuid,
 				name,
 				changes: changes({ paused: false, last_paused_at }, { paused: true, last_paused_at: at }),
 				trigger: {
-					batch_export_id: id,
+					batch_export_id: uuid,
 					reason,
 					run_id: run.id,
 					error: run.latest_error,

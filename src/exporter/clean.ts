@@ -3,7 +3,7 @@ import { drizzle } from "drizzle-orm/d1";
 import { now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { DAY_MS } from "../http/durations.ts";
-import { type Loaded, prepare } from "./loaded.ts";
+import { isRun, type Loaded, prepare } from "./loaded.ts";
 
 /**
  * After this time, the service stops trying to remove the unfinished output of a run: the bucket may have been deleted, or the
@@ -39,7 +39,7 @@ export async function clean(env: Env, loaded: Loaded, latest?: unknown) {
 		})
 		.where(
 			and(
-				eq(batchExportRuns.id, run.id),
+				isRun({ batch_export_id: run.batch_export_id, run_id: run.id }),
 				eq(batchExportRuns.attempt, run.attempt),
 				isNotNull(batchExportRuns.finished_at),
 			),

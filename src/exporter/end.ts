@@ -73,7 +73,7 @@ function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
 /** Returns the event of a run that has ended (docs/notifications.md#events). */
 function eventOf({ run, batchExport }: Loaded, outcome: Outcome, seconds: number) {
 	const { status, records_completed, bytes, latest_error } = outcome;
-	const { id: run_id, batch_export_id, data_interval_start, data_interval_end } = run;
+	const { id: run_id, data_interval_start, data_interval_end } = run;
 	return {
 		activity: status === "Completed" ? ("completed" as const) : ("failed" as const),
 		scope: "BatchExportRun" as const,
@@ -81,7 +81,7 @@ function eventOf({ run, batchExport }: Loaded, outcome: Outcome, seconds: number
 		name: batchExport.name,
 		trigger: {
 			run_id,
-			batch_export_id,
+			batch_export_id: batchExport.uuid,
 			backfill_id: run.backfill_id,
 			data_interval_start,
 			data_interval_end,
@@ -126,14 +126,17 @@ export async function endRun(attempt: Attempt, outcome: Outcome) {
 	const hasEnded = isLogged(entry_id);
 	const warnings = outcome.status === "Completed" ? outcome.warnings : [];
 	const set = {
+		...attempt.begun,
 		status,
 		latest_error,
 		next_try_at: null,
+		started_at: null,
 		finished_at: at,
 		last_updated_at: at,
 		...(outcome.status === "Completed" && {
 			state: null,
 			cursor: null,
+			fingerprint: null,
 			records_completed: outcome.records_completed,
 			records_total_count: outcome.records_total_count,
 			bytes: outcome.bytes,

@@ -1,13 +1,13 @@
-import { and, inArray, isNull, type SQL, sql } from "drizzle-orm";
+import { and, isNull, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
-import { iso, now } from "../db/now.ts";
+import { now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { MINUTE_MS } from "../http/durations.ts";
 import { logWarning } from "../log/log.ts";
 
 /** Identifies an attempt of a run. It is the parameter of a Workflow instance. Only the latest attempt may write. */
-export type AttemptRef = { run_id: string; attempt: number };
+export type AttemptRef = { batch_export_id: number; run_id: string; attempt: number };
 
 /** The maximum number of instances for `createBatch`. */
 const CREATE_BATCH_SIZE = 100;
@@ -15,10 +15,19 @@ const CREATE_BATCH_SIZE = 100;
 /** How many runs are launched at once: as many as an account may start in half a minute. */
 const LAUNCH_BATCH_SIZE = 3000;
 
-const { id, status, finished_at, launched, attempt, next_try_at, last_updated_at } =
-	batchExportRuns;
+const {
+	batch_export_id,
+	id,
+	status,
+	finished_at,
+	launched,
+	attempt,
+	next_try_at,
+	last_updated_at,
+} = batchExportRuns;
 
-const instanceId = ({ run_id, attempt }: AttemptRef) => `${run_id}-${attempt}`;
+const instanceId = ({ run_id, attempt }: Pick<AttemptRef, "run_id" | "attempt">) =>
+	`${run_id}-${attempt}`;
 
 /**
  * The condition for runs that can be launched. The runs of a schedule run one after another, and so do the runs of a backfill.
@@ -40,11 +49,11 @@ const QUEUED_MS = 5 * MINUTE_MS;
 const STATUS_BATCH_SIZE = 20;
 
 /** The condition for runs whose last heartbeat is before `before`. */
-const lost = (before: string) =>
-	sql`${launched} and ${last_updated_at} < ${before} and coalesce(${next_try_at}, '') < ${before}`;
+const lost = (before: number) =>
+	sql`${launched} and ${last_updated_at} < ${before} and coalesce(${next_try_at}, 0) < ${before}`;
 
-const statusOf = (env: Env, { run_id, attempt }: AttemptRef) =>
-	env.EXPORT_RUNS.get(instanceId({ run_id, attempt }))
+const statusOf = (env: Env, run: Pick<AttemptRef, "run_id" | "attempt">) =>
+	env.EXPORT_RUNS.get(instanceId(run))
 		.then((instance) => instance.status())
 		.then(
 			({ status }) => status,
@@ -56,7 +65,7 @@ const statusOf = (env: Env, { run_id, attempt }: AttemptRef) =>
  * another instance would only make the queue longer.
  */
 export async function launchLost(env: Env, at: number) {
-	const isLost = lost(iso(at - LOST_MS));
+	const isLost = lost(at - LOST_MS);
 	const hasStarted = sql`${status} = 'Running'`;
 	const unstarted = await drizzle(env.DB)
 		.select({ run_id: id, attempt })
@@ -68,10 +77,26 @@ export async function launchLost(env: Env, at: number) {
 	await launch(
 		env,
 		statuses.includes("queued")
-			? sql`(${isLost} and ${hasStarted} or ${lost(iso(at - QUEUED_MS))})`
+			? sql`(${isLost} and ${hasStarted} or ${lost(at - QUEUED_MS)})`
 			: isLost,
 	);
 }
+
+/** Begins a new attempt of each of the runs that `chosen` selects. */
+const claim = (db: Database, chosen: SQL): Promise<AttemptRef[]> =>
+	db
+		.update(batchExportRuns)
+		.set({
+			launched: true,
+			attempt: sql`${attempt} + 1`,
+			status: "Starting",
+			next_try_at: null,
+			last_updated_at: now(),
+		})
+		// SQLite may not use the whole primary key for an IN of row values.
+		.from(sql`(${chosen}) as chosen`)
+		.where(sql`${batch_export_id} = chosen.batch_export_id and ${id} = chosen.id`)
+		.returning({ batch_export_id, run_id: id, attempt });
 
 /**
  * Claims the next waiting run of a series (one schedule or one backfill) for the calling instance.
@@ -79,29 +104,17 @@ export async function launchLost(env: Env, at: number) {
  */
 export async function claimNext(
 	db: Database,
-	{
-		batch_export_id,
-		backfill_id,
-	}: Pick<typeof batchExportRuns.$inferSelect, "batch_export_id" | "backfill_id">,
+	of: Pick<typeof batchExportRuns.$inferSelect, "batch_export_id" | "backfill_id">,
 ): Promise<AttemptRef | null> {
-	const series = sql`${batchExportRuns.batch_export_id} = ${batch_export_id}
-		and ${batchExportRuns.backfill_id} is ${backfill_id}`;
+	const series = sql`${batch_export_id} = ${of.batch_export_id}
+		and ${batchExportRuns.backfill_id} is ${of.backfill_id}`;
 	const next = db
-		.select({ id })
+		.select({ batch_export_id, id })
 		.from(batchExportRuns)
 		.where(and(isNull(finished_at), series, waiting))
 		.orderBy(id)
 		.limit(1);
-	const [claimed] = await db
-		.update(batchExportRuns)
-		.set({
-			launched: true,
-			attempt: sql`${attempt} + 1`,
-			status: "Starting",
-			last_updated_at: now(),
-		})
-		.where(inArray(id, next))
-		.returning({ run_id: id, attempt });
+	const [claimed] = await claim(db, next.getSQL());
 	return claimed ?? null;
 }
 
@@ -112,23 +125,13 @@ export async function claimNext(
 export async function launch(env: Env, condition: SQL) {
 	const db = drizzle(env.DB);
 	const chosen = db
-		.select({ id })
+		.select({ batch_export_id, id })
 		.from(batchExportRuns)
 		.where(and(isNull(finished_at), condition))
-		// An index that contains only unfinished runs has this order. To order by id, SQLite would read all runs.
+		// No index has this order: it would be written with each heartbeat, while unfinished runs are few.
 		.orderBy(last_updated_at)
 		.limit(LAUNCH_BATCH_SIZE);
-	const starts: AttemptRef[] = await db
-		.update(batchExportRuns)
-		.set({
-			launched: true,
-			attempt: sql`${attempt} + 1`,
-			status: "Starting",
-			next_try_at: null,
-			last_updated_at: now(),
-		})
-		.where(inArray(id, chosen))
-		.returning({ run_id: id, attempt });
+	const starts = await claim(db, chosen.getSQL());
 	for (let i = 0; i < starts.length; i += CREATE_BATCH_SIZE)
 		try {
 			await start(env, starts.slice(i, i + CREATE_BATCH_SIZE));
@@ -143,9 +146,10 @@ async function unlaunch(db: Database, starts: AttemptRef[]) {
 	await db
 		.update(batchExportRuns)
 		.set({ launched: false })
+		.from(sql`json_each(${JSON.stringify(starts)})`)
 		.where(
-			sql`(${id}, ${attempt}) in (select value ->> 'run_id', value ->> 'attempt'
-				from json_each(${JSON.stringify(starts)}))`,
+			sql`${batch_export_id} = value ->> 'batch_export_id' and ${id} = value ->> 'run_id'
+				and ${attempt} = value ->> 'attempt'`,
 		);
 }
 

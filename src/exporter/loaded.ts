@@ -10,22 +10,28 @@ import { fieldsOf } from "./rows.ts";
 import { exportCipher, opened, shown } from "./secrets.ts";
 import type { Selection } from "./sources/source.ts";
 
+type RunRef = Pick<AttemptRef, "batch_export_id" | "run_id">;
+
+/** SQL condition: it is this run. */
+export const isRun = ({ batch_export_id, run_id }: RunRef) =>
+	and(eq(batchExportRuns.batch_export_id, batch_export_id), eq(batchExportRuns.id, run_id));
+
 /** SQL condition: the run hasn't ended, and this attempt is the current one. */
-export const isCurrent = ({ run_id, attempt }: AttemptRef) =>
+export const isCurrent = (ref: AttemptRef) =>
 	and(
-		eq(batchExportRuns.id, run_id),
-		eq(batchExportRuns.attempt, attempt),
+		isRun(ref),
+		eq(batchExportRuns.attempt, ref.attempt),
 		eq(batchExportRuns.launched, true),
 		isNull(batchExportRuns.finished_at),
 	);
 
 /** Returns a run and its export; undefined if the run doesn't exist. */
-export async function loadRun(db: Database, run_id: string) {
+export async function loadRun(db: Database, ref: RunRef) {
 	const [row] = await db
 		.select({ run: batchExportRuns, batchExport: batchExports })
 		.from(batchExportRuns)
 		.innerJoin(batchExports, eq(batchExports.id, batchExportRuns.batch_export_id))
-		.where(eq(batchExportRuns.id, run_id));
+		.where(isRun(ref));
 	return row;
 }
 
@@ -39,7 +45,10 @@ export const hasChanged = (run: Loaded["run"], fingerprint: string) =>
  * Returns everything that an attempt needs: the destination, the selection of rows, and the job.
  */
 export async function prepare(env: Env, { run, batchExport }: Loaded) {
-	const { type, config } = await opened(exportCipher(env, batchExport), batchExport.destination);
+	const { type, config } = await opened(
+		exportCipher(env, { id: batchExport.uuid }),
+		batchExport.destination,
+	);
 	const destination = await destinationOf(env, type, config);
 	const query = batchExport.xql_query === null ? null : parse(batchExport.xql_query);
 	const where = query?.where ?? null;
@@ -73,7 +82,7 @@ export async function prepare(env: Env, { run, batchExport }: Loaded) {
 	const job: Job = {
 		...range,
 		run_id: run.id,
-		export_id: batchExport.id,
+		export_id: batchExport.uuid,
 		backfill: run.by === "event",
 		columns: fields,
 		again: run.backfill_id !== null || run.attempt > 1 || hasChanged(run, fingerprint),

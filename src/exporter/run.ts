@@ -1,4 +1,4 @@
-import { and, eq } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { iso, now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
@@ -8,11 +8,13 @@ import { advanceBackfill } from "./backfill_runs.ts";
 import { Misconfigured, Superseded } from "./destinations/destination.ts";
 import { endRun, type Progress } from "./end.ts";
 import { type AttemptRef, claimNext } from "./launch.ts";
-import { isCurrent, logOf } from "./loaded.ts";
+import { isCurrent, isRun, logOf } from "./loaded.ts";
 import { reason, sentence } from "./reason.ts";
 import { withLogEntry } from "./run_log.ts";
 import { HEARTBEAT_MS, isSpent, newBudget, transferRows } from "./transfer.ts";
 import { delayAfter, MAX_TRIES } from "./tries.ts";
+
+const { status } = batchExportRuns;
 
 /** The run that an instance continues with, and how long it waits before that. */
 export type Turn = AttemptRef & { wait_ms: number };
@@ -80,14 +82,14 @@ export async function continueRun(attempt: Attempt, budget = newBudget()): Promi
 const beat = ({ env, ref }: Attempt) =>
 	drizzle(env.DB)
 		.update(batchExportRuns)
-		.set({ last_updated_at: now() })
-		.where(and(eq(batchExportRuns.id, ref.run_id), eq(batchExportRuns.attempt, ref.attempt)))
+		.set({ status: sql`iif(${isCurrent(ref)}, 'Running', ${status})`, last_updated_at: now() })
+		.where(and(isRun(ref), eq(batchExportRuns.attempt, ref.attempt)))
 		// The next heartbeat may succeed.
 		.catch(() => {});
 
 /** Stores and logs a failed try and the time of the next one. */
 async function countTry(
-	{ env, ref, loaded }: Attempt,
+	{ env, ref, loaded, begun }: Attempt,
 	{ tries, latest_error, wait_ms }: { tries: number; latest_error: string; wait_ms: number },
 ) {
 	const db = drizzle(env.DB);
@@ -97,7 +99,7 @@ async function countTry(
 			db,
 			db
 				.update(batchExportRuns)
-				.set({ tries, next_try_at, latest_error, last_updated_at: now() })
+				.set({ ...begun, tries, next_try_at, latest_error, last_updated_at: now() })
 				.where(isCurrent(ref)),
 			{
 				...logOf(loaded.run),
@@ -143,6 +145,6 @@ export async function afterRun({ env, ref, loaded }: Attempt): Promise<AttemptRe
 	const { attempt, finished_at, status, backfill_id } = loaded.run;
 	if (attempt !== ref.attempt || finished_at === null) return null;
 	if (status === "Failed") await pauseIfFailing(env, loaded);
-	if (backfill_id !== null) await advanceBackfill(db, backfill_id);
+	if (backfill_id !== null) await advanceBackfill(db, { ...loaded.run, id: backfill_id });
 	return claimNext(db, loaded.run);
 }

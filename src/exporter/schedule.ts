@@ -15,6 +15,8 @@ import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
 import { forEach, inTurn } from "../log/parts.ts";
 import { advanceBackfill } from "./backfill_runs.ts";
 import { clean } from "./clean.ts";
+import { foldOldRuns } from "./fold.ts";
+import { countInserted } from "./inserted.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
 import { loadRun } from "./loaded.ts";
 import { describeSkipped, howToExport, LIMIT } from "./skipped.ts";
@@ -42,7 +44,7 @@ const LEFTOVERS = "unfinished output of runs";
 
 /**
  * Runs every minute. Inserts the runs of windows that are due, adds the next runs of stalled backfills, launches waiting and
- * lost runs, and removes unfinished output.
+ * lost runs, folds old runs, and removes unfinished output.
  */
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
@@ -52,6 +54,7 @@ export async function tick(env: Env, scheduledTime: number) {
 		"runs to launch": () => launch(env, waiting),
 		"lost runs": () => launchLost(env, scheduledTime),
 		"old exports": () => deleteOld(db, scheduledTime),
+		"old runs": () => foldOldRuns(env, scheduledTime),
 		// Last, because it waits for destinations.
 		[LEFTOVERS]: () => removeLeftovers(env, scheduledTime),
 	});
@@ -62,7 +65,10 @@ async function insertAllDueRuns(db: Database, at: number) {
 		if ((await insertDueRuns(db, at)) < BATCH_SIZE) break;
 }
 
-type Due = Pick<typeof batchExports.$inferSelect, "id" | "organization_id" | "project_id" | "name">;
+type Due = Pick<
+	typeof batchExports.$inferSelect,
+	"uuid" | "organization_id" | "project_id" | "name"
+>;
 
 /**
  * Inserts the due runs of at most `BATCH_SIZE` exports.
@@ -71,7 +77,8 @@ type Due = Pick<typeof batchExports.$inferSelect, "id" | "organization_id" | "pr
 async function insertDueRuns(db: Database, at: number) {
 	const due = await db
 		.select({
-			id: batchExports.id,
+			row_id: batchExports.id,
+			uuid: batchExports.uuid,
 			organization_id: batchExports.organization_id,
 			project_id: batchExports.project_id,
 			name: batchExports.name,
@@ -85,21 +92,21 @@ async function insertDueRuns(db: Database, at: number) {
 		.from(batchExports)
 		.where(
 			and(
-				sql`not ${batchExports.paused} and not ${batchExports.deleted}`,
+				sql`not ${batchExports.paused} and ${batchExports.deleted} = 0`,
 				lte(batchExports.due_at, iso(at)),
 			),
 		)
 		.orderBy(batchExports.due_at)
 		.limit(BATCH_SIZE);
 	if (due.length === 0) return 0;
-	const plans = due.map((row) => ({ row, ...dueWindows(row, at) }));
-	const common = ({ row }: (typeof plans)[number]) => ({
+	const plans = due.map((row) => ({ row, ...dueWindows({ ...row, id: row.uuid }, at) }));
+	const common = ({ row }: Pick<(typeof plans)[number], "row">) => ({
 		id: v7(),
-		batch_export_id: row.id,
+		batch_export_id: row.row_id,
 		due: row.due_at,
 		interval: row.interval,
 	});
-	const runs = plans.flatMap((plan) =>
+	const runsOf = plans.map((plan) =>
 		plan.windows.map(({ start, end }) => ({
 			...common(plan),
 			data_interval_start: start,
@@ -113,12 +120,16 @@ async function insertDueRuns(db: Database, at: number) {
 		message: describeSkipped(plan.skipped),
 	}));
 	const events = skipping.map((plan) => ({ ...common(plan), ...eventOf(plan) }));
-	const updates = plans.map((plan) => ({ ...common(plan), ...plan.next }));
+	const updates = plans.map((plan, i) => ({
+		...common(plan),
+		...plan.next,
+		runs: runsOf[i]?.map(({ id }) => id),
+	}));
 	/** The export hasn't changed since it was read, so concurrent ticks and requests don't interfere. */
 	const isUnchanged = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
 		and e.due_at = value ->> 'due' and e.interval = value ->> 'interval' and not e.paused and not e.deleted)`;
 	await db.batch([
-		insertEach(db, batchExportRuns, runs, isUnchanged).onConflictDoNothing(),
+		insertEach(db, batchExportRuns, runsOf.flat(), isUnchanged).onConflictDoNothing(),
 		insertEach(db, batchExportLogEntries, entries, isUnchanged),
 		insertEach(db, activityLog, events, isUnchanged),
 		db
@@ -127,9 +138,10 @@ async function insertDueRuns(db: Database, at: number) {
 				next_start_at: sql`value ->> 'next_start_at'`,
 				next_end_at: sql`value ->> 'next_end_at'`,
 				due_at: sql`value ->> 'due_at'`,
+				runs: sql`${batchExports.runs} + ${countInserted(sql`${batchExports.id}`, sql`plan.value -> 'runs'`)}`,
 				last_updated_at: sql`${batchExports.last_updated_at}`,
 			})
-			.from(sql`json_each(${JSON.stringify(updates)})`)
+			.from(sql`json_each(${JSON.stringify(updates)}) as plan`)
 			.where(sql`${batchExports.id} = value ->> 'batch_export_id' and ${isUnchanged}`),
 	]);
 	return due.length;
@@ -144,10 +156,10 @@ function eventOf({ row, skipped }: { row: Due; skipped: Skipped }) {
 		project_id: row.project_id,
 		is_system: true,
 		...SKIPPED,
-		item_id: row.id,
+		item_id: row.uuid,
 		name: row.name,
 		trigger: {
-			batch_export_id: row.id,
+			batch_export_id: row.uuid,
 			windows: skipped.windows,
 			data_interval_start: skipped.start,
 			data_interval_end: skipped.end,
@@ -162,15 +174,16 @@ function eventOf({ row, skipped }: { row: Due; skipped: Skipped }) {
  * marks each one as changed, so that a backfill that can't be advanced doesn't block the others.
  */
 async function advanceBackfills(db: Database) {
+	const { batch_export_id, id } = batchExportBackfills;
 	const idle = db
-		.select({ id: batchExportBackfills.id })
+		.select({ batch_export_id, id })
 		.from(batchExportBackfills)
 		.where(
 			and(
-				eq(batchExportBackfills.status, "Running"),
+				sql`${batchExportBackfills.status} = 'Running'`,
 				sql`not exists (select 1 from batch_export_runs as open
-					where open.batch_export_id = ${batchExportBackfills.batch_export_id} and open.finished_at is null
-					and open.backfill_id = ${batchExportBackfills.id})`,
+					where open.batch_export_id = ${batch_export_id} and open.finished_at is null
+					and open.backfill_id = ${id})`,
 			),
 		)
 		.orderBy(batchExportBackfills.last_updated_at)
@@ -178,9 +191,10 @@ async function advanceBackfills(db: Database) {
 	const chosen = await db
 		.update(batchExportBackfills)
 		.set({ last_updated_at: now() })
-		.where(inArray(batchExportBackfills.id, idle))
-		.returning({ id: batchExportBackfills.id });
-	await forEach(STALLED, chosen, ({ id }) => advanceBackfill(db, id));
+		.from(sql`(${idle.getSQL()}) as idle`)
+		.where(sql`${batch_export_id} = idle.batch_export_id and ${id} = idle.id`)
+		.returning({ batch_export_id, id });
+	await forEach(STALLED, chosen, (backfill) => advanceBackfill(db, backfill));
 }
 
 /** Deletes old log entries, and exports that were deleted some time ago. */
@@ -202,7 +216,7 @@ async function deleteOld(db: Database, at: number) {
 async function removeLeftovers(env: Env, at: number) {
 	const db = drizzle(env.DB);
 	const left = await db
-		.select({ id: batchExportRuns.id })
+		.select({ batch_export_id: batchExportRuns.batch_export_id, run_id: batchExportRuns.id })
 		.from(batchExportRuns)
 		.where(
 			and(
@@ -213,8 +227,8 @@ async function removeLeftovers(env: Env, at: number) {
 		)
 		.orderBy(batchExportRuns.last_updated_at)
 		.limit(CLEANUP_BATCH_SIZE);
-	await forEach(LEFTOVERS, left, async ({ id }) => {
-		const loaded = await loadRun(db, id);
+	await forEach(LEFTOVERS, left, async (run) => {
+		const loaded = await loadRun(db, run);
 		if (loaded) await clean(env, loaded);
 	});
 }
@@ -224,9 +238,12 @@ async function removeLeftovers(env: Env, at: number) {
  * takes long.
  */
 function purgeDeleted(db: Database, before: string) {
-	const dead = and(sql`${batchExports.deleted}`, lt(batchExports.last_updated_at, before));
+	const dead = and(
+		sql`${batchExports.deleted} and ${batchExports.deleted} = 1`,
+		lt(batchExports.last_updated_at, before),
+	);
 	const runs = db
-		.select({ id: batchExportRuns.id })
+		.select({ batch_export_id: batchExportRuns.batch_export_id, id: batchExportRuns.id })
 		.from(batchExports)
 		// SQLite doesn't reorder a cross join. Otherwise it would look up the exports of all runs.
 		.crossJoin(batchExportRuns)
@@ -242,10 +259,18 @@ function purgeDeleted(db: Database, before: string) {
 	const empty = db
 		.select({ id: batchExports.id })
 		.from(batchExports)
-		.where(and(dead, eq(batchExports.runs, 0), eq(batchExports.log_entries, 0)))
+		.where(
+			and(
+				dead,
+				eq(batchExports.log_entries, 0),
+				sql`not exists (select 1 from batch_export_runs as its where its.batch_export_id = ${batchExports.id})`,
+			),
+		)
 		.limit(CLEANUP_BATCH_SIZE);
 	return [
-		db.delete(batchExportRuns).where(inArray(batchExportRuns.id, runs)),
+		db
+			.delete(batchExportRuns)
+			.where(sql`(${batchExportRuns.batch_export_id}, ${batchExportRuns.id}) in ${runs}`),
 		db.delete(batchExports).where(inArray(batchExports.id, empty)),
 	];
 }

@@ -2,7 +2,7 @@ import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import { batchExportLogEntries } from "../db/schema/batch_exports.ts";
 import { pluralize } from "../http/plural.ts";
-import { type Attempt, takeState, updateRun } from "./attempt.ts";
+import { type Attempt, checkCurrent, takeState, updateRun } from "./attempt.ts";
 import type { Destination, Job } from "./destinations/destination.ts";
 import { endRun, type Progress } from "./end.ts";
 import { hasChanged, type Loaded, logOf, prepare } from "./loaded.ts";
@@ -83,22 +83,25 @@ function describeStart(
 }
 
 /**
- * Marks the run as running from its position. Logs this if it isn't the first attempt.
+ * Marks the run as running from its position. Logs this if it isn't the first attempt. If there is nothing to log, the next update
+ * of the row stores it: most runs end before that.
  * @returns the position, without the state
  */
 async function begin(attempt: Attempt, fingerprint: string, started_at: string) {
 	const { run } = attempt.loaded;
 	const position = positionOf(run, fingerprint);
 	const isMoved = position.state !== run.state || position.cursor !== run.cursor;
-	await updateRun(attempt, {
+	attempt.begun = {
 		...(isMoved && position),
 		status: "Running",
 		next_try_at: null,
 		started_at,
 		fingerprint,
 		resume_state: null,
-	});
+	};
 	const entry = describeStart(run, fingerprint, position);
+	if (entry || isMoved) await updateRun(attempt, {});
+	else await checkCurrent(attempt);
 	if (entry)
 		await drizzle(attempt.env.DB)
 			.insert(batchExportLogEntries)
@@ -189,7 +192,7 @@ export async function transferRows(
 		page = next && (await source.page(selection, next));
 	}
 	// `close` makes files appear, so check first that this attempt is still the current one.
-	if (!isFresh) await update({});
+	if (!isFresh) await checkCurrent(attempt);
 	const { files = [], warnings = [] } = await sink.close();
 	await endRun(attempt, {
 		...progress,

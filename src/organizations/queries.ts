@@ -25,8 +25,6 @@ const {
 	uuid,
 	active_members,
 	invites: _invites,
-	batch_exports: _batchExports,
-	open_batch_exports: _openBatchExports,
 	...columns
 } = getTableColumns(organizations);
 

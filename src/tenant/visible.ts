@@ -106,20 +106,15 @@ const PROJECTS = {
 	open: sql`(${ofOrganization} and not its.access_control)`,
 	each: sql`1`,
 };
-export const EXPORTS = {
-	all: organizations.batch_exports,
-	open: organizations.open_batch_exports,
-	each: projects.batch_exports,
-};
 
 /**
  * SQL for the number of objects in the projects that the caller can see: for an admin, all projects of the organization; for
  * others, those that aren't private and the private ones that they are a member of.
  * @param within the condition on `members` for the memberships that count. The key's restrictions to projects are ignored.
  */
-export function visibleCount(
+function visibleCount(
 	tenant: TenantSql,
-	{ all, open, each }: Record<"all" | "open" | "each", Column | SQL>,
+	{ all, open, each }: Record<"all" | "open" | "each", SQL>,
 	within: SQL | undefined,
 ) {
 	const inPrivate = sql`coalesce((

@@ -9,8 +9,9 @@ import {
 	uniqueIndex,
 } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
+import { now } from "../now.ts";
 import type { QuerySchema } from "../query_schema.ts";
-import { boolean, counter, created_at, id, map, updated_at } from "./columns.ts";
+import { boolean, counter, created_at, map, moment, updated_at } from "./columns.ts";
 
 export const MODELS = ["events", "persons"] as const;
 
@@ -35,8 +36,14 @@ export const isUnsuccessful = sql.raw(`status in ('${UNSUCCESSFUL.join("', '")}'
 /** What windows select: the rows that arrived in them, or those that happened in them (persons: were created). */
 export const SELECTIONS = ["arrival", "event"] as const;
 
-/** The condition of the index of runs by arrival as a literal, because queries must repeat it exactly. */
-export const isByArrival = sql.raw(`"by" = 'arrival'`);
+/**
+ * SQL for the series in which a window has only one run, as a literal, because queries must repeat it exactly: a backfill by event
+ * time, or all runs by arrival, whose series is ''.
+ */
+const uniqueIn = sql.raw(`case "by" when 'arrival' then '' else backfill_id end`);
+
+/** SQL condition: a run selects by arrival. */
+export const isByArrival = sql`${uniqueIn} = ''`;
 
 export const BACKFILL_STATUSES = ["Running", "Completed", "Cancelled"] as const;
 
@@ -49,7 +56,8 @@ export type Destination = { type: string; config: Record<string, unknown> };
 export const batchExports = sqliteTable(
 	"batch_exports",
 	{
-		id: id(),
+		id: integer().primaryKey(),
+		uuid: text().notNull().$defaultFn(v7),
 		organization_id: integer().notNull(),
 		project_id: integer().notNull(),
 		name: text().notNull(),
@@ -60,7 +68,8 @@ export const batchExports = sqliteTable(
 		paused: boolean().notNull().default(false),
 		created_at: created_at(),
 		last_updated_at: updated_at(),
-		last_paused_at: text(),
+		/** Not a text, because it is compared with the ends of runs. */
+		last_paused_at: moment(),
 		start_at: text(),
 		end_at: text(),
 		xql_query: text(),
@@ -73,41 +82,34 @@ export const batchExports = sqliteTable(
 		next_start_at: text().notNull(),
 		next_end_at: text().notNull(),
 		due_at: text().notNull(),
-		/** The number of runs, in total and by status; maintained by triggers. */
+		/** The numbers of runs and backfills, until the export is deleted. The statements that insert them also count them. */
 		runs: counter(),
-		starting_runs: counter(),
-		running_runs: counter(),
-		completed_runs: counter(),
-		failed_runs: counter(),
-		failed_retryable_runs: counter(),
-		cancelled_runs: counter(),
+		backfills: counter(),
 		/** The number of log entries, in total and by level; maintained by triggers. */
 		log_entries: counter(),
 		debug_entries: counter(),
 		info_entries: counter(),
 		warning_entries: counter(),
 		error_entries: counter(),
-		/**
-		 * The number of backfills, and the number of days on which runs ended; maintained by triggers.
-		 */
-		backfills: counter(),
-		days: counter(),
 	},
 	(t) => [
-		index("batch_exports_organization").on(t.organization_id, t.deleted, t.id),
-		index("batch_exports_project").on(t.project_id, t.deleted, t.id),
-		index("batch_exports_due").on(t.due_at).where(sql`not paused and not deleted`),
-		index("batch_exports_deleted").on(t.id).where(sql`deleted`),
+		// Serves the lists of an organization and of a project, and finds one of their exports.
+		index("batch_exports_organization")
+			.on(t.organization_id, t.uuid, t.project_id)
+			.where(sql`not deleted`),
+		// Serves the schedule, and finds deleted exports.
+		index("batch_exports_due").on(t.deleted, t.due_at).where(sql`not paused or deleted`),
 	],
 );
 
+/** WITHOUT ROWID (in the migration): the primary key is the table itself. */
 export const batchExportBackfills = sqliteTable(
 	"batch_export_backfills",
 	{
-		id: id(),
-		batch_export_id: text()
+		batch_export_id: integer()
 			.notNull()
 			.references(() => batchExports.id, { onDelete: "cascade" }),
+		id: text().notNull().$defaultFn(v7),
 		project_id: integer().notNull(),
 		start_at: text().notNull(),
 		end_at: text().notNull(),
@@ -115,8 +117,10 @@ export const batchExportBackfills = sqliteTable(
 		interval: text({ enum: INTERVALS }).notNull(),
 		by: text({ enum: SELECTIONS }).notNull().default("event"),
 		status: text({ enum: BACKFILL_STATUSES }).notNull().default("Running"),
+		/** Where the backfill has come: what is before has a run. */
+		next_start_at: text().notNull(),
 		total_runs: integer().notNull(),
-		/** The number of runs that have ended, and how many of them failed; maintained by triggers. */
+		/** The number of runs that have ended, and how many of them failed; maintained by a trigger. */
 		finished_runs: integer().notNull().default(0),
 		failed_runs: integer().notNull().default(0),
 		created_at: created_at(),
@@ -124,27 +128,27 @@ export const batchExportBackfills = sqliteTable(
 		last_updated_at: updated_at(),
 	},
 	(t) => [
-		index("batch_export_backfills_export").on(t.batch_export_id, t.id),
-		index("batch_export_backfills_status").on(t.batch_export_id, t.status, t.id),
+		primaryKey({ columns: [t.batch_export_id, t.id] }),
 		index("batch_export_backfills_range").on(t.batch_export_id, t.end_at, t.id),
-		index("batch_export_backfills_status_range").on(t.batch_export_id, t.status, t.end_at, t.id),
 		index("batch_export_backfills_running")
-			.on(t.project_id, t.last_updated_at)
+			.on(t.project_id, t.batch_export_id)
 			.where(sql`status = 'Running'`),
 	],
 );
 
+/**
+ * WITHOUT ROWID (in the migration): the primary key is the table itself. No foreign key to the backfill: it would need an index,
+ * and a backfill is only deleted with its export.
+ */
 export const batchExportRuns = sqliteTable(
 	"batch_export_runs",
 	{
-		id: id(),
-		batch_export_id: text()
+		batch_export_id: integer()
 			.notNull()
 			.references(() => batchExports.id, { onDelete: "cascade" }),
+		id: text().notNull().$defaultFn(v7),
 		/** null: a scheduled run. */
-		backfill_id: text().references(() => batchExportBackfills.id, {
-			onDelete: "cascade",
-		}),
+		backfill_id: text(),
 		status: text({
 			enum: RUN_STATUSES,
 		})
@@ -155,8 +159,8 @@ export const batchExportRuns = sqliteTable(
 		latest_error: text(),
 		/** Scheduled runs, and those of backfills by arrival, select by arrival. */
 		by: text({ enum: SELECTIONS }).notNull().default("arrival"),
-		data_interval_start: text().notNull(),
-		data_interval_end: text().notNull(),
+		data_interval_start: moment().notNull(),
+		data_interval_end: moment().notNull(),
 		/** JSON: the cursor of the last exported row; null if there is none. */
 		cursor: text(),
 		/**
@@ -166,7 +170,7 @@ export const batchExportRuns = sqliteTable(
 		state: text({ mode: "json" }).$type<unknown>(),
 		/**
 		 * A digest of the query and the destination. If it has changed, the run starts over. null: it
-		 * hasn't started.
+		 * hasn't started, or is complete.
 		 */
 		fingerprint: text(),
 		/**
@@ -183,43 +187,66 @@ export const batchExportRuns = sqliteTable(
 		 * null if none is due.
 		 */
 		tries: integer().notNull().default(0),
-		next_try_at: text(),
+		next_try_at: moment(),
 		/** The size of the exported rows as text. */
 		bytes: integer().notNull().default(0),
 		/** The number of values that were written as null because their column can't store them. */
 		unfit_values: integer().notNull().default(0),
-		created_at: created_at(),
-		/** When it started; a retry sets it again. */
-		started_at: text(),
-		finished_at: text(),
-		last_updated_at: updated_at(),
+		created_at: moment().notNull().$defaultFn(now),
+		/** When it started; a retry sets it again. null after it has ended. */
+		started_at: moment(),
+		finished_at: moment(),
+		last_updated_at: moment().notNull().$defaultFn(now).$onUpdateFn(now),
 		/** The number of the run's log entries; maintained by triggers. */
 		log_entries: counter(),
 	},
 	(t) => [
-		uniqueIndex("batch_export_runs_by_arrival")
-			.on(t.batch_export_id, t.data_interval_end)
-			.where(isByArrival),
-		uniqueIndex("batch_export_runs_backfill").on(t.backfill_id, t.data_interval_end),
-		index("batch_export_runs_export").on(t.batch_export_id, t.id),
-		index("batch_export_runs_status").on(t.batch_export_id, t.status, t.id),
-		index("batch_export_runs_window").on(t.batch_export_id, t.data_interval_end, t.id),
+		primaryKey({ columns: [t.batch_export_id, t.id] }),
+		// Each window runs once, and lists by time have this order.
+		uniqueIndex("batch_export_runs_window").on(t.batch_export_id, t.data_interval_end, uniqueIn),
+		// Serves the tick, which launches the first of each series, and lists of unfinished runs.
+		index("batch_export_runs_unfinished")
+			.on(t.finished_at, t.batch_export_id, t.backfill_id, t.id)
+			.where(sql`finished_at is null`),
+		// Serves lists of failed and cancelled runs.
 		index("batch_export_runs_unsuccessful")
-			.on(t.batch_export_id, t.status, t.data_interval_end, t.id)
+			.on(t.batch_export_id, t.status, t.id, t.data_interval_end)
 			.where(isUnsuccessful),
-		index("batch_export_runs_open").on(t.batch_export_id, t.id).where(sql`finished_at is null`),
-		index("batch_export_runs_driven").on(t.last_updated_at).where(sql`finished_at is null`),
+		// Serves the tick, which removes unfinished output.
 		index("batch_export_runs_unclean")
 			.on(t.last_updated_at)
 			.where(sql`finished_at is not null and state is not null`),
 	],
 );
 
-/** Statistics of an export's runs, by the day on which they ended (UTC). */
+/**
+ * What old runs delivered and missed, in ranges that don't overlap (docs/decisions/0007-old-runs-become-ranges.md). WITHOUT ROWID
+ * (in the migration).
+ */
+export const batchExportRanges = sqliteTable(
+	"batch_export_ranges",
+	{
+		batch_export_id: integer()
+			.notNull()
+			.references(() => batchExports.id, { onDelete: "cascade" }),
+		by: text({ enum: SELECTIONS }).notNull(),
+		start_at: moment().notNull(),
+		end_at: moment().notNull(),
+		/** null: the range was delivered. Otherwise the latest error of its runs. */
+		latest_error: text(),
+		/** The number of completed runs, with their rows and bytes. */
+		runs: integer().notNull(),
+		rows: integer().notNull(),
+		bytes: integer().notNull(),
+	},
+	(t) => [primaryKey({ columns: [t.batch_export_id, t.by, t.start_at] })],
+);
+
+/** Statistics of an export's runs, by the day on which they ended (UTC). WITHOUT ROWID (in the migration). */
 export const batchExportDays = sqliteTable(
 	"batch_export_days",
 	{
-		batch_export_id: text()
+		batch_export_id: integer()
 			.notNull()
 			.references(() => batchExports.id, { onDelete: "cascade" }),
 		/** YYYY-MM-DD. */
@@ -242,7 +269,7 @@ export const batchExportLogEntries = sqliteTable(
 		/** The row's number, in the order of insertion. */
 		position: integer().primaryKey(),
 		id: text().notNull().unique().$defaultFn(v7),
-		batch_export_id: text()
+		batch_export_id: integer()
 			.notNull()
 			.references(() => batchExports.id, { onDelete: "cascade" }),
 		/** null: the entry is about the export itself. */

@@ -27,11 +27,6 @@ export const organizations = sqliteTable("organizations", {
 	keys_must_expire: boolean().notNull().default(false),
 	active_members: counter(),
 	invites: counter(),
-	/**
-	 * The number of exports that aren't deleted: of all projects, and of those that aren't private.
-	 */
-	batch_exports: counter(),
-	open_batch_exports: counter(),
 	created_at: created_at(),
 	updated_at: updated_at(),
 });

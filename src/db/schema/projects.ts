@@ -1,6 +1,6 @@
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
-import { boolean, counter, created_at } from "./columns.ts";
+import { boolean, created_at } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 
 export const projects = sqliteTable(
@@ -18,8 +18,6 @@ export const projects = sqliteTable(
 		 * members.
 		 */
 		access_control: boolean().notNull().default(false),
-		/** The number of exports that aren't deleted; maintained by triggers. */
-		batch_exports: counter(),
 		created_at: created_at(),
 	},
 	(t) => [index("projects_organization").on(t.organization_id)],
