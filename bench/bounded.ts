@@ -9,7 +9,7 @@ export const LIMITS = {
 	streams: 5,
 	webhooks: 20,
 	deliveries: 100,
-	accounts: 50,
+	accounts: 1_000,
 };
 
 /** The number of each table in ids. */

@@ -52,9 +52,7 @@ CREATE TABLE `users` (
 	`current_project_id` integer,
 	`organizations_created` integer DEFAULT 0 NOT NULL,
 	`organizations_created_since` text DEFAULT '' NOT NULL,
-	`created_at` text NOT NULL,
-	FOREIGN KEY (`current_organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE set null,
-	FOREIGN KEY (`current_project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE set null
+	`created_at` text NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE `activity_log` (
@@ -293,7 +291,7 @@ CREATE TABLE `invite_mails` (
 	`organization_id` integer NOT NULL,
 	`user_id` integer DEFAULT 0 NOT NULL,
 	`stranger` text,
-	PRIMARY KEY(`sent_at`, `invite_id`)
+	PRIMARY KEY(`organization_id`, `sent_at`, `invite_id`)
 ) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `invites` (
@@ -641,10 +639,6 @@ CREATE INDEX `persons_inserted` ON `persons` (`team_id`,`_inserted_at`,`distinct
 --> statement-breakpoint
 CREATE INDEX `persons_made` ON `persons` (`team_id`,`created_at`,`distinct_id`);
 --> statement-breakpoint
-CREATE INDEX `idempotency_keys_created` ON `idempotency_keys` (`created_at`);
---> statement-breakpoint
-CREATE INDEX `invite_mails_organization` ON `invite_mails` (`organization_id`,`sent_at`);
---> statement-breakpoint
 CREATE INDEX `invite_mails_user` ON `invite_mails` (`user_id`,`sent_at`);
 --> statement-breakpoint
 CREATE INDEX `invite_mails_stranger` ON `invite_mails` (`stranger`,`sent_at`) WHERE stranger is not null;
@@ -715,15 +709,9 @@ CREATE UNIQUE INDEX `sign_ins_token_hash_unique` ON `sign_ins` (`token_hash`);
 --> statement-breakpoint
 CREATE INDEX `sign_ins_user` ON `sign_ins` (`user_id`,`created_at`);
 --> statement-breakpoint
-CREATE INDEX `sign_ins_created` ON `sign_ins` (`created_at`);
---> statement-breakpoint
 CREATE UNIQUE INDEX `users_uuid_unique` ON `users` (`uuid`);
 --> statement-breakpoint
 CREATE UNIQUE INDEX `users_email_unique` ON `users` (`email`);
---> statement-breakpoint
-CREATE INDEX `users_current_organization` ON `users` (`current_organization_id`);
---> statement-breakpoint
-CREATE INDEX `users_current_project` ON `users` (`current_project_id`);
 --> statement-breakpoint
 CREATE INDEX `webhooks_organization` ON `webhooks` (`organization_id`,`id`);
 --> statement-breakpoint
@@ -862,7 +850,8 @@ END;
 CREATE TRIGGER members_insert AFTER INSERT ON members BEGIN
   UPDATE organizations SET active_members = active_members + 1
     WHERE id = new.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
-  UPDATE members SET is_active = false WHERE organization_id = new.organization_id AND user_id = new.user_id AND NOT (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
+  UPDATE members SET is_active = false
+    WHERE organization_id = new.organization_id AND user_id = new.user_id AND is_active AND NOT (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
 END;
 --> statement-breakpoint
 CREATE TRIGGER members_delete AFTER DELETE ON members BEGIN

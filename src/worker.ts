@@ -77,7 +77,6 @@ export default {
 		const parts = {
 			"old activity": activityLog.deleteExpired(env),
 			"events of deleted projects": events.deleteOrphans(env),
-			"old idempotency keys": deleteExpiredKeys(env),
 			"old use of keys": deleteOldDays(env),
 			plugins: jobs.tick(env, scheduledTime),
 			"plugins to compile": sources.tick(env, scheduledTime),
@@ -86,9 +85,12 @@ export default {
 			"look-ups of domains": domains.tick(env, scheduledTime),
 			digests: digests.tick(env, scheduledTime),
 			"keys that expire": keys.tick(env, scheduledTime),
-			"old invite mails": invites.tick(env, scheduledTime),
 			"old sign-in links": links.tick(env, scheduledTime),
 			webhooks: webhooks.tick(env, scheduledTime),
+			...(new Date(scheduledTime).getUTCMinutes() === 0 && {
+				"old idempotency keys": deleteExpiredKeys(env),
+				"old invite mails": invites.deleteOld(env, scheduledTime),
+			}),
 		};
 		await Promise.all(Object.entries(parts).map(([part, work]) => logged(part, work)));
 	},

@@ -243,7 +243,8 @@ const mayInsert = (
 	tenant: TenantSql,
 	{ first_mail, sent_at, ...limits }: Given<(typeof CONDITION)[number]>,
 ) => sql`(
-  exists (select 1 from ${inviteMails} where ${inviteMails.sent_at} = ${sent_at} and ${inviteMails.invite_id} = ${first_mail})
+  exists (select 1 from ${inviteMails} where ${inviteMails.organization_id} = ${tenant.organization}
+    and ${inviteMails.sent_at} = ${sent_at} and ${inviteMails.invite_id} = ${first_mail})
   or ${first_mail} is null and ${withinLimits(tenant, limits)})`;
 
 const deleteReplaced = cacheStatement(CONDITION, (tenant, given) =>

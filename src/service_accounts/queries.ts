@@ -2,8 +2,9 @@ import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { evict } from "../auth/keys.ts";
-import { inList, insertWhere } from "../db/client.ts";
+import { inList } from "../db/client.ts";
 import { MEMBER } from "../db/levels.ts";
+import { countWhere } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { members } from "../db/schema/members.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
@@ -11,16 +12,14 @@ import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
 import { serviceAccounts } from "../db/schema/service_accounts.ts";
 import { users } from "../db/schema/users.ts";
-import { found, invalid } from "../http/errors.ts";
+import { found } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { checkRestrictions } from "../personal_api_keys/grants.ts";
-import { retry } from "../tenant/retry.ts";
+import { assertRoom } from "../tenant/room.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visibleProject } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
 import type { create, ServiceAccount, update as Update } from "./shape.ts";
-
-const MAX_ACCOUNTS = 50;
 
 type Level = z.infer<typeof ServiceAccount>["level"];
 
@@ -61,17 +60,13 @@ export const list = (tenant: Tenant, page: Page) =>
 		where: eq(serviceAccounts.organization_id, tenant.organization),
 		by: [serviceAccounts.id],
 		keys: ({ id }) => [id],
-		total: countOf(tenant),
+		total: countWhere(serviceAccounts, eq(serviceAccounts.organization_id, tenant.organization)),
 	});
 
 export async function find(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
 	return found(row);
 }
-
-/** SQL for the number of the organization's accounts. */
-const countOf = ({ organization }: Tenant) =>
-	sql<number>`(select count(*) from ${serviceAccounts} where ${serviceAccounts.organization_id} = ${organization})`;
 
 /** Selects the given projects that belong to the organization and that the caller can see. */
 const selectProjects = (tenant: Tenant, ids: number[] = []) =>
@@ -123,49 +118,37 @@ function joinProjects(tenant: Tenant, id: string, ids: number[] = []) {
 	);
 }
 
-/**
- * Creates an account: a user that isn't a person, with its membership. If another request creates
- * an account in the meantime, the limit is checked again.
- */
-export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
-	retry(async () => {
-		const [[counted], visible] = await tenant.read(
-			tenant.db.select({ accounts: countOf(tenant).as("accounts") }).from(sql`(select 1)`),
-			selectProjects(tenant, body.projects),
-		);
-		if (counted && counted.accounts >= MAX_ACCOUNTS)
-			throw invalid(null, `An organization can have at most ${MAX_ACCOUNTS} service accounts.`);
-		checkRestrictions("projects", body.projects, visible);
-		return write(tenant, body);
-	});
-
-/** @returns undefined if the organization has reached the limit since it was checked */
-async function write(tenant: Tenant, { name, level = MEMBER, projects }: z.infer<typeof create>) {
+/** Creates an account: a user that isn't a person, with its membership. */
+export async function insert(
+	tenant: Tenant,
+	{ name, level = MEMBER, projects }: z.infer<typeof create>,
+) {
+	const [visible] = await tenant.read(selectProjects(tenant, projects));
+	checkRestrictions("projects", projects, visible);
 	const { db, organization } = tenant;
 	const id = v7();
 	const user_id = userOf(id);
-	const exists = sql`${user_id} is not null`;
 	const [row] = await tenant.write({
 		entry: { activity: "created", scope: "ServiceAccount", item_id: id, name },
-		change: insertWhere(
-			db,
-			users,
-			{ uuid: id, email: addressOf(id), first_name: name, is_service_account: true },
-			sql`${countOf(tenant)} < ${MAX_ACCOUNTS}`,
-		),
+		before: [
+			assertRoom(tenant, serviceAccounts, eq(serviceAccounts.organization_id, organization)),
+		],
+		change: db
+			.insert(users)
+			.values({ uuid: id, email: addressOf(id), first_name: name, is_service_account: true }),
 		after: () => [
-			insertWhere(
-				db,
-				serviceAccounts,
-				{ id, organization_id: organization, user_id, name, created_by: tenant.key.user_id },
-				exists,
-			),
-			insertWhere(db, members, { organization_id: organization, user_id, level }, exists),
+			db.insert(serviceAccounts).values({
+				...{ id, organization_id: organization, user_id, name, created_by: tenant.key.user_id },
+			}),
+			// Set here, so that the trigger doesn't have to change it.
+			db
+				.insert(members)
+				.values({ organization_id: organization, user_id, level, is_active: false }),
 			joinProjects(tenant, id, projects),
 		],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
-	return row;
+	return found(row);
 }
 
 /**

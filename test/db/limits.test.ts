@@ -30,6 +30,10 @@ const KINDS: Record<string, Kind> = {
 		path: ({ id }) => `/api/organizations/${id}/projects`,
 		body: (i) => ({ name: `Project ${i}` }),
 	},
+	"service accounts": {
+		path: ({ id }) => `/api/organizations/${id}/service_accounts`,
+		body: (i) => ({ name: `Account ${i}` }),
+	},
 };
 
 const limit = (n: number) => ({ OBJECTS_PER_ORGANIZATION: String(n) });

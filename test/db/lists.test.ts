@@ -247,14 +247,12 @@ async function tenant(n: number) {
 			.all<{ uuid: string }>()
 	).results;
 	const member = await join(id, 1);
-	await db
-		.insert(projectMembers)
-		.values({
-			project_id: project,
-			organization_id: home.organization_id,
-			user_id: member.id,
-			level: 1,
-		});
+	await db.insert(projectMembers).values({
+		project_id: project,
+		organization_id: home.organization_id,
+		user_id: member.id,
+		level: 1,
+	});
 	const [other] = (
 		await env.DB.prepare("select uuid from organizations where slug = ?")
 			.bind(`${people}-7`)

@@ -20,18 +20,7 @@ import { digests, outbox } from "../support/mail.ts";
 import { forbidden, wrong } from "../support/refusals.ts";
 import { systemEvents } from "../support/system_events.ts";
 import { eventually } from "../support/time.ts";
-import {
-	call,
-	cost,
-	db,
-	join,
-	keyFor,
-	person,
-	racing,
-	serviceAccount,
-	times,
-	world,
-} from "../support/world.ts";
+import { call, cost, db, join, keyFor, person, racing, times, world } from "../support/world.ts";
 
 const INSUFFICIENT = forbidden("Your organization access level is insufficient.");
 const TOO_MUCH = forbidden("An API key can't give more access than it has itself.");
@@ -202,22 +191,6 @@ describe("a service account", () => {
 		expect(await here("POST", path, { body: { name: "x", projects } })).toMatchObject(unknown);
 		const { id } = (await here("POST", path, { body: { name: "x" } })).body;
 		expect(await here("PATCH", `${path}/${id}`, { body: { projects } })).toMatchObject(unknown);
-	});
-
-	test("is rejected beyond 50, even if requests race", async () => {
-		const home = await world();
-		const { here } = home;
-		for (let i = 0; i < 40; i++) await serviceAccount(home);
-		const answers = await Promise.all(
-			Array.from({ length: 20 }, () => here("POST", "/service_accounts", { body: { name: "x" } })),
-		);
-		const refused = answers.filter(({ status }) => status !== 201);
-		expect(refused).toHaveLength(10);
-		for (const answer of refused)
-			expect(answer).toMatchObject(
-				wrong("invalid_input", "An organization can have at most 50 service accounts.", null),
-			);
-		expect((await here("GET", "/service_accounts")).body.count).toBe(50);
 	});
 
 	test("isn't created by an admin who is demoted during the request", async () => {

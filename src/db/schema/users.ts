@@ -1,50 +1,41 @@
 import { eq } from "drizzle-orm";
-import { type AnySQLiteColumn, index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { boolean, created_at } from "./columns.ts";
-import { organizations } from "./organizations.ts";
-import { projects } from "./projects.ts";
 
-export const users = sqliteTable(
-	"users",
-	{
-		id: integer().primaryKey({ autoIncrement: true }),
-		uuid: text().notNull().unique().$defaultFn(v7),
-		distinct_id: text()
-			.notNull()
-			.$defaultFn(() => crypto.randomUUID()),
-		first_name: text().notNull().default(""),
-		last_name: text().notNull().default(""),
-		/** Lower case. */
-		email: text().notNull().unique(),
-		is_email_verified: boolean().notNull().default(false),
-		mascot_config: text({ mode: "json" }).$type<Record<string, unknown>>().notNull().default({}),
-		is_active: boolean().notNull().default(true),
-		/** Whether signing in requires the second factor in `two_factors`. */
-		is_2fa_enabled: boolean().notNull().default(false),
-		/** Written by an external service that signs users in through other providers. */
-		has_social_auth: boolean().notNull().default(false),
-		/**
-		 * Whether this row belongs to a service account, whose id is this row's `uuid`. When the account is deleted, this row
-		 * remains, inactive, because entries of the activity log refer to it.
-		 */
-		is_service_account: boolean().notNull().default(false),
-		current_organization_id: integer().references((): AnySQLiteColumn => organizations.id, {
-			onDelete: "set null",
-		}),
-		current_project_id: integer().references((): AnySQLiteColumn => projects.id, {
-			onDelete: "set null",
-		}),
-		/** The number of organizations that the user has created since `organizations_created_since`, to limit it. */
-		organizations_created: integer().notNull().default(0),
-		organizations_created_since: text().notNull().default(""),
-		created_at: created_at(),
-	},
-	(t) => [
-		index("users_current_organization").on(t.current_organization_id),
-		index("users_current_project").on(t.current_project_id),
-	],
-);
+export const users = sqliteTable("users", {
+	id: integer().primaryKey({ autoIncrement: true }),
+	uuid: text().notNull().unique().$defaultFn(v7),
+	distinct_id: text()
+		.notNull()
+		.$defaultFn(() => crypto.randomUUID()),
+	first_name: text().notNull().default(""),
+	last_name: text().notNull().default(""),
+	/** Lower case. */
+	email: text().notNull().unique(),
+	is_email_verified: boolean().notNull().default(false),
+	mascot_config: text({ mode: "json" }).$type<Record<string, unknown>>().notNull().default({}),
+	is_active: boolean().notNull().default(true),
+	/** Whether signing in requires the second factor in `two_factors`. */
+	is_2fa_enabled: boolean().notNull().default(false),
+	/** Written by an external service that signs users in through other providers. */
+	has_social_auth: boolean().notNull().default(false),
+	/**
+	 * Whether this row belongs to a service account, whose id is this row's `uuid`. When the account is deleted, this row
+	 * remains, inactive, because entries of the activity log refer to it.
+	 */
+	is_service_account: boolean().notNull().default(false),
+	/**
+	 * What the user chose. No foreign keys, which would need an index each: what was deleted, or can't be seen any more, is
+	 * passed over (`currentOrganization`, `currentProject`), and its id is never used again.
+	 */
+	current_organization_id: integer(),
+	current_project_id: integer(),
+	/** The number of organizations that the user has created since `organizations_created_since`, to limit it. */
+	organizations_created: integer().notNull().default(0),
+	organizations_created_since: text().notNull().default(""),
+	created_at: created_at(),
+});
 
 /** WHERE clause: the user is a person. Service accounts are never listed as members (docs/organizations.md#service-accounts). */
 export const isPerson = eq(users.is_service_account, false);
