@@ -60,7 +60,8 @@ async function runs(events = 0) {
 	const bound = { ...env, DB, EXPORT_RUNS };
 	await schedule.tick(bound, hour + HOUR / 10);
 	const waiting = await db.select().from(batchExportRuns).where(sql`finished_at is null`);
-	for (const { id, attempt } of waiting) await runSeries(bound, { run_id: id, attempt });
+	for (const { batch_export_id, id, attempt } of waiting)
+		await runSeries(bound, { batch_export_id, run_id: id, attempt });
 	expect(await db.$count(batchExportRuns, sql`status = 'Completed'`)).toBe(before + N);
 	await db.update(batchExports).set({ paused: true });
 	await db.update(batchExportLogEntries).set({ timestamp: LONG_AGO });

@@ -28,7 +28,7 @@ import { webhooks } from "../src/db/schema/webhooks.ts";
 import worker from "../src/worker.ts";
 import { outbox } from "./support/mail.ts";
 import { stopPerformanceClock } from "./support/time.ts";
-import { db, join, world } from "./support/world.ts";
+import { db, join, rowIdOf, world } from "./support/world.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -78,21 +78,23 @@ async function overload(exports = EXPORTS) {
 		due_at: LONG_AGO,
 	};
 	const window = { data_interval_start: "2025-12-31T23:00:00.000Z", data_interval_end: LONG_AGO };
-	const paused = { batch_export_id: v7() };
 	await fill(batchExports, exports, (i) => ({
 		...batchExport,
-		id: v7(),
+		uuid: v7(),
 		end_at: i < OPEN ? hourAgo : LONG_AGO,
 	}));
+	const uuid = v7();
 	await db
 		.insert(batchExports)
-		.values({ ...batchExport, id: paused.batch_export_id, paused: true });
+		.values({ ...batchExport, uuid, paused: true, runs: N, backfills: N });
+	const paused = { batch_export_id: await rowIdOf(uuid) };
 	await fill(batchExportBackfills, N, () => ({
 		...paused,
 		id: v7(),
 		project_id: project,
 		interval: "hour" as const,
 		start_at: window.data_interval_start,
+		next_start_at: window.data_interval_start,
 		end_at: window.data_interval_end,
 		total_runs: 1,
 	}));

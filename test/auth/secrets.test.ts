@@ -43,7 +43,7 @@ test("an export's secret that is copied into another export can't be unsealed", 
 			})
 		).body.id;
 	const [one, two] = [await exporting("first"), await exporting("second")];
-	const at = (id: string) => eq(batchExports.id, id);
+	const at = (id: string) => eq(batchExports.uuid, id);
 	const [row] = await db.select().from(batchExports).where(at(one));
 	const trial = (id: string) => here("POST", `/batch_exports/${id}/test`);
 	if (!row) throw new Error("There is no export.");

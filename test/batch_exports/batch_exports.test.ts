@@ -15,7 +15,18 @@ import { projects } from "../../src/db/schema/projects.ts";
 import { LENGTHS } from "../../src/exporter/windows.ts";
 import { wrong } from "../support/refusals.ts";
 import { eventually, stopClock } from "../support/time.ts";
-import { call, cost, db, join, racing, times, world } from "../support/world.ts";
+import {
+	addBackfills,
+	addRuns,
+	call,
+	cost,
+	db,
+	join,
+	racing,
+	rowOf,
+	times,
+	world,
+} from "../support/world.ts";
 
 const NO_OP = { type: "NoOp", config: {} };
 const S3 = {
@@ -50,14 +61,10 @@ async function exporting(body: object = {}) {
 }
 
 /** Inserts a run of an export. */
-async function run(
-	batch_export_id: string,
-	row: Partial<typeof batchExportRuns.$inferInsert> = {},
-) {
+async function run(batch_export: string, row: Partial<typeof batchExportRuns.$inferInsert> = {}) {
 	const id = v7();
-	await db.insert(batchExportRuns).values({
+	await addRuns(batch_export, {
 		id,
-		batch_export_id,
 		data_interval_start: "2026-01-01T00:00:00.000Z",
 		data_interval_end: "2026-01-01T01:00:00.000Z",
 		by: row.backfill_id ? "event" : "arrival",
@@ -289,7 +296,7 @@ describe("secrets", () => {
 	test("stay when a PATCH leaves them out, and the activity log masks the change", async () => {
 		const { here, made, path } = await exporting({ destination: S3 });
 		const stored = async () => {
-			const [row] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
+			const [row] = await db.select().from(batchExports).where(eq(batchExports.uuid, made.id));
 			return row?.destination.config;
 		};
 		const before = await stored();
@@ -364,7 +371,7 @@ describe("changing", () => {
 	test("an HTTP export of persons from before that rule can still be paused", async () => {
 		const destination = { type: "HTTP", config: { url: "https://example.com/batch" } };
 		const { here, path, made } = await exporting({ destination });
-		await db.update(batchExports).set({ model: "persons" }).where(eq(batchExports.id, made.id));
+		await db.update(batchExports).set({ model: "persons" }).where(eq(batchExports.uuid, made.id));
 		expect(await here("PATCH", path, { body: { paused: true } })).toMatchObject({
 			status: 200,
 			body: { paused: true, model: "persons" },
@@ -395,7 +402,7 @@ describe("changing", () => {
 	test("a new interval continues where the schedule is by then", async () => {
 		stopClock();
 		const { here, made, path } = await exporting();
-		const row = eq(batchExports.id, made.id);
+		const row = eq(batchExports.uuid, made.id);
 		const schedule = (next_start_at: string, next_end_at: string) =>
 			db.update(batchExports).set({ next_start_at, next_end_at }).where(row);
 		await schedule("2026-01-01T09:00:00.000Z", "2026-01-01T10:00:00.000Z");
@@ -427,7 +434,7 @@ describe("changing", () => {
 				status: 200,
 				body: { paused: false, interval: "week" },
 			});
-			const [after] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
+			const [after] = await db.select().from(batchExports).where(eq(batchExports.uuid, made.id));
 			const next = new Date(after?.next_end_at ?? "");
 			expect([next.getUTCDay(), next.getUTCHours()]).toEqual([1, 0]);
 		}
@@ -437,7 +444,7 @@ describe("changing", () => {
 		"a window that was due when its export was paused runs after it is unpaused: %s",
 		async (by) => {
 			const { here, made, path } = await exporting({ interval: "week" });
-			const row = eq(batchExports.id, made.id);
+			const row = eq(batchExports.uuid, made.id);
 			const next = async () => (await db.select().from(batchExports).where(row))[0]?.next_end_at;
 			const WEEK = 7 * 86_400_000;
 			const ended = new Date(Date.parse((await next()) ?? "") - WEEK).toISOString();
@@ -453,7 +460,7 @@ describe("changing", () => {
 
 	test("an export with the latest possible start_at is never due", async () => {
 		const { made } = await exporting({ start_at: "9999-12-31T23:59:59Z" });
-		const [row] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
+		const [row] = await db.select().from(batchExports).where(eq(batchExports.uuid, made.id));
 		expect(String(row?.due_at) > "9999").toBe(true);
 	});
 
@@ -498,13 +505,13 @@ describe("changing", () => {
 		] as const)
 			expect((await here(method, `${path}${below}`)).status).toBe(404);
 		expect((await here("GET", "/batch_exports")).body.count).toBe(0);
-		const of = eq(batchExportRuns.batch_export_id, made.id);
+		const of = eq(batchExportRuns.batch_export_id, rowOf(made.id));
 		for (const { status } of await db.select().from(batchExportRuns).where(of))
 			expect(["Cancelled", "Completed"]).toContain(status);
 		const [row] = await db
 			.select()
 			.from(batchExportBackfills)
-			.where(eq(batchExportBackfills.batch_export_id, made.id));
+			.where(eq(batchExportBackfills.batch_export_id, rowOf(made.id)));
 		expect(row?.status).toBe("Cancelled");
 	});
 
@@ -514,7 +521,7 @@ describe("changing", () => {
 		expect((await ask("DELETE", `/api/projects/${project}`)).status).toBe(204);
 		const [row] = await db.select().from(batchExportRuns).where(eq(batchExportRuns.id, id));
 		expect(row?.status).toBe("Cancelled");
-		const [of] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
+		const [of] = await db.select().from(batchExports).where(eq(batchExports.uuid, made.id));
 		expect(of?.deleted).toBe(true);
 	});
 });
@@ -678,12 +685,12 @@ describe("pausing", () => {
 				next_end_at: at(5),
 				last_paused_at: at(5).replace(":00:00", ":01:00"),
 			})
-			.where(eq(batchExports.id, made.id));
+			.where(eq(batchExports.uuid, made.id));
 		const answer = await here(method, `${path}${below}`, { body });
 		expect(answer).toMatchObject({ status: 200, body: { paused: false } });
 		const { body: runs } = await here("GET", `${path}/runs`);
 		expect(runs.results).toMatchObject([{ data_interval_end: at(5) }]);
-		const [row] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
+		const [row] = await db.select().from(batchExports).where(eq(batchExports.uuid, made.id));
 		expect(row?.next_end_at).toBe(at(-1));
 	});
 
@@ -696,7 +703,7 @@ describe("pausing", () => {
 			.set({
 				last_paused_at: new Date(Date.now() - 5 * 3_600_000).toISOString(),
 			})
-			.where(eq(batchExports.id, made.id));
+			.where(eq(batchExports.uuid, made.id));
 		const { body } = await here("POST", `${path}/unpause`, {
 			body: { backfill: true },
 		});
@@ -720,7 +727,7 @@ describe("pausing", () => {
 			await db
 				.update(batchExports)
 				.set({ next_start_at: hour(3), next_end_at: hour(2), last_paused_at: hour(3) })
-				.where(eq(batchExports.id, made.id));
+				.where(eq(batchExports.uuid, made.id));
 			expect((await here(method, `${path}${below}`, { body })).status).toBe(200);
 			const { results } = (await here("GET", `${path}/logs`)).body;
 			const range = { by: "arrival", start_at: hour(3), end_at: hour(0) };
@@ -869,15 +876,15 @@ describe("backfills", () => {
 
 	/** Inserts running backfills. */
 	const running = (n: number, of: string, project_id: number) =>
-		times(n, () =>
-			db.insert(batchExportBackfills).values({
-				batch_export_id: of,
+		addBackfills(
+			of,
+			...Array.from({ length: n }, () => ({
 				project_id,
-				interval: "hour",
+				interval: "hour" as const,
 				start_at: "2026-01-01T00:00:00.000Z",
 				end_at: "2026-01-01T01:00:00.000Z",
 				total_runs: 1,
-			}),
+			})),
 		);
 
 	test("are listed by status, and by when their ranges end", async () => {
@@ -889,8 +896,7 @@ describe("backfills", () => {
 			["Completed", "05"],
 		] as const;
 		for (const [status, day] of ranges)
-			await db.insert(batchExportBackfills).values({
-				batch_export_id: made.id,
+			await addBackfills(made.id, {
 				project_id: project,
 				interval: "hour",
 				status,
@@ -983,7 +989,7 @@ describe("backfills", () => {
 		expect(await status({ ...range, start_at: "2026-01-01T02:09:59Z" })).toBe(409);
 		expect(await status({ ...range, end_at: "2026-01-01T00:20:01Z" })).toBe(409);
 		expect(await status({ ...range, by: "event" })).toBe(200);
-		const [row] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
+		const [row] = await db.select().from(batchExports).where(eq(batchExports.uuid, made.id));
 		const from = row?.next_start_at ?? "";
 		const next = new Date(Date.parse(from) + 1).toISOString();
 		if (Date.now() > Date.parse(next))
@@ -1074,7 +1080,7 @@ describe("backfills", () => {
 		const [backfill] = await db
 			.select()
 			.from(batchExportBackfills)
-			.where(eq(batchExportBackfills.batch_export_id, made.id));
+			.where(eq(batchExportBackfills.batch_export_id, rowOf(made.id)));
 		const backfill_id = backfill?.id ?? "";
 		await run(made.id, { backfill_id, launched: true });
 		const cancel = `${path}/backfills/${backfill_id}/cancel`;
@@ -1100,7 +1106,7 @@ describe("backfills", () => {
 		const [backfill] = await db
 			.select()
 			.from(batchExportBackfills)
-			.where(eq(batchExportBackfills.batch_export_id, made.id));
+			.where(eq(batchExportBackfills.batch_export_id, rowOf(made.id)));
 		const other = await here("POST", "/batch_exports", { body: HOURLY });
 		const { status } = await here(
 			"POST",
@@ -1245,9 +1251,8 @@ describe("runs", () => {
 			[12, 13],
 		] as const) {
 			const backfill_id = v7();
-			await db.insert(batchExportBackfills).values({
+			await addBackfills(made.id, {
 				id: backfill_id,
-				batch_export_id: made.id,
 				project_id: project,
 				start_at: day(start),
 				end_at: day(end),
@@ -1359,7 +1364,7 @@ describe("the log", () => {
 		const run_id = await run(home.made.id, { launched: true });
 		const entry = (minute: number, row: Partial<typeof batchExportLogEntries.$inferInsert>) =>
 			db.insert(batchExportLogEntries).values({
-				batch_export_id: home.made.id,
+				batch_export_id: rowOf(home.made.id),
 				timestamp: `2026-01-01T00:${String(minute).padStart(2, "0")}:00.000Z`,
 				level: "INFO",
 				message: `Minute ${minute}`,
@@ -1459,16 +1464,14 @@ describe("the cost of reading", () => {
 	test("a page of runs does not depend on how many runs there are", async () => {
 		const read = async (n: number) => {
 			const { here, path, made } = await exporting();
-			await times(n, (i) =>
-				db.insert(batchExportRuns).values({
-					batch_export_id: made.id,
+			for (let i = 0; i < n; i += 1)
+				await addRuns(made.id, {
 					data_interval_start: `2026-01-01T00:00:00.${i}Z`,
 					data_interval_end: `2026-01-01T01:00:00.${i}Z`,
 					status: "Completed",
 					finished_at: "2026-01-01T01:00:00.000Z",
 					launched: true,
-				}),
-			);
+				});
 			return cost(await here("GET", `${path}/runs?limit=10`)).read;
 		};
 		expect(await read(500)).toBeLessThanOrEqual((await read(50)) + 2);

@@ -57,7 +57,7 @@ async function place(user_id: number, n = 2) {
 	);
 	await db.insert(batchExports).values(
 		exportIds.map((id_) => ({
-			id: id_,
+			uuid: id_,
 			organization_id,
 			project_id: project.id,
 			name: "Export",

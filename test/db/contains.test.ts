@@ -5,7 +5,7 @@ import { contains } from "../../src/db/contains.ts";
 import { batchExportLogEntries } from "../../src/db/schema/batch_exports.ts";
 import { pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
 import { users } from "../../src/db/schema/users.ts";
-import { db, furnished, join, world } from "../support/world.ts";
+import { db, furnished, join, rowOf, world } from "../support/world.ts";
 
 /** Whether the database finds `needle` in `text`. */
 async function finds(text: string, needle: string) {
@@ -101,7 +101,7 @@ test("log entries are found by their messages in every script", async () => {
 	await db.batch([
 		db
 			.insert(batchExportLogEntries)
-			.values({ batch_export_id: batch_export, level: "INFO", message }),
+			.values({ batch_export_id: rowOf(batch_export), level: "INFO", message }),
 		db.insert(pluginLogEntries).values({
 			team_id: project,
 			plugin_id: frontend,

@@ -4,16 +4,23 @@ import fc from "fast-check";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
 import {
-	batchExportBackfills,
 	batchExportLogEntries,
-	batchExportRuns,
 } from "../../src/db/schema/batch_exports.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { wrongCounters } from "../support/counters.ts";
-import { call, db, furnished, join, person } from "../support/world.ts";
+import {
+	addBackfills,
+	addRuns,
+	call,
+	db,
+	furnished,
+	join,
+	person,
+	rowOf,
+} from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof furnished>>;
 
@@ -123,26 +130,18 @@ const STEPS: Record<string, Step> = {
 	"delete an export": remove(batchExports),
 	"pause an export": to(batchExports, ({ ask }, at) => ask("POST", `${at}/pause`)),
 	"backfill an export": to(batchExports, async ({ project }, at) => {
-		const batch_export_id = at.split("/").at(-1) ?? "";
+		const batch_export = at.split("/").at(-1) ?? "";
 		const range = { start_at: "2026-01-01T00:00:00.000Z", end_at: "2026-01-01T01:00:00.000Z" };
 		const id = v7();
-		await db.batch([
-			db.insert(batchExportBackfills).values({
-				...range,
-				id,
-				batch_export_id,
-				project_id: project,
-				interval: "hour",
-				total_runs: 1,
-			}),
-			db.insert(batchExportRuns).values({
-				batch_export_id,
-				backfill_id: id,
-				data_interval_start: range.start_at,
-				data_interval_end: range.end_at,
-				launched: true,
-			}),
-		]);
+		const backfill = { ...range, id, project_id: project, interval: "hour" as const };
+		await addBackfills(batch_export, { ...backfill, total_runs: 1 });
+		await addRuns(batch_export, {
+			backfill_id: id,
+			by: "event",
+			data_interval_start: range.start_at,
+			data_interval_end: range.end_at,
+			launched: true,
+		});
 	}),
 	"cancel a run": to(batchExports, async (home, at) => {
 		const [run] = await list(home, `${at}/runs`);
@@ -152,7 +151,7 @@ const STEPS: Record<string, Step> = {
 		const batch_export_id = at.split("/").at(-1) ?? "";
 		await db
 			.insert(batchExportLogEntries)
-			.values({ batch_export_id, level: "ERROR", message: "x" });
+			.values({ batch_export_id: rowOf(batch_export_id), level: "ERROR", message: "x" });
 		await env.DB.prepare(
 			"delete from batch_export_log_entries where id in (select id from batch_export_log_entries limit 1)",
 		).run();

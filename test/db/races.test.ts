@@ -287,7 +287,7 @@ describe("a write that conflicts with another request", () => {
 					.set({
 						end_at: new Date(Date.now() + value++ * 3_600_000).toISOString(),
 					})
-					.where(eq(batchExports.id, batch_export)),
+					.where(eq(batchExports.uuid, batch_export)),
 		],
 		[
 			"unpause of an export",
@@ -302,7 +302,7 @@ describe("a write that conflicts with another request", () => {
 					.set({
 						end_at: new Date(Date.now() + value++ * 3_600_000).toISOString(),
 					})
-					.where(eq(batchExports.id, batch_export)),
+					.where(eq(batchExports.uuid, batch_export)),
 		],
 	];
 
@@ -312,7 +312,7 @@ describe("a write that conflicts with another request", () => {
 			await db
 				.update(batchExports)
 				.set({ paused: true })
-				.where(eq(batchExports.id, home.batch_export));
+				.where(eq(batchExports.uuid, home.batch_export));
 			const [method, path, body] = write(home);
 			const env = racing(async () => interfere(home), { again });
 			return home.ask(method, path, { body, env });

@@ -17,7 +17,17 @@ import { projects } from "../../src/db/schema/projects.ts";
 import { newOrganization } from "../../src/organizations/queries.ts";
 import { FAMILIES } from "../../src/plugins/families.ts";
 import { needles, text } from "../support/search_texts.ts";
-import { call, db, furnished, join, keyFor, person, times, world } from "../support/world.ts";
+import {
+	call,
+	db,
+	furnished,
+	join,
+	keyFor,
+	person,
+	rowOf,
+	times,
+	world,
+} from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof furnished>>;
 
@@ -39,11 +49,11 @@ const LISTS: Record<string, Searched> = {
 		path: (home) => `${org(home)}/batch_exports/${home.batch_export}/logs`,
 		table: batchExportLogEntries,
 		texts: [batchExportLogEntries.message],
-		owned: ({ batch_export }) => eq(batchExportLogEntries.batch_export_id, batch_export),
+		owned: ({ batch_export }) => eq(batchExportLogEntries.batch_export_id, rowOf(batch_export)),
 		insert: ({ batch_export }, message) =>
 			db
 				.insert(batchExportLogEntries)
-				.values({ batch_export_id: batch_export, level: "INFO", message }),
+				.values({ batch_export_id: rowOf(batch_export), level: "INFO", message }),
 	},
 	"a run's log": {
 		path: ({ batch_export, run, ...home }) =>
@@ -54,7 +64,7 @@ const LISTS: Record<string, Searched> = {
 		insert: ({ batch_export, run }, message) =>
 			db
 				.insert(batchExportLogEntries)
-				.values({ batch_export_id: batch_export, run_id: run, level: "ERROR", message }),
+				.values({ batch_export_id: rowOf(batch_export), run_id: run, level: "ERROR", message }),
 	},
 	"a config's log": {
 		path: ({ project, config }) => `/api/projects/${project}/plugin_configs/${config}/logs`,

@@ -5,7 +5,7 @@ import { insertEach } from "../../src/db/client.ts";
 import { batchExportLogEntries } from "../../src/db/schema/batch_exports.ts";
 import { pluginConfigs, pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
-import { db, furnished } from "../support/world.ts";
+import { db, furnished, rowIdOf, rowOf } from "../support/world.ts";
 
 /** Rows that D1 bills for a statement. */
 const written = async (statement: { run(): Promise<D1Result> }) =>
@@ -29,9 +29,13 @@ test("what docs/performance.md says is written to tables and their indexes", asy
 	const { organization_id, plugin_id } = row.plugin_configs;
 	const of = { team_id: project, plugin_id, plugin_config_id: config, instance_id: "one" };
 	const pluginLines = lines({ ...of, source: "PLUGIN", type: "LOG" });
-	const exportLines = lines({ batch_export_id: batch_export, run_id: run, level: "INFO" });
+	const exportLines = lines({
+		batch_export_id: await rowIdOf(batch_export),
+		run_id: run,
+		level: "INFO",
+	});
 	const pluginLog = eq(pluginLogEntries.plugin_config_id, config);
-	const exportLog = eq(batchExportLogEntries.batch_export_id, batch_export);
+	const exportLog = eq(batchExportLogEntries.batch_export_id, rowOf(batch_export));
 	// Lines that are there already would be deleted with the others.
 	await db.delete(pluginLogEntries).where(pluginLog);
 	await db.delete(batchExportLogEntries).where(exportLog);

@@ -10,7 +10,7 @@ import {
 import { tick } from "../../src/exporter/schedule.ts";
 import type { Window } from "../../src/exporter/windows.ts";
 import { seeded } from "../fire/random.ts";
-import { db, world } from "../support/world.ts";
+import { db, rowOf, world } from "../support/world.ts";
 import { flaw, followAdvice, live, overlap, type Subject } from "./histories.ts";
 import { modelled } from "./modelled.ts";
 
@@ -51,11 +51,11 @@ async function created(start: number): Promise<Subject> {
 	const body = { name: "Export", interval: "hour", destination: { type: "NoOp", config: {} } };
 	const { body: made } = await here("POST", "/batch_exports", { body, env: still });
 	const path = `/batch_exports/${made.id}`;
-	const its = eq(batchExportRuns.batch_export_id, made.id);
+	const its = eq(batchExportRuns.batch_export_id, rowOf(made.id));
 	const post = async (below: string, body = {}) =>
 		(await here("POST", `${path}${below}`, { body, env: still })).status;
 	const row = async () => {
-		const [found] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
+		const [found] = await db.select().from(batchExports).where(eq(batchExports.uuid, made.id));
 		if (!found) throw new Error("The export is gone.");
 		return found;
 	};
@@ -95,7 +95,7 @@ async function created(start: number): Promise<Subject> {
 		},
 		async drain() {
 			const running = and(
-				eq(batchExportBackfills.batch_export_id, made.id),
+				eq(batchExportBackfills.batch_export_id, rowOf(made.id)),
 				eq(batchExportBackfills.status, "Running"),
 			);
 			while ((await db.select().from(batchExportBackfills).where(running)).length > 0) await work();

@@ -8,7 +8,6 @@ import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import {
-	batchExportBackfills,
 	batchExportDays,
 	batchExportLogEntries,
 	batchExportRuns,
@@ -33,7 +32,7 @@ import { askS3, duckdb, listR2, noPostgres, received } from "../support/exportin
 import { outbox } from "../support/mail.ts";
 import { systemEvents } from "../support/system_events.ts";
 import { eventually, stopClock, withoutPatience } from "../support/time.ts";
-import { db, join, world } from "../support/world.ts";
+import { addBackfills, addRuns, db, join, rowIdOf, rowOf, world } from "../support/world.ts";
 
 /** The hour of a day that `fill` spreads events over. */
 const HOUR = {
@@ -637,7 +636,7 @@ describe("the exported rows equal the ingested events", () => {
 		await db
 			.update(batchExports)
 			.set({ next_start_at: HOUR.start_at, next_end_at: HOUR.end_at, due_at: HOUR.end_at })
-			.where(eq(batchExports.id, export_id));
+			.where(eq(batchExports.uuid, export_id));
 		await tick(env, Date.parse("2026-01-01T13:06:00Z"));
 		expect(await ended()).toMatchObject([
 			{
@@ -651,19 +650,19 @@ describe("the exported rows equal the ingested events", () => {
 });
 
 /** Pauses an export as if it had just failed three times. */
-async function failThrice(batch_export_id: string) {
+async function failThrice(batch_export: string) {
 	const at = new Date().toISOString();
 	const ids = [v7(), v7(), v7()] as const;
 	for (const [n, id] of ids.entries())
-		await db.insert(batchExportRuns).values({
+		await addRuns(batch_export, {
 			id,
-			batch_export_id,
 			status: "Failed",
 			data_interval_start: `2026-01-01T0${n}:00:00.000Z`,
 			data_interval_end: `2026-01-01T0${n + 1}:00:00.000Z`,
 			finished_at: at,
 		});
-	await pauseIfFailing(env, (await opened({ run_id: ids[2], attempt: 0 })).loaded);
+	const last = { batch_export_id: await rowIdOf(batch_export), run_id: ids[2], attempt: 0 };
+	await pauseIfFailing(env, (await opened(last)).loaded);
 }
 
 describe("what arrives while an export is paused", () => {
@@ -679,7 +678,7 @@ describe("what arrives while an export is paused", () => {
 				new Date(
 					(Math.floor(Date.now() / 3_600_000) - n) * 3_600_000 + minutes * 60_000,
 				).toISOString();
-			const its = eq(batchExports.id, export_id);
+			const its = eq(batchExports.uuid, export_id);
 			await (isFailing ? failThrice(export_id) : here("POST", `${path}/pause`));
 			expect((await here("GET", path)).body.paused).toBe(true);
 			await db
@@ -734,7 +733,7 @@ describe("the metrics of an export", () => {
 		const [one] = await db
 			.select()
 			.from(batchExportRuns)
-			.where(eq(batchExportRuns.batch_export_id, export_id));
+			.where(eq(batchExportRuns.batch_export_id, rowOf(export_id)));
 		expect(one?.bytes).toBeGreaterThan(100 * 100);
 		expect(bytes).toBe(2 * (one?.bytes ?? 0));
 		expect(seconds).toBeGreaterThan(0);
@@ -821,9 +820,8 @@ const SECOND_END = "2026-01-01T14:00:00.000Z";
 test("the end of a run adds its backfill's next run, unless another run of that backfill is unfinished", async () => {
 	const { export_id, project, here, path } = await exporting({ type: "NoOp", config: {} }, 0);
 	const backfill = v7();
-	await db.insert(batchExportBackfills).values({
+	await addBackfills(export_id, {
 		id: backfill,
-		batch_export_id: export_id,
 		project_id: project,
 		interval: "hour",
 		start_at: HOUR.start_at,
@@ -1115,11 +1113,10 @@ describe("the end of a run", () => {
 });
 
 /** A run that is launched, but carried out by the test. */
-async function launched(batch_export_id: string, end = HOUR.end_at) {
+async function launched(batch_export: string, end = HOUR.end_at) {
 	const run_id = v7();
-	await db.insert(batchExportRuns).values({
+	await addRuns(batch_export, {
 		id: run_id,
-		batch_export_id,
 		data_interval_start: HOUR.start_at,
 		data_interval_end: end,
 		launched: true,
@@ -1130,7 +1127,7 @@ async function launched(batch_export_id: string, end = HOUR.end_at) {
 		if (!row) throw new Error("The run is gone.");
 		return row;
 	};
-	return { run: { run_id, attempt: 1 }, find };
+	return { run: { batch_export_id: await rowIdOf(batch_export), run_id, attempt: 1 }, find };
 }
 
 /** The bucket. Something happens at the n-th part of an upload. */
@@ -1226,7 +1223,7 @@ describe("a window that is exported again", () => {
 		const { run } = await launched(home.export_id);
 		expect(await carried(run)).toBeNull();
 		await home.here("PATCH", home.path, change({ compression: null }));
-		const again = { run_id: run.run_id, attempt: 2 };
+		const again = { ...run, attempt: 2 };
 		await db
 			.update(batchExportRuns)
 			.set({ finished_at: null, status: "Starting", attempt: 2 })

@@ -2,7 +2,6 @@ import { env } from "cloudflare:workers";
 import { and, asc, eq, isNull, sql, sum } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
-import { insertEach } from "../../src/db/client.ts";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import {
 	batchExportBackfills,
@@ -13,7 +12,7 @@ import {
 import { tick } from "../../src/exporter/schedule.ts";
 import { metered } from "../support/events.ts";
 import { systemEvents } from "../support/system_events.ts";
-import { db, weighing, world } from "../support/world.ts";
+import { addBackfills, addRuns, db, rowIdOf, rowOf, weighing, world } from "../support/world.ts";
 
 const HOUR = 3_600_000;
 
@@ -33,9 +32,9 @@ const late = (at: number) => at + LATE_MS;
 /** Inserts an hourly export whose next window ends at `next`. */
 async function due(next = hour, row: Partial<typeof batchExports.$inferInsert> = {}) {
 	const home = await world();
-	const { id = v7() } = row;
+	const { uuid: id = v7() } = row;
 	await db.insert(batchExports).values({
-		id,
+		uuid: id,
 		organization_id: organizationId(home.id),
 		project_id: home.project,
 		name: "Export",
@@ -50,7 +49,7 @@ async function due(next = hour, row: Partial<typeof batchExports.$inferInsert> =
 		db
 			.select()
 			.from(batchExportRuns)
-			.where(eq(batchExportRuns.batch_export_id, id))
+			.where(eq(batchExportRuns.batch_export_id, rowOf(id)))
 			.orderBy(asc(batchExportRuns.id));
 	return { ...home, export_id: id, runs };
 }
@@ -75,7 +74,7 @@ describe("a tick", () => {
 				backfill_id: null,
 			},
 		]);
-		const [row] = await db.select().from(batchExports).where(eq(batchExports.id, export_id));
+		const [row] = await db.select().from(batchExports).where(eq(batchExports.uuid, export_id));
 		expect(row?.next_end_at).toBe(iso(hour + HOUR));
 	});
 
@@ -109,7 +108,7 @@ describe("a tick", () => {
 	test("inserts the run of a window at the exact end of its delay", async () => {
 		// An id with this end has the shortest delay, which `due` uses.
 		const id = `${v7().slice(0, -8)}00000000`;
-		const { runs } = await due(hour, { id });
+		const { runs } = await due(hour, { uuid: id });
 		await tick(still, hour + 29_999);
 		expect(await runs()).toEqual([]);
 		await tick(still, hour + 30_000);
@@ -137,7 +136,7 @@ describe("a tick", () => {
 		const [entry] = await db
 			.select()
 			.from(batchExportLogEntries)
-			.where(eq(batchExportLogEntries.batch_export_id, export_id));
+			.where(eq(batchExportLogEntries.batch_export_id, rowOf(export_id)));
 		expect(entry).toMatchObject({
 			level: "WARNING",
 			message: `Skipped: 7 windows, from ${iso(hour - 31 * HOUR)} to ${iso(hour - 24 * HOUR)}. At most 24 missed windows are caught up. ${HOW}`,
@@ -187,7 +186,7 @@ describe("a tick", () => {
 		const [first] = await runs();
 		const ended = eq(batchExportRuns.id, first?.id ?? "");
 		await db.batch([
-			db.update(batchExports).set({ paused: true }).where(eq(batchExports.id, export_id)),
+			db.update(batchExports).set({ paused: true }).where(eq(batchExports.uuid, export_id)),
 			db
 				.update(batchExportRuns)
 				.set({ status: "Failed", finished_at: iso(Date.now()) })
@@ -273,9 +272,8 @@ describe("a tick", () => {
 	test("adds the next run of a stalled backfill, and completes one that has no more runs", async () => {
 		const { export_id, project, runs } = await due(hour, { paused: true });
 		const id = v7();
-		await db.insert(batchExportBackfills).values({
+		await addBackfills(export_id, {
 			id,
-			batch_export_id: export_id,
 			project_id: project,
 			interval: "hour",
 			start_at: "2026-01-01T00:30:00.000Z",
@@ -312,7 +310,6 @@ describe("a tick", () => {
 		const { export_id, project, runs } = await due(hour, { paused: true });
 		const id = v7();
 		const backfill = {
-			batch_export_id: export_id,
 			project_id: project,
 			interval: "hour" as const,
 			end_at: "2026-01-01T02:45:00.000Z",
@@ -323,14 +320,12 @@ describe("a tick", () => {
 			id: v7(),
 			start_at: "never",
 		}));
-		await insertEach(db, batchExportBackfills, failing, sql`true`);
-		await db
-			.insert(batchExportBackfills)
-			.values({ ...backfill, id, start_at: "2026-01-01T00:30:00.000Z" });
+		for (const one of failing) await addBackfills(export_id, one);
+		await addBackfills(export_id, { ...backfill, id, start_at: "2026-01-01T00:30:00.000Z" });
 		await db
 			.update(batchExportBackfills)
 			.set({ last_updated_at: sql`iif(id = ${id}, ${iso(hour)}, ${iso(hour - HOUR)})` })
-			.where(eq(batchExportBackfills.batch_export_id, export_id));
+			.where(eq(batchExportBackfills.batch_export_id, rowOf(export_id)));
 		await tick(still, late(hour));
 		expect(await runs()).toEqual([]);
 		await tick(still, late(hour));
@@ -338,7 +333,7 @@ describe("a tick", () => {
 		expect(log).toHaveBeenCalledTimes(25 + 24);
 		log.mockRestore();
 		// Other tests don't use them.
-		await db.update(batchExports).set({ deleted: true }).where(eq(batchExports.id, export_id));
+		await db.update(batchExports).set({ deleted: true }).where(eq(batchExports.uuid, export_id));
 	});
 
 	test.each([
@@ -347,7 +342,7 @@ describe("a tick", () => {
 		["given an end", { due_at: "9999-12-31T23:59:59.999Z" }],
 	])("doesn't change the schedule of an export that is %s meanwhile", async (_, change) => {
 		const { runs, export_id } = await due();
-		const id = eq(batchExports.id, export_id);
+		const id = eq(batchExports.uuid, export_id);
 		let met = false;
 		const DB = Object.assign(Object.create(env.DB), {
 			prepare: (query: string) => env.DB.prepare(query),
@@ -371,7 +366,8 @@ describe("a tick", () => {
 		await db.run(`insert into batch_export_runs
 			(id, batch_export_id, data_interval_start, data_interval_end, status, launched, attempt, created_at, finished_at, last_updated_at)
 			with recursive n (i) as (select 0 union all select i + 1 from n where i < 9999)
-			select '${export_id}-' || i, '${export_id}', i, i, 'Completed', 1, 1, '${iso(hour)}', '${iso(hour)}', '${iso(hour)}' from n`);
+			select '${export_id}-' || i, ${await rowIdOf(export_id)}, i, i, 'Completed', 1, 1, ${hour}, ${hour}, ${hour} from n`);
+		await db.update(batchExports).set({ runs: 10_000 }).where(eq(batchExports.uuid, export_id));
 		const { spent, db: DB } = metered();
 		await tick({ ...still, DB }, late(hour));
 		expect(spent.read).toBeLessThan(1000);
@@ -382,17 +378,16 @@ describe("a tick", () => {
 			destination: { type: "R2", config: { prefix: "out" } },
 			paused: true,
 		});
-		await db.insert(batchExportRuns).values({
-			batch_export_id: export_id,
+		await addRuns(export_id, {
 			data_interval_start: iso(hour - HOUR),
 			data_interval_end: iso(hour),
 			status: "Cancelled",
 			finished_at: iso(hour),
 			state: { uploads: [{ id: "x", mark: "x", parts: [] }] },
 		});
-		const its = eq(batchExportLogEntries.batch_export_id, export_id);
+		const its = eq(batchExportLogEntries.batch_export_id, rowOf(export_id));
 		await db.insert(batchExportLogEntries).values({
-			batch_export_id: export_id,
+			batch_export_id: rowOf(export_id),
 			level: "INFO",
 			message: "x",
 			timestamp: iso(Date.now() - 8 * 24 * HOUR),
@@ -411,23 +406,21 @@ describe("a tick", () => {
 
 	test("keeps deleted exports whose runs haven't ended, or have an upload that must be removed", async () => {
 		const { export_id, runs } = await due(hour, { paused: true });
-		await db.update(batchExports).set({ deleted: true }).where(eq(batchExports.id, export_id));
+		await db.update(batchExports).set({ deleted: true }).where(eq(batchExports.uuid, export_id));
 		const run = (end: number) => ({
-			batch_export_id: export_id,
 			data_interval_start: iso(end - HOUR),
 			data_interval_end: iso(end),
 		});
 		const ended = { status: "Cancelled", finished_at: iso(hour) } as const;
 		const [upload, running] = [v7(), v7()];
-		await db.batch([
-			db
-				.insert(batchExportRuns)
-				.values({ ...run(hour), ...ended, id: upload, state: { uploads: [] } }),
-			db
-				.insert(batchExportRuns)
-				.values({ ...run(hour - HOUR), id: running, status: "Running", launched: true }),
-			db.insert(batchExportRuns).values({ ...run(hour - 2 * HOUR), ...ended }),
-		]);
+		await addRuns(export_id, { ...run(hour), ...ended, id: upload, state: { uploads: [] } });
+		await addRuns(export_id, {
+			...run(hour - HOUR),
+			id: running,
+			status: "Running",
+			launched: true,
+		});
+		await addRuns(export_id, { ...run(hour - 2 * HOUR), ...ended });
 		const later = Date.now() + 8 * 24 * HOUR;
 		await tick(still, later);
 		expect((await runs()).map(({ id }) => id).toSorted()).toEqual([upload, running].toSorted());
@@ -437,31 +430,30 @@ describe("a tick", () => {
 		await db.update(batchExportRuns).set(ended).where(eq(batchExportRuns.id, running));
 		for (let i = 0; i < 2; i += 1) await tick(still, later);
 		expect(await runs()).toEqual([]);
-		const its = eq(batchExports.id, export_id);
+		const its = eq(batchExports.uuid, export_id);
 		expect(await db.select().from(batchExports).where(its)).toEqual([]);
 	});
 
 	test("removes deleted exports and old log entries after seven days", async () => {
 		const { export_id, runs } = await due(hour, { paused: true });
-		await db.insert(batchExportRuns).values({
-			batch_export_id: export_id,
+		await addRuns(export_id, {
 			data_interval_start: iso(hour - HOUR),
 			data_interval_end: iso(hour),
 			status: "Completed",
 			finished_at: iso(hour),
 		});
 		await db.insert(batchExportLogEntries).values({
-			batch_export_id: export_id,
+			batch_export_id: rowOf(export_id),
 			level: "INFO",
 			message: "x",
 		});
-		await db.update(batchExports).set({ deleted: true }).where(eq(batchExports.id, export_id));
+		await db.update(batchExports).set({ deleted: true }).where(eq(batchExports.uuid, export_id));
 		const left = async () =>
 			(
 				await db
 					.select({ id: batchExports.id })
 					.from(batchExports)
-					.where(eq(batchExports.id, export_id))
+					.where(eq(batchExports.uuid, export_id))
 			).length;
 		await tick(still, Date.now() + 6 * 24 * HOUR);
 		expect([await left(), (await runs()).length]).toEqual([1, 1]);
@@ -474,7 +466,7 @@ test("after downtime no value is too large for D1, however many exports missed t
 	const home = await world();
 	const n = 600;
 	await db.run(
-		`insert into batch_exports (id, organization_id, project_id, name, destination, interval, created_at, last_updated_at, next_start_at, next_end_at, due_at)
+		`insert into batch_exports (uuid, organization_id, project_id, name, destination, interval, created_at, last_updated_at, next_start_at, next_end_at, due_at)
 		with recursive n(i) as (select 0 union all select i + 1 from n where i < ${n - 1})
 		select printf('%08x-0001-7000-8000-%012x', ${home.project}, i), '${home.id}', ${home.project}, 'Export',
 			'{"type":"NoOp","config":{}}', 'hour', '${iso(hour)}', '${iso(hour)}', '${iso(hour - 41 * HOUR)}', '${iso(hour - 40 * HOUR)}', '${iso(hour - 40 * HOUR)}' from n`,

@@ -90,7 +90,7 @@ const PACKAGE = "https://www.npmjs.com/package/hello/v";
 /** POSTs that change nothing in a furnished tenant: creates what they change, and returns their bodies. */
 const PREPARED: Record<string, (home: Home, path: string) => Promise<unknown>> = {
 	"/batch_exports/:id/unpause": async ({ batch_export }) => {
-		await db.update(batchExports).set({ paused: true }).where(eq(batchExports.id, batch_export));
+		await db.update(batchExports).set({ paused: true }).where(eq(batchExports.uuid, batch_export));
 	},
 	"/domains/:id/verify": async ({ domain: id }) => {
 		const domain = "right.example.test";

@@ -3,15 +3,13 @@ import { env } from "cloudflare:workers";
 
 const count = (from: string) => `(select count(*) from ${from})`;
 
-const runs = (status: string) =>
-	count(`batch_export_runs where batch_export_id = it.id and status = '${status}'`);
 const entries = (level: string) =>
 	count(`batch_export_log_entries where batch_export_id = it.id and level = '${level}'`);
 const lines = (type: string) =>
 	count(`plugin_log_entries where plugin_config_id = it.id and type = '${type}'`);
-const exports = (condition: string) =>
-	count(`batch_exports join projects on projects.id = project_id
-		where projects.organization_id = it.id and not deleted and ${condition}`);
+/** A deleted export's counters don't matter. */
+const ofExport = (table: string, column: string) =>
+	`iif(deleted, ${column}, ${count(`${table} where batch_export_id = it.id`)})`;
 
 const COUNTERS = {
 	organizations: {
@@ -19,32 +17,24 @@ const COUNTERS = {
 			"members join users on users.id = user_id where organization_id = it.id and users.is_active and not is_service_account",
 		),
 		invites: count("invites where organization_id = it.id"),
-		batch_exports: exports("true"),
-		open_batch_exports: exports("not access_control"),
 	},
 	members: {
 		is_active: "(select is_active and not is_service_account from users where id = it.user_id)",
 	},
-	projects: {
-		batch_exports: count("batch_exports where project_id = it.id and not deleted"),
-	},
 	batch_exports: {
-		runs: count("batch_export_runs where batch_export_id = it.id"),
-		starting_runs: runs("Starting"),
-		running_runs: runs("Running"),
-		completed_runs: runs("Completed"),
-		failed_runs: runs("Failed"),
-		failed_retryable_runs: runs("FailedRetryable"),
-		cancelled_runs: runs("Cancelled"),
+		runs: ofExport("batch_export_runs", "runs"),
+		backfills: ofExport("batch_export_backfills", "backfills"),
 		log_entries: count("batch_export_log_entries where batch_export_id = it.id"),
 		debug_entries: entries("DEBUG"),
 		info_entries: entries("INFO"),
 		warning_entries: entries("WARNING"),
 		error_entries: entries("ERROR"),
-		backfills: count("batch_export_backfills where batch_export_id = it.id"),
-		days: count("batch_export_days where batch_export_id = it.id"),
 	},
-	batch_export_runs: { log_entries: count("batch_export_log_entries where run_id = it.id") },
+	batch_export_runs: {
+		log_entries: count(
+			"batch_export_log_entries where batch_export_id = it.batch_export_id and run_id = it.id",
+		),
+	},
 	plugin_configs: {
 		log_entries: count("plugin_log_entries where plugin_config_id = it.id"),
 		debug_entries: lines("DEBUG"),

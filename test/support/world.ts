@@ -1,6 +1,6 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
@@ -243,6 +243,55 @@ const NOT_DUE = {
 	due_at: "9999-01-01T00:00:00.000Z",
 };
 
+/** SQL for the row's id of an export. */
+export const rowOf = (batch_export: string) =>
+	sql<number>`(select id from batch_exports where uuid = ${batch_export})`;
+
+/** Returns the row's id of an export. */
+export async function rowIdOf(batch_export: string) {
+	const [row] = await db
+		.select({ id: batchExports.id })
+		.from(batchExports)
+		.where(eq(batchExports.uuid, batch_export));
+	return row?.id ?? 0;
+}
+
+type Inserted<T> = Omit<T, "batch_export_id">;
+
+const inserted = (batch_export: string, column: "runs" | "backfills", n: number) =>
+	db
+		.update(batchExports)
+		.set({ [column]: sql`${batchExports[column]} + ${n}` })
+		.where(eq(batchExports.uuid, batch_export));
+
+/** Inserts runs of an export without the API, and counts them. */
+export const addRuns = (
+	batch_export: string,
+	...runs: Inserted<typeof batchExportRuns.$inferInsert>[]
+) => {
+	const rows = runs.map((run) => ({ ...run, batch_export_id: rowOf(batch_export) }));
+	return db.batch([
+		db.insert(batchExportRuns).values(rows),
+		inserted(batch_export, "runs", rows.length),
+	]);
+};
+
+/** Inserts backfills of an export without the API, and counts them. */
+export const addBackfills = (
+	batch_export: string,
+	...backfills: Inserted<Omit<typeof batchExportBackfills.$inferInsert, "next_start_at">>[]
+) => {
+	const rows = backfills.map((backfill) => ({
+		...backfill,
+		next_start_at: backfill.start_at,
+		batch_export_id: rowOf(batch_export),
+	}));
+	return db.batch([
+		db.insert(batchExportBackfills).values(rows),
+		inserted(batch_export, "backfills", rows.length),
+	]);
+};
+
 /** Creates a tenant with an object for every parameter in the routes' paths. */
 export async function furnished() {
 	const home = await world();
@@ -329,7 +378,7 @@ export async function furnished() {
 			duration_ms: 12,
 		}),
 		db.insert(batchExports).values({
-			id: batch_export,
+			uuid: batch_export,
 			organization_id: organizationId(home.id),
 			project_id: home.project,
 			name: "Export",
@@ -337,36 +386,33 @@ export async function furnished() {
 			interval: "hour",
 			...NOT_DUE,
 		}),
-		db.insert(batchExportBackfills).values({
-			id: backfill,
-			batch_export_id: batch_export,
-			project_id: home.project,
-			interval: "hour",
-			start_at: "2026-01-01T00:00:00.000Z",
-			end_at: "2026-01-01T02:00:00.000Z",
-			total_runs: 2,
-		}),
-		db.insert(batchExportRuns).values({
+	]);
+	await addBackfills(batch_export, {
+		id: backfill,
+		project_id: home.project,
+		interval: "hour",
+		start_at: "2026-01-01T00:00:00.000Z",
+		end_at: "2026-01-01T02:00:00.000Z",
+		total_runs: 2,
+	});
+	const ofBackfill = { backfill_id: backfill, by: "event" as const, launched: true };
+	await addRuns(
+		batch_export,
+		{
+			...ofBackfill,
 			id: ended_run,
-			batch_export_id: batch_export,
-			backfill_id: backfill,
-			by: "event",
 			data_interval_start: "2026-01-01T00:00:00.000Z",
 			data_interval_end: "2026-01-01T01:00:00.000Z",
 			status: "Failed",
 			finished_at: "2026-01-01T01:00:00.000Z",
-			launched: true,
-		}),
-		db.insert(batchExportRuns).values({
+		},
+		{
+			...ofBackfill,
 			id: run,
-			batch_export_id: batch_export,
-			backfill_id: backfill,
-			by: "event",
 			data_interval_start: "2026-01-01T01:00:00.000Z",
 			data_interval_end: "2026-01-01T02:00:00.000Z",
-			launched: true,
-		}),
-	]);
+		},
+	);
 	const plugin = (capabilities: Capabilities) =>
 		db
 			.insert(plugins)
