@@ -240,29 +240,28 @@ CREATE TABLE `domains` (
 ) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `events` (
+	`id` integer PRIMARY KEY NOT NULL,
 	`team_id` integer NOT NULL,
-	`uuid` text NOT NULL,
+	`uuid` blob NOT NULL,
 	`event` text NOT NULL,
 	`distinct_id` text NOT NULL,
 	`person_id` text,
 	`properties` text NOT NULL,
 	`person_properties` text,
 	`elements_chain` text DEFAULT '' NOT NULL,
-	`timestamp` text NOT NULL,
-	`created_at` text NOT NULL,
-	`_inserted_at` text NOT NULL,
-	PRIMARY KEY(`team_id`, `uuid`)
+	`timestamp` integer NOT NULL,
+	`_inserted_at` integer NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE `persons` (
+	`id` integer PRIMARY KEY NOT NULL,
 	`team_id` integer NOT NULL,
 	`distinct_id` text NOT NULL,
-	`person_id` text NOT NULL,
+	`person_id` text,
 	`properties` text NOT NULL,
 	`person_version` integer DEFAULT 1 NOT NULL,
-	`created_at` text NOT NULL,
-	`_inserted_at` text NOT NULL,
-	PRIMARY KEY(`team_id`, `distinct_id`)
+	`created_at` integer NOT NULL,
+	`_inserted_at` integer NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE `idempotency_keys` (
@@ -645,13 +644,11 @@ CREATE UNIQUE INDEX `domains_domain_unique` ON `domains` (`domain`);
 --> statement-breakpoint
 CREATE INDEX `domains_recheck` ON `domains` (`recheck_at`) WHERE verified_at is not null;
 --> statement-breakpoint
-CREATE INDEX `events_inserted` ON `events` (`team_id`,`_inserted_at`,`uuid`);
+CREATE UNIQUE INDEX `events_uuid` ON `events` (`team_id`,`uuid`);
 --> statement-breakpoint
-CREATE INDEX `events_happened` ON `events` (`team_id`,`timestamp`,`uuid`);
+CREATE INDEX `events_far` ON `events` (`team_id`,`timestamp`) WHERE abs(timestamp - _inserted_at) > 3600000;
 --> statement-breakpoint
-CREATE INDEX `persons_inserted` ON `persons` (`team_id`,`_inserted_at`,`distinct_id`);
---> statement-breakpoint
-CREATE INDEX `persons_made` ON `persons` (`team_id`,`created_at`,`distinct_id`);
+CREATE UNIQUE INDEX `persons_distinct_id` ON `persons` (`team_id`,`distinct_id`);
 --> statement-breakpoint
 CREATE INDEX `idempotency_keys_created` ON `idempotency_keys` (`created_at`);
 --> statement-breakpoint

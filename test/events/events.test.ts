@@ -1,13 +1,13 @@
 import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { and, asc, eq, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
+import { idAt } from "../../src/db/arrival_id.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
-import { events, persons } from "../../src/db/schema/events.ts";
 import { deleteOrphans } from "../../src/events/queries.ts";
 import worker from "../../src/worker.ts";
-import { fill, metered } from "../support/events.ts";
+import { eventsOf, fill, metered, personsOf } from "../support/events.ts";
 import { wrong } from "../support/refusals.ts";
 import { cost, db, racing, world } from "../support/world.ts";
 
@@ -27,19 +27,12 @@ async function project() {
 		path,
 		post: (body: unknown) => home.ask("POST", path, { body }),
 		lines: (raw: string) => home.ask("POST", path, { raw, headers: LINES }),
-		kept: () =>
-			db.select().from(events).where(eq(events.team_id, home.project)).orderBy(asc(events.uuid)),
-		known: async () => {
-			const rows = await db
-				.select()
-				.from(persons)
-				.where(eq(persons.team_id, home.project))
-				.orderBy(asc(persons.distinct_id));
-			return rows.map((row) => ({
+		kept: () => eventsOf(home.project),
+		known: async () =>
+			(await personsOf(home.project)).map((row) => ({
 				...row,
 				properties: JSON.parse(row.properties),
-			}));
-		},
+			})),
 	};
 }
 
@@ -507,7 +500,7 @@ describe("person properties of events are merged", () => {
 		const alone = cost(await post(body)).read;
 		await db.run(sql`insert into persons
 			with recursive n (i) as (select 0 union all select i + 1 from n where i < 5000)
-			select ${team_id}, 'n' || i, 'p', '{}', 1, '2026', '2026' from n`);
+			select ${idAt(team_id, sql`1e12`)} + i, ${team_id}, 'n' || i, 'p', '{}', 1, 0, 0 from n`);
 		expect(cost(await post(body)).read).toBeLessThanOrEqual(alone + 2);
 	});
 

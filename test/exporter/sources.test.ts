@@ -13,7 +13,7 @@ import { d1 } from "../../src/exporter/sources/d1.ts";
 import { sourceOf } from "../../src/exporter/sources/index.ts";
 import type { Position, Selection, Source } from "../../src/exporter/sources/source.ts";
 import { access, create, mirror, noClickHouse } from "../support/clickhouse_tables.ts";
-import { fill, metered } from "../support/events.ts";
+import { fill, metered, newId } from "../support/events.ts";
 import { db, times } from "../support/world.ts";
 
 let teams = 0;
@@ -54,14 +54,15 @@ async function walk(source: Source, selected: Selection) {
 
 const event = (more: Partial<typeof events.$inferInsert>) => {
 	const at = "2026-01-01T12:00:00.000Z";
+	const { team_id = 0, _inserted_at = at } = more;
 	return {
+		id: newId(team_id, _inserted_at),
 		team_id: 0,
 		uuid: v7(),
 		event: "seen",
 		distinct_id: "someone",
 		properties: "{}",
 		timestamp: at,
-		created_at: at,
 		_inserted_at: at,
 		...more,
 	};
@@ -194,7 +195,6 @@ describe.each(sources)("$name", ({ source, ready }) => {
 			person_properties: '{"plan":"free"}',
 			elements_chain: "a:href='/'",
 			timestamp: "2026-01-01T01:02:03.004Z",
-			created_at: "2026-01-01T05:06:07.008Z",
 			_inserted_at: "2026-01-01T09:10:11.012Z",
 		});
 		const bare = event({ team_id });
@@ -210,7 +210,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 			row.person_properties ?? null,
 			row.elements_chain ?? "",
 			row.timestamp,
-			row.created_at,
+			row._inserted_at,
 			row._inserted_at,
 		];
 		expect(rows).toEqual([written(full), written(bare)]);
@@ -245,6 +245,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		const team_id = team();
 		await times(1500, (i) =>
 			db.insert(persons).values({
+				id: newId(team_id, "2026-01-01T00:00:00.000Z"),
 				team_id,
 				distinct_id: `person ${i}`,
 				person_id: "p",
@@ -579,7 +580,11 @@ describe.each(sources)("$name", ({ source, ready }) => {
 			const byUuid = (a: Row, b: Row) => String(a[0]).localeCompare(String(b[0]));
 			expect(page.rows.toSorted(byUuid)).toEqual(
 				rows
-					.map((row) => ({ ...row, person_id: row.person_id ?? derivePersonId(team_id, odd) }))
+					.map((row) => ({
+						...row,
+						person_id: row.person_id ?? derivePersonId(team_id, odd),
+						created_at: row._inserted_at,
+					}))
 					.map((row) => fields.map(({ name }) => Reflect.get(row, name) ?? null))
 					.toSorted(byUuid),
 			);

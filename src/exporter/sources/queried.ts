@@ -23,13 +23,10 @@ function plan(
 	return { scan, evaluate: (rows) => compute(fill(rows)) };
 }
 
-/**
- * Returns the function that fills the missing person ids of events (docs/exports.md#events). Tables in ClickHouse may have
- * events without one, and D1 has them from before ingestion filled them.
- */
-function personFiller({ model, team_id, columns }: Scan): (rows: Row[]) => Row[] {
+/** Returns the function that fills the ids of persons for whom none was sent (docs/exports.md#events). */
+function personFiller({ team_id, columns }: Scan): (rows: Row[]) => Row[] {
 	const [person, distinct] = [columns.indexOf("person_id"), columns.indexOf("distinct_id")];
-	if (model !== "events" || person < 0) return (rows) => rows;
+	if (person < 0) return (rows) => rows;
 	const derived = new Map<string, string>();
 	return (rows) => {
 		derived.clear();
