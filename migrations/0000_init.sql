@@ -646,7 +646,7 @@ CREATE INDEX `domains_recheck` ON `domains` (`recheck_at`) WHERE verified_at is 
 --> statement-breakpoint
 CREATE UNIQUE INDEX `events_uuid` ON `events` (`team_id`,`uuid`);
 --> statement-breakpoint
-CREATE INDEX `events_far` ON `events` (`team_id`,`timestamp`) WHERE abs(timestamp - _inserted_at) > 3600000;
+CREATE INDEX `events_far` ON `events` (`team_id`,`timestamp`,`uuid`) WHERE abs(timestamp - _inserted_at) > 3600000;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `persons_distinct_id` ON `persons` (`team_id`,`distinct_id`);
 --> statement-breakpoint

@@ -53,7 +53,7 @@ export const events = sqliteTable(
 	},
 	(t) => [
 		uniqueIndex("events_uuid").on(t.team_id, t.uuid),
-		index("events_far").on(t.team_id, t.timestamp).where(sql.raw(IS_FAR)),
+		index("events_far").on(t.team_id, t.timestamp, t.uuid).where(sql.raw(IS_FAR)),
 	],
 );
 

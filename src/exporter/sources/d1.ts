@@ -6,7 +6,7 @@ import { MINUTE_MS } from "../../http/durations.ts";
 import type { Model, Row } from "../rows.ts";
 import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, weight } from "./bounds.ts";
 import { queried } from "./queried.ts";
-import type { Filter, Position, Scan, Source } from "./source.ts";
+import type { Filter, Position, Scan, Source, Table } from "./source.ts";
 
 /** How many rows a page scans for rows that match the filter, and how many rows a statement counts. */
 const MAX_SCANNED_ROWS = 5000;
@@ -17,7 +17,7 @@ const SAMPLED_ROWS = 20;
 const FILL = 0.9;
 
 /**
- * Collects the parameters that are the same for all pages. The first ones are the position to read after. Limits are part of the
+ * Collects the parameters that are the same for all pages. The first ones are the position to read from. Limits are part of the
  * SQL, because SQLite recompiles a statement each time a limit is bound.
  */
 function binder(first: number) {
@@ -63,8 +63,8 @@ function met(bind: Bind, filter: Filter): string {
 	].join(" and ");
 }
 
-/** The size of a person's id that is missing, because it will be derived. Other texts are only missing if they are null. */
-const UNKNOWN_BYTES = 36;
+/** The size of a person's id that is null, because it will be derived. */
+const DERIVED_BYTES = 36;
 
 /** The separator of the values of a row in a single text. JSON doesn't escape this character. */
 const SEPARATOR = "\x7f";
@@ -125,12 +125,19 @@ function converter({ model, columns }: Scan) {
 	};
 }
 
+/** SQL that converts the columns that rows are sorted by to text, and back. Numbers would lose digits of ids. */
+const KEYS = {
+	id: { text: "id", value: (text: string) => `cast(${text} as integer)` },
+	timestamp: { text: "timestamp", value: (text: string) => `cast(${text} as integer)` },
+	uuid: { text: "hex(uuid)", value: (text: string) => `unhex(${text})` },
+};
+
 /** A part of a window's rows. */
 type Part = {
 	table: string;
-	/** The columns that it is sorted by, all integers. The last one is `id`. */
-	sort: string[];
-	/** The position before its first row. */
+	/** The columns that it is sorted by. */
+	sort: (keyof typeof KEYS)[];
+	/** The position of its first row, or one before it. */
 	start: Position;
 	/** SQL for its last condition; the first one is the position. */
 	within: (bind: Bind) => string;
@@ -150,7 +157,7 @@ function partsOf({ model, team_id, by, start, end }: Scan): Part[] {
 	): Part => ({
 		table: model,
 		sort: ["id"],
-		start: [previous(first)],
+		start: [first],
 		within: (bind) => [`id < cast(${bind(end)} as integer)`, isTaken(bind), ...more].join(" and "),
 	});
 	if (by === "arrival")
@@ -163,15 +170,12 @@ function partsOf({ model, team_id, by, start, end }: Scan): Part[] {
 		between(...near, isInWindow("timestamp"), `not ${IS_FAR}`),
 		{
 			table: "events indexed by events_far",
-			sort: ["timestamp", "id"],
-			start: [String(from), "0"],
+			sort: ["timestamp", "uuid"],
+			start: [String(from), ""],
 			within: (bind) => `team_id = ${bind(team_id)} and ${IS_FAR} and timestamp < ${bind(before)}`,
 		},
 	];
 }
-
-/** Returns the id before one. */
-const previous = (id: string) => String(BigInt(id) - 1n);
 
 /** Returns the fragments of statements. */
 function fragments(scan: Scan, { table, sort, within }: Part, bind: Bind) {
@@ -183,15 +187,17 @@ function fragments(scan: Scan, { table, sort, within }: Part, bind: Bind) {
 			? [...listed(include_events, false), ...listed(exclude_events, true), ...scan.filters]
 			: [];
 	const keys = sort.join(", ");
-	const position = sort.map((_, i) => `cast(?${i + 1} as integer)`);
+	const position = sort.map((key, i) => KEYS[key].value(`?${i + 1}`));
 	return {
 		table,
 		keys,
 		isFiltered: filters.length > 0,
 		/** Whether a row matches the filters. */
 		taken: ["true", ...filters.map((filter) => met(bind, filter))].join(" and "),
-		/** The rows of the part after a position, and their order. */
-		where: `where (${keys}) > (${position}) and ${within(bind)}`,
+		/** SQL for the position of a row, as text. */
+		position: `concat_ws(' ', ${sort.map((key) => KEYS[key].text)})`,
+		/** The rows of the part from a position on, and their order. */
+		where: `where (${keys}) >= (${position}) and ${within(bind)}`,
 		order: `order by ${keys}`,
 	};
 }
@@ -200,7 +206,7 @@ type Fragments = ReturnType<typeof fragments>;
 
 /** SQL for the table `beyond`: the first row after the page, if there is one, and how many rows the page has. */
 function beyond(scan: Scan, { table, keys, taken, isFiltered, where, order }: Fragments) {
-	const size = weight(scan, (column) => `coalesce(octet_length(${column}), ${UNKNOWN_BYTES})`);
+	const size = weight(scan, (column) => `coalesce(octet_length(${column}), ${DERIVED_BYTES})`);
 	const mostScanned = isFiltered ? MAX_SCANNED_ROWS : MAX_PAGE_ROWS;
 	const counted = `
 		scanned as not materialized (
@@ -236,19 +242,17 @@ function statementsFor(scan: Scan, part: Part) {
 	const { model, columns } = scan;
 	const { values, bind } = binder(part.sort.length);
 	const all = fragments(scan, part, bind);
-	const { table, keys, taken, where, order } = all;
-	/** SQL for the position before a row, or of it. */
-	const position = (moved: string) => `concat_ws(' ', ${keys}${moved})`;
+	const { table, position, taken, where, order } = all;
 	/**
 	 * Scans the rows twice: first their sizes, to find where the page ends, then the rows. So a page reads about as much as
-	 * it returns, and its size is bounded whatever the rows contain. The first row of the result is the position after the page.
+	 * it returns, and its size is bounded whatever the rows contain. The first row of the result is the position of the next page.
 	 */
 	const page = (values: string, others = "") => `
 		with selected as (
 			select ${values} from ${table} ${where} and ${taken} ${order}
 			limit coalesce((select rows from beyond), -1)
 		), ${beyond(scan, all)}
-		select (select ${position(" - 1")} from beyond)${others}
+		select (select ${position} from beyond)${others}
 		union all
 		select * from selected`;
 	return {
@@ -257,10 +261,10 @@ function statementsFor(scan: Scan, part: Part) {
 		count: `
 			select count(*), sum(taken) from (
 				select ${taken} as taken from ${table} ${where} ${order} limit ${MAX_COUNTED_ROWS})`,
-		/** Returns the position of the last row that \`count\` scans if there are more. */
-		counted: `
-			select ${position("")} from ${table} ${where} ${order}
-			limit 1 offset ${MAX_COUNTED_ROWS - 1}`,
+		/** Returns the position of the first row that `count` doesn't scan. */
+		uncounted: `
+			select ${position} from ${table} ${where} ${order}
+			limit 1 offset ${MAX_COUNTED_ROWS}`,
 		/** Returns rows as texts. */
 		texts: page(joined(scan)),
 		/** Returns rows as values. */
@@ -273,21 +277,19 @@ function statementsFor(scan: Scan, part: Part) {
 
 /** Returns the functions that run the statements of a part. */
 function reader(database: D1Database, scan: Scan, part: Part) {
-	const { values, count, counted, texts, rows } = statementsFor(scan, part);
+	const { values, count, uncounted, texts, rows } = statementsFor(scan, part);
 	const read = (text: string) => {
 		const statement = database.prepare(text);
-		return (after: Position) => statement.bind(...after, ...values).raw<Row>();
+		return (from: Position) => statement.bind(...from, ...values).raw<Row>();
 	};
 	return {
 		start: part.start,
 		count: read(count),
-		counted: read(counted),
+		uncounted: read(uncounted),
 		texts: read(texts),
 		rows: read(rows),
 	};
 }
-
-const positionOf = (text: Row[number] | undefined): Position => String(text).split(" ");
 
 /** The source that reads the tables in D1. A position is the number of a part, and the position in it unless at its start. */
 export const d1 = (database: D1Database): Source => {
@@ -307,8 +309,8 @@ export const d1 = (database: D1Database): Source => {
 					const [[scanned, matched] = []]: Row[] = await part.count(after);
 					count += Number(matched);
 					if (Number(scanned) < MAX_COUNTED_ROWS) break;
-					const [[last] = []]: Row[] = await part.counted(after);
-					after = last === undefined ? null : positionOf(last);
+					const [[next] = []]: Row[] = await part.uncounted(after);
+					after = typeof next === "string" ? next.split(" ") : null;
 				}
 			}
 			return count;
@@ -318,27 +320,25 @@ export const d1 = (database: D1Database): Source => {
 			const { parts, split, convert } = prepared.get(scan) ?? prepare(scan);
 			prepared.set(scan, { parts, split, convert });
 			const [number = "0", ...position] = after ?? [];
-			for (const [i, part] of parts.entries()) {
-				if (i < Number(number)) continue;
-				const from = position.length > 0 && i === Number(number) ? position : part.start;
+			return pageOf(Number(number), position);
+
+			/** Reads a page of a part. If it is the part's last one, adds the first page of the next part if that fits. */
+			async function pageOf(number: number, position: Position): ReturnType<Table["page"]> {
+				const part = parts[number];
+				if (!part) return { rows: [], next: null };
+				const from = position.length > 0 ? position : part.start;
 				let [next, ...rows] = await part.texts(from);
 				const wholeRows = rows.map(split).filter((row) => row !== null);
 				if (wholeRows.length === rows.length) rows = wholeRows;
 				else [next, ...rows] = await part.rows(from);
-				const place = next?.[0];
-				const isLast = i === parts.length - 1;
-				if (typeof place === "string" || rows.length > 0 || isLast)
-					return {
-						rows: rows.map(convert),
-						next:
-							typeof place === "string"
-								? [String(i), ...positionOf(place)]
-								: isLast
-									? null
-									: [String(i + 1)],
-					};
+				rows = rows.map(convert);
+				const [place] = next ?? [];
+				if (typeof place === "string") return { rows, next: [String(number), ...place.split(" ")] };
+				const following = await pageOf(number + 1, []);
+				return rows.length + following.rows.length <= MAX_PAGE_ROWS
+					? { rows: [...rows, ...following.rows], next: following.next }
+					: { rows, next: [String(number + 1)] };
 			}
-			return { rows: [], next: null };
 		},
 	});
 };
