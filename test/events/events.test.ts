@@ -401,7 +401,10 @@ test("events and persons arrive after those before them, even if these arrived i
 	await post(body);
 	const minute = Math.ceil(Date.now() / 60_000 + 10) * 60_000;
 	const last = BigInt(firstId(team_id, minute)) + 2n ** 16n - 1n;
-	await db.update(persons).set({ id: `${last}` }).where(eq(persons.team_id, team_id));
+	await db
+		.update(persons)
+		.set({ id: `${last}` })
+		.where(eq(persons.team_id, team_id));
 	await db
 		.update(events)
 		.set({ id: `${last}` })
