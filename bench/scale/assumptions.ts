@@ -44,7 +44,7 @@ export const ROWS: Record<Operation, { read: number; written: number }> = {
 	job: { read: 105, written: 52 },
 	delivery: { read: 50, written: 5 },
 	use: { read: 3, written: 1 },
-	event: { read: 5, written: 2 },
+	event: { read: 9, written: 2 },
 };
 
 /** Milliseconds that an operation keeps D1's thread busy, measured on the local simulator. */
