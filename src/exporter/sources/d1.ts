@@ -165,7 +165,7 @@ function partsOf({ model, team_id, by, start, end }: Scan): Part[] {
 	// A person is never written before it is created.
 	if (model === "persons")
 		return [between(firstId(team_id, from), firstId(team_id + 1), isInWindow("created_at"))];
-	const near = [firstId(team_id, from - FAR_MS), endId(team_id, before + FAR_MS + 1)] as const;
+	const near = [firstId(team_id, from - FAR_MS), endId(team_id, before + FAR_MS)] as const;
 	return [
 		between(...near, isInWindow("timestamp"), `not ${IS_FAR}`),
 		{
