@@ -38,7 +38,7 @@ export async function fill(
 		sql`insert into events
 		with recursive n (i) as (select 0 union all select i + 1 from n where i + 1 < ${n}),
 			timed as (select i, cast(${from} + i * ${Date.parse(end) - from} / ${n} as integer) as at from n)
-		select ${idAt(team_id, arrival)} + (i + ${taken}) % 65536, ${team_id}, randomblob(16), 'event ' || (i % 10), 'person ' || (i % 100),
+		select ${idAt(team_id, arrival)} + cast((i + ${taken}) % 65536 as integer), ${team_id}, randomblob(16), 'event ' || (i % 10), 'person ' || (i % 100),
 			printf('00000000-0000-5000-8000-%012d', i % 100), json_object('i', i, 'padding', printf('%.*c', ${padding}, 'x')), null, '', at, ${arrival}
 		from timed where ${n} > 0`,
 	);
