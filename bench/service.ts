@@ -22,7 +22,7 @@ export type Window = { rows: number; start_at: string; end_at: string; events: s
 
 const iso = (column: string) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
 
-const UUID = `lower(concat_ws('-', ${[
+const UUID = `lower(${[
 	[1, 8],
 	[9, 4],
 	[13, 4],
@@ -30,7 +30,7 @@ const UUID = `lower(concat_ws('-', ${[
 	[21, 12],
 ]
 	.map(([from, length]) => `substr(hex(uuid), ${from}, ${length})`)
-	.join(", ")}))`;
+	.join(" || '-' || ")})`;
 
 const eventsSql = (from: number, before: number) =>
 	`(select ${UUID} as uuid, event, distinct_id, person_id, properties, person_properties, elements_chain,
@@ -56,7 +56,7 @@ function fill(database: DatabaseSync, i: number, rows: number): Window {
 		.prepare(
 			`insert into events
 			with recursive n(i) as (select 0 union all select i + 1 from n where i + 1 < ?2),
-				timed as (select i, ?3 + i * 3599000 / ?2 as at from n)
+				timed as (select i, cast(?3 + i * 3599000 / ?2 as integer) as at from n)
 			select ?4 + ((at - ?3) / 60000 << 16) + i % 65536, 1, unhex(printf('%08x000040008000%012x', ?1, i)), 'event ' || (i % 20), 'person ' || (i % 1000), null,
 				json_object('$browser', 'Chrome', 'path', '/page/' || (i * 7919 % 5000), 'value', i, 'token', hex(randomblob(40)),
 					'text', 'some words that are the same in all, as in most events'),
