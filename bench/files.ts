@@ -15,8 +15,7 @@ const LINE = `json_object('uuid', uuid, 'event', event, 'distinct_id', distinct_
 /** Writes JSON Lines with the sqlite3 command line and gzip. Returns null if one of them isn't installed. */
 export function sqliteWithGzip({ database, window, output }: Task) {
 	if (!findProgram("sqlite3") || !findProgram("gzip")) return null;
-	const query = `select ${LINE} from events where team_id = 1
-		and timestamp >= '${window.start_at}' and timestamp < '${window.end_at}' order by timestamp, uuid`;
+	const query = `select ${LINE} from ${window.events}`;
 	return () =>
 		cpuOfCommand('sqlite3 -readonly "$1" "$2" | gzip -6 > "$3"', [database, query, output]);
 }
@@ -26,6 +25,5 @@ export async function pythonWithDuckDb({ database, window, output }: Task) {
 	const interpreter = await python();
 	if (!interpreter) return null;
 	const script = `${import.meta.dirname}/parquet.py`;
-	const { start_at, end_at } = window;
-	return () => cpuOfCommand('"$@"', [interpreter, ...[script, database, start_at, end_at, output]]);
+	return () => cpuOfCommand('"$@"', [interpreter, script, database, window.events, output]);
 }

@@ -1,6 +1,6 @@
 """Writes events of a D1 file to Parquet with zstd: sqlite3 reads them, DuckDB writes them.
 
-python parquet.py <database> <start> <end> <output>
+python parquet.py <database> <SQL for the events> <output>
 """
 
 import sqlite3
@@ -13,11 +13,9 @@ BATCH_ROWS = 10_000
 COLUMNS = "uuid event distinct_id person_id properties person_properties elements_chain timestamp created_at _inserted_at".split()
 SCHEMA = pyarrow.schema([(name, pyarrow.string()) for name in COLUMNS])
 
-database, start, end, output = sys.argv[1:]
+database, events_sql, output = sys.argv[1:]
 cursor = sqlite3.connect(f"file:{database}?mode=ro", uri=True, check_same_thread=False).execute(
-    f"select {', '.join(COLUMNS)} from events"
-    " where team_id = 1 and timestamp >= ? and timestamp < ? order by timestamp, uuid",
-    (start, end),
+    f"select {', '.join(COLUMNS)} from {events_sql}"
 )
 
 

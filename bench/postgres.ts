@@ -87,8 +87,7 @@ export async function startPostgres(rows: string) {
 						'sqlite3 -readonly -csv "$1" "$2" | psql -qX -v ON_ERROR_STOP=1 -c "$3"',
 						[
 							database,
-							`select ${COLUMNS} from events where team_id = 1 and timestamp >= '${window.start_at}'
-								and timestamp < '${window.end_at}' order by timestamp, uuid`,
+							`select ${COLUMNS} from ${window.events}`,
 							`\\copy copied (${COLUMNS}) from stdin csv`,
 						],
 					)

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { environment, signalGroup } from "../scripts/run.ts";
 import { bootstrap } from "../scripts/server.ts";
+import { endId, firstId } from "../src/db/arrival_id.ts";
 import { freePort } from "../test/support/server.ts";
 import { logCollections } from "./memory.ts";
 import { cpuOf } from "./processes.ts";
@@ -16,8 +17,25 @@ const HOUR_MS = 3_600_000;
 /** The interval of requests for the status of a run. They cost CPU time, too. */
 const POLL_MS = 250;
 
-/** An hour, and its number of events. */
-export type Window = { rows: number; start_at: string; end_at: string };
+/** An hour and its number of events. `events`: SQL for the events as exports write them. */
+export type Window = { rows: number; start_at: string; end_at: string; events: string };
+
+const iso = (column: string) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
+
+const UUID = `lower(${[
+	[1, 8],
+	[9, 4],
+	[13, 4],
+	[17, 4],
+	[21, 12],
+]
+	.map(([from, length]) => `substr(hex(uuid), ${from}, ${length})`)
+	.join(" || '-' || ")})`;
+
+const eventsSql = (from: number, before: number) =>
+	`(select ${UUID} as uuid, event, distinct_id, person_id, properties, person_properties, elements_chain,
+		${iso("timestamp")} as timestamp, ${iso("_inserted_at")} as created_at, ${iso("_inserted_at")} as _inserted_at, team_id
+		from events where id >= ${firstId(1, from)} and id < ${endId(1, before)} order by id)`;
 
 const Created = z.object({ id: z.string() });
 const Runs = z.object({
@@ -38,15 +56,20 @@ function fill(database: DatabaseSync, i: number, rows: number): Window {
 		.prepare(
 			`insert into events
 			with recursive n(i) as (select 0 union all select i + 1 from n where i + 1 < ?2),
-				timed as (select i, strftime('%Y-%m-%dT%H:%M:%fZ', (?3 + i * 3599000 / ?2) / 1000.0, 'unixepoch') as at from n)
-			select 1, printf('%08x-0000-4000-8000-%012x', ?1, i), 'event ' || (i % 20), 'person ' || (i % 1000), null,
+				timed as (select i, cast(?3 + i * 3599000 / ?2 as integer) as at from n)
+			select ?4 + ((at - ?3) / 60000 << 16) + i % 65536, 1, unhex(printf('%08x000040008000%012x', ?1, i)), 'event ' || (i % 20), 'person ' || (i % 1000), null,
 				json_object('$browser', 'Chrome', 'path', '/page/' || (i * 7919 % 5000), 'value', i, 'token', hex(randomblob(40)),
 					'text', 'some words that are the same in all, as in most events'),
-				null, '', at, at, at from timed`,
+				null, '', at, at from timed`,
 		)
-		.run(i, rows, start);
-	const iso = (time: number) => new Date(time).toISOString();
-	return { rows, start_at: iso(start), end_at: iso(start + HOUR_MS) };
+		.run(i, rows, start, BigInt(firstId(1, start)));
+	const end = start + HOUR_MS;
+	return {
+		rows,
+		start_at: new Date(start).toISOString(),
+		end_at: new Date(end).toISOString(),
+		events: eventsSql(start, end),
+	};
 }
 
 /**

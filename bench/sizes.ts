@@ -21,6 +21,7 @@ export function migrated(db: DatabaseSync) {
 const UUID =
 	"lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-7' || hex(randomblob(2)) || '-' || hex(randomblob(2)) || '-' || hex(randomblob(6)))";
 const NOW = "'2026-01-01T00:00:00.000Z'";
+const MS = Date.UTC(2026);
 
 /** Statements that insert typical rows. `n` is the number of the row. */
 const INSERTS: Record<string, string> = {
@@ -46,8 +47,8 @@ const INSERTS: Record<string, string> = {
 		select ${UUID}, ${UUID}, ${UUID}, ${NOW}, 'INFO', 'Completed: exported ' || n || ' rows of the window from ' || ${NOW} || ' to ' || ${NOW} || ' in ' || n || ' files, as events/' || ${UUID} from numbers`,
 	activity: `insert into activity_log (id, organization_id, project_id, user_id, activity, scope, item_id, name, changes, created_at)
 		select ${UUID}, 7, 7, n, 'updated', 'BatchExport', ${UUID}, 'Hourly events', printf('%.*c', 120, 'x'), ${NOW} from numbers`,
-	event: `insert into events (team_id, uuid, event, distinct_id, person_id, properties, timestamp, created_at, _inserted_at)
-		select 7, ${UUID}, 'page viewed', ${UUID}, ${UUID}, printf('%.*c', 400, 'x'), ${NOW}, ${NOW}, ${NOW} from numbers`,
+	event: `insert into events (id, team_id, uuid, event, distinct_id, properties, timestamp, _inserted_at)
+		select (7 << 41) + n, 7, randomblob(16), 'page viewed', ${UUID}, printf('%.*c', 400, 'x'), ${MS}, ${MS} from numbers`,
 };
 
 /** Returns the bytes per row, by kind. */

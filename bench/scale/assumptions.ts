@@ -44,7 +44,7 @@ export const ROWS: Record<Operation, { read: number; written: number }> = {
 	job: { read: 105, written: 52 },
 	delivery: { read: 50, written: 5 },
 	use: { read: 3, written: 1 },
-	event: { read: 7, written: 4 },
+	event: { read: 9, written: 2 },
 };
 
 /** Milliseconds that an operation keeps D1's thread busy, measured on the local simulator. */
@@ -105,7 +105,7 @@ export const KEPT = {
 	activity: { rows: (LOAD.write + LOAD.run) * 12, bytes: 1_475, kept: "one year" },
 };
 
-export const EVENT_BYTES = 900;
+export const EVENT_BYTES = 550;
 
 /** Dollars per million, unless stated otherwise. */
 export const PRICES = {

@@ -3,7 +3,7 @@ import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { derivePersonId } from "../db/person_id.ts";
+import { arrivalOf, nextId } from "../db/arrival_id.ts";
 import { events, persons } from "../db/schema/events.ts";
 import { projects } from "../db/schema/projects.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -35,14 +35,8 @@ function lists(rows: Iterable<string>): string[] {
 
 type Event = z.infer<typeof Events>[number];
 
-/**
- * SQL for the time at which the statement runs. The time of the request would be too early: by the time D1 runs the statement,
- * the run of that window may have ended. D1 runs one batch at a time, so any later read sees the row.
- */
-const ARRIVAL = sql`strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`;
-
 /** The values that `insertEvents` reads. */
-const rowOf = (uuid: string, event: Event, derived: string) =>
+const rowOf = (uuid: string, event: Event) =>
 	JSON.stringify([
 		uuid,
 		event.event,
@@ -51,15 +45,14 @@ const rowOf = (uuid: string, event: Event, derived: string) =>
 		event.properties ?? {},
 		event.person_properties ?? null,
 		event.elements_chain ?? "",
-		event.timestamp ?? null,
-		derived,
+		event.timestamp === undefined ? null : Date.parse(event.timestamp),
 	]);
 
 /** The values that `upsertPersons` reads; empty if the event has no data about a person. */
-function personUpdateOf(uuid: string, event: Event, derived: string) {
+function personUpdateOf(uuid: string, event: Event) {
 	const { distinct_id, person_id = null, person_properties = null } = event;
 	if (person_id === null && person_properties === null) return [];
-	return [JSON.stringify([uuid, distinct_id, person_id, derived, person_properties])];
+	return [JSON.stringify([uuid, distinct_id, person_id, person_properties])];
 }
 
 /**
@@ -70,37 +63,37 @@ function personUpdateOf(uuid: string, event: Event, derived: string) {
 export async function insert(tenant: Tenant, body: Event[]) {
 	await tenant.read();
 	const team_id = tenant.caller.project_id ?? 0;
-	const derived = new Map<string, string>();
 	const rows = new Map<string, string>();
 	const updates: string[] = [];
 	for (const event of body) {
 		const { uuid = v7() } = event;
 		if (rows.has(uuid)) continue;
-		const { distinct_id } = event;
-		const person_id = derived.get(distinct_id) ?? derivePersonId(team_id, distinct_id);
-		derived.set(distinct_id, person_id);
-		rows.set(uuid, rowOf(uuid, event, person_id));
-		updates.push(...personUpdateOf(uuid, event, person_id));
+		rows.set(uuid, rowOf(uuid, event));
+		updates.push(...personUpdateOf(uuid, event));
 	}
 	const statements = [
-		...lists(updates).map((list) => upsertPersons(tenant, list)),
-		...lists(rows.values()).map((list) => insertEvents(tenant, list)),
+		...lists(updates).map((list) => upsertPersons(tenant, team_id, list)),
+		...lists(rows.values()).map((list) => insertEvents(tenant, team_id, list)),
 	];
 	const change = statements.pop();
 	if (change) await tenant.write({ before: statements, change });
 	return body.length;
 }
 
-/** Stores events, after their persons. An event without a `person_id` gets that of its person. */
-const insertEvents = ({ db, project }: Tenant, list: string) =>
+/** Stores events, after their persons. An event without a `person_id` gets the one that was sent for its person. */
+const insertEvents = ({ db, project }: Tenant, team_id: number, list: string) =>
 	db
 		.insert(events)
 		.select(sql`
-			select ${project}, value ->> 0, value ->> 1, value ->> 2, coalesce(value ->> 3, (
+			with placed as (
+				select first + key as id, value from (select ${nextId(events, team_id)} as first) cross join json_each(${list})
+			), arrived as (
+				select *, ${arrivalOf(sql`id`)} as at from placed
+			)
+			select id, ${project}, unhex(value ->> 0, '-'), value ->> 1, value ->> 2, coalesce(value ->> 3, (
 				select person_id from persons where team_id = ${project} and distinct_id = value ->> 2
-			), value ->> 8), value ->> 4, value ->> 5, value ->> 6,
-				coalesce(value ->> 7, ${ARRIVAL}), ${ARRIVAL}, ${ARRIVAL}
-			from json_each(${list}) where true`)
+			)), value ->> 4, value ->> 5, value ->> 6, coalesce(value ->> 7, at), at
+			from arrived where true`)
 		.onConflictDoNothing({ target: [events.team_id, events.uuid] });
 
 /**
@@ -117,17 +110,16 @@ const json = (row: string, document: string) =>
  * Merges the person properties of new events into the persons, key by key. The last value of a key wins, even if it is null.
  * SQLite's json_patch is different: it removes keys whose value is null, and merges nested objects.
  */
-const upsertPersons = ({ db, project }: Tenant, list: string) =>
+const upsertPersons = ({ db, project }: Tenant, team_id: number, list: string) =>
 	db
 		.insert(persons)
 		.select(sql`
 			with sent as (
-				select key as position, value ->> 1 as distinct_id, value ->> 2 as person_id, value ->> 3 as derived,
-					value ->> 4 as properties
+				select key as position, value ->> 1 as distinct_id, value ->> 2 as person_id, value ->> 3 as properties
 				from json_each(${list})
-				where not exists (select 1 from events where team_id = ${project} and uuid = value ->> 0)
+				where not exists (select 1 from events where team_id = ${project} and uuid = unhex(value ->> 0, '-'))
 			), who as (
-				select distinct_id, derived, person_id, max(iif(person_id is null, -1, position)) from sent group by distinct_id
+				select distinct_id, person_id, max(iif(person_id is null, -1, position)) from sent group by distinct_id
 			), pairs as (
 				select distinct_id, new.key, ${json("new", "sent.properties")} as value, position from sent, json_each(sent.properties) as new
 				union all
@@ -137,16 +129,21 @@ const upsertPersons = ({ db, project }: Tenant, list: string) =>
 				select distinct_id, key, value, max(position) from pairs group by distinct_id, key
 			), merged as (
 				select distinct_id, json_group_object(key, json(value)) as properties from latest group by distinct_id
+			), placed as (
+				select row_number() over () - 1 + ${nextId(persons, team_id)} as id, distinct_id, person_id from who
+			), arrived as (
+				select *, ${arrivalOf(sql`id`)} as at from placed
 			)
-			select ${project}, who.distinct_id, coalesce(who.person_id, persons.person_id, derived),
+			select arrived.id, ${project}, arrived.distinct_id, coalesce(arrived.person_id, persons.person_id),
 				iif(octet_length(merged.properties) <= ${MAX_PERSON_BYTES}, merged.properties, coalesce(persons.properties, '{}')),
-				1, ${ARRIVAL}, ${ARRIVAL}
-			from who left join merged using (distinct_id)
-				left join persons on persons.team_id = ${project} and persons.distinct_id = who.distinct_id
+				1, at, at
+			from arrived left join merged using (distinct_id)
+				left join persons on persons.team_id = ${project} and persons.distinct_id = arrived.distinct_id
 			where true`)
 		.onConflictDoUpdate({
 			target: [persons.team_id, persons.distinct_id],
 			set: {
+				id: sql`excluded.id`,
 				person_id: sql`excluded.person_id`,
 				properties: sql`excluded.properties`,
 				person_version: sql`${persons.person_version} + 1`,

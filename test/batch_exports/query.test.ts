@@ -1,13 +1,16 @@
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
+import { events } from "../../src/db/schema/events.ts";
 import { evaluator } from "../../src/exporter/evaluate.ts";
 import { like } from "../../src/exporter/like.ts";
 import { parse } from "../../src/exporter/query/query.ts";
 import type { Row } from "../../src/exporter/rows.ts";
 import { d1 } from "../../src/exporter/sources/d1.ts";
 import { ApiError } from "../../src/http/errors.ts";
+import { newId } from "../support/events.ts";
 import { wrong } from "../support/refusals.ts";
+import { db } from "../support/world.ts";
 
 const understood = (text: string) => parse(text).schema.xql_query;
 
@@ -56,12 +59,16 @@ const TEAM = 11_001;
 
 beforeAll(async () => {
 	const at = "2026-01-02T03:04:05.678Z";
-	await env.DB.prepare(
-		`insert into events (team_id, uuid, event, distinct_id, properties, timestamp, created_at, _inserted_at)
-			values (?, '00000000-0000-0000-0000-000000000001', 'Signed Up', 'd', ?, ?, ?, ?)`,
-	)
-		.bind(TEAM, JSON.stringify(properties), at, at, at)
-		.run();
+	await db.insert(events).values({
+		id: newId(TEAM, at),
+		team_id: TEAM,
+		uuid: "00000000-0000-0000-0000-000000000001",
+		event: "Signed Up",
+		distinct_id: "d",
+		properties: JSON.stringify(properties),
+		timestamp: at,
+		_inserted_at: at,
+	});
 });
 
 /** The result of a query for the only event; null if its condition filters it out. */

@@ -1,13 +1,14 @@
 import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { and, asc, eq, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
+import { firstId, idAt } from "../../src/db/arrival_id.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { events, persons } from "../../src/db/schema/events.ts";
 import { deleteOrphans } from "../../src/events/queries.ts";
 import worker from "../../src/worker.ts";
-import { fill, metered } from "../support/events.ts";
+import { eventsOf, fill, metered, personsOf } from "../support/events.ts";
 import { wrong } from "../support/refusals.ts";
 import { cost, db, racing, world } from "../support/world.ts";
 
@@ -27,19 +28,12 @@ async function project() {
 		path,
 		post: (body: unknown) => home.ask("POST", path, { body }),
 		lines: (raw: string) => home.ask("POST", path, { raw, headers: LINES }),
-		kept: () =>
-			db.select().from(events).where(eq(events.team_id, home.project)).orderBy(asc(events.uuid)),
-		known: async () => {
-			const rows = await db
-				.select()
-				.from(persons)
-				.where(eq(persons.team_id, home.project))
-				.orderBy(asc(persons.distinct_id));
-			return rows.map((row) => ({
+		kept: () => eventsOf(home.project),
+		known: async () =>
+			(await personsOf(home.project)).map((row) => ({
 				...row,
 				properties: JSON.parse(row.properties),
-			}));
-		},
+			})),
 	};
 }
 
@@ -401,6 +395,43 @@ test("the arrival time of events and persons is the time of the write, however l
 	expect(again && again._inserted_at >= second).toBe(true);
 });
 
+test("events and persons arrive after those before them, even if these arrived in the future", async () => {
+	const { post, kept, known, project: team_id } = await project();
+	const body = [seen({ person_properties: { a: 1 } }), seen({ event: "next" })];
+	await post(body);
+	const minute = Math.ceil(Date.now() / 60_000 + 10) * 60_000;
+	const last = BigInt(firstId(team_id, minute)) + 2n ** 16n - 1n;
+	await db
+		.update(persons)
+		.set({ id: `${last}` })
+		.where(eq(persons.team_id, team_id));
+	await db
+		.update(events)
+		.set({ id: `${last}` })
+		.where(and(eq(events.team_id, team_id), eq(events.event, "next")));
+	await post(body);
+	const iso = (at: number) => new Date(at).toISOString();
+	const arrivals = (await kept()).map(({ _inserted_at }) => _inserted_at).toSorted();
+	expect(arrivals.slice(2)).toEqual([iso(minute + 60_000), iso(minute + 60_000)]);
+	expect(await known()).toMatchObject([{ _inserted_at: iso(minute + 60_000) }]);
+	const ids = await env.DB.prepare(
+		"select cast(max(id) as text) as last from events where team_id = ?",
+	)
+		.bind(team_id)
+		.first("last");
+	expect(ids).toBe(`${last + 2n}`);
+});
+
+test("an event costs two written rows, and a third if it happened more than an hour ago", async () => {
+	const { post } = await project();
+	const body = (more: object) => Array.from({ length: 100 }, () => seen(more));
+	expect(cost(await post(body({}))).written).toBe(200);
+	expect(cost(await post(body({ timestamp: "2026-01-01T00:00:00Z" }))).written).toBe(300);
+	const person = [seen({ person_properties: { a: 1 } })];
+	expect(cost(await post(person)).written).toBe(4);
+	expect(cost(await post(person)).written).toBe(4);
+});
+
 describe("person properties of events are merged", () => {
 	const tell = (person_properties: object, more: object = {}) =>
 		seen({ person_properties, ...more });
@@ -507,7 +538,7 @@ describe("person properties of events are merged", () => {
 		const alone = cost(await post(body)).read;
 		await db.run(sql`insert into persons
 			with recursive n (i) as (select 0 union all select i + 1 from n where i < 5000)
-			select ${team_id}, 'n' || i, 'p', '{}', 1, '2026', '2026' from n`);
+			select ${idAt(team_id, sql`1e12`)} + i, ${team_id}, 'n' || i, 'p', '{}', 1, 0, 0 from n`);
 		expect(cost(await post(body)).read).toBeLessThanOrEqual(alone + 2);
 	});
 

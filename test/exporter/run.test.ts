@@ -2,7 +2,7 @@ import { introspectWorkflow, introspectWorkflowInstance } from "cloudflare:test"
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { createClient } from "@clickhouse/client-web";
-import { and, asc, eq } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import pg from "pg";
 import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -27,7 +27,7 @@ import * as azure from "../support/azure.ts";
 import { ACCOUNT } from "../support/azurite.ts";
 import { KEYS } from "../support/bucket.ts";
 import { access, create, mirror, noClickHouse } from "../support/clickhouse_tables.ts";
-import { fill } from "../support/events.ts";
+import { fill, eventsOf as storedEvents, personsOf as storedPersons } from "../support/events.ts";
 import { askS3, duckdb, listR2, noPostgres, received } from "../support/exporting.ts";
 import { outbox } from "../support/mail.ts";
 import { systemEvents } from "../support/system_events.ts";
@@ -114,25 +114,24 @@ async function exporting(destination: object, n: number, more: object = {}) {
 
 /** An event as an export writes it, read as JSON. */
 const eventsOf = async (team_id: number): Promise<Json[]> =>
-	(await db.select().from(events).where(eq(events.team_id, team_id)).orderBy(asc(events.uuid))).map(
-		({ team_id: _, ...event }) => ({
-			...event,
-			properties: JSON.parse(event.properties),
-			person_properties: event.person_properties && JSON.parse(event.person_properties),
-		}),
-	);
+	(await storedEvents(team_id)).map(({ team_id: _, ...event }) => ({
+		...event,
+		properties: JSON.parse(event.properties),
+		person_properties: event.person_properties && JSON.parse(event.person_properties),
+	}));
 
 /** Inserts a person for each distinct_id that has an event named `event 1`. */
 const people = (team_id: number) =>
 	db.insert(persons).select(
 		db
 			.selectDistinct({
+				id: events.id,
 				team_id: events.team_id,
 				distinct_id: events.distinct_id,
 				person_id: events.distinct_id,
 				properties: events.properties,
 				person_version: events.team_id,
-				created_at: events.created_at,
+				created_at: events._inserted_at,
 				_inserted_at: events._inserted_at,
 			})
 			.from(events)
@@ -141,13 +140,10 @@ const people = (team_id: number) =>
 	);
 
 const personsOf = async (team_id: number): Promise<Json[]> =>
-	(
-		await db
-			.select()
-			.from(persons)
-			.where(eq(persons.team_id, team_id))
-			.orderBy(asc(persons.distinct_id))
-	).map((person) => ({ ...person, properties: JSON.parse(person.properties) }));
+	(await storedPersons(team_id)).map((person) => ({
+		...person,
+		properties: JSON.parse(person.properties),
+	}));
 
 /** A digest of the rows, in the order of their keys. */
 async function checksum(rows: Json[]) {
@@ -686,11 +682,7 @@ describe("what arrives while an export is paused", () => {
 				.set({ next_start_at: hour(4), next_end_at: hour(3), last_paused_at: hour(4, 10) })
 				.where(its);
 			// It happened two days before the pause.
-			await fill(project, 5, { start: hour(52), end: hour(51) });
-			await db
-				.update(events)
-				.set({ _inserted_at: hour(2, 7) })
-				.where(eq(events.team_id, project));
+			await fill(project, 5, { start: hour(52), end: hour(51), arrived: hour(2, 7) });
 			const { backfill_id } = (await here("POST", `${path}/unpause`, { body: { backfill: true } }))
 				.body;
 			await eventually(async () =>

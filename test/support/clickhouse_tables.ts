@@ -1,9 +1,7 @@
 import { env } from "cloudflare:workers";
 import { createClient } from "@clickhouse/client-web";
-import { eq } from "drizzle-orm";
-import { events, persons } from "../../src/db/schema/events.ts";
+import { eventsOf, personsOf } from "./events.ts";
 import { missing } from "./missing.ts";
-import { db } from "./world.ts";
 
 /** Why tests with ClickHouse are skipped; "" if it runs. */
 export const noClickHouse = await missing("ClickHouse", `${env.CLICKHOUSE_URL}/ping`);
@@ -41,14 +39,7 @@ export async function mirror(team_id: number) {
 		keep_alive: { enabled: false },
 		clickhouse_settings: { date_time_input_format: "best_effort" },
 	});
-	const [eventRows, personRows] = await db.batch([
-		db.select().from(events).where(eq(events.team_id, team_id)),
-		db.select().from(persons).where(eq(persons.team_id, team_id)),
-	]);
-	await client.insert({ table: "events", values: eventRows, format: "JSONEachRow" });
-	await client.insert({
-		table: "persons",
-		values: personRows,
-		format: "JSONEachRow",
-	});
+	const format = "JSONEachRow";
+	await client.insert({ table: "events", values: await eventsOf(team_id), format });
+	await client.insert({ table: "persons", values: await personsOf(team_id), format });
 }

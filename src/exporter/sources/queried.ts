@@ -1,7 +1,7 @@
 import { derivePersonId } from "../../db/person_id.ts";
 import { columnsOf, type Evaluate, evaluator } from "../evaluate.ts";
 import type { Expression, Field } from "../query/expression.ts";
-import type { Row } from "../rows.ts";
+import { copied, type Row } from "../rows.ts";
 import { weightsOf } from "./bounds.ts";
 import { pushDown } from "./pushdown.ts";
 import type { Position, Scan, Selection, Source, Table } from "./source.ts";
@@ -23,21 +23,24 @@ function plan(
 	return { scan, evaluate: (rows) => compute(fill(rows)) };
 }
 
-/**
- * Returns the function that fills the missing person ids of events (docs/exports.md#events). Tables in ClickHouse may have
- * events without one, and D1 has them from before ingestion filled them.
- */
-function personFiller({ model, team_id, columns }: Scan): (rows: Row[]) => Row[] {
+/** How many derived ids are kept for the next pages. A page adds at most a thousand. */
+const MAX_DERIVED = 5000;
+
+/** Returns the function that fills the ids of persons for whom none was sent (docs/exports.md#events). */
+function personFiller({ team_id, columns }: Scan): (rows: Row[]) => Row[] {
 	const [person, distinct] = [columns.indexOf("person_id"), columns.indexOf("distinct_id")];
-	if (model !== "events" || person < 0) return (rows) => rows;
+	if (person < 0) return (rows) => rows;
 	const derived = new Map<string, string>();
 	return (rows) => {
-		derived.clear();
+		if (derived.size > MAX_DERIVED) derived.clear();
 		for (const row of rows) {
 			if (row[person]) continue;
 			const distinct_id = String(row[distinct]);
-			const person_id = derived.get(distinct_id) ?? derivePersonId(team_id, distinct_id);
-			derived.set(distinct_id, person_id);
+			let person_id = derived.get(distinct_id);
+			if (person_id === undefined) {
+				person_id = derivePersonId(team_id, distinct_id);
+				derived.set(copied(distinct_id), person_id);
+			}
 			row[person] = person_id;
 		}
 		return rows;
