@@ -344,6 +344,7 @@ CREATE TABLE `plugin_configs` (
 	`order` integer NOT NULL,
 	`config` text DEFAULT '{}' NOT NULL,
 	`error` text,
+	`results` text DEFAULT '{}' NOT NULL,
 	`generation` integer DEFAULT 0 NOT NULL,
 	`name` text,
 	`description` text,
@@ -361,19 +362,21 @@ CREATE TABLE `plugin_configs` (
 );
 --> statement-breakpoint
 CREATE TABLE `plugin_jobs` (
-	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`turn` integer NOT NULL,
+	`id` integer DEFAULT (abs(random() >> 11)) NOT NULL,
+	`organization_id` text NOT NULL,
 	`plugin_config_id` integer NOT NULL,
-	`organization_id` text DEFAULT '' NOT NULL,
-	`turn` integer DEFAULT 0 NOT NULL,
 	`kind` text NOT NULL,
 	`name` text NOT NULL,
-	`payload` text,
-	`scheduled_for` text,
-	`status` text DEFAULT 'queued' NOT NULL,
-	`created_at` text NOT NULL,
 	`started_at` text,
-	`finished_at` text,
-	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
+	`payload` text,
+	PRIMARY KEY(`turn`, `id`)
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `task_minutes` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`minute` text NOT NULL,
+	`dropped` text DEFAULT '[]' NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE `plugin_storage` (
@@ -447,7 +450,7 @@ CREATE TABLE `personal_api_key_days` (
 	`last_address` text,
 	PRIMARY KEY(`key_id`, `day`),
 	FOREIGN KEY (`key_id`) REFERENCES `personal_api_keys`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `plugin_log_entries` (
 	`position` integer PRIMARY KEY NOT NULL,
@@ -472,7 +475,7 @@ CREATE TABLE `plugin_source_files` (
 	`updated_at` text NOT NULL,
 	PRIMARY KEY(`plugin_id`, `filename`),
 	FOREIGN KEY (`plugin_id`) REFERENCES `plugins`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `project_members` (
 	`id` text NOT NULL,
@@ -665,19 +668,7 @@ CREATE UNIQUE INDEX `invites_token_hash_unique` ON `invites` (`token_hash`);
 --> statement-breakpoint
 CREATE UNIQUE INDEX `invites_organization_email` ON `invites` (`organization_id`,`target_email`);
 --> statement-breakpoint
-CREATE UNIQUE INDEX `plugin_jobs_task` ON `plugin_jobs` (`plugin_config_id`,`name`,`scheduled_for`);
---> statement-breakpoint
-CREATE INDEX `plugin_jobs_config` ON `plugin_jobs` (`plugin_config_id`,`finished_at`);
---> statement-breakpoint
-CREATE INDEX `plugin_jobs_turn` ON `plugin_jobs` (`turn`) WHERE status = 'queued';
---> statement-breakpoint
-CREATE INDEX `plugin_jobs_organization` ON `plugin_jobs` (`organization_id`,`turn`) WHERE status = 'queued';
---> statement-breakpoint
-CREATE INDEX `plugin_jobs_running` ON `plugin_jobs` (`started_at`) WHERE status = 'running';
---> statement-breakpoint
-CREATE INDEX `plugin_jobs_tasks` ON `plugin_jobs` (`organization_id`,`status`,`created_at`) WHERE kind = 'task';
---> statement-breakpoint
-CREATE INDEX `plugin_jobs_finished` ON `plugin_jobs` (`finished_at`);
+CREATE INDEX `plugin_jobs_organization` ON `plugin_jobs` (`organization_id`,`turn`);
 --> statement-breakpoint
 CREATE INDEX `members_organization` ON `members` (`organization_id`,`is_active`,`joined_at`,`id`);
 --> statement-breakpoint
@@ -688,8 +679,6 @@ CREATE INDEX `members_user` ON `members` (`user_id`,`organization_id`);
 CREATE INDEX `alerts_due` ON `alerts` (`due_at`);
 --> statement-breakpoint
 CREATE UNIQUE INDEX `organizations_slug_unique` ON `organizations` (`slug`);
---> statement-breakpoint
-CREATE INDEX `personal_api_key_days_day` ON `personal_api_key_days` (`day`);
 --> statement-breakpoint
 CREATE UNIQUE INDEX `personal_api_keys_hash_unique` ON `personal_api_keys` (`hash`);
 --> statement-breakpoint
@@ -756,25 +745,6 @@ CREATE TRIGGER batch_exports_delete AFTER UPDATE OF deleted ON batch_exports WHE
     WHERE batch_export_id = new.id AND status = 'Running';
   UPDATE batch_export_runs SET status = 'Cancelled', finished_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
     WHERE batch_export_id = new.id AND finished_at IS NULL;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_jobs_insert AFTER INSERT ON plugin_jobs BEGIN
-  UPDATE plugin_jobs SET
-    organization_id = (SELECT organization_id FROM plugin_configs WHERE id = new.plugin_config_id),
-    turn = max(
-      coalesce(
-        (SELECT turn FROM plugin_jobs WHERE status = 'queued' AND id <> new.id ORDER BY turn LIMIT 1),
-        0
-      ),
-      coalesce(
-        (SELECT turn + 1 FROM plugin_jobs
-          WHERE status = 'queued' AND id <> new.id
-            AND organization_id = (SELECT organization_id FROM plugin_configs WHERE id = new.plugin_config_id)
-          ORDER BY turn DESC LIMIT 1),
-        0
-      )
-    )
-  WHERE id = new.id;
 END;
 --> statement-breakpoint
 CREATE TRIGGER activity_log_insert AFTER INSERT ON activity_log WHEN NOT new.is_system BEGIN
