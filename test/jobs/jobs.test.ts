@@ -568,6 +568,34 @@ describe("a waiting job", () => {
 	});
 });
 
+test("the jobs of a permanently deleted config don't run, and leave nothing", async () => {
+	const here = await home();
+	await queue(here, {}, 2);
+	await queue(here, { started_at: "2026-01-01T00:00:00.000Z" });
+	expect((await here.ask("DELETE", here.path)).status).toBe(204);
+	for (let i = 0; i < 2; i += 1) await deliver({ JOBS: lossy.DELIVERIES });
+	expect(await jobsOf(here.id)).toHaveLength(1);
+	await tick();
+	expect(await jobsOf(here.id)).toEqual([]);
+	expect(await systemEvents(here.organization)).toEqual([]);
+});
+
+test("a job whose config is deleted permanently while it runs leaves nothing", async () => {
+	const here = await home("exports.jobs = { fail() { throw new Error('No.') } }");
+	let trips = 0;
+	const DB = Object.assign(Object.create(env.DB), {
+		batch: async (statements: D1PreparedStatement[]) => {
+			trips += 1;
+			if (trips === 2) await here.ask("DELETE", here.path);
+			return env.DB.batch(statements);
+		},
+	});
+	await queue(here, { name: "fail" });
+	expect((await deliver({ DB })).explicitAcks).toEqual(["1"]);
+	expect([trips, await jobsOf(here.id)]).toEqual([2, []]);
+	expect(await systemEvents(here.organization)).toEqual([]);
+});
+
 test("a deleted config runs no jobs until it is restored", async () => {
 	const { ask, path, start } = await home();
 	await ask("PATCH", path, { body: { deleted: true } });
