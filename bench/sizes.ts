@@ -35,12 +35,6 @@ const INSERTS: Record<string, string> = {
 		select ${UUID}, '0b1fee40-0000-7000-8000-000000000000', 'Completed', ${NOW}, 'T' || n, hex(randomblob(16)), ${NOW}, ${NOW}, ${NOW}, ${NOW} from numbers`,
 	key_days: `insert into personal_api_key_days (key_id, day, requests, refusals, last_address)
 		select ${UUID}, '2026-01-01', n, 0, '203.0.113.7' from numbers`,
-	jobs: `insert into plugins (id, organization_id, plugin_type, capabilities, created_at, updated_at)
-			values (7, 7, 'source', '{}', ${NOW}, ${NOW});
-		insert into plugin_configs (id, uuid, project_id, organization_id, plugin_id, "order", created_at, updated_at)
-			values (7, ${UUID}, 7, 7, 7, 1, ${NOW}, ${NOW});
-		insert into plugin_jobs (plugin_config_id, kind, name, status, payload, created_at, started_at, finished_at)
-		select 7, 'job', 'sync', 'done', '{}', ${NOW}, ${NOW}, ${NOW} from numbers`,
 	job_log_entries: `insert into plugin_log_entries (id, team_id, plugin_id, plugin_config_id, timestamp, source, type, message, instance_id)
 		select ${UUID}, 7, 7, 7, ${NOW}, 'SYSTEM', 'INFO', 'The job sync number ' || n || ' is done.', ${UUID} from numbers`,
 	run_log_entries: `insert into batch_export_log_entries (id, batch_export_id, run_id, timestamp, level, message)

@@ -1,76 +1,707 @@
-CREATE TABLE `activity_counts` ();
+CREATE TABLE `activity_counts` (
+	`organization_id` integer NOT NULL,
+	`project_id` integer NOT NULL,
+	`entries` integer NOT NULL,
+	PRIMARY KEY(`organization_id`, `project_id`)
+);
 --> statement-breakpoint
-CREATE TABLE `organizations` ();
+CREATE TABLE `organizations` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`uuid` text NOT NULL,
+	`name` text NOT NULL,
+	`slug` text NOT NULL,
+	`logo_media_id` text,
+	`plugins_access_level` integer NOT NULL,
+	`available_product_features` text DEFAULT '[]' NOT NULL,
+	`is_member_join_email_enabled` integer DEFAULT true NOT NULL,
+	`metadata` text DEFAULT '{}' NOT NULL,
+	`customer_id` text,
+	`enforce_2fa` integer,
+	`keys_must_expire` integer DEFAULT false NOT NULL,
+	`active_members` integer DEFAULT 0 NOT NULL,
+	`invites` integer DEFAULT 0 NOT NULL,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL
+);
 --> statement-breakpoint
-CREATE TABLE `projects` ();
+CREATE TABLE `projects` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`uuid` text NOT NULL,
+	`organization_id` integer NOT NULL,
+	`name` text NOT NULL,
+	`timezone` text DEFAULT 'UTC' NOT NULL,
+	`access_control` integer DEFAULT false NOT NULL,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
 --> statement-breakpoint
-CREATE TABLE `users` ();
+CREATE TABLE `users` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`uuid` text NOT NULL,
+	`distinct_id` text NOT NULL,
+	`first_name` text DEFAULT '' NOT NULL,
+	`last_name` text DEFAULT '' NOT NULL,
+	`email` text NOT NULL,
+	`is_email_verified` integer DEFAULT false NOT NULL,
+	`mascot_config` text DEFAULT '{}' NOT NULL,
+	`is_active` integer DEFAULT true NOT NULL,
+	`is_2fa_enabled` integer DEFAULT false NOT NULL,
+	`has_social_auth` integer DEFAULT false NOT NULL,
+	`is_service_account` integer DEFAULT false NOT NULL,
+	`current_organization_id` integer,
+	`current_project_id` integer,
+	`organizations_created` integer DEFAULT 0 NOT NULL,
+	`organizations_created_since` text DEFAULT '' NOT NULL,
+	`created_at` text NOT NULL
+);
 --> statement-breakpoint
-CREATE TABLE `activity_log` ();
+CREATE TABLE `activity_log` (
+	`position` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`id` text NOT NULL,
+	`organization_id` integer,
+	`project_id` integer,
+	`user_id` integer,
+	`activity` text NOT NULL,
+	`scope` text NOT NULL,
+	`item_id` text NOT NULL,
+	`name` text,
+	`changes` text DEFAULT '[]' NOT NULL,
+	`trigger` text,
+	`is_system` integer DEFAULT false NOT NULL,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
 --> statement-breakpoint
-CREATE TABLE `assertions` ();
+CREATE TABLE `assertions` (
+	`holds` integer DEFAULT 1 NOT NULL,
+	`is_unchanged` integer DEFAULT 1 NOT NULL,
+	`is_unused` integer DEFAULT 1 NOT NULL,
+	`has_room` integer DEFAULT 1 NOT NULL,
+	CONSTRAINT "still_admitted" CHECK("assertions"."holds"),
+	CONSTRAINT "still_unchanged" CHECK("assertions"."is_unchanged"),
+	CONSTRAINT "still_unused" CHECK("assertions"."is_unused"),
+	CONSTRAINT "has_room" CHECK("assertions"."has_room")
+);
 --> statement-breakpoint
-CREATE TABLE `audit_streams` ();
+CREATE TABLE `audit_streams` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` integer NOT NULL,
+	`organization_uuid` text NOT NULL,
+	`name` text NOT NULL,
+	`destination` text NOT NULL,
+	`enabled` integer DEFAULT true NOT NULL,
+	`position` integer DEFAULT 0 NOT NULL,
+	`sequence` integer DEFAULT 0 NOT NULL,
+	`digest` text NOT NULL,
+	`delivered_events` integer DEFAULT 0 NOT NULL,
+	`missing_events` integer DEFAULT 0 NOT NULL,
+	`last_file` text,
+	`last_delivered_at` text,
+	`delivered_until` text,
+	`file` text,
+	`tries` integer DEFAULT 0 NOT NULL,
+	`failing_since` text,
+	`latest_error` text,
+	`told_at` text,
+	`next_attempt_at` text,
+	`claim` integer DEFAULT 0 NOT NULL,
+	`claimed_until` text,
+	`organization_deleted_at` text,
+	`created_at` text NOT NULL
+);
 --> statement-breakpoint
-CREATE TABLE `batch_exports` ();
+CREATE TABLE `batch_exports` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`uuid` text NOT NULL,
+	`organization_id` integer NOT NULL,
+	`project_id` integer NOT NULL,
+	`name` text NOT NULL,
+	`model` text DEFAULT 'events' NOT NULL,
+	`destination` text NOT NULL,
+	`interval` text NOT NULL,
+	`paused` integer DEFAULT false NOT NULL,
+	`created_at` text NOT NULL,
+	`last_updated_at` text NOT NULL,
+	`last_paused_at` integer,
+	`start_at` text,
+	`end_at` text,
+	`xql_query` text,
+	`schema` text,
+	`deleted` integer DEFAULT false NOT NULL,
+	`next_start_at` text NOT NULL,
+	`next_end_at` text NOT NULL,
+	`due_at` text NOT NULL,
+	`runs` integer DEFAULT 0 NOT NULL,
+	`backfills` integer DEFAULT 0 NOT NULL,
+	`log_entries` integer DEFAULT 0 NOT NULL,
+	`debug_entries` integer DEFAULT 0 NOT NULL,
+	`info_entries` integer DEFAULT 0 NOT NULL,
+	`warning_entries` integer DEFAULT 0 NOT NULL,
+	`error_entries` integer DEFAULT 0 NOT NULL
+);
 --> statement-breakpoint
-CREATE TABLE `batch_export_backfills` () WITHOUT ROWID;
+CREATE TABLE `batch_export_backfills` (
+	`batch_export_id` integer NOT NULL,
+	`id` text NOT NULL,
+	`project_id` integer NOT NULL,
+	`start_at` text NOT NULL,
+	`end_at` text NOT NULL,
+	`interval` text NOT NULL,
+	`by` text DEFAULT 'event' NOT NULL,
+	`status` text DEFAULT 'Running' NOT NULL,
+	`next_start_at` text NOT NULL,
+	`total_runs` integer NOT NULL,
+	`finished_runs` integer DEFAULT 0 NOT NULL,
+	`failed_runs` integer DEFAULT 0 NOT NULL,
+	`created_at` text NOT NULL,
+	`finished_at` text,
+	`last_updated_at` text NOT NULL,
+	PRIMARY KEY(`batch_export_id`, `id`),
+	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `batch_export_days` () WITHOUT ROWID;
+CREATE TABLE `batch_export_days` (
+	`batch_export_id` integer NOT NULL,
+	`day` text NOT NULL,
+	`runs` integer DEFAULT 0 NOT NULL,
+	`rows` integer DEFAULT 0 NOT NULL,
+	`bytes` integer DEFAULT 0 NOT NULL,
+	`failures` integer DEFAULT 0 NOT NULL,
+	`seconds` real DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`batch_export_id`, `day`),
+	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `batch_export_log_entries` ();
+CREATE TABLE `batch_export_log_entries` (
+	`position` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`batch_export_id` integer NOT NULL,
+	`run_id` text,
+	`timestamp` text NOT NULL,
+	`level` text NOT NULL,
+	`message` text NOT NULL,
+	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
+);
 --> statement-breakpoint
-CREATE TABLE `batch_export_ranges` () WITHOUT ROWID;
+CREATE TABLE `batch_export_ranges` (
+	`batch_export_id` integer NOT NULL,
+	`by` text NOT NULL,
+	`start_at` integer NOT NULL,
+	`end_at` integer NOT NULL,
+	`latest_error` text,
+	`runs` integer NOT NULL,
+	`rows` integer NOT NULL,
+	`bytes` integer NOT NULL,
+	PRIMARY KEY(`batch_export_id`, `by`, `start_at`),
+	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `batch_export_runs` () WITHOUT ROWID;
+CREATE TABLE `batch_export_runs` (
+	`batch_export_id` integer NOT NULL,
+	`id` text NOT NULL,
+	`backfill_id` text,
+	`status` text DEFAULT 'Starting' NOT NULL,
+	`records_completed` integer DEFAULT 0 NOT NULL,
+	`records_total_count` integer,
+	`latest_error` text,
+	`by` text DEFAULT 'arrival' NOT NULL,
+	`data_interval_start` integer NOT NULL,
+	`data_interval_end` integer NOT NULL,
+	`cursor` text,
+	`state` text,
+	`fingerprint` text,
+	`resume_state` text,
+	`launched` integer DEFAULT false NOT NULL,
+	`attempt` integer DEFAULT 0 NOT NULL,
+	`tries` integer DEFAULT 0 NOT NULL,
+	`next_try_at` integer,
+	`bytes` integer DEFAULT 0 NOT NULL,
+	`unfit_values` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL,
+	`started_at` integer,
+	`finished_at` integer,
+	`last_updated_at` integer NOT NULL,
+	`log_entries` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`batch_export_id`, `id`),
+	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `domains` () WITHOUT ROWID;
+CREATE TABLE `domains` (
+	`id` text NOT NULL,
+	`organization_id` integer NOT NULL,
+	`domain` text NOT NULL,
+	`claimed_at` text,
+	`verified_at` text,
+	`verification_challenge` text NOT NULL,
+	`jit_provisioning_enabled` integer DEFAULT false NOT NULL,
+	`sso_enforcement` text DEFAULT '' NOT NULL,
+	`saml_entity_id` text,
+	`saml_acs_url` text,
+	`saml_x509_cert` text,
+	`recheck_at` text DEFAULT '' NOT NULL,
+	`failed_rechecks` integer DEFAULT 0 NOT NULL,
+	`missing_since` text,
+	PRIMARY KEY(`organization_id`, `id`),
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `events` ();
+CREATE TABLE `events` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`team_id` integer NOT NULL,
+	`uuid` blob NOT NULL,
+	`event` text NOT NULL,
+	`distinct_id` text NOT NULL,
+	`person_id` text,
+	`properties` text NOT NULL,
+	`person_properties` text,
+	`elements_chain` text DEFAULT '' NOT NULL,
+	`timestamp` integer NOT NULL,
+	`_inserted_at` integer NOT NULL
+);
 --> statement-breakpoint
-CREATE TABLE `persons` ();
+CREATE TABLE `persons` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`team_id` integer NOT NULL,
+	`distinct_id` text NOT NULL,
+	`person_id` text,
+	`properties` text NOT NULL,
+	`person_version` integer DEFAULT 1 NOT NULL,
+	`created_at` integer NOT NULL,
+	`_inserted_at` integer NOT NULL
+);
 --> statement-breakpoint
-CREATE TABLE `idempotency_keys` () WITHOUT ROWID;
+CREATE TABLE `idempotency_keys` (
+	`id` text NOT NULL,
+	`user_id` integer NOT NULL,
+	`key` text NOT NULL,
+	`fingerprint` text NOT NULL,
+	`created_at` text NOT NULL,
+	`under_way_until` text NOT NULL,
+	`journal` text,
+	`rows` text,
+	`answer` text,
+	PRIMARY KEY(`user_id`, `key`),
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `invite_mails` () WITHOUT ROWID;
+CREATE TABLE `invite_mails` (
+	`sent_at` text NOT NULL,
+	`invite_id` text NOT NULL,
+	`organization_id` integer NOT NULL,
+	`user_id` integer DEFAULT 0 NOT NULL,
+	`stranger` text,
+	PRIMARY KEY(`organization_id`, `sent_at`, `invite_id`)
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `invites` () WITHOUT ROWID;
+CREATE TABLE `invites` (
+	`id` text NOT NULL,
+	`organization_id` integer NOT NULL,
+	`target_email` text NOT NULL,
+	`first_name` text DEFAULT '' NOT NULL,
+	`level` integer DEFAULT 1 NOT NULL,
+	`message` text,
+	`private_project_access` text DEFAULT '[]' NOT NULL,
+	`created_by` integer NOT NULL,
+	`emailing_attempt_made` integer NOT NULL,
+	`token_hash` text NOT NULL,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	PRIMARY KEY(`organization_id`, `id`),
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`created_by`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `plugins` ();
+CREATE TABLE `plugins` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`organization_id` integer NOT NULL,
+	`plugin_type` text NOT NULL,
+	`name` text DEFAULT '' NOT NULL,
+	`description` text DEFAULT '' NOT NULL,
+	`url` text,
+	`private_token` text,
+	`icon` text,
+	`config_schema` text DEFAULT '[]' NOT NULL,
+	`tag` text,
+	`latest_tag` text,
+	`is_global` integer DEFAULT false NOT NULL,
+	`capabilities` text NOT NULL,
+	`metrics` text DEFAULT '{}' NOT NULL,
+	`public_jobs` text DEFAULT '{}' NOT NULL,
+	`compile_at` text,
+	`families` integer GENERATED ALWAYS AS ((iif(instr(coalesce(capabilities ->> '$.methods', ''), '"onEvent"') or instr(coalesce(capabilities ->> '$.methods', ''), '"exportEvents"') or instr(coalesce(capabilities ->> '$.methods', ''), '"composeWebhook"'), 1, 0)
+  + iif(capabilities ->> '$.methods' is null and capabilities ->> '$.scheduled_tasks' is null, 2, 0)
+  + iif(json_array_length(coalesce(capabilities -> '$.scheduled_tasks', '[]')) > 0
+    or (capabilities ->> '$.methods' is not null
+      and not (instr(coalesce(capabilities ->> '$.methods', ''), '"onEvent"') or instr(coalesce(capabilities ->> '$.methods', ''), '"exportEvents"') or instr(coalesce(capabilities ->> '$.methods', ''), '"composeWebhook"') or instr(coalesce(capabilities ->> '$.methods', ''), '"processEvent"'))), 4, 0))) VIRTUAL,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
 --> statement-breakpoint
-CREATE TABLE `plugin_configs` ();
+CREATE TABLE `plugin_configs` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`uuid` text NOT NULL,
+	`project_id` integer NOT NULL,
+	`organization_id` integer NOT NULL,
+	`plugin_id` integer NOT NULL,
+	`enabled` integer DEFAULT false NOT NULL,
+	`enabled_at` text,
+	`order` integer NOT NULL,
+	`config` text DEFAULT '{}' NOT NULL,
+	`error` text,
+	`results` text DEFAULT '{}' NOT NULL,
+	`generation` integer DEFAULT 0 NOT NULL,
+	`name` text,
+	`description` text,
+	`deleted` integer DEFAULT false NOT NULL,
+	`log_entries` integer DEFAULT 0 NOT NULL,
+	`debug_entries` integer DEFAULT 0 NOT NULL,
+	`log_type_entries` integer DEFAULT 0 NOT NULL,
+	`info_entries` integer DEFAULT 0 NOT NULL,
+	`warn_entries` integer DEFAULT 0 NOT NULL,
+	`error_entries` integer DEFAULT 0 NOT NULL,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`plugin_id`) REFERENCES `plugins`(`id`) ON UPDATE no action ON DELETE cascade
+);
 --> statement-breakpoint
-CREATE TABLE `plugin_jobs` ();
+CREATE TABLE `plugin_jobs` (
+	`turn` integer NOT NULL,
+	`id` integer DEFAULT (abs(random() >> 11)) NOT NULL,
+	`organization_id` integer NOT NULL,
+	`plugin_config_id` integer NOT NULL,
+	`kind` text NOT NULL,
+	`name` text NOT NULL,
+	`started_at` text,
+	`payload` text,
+	PRIMARY KEY(`turn`, `id`)
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `plugin_storage` () WITHOUT ROWID;
+CREATE TABLE `plugin_storage` (
+	`plugin_config_id` integer NOT NULL,
+	`key` text NOT NULL,
+	`bytes` integer NOT NULL,
+	`value` text NOT NULL,
+	PRIMARY KEY(`plugin_config_id`, `key`),
+	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `members` () WITHOUT ROWID;
+CREATE TABLE `members` (
+	`id` text NOT NULL,
+	`organization_id` integer NOT NULL,
+	`user_id` integer NOT NULL,
+	`level` integer NOT NULL,
+	`joined_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	`is_active` integer DEFAULT true NOT NULL,
+	PRIMARY KEY(`organization_id`, `user_id`),
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `alerts` ();
+CREATE TABLE `alerts` (
+	`organization_id` integer NOT NULL,
+	`scope` text NOT NULL,
+	`activity` text NOT NULL,
+	`subject` text NOT NULL,
+	`position` integer,
+	`due_at` text NOT NULL,
+	PRIMARY KEY(`organization_id`, `scope`, `activity`, `subject`),
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
 --> statement-breakpoint
-CREATE TABLE `notifications` ();
+CREATE TABLE `notifications` (
+	`organization_id` integer NOT NULL,
+	`scope` text NOT NULL,
+	`activity` text NOT NULL,
+	`recipients` text,
+	`next_mail_at` text DEFAULT '' NOT NULL,
+	PRIMARY KEY(`organization_id`, `scope`, `activity`),
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
 --> statement-breakpoint
-CREATE TABLE `personal_api_keys` () WITHOUT ROWID;
+CREATE TABLE `personal_api_keys` (
+	`id` text PRIMARY KEY NOT NULL,
+	`user_id` integer NOT NULL,
+	`label` text NOT NULL,
+	`hash` text NOT NULL,
+	`mask_value` text NOT NULL,
+	`scopes` text DEFAULT '[]' NOT NULL,
+	`scoped_organizations` text DEFAULT '[]' NOT NULL,
+	`scoped_projects` text DEFAULT '[]' NOT NULL,
+	`allowed_ips` text DEFAULT '[]' NOT NULL,
+	`expires_at` text,
+	`created_at` text NOT NULL,
+	`last_used_at` text,
+	`last_rolled_at` text,
+	`version` text DEFAULT '2026-11-21' NOT NULL,
+	`announced_expiry` text,
+	`is_session` integer DEFAULT false NOT NULL,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `personal_api_key_days` ();
+CREATE TABLE `personal_api_key_days` (
+	`key_id` text NOT NULL,
+	`day` text NOT NULL,
+	`requests` integer NOT NULL,
+	`refusals` integer NOT NULL,
+	`last_address` text,
+	PRIMARY KEY(`key_id`, `day`),
+	FOREIGN KEY (`key_id`) REFERENCES `personal_api_keys`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `plugin_log_entries` ();
+CREATE TABLE `plugin_log_entries` (
+	`position` integer PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`team_id` integer NOT NULL,
+	`plugin_id` integer NOT NULL,
+	`plugin_config_id` integer NOT NULL,
+	`timestamp` text NOT NULL,
+	`source` text NOT NULL,
+	`type` text NOT NULL,
+	`message` text NOT NULL,
+	`instance_id` text NOT NULL,
+	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
+);
 --> statement-breakpoint
-CREATE TABLE `plugin_source_files` ();
+CREATE TABLE `plugin_source_files` (
+	`plugin_id` integer NOT NULL,
+	`filename` text NOT NULL,
+	`source` text NOT NULL,
+	`compiled` text,
+	`error` text,
+	`updated_at` text NOT NULL,
+	PRIMARY KEY(`plugin_id`, `filename`),
+	FOREIGN KEY (`plugin_id`) REFERENCES `plugins`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `project_members` () WITHOUT ROWID;
+CREATE TABLE `project_members` (
+	`id` text NOT NULL,
+	`project_id` integer NOT NULL,
+	`organization_id` integer NOT NULL,
+	`user_id` integer NOT NULL,
+	`level` integer NOT NULL,
+	`joined_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	PRIMARY KEY(`project_id`, `user_id`),
+	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`organization_id`,`user_id`) REFERENCES `members`(`organization_id`,`user_id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `service_accounts` () WITHOUT ROWID;
+CREATE TABLE `service_accounts` (
+	`id` text NOT NULL,
+	`organization_id` integer NOT NULL,
+	`user_id` integer NOT NULL,
+	`name` text NOT NULL,
+	`created_by` integer NOT NULL,
+	`created_at` text NOT NULL,
+	PRIMARY KEY(`organization_id`, `id`),
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action,
+	FOREIGN KEY (`created_by`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `sign_ins` () WITHOUT ROWID;
+CREATE TABLE `sign_ins` (
+	`id` text PRIMARY KEY NOT NULL,
+	`user_id` integer NOT NULL,
+	`token_hash` text NOT NULL,
+	`created_at` text NOT NULL,
+	`expires_at` text NOT NULL,
+	`attempts` integer DEFAULT 0 NOT NULL,
+	`key_id` text,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `recovery_codes` () WITHOUT ROWID;
+CREATE TABLE `recovery_codes` (
+	`user_id` integer NOT NULL,
+	`digest` text NOT NULL,
+	PRIMARY KEY(`user_id`, `digest`),
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `two_factors` ();
+CREATE TABLE `two_factors` (
+	`user_id` integer PRIMARY KEY NOT NULL,
+	`secret` text NOT NULL,
+	`confirmed_at` text,
+	`last_step` integer DEFAULT 0 NOT NULL,
+	`attempts` integer DEFAULT 0 NOT NULL,
+	`attempts_since` text NOT NULL,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+);
 --> statement-breakpoint
-CREATE TABLE `webhooks` ();
+CREATE TABLE `webhooks` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` integer NOT NULL,
+	`url` text NOT NULL,
+	`types` text DEFAULT '[]' NOT NULL,
+	`selectors` text DEFAULT '[]' NOT NULL,
+	`description` text DEFAULT '' NOT NULL,
+	`enabled` integer DEFAULT true NOT NULL,
+	`disabled_reason` text,
+	`secret` text NOT NULL,
+	`previous_secret` text,
+	`previous_secret_expires_at` text,
+	`position` integer NOT NULL,
+	`failures` integer DEFAULT 0 NOT NULL,
+	`failing_since` text,
+	`last_error` text,
+	`next_attempt_at` text,
+	`lease` text,
+	`leased_until` text,
+	`missed_events` integer DEFAULT 0 NOT NULL,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
 --> statement-breakpoint
-CREATE TABLE `webhook_deliveries` ();
+CREATE TABLE `webhook_deliveries` (
+	`webhook_id` text NOT NULL,
+	`number` integer NOT NULL,
+	`id` text NOT NULL,
+	`event_id` text NOT NULL,
+	`type` text NOT NULL,
+	`reason` text DEFAULT 'event' NOT NULL,
+	`attempt` integer DEFAULT 1 NOT NULL,
+	`status` text NOT NULL,
+	`response_status` integer,
+	`duration_ms` integer NOT NULL,
+	`error` text,
+	`created_at` text NOT NULL,
+	PRIMARY KEY(`webhook_id`, `number`),
+	FOREIGN KEY (`webhook_id`) REFERENCES `webhooks`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `task_minutes` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`minute` text NOT NULL,
+	`dropped` text DEFAULT '[]' NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `activity_counts_project` ON `activity_counts` (`project_id`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `activity_log_id_unique` ON `activity_log` (`id`);
+--> statement-breakpoint
+CREATE INDEX `activity_log_organization` ON `activity_log` (`organization_id`,`created_at`,`id`) WHERE not is_system;
+--> statement-breakpoint
+CREATE INDEX `activity_log_project` ON `activity_log` (`project_id`,`created_at`,`id`) WHERE not is_system;
+--> statement-breakpoint
+CREATE INDEX `activity_log_item` ON `activity_log` (`organization_id`,`item_id`,`created_at`,`id`) WHERE not is_system;
+--> statement-breakpoint
+CREATE INDEX `activity_log_scope` ON `activity_log` (`organization_id`,`scope`,`created_at`,`id`) WHERE not is_system;
+--> statement-breakpoint
+CREATE INDEX `activity_log_activity` ON `activity_log` (`organization_id`,`activity`,`created_at`,`id`) WHERE not is_system;
+--> statement-breakpoint
+CREATE INDEX `activity_log_user` ON `activity_log` (`organization_id`,`user_id`,`created_at`,`id`) WHERE not is_system;
+--> statement-breakpoint
+CREATE INDEX `activity_log_created` ON `activity_log` (`created_at`);
+--> statement-breakpoint
+CREATE INDEX `activity_log_feed` ON `activity_log` (`organization_id`,`position`);
+--> statement-breakpoint
+CREATE INDEX `activity_log_project_feed` ON `activity_log` (`organization_id`,`project_id`,`position`);
+--> statement-breakpoint
+CREATE INDEX `activity_log_type` ON `activity_log` (`organization_id`,`scope`,`activity`,`position`);
+--> statement-breakpoint
+CREATE INDEX `audit_streams_organization` ON `audit_streams` (`organization_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `audit_streams_due` ON `audit_streams` (`next_attempt_at`) WHERE next_attempt_at is not null;
+--> statement-breakpoint
+CREATE INDEX `batch_export_backfills_range` ON `batch_export_backfills` (`batch_export_id`,`end_at`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_backfills_running` ON `batch_export_backfills` (`project_id`,`batch_export_id`) WHERE status = 'Running';
+--> statement-breakpoint
+CREATE UNIQUE INDEX `batch_export_log_entries_id_unique` ON `batch_export_log_entries` (`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_log_entries_export` ON `batch_export_log_entries` (`batch_export_id`,`level`,`timestamp`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_log_entries_run` ON `batch_export_log_entries` (`run_id`,`level`,`timestamp`,`id`);
+--> statement-breakpoint
+CREATE INDEX `batch_export_log_entries_timestamp` ON `batch_export_log_entries` (`timestamp`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `batch_export_runs_window` ON `batch_export_runs` (`batch_export_id`,`data_interval_end`,case "by" when 'arrival' then '' else backfill_id end);
+--> statement-breakpoint
+CREATE INDEX `batch_export_runs_unfinished` ON `batch_export_runs` (`finished_at`,`batch_export_id`,`backfill_id`,`id`) WHERE finished_at is null;
+--> statement-breakpoint
+CREATE INDEX `batch_export_runs_unsuccessful` ON `batch_export_runs` (`batch_export_id`,`status`,`id`,`data_interval_end`) WHERE status in ('Failed', 'FailedRetryable', 'Cancelled');
+--> statement-breakpoint
+CREATE INDEX `batch_export_runs_unclean` ON `batch_export_runs` (`last_updated_at`) WHERE finished_at is not null and state is not null;
+--> statement-breakpoint
+CREATE INDEX `batch_exports_organization` ON `batch_exports` (`organization_id`,`uuid`,`project_id`) WHERE not deleted;
+--> statement-breakpoint
+CREATE INDEX `batch_exports_due` ON `batch_exports` (`deleted`,`due_at`) WHERE not paused or deleted;
+--> statement-breakpoint
+CREATE UNIQUE INDEX `domains_domain_unique` ON `domains` (`domain`);
+--> statement-breakpoint
+CREATE INDEX `domains_recheck` ON `domains` (`recheck_at`) WHERE verified_at is not null;
+--> statement-breakpoint
+CREATE UNIQUE INDEX `events_uuid` ON `events` (`team_id`,`uuid`);
+--> statement-breakpoint
+CREATE INDEX `events_far` ON `events` (`team_id`,`timestamp`,`uuid`) WHERE abs(timestamp - _inserted_at) > 3600000;
+--> statement-breakpoint
+CREATE UNIQUE INDEX `persons_distinct_id` ON `persons` (`team_id`,`distinct_id`);
+--> statement-breakpoint
+CREATE INDEX `invite_mails_user` ON `invite_mails` (`user_id`,`sent_at`);
+--> statement-breakpoint
+CREATE INDEX `invite_mails_stranger` ON `invite_mails` (`stranger`,`sent_at`) WHERE stranger is not null;
+--> statement-breakpoint
+CREATE UNIQUE INDEX `invites_token_hash_unique` ON `invites` (`token_hash`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `invites_organization_email` ON `invites` (`organization_id`,`target_email`);
+--> statement-breakpoint
+CREATE INDEX `plugin_jobs_organization` ON `plugin_jobs` (`organization_id`,`turn`);
+--> statement-breakpoint
+CREATE INDEX `members_organization` ON `members` (`organization_id`,`is_active`,`joined_at`,`id`);
+--> statement-breakpoint
+CREATE INDEX `members_admins` ON `members` (`organization_id`,`level`) WHERE level >= 8;
+--> statement-breakpoint
+CREATE INDEX `members_user` ON `members` (`user_id`,`organization_id`);
+--> statement-breakpoint
+CREATE INDEX `alerts_due` ON `alerts` (`due_at`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `organizations_uuid_unique` ON `organizations` (`uuid`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `organizations_slug_unique` ON `organizations` (`slug`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `personal_api_keys_hash_unique` ON `personal_api_keys` (`hash`);
+--> statement-breakpoint
+CREATE INDEX `personal_api_keys_user` ON `personal_api_keys` (`user_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `personal_api_keys_expiring` ON `personal_api_keys` (`expires_at`) WHERE expires_at is not null and announced_expiry is not expires_at;
+--> statement-breakpoint
+CREATE INDEX `plugin_configs_project` ON `plugin_configs` (`project_id`,`plugin_id`);
+--> statement-breakpoint
+CREATE INDEX `plugin_configs_plugin` ON `plugin_configs` (`plugin_id`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `plugin_log_entries_id_unique` ON `plugin_log_entries` (`id`);
+--> statement-breakpoint
+CREATE INDEX `plugin_log_entries_config` ON `plugin_log_entries` (`plugin_config_id`,`type`,`timestamp`,`id`);
+--> statement-breakpoint
+CREATE INDEX `plugin_log_entries_timestamp` ON `plugin_log_entries` (`timestamp`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `plugins_organization_url` ON `plugins` (`organization_id`,`url`);
+--> statement-breakpoint
+CREATE INDEX `plugins_global` ON `plugins` (`id`) WHERE is_global;
+--> statement-breakpoint
+CREATE INDEX `plugins_compile` ON `plugins` (`compile_at`) WHERE compile_at is not null;
+--> statement-breakpoint
+CREATE INDEX `plugins_tasks` ON `plugins` (`id`) WHERE capabilities ->> '$.scheduled_tasks' is not null;
+--> statement-breakpoint
+CREATE INDEX `project_members_organization_user` ON `project_members` (`organization_id`,`user_id`);
+--> statement-breakpoint
+CREATE INDEX `projects_organization` ON `projects` (`organization_id`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `service_accounts_user_id_unique` ON `service_accounts` (`user_id`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `sign_ins_token_hash_unique` ON `sign_ins` (`token_hash`);
+--> statement-breakpoint
+CREATE INDEX `sign_ins_user` ON `sign_ins` (`user_id`,`created_at`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `users_uuid_unique` ON `users` (`uuid`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `users_email_unique` ON `users` (`email`);
+--> statement-breakpoint
+CREATE INDEX `webhooks_organization` ON `webhooks` (`organization_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `webhooks_due` ON `webhooks` (`next_attempt_at`) WHERE enabled and next_attempt_at is not null;
 --> statement-breakpoint
 CREATE TRIGGER batch_export_runs_status AFTER UPDATE OF finished_at ON batch_export_runs
   WHEN new.backfill_id IS NOT NULL AND (new.finished_at IS NULL) <> (old.finished_at IS NULL) BEGIN
@@ -90,25 +721,6 @@ CREATE TRIGGER batch_exports_delete AFTER UPDATE OF deleted ON batch_exports WHE
     WHERE project_id = new.project_id AND batch_export_id = new.id AND status = 'Running';
   UPDATE batch_export_runs SET status = 'Cancelled', finished_at = cast(round(unixepoch('subsec') * 1000) as integer)
     WHERE batch_export_id = new.id AND finished_at IS NULL;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_jobs_insert AFTER INSERT ON plugin_jobs BEGIN
-  UPDATE plugin_jobs SET
-    organization_id = (SELECT organization_id FROM plugin_configs WHERE id = new.plugin_config_id),
-    turn = max(
-      coalesce(
-        (SELECT turn FROM plugin_jobs WHERE status = 'queued' AND id <> new.id ORDER BY turn LIMIT 1),
-        0
-      ),
-      coalesce(
-        (SELECT turn + 1 FROM plugin_jobs
-          WHERE status = 'queued' AND id <> new.id
-            AND organization_id = (SELECT organization_id FROM plugin_configs WHERE id = new.plugin_config_id)
-          ORDER BY turn DESC LIMIT 1),
-        0
-      )
-    )
-  WHERE id = new.id;
 END;
 --> statement-breakpoint
 CREATE TRIGGER activity_log_insert AFTER INSERT ON activity_log WHEN NOT new.is_system BEGIN

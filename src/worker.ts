@@ -77,7 +77,7 @@ export default {
 		const parts = {
 			"old activity": activityLog.deleteExpired(env),
 			"events of deleted projects": events.deleteOrphans(env),
-			"old use of keys": deleteOldDays(env),
+			"old use of keys": deleteOldDays(env, scheduledTime),
 			plugins: jobs.tick(env, scheduledTime),
 			"plugins to compile": sources.tick(env, scheduledTime),
 			exports: exports.tick(env, scheduledTime),

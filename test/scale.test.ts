@@ -92,11 +92,10 @@ async function jobs() {
 		queued.push(costs(answer));
 		await work(bound);
 	}
-	expect(await db.$count(pluginJobs, sql`status = 'done'`)).toBe(N);
+	expect(await db.$count(pluginJobs)).toBe(0);
 	await db.update(pluginLogEntries).set({ timestamp: LONG_AGO });
-	await db.update(pluginJobs).set({ finished_at: LONG_AGO });
 	await tasks.tick(bound, Date.now());
-	expect([await db.$count(pluginLogEntries), await db.$count(pluginJobs)]).toEqual([0, 0]);
+	expect(await db.$count(pluginLogEntries)).toBe(0);
 	return sum([...queued, spent], N);
 }
 

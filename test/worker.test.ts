@@ -116,11 +116,13 @@ async function overload(exports = EXPORTS) {
 		.insert(pluginConfigs)
 		.values({ ...home, plugin_id: plugin?.id ?? 0, order: 1 })
 		.returning();
-	await fill(pluginJobs, N, () => ({
+	await fill(pluginJobs, N, (i) => ({
+		turn: i,
+		id: i,
+		organization_id: id,
 		plugin_config_id: config?.id ?? 0,
 		kind: "job" as const,
 		name: "sync",
-		status: "running" as const,
 		started_at: LONG_AGO,
 	}));
 	await fill(domains, N, () => ({
@@ -201,7 +203,7 @@ const left = async (): Promise<Record<string, number>> => ({
 		sql`not exists (select 1 from batch_export_runs as r where r.backfill_id = batch_export_backfills.id)`,
 	),
 	leftovers: await rows(batchExportRuns, sql`finished_at is not null and state is not null`),
-	"lost jobs": await rows(pluginJobs, sql`status = 'running'`),
+	"lost jobs": await rows(pluginJobs, sql`true`),
 	domains: await rows(domains, sql`recheck_at = ${LONG_AGO}`),
 	"audit streams": await rows(auditStreams, sql`sequence = 0`),
 	digests: await rows(alerts, sql`scope = 'BatchExportRun' and position is not null`),
@@ -290,7 +292,7 @@ test("a part of a tick that fails stops no other, nor a step that fails those af
 	const log = vi.spyOn(console, "error").mockReturnValue();
 	await overload(1);
 	const failing =
-		/insert or ignore into plugin_jobs|from "batch_export_backfills"|"sign_ins"|"recheck_at"|insert into "notifications"/;
+		/insert into "plugin_jobs"|from "batch_export_backfills"|"sign_ins"|"recheck_at"|insert into "notifications"/;
 	const DB: D1Database = Object.assign(Object.create(env.DB), {
 		prepare: (query: string) => {
 			if (failing.test(query)) throw new Error("No.");

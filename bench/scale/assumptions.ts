@@ -41,9 +41,9 @@ export const ROWS: Record<Operation, { read: number; written: number }> = {
 	read: { read: 57, written: 0 },
 	write: { read: 37, written: 18 },
 	run: { read: 62, written: 46 },
-	job: { read: 105, written: 52 },
+	job: { read: 91, written: 40 },
 	delivery: { read: 50, written: 5 },
-	use: { read: 3, written: 1 },
+	use: { read: 2, written: 1 },
 	event: { read: 9, written: 2 },
 };
 
@@ -97,10 +97,9 @@ export const KEPT = {
 	organization: { rows: 1, bytes: 240, kept: "" },
 	members: { rows: 10, bytes: 330, kept: "" },
 	keys: { rows: 5, bytes: 430, kept: "" },
-	key_days: { rows: 5 * 90, bytes: 155, kept: "90 days" },
+	key_days: { rows: 5 * 90, bytes: 79, kept: "90 days" },
 	runs: { rows: LOAD.run * 2, bytes: 690, kept: "60 days" },
 	run_log_entries: { rows: (LOAD.run * 3 * 7) / 30, bytes: 685, kept: "7 days" },
-	jobs: { rows: Math.round((LOAD.job * 7) / 30), bytes: 240, kept: "7 days" },
 	job_log_entries: { rows: (LOAD.job * 3 * 7) / 30, bytes: 340, kept: "7 days" },
 	activity: { rows: (LOAD.write + LOAD.run) * 12, bytes: 1_475, kept: "one year" },
 };
@@ -173,9 +172,9 @@ export const TICK: { part: string; items: string; statements: number }[] = [
 	{
 		part: "plugin tasks",
 		items: "1,000 per organization; 10,000 log entries about dropped tasks",
-		statements: 12,
+		statements: 15,
 	},
-	{ part: "interrupted plugin jobs", items: "20", statements: 101 },
+	{ part: "interrupted plugin jobs", items: "20", statements: 81 },
 	{ part: "plugins to compile", items: "5", statements: 36 },
 	{
 		part: "messages to workers",

@@ -1,11 +1,11 @@
-import { lt, sql } from "drizzle-orm";
+import { and, eq, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Context } from "hono";
 import { insertEach } from "../db/client.ts";
 import { iso, now } from "../db/now.ts";
 import { personalApiKeyDays, personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { App } from "../env.ts";
-import { DAY_MS, HOUR_MS } from "../http/durations.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 import { logWarning } from "../log/log.ts";
 import { addressOf } from "./addresses.ts";
 
@@ -95,9 +95,20 @@ export function countUse(c: Context<App>, key_id: string, status: number) {
 
 const RETENTION_MS = 90 * DAY_MS;
 
-/** Deletes days older than the retention period, at most 10,000. */
-export const deleteOldDays = async ({ DB }: Env) => {
-	const before = iso(Date.now() - RETENTION_MS).slice(0, 10);
-	const old = sql`select key_id, day from ${personalApiKeyDays} where ${lt(personalApiKeyDays.day, before)} limit 10000`;
-	await drizzle(DB).delete(personalApiKeyDays).where(sql`(key_id, day) in (${old})`);
-};
+/**
+ * Deletes days older than the retention period, at most 10,000, once an hour. It looks at each key: an index by day would cost a
+ * written row for each key and day.
+ */
+export async function deleteOldDays({ DB }: Env, at: number) {
+	if (at % HOUR_MS >= MINUTE_MS) return;
+	const before = iso(at - RETENTION_MS).slice(0, 10);
+	const { key_id, day } = personalApiKeyDays;
+	const db = drizzle(DB);
+	const old = db
+		.select({ key_id, day })
+		.from(personalApiKeys)
+		.crossJoin(personalApiKeyDays)
+		.where(and(eq(key_id, personalApiKeys.id), lt(day, before)))
+		.limit(10_000);
+	await db.delete(personalApiKeyDays).where(sql`(key_id, day) in ${old}`);
+}

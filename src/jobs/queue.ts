@@ -1,13 +1,14 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "../db/client.ts";
 import { pluginJobs } from "../db/schema/jobs.ts";
 import { MINUTE_MS } from "../http/durations.ts";
 
 /*
- * Organizations take turns: a job gets a turn number when it is queued, and jobs run in the order
- * of these numbers. The number is the lowest number of all waiting jobs, or one more than the
- * number of its organization's last waiting job, whichever is higher. So a job waits for at most
- * one job of each other organization.
+ * Organizations take turns: a job gets a turn number when it is queued, and jobs start in the order of these numbers. The number is
+ * that of the next waiting job, or one more than that of its organization's last job, whichever is higher. So a job waits for at
+ * most one job of each other organization.
+ *
+ * The queue is the primary key of `plugin_jobs`. Jobs that have started come before those that are waiting, and are few.
  *
  * A message doesn't name a job. It starts a consumer, which runs the next job and, while more jobs
  * wait, sends another message. So it doesn't matter how many messages each organization's jobs
@@ -22,14 +23,21 @@ import { MINUTE_MS } from "../http/durations.ts";
 export const MAX_WAKE_UPS = 100;
 const MAX_MESSAGE_AGE_MS = 2 * MINUTE_MS;
 
-/**
- * SQL condition: the job is waiting. The status isn't a bound parameter, because partial indexes
- * match only literals.
- */
-export const isWaiting = sql`${pluginJobs.status} = 'queued'`;
+/** SQL condition: the job is waiting. */
+export const isWaiting = sql`${pluginJobs.started_at} is null`;
 
-/** Subquery for the id of the next job. */
-export const nextId = sql<number>`(select id from plugin_jobs where status = 'queued' order by turn, id limit 1)`;
+const next = (columns: SQL) =>
+	sql`(select ${columns} from plugin_jobs where started_at is null order by turn, id limit 1)`;
+
+/** SQL condition: the job is the next one. */
+export const isNext = sql`(${pluginJobs.turn}, ${pluginJobs.id}) = ${next(sql`turn, id`)}`;
+
+/** SQL for the turn of the next waiting job. If none is waiting, new jobs get the turn of the last one that started. */
+export const currentTurn = sql`coalesce(${next(sql`turn`)}, (select max(turn) from plugin_jobs), 0)`;
+
+/** SQL for the turn of an organization's new job. */
+export const newTurn = (organization: SQL) =>
+	sql<number>`max(${currentTurn}, coalesce((select max(turn) + 1 from plugin_jobs where organization_id = ${organization}), 0))`;
 
 /** Returns a query that counts waiting jobs, up to `MAX_WAKE_UPS` + 1. */
 export const countWaiting = (db: Database) =>
@@ -38,6 +46,7 @@ export const countWaiting = (db: Database) =>
 			.select({ id: pluginJobs.id })
 			.from(pluginJobs)
 			.where(isWaiting)
+			.orderBy(pluginJobs.turn, pluginJobs.id)
 			.limit(MAX_WAKE_UPS + 1)
 			.as("waiting"),
 	);

@@ -1,24 +1,27 @@
-import { and, lt, sql } from "drizzle-orm";
+import { eq, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
 import { iso } from "../db/now.ts";
-import { pluginJobs } from "../db/schema/jobs.ts";
+import { pluginJobs, taskMinutes } from "../db/schema/jobs.ts";
 import { pluginLogEntries } from "../db/schema/plugin_configs.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 import { forEach, inTurn } from "../log/parts.ts";
 import type { ConfigRef } from "./log_entries.ts";
-import { countWaiting, wake } from "./queue.ts";
-import { fail } from "./work.ts";
+import { countWaiting, newTurn, wake } from "./queue.ts";
+import { fail, findLost } from "./work.ts";
 
 /** A job that has been running for longer than this counts as lost. */
 const LOST_MS = 30_000;
 const RETENTION_MS = 7 * DAY_MS;
 /** An organization's limit, both for tasks queued in one minute and for waiting tasks. */
 const MAX_TASKS_PER_MINUTE = 1000;
-/** The number of lost jobs that a tick marks as failed. Each needs five statements. */
+/** The number of lost jobs that a tick marks as failed. Each needs four statements. */
 const GIVE_UP_BATCH_SIZE = 20;
+/** The maximum number of dropped daily and hourly tasks that the next tick tries again, and the length of their names. */
+const MAX_RETRIED = 2000;
+const MAX_RETRIED_NAME = 200;
 /** The maximum number of configs whose logs get an entry about dropped tasks in a tick. */
 const MAX_DROPPED_ENTRIES = 10_000;
 /** Keeps the JSON of a batch well below D1's 2 MB limit for a value. */
@@ -42,53 +45,78 @@ const slots = (at: number) =>
 	}));
 
 /**
- * A common table expression: the tasks of enabled configs that haven't been queued for the current
- * minute, hour or day.
+ * Common table expressions: `due` has the tasks of enabled configs whose minute, hour or day has begun since the last tick, and the
+ * daily and hourly ones that it dropped, ranked within their organization: daily and hourly ones first. `capacities` has how many
+ * an organization can queue, and the turn of the first.
  */
-const due = (at: number) => sql`due as (
-	select distinct c.id as config, c.project_id, c.plugin_id, c.organization_id, task.value as name,
-		slot.key as length, slot.value ->> 'begun' as begun
-	from plugins as p join plugin_configs as c on c.plugin_id = p.id and p.capabilities ->> '$.scheduled_tasks' is not null
-	join organizations as o on o.id = c.organization_id and o.plugins_access_level >= ${PLUGINS_CONFIG},
-	json_each(p.capabilities, '$.scheduled_tasks') as task, json_each(${JSON.stringify(slots(at))}) as slot
-	where c.enabled and not c.deleted and c.enabled_at <= slot.value ->> 'begun'
-		and substr(task.value, 1, length(slot.value ->> 'name')) = slot.value ->> 'name'
-		and not exists (select 1 from plugin_jobs as j
-			where j.plugin_config_id = c.id and j.name = task.value and j.scheduled_for = slot.value ->> 'begun'))`;
+const ranked = (at: number, minute: string, last: SQL) => sql`due as materialized (
+		select *, row_number() over (partition by organization_id order by length desc, config, name) as rank
+		from (select distinct c.id as config, c.project_id, c.plugin_id, c.organization_id, task.value as name,
+				slot.key as length, slot.value ->> 'begun' as begun
+			from plugins as p join plugin_configs as c on c.plugin_id = p.id and p.capabilities ->> '$.scheduled_tasks' is not null
+			join organizations as o on o.id = c.organization_id and o.plugins_access_level >= ${PLUGINS_CONFIG},
+			json_each(p.capabilities, '$.scheduled_tasks') as task, json_each(${JSON.stringify(slots(at))}) as slot
+			where c.enabled and not c.deleted and c.enabled_at <= slot.value ->> 'begun'
+				and substr(task.value, 1, length(slot.value ->> 'name')) = slot.value ->> 'name'
+				and ${minute} > ${last} and (slot.value ->> 'begun' > ${last} or (c.id, task.value, slot.value ->> 'begun') in (
+					select value ->> 'config', value ->> 'name', value ->> 'begun' from task_minutes, json_each(dropped))))),
+	capacities as materialized (
+		select organization_id, ${newTurn(sql`it.organization_id`)} as turn, ${MAX_TASKS_PER_MINUTE}
+			- (select count(*) from plugin_jobs as j where j.organization_id = it.organization_id and j.kind = 'task') as capacity
+		from (select distinct organization_id from due) as it)`;
 
 /**
- * Queues the tasks that are due, daily and hourly ones first. For each organization, at most
- * `MAX_TASKS_PER_MINUTE` tasks are queued in one minute, and at most as many can wait.
+ * Queues the tasks that are due. For each organization, at most `MAX_TASKS_PER_MINUTE` tasks are queued in one minute, and at most
+ * as many can wait. Returns the configs whose tasks were dropped, with how many, and the dropped tasks that the next tick tries
+ * again. Does nothing if a tick has queued the tasks of this minute.
  */
-const queueTasks = (db: Database, at: number, minute: string) => {
-	const tasks = sql`select count(*) from plugin_jobs as j
-		where j.organization_id = due.organization_id and j.kind = 'task'`;
-	return db.run(sql`insert or ignore into plugin_jobs (plugin_config_id, kind, name, scheduled_for, status, created_at)
-		with ${due(at)}, capacities as materialized (
-			select organization_id, ${MAX_TASKS_PER_MINUTE} - max((${tasks} and j.status = 'queued'),
-				(${tasks} and j.status in ('queued', 'running', 'done', 'failed') and j.created_at = ${minute})) as capacity
-			from (select distinct organization_id from due) as due)
-		select config, 'task', name, begun, 'queued', ${minute}
-		from (select *, row_number() over (partition by organization_id order by length desc, config, name) as position from due)
-		join capacities using (organization_id) where position <= capacity`);
-};
-
-/** Counts the tasks of each config that are still due after `queueTasks`, and so are dropped. */
-const selectDropped = (db: Database, at: number) =>
-	db.all<ConfigRef & { dropped: number }>(sql`with ${due(at)}
-		select team_id, plugin_id, plugin_config_id, dropped from (
-			select config as plugin_config_id, project_id as team_id, plugin_id, count(*) as dropped,
-				row_number() over (partition by organization_id order by config) as position
-			from due group by config)
-		where position <= ${MAX_TASKS_PER_MINUTE} order by position limit ${MAX_DROPPED_ENTRIES}`);
+async function queueTasks(db: Database, at: number, minute: string) {
+	// A minute that is far ahead was written before the clock was set back.
+	const last = sql`coalesce((select minute from task_minutes where minute < ${iso(at + HOUR_MS)}), '')`;
+	const tasks = ranked(at, minute, last);
+	const dropped = sql`from due join capacities using (organization_id) where rank > capacity`;
+	const [configs, retried] = await db.batch([
+		db
+			.select({
+				team_id: sql<number>`team_id`,
+				plugin_id: sql<number>`plugin_id`,
+				plugin_config_id: sql<number>`plugin_config_id`,
+				dropped: sql<number>`dropped`,
+			})
+			.from(sql`(with ${tasks}
+				select project_id as team_id, plugin_id, config as plugin_config_id, count(*) as dropped ${dropped}
+				group by config limit ${MAX_DROPPED_ENTRIES})`),
+		db
+			.select({
+				config: sql<number>`config`,
+				name: sql<string>`name`,
+				begun: sql<string>`begun`,
+			})
+			.from(sql`(with ${tasks} select config, name, begun ${dropped}
+				and length > 0 and length(name) <= ${MAX_RETRIED_NAME} limit ${MAX_RETRIED})`),
+		db.insert(pluginJobs).select(sql`with ${tasks}
+			select turn + rank - 1, ${pluginJobs.id.default}, organization_id, config, 'task', name, null, null
+			from due join capacities using (organization_id) where rank <= capacity`),
+		db
+			.insert(taskMinutes)
+			.values({ id: 1, minute })
+			.onConflictDoUpdate({
+				target: taskMinutes.id,
+				set: { minute, dropped: [] },
+				setWhere: sql`${minute} > ${last}`,
+			}),
+	]);
+	return { configs, retried };
+}
 
 /** Queues the tasks that are due, and logs in each config how many were dropped. */
 async function runTasks(db: Database, at: number) {
 	const minute = iso(at - (at % MINUTE_MS));
-	await queueTasks(db, at, minute);
-	const dropped = await selectDropped(db, at);
-	for (let i = 0; i < dropped.length; i += ENTRIES_BATCH_SIZE)
-		await logDropped(db, dropped.slice(i, i + ENTRIES_BATCH_SIZE), minute);
+	const { configs, retried } = await queueTasks(db, at, minute);
+	if (retried.length > 0)
+		await db.update(taskMinutes).set({ dropped: retried }).where(eq(taskMinutes.minute, minute));
+	for (let i = 0; i < configs.length; i += ENTRIES_BATCH_SIZE)
+		await logDropped(db, configs.slice(i, i + ENTRIES_BATCH_SIZE), minute);
 }
 
 const formatted = (count: number) => count.toLocaleString("en");
@@ -120,15 +148,15 @@ const logDropped = (db: Database, configs: (ConfigRef & { dropped: number })[], 
  *   enabled.
  * - Starts consumers for waiting jobs.
  * - Marks jobs that a restart interrupted as failed. They don't run again.
- * - Deletes old log entries and jobs.
+ * - Deletes old log entries.
  */
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
 	await inTurn({
 		"plugin tasks": () => runTasks(db, scheduledTime),
 		"waking workers": () => wakeConsumers(env, db),
-		[CUT_OFF]: () => failLost(env, db),
-		"old plugin jobs": () => deleteOld(db),
+		[CUT_OFF]: () => failLost(db),
+		"old entries of plugins": () => deleteOldEntries(db),
 	});
 }
 
@@ -137,31 +165,19 @@ async function wakeConsumers(env: Env, db: Database) {
 	await wake(env, counted?.waiting ?? 0);
 }
 
-/**
- * Marks jobs that a restart interrupted as failed, those that have been running for longest first.
- */
-async function failLost(env: Env, db: Database) {
-	const lost = await db
-		.select({ id: pluginJobs.id })
-		.from(pluginJobs)
-		.where(
-			and(
-				sql`${pluginJobs.status} = 'running'`,
-				lt(pluginJobs.started_at, iso(Date.now() - LOST_MS)),
-			),
-		)
-		.orderBy(pluginJobs.started_at)
-		.limit(GIVE_UP_BATCH_SIZE);
-	await forEach(CUT_OFF, lost, ({ id }) =>
-		fail(env, id, "The job was interrupted by a restart. It isn't run again."),
+/** Marks jobs that a restart interrupted as failed, those that started first. */
+async function failLost(db: Database) {
+	const lost = await findLost(db, iso(Date.now() - LOST_MS), GIVE_UP_BATCH_SIZE);
+	await forEach(CUT_OFF, lost, (job) =>
+		fail(db, job, "The job was interrupted by a restart. It isn't run again."),
 	);
 }
 
-async function deleteOld(db: Database) {
-	const cutoff = iso(Date.now() - RETENTION_MS);
-	const { timestamp } = pluginLogEntries;
-	await db.batch([
-		deleteOlderThan(db, pluginLogEntries, pluginLogEntries.id, timestamp, cutoff),
-		deleteOlderThan(db, pluginJobs, pluginJobs.id, pluginJobs.finished_at, cutoff),
-	]);
-}
+const deleteOldEntries = (db: Database) =>
+	deleteOlderThan(
+		db,
+		pluginLogEntries,
+		pluginLogEntries.id,
+		pluginLogEntries.timestamp,
+		iso(Date.now() - RETENTION_MS),
+	);

@@ -1,4 +1,4 @@
-import { and, eq, exists, inArray, sql } from "drizzle-orm";
+import { and, eq, exists, inArray, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
@@ -13,22 +13,30 @@ import { compiledColumns, compiledOf } from "../plugins/compiled_file.ts";
 import type { Compiled } from "../plugins/compiler/compile.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
 import { MAIN_FILES } from "../plugins/file_names.ts";
+import { withResult } from "../plugins/results.ts";
 import { type ConfigRef, insertEntries, systemEntry } from "./log_entries.ts";
 import { allowedHosts } from "./outbound.ts";
-import { isWaiting, nextId, wake } from "./queue.ts";
+import { currentTurn, isNext, isWaiting, wake } from "./queue.ts";
 import type { Entry } from "./run_log.ts";
 import { run } from "./sandbox.ts";
 import { storage } from "./storage.ts";
 
-/** SQL condition: the job with this id hasn't ended. */
-const isUnfinished = (id: number) =>
-	and(eq(pluginJobs.id, id), inArray(pluginJobs.status, ["queued", "running"]));
+/** The primary key of a job. */
+type Key = Pick<typeof pluginJobs.$inferSelect, "turn" | "id">;
 
-/** Claims the next job and marks it as `running`; undefined if none is waiting. `more` tells whether other jobs are waiting. */
+const byKey = ({ turn, id }: Key) => and(eq(pluginJobs.turn, turn), eq(pluginJobs.id, id));
+
+const remove = (db: Database, key: Key) => db.delete(pluginJobs).where(byKey(key));
+
+/**
+ * Claims the next job; undefined if none is waiting. `job` is undefined if its config has been deleted. `more` tells whether other
+ * jobs are waiting.
+ */
 async function claim(db: Database) {
-	const [[job], files, , more] = await db.batch([
+	const [[job], files, [key], more] = await db.batch([
 		db
 			.select({
+				turn: pluginJobs.turn,
 				id: pluginJobs.id,
 				kind: pluginJobs.kind,
 				name: pluginJobs.name,
@@ -40,8 +48,9 @@ async function claim(db: Database) {
 				config: pluginConfigs.config,
 				generation: pluginConfigs.generation,
 				/** Whether another job of the config is running. */
-				is_busy: sql<number>`exists (select 1 from plugin_jobs as running indexed by plugin_jobs_running
-					where running.status = 'running' and running.plugin_config_id = ${pluginConfigs.id})`,
+				is_busy: sql<number>`exists (select 1 from plugin_jobs as running
+					where running.organization_id = ${pluginJobs.organization_id} and running.turn <= ${pluginJobs.turn}
+						and running.plugin_config_id = ${pluginJobs.plugin_config_id} and running.started_at is not null)`,
 				enabled: pluginConfigs.enabled,
 				deleted: pluginConfigs.deleted,
 				plugins_access_level: organizations.plugins_access_level,
@@ -52,25 +61,31 @@ async function claim(db: Database) {
 			.innerJoin(pluginConfigs, eq(pluginConfigs.id, pluginJobs.plugin_config_id))
 			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
 			.innerJoin(organizations, eq(organizations.id, pluginConfigs.organization_id))
-			.where(eq(pluginJobs.id, nextId)),
+			.where(isNext),
 		db
 			.select(compiledColumns)
 			.from(pluginSourceFiles)
 			.innerJoin(pluginConfigs, eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id))
 			.innerJoin(pluginJobs, eq(pluginJobs.plugin_config_id, pluginConfigs.id))
-			.where(and(eq(pluginJobs.id, nextId), inArray(pluginSourceFiles.filename, MAIN_FILES))),
+			.where(and(isNext, inArray(pluginSourceFiles.filename, MAIN_FILES))),
 		db
 			.update(pluginJobs)
-			.set({ status: "running", started_at: now() })
-			.where(eq(pluginJobs.id, nextId)),
-		db.select({ id: pluginJobs.id }).from(pluginJobs).where(isWaiting).limit(1),
+			.set({ started_at: now() })
+			.where(isNext)
+			.returning({ turn: pluginJobs.turn, id: pluginJobs.id }),
+		db
+			.select({ id: pluginJobs.id })
+			.from(pluginJobs)
+			.where(isWaiting)
+			.orderBy(pluginJobs.turn, pluginJobs.id)
+			.limit(1),
 	]);
-	if (!job) return undefined;
+	if (!key) return undefined;
 	const mains = MAIN_FILES.map((name) => files.find(({ filename }) => filename === name));
-	return { ...job, main: mains.find(Boolean), more: more.length > 0 };
+	return { key, job: job && { ...job, main: mains.find(Boolean) }, more: more.length > 0 };
 }
 
-type Job = NonNullable<Awaited<ReturnType<typeof claim>>>;
+type Job = NonNullable<NonNullable<Awaited<ReturnType<typeof claim>>>["job"]>;
 
 /**
  * Returns the isolate that a job shares with earlier jobs of its config (docs/plugins.md#the-sandbox); null if it needs its own,
@@ -103,9 +118,11 @@ const wakeNext = (env: Env) =>
 /** Runs the next job once, and stores its log and result. Does nothing if no job waits. */
 export async function work(env: Env) {
 	const db = drizzle(env.DB);
-	const job = await claim(db);
-	if (!job) return;
-	if (job.more) await wakeNext(env);
+	const claimed = await claim(db);
+	if (!claimed) return;
+	const { key, job, more } = claimed;
+	if (more) await wakeNext(env);
+	if (!job) return void (await remove(db, key));
 	const { kind, name, payload } = job;
 	const skip = (reason: string) => {
 		const error = `The ${kind} ${name} was not run: ${reason}.`;
@@ -142,7 +159,7 @@ export async function work(env: Env) {
 }
 
 /** A job that ends, and its config. */
-type Ending = ConfigRef & Pick<typeof pluginJobs.$inferSelect, "id" | "kind" | "name">;
+type Ending = ConfigRef & Key & Pick<typeof pluginJobs.$inferSelect, "kind" | "name">;
 
 const NEXT_STEP = {
 	job: "Fix the error, then start the job again.",
@@ -171,42 +188,52 @@ const failureOf = ({ id, kind, name, ...ref }: Ending, error: string) => ({
 const newIsolate = { generation: sql`${pluginConfigs.generation} + 1` };
 
 /**
- * Stores the result and log of a job, and an event if it failed. Does nothing if the job has already ended, because `tick` fails
- * jobs that run for too long.
+ * Stores the result and log of a job, and an event if it failed, and deletes the job. Does nothing if it has already ended, because
+ * `tick` fails jobs that run for too long, or if its config has been deleted.
  */
 async function finish(db: Database, job: Ending, entries: Entry[], error: string | null) {
-	const { id, plugin_config_id } = job;
-	const unfinished = exists(
-		db.select({ id: pluginJobs.id }).from(pluginJobs).where(isUnfinished(id)),
+	const isUnfinished = exists(
+		db
+			.select({ id: pluginConfigs.id })
+			.from(pluginConfigs)
+			.innerJoin(pluginJobs, byKey(job))
+			.where(eq(pluginConfigs.id, job.plugin_config_id)),
 	);
+	const results = withResult(error === null ? "done" : "failed");
 	await db.batch([
 		db
 			.update(pluginConfigs)
-			.set({ error, ...(error !== null && newIsolate) })
-			.where(and(eq(pluginConfigs.id, plugin_config_id), unfinished)),
-		...insertEntries(db, job, entries, unfinished),
-		...(error === null ? [] : [recordEvent(db, failureOf(job, error), sql`${unfinished}`)]),
-		db
-			.update(pluginJobs)
-			.set({ status: error === null ? "done" : "failed", finished_at: now() })
-			.where(isUnfinished(id)),
+			.set({ error, results, ...(error !== null && newIsolate) })
+			.where(and(eq(pluginConfigs.id, job.plugin_config_id), isUnfinished)),
+		...insertEntries(db, job, entries, isUnfinished),
+		...(error === null ? [] : [recordEvent(db, failureOf(job, error), isUnfinished)]),
+		remove(db, job),
 	]);
 }
 
-/** Marks a job as failed, with `why` as its error and in its log. Does nothing if it has already ended. */
-export async function fail(env: Env, id: number, why: string) {
-	const db = drizzle(env.DB);
-	const [job] = await db
+/** Returns the jobs that started before this time and haven't ended, at most `limit`. */
+export const findLost = (db: Database, before: string, limit: number) =>
+	db
 		.select({
+			turn: pluginJobs.turn,
 			id: pluginJobs.id,
 			kind: pluginJobs.kind,
 			name: pluginJobs.name,
-			team_id: pluginConfigs.project_id,
-			plugin_id: pluginConfigs.plugin_id,
 			plugin_config_id: pluginJobs.plugin_config_id,
+			config: { team_id: pluginConfigs.project_id, plugin_id: pluginConfigs.plugin_id },
 		})
 		.from(pluginJobs)
-		.innerJoin(pluginConfigs, eq(pluginConfigs.id, pluginJobs.plugin_config_id))
-		.where(isUnfinished(id));
-	if (job) await finish(db, job, [systemEntry("ERROR", why)], why);
+		.leftJoin(pluginConfigs, eq(pluginConfigs.id, pluginJobs.plugin_config_id))
+		.where(and(lt(pluginJobs.started_at, before), sql`${pluginJobs.turn} <= ${currentTurn}`))
+		.orderBy(pluginJobs.turn, pluginJobs.id)
+		.limit(limit);
+
+/** Ends a job as failed, with `why` as its error and in its log. Does nothing if it has already ended. */
+export async function fail(
+	db: Database,
+	{ config, ...job }: Awaited<ReturnType<typeof findLost>>[number],
+	why: string,
+) {
+	if (config) await finish(db, { ...job, ...config }, [systemEntry("ERROR", why)], why);
+	else await remove(db, job);
 }

@@ -5,7 +5,7 @@ import { pluginJobs } from "../db/schema/jobs.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import { found, invalid } from "../http/errors.ts";
 import { logWhere } from "../jobs/log_entries.ts";
-import { countWaiting, MAX_WAKE_UPS, wake } from "../jobs/queue.ts";
+import { countWaiting, MAX_WAKE_UPS, newTurn, wake } from "../jobs/queue.ts";
 import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertAvailable, byId, refOf, select } from "./queries.ts";
@@ -51,7 +51,14 @@ async function tryStart(tenant: Tenant, id: string, { job }: z.infer<typeof Job>
 		change: insertWhere(
 			db,
 			pluginJobs,
-			{ plugin_config_id: row.id, kind: "job", name, payload },
+			{
+				turn: newTurn(tenant.organization),
+				organization_id: tenant.organization,
+				plugin_config_id: row.id,
+				kind: "job",
+				name,
+				payload,
+			},
 			sql`exists (select 1 from ${pluginConfigs} where ${exists})`,
 		),
 		after: (changed) => [logWhere(db, refOf(row), `The job ${name} was queued.`, changed)],

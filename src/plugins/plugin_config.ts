@@ -1,14 +1,11 @@
-import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { aliased } from "../db/client.ts";
 import { sizeOf } from "../db/large.ts";
-import { iso } from "../db/now.ts";
-import { pluginJobs } from "../db/schema/jobs.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import { plugins } from "../db/schema/plugins.ts";
-import { DAY_MS } from "../http/durations.ts";
 import { timestamp } from "../http/fields.ts";
 import { fieldsOf, masked } from "./config.ts";
+import { successRate } from "./results.ts";
 import { listedPluginColumns, pluginColumns, toPlugin } from "./shape.ts";
 
 /** A config of a plugin (docs/plugins.md#plugin-configs). */
@@ -32,21 +29,11 @@ export const PluginConfig = z
 	.meta({ id: "PluginConfig" });
 
 /**
- * SQL for the share of successful jobs, from 0 to 1, among those that ended in the last 24 hours;
- * null if none ended.
- */
-const rate = () =>
-	sql<
-		number | null
-	>`(select avg(${pluginJobs.status} = 'done') from ${pluginJobs} where ${pluginJobs.plugin_config_id} = ${pluginConfigs.id}
-		and ${pluginJobs.finished_at} > ${iso(Date.now() - DAY_MS)})`.as("delivery_rate_24h");
-
-/**
  * The columns of a `PluginConfig`, for queries that join `plugin_configs`, `plugins` and their
  * `organizations`.
  */
 export const configColumns = () => ({
-	delivery_rate_24h: rate(),
+	delivery_rate_24h: successRate().as("delivery_rate_24h"),
 	id: aliased(pluginConfigs.id, "config_id"),
 	uuid: pluginConfigs.uuid,
 	team_id: pluginConfigs.project_id,

@@ -163,7 +163,15 @@ test("days are listed newest first, and deleted after 90", async () => {
 	expect(first.body.results.map((row: { requests: number }) => row.requests)).toEqual([1, 2]);
 	const second = await ask("GET", first.body.next);
 	expect(second.body.results.map((row: { requests: number }) => row.requests)).toEqual([90, 91]);
-	await worker.scheduled(createScheduledController({ cron: "* * * * *" }), env);
+	const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000;
+	const tick = (scheduledTime: number) =>
+		worker.scheduled(
+			createScheduledController({ cron: "* * * * *", scheduledTime: new Date(scheduledTime) }),
+			env,
+		);
+	await tick(hour + 60_000);
+	expect(await days()).toHaveLength(4);
+	await tick(hour);
 	expect((await days()).map(({ requests }) => requests).toSorted((a, b) => a - b)).toEqual([
 		1, 2, 90,
 	]);

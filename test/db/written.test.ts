@@ -1,10 +1,13 @@
-import { eq, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
 import { insertEach } from "../../src/db/client.ts";
 import { batchExportLogEntries } from "../../src/db/schema/batch_exports.ts";
+import { pluginJobs } from "../../src/db/schema/jobs.ts";
+import { personalApiKeyDays } from "../../src/db/schema/personal_api_keys.ts";
 import { pluginConfigs, pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
+import { withResult } from "../../src/plugins/results.ts";
 import { db, furnished, rowIdOf, rowOf } from "../support/world.ts";
 
 /** Rows that D1 bills for a statement. */
@@ -40,6 +43,10 @@ test("what docs/performance.md says is written to tables and their indexes", asy
 	await db.delete(pluginLogEntries).where(pluginLog);
 	await db.delete(batchExportLogEntries).where(exportLog);
 	const always = sql`true`;
+	const job = { turn: 1, id: 1, organization_id, plugin_config_id: config, name: "go" };
+	const theJob = and(eq(pluginJobs.turn, 1), eq(pluginJobs.id, 1));
+	const day = { key_id: sql`(select id from personal_api_keys limit 1)`, day: "2026-01-01" };
+	const results = withResult("done");
 	expect([
 		[
 			"line of a plugin",
@@ -68,6 +75,17 @@ test("what docs/performance.md says is written to tables and their indexes", asy
 				}),
 			),
 		],
+		["queued job", await written(db.insert(pluginJobs).values({ ...job, kind: "job" }))],
+		["claimed job", await written(db.update(pluginJobs).set({ started_at: "now" }).where(theJob))],
+		["ended job", await written(db.delete(pluginJobs).where(theJob))],
+		[
+			"its result",
+			await written(db.update(pluginConfigs).set({ results }).where(eq(pluginConfigs.id, config))),
+		],
+		[
+			"day of a key",
+			await written(db.insert(personalApiKeyDays).values({ ...day, requests: 1, refusals: 0 })),
+		],
 	]).toEqual([
 		["line of a plugin", 5],
 		["its deletion", 2],
@@ -76,5 +94,10 @@ test("what docs/performance.md says is written to tables and their indexes", asy
 		["plugin", 3],
 		["new name of a plugin", 1],
 		["enabled config", 4],
+		["queued job", 2],
+		["claimed job", 1],
+		["ended job", 1],
+		["its result", 1],
+		["day of a key", 1],
 	]);
 });

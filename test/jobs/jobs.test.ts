@@ -5,20 +5,22 @@ import {
 	getQueueResult,
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { and, desc, eq, gt, inArray, lt, sql } from "drizzle-orm";
+import { desc, eq, inArray, isNull, sql } from "drizzle-orm";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { digests, unseal } from "../../src/auth/secrets.ts";
 import { organizationId } from "../../src/db/organization_ids.ts";
-import { pluginJobs, pluginStorage } from "../../src/db/schema/jobs.ts";
+import { pluginJobs, pluginStorage, taskMinutes } from "../../src/db/schema/jobs.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { pluginConfigs, pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
 import { pluginSourceFiles, plugins } from "../../src/db/schema/plugins.ts";
 import { allowedHosts, Outbound } from "../../src/jobs/outbound.ts";
+import { newTurn } from "../../src/jobs/queue.ts";
 import { storage } from "../../src/jobs/storage.ts";
 import worker from "../../src/worker.ts";
 import { wrong } from "../support/refusals.ts";
 import { systemEvents } from "../support/system_events.ts";
 import { eventually } from "../support/time.ts";
+import { lossy } from "../support/webhooks.ts";
 import { cost, db, weighing, world } from "../support/world.ts";
 
 const SOURCE = `
@@ -40,9 +42,23 @@ export async function runEveryDay(meta) { meta.logger.log('A day') }
 beforeEach(async () => {
 	await db.batch([
 		db.update(pluginConfigs).set({ enabled: false }),
-		db.delete(pluginJobs).where(eq(pluginJobs.status, "queued")),
+		db.delete(pluginJobs).where(isNull(pluginJobs.started_at)),
+		db.delete(taskMinutes),
 	]);
 });
+
+const jobsOf = (config: number) =>
+	db.select().from(pluginJobs).where(eq(pluginJobs.plugin_config_id, config));
+
+/** Adds a job to the queue, or several, without sending a message. */
+const queue = (
+	{ id, organization }: { id: number; organization: string },
+	job: Partial<typeof pluginJobs.$inferInsert> = {},
+	count = 1,
+) =>
+	db.run(sql`insert into plugin_jobs (turn, organization_id, plugin_config_id, kind, name, payload, started_at)
+		select ${newTurn(sql`${organization}`)} + key, ${organization}, ${id}, ${job.kind ?? "job"}, ${job.name ?? "greet"},
+			'{"name":"Ada"}', ${job.started_at ?? null} from json_each(${JSON.stringify(Array(count).fill(0))})`);
 
 /** A project with a config of a plugin that has jobs. */
 async function home(source = SOURCE, enabled = true) {
@@ -78,21 +94,11 @@ async function home(source = SOURCE, enabled = true) {
 			)
 			.toReversed();
 	const read = async () => (await here.ask("GET", path)).body;
-	const latest = async () =>
-		(
-			await db
-				.select()
-				.from(pluginJobs)
-				.where(eq(pluginJobs.plugin_config_id, config?.id ?? 0))
-				.orderBy(desc(pluginJobs.id))
-		)[0];
-	/** Waits until the newest job has ended. */
-	const ended = () =>
-		eventually(async () => {
-			const job = await latest();
-			expect(job?.finished_at ?? null).not.toBeNull();
-			return job;
-		});
+	/** Waits until all jobs have ended, and returns how the last one ended. */
+	const ended = async () => {
+		await eventually(async () => expect(await jobsOf(config?.id ?? 0)).toEqual([]));
+		return (await read()).error === null ? "done" : "failed";
+	};
 	return {
 		...here,
 		organization: here.id,
@@ -101,18 +107,17 @@ async function home(source = SOURCE, enabled = true) {
 		start,
 		logs,
 		read,
-		latest,
 		ended,
 	};
 }
 
-const tick = (at: Date | number = Date.now()) =>
+const tick = (at: Date | number = Date.now(), bindings: Partial<Env> = {}) =>
 	worker.scheduled(
 		createScheduledController({
 			cron: "* * * * *",
 			scheduledTime: new Date(at),
 		}),
-		env,
+		{ ...env, ...bindings },
 	);
 
 test("a job is queued, runs in a sandbox, and its log says what it did", async () => {
@@ -128,7 +133,7 @@ test("a job is queued, runs in a sandbox, and its log says what it did", async (
 		"0",
 	]);
 	expect(answer.headers.get("link")).toBe(`<${path}/logs/>; rel="monitor"`);
-	expect(await ended()).toMatchObject({ kind: "job", status: "done" });
+	expect(await ended()).toBe("done");
 	await start({ type: "greet", payload: { name: "Eve" } });
 	await eventually(async () =>
 		expect((await logs()).join()).toContain("Hello Eve for the 2. time"),
@@ -158,23 +163,24 @@ test("a sealed field that is no longer secret is decrypted for the plugin, but s
 });
 
 test("a failed job sets the error and the rate, and isn’t run again", async () => {
-	const { start, read, ended, logs, organization, project, id, latest } = await home();
+	const { start, read, ended, logs, organization, project, id } = await home();
 	await start({ type: "greet", payload: {} });
 	await ended();
 	await start({ type: "fail" });
 	await eventually(async () => expect((await read()).error).toContain("It broke with ***"));
 	expect(await read()).toMatchObject({ delivery_rate_24h: "0.5" });
 	expect((await logs()).filter((line: string) => line.includes("It broke"))).toHaveLength(1);
-	const job = await latest();
-	expect(await systemEvents(organization)).toEqual([
+	const events = await systemEvents(organization);
+	const job_id = events[0]?.trigger?.job_id;
+	expect(events).toEqual([
 		{
 			type: "plugin_job.failed",
-			item_id: String(job?.id),
+			item_id: String(job_id),
 			project_id: project,
 			name: "fail",
 			changes: [],
 			trigger: {
-				job_id: job?.id,
+				job_id: expect.any(Number),
 				kind: "job",
 				plugin_id: expect.any(Number),
 				plugin_config_id: id,
@@ -215,7 +221,7 @@ test("a public job can be started, and fails if the code doesn’t have it", asy
 		.set({ public_jobs: { shown: {} } })
 		.where(eq(plugins.id, plugin));
 	expect((await start({ type: "shown" })).status).toBe(200);
-	expect(await ended()).toMatchObject({ status: "failed" });
+	expect(await ended()).toBe("failed");
 });
 
 describe("a plugin’s main file is compiled when it is saved", () => {
@@ -234,7 +240,7 @@ describe("a plugin’s main file is compiled when it is saved", () => {
 		});
 		await store(plugin, { source: go("console.log('not compiled')") });
 		await start({ type: "go" });
-		expect(await ended()).toMatchObject({ status: "done" });
+		expect(await ended()).toBe("done");
 		expect(await logs()).toContain("CONSOLE LOG saved");
 	});
 
@@ -251,7 +257,7 @@ describe("a plugin’s main file is compiled when it is saved", () => {
 		const { read, start, ended, logs } = await home(go("console.log('compiled now')"));
 		await store((await read()).plugin, { compiled: null });
 		await start({ type: "go" });
-		expect(await ended()).toMatchObject({ status: "done" });
+		expect(await ended()).toBe("done");
 		expect(await logs()).toContain("CONSOLE LOG compiled now");
 	});
 
@@ -260,7 +266,7 @@ describe("a plugin’s main file is compiled when it is saved", () => {
 		const { read, start, ended, logs } = await home(source);
 		expect(await rowOf((await read()).plugin)).toMatchObject({ compiled: null, error: null });
 		await start({ type: "go" });
-		expect(await ended()).toMatchObject({ status: "done" });
+		expect(await ended()).toBe("done");
 		expect(await logs()).toContain("CONSOLE LOG large");
 	});
 
@@ -274,7 +280,7 @@ describe("a plugin’s main file is compiled when it is saved", () => {
 		const error = "Unexpected token (1:14)";
 		expect(await rowOf(plugin)).toMatchObject({ compiled: null, error });
 		await start({ type: "go" });
-		expect(await ended()).toMatchObject({ status: "failed" });
+		expect(await ended()).toBe("failed");
 		expect((await read()).error).toBe(`The plugin can't be parsed: ${error}`);
 	});
 
@@ -297,13 +303,13 @@ describe("a plugin’s storage", () => {
 	async function runAndRead(source: string) {
 		const here = await home(source);
 		await here.start({ type: "go" });
-		const job = await here.ended();
+		await here.ended();
 		const { error } = await here.read();
 		const rows = await db
 			.select()
 			.from(pluginStorage)
 			.where(eq(pluginStorage.plugin_config_id, here.id));
-		return { ...here, job, error, rows };
+		return { ...here, error, rows };
 	}
 	const OLDER = btoa("o".repeat(32));
 	const FULL = "Error: The storage is full: it can hold 1,000 keys and 1 MiB.";
@@ -476,17 +482,14 @@ describe("a job runs in the isolate of the jobs before it", () => {
 	});
 
 	test("unless one of them is still running", async () => {
-		const { id, seen } = await config();
-		expect([await seen(), await seen()]).toEqual(["false", "true"]);
-		const running = { kind: "job", name: "go", status: "running" } as const;
-		const started_at = new Date().toISOString();
-		const [other] = await db
-			.insert(pluginJobs)
-			.values({ ...running, plugin_config_id: id, started_at })
-			.returning();
-		expect(await seen()).toBe("false");
-		await db.delete(pluginJobs).where(eq(pluginJobs.id, other?.id ?? 0));
-		expect(await seen()).toBe("true");
+		const here = await config();
+		expect([await here.seen(), await here.seen()]).toEqual(["false", "true"]);
+		await queue(here, { started_at: new Date().toISOString() });
+		await here.start({ type: "go" });
+		await eventually(async () => expect(await jobsOf(here.id)).toHaveLength(1));
+		expect((await here.logs()).at(-2)).toContain("seen: false");
+		await db.delete(pluginJobs).where(eq(pluginJobs.plugin_config_id, here.id));
+		expect(await here.seen()).toBe("true");
 	});
 
 	test.each(["fail", "abort"])("unless one of them failed (%s)", async (type) => {
@@ -497,17 +500,11 @@ describe("a job runs in the isolate of the jobs before it", () => {
 	});
 
 	test("unless one of them was interrupted", async () => {
-		const { id, seen } = await config();
-		expect([await seen(), await seen()]).toEqual(["false", "true"]);
-		await db.insert(pluginJobs).values({
-			plugin_config_id: id,
-			kind: "job",
-			name: "go",
-			status: "running",
-			started_at: new Date(Date.now() - 60_000).toISOString(),
-		});
+		const here = await config();
+		expect([await here.seen(), await here.seen()]).toEqual(["false", "true"]);
+		await queue(here, { started_at: new Date(Date.now() - 60_000).toISOString() });
 		await tick();
-		expect(await seen()).toBe("false");
+		expect(await here.seen()).toBe("false");
 	});
 });
 
@@ -519,22 +516,18 @@ describe("a waiting job", () => {
 	) {
 		const here = await home();
 		await change(here);
-		await db.insert(pluginJobs).values({
-			plugin_config_id: here.id,
-			kind,
-			name: kind === "job" ? "greet" : "runEveryHour",
-			payload: { name: "Ada" },
-		});
+		await queue(here, { kind, name: kind === "job" ? "greet" : "runEveryHour" });
 		await deliver();
-		await here.ended();
+		await eventually(async () => expect(await jobsOf(here.id)).toEqual([]));
 		const entries = await db
 			.select()
 			.from(pluginLogEntries)
 			.where(eq(pluginLogEntries.plugin_config_id, here.id))
 			.orderBy(desc(pluginLogEntries.id))
 			.limit(1);
+		const [config] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, here.id));
 		return {
-			status: (await here.latest())?.status,
+			results: Object.entries(config?.results ?? {}).map(([hour, n]) => `${hour.slice(14)} ${n}`),
 			log: entries.map(({ source, type, message }) => `${source} ${type} ${message}`),
 		};
 	}
@@ -545,7 +538,7 @@ describe("a waiting job", () => {
 		const remove = ({ ask, path }: Awaited<ReturnType<typeof home>>) =>
 			ask("PATCH", path, { body: { deleted: true } });
 		expect(await waiting("job", remove)).toEqual({
-			status: "failed",
+			results: ["failed 1"],
 			log: ["SYSTEM ERROR The job greet was not run: its config is deleted."],
 		});
 	});
@@ -557,7 +550,7 @@ describe("a waiting job", () => {
 				.set({ plugins_access_level: 0 })
 				.where(eq(organizations.uuid, here.organization));
 		expect(await waiting("job", lose)).toEqual({
-			status: "failed",
+			results: ["failed 1"],
 			log: [
 				"SYSTEM ERROR The job greet was not run: the organization's plugin access level is insufficient.",
 			],
@@ -566,14 +559,42 @@ describe("a waiting job", () => {
 
 	test("fails if its config is disabled and it is a scheduled task; a requested job still runs", async () => {
 		expect(await waiting("task", disable)).toEqual({
-			status: "failed",
+			results: ["failed 1"],
 			log: ["SYSTEM ERROR The task runEveryHour was not run: its config is disabled."],
 		});
 		expect(await waiting("job", disable)).toEqual({
-			status: "done",
+			results: ["done 1"],
 			log: ["SYSTEM INFO The job greet is done."],
 		});
 	});
+});
+
+test("the jobs of a permanently deleted config don't run, and leave nothing", async () => {
+	const here = await home();
+	await queue(here, {}, 2);
+	await queue(here, { started_at: "2026-01-01T00:00:00.000Z" });
+	expect((await here.ask("DELETE", here.path)).status).toBe(204);
+	for (let i = 0; i < 2; i += 1) await deliver({ JOBS: lossy.DELIVERIES });
+	expect(await jobsOf(here.id)).toHaveLength(1);
+	await tick();
+	expect(await jobsOf(here.id)).toEqual([]);
+	expect(await systemEvents(here.organization)).toEqual([]);
+});
+
+test("a job whose config is deleted permanently while it runs leaves nothing", async () => {
+	const here = await home("exports.jobs = { fail() { throw new Error('No.') } }");
+	let trips = 0;
+	const DB = Object.assign(Object.create(env.DB), {
+		batch: async (statements: D1PreparedStatement[]) => {
+			trips += 1;
+			if (trips === 2) await here.ask("DELETE", here.path);
+			return env.DB.batch(statements);
+		},
+	});
+	await queue(here, { name: "fail" });
+	expect((await deliver({ DB })).explicitAcks).toEqual(["1"]);
+	expect([trips, await jobsOf(here.id)]).toEqual([2, []]);
+	expect(await systemEvents(here.organization)).toEqual([]);
 });
 
 test("a deleted config runs no jobs until it is restored", async () => {
@@ -613,11 +634,12 @@ test.each(["built", "stated"])(
 );
 
 test("if the runtime has no sandbox, the job fails and its log says why", async () => {
-	const { id, latest, logs } = await home();
+	const here = await home();
+	const { logs, ended } = here;
 	const { LOADER: _, ...bindings } = env;
 	// Another message that is still on its way may take the job first.
 	do {
-		await db.insert(pluginJobs).values({ plugin_config_id: id, kind: "job", name: "greet" });
+		await queue(here);
 		const batch = createMessageBatch("tenantry-jobs", [
 			{ id: "1", timestamp: new Date(), attempts: 1, body: {} },
 		]);
@@ -627,7 +649,7 @@ test("if the runtime has no sandbox, the job fails and its log says why", async 
 			createExecutionContext(),
 		);
 	} while (!/sandbox/i.test((await logs()).join()));
-	expect(await latest()).toMatchObject({ status: "failed" });
+	expect(await ended()).toBe("failed");
 	expect((await logs()).at(-1)).toMatch(/^SYSTEM ERROR .*sandbox/i);
 });
 
@@ -644,7 +666,7 @@ test("a plugin can only connect to the host names that its config allows", async
 	const config = { allowed_hosts: ["api.example.com"] };
 	await ask("PATCH", path, { body: { config } });
 	await start({ type: "go" });
-	expect(await ended()).toMatchObject({ status: "failed" });
+	expect(await ended()).toBe("failed");
 	expect((await read()).error).toContain("may not reach other.example.com");
 });
 
@@ -683,17 +705,10 @@ describe("an allowed host", () => {
 describe("the queue", () => {
 	const stored = async (id: number) =>
 		(await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id)))[0];
-	const queue = (plugin_config_id: number, name = "greet") =>
-		db.insert(pluginJobs).values({
-			plugin_config_id,
-			kind: "job",
-			name,
-			payload: { name: "Ada" },
-		});
-
 	test("runs each job once even if it delivers more messages than there are jobs", async () => {
-		const { id, ended, logs } = await home();
-		await queue(id);
+		const here = await home();
+		const { ended, logs } = here;
+		await queue(here);
 		const results = await Promise.all([deliver(), deliver(), deliver()]);
 		for (const { explicitAcks } of results) expect(explicitAcks).toEqual(["1"]);
 		await ended();
@@ -702,17 +717,12 @@ describe("the queue", () => {
 
 	test("sends another message while jobs wait, so one message is enough for all of them", async () => {
 		const homes = [await home(), await home()];
-		for (const { id } of homes) for (let i = 0; i < 5; i++) await queue(id);
+		for (const here of homes) await queue(here, {}, 5);
 		await deliver();
-		for (const { id } of homes)
-			await eventually(async () =>
-				expect(
-					await db.$count(
-						pluginJobs,
-						and(eq(pluginJobs.plugin_config_id, id), eq(pluginJobs.status, "done")),
-					),
-				).toBe(5),
-			);
+		for (const { ended, logs } of homes) {
+			expect(await ended()).toBe("done");
+			expect((await logs()).filter((line: string) => line.includes("is done"))).toHaveLength(5);
+		}
 	});
 
 	/** A D1 whose batches fail. */
@@ -733,16 +743,17 @@ describe("the queue", () => {
 	});
 
 	test("stores a thousand entries of maximum length within D1’s limit for a value", async () => {
-		const { id, ended, ask, path } = await home(
+		const here = await home(
 			"exports.jobs = { talk() { for (let i = 0; i < 1000; i++) console.log('\\u0001'.repeat(4000)) } }",
 		);
+		const { ended, ask, path } = here;
 		const { env: weighed, heaviest } = weighing();
 		// Another message that is still on its way may take the job first.
 		while (heaviest() < 1_000_000) {
-			await queue(id, "talk");
+			await queue(here, { name: "talk" });
 			await deliver(weighed);
 		}
-		expect(await ended()).toMatchObject({ status: "done" });
+		expect(await ended()).toBe("done");
 		const { body } = await ask("GET", `${path}/logs?limit=1&type_filter=LOG`);
 		expect(body.count % 1000).toBe(0);
 		expect(body.results[0].message).toHaveLength(4000);
@@ -766,14 +777,15 @@ describe("the queue", () => {
 		"fails a job whose secrets can't be decrypted (%s), and tells only the operator why",
 		async (_, otherConfig, reason) => {
 			const error = vi.spyOn(console, "error").mockImplementation(() => {});
-			const { id, ended, logs } = await home();
+			const here = await home();
+			const { id, ended, logs } = here;
 			await db
 				.update(pluginConfigs)
 				.set({ config: await otherConfig() })
 				.where(eq(pluginConfigs.id, id));
-			await queue(id);
+			await queue(here);
 			await deliver();
-			expect(await ended()).toMatchObject({ status: "failed" });
+			expect(await ended()).toBe("failed");
 			expect((await logs()).at(-1)).toBe(
 				"SYSTEM ERROR The job greet was not run: the secrets of its config can't be decrypted.",
 			);
@@ -804,15 +816,15 @@ describe("the queue", () => {
 						return env.DB.batch(statements);
 					},
 				});
-				await queue(here.id, "slow");
+				await queue(here, { name: "slow" });
 				await deliver({ DB });
 				return { ...here, isCutOff: trips > 1 };
 			};
 			let here = await cutOff();
 			// Another message that is still on its way may take the job first.
 			while (!here.isCutOff) here = await cutOff();
-			const { organization, latest, logs, read } = here;
-			expect((await latest())?.status).toBe("failed");
+			const { organization, ended, logs, read } = here;
+			expect(await ended()).toBe("failed");
 			const message = "The job was interrupted by a restart. It isn't run again.";
 			expect((await read()).error).toBe(message);
 			expect((await logs()).at(-1)).toBe(`SYSTEM ERROR ${message}`);
@@ -825,16 +837,6 @@ describe("the queue", () => {
 
 describe("organizations take turns:", () => {
 	const MINUTE = "2099-01-01T00:00:00.000Z";
-	const jobs = (id: number) =>
-		db.select().from(pluginJobs).where(eq(pluginJobs.plugin_config_id, id));
-	const deleteJobs = (id: number) =>
-		db.delete(pluginJobs).where(eq(pluginJobs.plugin_config_id, id));
-
-	/** Queues `count` jobs or tasks without sending a message. */
-	const enqueue = (id: number, kind: "job" | "task", count: number) =>
-		db.run(sql`insert into plugin_jobs (plugin_config_id, kind, name, status, created_at)
-			select ${id}, ${kind}, 'greet', 'queued', '' from json_each(${JSON.stringify([...Array(count).keys()])})`);
-
 	/** A home whose plugin has `count` tasks that run every minute, and `others`. */
 	async function busy(count: number, others: string[] = []) {
 		const here = await home();
@@ -865,38 +867,33 @@ describe("organizations take turns:", () => {
 		return { ...here, copy };
 	}
 
+	/** Runs the next jobs, and sends no messages for others. */
+	const run = async (count: number) => {
+		for (let i = 0; i < count; i += 1) await deliver({ JOBS: lossy.DELIVERIES });
+	};
+
 	test("an organization's task runs right after the first of another's 3,000", async () => {
 		const many = await busy(1000);
-		const copies = (await Promise.all([many.copy(2), many.copy(3)])).flat();
+		await Promise.all([many.copy(2), many.copy(3)]);
 		const few = await home();
-		await tick(Date.parse(MINUTE));
-		const job = await eventually(async () => {
-			const job = (await jobs(few.id)).find(({ name }) => name === "runEveryMinute");
-			expect(job?.finished_at ?? null).not.toBeNull();
-			return job;
-		});
-		const taken = (await jobs(many.id)).filter(
-			({ started_at }) => started_at !== null && started_at < (job?.started_at ?? ""),
-		);
-		const others = (await Promise.all(copies.map(({ id }) => jobs(id)))).flat();
-		await Promise.all([many.id, ...copies.map(({ id }) => id)].map(deleteJobs));
-		// This organization has three tasks (daily, hourly, every minute). Each waits for at most one
-		// of the other's.
-		expect(taken.length).toBeLessThanOrEqual(3);
-		expect(others).toEqual([]);
+		await tick(Date.parse(MINUTE), { JOBS: lossy.DELIVERIES });
+		expect(await jobsOf(many.id)).toHaveLength(1000);
+		expect(await jobsOf(few.id)).toHaveLength(3);
+		// Each of the three tasks waits for at most one of the other's.
+		for (const left of [2, 1, 0]) {
+			await run(2);
+			expect((await jobsOf(few.id)).length).toBeLessThanOrEqual(left);
+		}
 	});
 
 	test("at most 1,000 tasks of an organization are queued per minute; the log of each config says once how many were dropped", async () => {
 		const many = await busy(1200);
 		const [copy] = await many.copy(2);
-		await tick(Date.parse(MINUTE));
-		expect(await jobs(many.id)).toHaveLength(1000);
-		await db
-			.update(pluginJobs)
-			.set({ status: "done", finished_at: new Date().toISOString() })
-			.where(eq(pluginJobs.plugin_config_id, many.id));
+		await tick(Date.parse(MINUTE), { JOBS: lossy.DELIVERIES });
+		expect(await jobsOf(many.id)).toHaveLength(1000);
+		await db.delete(pluginJobs).where(eq(pluginJobs.organization_id, many.organization));
 		await tick(Date.parse(MINUTE) + 20_000);
-		expect(await jobs(copy?.id ?? 0)).toEqual([]);
+		expect(await jobsOf(copy?.id ?? 0)).toEqual([]);
 		const { results } = (
 			await many.ask("GET", `/api/projects/${many.project}/plugin_configs/${copy?.id}/logs`)
 		).body;
@@ -911,44 +908,47 @@ describe("organizations take turns:", () => {
 		expect((await many.logs()).filter((line: string) => line.includes("dropped"))).toEqual([
 			"SYSTEM WARN 200 tasks were dropped: an organization can start 1,000 tasks a minute.",
 		]);
-		await deleteJobs(many.id);
 	});
 
 	test("waiting tasks count towards the limit, and daily and hourly tasks come first", async () => {
 		const here = await busy(998, ["runEveryHour", "runEveryDay"]);
-		await enqueue(here.id, "task", 997);
-		await tick(Date.parse(MINUTE));
-		const rows = await jobs(here.id);
-		await deleteJobs(here.id);
-		const queued = rows.filter(({ created_at }) => created_at === MINUTE);
-		expect(queued.map(({ name }) => name).slice(0, 3)).toEqual([
+		await queue(here, { kind: "task", name: "before" }, 997);
+		await tick(Date.parse(MINUTE), { JOBS: lossy.DELIVERIES });
+		const rows = (await jobsOf(here.id)).toSorted((a, b) => a.turn - b.turn);
+		expect(rows).toHaveLength(1000);
+		expect(rows.slice(997).map(({ name }) => name)).toEqual([
 			"runEveryDay",
 			"runEveryHour",
 			"runEveryMinute0",
 		]);
-		const stillWaiting = rows.filter(
-			({ created_at, status }) => created_at === "" && status === "queued",
-		);
-		expect(stillWaiting.length).toBeGreaterThan(0);
-		expect(queued.length + stillWaiting.length).toBeLessThanOrEqual(1000);
+	});
+
+	test("a dropped daily or hourly task is tried again at the next tick, and runs once", async () => {
+		const here = await busy(1, ["runEveryHourA", "runEveryHourB", "runEveryDay"]);
+		const tickAt = async (minutes: number, waiting: number) => {
+			await db.delete(pluginJobs);
+			await queue(here, { kind: "task", name: "before" }, waiting);
+			await tick(Date.parse(MINUTE) + minutes * 60_000, { JOBS: lossy.DELIVERIES });
+			return (await jobsOf(here.id)).map(({ name }) => name).filter((name) => name !== "before");
+		};
+		expect(await tickAt(0, 998)).toEqual(["runEveryDay", "runEveryHourA"]);
+		expect(await tickAt(1, 1000)).toEqual([]);
+		expect(await tickAt(1.5, 0)).toEqual([]);
+		expect(await tickAt(2, 0)).toEqual(["runEveryHourB", "runEveryMinute0"]);
+		expect(await tickAt(3, 0)).toEqual(["runEveryMinute0"]);
 	});
 
 	test("a job runs right after the first of another's 5,000", async () => {
 		const [many, few] = [await home(), await home()];
-		await enqueue(many.id, "job", 5000);
-		await few.start({ type: "greet", payload: { name: "Ada" } });
-		await tick();
-		const job = await few.ended();
-		const taken = await db.$count(
-			pluginJobs,
-			and(
-				eq(pluginJobs.plugin_config_id, many.id),
-				gt(pluginJobs.started_at, job?.created_at ?? ""),
-				lt(pluginJobs.started_at, job?.started_at ?? ""),
-			),
-		);
-		await deleteJobs(many.id);
-		expect(taken).toBeLessThanOrEqual(2);
+		await queue(many, {}, 5000);
+		await run(3);
+		await few.ask("POST", `${few.path}/job/`, {
+			body: { job: { type: "greet", payload: { name: "Ada" } } },
+			env: { JOBS: lossy.DELIVERIES },
+		});
+		await run(2);
+		expect(await few.ended()).toBe("done");
+		expect((await jobsOf(many.id)).length).toBeGreaterThan(4990);
 	});
 
 	test("queuing and taking a job costs the same however many jobs of another organization wait", async () => {
@@ -966,16 +966,10 @@ describe("organizations take turns:", () => {
 			await deliver({ DB });
 			return { queued, taken: read };
 		};
-		await enqueue(many.id, "job", 500);
+		await queue(many, {}, 500);
 		const before = await costs();
-		// Neither waiting nor ended jobs are read.
-		await db
-			.update(pluginJobs)
-			.set({ status: "done" })
-			.where(eq(pluginJobs.plugin_config_id, many.id));
-		await enqueue(many.id, "job", 5000);
+		await queue(many, {}, 5000);
 		const after = await costs();
-		await deleteJobs(many.id);
 		expect(after.queued).toBeLessThan(before.queued + 20);
 		expect(after.taken).toBeLessThan(before.taken + 20);
 	});
@@ -983,24 +977,27 @@ describe("organizations take turns:", () => {
 
 describe("the schedule", () => {
 	const at = (hours: number, minutes: number, day = 1) => Date.UTC(2099, 5, day, hours, minutes);
-	const tasks = async (id: number) =>
-		(await db.select().from(pluginJobs).where(eq(pluginJobs.plugin_config_id, id)))
-			.map(({ name, scheduled_for }) => `${name} ${scheduled_for}`)
-			.toSorted();
+	/** Runs a tick, and returns the tasks of a config that it queued. */
+	const queued = async (time: number, id: number) => {
+		await db.delete(pluginJobs);
+		await tick(time, { JOBS: lossy.DELIVERIES });
+		return (await jobsOf(id)).map(({ name }) => name);
+	};
+	const ALL = ["runEveryDay", "runEveryHour", "runEveryMinute"];
 
 	test("runs the tasks of enabled configs once per minute, hour and day, however often it ticks", async () => {
 		const [on, off] = [await home(), await home(SOURCE, false)];
-		await Promise.all([tick(at(0, 0)), tick(at(0, 0) + 20_000)]);
-		const first = [
-			"runEveryDay 2099-06-01T00:00:00.000Z",
-			"runEveryHour 2099-06-01T00:00:00.000Z",
-			"runEveryMinute 2099-06-01T00:00:00.000Z",
-		];
-		expect(await tasks(on.id)).toEqual(first);
-		await tick(at(0, 1));
-		const second = [...first, "runEveryMinute 2099-06-01T00:01:00.000Z"];
-		expect(await tasks(on.id)).toEqual(second);
-		expect(await tasks(off.id)).toEqual([]);
+		await Promise.all(
+			[0, 20_000, 40_000].map((ms) => tick(at(0, 0) + ms, { JOBS: lossy.DELIVERIES })),
+		);
+		expect((await jobsOf(on.id)).map(({ name }) => name)).toEqual(ALL);
+		expect(await queued(at(0, 0) + 50_000, on.id)).toEqual([]);
+		expect(await queued(at(0, 1), on.id)).toEqual(["runEveryMinute"]);
+		// A tick that is late.
+		expect(await queued(at(0, 0), on.id)).toEqual([]);
+		await db.delete(taskMinutes);
+		await tick(at(0, 0));
+		expect(await jobsOf(off.id)).toEqual([]);
 		await eventually(async () => {
 			const log = (await on.logs()).join();
 			for (const word of ["A day", "An hour", "A minute"]) expect(log).toContain(word);
@@ -1009,18 +1006,16 @@ describe("the schedule", () => {
 
 	test("after missed ticks, runs the tasks of the current minute, hour and day only", async () => {
 		const { id } = await home();
-		await tick(at(7, 58));
-		await tick(at(10, 7, 2));
-		await tick(at(10, 8, 2));
-		expect(await tasks(id)).toEqual([
-			"runEveryDay 2099-06-01T00:00:00.000Z",
-			"runEveryDay 2099-06-02T00:00:00.000Z",
-			"runEveryHour 2099-06-01T07:00:00.000Z",
-			"runEveryHour 2099-06-02T10:00:00.000Z",
-			"runEveryMinute 2099-06-01T07:58:00.000Z",
-			"runEveryMinute 2099-06-02T10:07:00.000Z",
-			"runEveryMinute 2099-06-02T10:08:00.000Z",
-		]);
+		expect(await queued(at(7, 58), id)).toEqual(ALL);
+		expect(await queued(at(10, 7, 2), id)).toEqual(ALL);
+		expect(await queued(at(10, 8, 2), id)).toEqual(["runEveryMinute"]);
+		expect(await queued(at(11, 8, 2), id)).toEqual(["runEveryHour", "runEveryMinute"]);
+	});
+
+	test("runs tasks also after the clock was set back", async () => {
+		const { id } = await home();
+		await queued(at(10, 7, 2), id);
+		expect(await queued(at(10, 7, 1), id)).toEqual(ALL);
 	});
 
 	test("runs no tasks of a minute, hour or day that began before the config was enabled", async () => {
@@ -1028,19 +1023,16 @@ describe("the schedule", () => {
 		const { enabled_at } = pluginConfigs;
 		const between = new Date(at(10, 5)).toISOString();
 		await db.update(pluginConfigs).set({ enabled_at: between }).where(eq(pluginConfigs.id, id));
-		await tick(at(10, 7));
-		const before = ["runEveryMinute 2099-06-01T10:07:00.000Z"];
-		expect(await tasks(id)).toEqual(before);
+		expect(await queued(at(10, 7), id)).toEqual(["runEveryMinute"]);
 		await ask("PATCH", path, { body: { enabled: false } });
-		await tick(at(12, 0));
-		expect(await tasks(id)).toEqual(before);
+		expect(await queued(at(12, 0), id)).toEqual([]);
 		await ask("PATCH", path, { body: { enabled: true } });
 		const [row] = await db
 			.select({ enabled_at })
 			.from(pluginConfigs)
 			.where(eq(pluginConfigs.id, id));
-		await tick(Date.parse(row?.enabled_at ?? ""));
-		expect(await tasks(id)).toEqual(before);
+		await db.delete(taskMinutes);
+		expect(await queued(Date.parse(row?.enabled_at ?? ""), id)).toEqual([]);
 	});
 
 	test("runs no tasks of an organization that has lost its access to plugins", async () => {
@@ -1051,44 +1043,31 @@ describe("the schedule", () => {
 				.set({ plugins_access_level })
 				.where(eq(organizations.uuid, organization));
 		await grant(2);
-		await tick(at(10, 7));
-		expect(await tasks(id)).toEqual([]);
+		expect(await queued(at(10, 7), id)).toEqual([]);
 		await grant(3);
-		await tick(at(10, 8));
-		expect(await tasks(id)).toContain("runEveryMinute 2099-06-01T10:08:00.000Z");
+		expect(await queued(at(10, 8), id)).toEqual(["runEveryMinute"]);
 	});
 
 	test("sends another message for a job whose message was lost", async () => {
-		const { id, ended } = await home();
-		await db.insert(pluginJobs).values({
-			plugin_config_id: id,
-			kind: "job",
-			name: "greet",
-			payload: { name: "Ada" },
-			created_at: "2026-01-01T00:00:00.000Z",
-		});
+		const here = await home();
+		await queue(here);
 		await tick();
-		expect(await ended()).toMatchObject({ status: "done" });
+		expect(await here.ended()).toBe("done");
 	});
 
 	test("fails a job that a restart interrupted, and never runs it again", async () => {
-		const { id, latest, logs, read } = await home(SOURCE, false);
-		await db.insert(pluginJobs).values({
-			plugin_config_id: id,
-			kind: "job",
-			name: "greet",
-			status: "running",
-			started_at: "2026-01-01T00:00:00.000Z",
-		});
+		const here = await home(SOURCE, false);
+		const { logs, read, ended } = here;
+		await queue(here, { started_at: "2026-01-01T00:00:00.000Z" });
 		await tick();
-		expect(await latest()).toMatchObject({ status: "failed" });
+		expect(await ended()).toBe("failed");
 		expect((await logs()).at(-1)).toBe(
 			"SYSTEM ERROR The job was interrupted by a restart. It isn't run again.",
 		);
 		expect((await read()).error).toBe("The job was interrupted by a restart. It isn't run again.");
 	});
 
-	test("deletes only log entries and jobs that are older than seven days", async () => {
+	test("deletes only log entries that are older than seven days", async () => {
 		const { id, path, ask } = await home();
 		const days = (n: number) => new Date(Date.now() - n * 86_400_000).toISOString();
 		for (const n of [6, 8]) {
@@ -1102,13 +1081,6 @@ describe("the schedule", () => {
 				instance_id: "00000000-0000-0000-0000-000000000000",
 				timestamp: days(n),
 			});
-			await db.insert(pluginJobs).values({
-				plugin_config_id: id,
-				kind: "job",
-				name: `${n}`,
-				status: "done",
-				finished_at: days(n),
-			});
 		}
 		await tick();
 		const messages = (await ask("GET", `${path}/logs`)).body;
@@ -1117,10 +1089,5 @@ describe("the schedule", () => {
 		);
 		expect(messages.results.at(-1).message).toBe("6 days");
 		expect(messages.count).toBe(messages.results.length);
-		const names = (
-			await db.select().from(pluginJobs).where(eq(pluginJobs.plugin_config_id, id))
-		).map(({ name }) => name);
-		expect(names).toContain("6");
-		expect(names).not.toContain("8");
 	});
 });

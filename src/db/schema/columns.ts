@@ -16,9 +16,3 @@ export const boolean = () => integer({ mode: "boolean" });
 export const counter = () => integer().notNull().default(0);
 export const list = <T>() => text({ mode: "json" }).$type<T[]>().notNull().default([]);
 export const map = <T>() => text({ mode: "json" }).$type<T>().notNull();
-/** A moment: ISO 8601 with milliseconds in TypeScript, milliseconds since 1970 in the database, which take 6 bytes instead of 24. */
-export const moment = customType<{ data: string; driverData: number }>({
-	dataType: () => "integer",
-	toDriver: (iso) => Date.parse(iso),
-	fromDriver: (milliseconds) => new Date(milliseconds).toISOString(),
-});

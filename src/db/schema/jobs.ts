@@ -1,53 +1,41 @@
 import { sql } from "drizzle-orm";
-import {
-	index,
-	integer,
-	primaryKey,
-	sqliteTable,
-	text,
-	uniqueIndex,
-} from "drizzle-orm/sqlite-core";
-import { created_at } from "./columns.ts";
+import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { pluginConfigs } from "./plugin_configs.ts";
 
-/** The queue of plugin jobs and scheduled tasks, with the state of each. */
+/**
+ * The queue of plugin jobs and scheduled tasks (jobs/queue.ts). A row is deleted when its job ends. Rows have no foreign key, because
+ * SQLite would need an index for it: the row of a deleted config is deleted at its turn.
+ */
 export const pluginJobs = sqliteTable(
 	"plugin_jobs",
 	{
-		id: integer().primaryKey({ autoIncrement: true }),
-		plugin_config_id: integer()
-			.notNull()
-			.references(() => pluginConfigs.id, { onDelete: "cascade" }),
-		/** The config's organization; set by a trigger. */
-		organization_id: integer().notNull().default(0),
-		/** The position in the queue; set by a trigger (jobs/queue.ts). */
-		turn: integer().notNull().default(0),
+		turn: integer().notNull(),
+		/** Random, because events of failed jobs refer to it after the row is deleted. */
+		id: integer().notNull().default(sql`(abs(random() >> 11))`),
+		organization_id: integer().notNull(),
+		plugin_config_id: integer().notNull(),
 		kind: text({ enum: ["job", "task"] }).notNull(),
 		name: text().notNull(),
-		payload: text({ mode: "json" }).$type<unknown>(),
-		/** For a task, the minute that it runs for. A task runs once per minute. */
-		scheduled_for: text(),
-		status: text({ enum: ["queued", "running", "done", "failed"] })
-			.notNull()
-			.default("queued"),
-		/** For a task, the minute in which it was queued. */
-		created_at: created_at(),
+		/** null: the job is waiting. */
 		started_at: text(),
-		finished_at: text(),
+		payload: text({ mode: "json" }).$type<unknown>(),
 	},
 	(t) => [
-		uniqueIndex("plugin_jobs_task").on(t.plugin_config_id, t.name, t.scheduled_for),
-		index("plugin_jobs_config").on(t.plugin_config_id, t.finished_at),
-		index("plugin_jobs_turn").on(t.turn).where(sql`status = 'queued'`),
-		index("plugin_jobs_organization").on(t.organization_id, t.turn).where(sql`status = 'queued'`),
-		index("plugin_jobs_running").on(t.started_at).where(sql`status = 'running'`),
-		// For the limits on how many tasks an organization has queued, in total and in a minute.
-		index("plugin_jobs_tasks")
-			.on(t.organization_id, t.status, t.created_at)
-			.where(sql`kind = 'task'`),
-		index("plugin_jobs_finished").on(t.finished_at),
+		primaryKey({ columns: [t.turn, t.id] }),
+		index("plugin_jobs_organization").on(t.organization_id, t.turn),
 	],
 );
+
+/** A single row: the latest minute whose scheduled tasks were queued (jobs/tasks.ts). */
+export const taskMinutes = sqliteTable("task_minutes", {
+	id: integer().primaryKey(),
+	minute: text().notNull(),
+	/** Daily and hourly tasks that were dropped in this minute. The next tick tries them again. */
+	dropped: text({ mode: "json" })
+		.$type<{ config: number; name: string; begun: string }[]>()
+		.notNull()
+		.default([]),
+});
 
 /** The key-value storage of plugins, separate for each config. */
 export const pluginStorage = sqliteTable(

@@ -58,5 +58,5 @@ export const personalApiKeyDays = sqliteTable(
 		refusals: integer().notNull(),
 		last_address: text(),
 	},
-	(t) => [primaryKey({ columns: [t.key_id, t.day] }), index("personal_api_key_days_day").on(t.day)],
+	(t) => [primaryKey({ columns: [t.key_id, t.day] })],
 );
