@@ -640,7 +640,7 @@ describe("a bucket that fails", () => {
 	])(
 		"for good (%s) says so, is mailed to the admins once a day, and is tried again",
 		async (_, destination, words) => {
-			const { id, owner, show, patch, stream } = await streaming(destination);
+			const { organization_id, id, owner, show, patch, stream } = await streaming(destination);
 			await join(id, 1);
 			const own = outbox();
 			const mails: Awaited<ReturnType<typeof digests>>[] = [];
@@ -668,7 +668,7 @@ describe("a bucket that fails", () => {
 				.where(sql`item_id = ${stream} and is_system`);
 			expect(events).toHaveLength(2);
 			expect(events[0]).toMatchObject({
-				organization_id: organizationId(id),
+				organization_id,
 				scope: "AuditStream",
 				activity: "failed",
 				trigger: { error: expect.stringContaining(words) },

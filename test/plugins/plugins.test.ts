@@ -48,7 +48,7 @@ test("a plugin is created from the body and can be retrieved", async () => {
 		id: expect.any(Number),
 		url: null,
 		latest_tag: null,
-		organization_id: organizationId(home.id),
+		organization_id: home.id,
 		organization_name: "Acme",
 		x_function_migration_available: "false",
 		...fields,
