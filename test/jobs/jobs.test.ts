@@ -191,6 +191,23 @@ test("a failed job sets the error and the rate, and isn’t run again", async ()
 	]);
 });
 
+test("the rate has the results of the last 24 hours, and older ones are deleted", async () => {
+	const { id, read, start, ended } = await home();
+	const ago = (hours: number) =>
+		new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 13);
+	const results = { [`${ago(24)} failed`]: 7, [`${ago(23)} failed`]: 3 };
+	await db.update(pluginConfigs).set({ results }).where(eq(pluginConfigs.id, id));
+	expect(await read()).toMatchObject({ delivery_rate_24h: "0" });
+	await start({ type: "greet", payload: {} });
+	await ended();
+	expect(await read()).toMatchObject({ delivery_rate_24h: "0.25" });
+	const [row] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id));
+	expect(Object.values(row?.results ?? {})).toEqual([3, 1]);
+	const old = { [`${ago(24)} failed`]: 7 };
+	await db.update(pluginConfigs).set({ results: old }).where(eq(pluginConfigs.id, id));
+	expect(await read()).toMatchObject({ delivery_rate_24h: null });
+});
+
 test.each([
 	[{}, "invalid_input", "The job type must be specified!", null],
 	[{ type: "" }, "invalid_input", "The job type must be specified!", null],
@@ -940,15 +957,18 @@ describe("organizations take turns:", () => {
 
 	test("a job runs right after the first of another's 5,000", async () => {
 		const [many, few] = [await home(), await home()];
+		const start = ({ ask, path }: typeof few) =>
+			ask("POST", `${path}/job/`, {
+				body: { job: { type: "greet", payload: { name: "Ada" } } },
+				env: { JOBS: lossy.DELIVERIES },
+			});
+		for (let i = 0; i < 20; i += 1) await start(many);
 		await queue(many, {}, 5000);
 		await run(3);
-		await few.ask("POST", `${few.path}/job/`, {
-			body: { job: { type: "greet", payload: { name: "Ada" } } },
-			env: { JOBS: lossy.DELIVERIES },
-		});
+		await start(few);
 		await run(2);
 		expect(await few.ended()).toBe("done");
-		expect((await jobsOf(many.id)).length).toBeGreaterThan(4990);
+		expect((await jobsOf(many.id)).length).toBeGreaterThan(5010);
 	});
 
 	test("queuing and taking a job costs the same however many jobs of another organization wait", async () => {
@@ -1065,6 +1085,16 @@ describe("the schedule", () => {
 			"SYSTEM ERROR The job was interrupted by a restart. It isn't run again.",
 		);
 		expect((await read()).error).toBe("The job was interrupted by a restart. It isn't run again.");
+	});
+
+	test("finds interrupted jobs of an organization that had many, while jobs of others wait", async () => {
+		const [many, few] = [await home(SOURCE, false), await home(SOURCE, false)];
+		await queue(many, {}, 3);
+		await queue(many, { started_at: "2026-01-01T00:00:00.000Z" });
+		await db.delete(pluginJobs).where(isNull(pluginJobs.started_at));
+		await queue(few, {}, 2);
+		await tick(Date.now(), { JOBS: lossy.DELIVERIES });
+		expect([await jobsOf(many.id), (await jobsOf(few.id)).length]).toEqual([[], 2]);
 	});
 
 	test("deletes only log entries that are older than seven days", async () => {
