@@ -3,9 +3,7 @@ import { eq } from "drizzle-orm";
 import fc from "fast-check";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
-import {
-	batchExportLogEntries,
-} from "../../src/db/schema/batch_exports.ts";
+import { batchExportLogEntries } from "../../src/db/schema/batch_exports.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
 import { projects } from "../../src/db/schema/projects.ts";
