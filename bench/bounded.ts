@@ -1,5 +1,5 @@
 /** Rows for the lists of the API that have a limit. Each list has its maximum length. */
-import { type Columns, id, OWNERS, special, TEXT } from "./rows.ts";
+import { batchExport, type Columns, EXPORT_ROW, id, OWNERS, special, TEXT } from "./rows.ts";
 import { TIME, uuid, uuidSql } from "./seed.ts";
 
 /** The maximum number of rows of these lists. */
@@ -10,6 +10,9 @@ export const LIMITS = {
 	webhooks: 20,
 	deliveries: 100,
 	accounts: 1_000,
+	exports: 1000,
+	/** Ten years. */
+	exportDays: 3652,
 };
 
 /** The number of each table in ids. */
@@ -62,6 +65,12 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 	// The owner has another key, which the benchmark uses.
 	["personal_api_keys", keys("keys", OWNERS.keys), LIMITS.keys - 1],
 	["personal_api_key_days", days(KEY), LIMITS.days],
+	["batch_exports", { ...batchExport("exports"), uuid: id(7) }, LIMITS.exports],
+	[
+		"batch_export_days",
+		{ batch_export_id: EXPORT_ROW, day: "date('2026-01-01', i || ' days')" },
+		LIMITS.exportDays,
+	],
 	[
 		"audit_streams",
 		{

@@ -83,9 +83,9 @@ const family = (one: string, many: string, size: keyof typeof OF_FAMILY): Record
 /** All lists, by the operation ids of public/openapi.json. */
 export const LISTS: Record<string, List> = {
 	listOrganizations: { owner: "organizations" },
-	listBatchExports: { owner: "exports" },
+	listBatchExports: { owner: "exports", limit: LIMITS.exports },
 	listBatchExportLogs: LOG,
-	listBatchExportMetrics: { owner: "runs" },
+	listBatchExportMetrics: { owner: "runs", limit: LIMITS.exportDays },
 	listBatchExportRuns: {
 		owner: "runs",
 		few: [
@@ -101,12 +101,7 @@ export const LISTS: Record<string, List> = {
 	listBatchExportRunLogs: LOG,
 	listBatchExportBackfills: {
 		owner: "runs",
-		few: [
-			"status=Cancelled",
-			"status=Cancelled&after=2001-01-01",
-			"after=2099-01-01",
-			"before=2000-01-01",
-		],
+		few: ["after=2099-01-01", "before=2000-01-01"],
 		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01"],
 	},
 	listDomains: { owner: "domains", most: ["search=host"] },
@@ -144,10 +139,10 @@ export const LISTS: Record<string, List> = {
 	...family("ImportApp", "ImportApps", "small"),
 	listImportAppExportConfigs: { owner: "configs", limit: 5 },
 	listProjects: PROJECTS,
-	listProjectBatchExports: { owner: "exports" },
+	listProjectBatchExports: { owner: "exports", limit: LIMITS.exports },
 	// The queries are the same as below an organization, where filters are measured.
 	listProjectBatchExportLogs: { owner: "runs" },
-	listProjectBatchExportMetrics: { owner: "runs" },
+	listProjectBatchExportMetrics: { owner: "runs", limit: LIMITS.exportDays },
 	listProjectBatchExportRuns: { owner: "runs" },
 	listProjectBatchExportRunLogs: { owner: "runs" },
 	listProjectBatchExportBackfills: { owner: "runs" },

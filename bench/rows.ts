@@ -73,7 +73,7 @@ const config = (name: "configs" | "logs") => ({
 	updated_at: TIME,
 });
 
-const batchExport = (name: "exports" | "runs") => ({
+export const batchExport = (name: "exports" | "runs") => ({
 	organization_id: OWNERS[name],
 	project_id: OWNERS[name],
 	name: TEXT,
@@ -89,9 +89,22 @@ const batchExport = (name: "exports" | "runs") => ({
 
 export type Columns = Record<string, string | number>;
 
+/** The id of the row of `EXPORT`. */
+export const EXPORT_ROW = 1_000_000_000;
+
+/** SQL for the same time as an integer. */
+const milliseconds = (time: string) =>
+	`cast(round(unixepoch(${time}, 'subsec') * 1000) as integer)`;
+
+/** Counts the runs and backfills, as the statements of the service that insert them do. */
+export const COUNT = `update batch_exports set
+	runs = (select count(*) from batch_export_runs where batch_export_id = ${EXPORT_ROW}),
+	backfills = (select count(*) from batch_export_backfills where batch_export_id = ${EXPORT_ROW})
+	where id = ${EXPORT_ROW}`;
+
 /** Tables with a single row, which other rows refer to. */
 export const ONCE: [table: string, columns: Columns][] = [
-	["batch_exports", { ...batchExport("runs"), id: `'${EXPORT}'` }],
+	["batch_exports", { ...batchExport("runs"), id: EXPORT_ROW, uuid: `'${EXPORT}'` }],
 	["plugins", { ...plugin("logs"), id: PLUGIN }],
 	[
 		"plugin_configs",
@@ -186,25 +199,24 @@ export const MANY: [table: string, columns: Columns][] = [
 			created_at: TIMES,
 		},
 	],
-	["batch_exports", { ...batchExport("exports"), id: id(7) }],
 	[
 		"batch_export_runs",
 		{
 			id: id(3),
-			batch_export_id: `'${EXPORT}'`,
+			batch_export_id: EXPORT_ROW,
 			status: special("'Failed'", "'Completed'"),
-			data_interval_start: TIME,
-			data_interval_end: TIMES,
-			created_at: TIME,
-			finished_at: TIME,
-			last_updated_at: TIME,
+			data_interval_start: milliseconds(TIME),
+			data_interval_end: milliseconds(TIMES),
+			created_at: milliseconds(TIME),
+			finished_at: milliseconds(TIME),
+			last_updated_at: milliseconds(TIME),
 		},
 	],
 	[
 		"batch_export_log_entries",
 		{
 			id: id(8),
-			batch_export_id: `'${EXPORT}'`,
+			batch_export_id: EXPORT_ROW,
 			run_id: `iif(i % 2, '${RUN}', null)`,
 			timestamp: TIMES,
 			level: special("'ERROR'", "'INFO'"),
@@ -215,9 +227,10 @@ export const MANY: [table: string, columns: Columns][] = [
 		"batch_export_backfills",
 		{
 			id: id(9),
-			batch_export_id: `'${EXPORT}'`,
+			batch_export_id: EXPORT_ROW,
 			project_id: OWNERS.runs,
 			start_at: TIME,
+			next_start_at: TIME,
 			end_at: TIMES,
 			interval: "'hour'",
 			status: special("'Cancelled'", "'Completed'"),
@@ -226,10 +239,6 @@ export const MANY: [table: string, columns: Columns][] = [
 			finished_at: TIME,
 			last_updated_at: TIME,
 		},
-	],
-	[
-		"batch_export_days",
-		{ batch_export_id: `'${EXPORT}'`, day: "date('1000-01-01', i || ' days')" },
 	],
 	[
 		"plugins",

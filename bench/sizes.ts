@@ -20,6 +20,9 @@ export function migrated(db: DatabaseSync) {
 
 const UUID =
 	"lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-7' || hex(randomblob(2)) || '-' || hex(randomblob(2)) || '-' || hex(randomblob(6)))";
+/** UUIDs that increase, because they begin with a time. */
+const UUIDS_V7 = `printf('%08x', n) || substr(${UUID}, 9)`;
+const MS = "1767225600000";
 const NOW = "'2026-01-01T00:00:00.000Z'";
 const MS = Date.UTC(2026);
 
@@ -31,14 +34,14 @@ const INSERTS: Record<string, string> = {
 		select ${UUID}, n, n, 1, ${NOW}, ${NOW} from numbers`,
 	keys: `insert into personal_api_keys (id, user_id, label, hash, mask_value, scopes, created_at, version)
 		select ${UUID}, n, 'A key of the CI', hex(randomblob(32)), 'tnt_…abcd', '["organization:read","project:read"]', ${NOW}, '2026-11-21' from numbers`,
-	runs: `insert into batch_export_runs (id, batch_export_id, status, data_interval_start, data_interval_end, fingerprint, created_at, started_at, finished_at, last_updated_at)
-		select ${UUID}, '0b1fee40-0000-7000-8000-000000000000', 'Completed', ${NOW}, 'T' || n, hex(randomblob(16)), ${NOW}, ${NOW}, ${NOW}, ${NOW} from numbers`,
+	runs: `insert into batch_export_runs (id, batch_export_id, status, records_completed, records_total_count, data_interval_start, data_interval_end, launched, attempt, bytes, created_at, finished_at, last_updated_at)
+		select ${UUIDS_V7}, 1000, 'Completed', 140, 140, ${MS}, ${MS} + n, 1, 1, 100000, ${MS}, ${MS}, ${MS} from numbers`,
 	key_days: `insert into personal_api_key_days (key_id, day, requests, refusals, last_address)
 		select ${UUID}, '2026-01-01', n, 0, '203.0.113.7' from numbers`,
 	job_log_entries: `insert into plugin_log_entries (id, team_id, plugin_id, plugin_config_id, timestamp, source, type, message, instance_id)
 		select ${UUID}, 7, 7, 7, ${NOW}, 'SYSTEM', 'INFO', 'The job sync number ' || n || ' is done.', ${UUID} from numbers`,
 	run_log_entries: `insert into batch_export_log_entries (id, batch_export_id, run_id, timestamp, level, message)
-		select ${UUID}, ${UUID}, ${UUID}, ${NOW}, 'INFO', 'Completed: exported ' || n || ' rows of the window from ' || ${NOW} || ' to ' || ${NOW} || ' in ' || n || ' files, as events/' || ${UUID} from numbers`,
+		select ${UUID}, 1000, ${UUID}, ${NOW}, 'INFO', 'Completed: exported ' || n || ' rows of the window from ' || ${NOW} || ' to ' || ${NOW} || ' in ' || n || ' files, as events/' || ${UUID} from numbers`,
 	activity: `insert into activity_log (id, organization_id, project_id, user_id, activity, scope, item_id, name, changes, created_at)
 		select ${UUID}, 7, 7, n, 'updated', 'BatchExport', ${UUID}, 'Hourly events', printf('%.*c', 120, 'x'), ${NOW} from numbers`,
 	event: `insert into events (id, team_id, uuid, event, distinct_id, properties, timestamp, _inserted_at)

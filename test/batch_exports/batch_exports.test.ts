@@ -1451,7 +1451,7 @@ describe("the cost of reading", () => {
 				db.run(
 					`insert into batch_export_log_entries (id, batch_export_id, timestamp, level, message)
 					with recursive n(i) as (select 0 union all select i + 1 from n where i < 99)
-					select printf('%08x-0000-7000-8000-', ${i * 100} + i) || substr('${made.id}', -12), '${made.id}', '2026-01-01T00:00:00.000Z', 'INFO', 'x' from n`,
+					select printf('%08x-0000-7000-8000-', ${i * 100} + i) || substr('${made.id}', -12), (select id from batch_exports where uuid = '${made.id}'), '2026-01-01T00:00:00.000Z', 'INFO', 'x' from n`,
 				),
 			);
 			const answer = await here("GET", `${path}/logs?limit=10`);
@@ -1466,8 +1466,8 @@ describe("the cost of reading", () => {
 			const { here, path, made } = await exporting();
 			for (let i = 0; i < n; i += 1)
 				await addRuns(made.id, {
-					data_interval_start: `2026-01-01T00:00:00.${i}Z`,
-					data_interval_end: `2026-01-01T01:00:00.${i}Z`,
+					data_interval_start: new Date(i).toISOString(),
+					data_interval_end: new Date(i + 1).toISOString(),
 					status: "Completed",
 					finished_at: "2026-01-01T01:00:00.000Z",
 					launched: true,

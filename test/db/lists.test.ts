@@ -5,7 +5,17 @@ import { cache, digest } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { wrongCounters } from "../support/counters.ts";
-import { call, cost, db, furnished, join, keyFor, person, world } from "../support/world.ts";
+import {
+	call,
+	cost,
+	db,
+	furnished,
+	join,
+	keyFor,
+	person,
+	rowIdOf,
+	world,
+} from "../support/world.ts";
 
 /** How many rows each list has: in a small tenant and in one that is ten times as large. */
 const SIZES = [40, 400] as const;
@@ -17,6 +27,9 @@ const AT = "2026-01-01T00:00:00.000Z";
 
 /** SQL for a time, the later the larger `i` is. */
 const time = (i = "i") => `strftime('%Y-%m-%dT%H:%M:%fZ', 1767225600 + ${i} * 60, 'unixepoch')`;
+
+/** SQL for the same time as an integer. */
+const milliseconds = "(1767225600 + i * 60) * 1000";
 
 /** SQL for a UUID that belongs to this tenant and number. */
 const uuid = (prefix: string, i = "i") =>
@@ -43,6 +56,7 @@ async function tenant(n: number) {
 	const { id, project, batch_export, run, config, owner } = home;
 	const q = (text: string) => `'${text}'`;
 	const own = String(home.organization_id);
+	const exportRow = `${await rowIdOf(batch_export)}`;
 	const people = `people-${n}`;
 	const dates = { created_at: time(), updated_at: time() };
 	const userId = `(select id from users where email = '${people}-' || i || '@tenantry.test')`;
@@ -118,7 +132,7 @@ async function tenant(n: number) {
 			created_at: q(AT),
 		}),
 		insert(n, "batch_exports", {
-			id: uuid(id),
+			uuid: uuid(id),
 			organization_id: own,
 			project_id: `${project}`,
 			name: "'Export ' || i",
@@ -132,37 +146,41 @@ async function tenant(n: number) {
 		}),
 		insert(n, "batch_export_runs", {
 			id: uuid(id),
-			batch_export_id: q(batch_export),
+			batch_export_id: exportRow,
 			status: rare(n, "'FailedRetryable'", "'Completed'"),
-			data_interval_start: time(),
-			data_interval_end: time(),
+			data_interval_start: milliseconds,
+			data_interval_end: milliseconds,
 			launched: "1",
-			finished_at: q(AT),
-			created_at: q(AT),
-			last_updated_at: q(AT),
+			finished_at: "1",
+			created_at: "1",
+			last_updated_at: "1",
 		}),
 		// What the export has already must match none of the filters.
 		env.DB.prepare(
-			"update batch_export_backfills set status = 'Completed', end_at = ? where batch_export_id = ?",
-		).bind(AT, batch_export),
+			`update batch_export_backfills set status = 'Completed', end_at = ? where batch_export_id = ${exportRow}`,
+		).bind(AT),
 		insert(n, "batch_export_backfills", {
 			id: uuid(id),
-			batch_export_id: q(batch_export),
+			batch_export_id: exportRow,
 			project_id: `${project}`,
 			interval: "'hour'",
 			status: rare(n, "'Cancelled'", "'Completed'"),
 			start_at: q(AT),
+			next_start_at: q(AT),
 			end_at: time(),
 			total_runs: "1",
 			created_at: q(AT),
 			last_updated_at: q(AT),
 		}),
+		env.DB.prepare(
+			`update batch_exports set runs = runs + ${n}, backfills = backfills + ${n} where id = ${exportRow}`,
+		),
 		insert(n, "batch_export_days", {
-			batch_export_id: q(batch_export),
+			batch_export_id: exportRow,
 			day: "date('2020-01-01', i || ' days')",
 		}),
 		insert(n, "batch_export_ranges", {
-			batch_export_id: `(select id from batch_exports where uuid = ${q(batch_export)})`,
+			batch_export_id: exportRow,
 			by: "'arrival'",
 			start_at: "i * 7200000",
 			end_at: "i * 7200000 + 3600000",
@@ -172,7 +190,7 @@ async function tenant(n: number) {
 		}),
 		insert(n, "batch_export_log_entries", {
 			id: uuid(id),
-			batch_export_id: q(batch_export),
+			batch_export_id: exportRow,
 			run_id: q(run),
 			timestamp: time(),
 			level: rare(n, "'ERROR'", "'INFO'"),
@@ -330,6 +348,9 @@ const BOUNDED = new Set([
 	"organizations",
 	"project members",
 	"ranges of old runs",
+	"batch exports of an organization",
+	"batch exports of a project",
+	"metrics",
 	"keys",
 	"plugins",
 	"destinations",
@@ -386,9 +407,6 @@ const FILTERS: Record<string, (home: Home) => string> = {
 		`${exported(home)}/runs?after=${home.last}&before=2026-12-31T00:00:00Z&status=FailedRetryable`,
 	"runs whose windows overlap a range, by status": (home) =>
 		`${exported(home)}/runs?after=${home.last}&starts_before=${later(home.last, MATCHES)}&status=FailedRetryable`,
-	"backfills by status": (home) => `${exported(home)}/backfills?status=Cancelled`,
-	"backfills by two statuses": (home) =>
-		`${exported(home)}/backfills?status=Cancelled&status=Running`,
 	"backfills by their ranges": (home) =>
 		`${exported(home)}/backfills?after=${home.last}&before=${later(home.last, MATCHES)}`,
 	"backfills by their ranges and status": (home) =>
@@ -397,8 +415,6 @@ const FILTERS: Record<string, (home: Home) => string> = {
 		`${exported(home)}/runs?after=2000-01-01&starts_before=2100-01-01&status=FailedRetryable`,
 	"runs by their windows and two unsuccessful statuses": (home) =>
 		`${exported(home)}/runs?before=2100-01-01&status=FailedRetryable&status=Cancelled`,
-	"backfills by a status among many in their range": (home) =>
-		`${exported(home)}/backfills?after=2000-01-01&status=Cancelled&status=Running`,
 	"an export's entries by level": (home) => `${exported(home)}/logs?level=ERROR`,
 	"an export's entries by two levels": (home) => `${exported(home)}/logs?level=ERROR&level=DEBUG`,
 	"an export's entries by time": (home) => `${exported(home)}/logs?after=${home.last}`,
@@ -412,6 +428,11 @@ const FILTERS: Record<string, (home: Home) => string> = {
 
 /** Searches and filters that no index serves, and that find `MATCHES` rows. */
 const SEARCHES: Record<string, (home: Home) => string> = {
+	"backfills by status": (home) => `${exported(home)}/backfills?status=Cancelled`,
+	"backfills by two statuses": (home) =>
+		`${exported(home)}/backfills?status=Cancelled&status=Running`,
+	"backfills by a status among many in their range": (home) =>
+		`${exported(home)}/backfills?after=2000-01-01&status=Cancelled&status=Running`,
 	"entries of plugins by user": (home) => `${plugins(home)}/activity?user=${home.someone}`,
 	"entries of plugins by activity": (home) => `${plugins(home)}/activity?activity=upgraded`,
 	"entries of plugins by user and activity": (home) =>

@@ -908,7 +908,9 @@ describe("organizations take turns:", () => {
 		const [copy] = await many.copy(2);
 		await tick(Date.parse(MINUTE), { JOBS: lossy.DELIVERIES });
 		expect(await jobsOf(many.id)).toHaveLength(1000);
-		await db.delete(pluginJobs).where(eq(pluginJobs.organization_id, organizationId(many.organization)));
+		await db
+			.delete(pluginJobs)
+			.where(eq(pluginJobs.organization_id, organizationId(many.organization)));
 		await tick(Date.parse(MINUTE) + 20_000);
 		expect(await jobsOf(copy?.id ?? 0)).toEqual([]);
 		const { results } = (
