@@ -140,11 +140,6 @@ CREATE TABLE `batch_exports` (
 	`failed_runs` integer DEFAULT 0 NOT NULL,
 	`failed_retryable_runs` integer DEFAULT 0 NOT NULL,
 	`cancelled_runs` integer DEFAULT 0 NOT NULL,
-	`log_entries` integer DEFAULT 0 NOT NULL,
-	`debug_entries` integer DEFAULT 0 NOT NULL,
-	`info_entries` integer DEFAULT 0 NOT NULL,
-	`warning_entries` integer DEFAULT 0 NOT NULL,
-	`error_entries` integer DEFAULT 0 NOT NULL,
 	`backfills` integer DEFAULT 0 NOT NULL,
 	`days` integer DEFAULT 0 NOT NULL
 );
@@ -179,16 +174,16 @@ CREATE TABLE `batch_export_days` (
 	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint
-CREATE TABLE `batch_export_log_entries` (
-	`position` integer PRIMARY KEY NOT NULL,
-	`id` text NOT NULL,
+CREATE TABLE `batch_export_logs` (
 	`batch_export_id` text NOT NULL,
+	`position` integer NOT NULL,
+	`total` integer NOT NULL,
 	`run_id` text,
-	`timestamp` text NOT NULL,
-	`level` text NOT NULL,
-	`message` text NOT NULL,
+	`id` text NOT NULL,
+	`entries` text NOT NULL,
+	PRIMARY KEY(`batch_export_id`, `position`),
 	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `batch_export_runs` (
 	`id` text PRIMARY KEY NOT NULL,
@@ -215,7 +210,6 @@ CREATE TABLE `batch_export_runs` (
 	`started_at` text,
 	`finished_at` text,
 	`last_updated_at` text NOT NULL,
-	`log_entries` integer DEFAULT 0 NOT NULL,
 	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade,
 	FOREIGN KEY (`backfill_id`) REFERENCES `batch_export_backfills`(`id`) ON UPDATE no action ON DELETE cascade
 );
@@ -348,12 +342,6 @@ CREATE TABLE `plugin_configs` (
 	`name` text,
 	`description` text,
 	`deleted` integer DEFAULT false NOT NULL,
-	`log_entries` integer DEFAULT 0 NOT NULL,
-	`debug_entries` integer DEFAULT 0 NOT NULL,
-	`log_type_entries` integer DEFAULT 0 NOT NULL,
-	`info_entries` integer DEFAULT 0 NOT NULL,
-	`warn_entries` integer DEFAULT 0 NOT NULL,
-	`error_entries` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
 	`updated_at` text NOT NULL,
 	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
@@ -449,19 +437,15 @@ CREATE TABLE `personal_api_key_days` (
 	FOREIGN KEY (`key_id`) REFERENCES `personal_api_keys`(`id`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint
-CREATE TABLE `plugin_log_entries` (
-	`position` integer PRIMARY KEY NOT NULL,
-	`id` text NOT NULL,
-	`team_id` integer NOT NULL,
-	`plugin_id` integer NOT NULL,
+CREATE TABLE `plugin_logs` (
 	`plugin_config_id` integer NOT NULL,
-	`timestamp` text NOT NULL,
-	`source` text NOT NULL,
-	`type` text NOT NULL,
-	`message` text NOT NULL,
-	`instance_id` text NOT NULL,
+	`position` integer NOT NULL,
+	`total` integer NOT NULL,
+	`id` text NOT NULL,
+	`entries` text NOT NULL,
+	PRIMARY KEY(`plugin_config_id`, `position`),
 	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `plugin_source_files` (
 	`plugin_id` integer NOT NULL,
@@ -607,14 +591,6 @@ CREATE INDEX `batch_export_backfills_status_range` ON `batch_export_backfills` (
 --> statement-breakpoint
 CREATE INDEX `batch_export_backfills_running` ON `batch_export_backfills` (`project_id`,`last_updated_at`) WHERE status = 'Running';
 --> statement-breakpoint
-CREATE UNIQUE INDEX `batch_export_log_entries_id_unique` ON `batch_export_log_entries` (`id`);
---> statement-breakpoint
-CREATE INDEX `batch_export_log_entries_export` ON `batch_export_log_entries` (`batch_export_id`,`level`,`timestamp`,`id`);
---> statement-breakpoint
-CREATE INDEX `batch_export_log_entries_run` ON `batch_export_log_entries` (`run_id`,`level`,`timestamp`,`id`);
---> statement-breakpoint
-CREATE INDEX `batch_export_log_entries_timestamp` ON `batch_export_log_entries` (`timestamp`);
---> statement-breakpoint
 CREATE UNIQUE INDEX `batch_export_runs_by_arrival` ON `batch_export_runs` (`batch_export_id`,`data_interval_end`) WHERE "by" = 'arrival';
 --> statement-breakpoint
 CREATE UNIQUE INDEX `batch_export_runs_backfill` ON `batch_export_runs` (`backfill_id`,`data_interval_end`);
@@ -700,12 +676,6 @@ CREATE INDEX `personal_api_keys_expiring` ON `personal_api_keys` (`expires_at`) 
 CREATE INDEX `plugin_configs_project` ON `plugin_configs` (`project_id`,`plugin_id`);
 --> statement-breakpoint
 CREATE INDEX `plugin_configs_plugin` ON `plugin_configs` (`plugin_id`);
---> statement-breakpoint
-CREATE UNIQUE INDEX `plugin_log_entries_id_unique` ON `plugin_log_entries` (`id`);
---> statement-breakpoint
-CREATE INDEX `plugin_log_entries_config` ON `plugin_log_entries` (`plugin_config_id`,`type`,`timestamp`,`id`);
---> statement-breakpoint
-CREATE INDEX `plugin_log_entries_timestamp` ON `plugin_log_entries` (`timestamp`);
 --> statement-breakpoint
 CREATE UNIQUE INDEX `plugins_organization_url` ON `plugins` (`organization_id`,`url`);
 --> statement-breakpoint
@@ -924,26 +894,6 @@ CREATE TRIGGER batch_export_days_uncounted AFTER DELETE ON batch_export_days BEG
   UPDATE batch_exports SET days = days - 1 WHERE id = old.batch_export_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER batch_export_log_entries_delete AFTER DELETE ON batch_export_log_entries BEGIN
-  UPDATE batch_exports SET log_entries = log_entries - 1,
-    debug_entries = debug_entries - (old.level = 'DEBUG'),
-    info_entries = info_entries - (old.level = 'INFO'),
-    warning_entries = warning_entries - (old.level = 'WARNING'),
-    error_entries = error_entries - (old.level = 'ERROR')
-    WHERE id = old.batch_export_id;
-  UPDATE batch_export_runs SET log_entries = log_entries - 1 WHERE id = old.run_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_log_entries_delete AFTER DELETE ON plugin_log_entries BEGIN
-  UPDATE plugin_configs SET log_entries = log_entries - 1,
-    debug_entries = debug_entries - (old.type = 'DEBUG'),
-    log_type_entries = log_type_entries - (old.type = 'LOG'),
-    info_entries = info_entries - (old.type = 'INFO'),
-    warn_entries = warn_entries - (old.type = 'WARN'),
-    error_entries = error_entries - (old.type = 'ERROR')
-    WHERE id = old.plugin_config_id;
-END;
---> statement-breakpoint
 CREATE TRIGGER members_insert AFTER INSERT ON members BEGIN
   UPDATE organizations SET active_members = active_members + 1
     WHERE id = new.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
@@ -953,24 +903,4 @@ END;
 CREATE TRIGGER members_delete AFTER DELETE ON members BEGIN
   UPDATE organizations SET active_members = active_members - 1
     WHERE id = old.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = old.user_id);
-END;
---> statement-breakpoint
-CREATE TRIGGER batch_export_log_entries_insert AFTER INSERT ON batch_export_log_entries BEGIN
-  UPDATE batch_exports SET log_entries = log_entries + 1,
-    debug_entries = debug_entries + (new.level = 'DEBUG'),
-    info_entries = info_entries + (new.level = 'INFO'),
-    warning_entries = warning_entries + (new.level = 'WARNING'),
-    error_entries = error_entries + (new.level = 'ERROR')
-    WHERE id = new.batch_export_id;
-  UPDATE batch_export_runs SET log_entries = log_entries + 1 WHERE id = new.run_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_log_entries_insert AFTER INSERT ON plugin_log_entries BEGIN
-  UPDATE plugin_configs SET log_entries = log_entries + 1,
-    debug_entries = debug_entries + (new.type = 'DEBUG'),
-    log_type_entries = log_type_entries + (new.type = 'LOG'),
-    info_entries = info_entries + (new.type = 'INFO'),
-    warn_entries = warn_entries + (new.type = 'WARN'),
-    error_entries = error_entries + (new.type = 'ERROR')
-    WHERE id = new.plugin_config_id;
 END;

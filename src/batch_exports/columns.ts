@@ -5,7 +5,6 @@ import type { Database } from "../db/client.ts";
 import {
 	batchExportBackfills,
 	batchExportDays,
-	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
 } from "../db/schema/batch_exports.ts";
@@ -84,15 +83,6 @@ export const backfillColumns = {
 	created_at: batchExportBackfills.created_at,
 	finished_at: batchExportBackfills.finished_at,
 	last_updated_at: batchExportBackfills.last_updated_at,
-};
-
-/** The columns of a `BatchExportLogEntry`. */
-export const entryColumns = {
-	id: batchExportLogEntries.id,
-	timestamp: batchExportLogEntries.timestamp,
-	level: batchExportLogEntries.level,
-	message: batchExportLogEntries.message,
-	run_id: batchExportLogEntries.run_id,
 };
 
 /** The columns of a `BatchExportDay`. */

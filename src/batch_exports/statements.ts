@@ -108,10 +108,10 @@ export function passPause(
 	condition: SQL | undefined,
 ) {
 	const isUnchanged = sql`exists (select 1 from batch_exports where ${and(notDeleted(id), condition)})`;
-	const entries = [
-		...(skipped ? [{ level: "WARNING" as const, message: describeSkipped(skipped) }] : []),
-		{ level: "INFO" as const, message: describeUnpaused(paused) },
-	];
+	const unpaused = { level: "INFO" as const, message: describeUnpaused(paused) };
+	const entry = skipped
+		? { level: "WARNING" as const, message: describeSkipped(skipped), more: [unpaused] }
+		: unpaused;
 	return [
 		insertEach(
 			db,
@@ -124,7 +124,7 @@ export function passPause(
 			})),
 			isUnchanged,
 		).onConflictDoNothing(),
-		...entries.map((entry) => logWhere(db, { batch_export_id: id, ...entry }, isUnchanged)),
+		logWhere(db, { batch_export_id: id, ...entry }, isUnchanged),
 	];
 }
 

@@ -1,13 +1,14 @@
-import { and, eq, inArray, isNotNull, isNull, lt, lte, sql } from "drizzle-orm";
+import { and, eq, inArray, isNotNull, isNull, lt, lte, notExists, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
-import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
+import { type Database, insertEach } from "../db/client.ts";
 import type { SystemKind } from "../db/event_types.ts";
+import { appendEach, deleteExpired } from "../db/log.ts";
 import { iso, now } from "../db/now.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import {
 	batchExportBackfills,
-	batchExportLogEntries,
+	batchExportLogs,
 	batchExportRuns,
 	batchExports,
 } from "../db/schema/batch_exports.ts";
@@ -17,6 +18,7 @@ import { advanceBackfill } from "./backfill_runs.ts";
 import { clean } from "./clean.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
 import { loadRun } from "./loaded.ts";
+import { EXPORT_LOGS } from "./run_log.ts";
 import { describeSkipped, howToExport, LIMIT } from "./skipped.ts";
 import { dueWindows, type Skipped } from "./windows.ts";
 
@@ -33,7 +35,7 @@ const CLEANUP_BATCH_SIZE = 25;
 /** How many runs of deleted exports a tick deletes. */
 const PURGE_BATCH_SIZE = 5000;
 
-/** How long log entries and deleted exports are kept. */
+/** How long deleted exports are kept. */
 const RETENTION_MS = 7 * DAY_MS;
 
 /** The names, in the log, of parts of the tick that handle several items. */
@@ -109,8 +111,8 @@ async function insertDueRuns(db: Database, at: number) {
 	const skipping = plans.flatMap(({ skipped, ...plan }) => (skipped ? [{ ...plan, skipped }] : []));
 	const entries = skipping.map((plan) => ({
 		...common(plan),
-		level: "WARNING" as const,
-		message: describeSkipped(plan.skipped),
+		owner: plan.row.id,
+		entry: { level: "WARNING", message: describeSkipped(plan.skipped) },
 	}));
 	const events = skipping.map((plan) => ({ ...common(plan), ...eventOf(plan) }));
 	const updates = plans.map((plan) => ({ ...common(plan), ...plan.next }));
@@ -119,7 +121,7 @@ async function insertDueRuns(db: Database, at: number) {
 		and e.due_at = value ->> 'due' and e.interval = value ->> 'interval' and not e.paused and not e.deleted)`;
 	await db.batch([
 		insertEach(db, batchExportRuns, runs, isUnchanged).onConflictDoNothing(),
-		insertEach(db, batchExportLogEntries, entries, isUnchanged),
+		appendEach(db, EXPORT_LOGS, entries, isUnchanged),
 		insertEach(db, activityLog, events, isUnchanged),
 		db
 			.update(batchExports)
@@ -185,15 +187,8 @@ async function advanceBackfills(db: Database) {
 
 /** Deletes old log entries, and exports that were deleted some time ago. */
 async function deleteOld(db: Database, at: number) {
-	const { timestamp } = batchExportLogEntries;
 	await db.batch([
-		deleteOlderThan(
-			db,
-			batchExportLogEntries,
-			batchExportLogEntries.id,
-			timestamp,
-			iso(at - RETENTION_MS),
-		),
+		deleteExpired(db, EXPORT_LOGS, batchExports, at),
 		...purgeDeleted(db, iso(at - RETENTION_MS)),
 	]);
 }
@@ -239,10 +234,16 @@ function purgeDeleted(db: Database, before: string) {
 			),
 		)
 		.limit(PURGE_BATCH_SIZE);
+	const hasNoLog = notExists(
+		db
+			.select({ id: batchExportLogs.id })
+			.from(batchExportLogs)
+			.where(eq(batchExportLogs.batch_export_id, batchExports.id)),
+	);
 	const empty = db
 		.select({ id: batchExports.id })
 		.from(batchExports)
-		.where(and(dead, eq(batchExports.runs, 0), eq(batchExports.log_entries, 0)))
+		.where(and(dead, eq(batchExports.runs, 0), hasNoLog))
 		.limit(CLEANUP_BATCH_SIZE);
 	return [
 		db.delete(batchExportRuns).where(inArray(batchExportRuns.id, runs)),

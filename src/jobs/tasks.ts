@@ -1,14 +1,14 @@
 import { and, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { v7 } from "uuid";
-import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
+import { type Database, deleteOlderThan } from "../db/client.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
+import { appendEach, deleteExpired } from "../db/log.ts";
 import { iso } from "../db/now.ts";
 import { pluginJobs } from "../db/schema/jobs.ts";
-import { pluginLogEntries } from "../db/schema/plugin_configs.ts";
+import { pluginConfigs, pluginLogs } from "../db/schema/plugin_configs.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 import { forEach, inTurn } from "../log/parts.ts";
-import type { ConfigRef } from "./log_entries.ts";
+import { PLUGIN_LOGS } from "./log_entries.ts";
 import { countWaiting, wake } from "./queue.ts";
 import { fail } from "./work.ts";
 
@@ -73,11 +73,13 @@ const queueTasks = (db: Database, at: number, minute: string) => {
 		join capacities using (organization_id) where position <= capacity`);
 };
 
+type Dropped = { config: number; dropped: number };
+
 /** Counts the tasks of each config that are still due after `queueTasks`, and so are dropped. */
 const selectDropped = (db: Database, at: number) =>
-	db.all<ConfigRef & { dropped: number }>(sql`with ${due(at)}
-		select team_id, plugin_id, plugin_config_id, dropped from (
-			select config as plugin_config_id, project_id as team_id, plugin_id, count(*) as dropped,
+	db.all<Dropped>(sql`with ${due(at)}
+		select config, dropped from (
+			select config, count(*) as dropped,
 				row_number() over (partition by organization_id order by config) as position
 			from due group by config)
 		where position <= ${MAX_TASKS_PER_MINUTE} order by position limit ${MAX_DROPPED_ENTRIES}`);
@@ -96,22 +98,26 @@ const formatted = (count: number) => count.toLocaleString("en");
 /**
  * Writes one entry for each config and minute, even if the tick runs more than once in that minute.
  */
-const logDropped = (db: Database, configs: (ConfigRef & { dropped: number })[], minute: string) =>
-	insertEach(
+const logDropped = (db: Database, configs: Dropped[], minute: string) => {
+	const { plugin_config_id, position, entries } = pluginLogs;
+	const at = Date.parse(minute);
+	return appendEach(
 		db,
-		pluginLogEntries,
-		configs.map(({ dropped, ...ref }) => ({
-			...ref,
-			id: v7(),
-			timestamp: minute,
-			source: "SYSTEM",
-			type: "WARN",
-			message: `${formatted(dropped)} ${dropped === 1 ? "task was" : "tasks were"} dropped: an organization can start ${formatted(MAX_TASKS_PER_MINUTE)} tasks a minute.`,
-			instance_id: v7(),
+		PLUGIN_LOGS,
+		configs.map(({ config, dropped }) => ({
+			owner: config,
+			entry: {
+				timestamp: minute,
+				source: "SYSTEM",
+				level: "WARN",
+				message: `${formatted(dropped)} ${dropped === 1 ? "task was" : "tasks were"} dropped: an organization can start ${formatted(MAX_TASKS_PER_MINUTE)} tasks a minute.`,
+			},
 		})),
-		sql`not exists (select 1 from plugin_log_entries as entry where entry.plugin_config_id = value ->> 'plugin_config_id'
-			and entry.timestamp = value ->> 'timestamp' and entry.type = value ->> 'type')`,
+		sql`not exists (select 1 from ${pluginLogs}, json_each(${entries}) as written
+			where ${plugin_config_id} = json_each.value ->> 'owner' and ${position} >= ${at}
+			and written.value ->> 0 = ${at} and written.value ->> 1 = 'WARN')`,
 	);
+};
 
 /**
  * Runs every minute:
@@ -128,7 +134,7 @@ export async function tick(env: Env, scheduledTime: number) {
 		"plugin tasks": () => runTasks(db, scheduledTime),
 		"waking workers": () => wakeConsumers(env, db),
 		[CUT_OFF]: () => failLost(env, db),
-		"old plugin jobs": () => deleteOld(db),
+		"old plugin jobs": () => deleteOld(db, scheduledTime),
 	});
 }
 
@@ -157,11 +163,10 @@ async function failLost(env: Env, db: Database) {
 	);
 }
 
-async function deleteOld(db: Database) {
+async function deleteOld(db: Database, at: number) {
 	const cutoff = iso(Date.now() - RETENTION_MS);
-	const { timestamp } = pluginLogEntries;
 	await db.batch([
-		deleteOlderThan(db, pluginLogEntries, pluginLogEntries.id, timestamp, cutoff),
+		deleteExpired(db, PLUGIN_LOGS, pluginConfigs, at),
 		deleteOlderThan(db, pluginJobs, pluginJobs.id, pluginJobs.finished_at, cutoff),
 	]);
 }

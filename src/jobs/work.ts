@@ -13,7 +13,7 @@ import { compiledColumns, compiledOf } from "../plugins/compiled_file.ts";
 import type { Compiled } from "../plugins/compiler/compile.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
 import { MAIN_FILES } from "../plugins/file_names.ts";
-import { type ConfigRef, insertEntries, systemEntry } from "./log_entries.ts";
+import { insertEntries, systemEntry } from "./log_entries.ts";
 import { allowedHosts } from "./outbound.ts";
 import { isWaiting, nextId, wake } from "./queue.ts";
 import type { Entry } from "./run_log.ts";
@@ -142,7 +142,8 @@ export async function work(env: Env) {
 }
 
 /** A job that ends, and its config. */
-type Ending = ConfigRef & Pick<typeof pluginJobs.$inferSelect, "id" | "kind" | "name">;
+type Ending = Pick<typeof pluginJobs.$inferSelect, "id" | "kind" | "name"> &
+	Record<"team_id" | "plugin_id" | "plugin_config_id", number>;
 
 const NEXT_STEP = {
 	job: "Fix the error, then start the job again.",
@@ -184,7 +185,7 @@ async function finish(db: Database, job: Ending, entries: Entry[], error: string
 			.update(pluginConfigs)
 			.set({ error, ...(error !== null && newIsolate) })
 			.where(and(eq(pluginConfigs.id, plugin_config_id), unfinished)),
-		...insertEntries(db, job, entries, unfinished),
+		...insertEntries(db, plugin_config_id, entries, unfinished),
 		...(error === null ? [] : [recordEvent(db, failureOf(job, error), sql`${unfinished}`)]),
 		db
 			.update(pluginJobs)

@@ -8,9 +8,9 @@ import {
 	text,
 	uniqueIndex,
 } from "drizzle-orm/sqlite-core";
-import { v7 } from "uuid";
 import type { QuerySchema } from "../query_schema.ts";
 import { boolean, counter, created_at, id, map, updated_at } from "./columns.ts";
+import { logContent, logPosition } from "./log.ts";
 
 export const MODELS = ["events", "persons"] as const;
 
@@ -81,12 +81,6 @@ export const batchExports = sqliteTable(
 		failed_runs: counter(),
 		failed_retryable_runs: counter(),
 		cancelled_runs: counter(),
-		/** The number of log entries, in total and by level; maintained by triggers. */
-		log_entries: counter(),
-		debug_entries: counter(),
-		info_entries: counter(),
-		warning_entries: counter(),
-		error_entries: counter(),
 		/**
 		 * The number of backfills, and the number of days on which runs ended; maintained by triggers.
 		 */
@@ -193,8 +187,6 @@ export const batchExportRuns = sqliteTable(
 		started_at: text(),
 		finished_at: text(),
 		last_updated_at: updated_at(),
-		/** The number of the run's log entries; maintained by triggers. */
-		log_entries: counter(),
 	},
 	(t) => [
 		uniqueIndex("batch_export_runs_by_arrival")
@@ -236,25 +228,17 @@ export const batchExportDays = sqliteTable(
 	(t) => [primaryKey({ columns: [t.batch_export_id, t.day] })],
 );
 
-export const batchExportLogEntries = sqliteTable(
-	"batch_export_log_entries",
+/** The logs of exports and their runs. Without row ids, so that a row is written once. */
+export const batchExportLogs = sqliteTable(
+	"batch_export_logs",
 	{
-		/** The row's number, in the order of insertion. */
-		position: integer().primaryKey(),
-		id: text().notNull().unique().$defaultFn(v7),
 		batch_export_id: text()
 			.notNull()
 			.references(() => batchExports.id, { onDelete: "cascade" }),
-		/** null: the entry is about the export itself. */
+		...logPosition(),
+		/** null: the entries are about the export itself. */
 		run_id: text(),
-		timestamp: created_at(),
-		level: text({ enum: LEVELS }).notNull(),
-		message: text().notNull(),
+		...logContent(),
 	},
-	(t) => [
-		// A page of all levels merges one range of this index per level.
-		index("batch_export_log_entries_export").on(t.batch_export_id, t.level, t.timestamp, t.id),
-		index("batch_export_log_entries_run").on(t.run_id, t.level, t.timestamp, t.id),
-		index("batch_export_log_entries_timestamp").on(t.timestamp),
-	],
+	(t) => [primaryKey({ columns: [t.batch_export_id, t.position] })],
 );
