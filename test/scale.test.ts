@@ -2,14 +2,10 @@ import { env } from "cloudflare:workers";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { LOAD, type Operation, ROWS } from "../bench/scale/assumptions.ts";
-import {
-	batchExportLogEntries,
-	batchExportRuns,
-	batchExports,
-} from "../src/db/schema/batch_exports.ts";
+import { batchExportLogs, batchExportRuns, batchExports } from "../src/db/schema/batch_exports.ts";
 import { pluginJobs } from "../src/db/schema/jobs.ts";
 import { personalApiKeyDays } from "../src/db/schema/personal_api_keys.ts";
-import { pluginConfigs, pluginLogEntries } from "../src/db/schema/plugin_configs.ts";
+import { pluginConfigs, pluginLogs } from "../src/db/schema/plugin_configs.ts";
 import { runSeries } from "../src/exporter/run.ts";
 import * as schedule from "../src/exporter/schedule.ts";
 import * as tasks from "../src/jobs/tasks.ts";
@@ -63,9 +59,11 @@ async function runs(events = 0) {
 	for (const { id, attempt } of waiting) await runSeries(bound, { run_id: id, attempt });
 	expect(await db.$count(batchExportRuns, sql`status = 'Completed'`)).toBe(before + N);
 	await db.update(batchExports).set({ paused: true });
-	await db.update(batchExportLogEntries).set({ timestamp: LONG_AGO });
+	await db
+		.update(batchExportLogs)
+		.set({ position: sql`${batchExportLogs.position} - 8 * 86400000` });
 	await schedule.tick(bound, Date.now());
-	expect(await db.$count(batchExportLogEntries)).toBe(0);
+	expect(await db.$count(batchExportLogs)).toBe(0);
 	return sum([spent], N);
 }
 
@@ -92,10 +90,10 @@ async function jobs() {
 		await work(bound);
 	}
 	expect(await db.$count(pluginJobs, sql`status = 'done'`)).toBe(N);
-	await db.update(pluginLogEntries).set({ timestamp: LONG_AGO });
+	await db.update(pluginLogs).set({ position: sql`${pluginLogs.position} - 8 * 86400000` });
 	await db.update(pluginJobs).set({ finished_at: LONG_AGO });
 	await tasks.tick(bound, Date.now());
-	expect([await db.$count(pluginLogEntries), await db.$count(pluginJobs)]).toEqual([0, 0]);
+	expect([await db.$count(pluginLogs), await db.$count(pluginJobs)]).toEqual([0, 0]);
 	return sum([...queued, spent], N);
 }
 

@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import {
 	batchExportBackfills,
-	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
 	RUN_STATUSES,
@@ -12,6 +11,7 @@ import {
 } from "../../src/db/schema/batch_exports.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { LENGTHS } from "../../src/exporter/windows.ts";
+import { logOfExport } from "../support/logs.ts";
 import { wrong } from "../support/refusals.ts";
 import { eventually, stopClock } from "../support/time.ts";
 import { call, cost, db, join, racing, times, world } from "../support/world.ts";
@@ -1353,18 +1353,20 @@ describe("the log", () => {
 	async function logging() {
 		const home = await exporting();
 		const run_id = await run(home.made.id, { launched: true });
-		const entry = (minute: number, row: Partial<typeof batchExportLogEntries.$inferInsert>) =>
-			db.insert(batchExportLogEntries).values({
-				batch_export_id: home.made.id,
+		await db
+			.update(batchExportRuns)
+			.set({ created_at: "2026-01-01T00:01:30.000Z" })
+			.where(eq(batchExportRuns.id, run_id));
+		const entry = (minute: number, row: Parameters<typeof logOfExport>[1]) =>
+			logOfExport(home.made.id, {
 				timestamp: `2026-01-01T00:${String(minute).padStart(2, "0")}:00.000Z`,
-				level: "INFO",
 				message: `Minute ${minute}`,
 				...row,
 			});
 		await db.batch([
 			entry(1, {}),
-			entry(2, { level: "ERROR", run_id }),
-			entry(3, { level: "WARNING", message: "Something SPECIAL", run_id }),
+			entry(2, { level: "ERROR", run: run_id }),
+			entry(3, { level: "WARNING", message: "Something SPECIAL", run: run_id }),
 			entry(4, { level: "DEBUG" }),
 		]);
 		return { ...home, run_id };

@@ -10,11 +10,12 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { digests, unseal } from "../../src/auth/secrets.ts";
 import { pluginJobs, pluginStorage } from "../../src/db/schema/jobs.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
-import { pluginConfigs, pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
+import { pluginConfigs, pluginLogs } from "../../src/db/schema/plugin_configs.ts";
 import { pluginSourceFiles, plugins } from "../../src/db/schema/plugins.ts";
 import { allowedHosts, Outbound } from "../../src/jobs/outbound.ts";
 import { storage } from "../../src/jobs/storage.ts";
 import worker from "../../src/worker.ts";
+import { logOfConfig } from "../support/logs.ts";
 import { wrong } from "../support/refusals.ts";
 import { systemEvents } from "../support/system_events.ts";
 import { eventually } from "../support/time.ts";
@@ -142,7 +143,7 @@ test("a job is queued, runs in a sandbox, and its log says what it did", async (
 		]),
 	);
 	expect(await read()).toMatchObject({ error: null, delivery_rate_24h: "1" });
-	expect(JSON.stringify(await db.select().from(pluginLogEntries))).not.toContain("hunter22");
+	expect(JSON.stringify(await db.select().from(pluginLogs))).not.toContain("hunter22");
 });
 
 test("a sealed field that is no longer secret is decrypted for the plugin, but still hidden in the log", async () => {
@@ -526,16 +527,13 @@ describe("a waiting job", () => {
 		});
 		await deliver();
 		await here.ended();
-		const entries = await db
+		const [newest] = await db
 			.select()
-			.from(pluginLogEntries)
-			.where(eq(pluginLogEntries.plugin_config_id, here.id))
-			.orderBy(desc(pluginLogEntries.id))
-			.limit(1);
-		return {
-			status: (await here.latest())?.status,
-			log: entries.map(({ source, type, message }) => `${source} ${type} ${message}`),
-		};
+			.from(pluginLogs)
+			.where(eq(pluginLogs.plugin_config_id, here.id))
+			.orderBy(desc(pluginLogs.position));
+		const [[, type, message, source]] = JSON.parse(newest?.entries ?? "");
+		return { status: (await here.latest())?.status, log: [`${source} ${type} ${message}`] };
 	}
 	const disable = ({ ask, path }: Awaited<ReturnType<typeof home>>) =>
 		ask("PATCH", path, { body: { enabled: false } });
@@ -1090,17 +1088,9 @@ describe("the schedule", () => {
 	test("deletes only log entries and jobs that are older than seven days", async () => {
 		const { id, path, ask } = await home();
 		const days = (n: number) => new Date(Date.now() - n * 86_400_000).toISOString();
-		for (const n of [6, 8]) {
-			await db.insert(pluginLogEntries).values({
-				team_id: 1,
-				plugin_id: 1,
-				plugin_config_id: id,
-				source: "SYSTEM",
-				type: "INFO",
-				message: `${n} days`,
-				instance_id: "00000000-0000-0000-0000-000000000000",
-				timestamp: days(n),
-			});
+		await db.delete(pluginLogs).where(eq(pluginLogs.plugin_config_id, id));
+		for (const n of [9, 8, 6]) {
+			await logOfConfig(id, { message: `${n} days`, timestamp: days(n) });
 			await db.insert(pluginJobs).values({
 				plugin_config_id: id,
 				kind: "job",
