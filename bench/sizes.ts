@@ -40,10 +40,13 @@ const INSERTS: Record<string, string> = {
 			values (7, ${UUID}, 7, ${UUID}, 7, 1, ${NOW}, ${NOW});
 		insert into plugin_jobs (plugin_config_id, kind, name, status, payload, created_at, started_at, finished_at)
 		select 7, 'job', 'sync', 'done', '{}', ${NOW}, ${NOW}, ${NOW} from numbers`,
-	job_log_entries: `insert into plugin_log_entries (id, team_id, plugin_id, plugin_config_id, timestamp, source, type, message, instance_id)
-		select ${UUID}, 7, 7, 7, ${NOW}, 'SYSTEM', 'INFO', 'The job sync number ' || n || ' is done.', ${UUID} from numbers`,
-	run_log_entries: `insert into batch_export_log_entries (id, batch_export_id, run_id, timestamp, level, message)
-		select ${UUID}, ${UUID}, ${UUID}, ${NOW}, 'INFO', 'Completed: exported ' || n || ' rows of the window from ' || ${NOW} || ' to ' || ${NOW} || ' in ' || n || ' files, as events/' || ${UUID} from numbers`,
+	job_logs: `insert into plugin_logs (plugin_config_id, position, total, id, entries)
+		select 7, unixepoch(${NOW}) * 1000 + n, 2 * n, ${UUID}, json_array(
+			json_array(unixepoch(${NOW}) * 1000 + n, 'INFO', 'The job sync number ' || n || ' is done.', 'SYSTEM'),
+			json_array(unixepoch(${NOW}) * 1000 + n, 'LOG', 'Imported the rows of page ' || n || ' for you.', 'CONSOLE')) from numbers`,
+	run_logs: `insert into batch_export_logs (batch_export_id, position, total, run_id, id, entries)
+		select ${UUID}, unixepoch(${NOW}) * 1000 + n, n, ${UUID}, ${UUID}, json_array(json_array(unixepoch(${NOW}) * 1000 + n, 'INFO',
+			'Completed: exported ' || n || ' rows of the window from ' || ${NOW} || ' to ' || ${NOW} || ' in ' || n || ' files, as events/' || ${UUID})) from numbers`,
 	activity: `insert into activity_log (id, organization_id, project_id, user_id, activity, scope, item_id, name, changes, created_at)
 		select ${UUID}, ${UUID}, 7, n, 'updated', 'BatchExport', ${UUID}, 'Hourly events', printf('%.*c', 120, 'x'), ${NOW} from numbers`,
 	event: `insert into events (team_id, uuid, event, distinct_id, person_id, properties, timestamp, created_at, _inserted_at)

@@ -99,9 +99,9 @@ export const KEPT = {
 	keys: { rows: 5, bytes: 430, kept: "" },
 	key_days: { rows: 5 * 90, bytes: 155, kept: "90 days" },
 	runs: { rows: LOAD.run * 12, bytes: 690, kept: "as long as the export; here one year" },
-	run_log_entries: { rows: (LOAD.run * 3 * 7) / 30, bytes: 685, kept: "7 days" },
+	run_logs: { rows: (LOAD.run * 7) / 30, bytes: 400, kept: "7 days" },
 	jobs: { rows: Math.round((LOAD.job * 7) / 30), bytes: 240, kept: "7 days" },
-	job_log_entries: { rows: (LOAD.job * 3 * 7) / 30, bytes: 340, kept: "7 days" },
+	job_logs: { rows: (LOAD.job * 2 * 7) / 30, bytes: 230, kept: "7 days" },
 	activity: { rows: (LOAD.write + LOAD.run) * 12, bytes: 1_475, kept: "one year" },
 };
 
