@@ -250,10 +250,13 @@ export function readLog<E extends StoredEntry>(
 		select position, number, id, run, entry, count(*) over () as matches from unpacked where ${matches ?? sql`true`})`;
 	// The number of matches is unknown if the offset skips all of them.
 	const skip = isFiltered && !start ? page.offset : 0;
-	const unread = sql`with ${walk} select ${position} as position, ${total} + 1 as number from ${table}
+	// Without filters, the number of the last entry says whether there are more.
+	const unread = isFiltered
+		? sql`with ${walk} select ${position} as position, ${total} + 1 as number from ${table}
 		where ${inTime} and ${position} < coalesce(
 			(select max(position) + 1 from sized where earlier >= ${MAX_PAGE_BYTES}), (select min(position) from walk))
-		order by ${position} desc limit 1`;
+		order by ${position} desc limit 1`
+		: sql`select 0 as position, 0 as number where false`;
 	const oldest = sql`(select ${total} - json_array_length(${entries}) from ${table} where ${isOwned} order by ${position} limit 1)`;
 	const known = start ? page.after?.count : undefined;
 	const count =
@@ -287,9 +290,11 @@ export function readLog<E extends StoredEntry>(
 		[found, [next], [counted]]: [Rows, Unread, { count: number }[]],
 		to: (row: Rows[number]) => T,
 	) => {
+		const last = found.at(-1);
 		const passed = start ? page.offset : 0;
 		const count = isFiltered ? passed + (found[0]?.matches ?? 0) : (counted?.count ?? 0);
-		return envelope(page, found.slice(skip), count, keysOf, to, next && keysOf(next));
+		const end = isFiltered || page.offset + found.length >= count ? next : last;
+		return envelope(page, found.slice(skip), count, keysOf, to, end && keysOf(end));
 	};
 	return { statements, envelopeOf };
 }
