@@ -311,6 +311,8 @@ const LISTS: Record<string, (home: Home) => string> = {
 
 /** Lists that a limit keeps short, so that they are counted and sorted when they are read. */
 const BOUNDED = new Set([
+	// Reads what the export has written during the run, at most 5,000 rows.
+	"logs of a run",
 	"domains",
 	"projects",
 	"an organization's projects",
@@ -550,7 +552,9 @@ describe("a list ten times as long costs the same", () => {
 			expect(large.body.results).toHaveLength(MATCHES);
 			// The names of members are in the rows of their users, and a project is seen through a membership.
 			// Finding a member's user also reads the member, and an entry is joined with its plugin.
-			expect(cost(large).read).toBeLessThanOrEqual(6 * (SIZES[1] + MATCHES) + 40);
+			// Rows of logs are unpacked, and the result of each step is read again.
+			const each = path(homes[1]).includes("/logs") ? 14 : 6;
+			expect(cost(large).read).toBeLessThanOrEqual(each * (SIZES[1] + MATCHES) + 40);
 		},
 	);
 
