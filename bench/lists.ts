@@ -18,7 +18,6 @@ type List = {
 
 const LOG: List = {
 	owner: "runs",
-	few: ["level=ERROR", "after=2099-01-01", "before=2000-01-01"],
 	most: ["search=row", "level=INFO", "after=2001-01-01", "before=2099-01-01"],
 };
 
@@ -84,7 +83,7 @@ const family = (one: string, many: string, size: keyof typeof OF_FAMILY): Record
 export const LISTS: Record<string, List> = {
 	listOrganizations: { owner: "organizations" },
 	listBatchExports: { owner: "exports", limit: LIMITS.exports },
-	listBatchExportLogs: LOG,
+	listBatchExportLogs: { ...LOG, few: ["before=2000-01-01"] },
 	listBatchExportMetrics: { owner: "runs", limit: LIMITS.exportDays },
 	listBatchExportRuns: {
 		owner: "runs",
@@ -149,7 +148,7 @@ export const LISTS: Record<string, List> = {
 	listPluginConfigs: { owner: "configs" },
 	listPluginConfigLogs: {
 		owner: "logs",
-		few: ["type_filter=ERROR", "after=2099-01-01", "before=2000-01-01"],
+		few: ["before=2000-01-01"],
 		most: ["search=row", "type_filter=LOG", "after=2001-01-01", "before=2099-01-01"],
 	},
 	listProjectMembers: { owner: "projectMembers" },

@@ -37,6 +37,9 @@ export const special = (few: string, others: string) => `iif(i < ${FEW}, ${few},
 /** Times: a few rows are from the distant future, a few from the past. */
 const TIMES = `case when i < ${FEW} then '2100-01-01T00:00:0' || i || '.000Z' when i < ${2 * FEW} then '1999-01-01T00:00:0' || i || '.000Z' else ${TIME} end`;
 
+/** Positions in a log: a few rows are from the past, because rows are added in the order of time. */
+const POSITION = `unixepoch(${special("'1999-01-01T00:00:00.000Z'", TIME)}) * 1000 + i`;
+
 export const EXPORT = uuid("other", 1);
 export const RUN = uuid("other", 30_000_000);
 /** The first entry of the activity log. */
@@ -209,18 +212,19 @@ export const MANY: [table: string, columns: Columns][] = [
 			data_interval_end: milliseconds(TIMES),
 			created_at: milliseconds(TIME),
 			finished_at: milliseconds(TIME),
-			last_updated_at: milliseconds(TIME),
+			// The log of a run is read until then.
+			last_updated_at: String(Date.UTC(2099)),
 		},
 	],
 	[
-		"batch_export_log_entries",
+		"batch_export_logs",
 		{
-			id: id(8),
 			batch_export_id: EXPORT_ROW,
+			position: POSITION,
+			total: "i + 1",
 			run_id: `iif(i % 2, '${RUN}', null)`,
-			timestamp: TIMES,
-			level: special("'ERROR'", "'INFO'"),
-			message: TEXT,
+			id: id(8),
+			entries: `json_array(json_array(${POSITION}, ${special("'ERROR'", "'INFO'")}, ${TEXT}))`,
 		},
 	],
 	[
@@ -276,17 +280,13 @@ export const MANY: [table: string, columns: Columns][] = [
 		{ ...config("configs"), id: "1000 + i", uuid: id(11), plugin_id: "10000000 + i" },
 	],
 	[
-		"plugin_log_entries",
+		"plugin_logs",
 		{
-			id: id(12),
-			team_id: OWNERS.logs,
-			plugin_id: PLUGIN,
 			plugin_config_id: PLUGIN,
-			timestamp: TIMES,
-			source: "'PLUGIN'",
-			type: special("'ERROR'", "'LOG'"),
-			message: TEXT,
-			instance_id: id(13),
+			position: POSITION,
+			total: "i + 1",
+			id: id(12),
+			entries: `json_array(json_array(${POSITION}, ${special("'ERROR'", "'LOG'")}, ${TEXT}, 'PLUGIN'))`,
 		},
 	],
 	[

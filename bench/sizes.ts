@@ -22,7 +22,6 @@ const UUID =
 	"lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-7' || hex(randomblob(2)) || '-' || hex(randomblob(2)) || '-' || hex(randomblob(6)))";
 /** UUIDs that increase, because they begin with a time. */
 const UUIDS_V7 = `printf('%08x', n) || substr(${UUID}, 9)`;
-const MS = "1767225600000";
 const NOW = "'2026-01-01T00:00:00.000Z'";
 const MS = Date.UTC(2026);
 
@@ -38,10 +37,13 @@ const INSERTS: Record<string, string> = {
 		select ${UUIDS_V7}, 1000, 'Completed', 140, 140, ${MS}, ${MS} + n, 1, 1, 100000, ${MS}, ${MS}, ${MS} from numbers`,
 	key_days: `insert into personal_api_key_days (key_id, day, requests, refusals, last_address)
 		select ${UUID}, '2026-01-01', n, 0, '203.0.113.7' from numbers`,
-	job_log_entries: `insert into plugin_log_entries (id, team_id, plugin_id, plugin_config_id, timestamp, source, type, message, instance_id)
-		select ${UUID}, 7, 7, 7, ${NOW}, 'SYSTEM', 'INFO', 'The job sync number ' || n || ' is done.', ${UUID} from numbers`,
-	run_log_entries: `insert into batch_export_log_entries (id, batch_export_id, run_id, timestamp, level, message)
-		select ${UUID}, 1000, ${UUID}, ${NOW}, 'INFO', 'Completed: exported ' || n || ' rows of the window from ' || ${NOW} || ' to ' || ${NOW} || ' in ' || n || ' files, as events/' || ${UUID} from numbers`,
+	job_logs: `insert into plugin_logs (plugin_config_id, position, total, id, entries)
+		select 7, unixepoch(${NOW}) * 1000 + n, 2 * n, ${UUID}, json_array(
+			json_array(unixepoch(${NOW}) * 1000 + n, 'INFO', 'The job sync number ' || n || ' is done.', 'SYSTEM'),
+			json_array(unixepoch(${NOW}) * 1000 + n, 'LOG', 'Imported the rows of page ' || n || ' for you.', 'CONSOLE')) from numbers`,
+	run_logs: `insert into batch_export_logs (batch_export_id, position, total, run_id, id, entries)
+		select 1000, unixepoch(${NOW}) * 1000 + n, n, ${UUID}, ${UUID}, json_array(json_array(unixepoch(${NOW}) * 1000 + n, 'INFO',
+			'Completed: exported ' || n || ' rows of the window from ' || ${NOW} || ' to ' || ${NOW} || ' in ' || n || ' files, as events/' || ${UUID})) from numbers`,
 	activity: `insert into activity_log (id, organization_id, project_id, user_id, activity, scope, item_id, name, changes, created_at)
 		select ${UUID}, 7, 7, n, 'updated', 'BatchExport', ${UUID}, 'Hourly events', printf('%.*c', 120, 'x'), ${NOW} from numbers`,
 	event: `insert into events (id, team_id, uuid, event, distinct_id, properties, timestamp, _inserted_at)

@@ -132,12 +132,7 @@ CREATE TABLE `batch_exports` (
 	`next_end_at` text NOT NULL,
 	`due_at` text NOT NULL,
 	`runs` integer DEFAULT 0 NOT NULL,
-	`backfills` integer DEFAULT 0 NOT NULL,
-	`log_entries` integer DEFAULT 0 NOT NULL,
-	`debug_entries` integer DEFAULT 0 NOT NULL,
-	`info_entries` integer DEFAULT 0 NOT NULL,
-	`warning_entries` integer DEFAULT 0 NOT NULL,
-	`error_entries` integer DEFAULT 0 NOT NULL
+	`backfills` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE `batch_export_backfills` (
@@ -171,17 +166,6 @@ CREATE TABLE `batch_export_days` (
 	PRIMARY KEY(`batch_export_id`, `day`),
 	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
---> statement-breakpoint
-CREATE TABLE `batch_export_log_entries` (
-	`position` integer PRIMARY KEY NOT NULL,
-	`id` text NOT NULL,
-	`batch_export_id` integer NOT NULL,
-	`run_id` text,
-	`timestamp` text NOT NULL,
-	`level` text NOT NULL,
-	`message` text NOT NULL,
-	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
-);
 --> statement-breakpoint
 CREATE TABLE `batch_export_ranges` (
 	`batch_export_id` integer NOT NULL,
@@ -221,7 +205,6 @@ CREATE TABLE `batch_export_runs` (
 	`started_at` integer,
 	`finished_at` integer,
 	`last_updated_at` integer NOT NULL,
-	`log_entries` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`batch_export_id`, `id`),
 	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
@@ -354,12 +337,6 @@ CREATE TABLE `plugin_configs` (
 	`name` text,
 	`description` text,
 	`deleted` integer DEFAULT false NOT NULL,
-	`log_entries` integer DEFAULT 0 NOT NULL,
-	`debug_entries` integer DEFAULT 0 NOT NULL,
-	`log_type_entries` integer DEFAULT 0 NOT NULL,
-	`info_entries` integer DEFAULT 0 NOT NULL,
-	`warn_entries` integer DEFAULT 0 NOT NULL,
-	`error_entries` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
 	`updated_at` text NOT NULL,
 	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
@@ -450,20 +427,6 @@ CREATE TABLE `personal_api_key_days` (
 	PRIMARY KEY(`key_id`, `day`),
 	FOREIGN KEY (`key_id`) REFERENCES `personal_api_keys`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
---> statement-breakpoint
-CREATE TABLE `plugin_log_entries` (
-	`position` integer PRIMARY KEY NOT NULL,
-	`id` text NOT NULL,
-	`team_id` integer NOT NULL,
-	`plugin_id` integer NOT NULL,
-	`plugin_config_id` integer NOT NULL,
-	`timestamp` text NOT NULL,
-	`source` text NOT NULL,
-	`type` text NOT NULL,
-	`message` text NOT NULL,
-	`instance_id` text NOT NULL,
-	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
-);
 --> statement-breakpoint
 CREATE TABLE `plugin_source_files` (
 	`plugin_id` integer NOT NULL,
@@ -577,6 +540,27 @@ CREATE TABLE `task_minutes` (
 	`dropped` text DEFAULT '[]' NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `batch_export_logs` (
+	`batch_export_id` integer NOT NULL,
+	`position` integer NOT NULL,
+	`total` integer NOT NULL,
+	`run_id` text,
+	`id` text NOT NULL,
+	`entries` text NOT NULL,
+	PRIMARY KEY(`batch_export_id`, `position`),
+	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `plugin_logs` (
+	`plugin_config_id` integer NOT NULL,
+	`position` integer NOT NULL,
+	`total` integer NOT NULL,
+	`id` text NOT NULL,
+	`entries` text NOT NULL,
+	PRIMARY KEY(`plugin_config_id`, `position`),
+	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
 CREATE INDEX `activity_counts_project` ON `activity_counts` (`project_id`);
 --> statement-breakpoint
 CREATE UNIQUE INDEX `activity_log_id_unique` ON `activity_log` (`id`);
@@ -608,14 +592,6 @@ CREATE INDEX `audit_streams_due` ON `audit_streams` (`next_attempt_at`) WHERE ne
 CREATE INDEX `batch_export_backfills_range` ON `batch_export_backfills` (`batch_export_id`,`end_at`,`id`);
 --> statement-breakpoint
 CREATE INDEX `batch_export_backfills_running` ON `batch_export_backfills` (`project_id`,`batch_export_id`) WHERE status = 'Running';
---> statement-breakpoint
-CREATE UNIQUE INDEX `batch_export_log_entries_id_unique` ON `batch_export_log_entries` (`id`);
---> statement-breakpoint
-CREATE INDEX `batch_export_log_entries_export` ON `batch_export_log_entries` (`batch_export_id`,`level`,`timestamp`,`id`);
---> statement-breakpoint
-CREATE INDEX `batch_export_log_entries_run` ON `batch_export_log_entries` (`run_id`,`level`,`timestamp`,`id`);
---> statement-breakpoint
-CREATE INDEX `batch_export_log_entries_timestamp` ON `batch_export_log_entries` (`timestamp`);
 --> statement-breakpoint
 CREATE UNIQUE INDEX `batch_export_runs_window` ON `batch_export_runs` (`batch_export_id`,`data_interval_end`,case "by" when 'arrival' then '' else backfill_id end);
 --> statement-breakpoint
@@ -670,12 +646,6 @@ CREATE INDEX `personal_api_keys_expiring` ON `personal_api_keys` (`expires_at`) 
 CREATE INDEX `plugin_configs_project` ON `plugin_configs` (`project_id`,`plugin_id`);
 --> statement-breakpoint
 CREATE INDEX `plugin_configs_plugin` ON `plugin_configs` (`plugin_id`);
---> statement-breakpoint
-CREATE UNIQUE INDEX `plugin_log_entries_id_unique` ON `plugin_log_entries` (`id`);
---> statement-breakpoint
-CREATE INDEX `plugin_log_entries_config` ON `plugin_log_entries` (`plugin_config_id`,`type`,`timestamp`,`id`);
---> statement-breakpoint
-CREATE INDEX `plugin_log_entries_timestamp` ON `plugin_log_entries` (`timestamp`);
 --> statement-breakpoint
 CREATE UNIQUE INDEX `plugins_organization_url` ON `plugins` (`organization_id`,`url`);
 --> statement-breakpoint
@@ -794,26 +764,6 @@ CREATE TRIGGER users_delete BEFORE DELETE ON users BEGIN
   DELETE FROM members WHERE user_id = old.id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER batch_export_log_entries_delete AFTER DELETE ON batch_export_log_entries BEGIN
-  UPDATE batch_exports SET log_entries = log_entries - 1,
-    debug_entries = debug_entries - (old.level = 'DEBUG'),
-    info_entries = info_entries - (old.level = 'INFO'),
-    warning_entries = warning_entries - (old.level = 'WARNING'),
-    error_entries = error_entries - (old.level = 'ERROR')
-    WHERE id = old.batch_export_id;
-  UPDATE batch_export_runs SET log_entries = log_entries - 1 WHERE batch_export_id = old.batch_export_id AND id = old.run_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_log_entries_delete AFTER DELETE ON plugin_log_entries BEGIN
-  UPDATE plugin_configs SET log_entries = log_entries - 1,
-    debug_entries = debug_entries - (old.type = 'DEBUG'),
-    log_type_entries = log_type_entries - (old.type = 'LOG'),
-    info_entries = info_entries - (old.type = 'INFO'),
-    warn_entries = warn_entries - (old.type = 'WARN'),
-    error_entries = error_entries - (old.type = 'ERROR')
-    WHERE id = old.plugin_config_id;
-END;
---> statement-breakpoint
 CREATE TRIGGER members_insert AFTER INSERT ON members BEGIN
   UPDATE organizations SET active_members = active_members + 1
     WHERE id = new.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
@@ -824,24 +774,4 @@ END;
 CREATE TRIGGER members_delete AFTER DELETE ON members BEGIN
   UPDATE organizations SET active_members = active_members - 1
     WHERE id = old.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = old.user_id);
-END;
---> statement-breakpoint
-CREATE TRIGGER batch_export_log_entries_insert AFTER INSERT ON batch_export_log_entries BEGIN
-  UPDATE batch_exports SET log_entries = log_entries + 1,
-    debug_entries = debug_entries + (new.level = 'DEBUG'),
-    info_entries = info_entries + (new.level = 'INFO'),
-    warning_entries = warning_entries + (new.level = 'WARNING'),
-    error_entries = error_entries + (new.level = 'ERROR')
-    WHERE id = new.batch_export_id;
-  UPDATE batch_export_runs SET log_entries = log_entries + 1 WHERE batch_export_id = new.batch_export_id AND id = new.run_id;
-END;
---> statement-breakpoint
-CREATE TRIGGER plugin_log_entries_insert AFTER INSERT ON plugin_log_entries BEGIN
-  UPDATE plugin_configs SET log_entries = log_entries + 1,
-    debug_entries = debug_entries + (new.type = 'DEBUG'),
-    log_type_entries = log_type_entries + (new.type = 'LOG'),
-    info_entries = info_entries + (new.type = 'INFO'),
-    warn_entries = warn_entries + (new.type = 'WARN'),
-    error_entries = error_entries + (new.type = 'ERROR')
-    WHERE id = new.plugin_config_id;
 END;

@@ -99,8 +99,8 @@ export const KEPT = {
 	keys: { rows: 5, bytes: 430, kept: "" },
 	key_days: { rows: 5 * 90, bytes: 79, kept: "90 days" },
 	runs: { rows: LOAD.run * 2, bytes: 690, kept: "60 days" },
-	run_log_entries: { rows: (LOAD.run * 3 * 7) / 30, bytes: 685, kept: "7 days" },
-	job_log_entries: { rows: (LOAD.job * 3 * 7) / 30, bytes: 340, kept: "7 days" },
+	run_logs: { rows: (LOAD.run * 7) / 30, bytes: 400, kept: "7 days" },
+	job_logs: { rows: (LOAD.job * 2 * 7) / 30, bytes: 230, kept: "7 days" },
 	activity: { rows: (LOAD.write + LOAD.run) * 12, bytes: 1_010, kept: "one year" },
 };
 

@@ -164,7 +164,7 @@ const peakEventMs = (LOAD.event * PEAK * BUSY_MS.event) / 720;
 const database = LIMITS.database_gigabytes * 1e9;
 const account = LIMITS.account_gigabytes * 1e9;
 const minutes = START_SPREAD_SECONDS / 60;
-const logEntries = Math.max(KEPT.run_log_entries.rows, KEPT.job_log_entries.rows) / 7;
+const logRows = Math.max(KEPT.run_logs.rows, KEPT.job_logs.rows) / 7;
 
 const holdsWithEvents = database / (keptBytes() + eventBytes);
 const holdsWithoutEvents = database / keptBytes();
@@ -188,8 +188,8 @@ const REACHED = {
 	"1 TB per account, without user events": account / keptBytes(),
 	[`creating instances of all Workflows of an account on time: ${LIMITS.account_creations_a_second} per second`]:
 		LIMITS.account_creations_a_second * START_SPREAD_SECONDS,
-	[`deleting old log entries: ${whole(LIMITS.deletions_a_tick)} per table and tick`]:
-		(LIMITS.deletions_a_tick * 1440) / logEntries,
+	[`deleting old rows of logs: ${whole(LIMITS.deletions_a_tick)} per table and tick`]:
+		(LIMITS.deletions_a_tick * 1440) / logRows,
 	"launching within the hour: 60 ticks": LIMITS.launches_a_tick * 60,
 	"creating instances of all Workflows of an account within the hour":
 		LIMITS.account_creations_a_second * HOUR_SECONDS,

@@ -5,7 +5,6 @@ import { aliased, type Database } from "../db/client.ts";
 import {
 	batchExportBackfills,
 	batchExportDays,
-	batchExportLogEntries,
 	batchExportRanges,
 	batchExportRuns,
 	batchExports,
@@ -122,15 +121,6 @@ export const rangeColumns = {
 	runs: batchExportRanges.runs,
 	rows: batchExportRanges.rows,
 	bytes: batchExportRanges.bytes,
-};
-
-/** The columns of a `BatchExportLogEntry`. */
-export const entryColumns = {
-	id: batchExportLogEntries.id,
-	timestamp: batchExportLogEntries.timestamp,
-	level: batchExportLogEntries.level,
-	message: batchExportLogEntries.message,
-	run_id: batchExportLogEntries.run_id,
 };
 
 /** The columns of a `BatchExportDay`. */

@@ -1,5 +1,6 @@
-import { and, eq, ne } from "drizzle-orm";
-import { batchExportLogEntries, batchExports } from "../db/schema/batch_exports.ts";
+import { and, eq, ne, sql } from "drizzle-orm";
+import { batchExports } from "../db/schema/batch_exports.ts";
+import { logWhere } from "../exporter/run_log.ts";
 import { shown } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { ofOrganization, type Row } from "./statements.ts";
@@ -38,9 +39,13 @@ export const warnOfSharedKeys = (tenant: Tenant, row: Row) =>
 			(candidate) => candidate.interval === row.interval && patternOf(candidate) === pattern,
 		);
 		if (other)
-			await db.insert(batchExportLogEntries).values({
-				batch_export_id: row.row_id,
-				level: "WARNING",
-				message: `The export "${other.name}" (${other.id}) writes objects with the same keys. A run fails instead of replacing an object of another export. Change the prefix of one of the two exports.`,
-			});
+			await logWhere(
+				db,
+				{
+					batch_export_id: row.row_id,
+					level: "WARNING",
+					message: `The export "${other.name}" (${other.id}) writes objects with the same keys. A run fails instead of replacing an object of another export. Change the prefix of one of the two exports.`,
+				},
+				sql`true`,
+			);
 	});

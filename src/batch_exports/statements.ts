@@ -130,14 +130,14 @@ export function passPause(
 		data_interval_end: end,
 	}));
 	const ids = sql`${JSON.stringify(runs.map(({ id }) => id))}`;
-	const entries = [
-		...(skipped ? [{ level: "WARNING" as const, message: describeSkipped(skipped) }] : []),
-		{ level: "INFO" as const, message: describeUnpaused(paused) },
-	];
+	const unpaused = { level: "INFO" as const, message: describeUnpaused(paused) };
+	const entry = skipped
+		? { level: "WARNING" as const, message: describeSkipped(skipped), more: [unpaused] }
+		: unpaused;
 	return {
 		before: [
 			insertEach(db, batchExportRuns, runs, isUnchanged).onConflictDoNothing(),
-			...entries.map((entry) => logWhere(db, { batch_export_id: row_id, ...entry }, isUnchanged)),
+			logWhere(db, { batch_export_id: row_id, ...entry }, isUnchanged),
 		],
 		columns: {
 			...columns,

@@ -1,45 +1,341 @@
-/** Pages of log entries of an export, a run or a plugin config. */
-import { and, eq, gt, inArray, lt, type SQL } from "drizzle-orm";
+/**
+ * Logs of exports and of plugin configs. A row of a log has the entries of a job or of a step of a run, so that they cost one written
+ * row, and another when it is deleted (docs/decisions/0005-counters-by-triggers.md).
+ */
+import { and, getTableColumns, is, SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
+import { bytesIn } from "../http/bytes.ts";
+import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
+import { envelope, type Key, MAX_PAGE_BYTES, type Page } from "../http/page.ts";
+import type { Database } from "./client.ts";
 import { contains } from "./contains.ts";
-import { countWhere } from "./list.ts";
+import { iso } from "./now.ts";
+import type { StoredEntry } from "./schema/log.ts";
 
-type Log = {
-	table: SQLiteTable;
-	columns: Record<"id" | "timestamp" | "level" | "message", SQLiteColumn>;
-	/** The condition for entries of this log. */
-	where: SQL | undefined;
-	/** The levels to list. An index has the entries of each level in the order of the list. */
-	levels: readonly string[];
-	/** SQL for the number of entries of these levels, if there is a counter. */
-	counter: SQL | undefined;
+type Columns = Record<"position" | "total" | "id" | "entries", SQLiteColumn>;
+
+/** A table of logs. */
+export type Logs = {
+	table: SQLiteTable & Columns;
+	/** What a log belongs to. The primary key consists of it and the position. */
+	owner: SQLiteColumn;
+	/** The run that the entries of a row are about. */
+	run?: SQLiteColumn;
 };
+
+export type NewEntry = {
+	/** RFC 3339; now by default. */
+	timestamp?: string;
+	level: string;
+	message: string;
+	source?: string;
+};
+
+/** D1 limits values to 2,000,000 bytes. A page also unpacks whole rows, so they are smaller. */
+const MAX_ROW_BYTES = 500_000;
+
+const stored = ({ timestamp, level, message, source }: NewEntry): StoredEntry => {
+	const at = timestamp ? Date.parse(timestamp) : Date.now();
+	return source === undefined ? [at, level, message] : [at, level, message, source];
+};
+
+/** Returns entries as the content of a row. They are given oldest first. */
+const packed = (entries: NewEntry[]) => {
+	const list = entries.map(stored).reverse();
+	return { count: list.length, at: Math.max(...list.map(([at]) => at)), entries: list };
+};
+
+/** Divides entries into groups that fit into a row. */
+function grouped(entries: NewEntry[]): NewEntry[][] {
+	const groups: NewEntry[][] = [];
+	let free = 0;
+	for (const entry of entries) {
+		const bytes = bytesIn(stored(entry)) + 1;
+		if (bytes > free) {
+			groups.push([]);
+			free = MAX_ROW_BYTES;
+		}
+		groups.at(-1)?.push(entry);
+		free -= bytes;
+	}
+	return groups;
+}
+
+type Owner = string | number | SQL;
+
+/** Entries to add to a log, oldest first. */
+type Addition = { owner: Owner; run?: string | null; id?: string; entries: NewEntry[] };
+
+/** SQL for a column of the newest row of a log; null if it has none. */
+const newest = ({ table, owner }: Logs, column: SQLiteColumn, of: Owner) => {
+	const [name, key, position] = [column, owner, table.position].map(
+		(one) => sql`last.${sql.identifier(one.name)}`,
+	);
+	return sql`(select ${name} from ${table} as last where ${key} = ${of} order by ${position} desc limit 1)`;
+};
+
+/** Returns a statement that adds one row to each log that `from` names. */
+function insertRows(
+	db: Database,
+	logs: Logs,
+	row: Record<"owner" | "run" | "id" | "at" | "count" | "entries", SQL>,
+	from: SQL,
+) {
+	const { table, owner, run } = logs;
+	const values = new Map([
+		[owner.name, row.owner],
+		[
+			table.position.name,
+			sql`max(${row.at}, coalesce(${newest(logs, table.position, row.owner)}, 0) + 1)`,
+		],
+		[table.total.name, sql`coalesce(${newest(logs, table.total, row.owner)}, 0) + ${row.count}`],
+		[table.id.name, row.id],
+		[table.entries.name, row.entries],
+		...(run ? [[run.name, row.run] as const] : []),
+	]);
+	const columns = Object.values(getTableColumns(table)).map(({ name }) => values.get(name));
+	return db.insert(table).select(sql`select ${sql.join(columns, sql`, `)} ${from}`);
+}
+
+/** Returns the statement that adds entries to a log, as one row, if `condition` is true. */
+export function append(
+	db: Database,
+	logs: Logs,
+	{ owner, run = null, id = v7(), entries }: Addition,
+	condition: SQL,
+) {
+	const { count, at, entries: list } = packed(entries);
+	const row = {
+		owner: is(owner, SQL) ? owner : sql`${owner}`,
+		run: sql`${run}`,
+		id: sql`${id}`,
+		at: sql`${at}`,
+		count: sql`${count}`,
+		entries: sql`${JSON.stringify(list)}`,
+	};
+	return insertRows(db, logs, row, sql`where ${condition}`);
+}
+
+/** Like `append`, for any number of entries: returns a statement for each row that they need. */
+export const appendAll = (
+	db: Database,
+	logs: Logs,
+	{ id = v7(), ...addition }: Addition,
+	condition: SQL,
+) =>
+	grouped(addition.entries).map((entries) =>
+		append(db, logs, { ...addition, id, entries }, condition),
+	);
+
+/**
+ * Returns the statement that adds an entry to each of several logs for which `condition` is true. The condition refers to values of
+ * an addition as `value ->> 'name'`.
+ */
+export function appendEach(
+	db: Database,
+	logs: Logs,
+	additions: ({ owner: string | number; entry: NewEntry } & Record<string, unknown>)[],
+	condition: SQL,
+) {
+	const rows = additions.map(({ entry, ...addition }) => ({
+		id: v7(),
+		...addition,
+		...packed([entry]),
+	}));
+	const row = {
+		owner: sql`value ->> 'owner'`,
+		run: sql`null`,
+		id: sql`value ->> 'id'`,
+		at: sql`value ->> 'at'`,
+		count: sql`value ->> 'count'`,
+		entries: sql`value ->> 'entries'`,
+	};
+	return insertRows(db, logs, row, sql`from json_each(${JSON.stringify(rows)}) where ${condition}`);
+}
+
+/** SQL condition: the newest row of the log is the one that was added with this id. */
+export const isNewest = (logs: Logs, owner: Owner, id: string) =>
+	sql`${newest(logs, logs.table.id, owner)} is ${id}`;
+
+/** How many rows a page of a filtered log reads at most. */
+const MAX_ROWS_READ = 5_000;
+
+/** The longest time between the oldest entry of a row and its position. */
+const MAX_SPAN_MS = 5 * MINUTE_MS;
 
 type Filters = {
 	after?: string | undefined;
 	before?: string | undefined;
 	search?: string | undefined;
+	levels?: string[] | undefined;
+	/** Only entries about a run. They were written between these positions. */
+	run?: { id: string; from: SQL; until: SQL };
 };
 
-/** Returns how a page of a log is filtered and sorted, newest first, for `paged`. */
-export function inLog(
-	{ table, columns, where: owned, levels, counter }: Log,
-	{ after, before, search }: Filters,
+/** Returns where a page starts, from its cursor: the position of a row, and the number of the entry before which it starts. */
+function startOf({ after }: Page) {
+	const [position, number] = after?.keys ?? [];
+	return typeof position === "number" && typeof number === "number"
+		? { position, number }
+		: undefined;
+}
+
+/**
+ * Returns the statements for a page of a log, newest first, and the function that makes the page of their results.
+ *
+ * A page reads at most `MAX_ROWS_READ` rows and `MAX_PAGE_BYTES` of entries, but at least one row. If it ends for this reason, `next`
+ * continues there. Without filters, it reads only the rows of the page, and the count is known from the newest and the oldest row.
+ * With filters, the count is the number of matches found so far.
+ */
+export function readLog<E extends StoredEntry>(
+	db: Database,
+	logs: Logs,
+	of: Owner,
+	page: Page,
+	filters: Filters,
 ) {
-	const where = and(
-		owned,
-		after ? gt(columns.timestamp, after) : undefined,
-		before ? lt(columns.timestamp, before) : undefined,
-		search ? contains(columns.message, search) : undefined,
+	const { table, owner } = logs;
+	const { after, before, search, levels = [], run } = filters;
+	const start = startOf(page);
+	const isFiltered = Boolean(after || before || search || levels.length > 0 || run);
+	const isOwned = sql`${owner} = ${of}`;
+	const { position, total, entries } = table;
+	const rows = page.limit + 1;
+	/** The number of the newest entry of the page, if the list isn't filtered. */
+	const first = start
+		? sql`${start.number - 1}`
+		: sql`(${newest(logs, total, of)} - ${page.offset})`;
+	/** The oldest row that is newer than all rows with only entries after those of the page. */
+	const skipped = sql`(select min(position) from ${table} as it where it.${sql.identifier(owner.name)} = ${of}
+		and it.position > coalesce((select it.position from ${table} as it where it.${sql.identifier(owner.name)} = ${of}
+			and it.total < ${first} order by it.position desc limit 1), 0))`;
+	const inTime = and(
+		isOwned,
+		after ? sql`${position} >= ${Date.parse(after)}` : undefined,
+		before ? sql`${position} < ${Date.parse(before) + MAX_SPAN_MS}` : undefined,
+		run ? sql`${position} >= ${run.from} and ${position} <= ${run.until}` : undefined,
 	);
-	const isFiltered = after || before || search;
-	return {
-		by: [columns.timestamp, columns.id],
-		where,
-		parts: levels.map((level) => eq(columns.level, level)),
-		total:
-			counter && !isFiltered
-				? counter
-				: countWhere(table, and(where, inArray(columns.level, [...levels]))),
+	const isAtStart = start
+		? sql`${position} <= ${start.position}`
+		: !isFiltered && page.offset > 0
+			? sql`${position} <= ${skipped}`
+			: undefined;
+	// Of the first row, all entries may be on the page before.
+	const walk = sql`walk as materialized (
+		select ${position} as position, ${total} as total, octet_length(${entries}) as bytes, ${logs.run ?? sql`null`} as run
+		from ${table} where ${and(inTime, isAtStart)} order by ${position} desc limit ${isFiltered ? MAX_ROWS_READ : rows + 1}
+	), sized as materialized (
+		select position, total, coalesce(sum(bytes) over (
+			order by position desc rows between unbounded preceding and 1 preceding), 0) as earlier
+		from walk ${run ? sql`where run = ${run.id}` : sql``}
+	)`;
+	const matches = and(
+		start ? sql`number < ${start.number}` : undefined,
+		isFiltered ? undefined : sql`number <= ${first}`,
+		after ? sql`entry ->> 0 > ${Date.parse(after)}` : undefined,
+		before ? sql`entry ->> 0 < ${Date.parse(before)}` : undefined,
+		levels.length > 0
+			? sql`entry ->> 1 in (select value from json_each(${JSON.stringify(levels)}))`
+			: undefined,
+		search ? contains(sql`message`, search) : undefined,
+	);
+	const message = search ? sql`, item.value ->> 2 as message` : sql``;
+	const found = sql`(with ${walk}, unpacked as materialized (
+			select ${position} as position, ${total} - item.key as number, ${table.id} as id, ${logs.run ?? sql`null`} as run,
+				item.value as entry ${message}
+			from sized cross join ${table} on ${isOwned} and ${position} = sized.position cross join json_each(${entries}) as item
+			where sized.earlier < ${MAX_PAGE_BYTES} ${isFiltered ? sql`` : sql`and sized.total > ${first} - ${rows}`}
+		)
+		select position, number, id, run, entry, count(*) over () as matches from unpacked where ${matches ?? sql`true`})`;
+	// The number of matches is unknown if the offset skips all of them.
+	const skip = isFiltered && !start ? page.offset : 0;
+	// Without filters, the number of the last entry says whether there are more.
+	const unread = isFiltered
+		? sql`with ${walk} select ${position} as position, ${total} + 1 as number from ${table}
+		where ${inTime} and ${position} < coalesce(
+			(select max(position) + 1 from sized where earlier >= ${MAX_PAGE_BYTES}), (select min(position) from walk))
+		order by ${position} desc limit 1`
+		: sql`select 0 as position, 0 as number where false`;
+	const oldest = sql`(select ${total} - json_array_length(${entries}) from ${table} where ${isOwned} order by ${position} limit 1)`;
+	const known = start ? page.after?.count : undefined;
+	const count =
+		known === undefined ? sql`coalesce(${newest(logs, total, of)} - ${oldest}, 0)` : sql`${known}`;
+	const statements = [
+		db
+			.select({
+				position: sql<number>`position`.as("position"),
+				number: sql<number>`number`.as("number"),
+				id: sql<string>`id`.as("id"),
+				run: sql<string | null>`run`.as("run"),
+				entry: sql`entry`.mapWith((json: string): E => JSON.parse(json)).as("entry"),
+				matches: sql<number>`matches`.as("matches"),
+			})
+			.from(found)
+			.orderBy(sql`position desc, number desc`)
+			.limit(rows + skip),
+		db
+			.select({
+				position: sql<number>`position`.as("position"),
+				number: sql<number>`number`.as("number"),
+			})
+			.from(sql`(${unread})`),
+		db
+			.select({ count: sql<number>`${isFiltered ? sql`0` : count}`.as("count") })
+			.from(sql`(select 1)`),
+	] as const;
+	type Rows = Awaited<(typeof statements)[0]>;
+	type Unread = Awaited<(typeof statements)[1]>;
+	const envelopeOf = <T>(
+		[found, [next], [counted]]: [Rows, Unread, { count: number }[]],
+		to: (row: Rows[number]) => T,
+	) => {
+		const last = found.at(-1);
+		const passed = start ? page.offset : 0;
+		const count = isFiltered ? passed + (found[0]?.matches ?? 0) : (counted?.count ?? 0);
+		const end = isFiltered || page.offset + found.length >= count ? next : last;
+		return envelope(page, found.slice(skip), count, keysOf, to, end && keysOf(end));
 	};
+	return { statements, envelopeOf };
+}
+
+const keysOf = ({ position, number }: { position: number; number: number }): Key[] => [
+	position,
+	number,
+];
+
+/** Returns the fields that entries of all logs have. The entries of a row have the time of its id, and differ in their number. */
+export const entryOf = <E extends StoredEntry>(row: { number: number; id: string; entry: E }) => ({
+	id: row.id.slice(0, 24) + row.number.toString(16).padStart(12, "0"),
+	timestamp: iso(row.entry[0]),
+	message: row.entry[2],
+});
+
+/** How long entries are kept. */
+const RETENTION_MS = 7 * DAY_MS;
+
+/** How many rows a tick deletes from a table of logs. */
+const MAX_DELETED = 10_000;
+
+/** How many logs a tick looks at. */
+const LOGS_PER_TICK = 1_000;
+
+/**
+ * Returns a statement that deletes rows whose entries are older than seven days. An index of moments would cost a row with each write, so
+ * it looks at the oldest row of each log: each minute at those of the next `LOGS_PER_TICK` owners.
+ */
+export function deleteExpired(
+	db: Database,
+	{ table, owner }: Logs,
+	owners: SQLiteTable & { id: SQLiteColumn },
+	at: number,
+) {
+	const key = sql`old.${sql.identifier(owner.name)}`;
+	const first = sql`((${Math.floor(at / MINUTE_MS)} % (1 + (select max(rowid) from ${owners}) / ${LOGS_PER_TICK})) * ${LOGS_PER_TICK})`;
+	return db.delete(table).where(
+		sql`(${owner}, ${table.position}) in (
+			select ${key}, old.position from ${owners} cross join ${table} as old on ${key} = ${owners.id}
+			where ${owners}.rowid >= ${first} and ${owners}.rowid < ${first} + ${LOGS_PER_TICK}
+				and old.position < ${at - RETENTION_MS} limit ${MAX_DELETED})`,
+	);
 }

@@ -67,7 +67,7 @@ export async function pauseIfFailing(env: Env, { run, batchExport }: Loaded) {
 				organization: sql`${organization_id}`,
 				project: sql`${project_id}`,
 			},
-			isLogged(entry_id),
+			isLogged(id, entry_id),
 		),
 	]);
 }

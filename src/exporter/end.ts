@@ -10,7 +10,7 @@ import { type Attempt, reload, remember } from "./attempt.ts";
 import { clean } from "./clean.ts";
 import { isCurrent, type Loaded, logOf } from "./loaded.ts";
 import { sentence } from "./reason.ts";
-import { isLogged, logWhere, withLogEntry } from "./run_log.ts";
+import { isLogged, withLogEntry } from "./run_log.ts";
 import { MAX_TRIES } from "./tries.ts";
 
 /** The progress of a run. */
@@ -123,7 +123,7 @@ export async function endRun(attempt: Attempt, outcome: Outcome) {
 	const seconds = Math.max(0, Date.parse(at) - Date.parse(outcome.started_at)) / 1000;
 	const isComplete = status === "Completed";
 	const entry_id = v7();
-	const hasEnded = isLogged(entry_id);
+	const hasEnded = isLogged(run.batch_export_id, entry_id);
 	const warnings = outcome.status === "Completed" ? outcome.warnings : [];
 	const set = {
 		...attempt.begun,
@@ -149,10 +149,8 @@ export async function endRun(attempt: Attempt, outcome: Outcome) {
 			id: entry_id,
 			level: isComplete ? "INFO" : "ERROR",
 			message: describeEnd(run, outcome, seconds),
+			more: warnings.map((message) => ({ level: "WARNING", message })),
 		}),
-		...warnings.map((message) =>
-			logWhere(db, { ...logOf(run), level: "WARNING", message }, hasEnded),
-		),
 		recordEvent(db, eventOf(attempt.loaded, outcome, seconds), hasEnded),
 		addToDay(
 			db,

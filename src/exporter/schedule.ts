@@ -1,13 +1,14 @@
-import { and, eq, inArray, isNotNull, isNull, lt, lte, sql } from "drizzle-orm";
+import { and, eq, inArray, isNotNull, isNull, lt, lte, notExists, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
-import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
+import { type Database, insertEach } from "../db/client.ts";
 import type { SystemKind } from "../db/event_types.ts";
+import { appendEach, deleteExpired } from "../db/log.ts";
 import { iso, now } from "../db/now.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import {
 	batchExportBackfills,
-	batchExportLogEntries,
+	batchExportLogs,
 	batchExportRuns,
 	batchExports,
 } from "../db/schema/batch_exports.ts";
@@ -19,6 +20,7 @@ import { foldOldRuns } from "./fold.ts";
 import { countInserted } from "./inserted.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
 import { loadRun } from "./loaded.ts";
+import { EXPORT_LOGS } from "./run_log.ts";
 import { describeSkipped, howToExport, LIMIT } from "./skipped.ts";
 import { dueWindows, type Skipped } from "./windows.ts";
 
@@ -35,7 +37,7 @@ const CLEANUP_BATCH_SIZE = 25;
 /** How many runs of deleted exports a tick deletes. */
 const PURGE_BATCH_SIZE = 5000;
 
-/** How long log entries and deleted exports are kept. */
+/** How long deleted exports are kept. */
 const RETENTION_MS = 7 * DAY_MS;
 
 /** The names, in the log, of parts of the tick that handle several items. */
@@ -116,8 +118,8 @@ async function insertDueRuns(db: Database, at: number) {
 	const skipping = plans.flatMap(({ skipped, ...plan }) => (skipped ? [{ ...plan, skipped }] : []));
 	const entries = skipping.map((plan) => ({
 		...common(plan),
-		level: "WARNING" as const,
-		message: describeSkipped(plan.skipped),
+		owner: plan.row.row_id,
+		entry: { level: "WARNING", message: describeSkipped(plan.skipped) },
 	}));
 	const events = skipping.map((plan) => ({ ...common(plan), ...eventOf(plan) }));
 	const updates = plans.map((plan, i) => ({
@@ -130,7 +132,7 @@ async function insertDueRuns(db: Database, at: number) {
 		and e.due_at = value ->> 'due' and e.interval = value ->> 'interval' and not e.paused and not e.deleted)`;
 	await db.batch([
 		insertEach(db, batchExportRuns, runsOf.flat(), isUnchanged).onConflictDoNothing(),
-		insertEach(db, batchExportLogEntries, entries, isUnchanged),
+		appendEach(db, EXPORT_LOGS, entries, isUnchanged),
 		insertEach(db, activityLog, events, isUnchanged),
 		db
 			.update(batchExports)
@@ -199,15 +201,8 @@ async function advanceBackfills(db: Database) {
 
 /** Deletes old log entries, and exports that were deleted some time ago. */
 async function deleteOld(db: Database, at: number) {
-	const { timestamp } = batchExportLogEntries;
 	await db.batch([
-		deleteOlderThan(
-			db,
-			batchExportLogEntries,
-			batchExportLogEntries.id,
-			timestamp,
-			iso(at - RETENTION_MS),
-		),
+		deleteExpired(db, EXPORT_LOGS, batchExports, at),
 		...purgeDeleted(db, iso(at - RETENTION_MS)),
 	]);
 }
@@ -256,13 +251,19 @@ function purgeDeleted(db: Database, before: string) {
 			),
 		)
 		.limit(PURGE_BATCH_SIZE);
+	const hasNoLog = notExists(
+		db
+			.select({ id: batchExportLogs.id })
+			.from(batchExportLogs)
+			.where(eq(batchExportLogs.batch_export_id, batchExports.id)),
+	);
 	const empty = db
 		.select({ id: batchExports.id })
 		.from(batchExports)
 		.where(
 			and(
 				dead,
-				eq(batchExports.log_entries, 0),
+				hasNoLog,
 				sql`not exists (select 1 from batch_export_runs as its where its.batch_export_id = ${batchExports.id})`,
 			),
 		)

@@ -1,12 +1,13 @@
+import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
-import { batchExportLogEntries } from "../db/schema/batch_exports.ts";
 import { pluralize } from "../http/plural.ts";
 import { type Attempt, checkCurrent, takeState, updateRun } from "./attempt.ts";
 import type { Destination, Job } from "./destinations/destination.ts";
 import { endRun, type Progress } from "./end.ts";
 import { hasChanged, type Loaded, logOf, prepare } from "./loaded.ts";
 import { bytesOf } from "./rows.ts";
+import { logWhere } from "./run_log.ts";
 import { sourceOf } from "./sources/index.ts";
 import type { Page, Position } from "./sources/source.ts";
 
@@ -102,10 +103,7 @@ async function begin(attempt: Attempt, fingerprint: string, started_at: string) 
 	const entry = describeStart(run, fingerprint, position);
 	if (entry || isMoved) await updateRun(attempt, {});
 	else await checkCurrent(attempt);
-	if (entry)
-		await drizzle(attempt.env.DB)
-			.insert(batchExportLogEntries)
-			.values({ ...logOf(run), ...entry });
+	if (entry) await logWhere(drizzle(attempt.env.DB), { ...logOf(run), ...entry }, sql`true`);
 	const { state, ...rest } = position;
 	return rest;
 }

@@ -1,20 +1,19 @@
 import { eq, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { v7 } from "uuid";
-import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
+import type { Database } from "../db/client.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
+import { appendEach, deleteExpired } from "../db/log.ts";
 import { iso } from "../db/now.ts";
 import { pluginJobs, taskMinutes } from "../db/schema/jobs.ts";
-import { pluginLogEntries } from "../db/schema/plugin_configs.ts";
+import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 import { forEach, inTurn } from "../log/parts.ts";
-import type { ConfigRef } from "./log_entries.ts";
+import { PLUGIN_LOGS } from "./log_entries.ts";
 import { countWaiting, newTurn, wake } from "./queue.ts";
 import { fail, findLost } from "./work.ts";
 
 /** A job that has been running for longer than this counts as lost. */
 const LOST_MS = 30_000;
-const RETENTION_MS = 7 * DAY_MS;
 /** An organization's limit, both for tasks queued in one minute and for waiting tasks. */
 const MAX_TASKS_PER_MINUTE = 1000;
 /** The number of lost jobs that a tick marks as failed. Each needs four statements. */
@@ -51,7 +50,7 @@ const slots = (at: number) =>
  */
 const ranked = (at: number, minute: string, last: SQL) => sql`due as materialized (
 		select *, row_number() over (partition by organization_id order by length desc, config, name) as rank
-		from (select distinct c.id as config, c.project_id, c.plugin_id, c.organization_id, task.value as name,
+		from (select distinct c.id as config, c.organization_id, task.value as name,
 				slot.key as length, slot.value ->> 'begun' as begun
 			from plugins as p join plugin_configs as c on c.plugin_id = p.id and p.capabilities ->> '$.scheduled_tasks' is not null
 			join organizations as o on o.id = c.organization_id and o.plugins_access_level >= ${PLUGINS_CONFIG},
@@ -78,13 +77,11 @@ async function queueTasks(db: Database, at: number, minute: string) {
 	const [configs, retried] = await db.batch([
 		db
 			.select({
-				team_id: sql<number>`team_id`,
-				plugin_id: sql<number>`plugin_id`,
-				plugin_config_id: sql<number>`plugin_config_id`,
+				config: sql<number>`config`,
 				dropped: sql<number>`dropped`,
 			})
 			.from(sql`(with ${tasks}
-				select project_id as team_id, plugin_id, config as plugin_config_id, count(*) as dropped ${dropped}
+				select config, count(*) as dropped ${dropped}
 				group by config limit ${MAX_DROPPED_ENTRIES})`),
 		db
 			.select({
@@ -121,24 +118,24 @@ async function runTasks(db: Database, at: number) {
 
 const formatted = (count: number) => count.toLocaleString("en");
 
-/**
- * Writes one entry for each config and minute, even if the tick runs more than once in that minute.
- */
-const logDropped = (db: Database, configs: (ConfigRef & { dropped: number })[], minute: string) =>
-	insertEach(
+/** A config whose tasks were dropped, and how many. */
+type Dropped = { config: number; dropped: number };
+
+/** Writes one entry for each config. The tasks of a minute are queued, and dropped, once. */
+const logDropped = (db: Database, configs: Dropped[], minute: string) =>
+	appendEach(
 		db,
-		pluginLogEntries,
-		configs.map(({ dropped, ...ref }) => ({
-			...ref,
-			id: v7(),
-			timestamp: minute,
-			source: "SYSTEM",
-			type: "WARN",
-			message: `${formatted(dropped)} ${dropped === 1 ? "task was" : "tasks were"} dropped: an organization can start ${formatted(MAX_TASKS_PER_MINUTE)} tasks a minute.`,
-			instance_id: v7(),
+		PLUGIN_LOGS,
+		configs.map(({ config, dropped }) => ({
+			owner: config,
+			entry: {
+				timestamp: minute,
+				source: "SYSTEM",
+				level: "WARN",
+				message: `${formatted(dropped)} ${dropped === 1 ? "task was" : "tasks were"} dropped: an organization can start ${formatted(MAX_TASKS_PER_MINUTE)} tasks a minute.`,
+			},
 		})),
-		sql`not exists (select 1 from plugin_log_entries as entry where entry.plugin_config_id = value ->> 'plugin_config_id'
-			and entry.timestamp = value ->> 'timestamp' and entry.type = value ->> 'type')`,
+		sql`true`,
 	);
 
 /**
@@ -156,7 +153,7 @@ export async function tick(env: Env, scheduledTime: number) {
 		"plugin tasks": () => runTasks(db, scheduledTime),
 		"waking workers": () => wakeConsumers(env, db),
 		[CUT_OFF]: () => failLost(db),
-		"old entries of plugins": () => deleteOldEntries(db),
+		"old entries of plugins": () => deleteExpired(db, PLUGIN_LOGS, pluginConfigs, scheduledTime),
 	});
 }
 
@@ -172,12 +169,3 @@ async function failLost(db: Database) {
 		fail(db, job, "The job was interrupted by a restart. It isn't run again."),
 	);
 }
-
-const deleteOldEntries = (db: Database) =>
-	deleteOlderThan(
-		db,
-		pluginLogEntries,
-		pluginLogEntries.id,
-		pluginLogEntries.timestamp,
-		iso(Date.now() - RETENTION_MS),
-	);

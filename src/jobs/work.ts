@@ -14,7 +14,7 @@ import type { Compiled } from "../plugins/compiler/compile.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
 import { MAIN_FILES } from "../plugins/file_names.ts";
 import { withResult } from "../plugins/results.ts";
-import { type ConfigRef, insertEntries, systemEntry } from "./log_entries.ts";
+import { insertEntries, systemEntry } from "./log_entries.ts";
 import { allowedHosts } from "./outbound.ts";
 import { currentTurn, isNext, isWaiting, wake } from "./queue.ts";
 import type { Entry } from "./run_log.ts";
@@ -159,7 +159,9 @@ export async function work(env: Env) {
 }
 
 /** A job that ends, and its config. */
-type Ending = ConfigRef & Key & Pick<typeof pluginJobs.$inferSelect, "kind" | "name">;
+type Ending = Key &
+	Pick<typeof pluginJobs.$inferSelect, "kind" | "name"> &
+	Record<"team_id" | "plugin_id" | "plugin_config_id", number>;
 
 const NEXT_STEP = {
 	job: "Fix the error, then start the job again.",
@@ -205,7 +207,7 @@ async function finish(db: Database, job: Ending, entries: Entry[], error: string
 			.update(pluginConfigs)
 			.set({ error, results, ...(error !== null && newIsolate) })
 			.where(and(eq(pluginConfigs.id, job.plugin_config_id), isUnfinished)),
-		...insertEntries(db, job, entries, isUnfinished),
+		...insertEntries(db, job.plugin_config_id, entries, isUnfinished),
 		...(error === null ? [] : [recordEvent(db, failureOf(job, error), isUnfinished)]),
 		remove(db, job),
 	]);

@@ -1,25 +1,15 @@
-import { eq, getTableColumns, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { rowId } from "../db/client.ts";
-import { counter, paged } from "../db/list.ts";
-import { inLog } from "../db/log.ts";
-import { pluginConfigs, pluginLogEntries } from "../db/schema/plugin_configs.ts";
+import { entryOf, readLog } from "../db/log.ts";
+import type { StoredEntry } from "../db/schema/log.ts";
+import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import { found } from "../http/errors.ts";
-import { envelope, type Page } from "../http/page.ts";
+import type { Page } from "../http/page.ts";
+import { PLUGIN_LOGS } from "../jobs/log_entries.ts";
+import type { Entry } from "../jobs/run_log.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { byId } from "./queries.ts";
-import { type logFilters, TYPES } from "./shape.ts";
-
-/** The counters of a config's log entries by type. */
-const COUNTERS = {
-	DEBUG: pluginConfigs.debug_entries,
-	LOG: pluginConfigs.log_type_entries,
-	INFO: pluginConfigs.info_entries,
-	WARN: pluginConfigs.warn_entries,
-	ERROR: pluginConfigs.error_entries,
-} satisfies Record<(typeof TYPES)[number], unknown>;
-
-const { position, ...columns } = getTableColumns(pluginLogEntries);
+import type { logFilters } from "./shape.ts";
 
 /**
  * Lists the log entries of a config, newest first.
@@ -31,21 +21,31 @@ export async function list(
 	page: Page,
 	{ type_filter, ...filters }: z.infer<typeof logFilters>,
 ) {
-	const types = type_filter?.length ? [...new Set(type_filter)] : TYPES;
-	const counters = types.map((one) => counter(COUNTERS[one], rowId(id)));
-	const log = {
-		table: pluginLogEntries,
-		columns: { ...columns, level: columns.type },
-		where: eq(columns.plugin_config_id, rowId(id)),
-		levels: types,
-		counter: sql.join(counters, sql` + `),
-	};
-	const select = () => tenant.db.select(columns).from(pluginLogEntries).$dynamic();
-	const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [timestamp, id];
-	const [rows, [counted], [config]] = await tenant.read(
-		...paged(tenant.db, page, select, { ...inLog(log, filters), keys }),
-		tenant.db.select({ id: pluginConfigs.id }).from(pluginConfigs).where(byId(tenant, id)),
+	const { db } = tenant;
+	const log = readLog<StoredEntry<Entry["type"], [Entry["source"]]>>(
+		db,
+		PLUGIN_LOGS,
+		rowId(id),
+		page,
+		{ levels: type_filter, ...filters },
 	);
-	found(config);
-	return envelope(page, rows, counted?.count ?? 0, keys);
+	const [rows, unread, counted, [config]] = await tenant.read(
+		...log.statements,
+		db
+			.select({
+				plugin_config_id: pluginConfigs.id,
+				plugin_id: pluginConfigs.plugin_id,
+				team_id: pluginConfigs.project_id,
+			})
+			.from(pluginConfigs)
+			.where(byId(tenant, id)),
+	);
+	const ref = found(config);
+	return log.envelopeOf([rows, unread, counted], (row) => ({
+		...ref,
+		...entryOf(row),
+		type: row.entry[1],
+		source: row.entry[3],
+		instance_id: row.id,
+	}));
 }

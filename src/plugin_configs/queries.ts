@@ -93,13 +93,6 @@ async function read(tenant: Tenant, id: string) {
 /** Finds a config, even if it is marked as deleted. */
 export const find = async (tenant: Tenant, id: string) => toPluginConfig(await read(tenant, id));
 
-/** Returns the columns that identify the config in log entries. */
-export const refOf = ({ id, team_id, plugin }: Awaited<ReturnType<typeof read>>) => ({
-	team_id,
-	plugin_id: plugin.id,
-	plugin_config_id: id,
-});
-
 /** Returns the log messages for a change of `enabled` and `config`. */
 const messages = (
 	before: { enabled: boolean },
@@ -158,9 +151,7 @@ export async function insert(
 			sql`exists (select 1 from ${plugins} where ${isVisible})`,
 		),
 		after: (changed) =>
-			messages({ enabled: false }, { enabled }, false).map((message) =>
-				logWhere(db, { team_id: project, plugin_id, plugin_config_id: id }, message, changed),
-			),
+			enabled ? [logWhere(db, id, messages({ enabled: false }, { enabled }, false), changed)] : [],
 		answer: select(tenant).where(
 			and(
 				eq(pluginConfigs.project_id, project),
@@ -200,6 +191,7 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 		masked: ["config"],
 	};
 	const configured = JSON.stringify(merged) !== JSON.stringify(row.config);
+	const news = messages(row, { enabled }, configured);
 	const after = await tenant.patch(row, set, entry, () => ({
 		change: db
 			.update(pluginConfigs)
@@ -213,10 +205,7 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 					eq(pluginConfigs.config, row.config),
 				),
 			),
-		after: (changed) =>
-			messages(row, { enabled }, configured).map((message) =>
-				logWhere(db, refOf(row), message, changed),
-			),
+		after: (changed) => (news.length > 0 ? [logWhere(db, row.id, news, changed)] : []),
 		answer: select(tenant).where(byId(tenant, id)),
 	}));
 	return changes(after, set).length > 0 ? undefined : toPluginConfig(after);

@@ -8,7 +8,7 @@ import { logWhere } from "../jobs/log_entries.ts";
 import { countWaiting, MAX_WAKE_UPS, newTurn, wake } from "../jobs/queue.ts";
 import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { assertAvailable, byId, refOf, select } from "./queries.ts";
+import { assertAvailable, byId, select } from "./queries.ts";
 import type { job as Job } from "./shape.ts";
 
 /**
@@ -61,7 +61,7 @@ async function tryStart(tenant: Tenant, id: string, { job }: z.infer<typeof Job>
 			},
 			sql`exists (select 1 from ${pluginConfigs} where ${exists})`,
 		),
-		after: (changed) => [logWhere(db, refOf(row), `The job ${name} was queued.`, changed)],
+		after: (changed) => [logWhere(db, row.id, [`The job ${name} was queued.`], changed)],
 		answer: db
 			.select({ waiting: sql<number>`(${countWaiting(db)})`.as("waiting") })
 			.from(pluginConfigs)

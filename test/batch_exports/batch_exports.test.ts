@@ -5,7 +5,6 @@ import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import {
 	batchExportBackfills,
-	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
 	RUN_STATUSES,
@@ -13,6 +12,7 @@ import {
 } from "../../src/db/schema/batch_exports.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { LENGTHS } from "../../src/exporter/windows.ts";
+import { logOfExport } from "../support/logs.ts";
 import { wrong } from "../support/refusals.ts";
 import { eventually, stopClock } from "../support/time.ts";
 import {
@@ -1362,18 +1362,20 @@ describe("the log", () => {
 	async function logging() {
 		const home = await exporting();
 		const run_id = await run(home.made.id, { launched: true });
-		const entry = (minute: number, row: Partial<typeof batchExportLogEntries.$inferInsert>) =>
-			db.insert(batchExportLogEntries).values({
-				batch_export_id: rowOf(home.made.id),
+		await db
+			.update(batchExportRuns)
+			.set({ created_at: "2026-01-01T00:01:30.000Z" })
+			.where(eq(batchExportRuns.id, run_id));
+		const entry = (minute: number, row: Parameters<typeof logOfExport>[1]) =>
+			logOfExport(home.made.id, {
 				timestamp: `2026-01-01T00:${String(minute).padStart(2, "0")}:00.000Z`,
-				level: "INFO",
 				message: `Minute ${minute}`,
 				...row,
 			});
 		await db.batch([
 			entry(1, {}),
-			entry(2, { level: "ERROR", run_id }),
-			entry(3, { level: "WARNING", message: "Something SPECIAL", run_id }),
+			entry(2, { level: "ERROR", run: run_id }),
+			entry(3, { level: "WARNING", message: "Something SPECIAL", run: run_id }),
 			entry(4, { level: "DEBUG" }),
 		]);
 		return { ...home, run_id };
@@ -1447,13 +1449,7 @@ describe("the cost of reading", () => {
 	test("a page of a log of 10,000 entries reads as many rows as one of 100", async () => {
 		const read = async (n: number) => {
 			const { here, path, made } = await exporting();
-			await times(n / 100, (i) =>
-				db.run(
-					`insert into batch_export_log_entries (id, batch_export_id, timestamp, level, message)
-					with recursive n(i) as (select 0 union all select i + 1 from n where i < 99)
-					select printf('%08x-0000-7000-8000-', ${i * 100} + i) || substr('${made.id}', -12), (select id from batch_exports where uuid = '${made.id}'), '2026-01-01T00:00:00.000Z', 'INFO', 'x' from n`,
-				),
-			);
+			await times(n, () => logOfExport(made.id, {}));
 			const answer = await here("GET", `${path}/logs?limit=10`);
 			expect(answer.body.count).toBe(n);
 			return cost(answer).read;

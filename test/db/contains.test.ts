@@ -1,11 +1,9 @@
 import { eq, sql } from "drizzle-orm";
-import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
-import { batchExportLogEntries } from "../../src/db/schema/batch_exports.ts";
-import { pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
 import { users } from "../../src/db/schema/users.ts";
-import { db, furnished, join, rowOf, world } from "../support/world.ts";
+import { logOfConfig, logOfExport } from "../support/logs.ts";
+import { db, furnished, join, world } from "../support/world.ts";
 
 /** Whether the database finds `needle` in `text`. */
 async function finds(text: string, needle: string) {
@@ -96,22 +94,9 @@ test("members are found by their names in every script", async () => {
 });
 
 test("log entries are found by their messages in every script", async () => {
-	const { ask, here, batch_export, config, frontend, project } = await furnished();
+	const { ask, here, batch_export, config, project } = await furnished();
 	const message = "Grüße aus ÖSTERREICH";
-	await db.batch([
-		db
-			.insert(batchExportLogEntries)
-			.values({ batch_export_id: rowOf(batch_export), level: "INFO", message }),
-		db.insert(pluginLogEntries).values({
-			team_id: project,
-			plugin_id: frontend,
-			plugin_config_id: config,
-			source: "CONSOLE",
-			type: "LOG",
-			message,
-			instance_id: v7(),
-		}),
-	]);
+	await db.batch([logOfExport(batch_export, { message }), logOfConfig(config, { message })]);
 	const search = `search=${encodeURIComponent("GRÜSSE aus österreich")}`;
 	const logs = await here("GET", `/batch_exports/${batch_export}/logs?${search}`);
 	expect(logs.body.count).toBe(1);

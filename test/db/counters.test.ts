@@ -3,22 +3,12 @@ import { eq } from "drizzle-orm";
 import fc from "fast-check";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
-import { batchExportLogEntries } from "../../src/db/schema/batch_exports.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
-import { pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { wrongCounters } from "../support/counters.ts";
-import {
-	addBackfills,
-	addRuns,
-	call,
-	db,
-	furnished,
-	join,
-	person,
-	rowOf,
-} from "../support/world.ts";
+import { logOfConfig, logOfExport } from "../support/logs.ts";
+import { addBackfills, addRuns, call, db, furnished, join, person } from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof furnished>>;
 
@@ -147,12 +137,13 @@ const STEPS: Record<string, Step> = {
 	}),
 	"log and forget": to(batchExports, async (_, at) => {
 		const batch_export_id = at.split("/").at(-1) ?? "";
-		await db
-			.insert(batchExportLogEntries)
-			.values({ batch_export_id: rowOf(batch_export_id), level: "ERROR", message: "x" });
+		await logOfExport(batch_export_id, { level: "ERROR" });
 		await env.DB.prepare(
-			"delete from batch_export_log_entries where id in (select id from batch_export_log_entries limit 1)",
-		).run();
+			`delete from batch_export_logs where batch_export_id = ?1 and position < (
+				select max(position) from batch_export_logs where batch_export_id = ?1) - 1000`,
+		)
+			.bind(batch_export_id)
+			.run();
 	}),
 	"create a plugin": post(plugins, (_, n) => ({ name: `P ${n}`, is_global: n % 2 === 0 })),
 	"change a plugin": patch(plugins, (n) => ({
@@ -168,15 +159,8 @@ const STEPS: Record<string, Step> = {
 	),
 	"change a config": patch(configs, (n) => ({ enabled: n % 2 === 0, deleted: n % 3 === 0 })),
 	"delete a config": remove(configs),
-	"log of a config": to(configs, async ({ project }, at, { plugin }) => {
-		const ref = {
-			team_id: project,
-			plugin_id: Number(plugin),
-			plugin_config_id: Number(at.split("/").at(-1)),
-		};
-		await db
-			.insert(pluginLogEntries)
-			.values({ ...ref, source: "CONSOLE", type: "WARN", message: "x", instance_id: v7() });
+	"log of a config": to(configs, async (_, at) => {
+		await logOfConfig(Number(at.split("/").at(-1)), { level: "WARN" });
 	}),
 };
 

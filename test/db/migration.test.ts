@@ -29,15 +29,14 @@ const ROWS = [
 		values ('b1', 1, 1, ${AT}, ${AT}, ${AT}, 'hour', 1, ${AT}, ${AT})`,
 	`insert into batch_export_runs (id, batch_export_id, status, data_interval_start, data_interval_end, created_at, last_updated_at) values
 		('r1', 1, 'Failed', 0, 1, 1, 1), ('r2', 2, 'Starting', 0, 1, 1, 1)`,
-	`insert into batch_export_log_entries (id, batch_export_id, run_id, timestamp, level, message) values
-		('l1', 1, 'r1', ${AT}, 'ERROR', 'x'), ('l2', 1, null, ${AT}, 'INFO', 'x')`,
+	`insert into batch_export_logs (batch_export_id, position, total, run_id, id, entries) values
+		(1, 1, 1, 'r1', 'l1', '[[1,"ERROR","x"]]'), (1, 2, 3, null, 'l2', '[[2,"INFO","x"],[2,"INFO","y"]]')`,
 	"insert into batch_export_days (batch_export_id, day) values (1, '2026-01-01')",
 	`insert into plugins (id, organization_id, plugin_type, capabilities, is_global, created_at, updated_at) values
 		(1, 1, 'source', '{"methods":["onEvent"]}', 1, ${AT}, ${AT}), (2, 1, 'source', '{}', 0, ${AT}, ${AT})`,
 	`insert into plugin_configs (id, uuid, project_id, organization_id, plugin_id, enabled, "order", deleted, created_at, updated_at) values
 		(1, 'c1', 1, 1, 1, 1, 1, 0, ${AT}, ${AT}), (2, 'c2', 3, 2, 1, 1, 1, 0, ${AT}, ${AT}), (3, 'c3', 1, 1, 2, 1, 1, 1, ${AT}, ${AT})`,
-	`insert into plugin_log_entries (id, team_id, plugin_id, plugin_config_id, timestamp, source, type, message, instance_id)
-		values ('g1', 1, 1, 1, ${AT}, 'SYSTEM', 'LOG', 'x', 'x')`,
+	`insert into plugin_logs (plugin_config_id, position, total, id, entries) values (1, 1, 1, 'g1', '[[1,"LOG","x","SYSTEM"]]')`,
 	`insert into activity_log (id, organization_id, project_id, user_id, activity, scope, item_id, created_at) values
 		('a1', 1, null, 1, 'created', 'Plugin', '1', ${AT}), ('a2', 1, 1, 1, 'created', 'Project', '1', ${AT})`,
 	`with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < 250)

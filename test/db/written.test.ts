@@ -1,14 +1,15 @@
 import { and, eq, sql } from "drizzle-orm";
-import { v7 } from "uuid";
 import { expect, test } from "vitest";
-import { insertEach } from "../../src/db/client.ts";
-import { batchExportLogEntries } from "../../src/db/schema/batch_exports.ts";
+import { append } from "../../src/db/log.ts";
+import { batchExportLogs } from "../../src/db/schema/batch_exports.ts";
 import { pluginJobs } from "../../src/db/schema/jobs.ts";
 import { personalApiKeyDays } from "../../src/db/schema/personal_api_keys.ts";
-import { pluginConfigs, pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
+import { pluginConfigs, pluginLogs } from "../../src/db/schema/plugin_configs.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
+import { EXPORT_LOGS } from "../../src/exporter/run_log.ts";
+import { PLUGIN_LOGS } from "../../src/jobs/log_entries.ts";
 import { withResult } from "../../src/plugins/results.ts";
-import { db, furnished, rowIdOf, rowOf } from "../support/world.ts";
+import { db, furnished, rowOf } from "../support/world.ts";
 
 /** Rows that D1 bills for a statement. */
 const written = async (statement: { run(): Promise<D1Result> }) =>
@@ -16,9 +17,6 @@ const written = async (statement: { run(): Promise<D1Result> }) =>
 
 /** So many lines in a statement, as jobs and runs write them. */
 const LINES = 50;
-
-const lines = <const T extends object>(line: T) =>
-	Array.from({ length: LINES }, () => ({ ...line, id: v7(), message: "x".repeat(100) }));
 
 test("what docs/performance.md says is written to tables and their indexes", async () => {
 	const { project, config, batch_export, run } = await furnished();
@@ -30,34 +28,27 @@ test("what docs/performance.md says is written to tables and their indexes", asy
 	if (!row) throw new Error("There is no config.");
 	const { id: _, families: __, ...plugin } = row.plugins;
 	const { organization_id, plugin_id } = row.plugin_configs;
-	const of = { team_id: project, plugin_id, plugin_config_id: config, instance_id: "one" };
-	const pluginLines = lines({ ...of, source: "PLUGIN", type: "LOG" });
-	const exportLines = lines({
-		batch_export_id: await rowIdOf(batch_export),
-		run_id: run,
-		level: "INFO",
-	});
-	const pluginLog = eq(pluginLogEntries.plugin_config_id, config);
-	const exportLog = eq(batchExportLogEntries.batch_export_id, rowOf(batch_export));
-	// Lines that are there already would be deleted with the others.
-	await db.delete(pluginLogEntries).where(pluginLog);
-	await db.delete(batchExportLogEntries).where(exportLog);
+	const entries = Array.from({ length: LINES }, () => ({
+		source: "PLUGIN",
+		level: "LOG",
+		message: "x".repeat(100),
+	}));
+	const pluginLog = eq(pluginLogs.plugin_config_id, config);
+	const exportLog = eq(batchExportLogs.batch_export_id, rowOf(batch_export));
+	const ofExport = { owner: rowOf(batch_export), run, entries };
+	// Rows that are there already would be deleted with the others.
+	await db.delete(pluginLogs).where(pluginLog);
+	await db.delete(batchExportLogs).where(exportLog);
 	const always = sql`true`;
 	const job = { turn: 1, id: 1, organization_id, plugin_config_id: config, name: "go" };
 	const theJob = and(eq(pluginJobs.turn, 1), eq(pluginJobs.id, 1));
 	const day = { key_id: sql`(select id from personal_api_keys limit 1)`, day: "2026-01-01" };
 	const results = withResult("done");
 	expect([
-		[
-			"line of a plugin",
-			(await written(insertEach(db, pluginLogEntries, pluginLines, always))) / LINES,
-		],
-		["its deletion", (await written(db.delete(pluginLogEntries).where(pluginLog))) / LINES],
-		[
-			"line of an export",
-			(await written(insertEach(db, batchExportLogEntries, exportLines, always))) / LINES,
-		],
-		["its deletion", (await written(db.delete(batchExportLogEntries).where(exportLog))) / LINES],
+		["lines of a job", await written(append(db, PLUGIN_LOGS, { owner: config, entries }, always))],
+		["their deletion", await written(db.delete(pluginLogs).where(pluginLog))],
+		["lines of a step of a run", await written(append(db, EXPORT_LOGS, ofExport, always))],
+		["their deletion", await written(db.delete(batchExportLogs).where(exportLog))],
 		["plugin", await written(db.insert(plugins).values(plugin))],
 		[
 			"new name of a plugin",
@@ -87,10 +78,10 @@ test("what docs/performance.md says is written to tables and their indexes", asy
 			await written(db.insert(personalApiKeyDays).values({ ...day, requests: 1, refusals: 0 })),
 		],
 	]).toEqual([
-		["line of a plugin", 5],
-		["its deletion", 2],
-		["line of an export", 7],
-		["its deletion", 3],
+		["lines of a job", 1],
+		["their deletion", 1],
+		["lines of a step of a run", 1],
+		["their deletion", 1],
 		["plugin", 3],
 		["new name of a plugin", 1],
 		["enabled config", 4],

@@ -9,7 +9,6 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import {
 	batchExportDays,
-	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
 } from "../../src/db/schema/batch_exports.ts";
@@ -29,6 +28,7 @@ import { KEYS } from "../support/bucket.ts";
 import { access, create, mirror, noClickHouse } from "../support/clickhouse_tables.ts";
 import { fill, eventsOf as storedEvents, personsOf as storedPersons } from "../support/events.ts";
 import { askS3, duckdb, listR2, noPostgres, received } from "../support/exporting.ts";
+import { storedEntries } from "../support/logs.ts";
 import { outbox } from "../support/mail.ts";
 import { systemEvents } from "../support/system_events.ts";
 import { eventually, stopClock, withoutPatience } from "../support/time.ts";
@@ -1281,11 +1281,8 @@ describe("a run that", () => {
 		const before = await find();
 		expect(await giveUp(env, run, new Error("The database is gone."))).toBeNull();
 		expect(await find()).toEqual(before);
-		const entries = await db
-			.select()
-			.from(batchExportLogEntries)
-			.where(eq(batchExportLogEntries.run_id, id));
-		expect(entries).toEqual([]);
+		const entries = await storedEntries(export_id);
+		expect(entries.filter(({ run_id }) => run_id === id)).toEqual([]);
 	});
 
 	test("is interrupted continues where it was, in another attempt", async () => {

@@ -5,12 +5,12 @@ import { describe, expect, test, vi } from "vitest";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import {
 	batchExportBackfills,
-	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
 } from "../../src/db/schema/batch_exports.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { metered } from "../support/events.ts";
+import { logOfExport, storedEntries } from "../support/logs.ts";
 import { systemEvents } from "../support/system_events.ts";
 import { addBackfills, addRuns, db, rowIdOf, rowOf, weighing, world } from "../support/world.ts";
 
@@ -133,10 +133,7 @@ describe("a tick", () => {
 		expect(ends[0]).toBe(iso(hour - 23 * HOUR));
 		expect(ends.at(-1)).toBe(iso(hour));
 		expect([...ends].sort()).toEqual(ends);
-		const [entry] = await db
-			.select()
-			.from(batchExportLogEntries)
-			.where(eq(batchExportLogEntries.batch_export_id, rowOf(export_id)));
+		const [entry] = await storedEntries(export_id);
 		expect(entry).toMatchObject({
 			level: "WARNING",
 			message: `Skipped: 7 windows, from ${iso(hour - 31 * HOUR)} to ${iso(hour - 24 * HOUR)}. At most 24 missed windows are caught up. ${HOW}`,
@@ -385,18 +382,12 @@ describe("a tick", () => {
 			finished_at: iso(hour),
 			state: { uploads: [{ id: "x", mark: "x", parts: [] }] },
 		});
-		const its = eq(batchExportLogEntries.batch_export_id, rowOf(export_id));
-		await db.insert(batchExportLogEntries).values({
-			batch_export_id: rowOf(export_id),
-			level: "INFO",
-			message: "x",
-			timestamp: iso(Date.now() - 8 * 24 * HOUR),
-		});
+		await logOfExport(export_id, { timestamp: iso(Date.now() - 8 * 24 * HOUR) });
 		const left: number[] = [];
 		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
 			resumeMultipartUpload: () => ({
 				abort: async () => {
-					left.push((await db.select().from(batchExportLogEntries).where(its)).length);
+					left.push((await storedEntries(export_id)).length);
 				},
 			}),
 		});
@@ -442,11 +433,7 @@ describe("a tick", () => {
 			status: "Completed",
 			finished_at: iso(hour),
 		});
-		await db.insert(batchExportLogEntries).values({
-			batch_export_id: rowOf(export_id),
-			level: "INFO",
-			message: "x",
-		});
+		await logOfExport(export_id, {});
 		await db.update(batchExports).set({ deleted: true }).where(eq(batchExports.uuid, export_id));
 		const left = async () =>
 			(

@@ -11,12 +11,13 @@ import { digests, unseal } from "../../src/auth/secrets.ts";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import { pluginJobs, pluginStorage, taskMinutes } from "../../src/db/schema/jobs.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
-import { pluginConfigs, pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
+import { pluginConfigs, pluginLogs } from "../../src/db/schema/plugin_configs.ts";
 import { pluginSourceFiles, plugins } from "../../src/db/schema/plugins.ts";
 import { allowedHosts, Outbound } from "../../src/jobs/outbound.ts";
 import { newTurn } from "../../src/jobs/queue.ts";
 import { storage } from "../../src/jobs/storage.ts";
 import worker from "../../src/worker.ts";
+import { logOfConfig } from "../support/logs.ts";
 import { wrong } from "../support/refusals.ts";
 import { systemEvents } from "../support/system_events.ts";
 import { eventually } from "../support/time.ts";
@@ -148,7 +149,7 @@ test("a job is queued, runs in a sandbox, and its log says what it did", async (
 		]),
 	);
 	expect(await read()).toMatchObject({ error: null, delivery_rate_24h: "1" });
-	expect(JSON.stringify(await db.select().from(pluginLogEntries))).not.toContain("hunter22");
+	expect(JSON.stringify(await db.select().from(pluginLogs))).not.toContain("hunter22");
 });
 
 test("a sealed field that is no longer secret is decrypted for the plugin, but still hidden in the log", async () => {
@@ -536,16 +537,16 @@ describe("a waiting job", () => {
 		await queue(here, { kind, name: kind === "job" ? "greet" : "runEveryHour" });
 		await deliver();
 		await eventually(async () => expect(await jobsOf(here.id)).toEqual([]));
-		const entries = await db
+		const [newest] = await db
 			.select()
-			.from(pluginLogEntries)
-			.where(eq(pluginLogEntries.plugin_config_id, here.id))
-			.orderBy(desc(pluginLogEntries.id))
-			.limit(1);
+			.from(pluginLogs)
+			.where(eq(pluginLogs.plugin_config_id, here.id))
+			.orderBy(desc(pluginLogs.position));
+		const [[, type, message, source]] = JSON.parse(newest?.entries ?? "");
 		const [config] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, here.id));
 		return {
 			results: Object.entries(config?.results ?? {}).map(([hour, n]) => `${hour.slice(14)} ${n}`),
-			log: entries.map(({ source, type, message }) => `${source} ${type} ${message}`),
+			log: [`${source} ${type} ${message}`],
 		};
 	}
 	const disable = ({ ask, path }: Awaited<ReturnType<typeof home>>) =>
@@ -1102,17 +1103,9 @@ describe("the schedule", () => {
 	test("deletes only log entries that are older than seven days", async () => {
 		const { id, path, ask } = await home();
 		const days = (n: number) => new Date(Date.now() - n * 86_400_000).toISOString();
-		for (const n of [6, 8]) {
-			await db.insert(pluginLogEntries).values({
-				team_id: 1,
-				plugin_id: 1,
-				plugin_config_id: id,
-				source: "SYSTEM",
-				type: "INFO",
-				message: `${n} days`,
-				instance_id: "00000000-0000-0000-0000-000000000000",
-				timestamp: days(n),
-			});
+		await db.delete(pluginLogs).where(eq(pluginLogs.plugin_config_id, id));
+		for (const n of [9, 8, 6]) {
+			await logOfConfig(id, { message: `${n} days`, timestamp: days(n) });
 		}
 		await tick();
 		const messages = (await ask("GET", `${path}/logs`)).body;

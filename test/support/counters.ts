@@ -3,13 +3,13 @@ import { env } from "cloudflare:workers";
 
 const count = (from: string) => `(select count(*) from ${from})`;
 
-const entries = (level: string) =>
-	count(`batch_export_log_entries where batch_export_id = it.id and level = '${level}'`);
-const lines = (type: string) =>
-	count(`plugin_log_entries where plugin_config_id = it.id and type = '${type}'`);
 /** A deleted export's counters don't matter. */
 const ofExport = (table: string, column: string) =>
 	`iif(deleted, ${column}, ${count(`${table} where batch_export_id = it.id`)})`;
+/** The running total of a row of a log: that of the row before, and its own entries. The oldest row has nothing to compare with. */
+const total = (table: string, owner: string) => `coalesce((
+	select before.total + json_array_length(it.entries) from ${table} as before
+	where before.${owner} = it.${owner} and before.position < it.position order by before.position desc limit 1), it.total)`;
 
 const COUNTERS = {
 	organizations: {
@@ -24,25 +24,9 @@ const COUNTERS = {
 	batch_exports: {
 		runs: ofExport("batch_export_runs", "runs"),
 		backfills: ofExport("batch_export_backfills", "backfills"),
-		log_entries: count("batch_export_log_entries where batch_export_id = it.id"),
-		debug_entries: entries("DEBUG"),
-		info_entries: entries("INFO"),
-		warning_entries: entries("WARNING"),
-		error_entries: entries("ERROR"),
 	},
-	batch_export_runs: {
-		log_entries: count(
-			"batch_export_log_entries where batch_export_id = it.batch_export_id and run_id = it.id",
-		),
-	},
-	plugin_configs: {
-		log_entries: count("plugin_log_entries where plugin_config_id = it.id"),
-		debug_entries: lines("DEBUG"),
-		log_type_entries: lines("LOG"),
-		info_entries: lines("INFO"),
-		warn_entries: lines("WARN"),
-		error_entries: lines("ERROR"),
-	},
+	batch_export_logs: { total: total("batch_export_logs", "batch_export_id") },
+	plugin_logs: { total: total("plugin_logs", "plugin_config_id") },
 	activity_counts: {
 		entries: count(`activity_log where coalesce(organization_id, 0) = it.organization_id
 			and coalesce(project_id, 0) = it.project_id and not is_system`),

@@ -12,6 +12,7 @@ import { v7 } from "uuid";
 import { now } from "../now.ts";
 import type { QuerySchema } from "../query_schema.ts";
 import { boolean, counter, created_at, map, moment, updated_at } from "./columns.ts";
+import { logContent, logPosition } from "./log.ts";
 
 export const MODELS = ["events", "persons"] as const;
 
@@ -85,12 +86,6 @@ export const batchExports = sqliteTable(
 		/** The numbers of runs and backfills, until the export is deleted. The statements that insert them also count them. */
 		runs: counter(),
 		backfills: counter(),
-		/** The number of log entries, in total and by level; maintained by triggers. */
-		log_entries: counter(),
-		debug_entries: counter(),
-		info_entries: counter(),
-		warning_entries: counter(),
-		error_entries: counter(),
 	},
 	(t) => [
 		// Serves the lists of an organization and of a project, and finds one of their exports.
@@ -197,8 +192,6 @@ export const batchExportRuns = sqliteTable(
 		started_at: moment(),
 		finished_at: moment(),
 		last_updated_at: moment().notNull().$defaultFn(now).$onUpdateFn(now),
-		/** The number of the run's log entries; maintained by triggers. */
-		log_entries: counter(),
 	},
 	(t) => [
 		primaryKey({ columns: [t.batch_export_id, t.id] }),
@@ -263,25 +256,17 @@ export const batchExportDays = sqliteTable(
 	(t) => [primaryKey({ columns: [t.batch_export_id, t.day] })],
 );
 
-export const batchExportLogEntries = sqliteTable(
-	"batch_export_log_entries",
+/** The logs of exports and their runs. Without row ids, so that a row is written once. */
+export const batchExportLogs = sqliteTable(
+	"batch_export_logs",
 	{
-		/** The row's number, in the order of insertion. */
-		position: integer().primaryKey(),
-		id: text().notNull().unique().$defaultFn(v7),
 		batch_export_id: integer()
 			.notNull()
 			.references(() => batchExports.id, { onDelete: "cascade" }),
-		/** null: the entry is about the export itself. */
+		...logPosition(),
+		/** null: the entries are about the export itself. */
 		run_id: text(),
-		timestamp: created_at(),
-		level: text({ enum: LEVELS }).notNull(),
-		message: text().notNull(),
+		...logContent(),
 	},
-	(t) => [
-		// A page of all levels merges one range of this index per level.
-		index("batch_export_log_entries_export").on(t.batch_export_id, t.level, t.timestamp, t.id),
-		index("batch_export_log_entries_run").on(t.run_id, t.level, t.timestamp, t.id),
-		index("batch_export_log_entries_timestamp").on(t.timestamp),
-	],
+	(t) => [primaryKey({ columns: [t.batch_export_id, t.position] })],
 );

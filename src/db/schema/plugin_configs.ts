@@ -1,6 +1,7 @@
-import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
-import { boolean, counter, created_at, map, updated_at } from "./columns.ts";
+import { boolean, created_at, map, updated_at } from "./columns.ts";
+import { logContent, logPosition } from "./log.ts";
 import { plugins } from "./plugins.ts";
 import { projects } from "./projects.ts";
 
@@ -36,13 +37,6 @@ export const pluginConfigs = sqliteTable(
 		name: text(),
 		description: text(),
 		deleted: boolean().notNull().default(false),
-		/** The number of log entries, in total and by type; maintained by triggers. */
-		log_entries: counter(),
-		debug_entries: counter(),
-		log_type_entries: counter(),
-		info_entries: counter(),
-		warn_entries: counter(),
-		error_entries: counter(),
 		created_at: created_at(),
 		updated_at: updated_at(),
 	},
@@ -52,26 +46,15 @@ export const pluginConfigs = sqliteTable(
 	],
 );
 
-export const pluginLogEntries = sqliteTable(
-	"plugin_log_entries",
+/** The logs of configs. Without row ids, so that a row is written once. */
+export const pluginLogs = sqliteTable(
+	"plugin_logs",
 	{
-		/** The row's number, in the order of insertion. */
-		position: integer().primaryKey(),
-		id: text().notNull().unique().$defaultFn(v7),
-		team_id: integer().notNull(),
-		plugin_id: integer().notNull(),
 		plugin_config_id: integer()
 			.notNull()
 			.references(() => pluginConfigs.id, { onDelete: "cascade" }),
-		timestamp: created_at(),
-		source: text({ enum: ["SYSTEM", "PLUGIN", "CONSOLE"] }).notNull(),
-		type: text({ enum: ["DEBUG", "LOG", "INFO", "WARN", "ERROR"] }).notNull(),
-		message: text().notNull(),
-		instance_id: text().notNull(),
+		...logPosition(),
+		...logContent(),
 	},
-	(t) => [
-		// A page of all types merges one range of this index per type.
-		index("plugin_log_entries_config").on(t.plugin_config_id, t.type, t.timestamp, t.id),
-		index("plugin_log_entries_timestamp").on(t.timestamp),
-	],
+	(t) => [primaryKey({ columns: [t.plugin_config_id, t.position] })],
 );

@@ -1,0 +1,34 @@
+import { integer, text } from "drizzle-orm/sqlite-core";
+
+/**
+ * An entry of a log as it is stored: when it was written (in milliseconds since 1970), its level, its text and, in logs of plugin
+ * configs, its source.
+ */
+export type StoredEntry<Level extends string = string, Source extends string[] = string[]> = [
+	at: number,
+	level: Level,
+	message: string,
+	...source: Source,
+];
+
+/**
+ * The columns that order the rows of a log. A row has all entries that one job or one step of a run has written (decision 5). Rows
+ * are only added after the newest one, and deleted from the oldest one on.
+ */
+export const logPosition = () => ({
+	/**
+	 * When the newest entry of the row was written (in milliseconds since 1970). Later, if the log already has a row at this
+	 * position or after it.
+	 */
+	position: integer().notNull(),
+	/** The number of entries in this row and all rows before: the difference of two rows is the number of entries between them. */
+	total: integer().notNull(),
+});
+
+/** The content of a row. It comes last, because SQLite reads the columns before without it. */
+export const logContent = () => ({
+	/** A UUID that rows of the same job share. The ids of entries are made of it and their number. */
+	id: text().notNull(),
+	/** JSON: a list of `StoredEntry`, newest first, so that the number of an entry is `total` minus its index. */
+	entries: text().notNull(),
+});
