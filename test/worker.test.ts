@@ -119,7 +119,7 @@ async function overload(exports = EXPORTS) {
 	await fill(pluginJobs, N, (i) => ({
 		turn: i,
 		id: i,
-		organization_id: organizationId(id),
+		organization_id,
 		plugin_config_id: config?.id ?? 0,
 		kind: "job" as const,
 		name: "sync",
