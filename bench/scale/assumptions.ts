@@ -40,7 +40,7 @@ export const RUN_SECONDS = 20;
 export const ROWS: Record<Operation, { read: number; written: number }> = {
 	read: { read: 57, written: 0 },
 	write: { read: 37, written: 18 },
-	run: { read: 62, written: 46 },
+	run: { read: 65, written: 25 },
 	job: { read: 91, written: 40 },
 	delivery: { read: 50, written: 5 },
 	use: { read: 2, written: 1 },
@@ -98,7 +98,7 @@ export const KEPT = {
 	members: { rows: 10, bytes: 210, kept: "" },
 	keys: { rows: 5, bytes: 430, kept: "" },
 	key_days: { rows: 5 * 90, bytes: 79, kept: "90 days" },
-	runs: { rows: LOAD.run * 2, bytes: 690, kept: "60 days" },
+	runs: { rows: LOAD.run * 2, bytes: 205, kept: "60 days" },
 	run_logs: { rows: (LOAD.run * 7) / 30, bytes: 400, kept: "7 days" },
 	job_logs: { rows: (LOAD.job * 2 * 7) / 30, bytes: 230, kept: "7 days" },
 	activity: { rows: (LOAD.write + LOAD.run) * 12, bytes: 1_010, kept: "one year" },

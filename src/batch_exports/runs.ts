@@ -1,4 +1,17 @@
-import { and, eq, gt, isNotNull, isNull, lt, lte, not, or, type SQL, sql } from "drizzle-orm";
+import {
+	and,
+	eq,
+	gt,
+	inArray,
+	isNotNull,
+	isNull,
+	lt,
+	lte,
+	not,
+	or,
+	type SQL,
+	sql,
+} from "drizzle-orm";
 import type * as z from "zod";
 import { inList } from "../db/client.ts";
 import { countWhere, matching } from "../db/list.ts";
@@ -8,6 +21,7 @@ import {
 	batchExports,
 	isUnsuccessful,
 	RUN_STATUSES,
+	UNSUCCESSFUL,
 } from "../db/schema/batch_exports.ts";
 import { sentence } from "../exporter/reason.ts";
 import { logWhere } from "../exporter/run_log.ts";
@@ -48,11 +62,19 @@ type Status = (typeof RUN_STATUSES)[number];
  */
 function fewRuns(ofExport: SQL, statuses: Status[]) {
 	const columns = sql`batch_export_id, id, data_interval_start, data_interval_end`;
-	const select = (index: string, condition: SQL) =>
-		sql`select ${columns} from batch_export_runs indexed by ${sql.identifier(index)}
-			where ${ofExport} and ${condition} and ${inList(batchExportRuns.status, statuses)}`;
-	return sql`(${select("batch_export_runs_unsuccessful", isUnsuccessful)}
-		union all ${select("batch_export_runs_unfinished", sql`finished_at is null`)}) as batch_export_runs`;
+	const select = (index: string, condition: SQL, some: Status[]) =>
+		some.length === 0
+			? []
+			: sql`select ${columns} from batch_export_runs indexed by ${sql.identifier(index)}
+				where ${ofExport} and ${condition} and ${inArray(batchExportRuns.status, some)}`;
+	const [ended, unfinished] = [true, false].map((has) =>
+		statuses.filter((one) => UNSUCCESSFUL.includes(one) === has),
+	);
+	const selects = [
+		select("batch_export_runs_unsuccessful", isUnsuccessful, ended ?? []),
+		select("batch_export_runs_unfinished", sql`finished_at is null`, unfinished ?? []),
+	].flat();
+	return sql`(${sql.join(selects, sql` union all `)}) as batch_export_runs`;
 }
 
 /** Lists runs, newest first. With a filter by time, the newest windows come first. */
@@ -86,7 +108,9 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 			where: and(where, or(...ranges)),
 			by: sorted.by,
 		});
-		return listWithin(tenant, id, page, { ...all, ...few, where: and(ofExport, few.where) });
+		// With = instead of IN, SQLite would read all runs in the order of the list, to find these few.
+		const isFound = sql`${batchExportRuns.batch_export_id} in ${rowIdOf(tenant, id)} and ${few.where}`;
+		return listWithin(tenant, id, page, { ...all, ...few, where: isFound });
 	}
 	const others = RUN_STATUSES.filter((one) => !statuses.has(one));
 	const hasStatus = others.length > 0 ? not(inList(batchExportRuns.status, others)) : undefined;

@@ -8,6 +8,7 @@ import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import {
+	batchExportBackfills,
 	batchExportDays,
 	batchExportRuns,
 	batchExports,
@@ -730,7 +731,7 @@ describe("the metrics of an export", () => {
 		expect(bytes).toBe(2 * (one?.bytes ?? 0));
 		expect(seconds).toBeGreaterThan(0);
 		await db.insert(batchExportDays).values({
-			batch_export_id: export_id,
+			batch_export_id: rowOf(export_id),
 			day: "2026-01-01",
 			failures: 3,
 		});
@@ -824,6 +825,10 @@ test("the end of a run adds its backfill's next run, unless another run of that 
 	const its = (run_id: string) => eq(batchExportRuns.id, run_id);
 	for (const { run } of [first, second])
 		await db.update(batchExportRuns).set({ backfill_id: backfill }).where(its(run.run_id));
+	await db
+		.update(batchExportBackfills)
+		.set({ next_start_at: SECOND_END })
+		.where(eq(batchExportBackfills.id, backfill));
 	// A run of the schedule, which doesn't matter.
 	await launched(export_id, "2026-01-01T12:30:00.000Z");
 	const ends = async () => {
