@@ -6,6 +6,7 @@ import {
 	batchExportBackfills,
 	batchExportDays,
 	batchExportLogEntries,
+	batchExportRanges,
 	batchExportRuns,
 	batchExports,
 } from "../db/schema/batch_exports.ts";
@@ -111,6 +112,17 @@ export const backfillColumns = (id: string) => ({
 	finished_at: batchExportBackfills.finished_at,
 	last_updated_at: batchExportBackfills.last_updated_at,
 });
+
+/** The columns of a `BatchExportRange`. */
+export const rangeColumns = {
+	start_at: batchExportRanges.start_at,
+	end_at: batchExportRanges.end_at,
+	by: batchExportRanges.by,
+	latest_error: batchExportRanges.latest_error,
+	runs: batchExportRanges.runs,
+	rows: batchExportRanges.rows,
+	bytes: batchExportRanges.bytes,
+};
 
 /** The columns of a `BatchExportLogEntry`. */
 export const entryColumns = {

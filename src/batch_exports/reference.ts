@@ -8,11 +8,13 @@ import {
 	BatchExportBackfill,
 	BatchExportDay,
 	BatchExportLogEntry,
+	BatchExportRange,
 	BatchExportRun,
 	backfill,
 	backfillFilters,
 	create,
 	logFilters,
+	rangeFilters,
 	retry,
 	runFilters,
 	TestResult,
@@ -105,6 +107,14 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 				id: `list${Id}Metrics`,
 				summary: "List the daily totals of an export",
 				description: "Lists the totals of the runs that ended on each day (UTC), newest first.",
+			},
+		},
+		"/:id/ranges": {
+			get: {
+				id: `list${Id}Ranges`,
+				summary: "List the ranges of old runs",
+				description:
+					"Runs are deleted after 60 days. Lists what they delivered or missed, in ranges that don't overlap, newest first: those by arrival, and those by event time.",
 			},
 		},
 		"/:id/runs": {
@@ -381,6 +391,17 @@ describe(BatchExportBackfill, {
 	last_updated_at: "When the backfill last made progress.",
 });
 
+describe(BatchExportRange, {
+	start_at: "The start of the range, which is part of it.",
+	end_at: "The end of the range, which isn't part of it.",
+	by: ["What the runs selected.", SELECTIONS],
+	latest_error:
+		"null: the range was delivered. Otherwise it wasn't, and this is the error of the latest of its runs.",
+	runs: "How many completed runs delivered it; 0 if it wasn't delivered.",
+	rows: "How many rows these runs wrote.",
+	bytes: "The size of these rows as text, before formatting and compression.",
+});
+
 describe(BatchExportLogEntry, {
 	id: "Identifies the entry.",
 	timestamp: "When it was written.",
@@ -411,6 +432,12 @@ describe(runFilters, {
 	before: "Only runs whose window ends before this time, such as `-24h`.",
 	starts_before:
 		"Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval.",
+});
+
+describe(rangeFilters, {
+	after: "Only ranges that end after this time.",
+	starts_before:
+		"Only ranges that begin before this time. Together with `after`: the ranges that overlap a range.",
 });
 
 describe(backfillFilters, {

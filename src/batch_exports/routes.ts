@@ -7,6 +7,7 @@ import * as logs from "./logs.ts";
 import * as metrics from "./metrics.ts";
 import * as pauses from "./pauses.ts";
 import * as batchExports from "./queries.ts";
+import * as ranges from "./ranges.ts";
 import * as runs from "./runs.ts";
 import {
 	BackfilledExport,
@@ -14,11 +15,13 @@ import {
 	BatchExportBackfill,
 	BatchExportDay,
 	BatchExportLogEntry,
+	BatchExportRange,
 	BatchExportRun,
 	backfill,
 	backfillFilters,
 	create,
 	logFilters,
+	rangeFilters,
 	retry,
 	runFilters,
 	TestResult,
@@ -70,6 +73,13 @@ export default router()
 	)
 	.get("/:id/metrics", paginated(BatchExportDay), async (c) =>
 		c.json(await metrics.list(c.var.tenant, c.req.param("id"), page(c))),
+	)
+	.get(
+		"/:id/ranges",
+		paginated(BatchExportRange),
+		query(rangeFilters, batchExports.find),
+		async (c) =>
+			c.json(await ranges.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
 	)
 	.get("/:id/runs", paginated(BatchExportRun), query(runFilters, batchExports.find), async (c) =>
 		c.json(await runs.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),

@@ -171,6 +171,19 @@ export const BatchExportBackfill = z
 	})
 	.meta({ id: "BatchExportBackfill" });
 
+/** What old runs have delivered or missed (docs/exports.md#old-runs). */
+export const BatchExportRange = z
+	.object({
+		start_at: timestamp(),
+		end_at: timestamp(),
+		by: z.enum(SELECTIONS),
+		latest_error: z.string().nullable(),
+		runs: z.int(),
+		rows: z.int(),
+		bytes: z.int(),
+	})
+	.meta({ id: "BatchExportRange" });
+
 export const BatchExportLogEntry = z
 	.object({
 		id: z.guid(),
@@ -210,6 +223,8 @@ export const runFilters = z.object({
 	/** Matches windows that begin before this time. */
 	starts_before: queryMoment().optional(),
 });
+
+export const rangeFilters = runFilters.pick({ after: true, starts_before: true });
 
 export const backfillFilters = z.object({
 	status: choices(BACKFILL_STATUSES).optional(),

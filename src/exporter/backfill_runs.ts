@@ -1,9 +1,11 @@
-import { and, eq, gt, lte, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, isNull, lte, type SQL, sql } from "drizzle-orm";
+import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { type Database, insertWhere } from "../db/client.ts";
 import { now } from "../db/now.ts";
 import {
 	batchExportBackfills,
+	batchExportRanges,
 	batchExportRuns,
 	batchExports,
 	INTERVALS,
@@ -161,23 +163,37 @@ async function nextWindow(db: Database, backfill: Backfill): Promise<Window | nu
 	return done < total_runs ? windowsIn(interval, start_at, end_at, done).window : null;
 }
 
-/** Returns the next window in which no run has exported what arrived. */
+/** Returns the next window that no run by arrival covers, nor a range that old ones have delivered. */
 async function nextMissing(
 	db: Database,
 	{ batch_export_id, interval, next_start_at, end_at }: Backfill,
 ) {
 	const { data_interval_start: start, data_interval_end: end } = batchExportRuns;
-	const select = (range: SQL | undefined, limit: number) =>
+	const ranges = batchExportRanges;
+	const select = (isIn: (end: SQLiteColumn) => SQL | undefined, limit: number) =>
 		db
 			.select({ start, end })
 			.from(batchExportRuns)
-			.where(and(eq(batchExportRuns.batch_export_id, batch_export_id), isByArrival, range))
+			.where(and(eq(batchExportRuns.batch_export_id, batch_export_id), isByArrival, isIn(end)))
+			.unionAll(
+				db
+					.select({ start: ranges.start_at, end: ranges.end_at })
+					.from(ranges)
+					.where(
+						and(
+							eq(ranges.batch_export_id, batch_export_id),
+							eq(ranges.by, "arrival"),
+							isNull(ranges.latest_error),
+							isIn(ranges.end_at),
+						),
+					),
+			)
 			.orderBy(end)
 			.limit(limit);
 	for (let from = next_start_at; ; ) {
 		const [within, across] = await db.batch([
-			select(and(gt(end, from), lte(end, end_at)), MAX_COMPARED_RUNS),
-			select(gt(end, end_at), 1),
+			select((end) => and(gt(end, from), lte(end, end_at)), MAX_COMPARED_RUNS),
+			select((end) => gt(end, end_at), 1),
 		]);
 		const missing = firstMissing(interval, { start: from, end: end_at }, [...within, ...across]);
 		const known = within.length < MAX_COMPARED_RUNS ? end_at : (within.at(-1)?.end ?? end_at);

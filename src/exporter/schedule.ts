@@ -15,6 +15,7 @@ import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
 import { forEach, inTurn } from "../log/parts.ts";
 import { advanceBackfill } from "./backfill_runs.ts";
 import { clean } from "./clean.ts";
+import { foldOldRuns } from "./fold.ts";
 import { countInserted } from "./inserted.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
 import { loadRun } from "./loaded.ts";
@@ -43,7 +44,7 @@ const LEFTOVERS = "unfinished output of runs";
 
 /**
  * Runs every minute. Inserts the runs of windows that are due, adds the next runs of stalled backfills, launches waiting and
- * lost runs, and removes unfinished output.
+ * lost runs, folds old runs, and removes unfinished output.
  */
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
@@ -53,6 +54,7 @@ export async function tick(env: Env, scheduledTime: number) {
 		"runs to launch": () => launch(env, waiting),
 		"lost runs": () => launchLost(env, scheduledTime),
 		"old exports": () => deleteOld(db, scheduledTime),
+		"old runs": () => foldOldRuns(env, scheduledTime),
 		// Last, because it waits for destinations.
 		[LEFTOVERS]: () => removeLeftovers(env, scheduledTime),
 	});

@@ -95,6 +95,7 @@ const alsoExports = (exports: ReturnType<typeof route>) => [
 	})),
 	exports("POST", "/:id/test", "batch_export:write"),
 	exports("GET", "/:id/metrics", "batch_export:read"),
+	exports("GET", "/:id/ranges", "batch_export:read"),
 	exports("GET", "/:id/runs", "batch_export:read"),
 	exports("GET", "/:id/runs/:run_id", "batch_export:read"),
 	exports("POST", "/:id/runs/:run_id/cancel", "batch_export:write"),

@@ -219,6 +219,29 @@ export const batchExportRuns = sqliteTable(
 	],
 );
 
+/**
+ * What old runs delivered and missed, in ranges that don't overlap (docs/decisions/0007-old-runs-become-ranges.md). WITHOUT ROWID
+ * (in the migration).
+ */
+export const batchExportRanges = sqliteTable(
+	"batch_export_ranges",
+	{
+		batch_export_id: integer()
+			.notNull()
+			.references(() => batchExports.id, { onDelete: "cascade" }),
+		by: text({ enum: SELECTIONS }).notNull(),
+		start_at: moment().notNull(),
+		end_at: moment().notNull(),
+		/** null: the range was delivered. Otherwise the latest error of its runs. */
+		latest_error: text(),
+		/** The number of completed runs, with their rows and bytes. */
+		runs: integer().notNull(),
+		rows: integer().notNull(),
+		bytes: integer().notNull(),
+	},
+	(t) => [primaryKey({ columns: [t.batch_export_id, t.by, t.start_at] })],
+);
+
 /** Statistics of an export's runs, by the day on which they ended (UTC). WITHOUT ROWID (in the migration). */
 export const batchExportDays = sqliteTable(
 	"batch_export_days",

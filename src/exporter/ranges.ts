@@ -1,0 +1,62 @@
+/** What is known of the windows of runs that were folded (docs/decisions/0007-old-runs-become-ranges.md). */
+import type { Window } from "./windows.ts";
+
+/** An unbroken range of windows that were all delivered, or all not. */
+export type Range = Window & {
+	/** null: it was delivered. Otherwise the latest error of its runs, because of which it wasn't. */
+	latest_error: string | null;
+	/** The number of completed runs, with their rows and bytes. */
+	runs: number;
+	rows: number;
+	bytes: number;
+};
+
+const byStart = (a: Window, b: Window) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0);
+
+/** Joins ranges that overlap or touch. They must be in the order of their runs: of two that end together, the last has the error. */
+function union(ranges: Range[]) {
+	const joined: Range[] = [];
+	for (const range of ranges.toSorted(byStart)) {
+		const last = joined.at(-1);
+		if (!last || last.end < range.start) {
+			joined.push({ ...range });
+			continue;
+		}
+		if (range.end >= last.end)
+			Object.assign(last, { end: range.end, latest_error: range.latest_error });
+		last.runs += range.runs;
+		last.rows += range.rows;
+		last.bytes += range.bytes;
+	}
+	return joined;
+}
+
+/** Returns the parts of a range that none of the windows covers. They must be sorted and apart. */
+function without(range: Range, windows: Window[]) {
+	const parts: Range[] = [];
+	let at = range.start;
+	for (const { start, end } of windows) {
+		if (end <= at || start >= range.end) continue;
+		if (start > at) parts.push({ ...range, start: at, end: start });
+		at = end;
+	}
+	return at < range.end ? [...parts, { ...range, start: at }] : parts;
+}
+
+/** Returns the ranges that the given ones are together, oldest first. None overlaps another: what was delivered counts as delivered. */
+export function merge(ranges: Range[]): Range[] {
+	const delivered = union(ranges.filter(({ latest_error }) => latest_error === null));
+	const missing = union(ranges.filter(({ latest_error }) => latest_error !== null));
+	return [...delivered, ...missing.flatMap((range) => without(range, delivered))].toSorted(byStart);
+}
+
+/** Returns the stored ranges that disappear, and those to write, when others are merged into them. */
+export function changesOf(stored: Range[], others: Range[]) {
+	const merged = merge([...stored, ...others]);
+	const texts = new Map(stored.map((range) => [range.start, JSON.stringify(range)]));
+	const starts = new Set(merged.map(({ start }) => start));
+	return {
+		removed: stored.filter(({ start }) => !starts.has(start)),
+		written: merged.filter((range) => texts.get(range.start) !== JSON.stringify(range)),
+	};
+}
