@@ -1,4 +1,4 @@
-import type { BatchExport, BatchExportRun } from "tenantry-client";
+import type { BatchExport, BatchExportRange, BatchExportRun } from "tenantry-client";
 import { afterEach, describe, expect, inject, test, vi } from "vitest";
 import {
 	knownOf,
@@ -61,13 +61,30 @@ describe("the lanes of a timeline", () => {
 
 	const runs = (...hours: number[]) => hours.map((hour) => run(hour));
 
-	/** What the lanes have: a run as its hour, a gap as its hours. */
-	const shown = (of: BatchExport, found: BatchExportRun[], windows = 24) =>
-		lanesOf(of, found, rangeOf("hour", windows, NOW), NOW).map(({ name, entries }) => [
+	const range = (from: number, to: number, more: Partial<BatchExportRange> = {}) => ({
+		start_at: at(from),
+		end_at: at(to),
+		by: "arrival" as const,
+		latest_error: null,
+		runs: to - from,
+		rows: 0,
+		bytes: 0,
+		...more,
+	});
+
+	/** What the lanes have: a run as its hour, a gap as its hours, a range of old runs with a word. */
+	const shown = (
+		of: BatchExport,
+		found: BatchExportRun[],
+		windows = 24,
+		old: BatchExportRange[] = [],
+	) =>
+		lanesOf(of, found, old, rangeOf("hour", windows, NOW), NOW).map(({ name, entries }) => [
 			name,
 			...entries.map(({ kind, start, end }) => {
 				const [from, to] = [start, end].map((moment) => new Date(moment).getUTCHours());
-				return kind === "run" ? from : `${from} to ${to}`;
+				if (kind === "run") return from;
+				return kind === "gap" ? `${from} to ${to}` : `delivered ${from} to ${to}`;
 			}),
 		]);
 
@@ -91,7 +108,7 @@ describe("the lanes of a timeline", () => {
 		expect(knownOf(range, newest, false)).toEqual(range);
 		const known = knownOf(range, newest, true);
 		expect(known).toEqual({ start: Date.parse(at(8)), end: range.end });
-		const [lane] = lanesOf(exporting(), newest, known, NOW);
+		const [lane] = lanesOf(exporting(), newest, [], known, NOW);
 		expect(lane?.entries).toMatchObject([{ kind: "run" }, { windows: 2 }, { kind: "run" }]);
 		// All that was loaded ends after the range.
 		expect(knownOf({ start: 0, end: HOUR_MS }, newest, true).start).toBe(HOUR_MS);
@@ -105,10 +122,10 @@ describe("the lanes of a timeline", () => {
 		expect(shown(exact, runs(4, 5))).toEqual([["Scheduled", "2 to 4", 4, 5, "6 to 8"]]);
 		const between = exporting({ start_at: at(3.1), end_at: at(8.9) });
 		expect(shown(between, runs(4, 5))).toEqual([["Scheduled", "3 to 4", 4, 5, "6 to 8"]]);
-		const [found] = lanesOf(between, runs(4), rangeOf("hour", 24, NOW), NOW);
+		const [found] = lanesOf(between, runs(4), [], rangeOf("hour", 24, NOW), NOW);
 		expect(found?.entries.at(-1)).toMatchObject({ kind: "gap", end: Date.parse(at(8)) });
 		const soon = Date.parse(at(12.1));
-		const [lane] = lanesOf(exporting(), runs(10), rangeOf("hour", 2, soon), soon);
+		const [lane] = lanesOf(exporting(), runs(10), [], rangeOf("hour", 2, soon), soon);
 		expect(lane?.entries.map(({ kind }) => kind)).toEqual([]);
 		expect(shown(exporting(), runs(10), 3)).toEqual([["Scheduled", 10, "11 to 12"]]);
 	});
@@ -123,6 +140,7 @@ describe("the lanes of a timeline", () => {
 		const lanes = lanesOf(
 			of,
 			[...runs(1, 2, 3, 4, 8, 10, 11), ...backfilled],
+			[],
 			rangeOf("hour", 24, NOW),
 			NOW,
 		);
@@ -136,6 +154,33 @@ describe("the lanes of a timeline", () => {
 		expect(lanes[1]?.entries).toMatchObject([
 			{ run: { id: "c" }, older: 0 },
 			{ run: { id: "b" }, older: 1 },
+		]);
+	});
+
+	test("have the ranges that old runs delivered, and no gap there", () => {
+		expect(shown(exporting(), runs(9, 10, 11), 24, [range(-20, 7), range(8, 9)])).toEqual([
+			["Scheduled", "delivered 13 to 7", "7 to 8", "delivered 8 to 9", 9, 10, 11],
+		]);
+		expect(shown(exporting(), runs(11), 4, [range(3, 11)])).toEqual([
+			["Scheduled", "delivered 9 to 11", 11],
+		]);
+		// What happened in a range isn't what arrived in it.
+		expect(shown(exporting(), runs(11), 4, [range(3, 11, { by: "event" })])).toEqual([
+			["Scheduled", "9 to 11", 11],
+			["Backfills", "delivered 9 to 11"],
+		]);
+	});
+
+	test("say of a gap why old runs left it, and what old backfills have exported", () => {
+		const old = [
+			range(1, 4),
+			range(4, 8, { latest_error: "No bucket.", runs: 0 }),
+			range(5, 6, { by: "event" }),
+		];
+		const [lane] = lanesOf(exporting(), runs(8, 9, 11), old, rangeOf("hour", 24, NOW), NOW);
+		expect(lane?.entries.filter(({ kind }) => kind === "gap")).toMatchObject([
+			{ windows: 4, exported: 1, error: "No bucket." },
+			{ windows: 1, exported: 0, error: null },
 		]);
 	});
 

@@ -1545,6 +1545,34 @@ export const GROUPS: Group[] = [
 				columns: ["day", "runs", "rows", "bytes", "failures", "seconds"],
 			},
 			{
+				name: "ranges",
+				method: "listRanges",
+				verb: "GET",
+				summary: "List the ranges of old runs",
+				description:
+					"Runs are deleted after 60 days. Lists what they delivered or missed, in ranges that don't overlap, newest first: those by arrival, and those by event time.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The export's id." },
+				],
+				query: [
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
+					{ name: "offset", kind: "integer", help: "The index of the first result." },
+					{ name: "after", kind: "string", help: "Only ranges that end after this time." },
+					{
+						name: "starts_before",
+						kind: "string",
+						help: "Only ranges that begin before this time. Together with after: the ranges that overlap a range.",
+					},
+				],
+				columns: ["start_at", "end_at", "by", "latest_error", "runs", "rows", "bytes"],
+			},
+			{
 				name: "runs",
 				method: "listRuns",
 				verb: "GET",
@@ -1569,11 +1597,7 @@ export const GROUPS: Group[] = [
 						help: "Only runs with this status, in any case. Can be repeated.",
 						choices: ["Starting", "Running", "Completed", "Failed", "FailedRetryable", "Cancelled"],
 					},
-					{
-						name: "after",
-						kind: "string",
-						help: "Only runs whose window ends after this time, such as -2d.",
-					},
+					{ name: "after", kind: "string", help: "Only ranges that end after this time." },
 					{
 						name: "before",
 						kind: "string",
@@ -1582,7 +1606,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "starts_before",
 						kind: "string",
-						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval.",
+						help: "Only ranges that begin before this time. Together with after: the ranges that overlap a range.",
 					},
 				],
 				columns: [
@@ -2316,6 +2340,34 @@ export const GROUPS: Group[] = [
 				columns: ["day", "runs", "rows", "bytes", "failures", "seconds"],
 			},
 			{
+				name: "ranges",
+				method: "listRanges",
+				verb: "GET",
+				summary: "List the ranges of old runs",
+				description:
+					"Runs are deleted after 60 days. Lists what they delivered or missed, in ranges that don't overlap, newest first: those by arrival, and those by event time.",
+				path: [
+					{
+						name: "project",
+						kind: "string",
+						help: "The project's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The export's id." },
+				],
+				query: [
+					{ name: "limit", kind: "integer", help: "The maximum number of results in a page." },
+					{ name: "offset", kind: "integer", help: "The index of the first result." },
+					{ name: "after", kind: "string", help: "Only ranges that end after this time." },
+					{
+						name: "starts_before",
+						kind: "string",
+						help: "Only ranges that begin before this time. Together with after: the ranges that overlap a range.",
+					},
+				],
+				columns: ["start_at", "end_at", "by", "latest_error", "runs", "rows", "bytes"],
+			},
+			{
 				name: "runs",
 				method: "listRuns",
 				verb: "GET",
@@ -2340,11 +2392,7 @@ export const GROUPS: Group[] = [
 						help: "Only runs with this status, in any case. Can be repeated.",
 						choices: ["Starting", "Running", "Completed", "Failed", "FailedRetryable", "Cancelled"],
 					},
-					{
-						name: "after",
-						kind: "string",
-						help: "Only runs whose window ends after this time, such as -2d.",
-					},
+					{ name: "after", kind: "string", help: "Only ranges that end after this time." },
 					{
 						name: "before",
 						kind: "string",
@@ -2353,7 +2401,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "starts_before",
 						kind: "string",
-						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval.",
+						help: "Only ranges that begin before this time. Together with after: the ranges that overlap a range.",
 					},
 				],
 				columns: [

@@ -26,6 +26,7 @@ export const OPERATIONS = {
 		test: "POST /api/organizations/{organization}/batch_exports/{id}/test b",
 		listLogs: "GET /api/organizations/{organization}/batch_exports/{id}/logs l",
 		listMetrics: "GET /api/organizations/{organization}/batch_exports/{id}/metrics l",
+		listRanges: "GET /api/organizations/{organization}/batch_exports/{id}/ranges l",
 		listRuns: "GET /api/organizations/{organization}/batch_exports/{id}/runs l",
 		getRun: "GET /api/organizations/{organization}/batch_exports/{id}/runs/{run}",
 		cancelRun: "POST /api/organizations/{organization}/batch_exports/{id}/runs/{run}/cancel",
@@ -182,6 +183,7 @@ export const OPERATIONS = {
 		test: "POST /api/projects/{project}/batch_exports/{id}/test b",
 		listLogs: "GET /api/projects/{project}/batch_exports/{id}/logs l",
 		listMetrics: "GET /api/projects/{project}/batch_exports/{id}/metrics l",
+		listRanges: "GET /api/projects/{project}/batch_exports/{id}/ranges l",
 		listRuns: "GET /api/projects/{project}/batch_exports/{id}/runs l",
 		getRun: "GET /api/projects/{project}/batch_exports/{id}/runs/{run}",
 		cancelRun: "POST /api/projects/{project}/batch_exports/{id}/runs/{run}/cancel",
@@ -482,6 +484,16 @@ export interface BatchExportsCalls {
 		parameters: ListBatchExportMetricsParameters | From<"batchExports">,
 		options?: RequestOptions,
 	): Pages<BatchExportDay>;
+
+	/**
+	 * List the ranges of old runs.
+	 *
+	 * Runs are deleted after 60 days. Lists what they delivered or missed, in ranges that don't overlap, newest first: those by arrival, and those by event time.
+	 */
+	listRanges(
+		parameters: ListBatchExportRangesParameters | From<"batchExports">,
+		options?: RequestOptions,
+	): Pages<BatchExportRange>;
 
 	/**
 	 * List the runs of an export.
@@ -1787,6 +1799,16 @@ export interface ProjectBatchExportsCalls {
 	): Pages<BatchExportDay>;
 
 	/**
+	 * List the ranges of old runs.
+	 *
+	 * Runs are deleted after 60 days. Lists what they delivered or missed, in ranges that don't overlap, newest first: those by arrival, and those by event time.
+	 */
+	listRanges(
+		parameters: ListProjectBatchExportRangesParameters | From<"projectBatchExports">,
+		options?: RequestOptions,
+	): Pages<BatchExportRange>;
+
+	/**
 	 * List the runs of an export.
 	 *
 	 * Lists scheduled runs and those of backfills, newest first. With `after`, `before` or `starts_before`, those with the newest windows first.
@@ -2669,6 +2691,22 @@ export interface ListBatchExportMetricsParameters {
 	offset?: number | undefined;
 }
 
+/** The parameters of `batchExports.listRanges`. */
+export interface ListBatchExportRangesParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The export's id. */
+	id: string;
+	/** The maximum number of results in a page. */
+	limit?: number | undefined;
+	/** The index of the first result. */
+	offset?: number | undefined;
+	/** Only ranges that end after this time. */
+	after?: string | undefined;
+	/** Only ranges that begin before this time. Together with `after`: the ranges that overlap a range. */
+	starts_before?: string | undefined;
+}
+
 /** The parameters of `batchExports.listRuns`. */
 export interface ListBatchExportRunsParameters {
 	/** The organization's id, or `@current` for your current one. */
@@ -2691,11 +2729,11 @@ export interface ListBatchExportRunsParameters {
 				| "Cancelled"
 		  )
 		| undefined;
-	/** Only runs whose window ends after this time, such as `-2d`. */
+	/** Only ranges that end after this time. */
 	after?: string | undefined;
 	/** Only runs whose window ends before this time, such as `-24h`. */
 	before?: string | undefined;
-	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval. */
+	/** Only ranges that begin before this time. Together with `after`: the ranges that overlap a range. */
 	starts_before?: string | undefined;
 }
 
@@ -4719,6 +4757,22 @@ export interface ListProjectBatchExportMetricsParameters {
 	offset?: number | undefined;
 }
 
+/** The parameters of `projectBatchExports.listRanges`. */
+export interface ListProjectBatchExportRangesParameters {
+	/** The project's id, or `@current` for your current one. */
+	project: number | Alias<"@current">;
+	/** The export's id. */
+	id: string;
+	/** The maximum number of results in a page. */
+	limit?: number | undefined;
+	/** The index of the first result. */
+	offset?: number | undefined;
+	/** Only ranges that end after this time. */
+	after?: string | undefined;
+	/** Only ranges that begin before this time. Together with `after`: the ranges that overlap a range. */
+	starts_before?: string | undefined;
+}
+
 /** The parameters of `projectBatchExports.listRuns`. */
 export interface ListProjectBatchExportRunsParameters {
 	/** The project's id, or `@current` for your current one. */
@@ -4741,11 +4795,11 @@ export interface ListProjectBatchExportRunsParameters {
 				| "Cancelled"
 		  )
 		| undefined;
-	/** Only runs whose window ends after this time, such as `-2d`. */
+	/** Only ranges that end after this time. */
 	after?: string | undefined;
 	/** Only runs whose window ends before this time, such as `-24h`. */
 	before?: string | undefined;
-	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval. */
+	/** Only ranges that begin before this time. Together with `after`: the ranges that overlap a range. */
 	starts_before?: string | undefined;
 }
 
@@ -6407,6 +6461,28 @@ export interface BatchExportDay {
 	failures: number;
 	/** How long all these runs took together. */
 	seconds: number;
+}
+
+export interface BatchExportRange {
+	/** The start of the range, which is part of it. */
+	start_at: string;
+	/** The end of the range, which isn't part of it. */
+	end_at: string;
+	/**
+	 * What the runs selected.
+	 *
+	 * - `arrival`: what arrived in the window.
+	 * - `event`: what happened in the window; persons: who was created.
+	 */
+	by: "arrival" | "event";
+	/** null: the range was delivered. Otherwise it wasn't, and this is the error of the latest of its runs. */
+	latest_error: string | null;
+	/** How many completed runs delivered it; 0 if it wasn't delivered. */
+	runs: number;
+	/** How many rows these runs wrote. */
+	rows: number;
+	/** The size of these rows as text, before formatting and compression. */
+	bytes: number;
 }
 
 export interface BatchExportBackfill {

@@ -1,5 +1,5 @@
 import { useMemo, useRef } from "preact/hooks";
-import type { BatchExportRun } from "tenantry-client";
+import type { BatchExportRange, BatchExportRun } from "tenantry-client";
 import { useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
@@ -38,7 +38,7 @@ function useRange(interval: Opened["of"]["interval"], now: number) {
 
 type Shown = Pick<Opened, "of" | "path"> & { fresh: readonly BatchExportRun[] };
 
-/** The runs of a range. */
+/** The runs of a range, and the ranges of old runs that overlap it. */
 type Loaded = {
 	id: string;
 	range: Range;
@@ -46,6 +46,7 @@ type Loaded = {
 	known: Range;
 	place: string;
 	runs: BatchExportRun[];
+	old: BatchExportRange[];
 	/** Whether the oldest ones are missing. */
 	isPart: boolean;
 };
@@ -56,21 +57,24 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 	const reachesNow = end > Date.now();
 	const loaded = useLoad(
 		async (signal): Promise<Loaded> => {
-			const { results: runs, next } = await api.batchExports.listRuns(
-				{
-					organization: organization.id,
-					id: of.id,
-					after: iso(start),
-					// The API returns every window of a backfill that ends by this time, but not all that end after it. So the
-					// request covers one more window. Runs after the range aren't drawn.
-					starts_before: iso(end + LENGTHS[of.interval]),
-					limit: MAX_RUNS,
-				},
-				{ signal },
-			);
+			const asked = {
+				organization: organization.id,
+				id: of.id,
+				after: iso(start),
+				limit: MAX_RUNS,
+			};
+			const [{ results: runs, next }, { results: old }] = await Promise.all([
+				// The API returns every window of a backfill that ends by this time, but not all that end after it. So the request
+				// covers one more window. Runs after the range aren't drawn.
+				api.batchExports.listRuns(
+					{ ...asked, starts_before: iso(end + LENGTHS[of.interval]) },
+					{ signal },
+				),
+				api.batchExports.listRanges({ ...asked, starts_before: iso(end) }, { signal }),
+			]);
 			const isPart = next !== null;
 			const known = knownOf({ start, end }, runs, isPart);
-			return { id: of.id, range: { start, end }, place, known, runs, isPart };
+			return { id: of.id, range: { start, end }, place, known, runs, old, isPart };
 		},
 		[of.id, of.interval, start, end],
 	);
@@ -83,7 +87,7 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 		if (!shown) return NOT_LOADED;
 		const byId = new Map<string, BatchExportRun>(shown.runs.map((run) => [run.id, run]));
 		for (const run of fresh) if (run.batch_export === of.id) byId.set(run.id, run);
-		return lanesOf(of, [...byId.values()], shown.known, Date.now());
+		return lanesOf(of, [...byId.values()], shown.old, shown.known, Date.now());
 	}, [shown, fresh, of]);
 	const isLoaded = shown?.range.start === start && shown.range.end === end;
 	return { lanes, shown, isLoaded, error, reload };

@@ -1,4 +1,4 @@
-/** Draws the timeline. Each run and each gap is a link. */
+/** Draws the timeline. Each run, range and gap is a link. */
 import { computed } from "@preact/signals";
 import type { TargetedKeyboardEvent } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -96,7 +96,7 @@ function Axis({
 	);
 }
 
-/** The bar of a run or a gap, with its marks. */
+/** The bar of a run, a range or a gap, with its marks. */
 function Bar({
 	entry,
 	of,
@@ -116,6 +116,7 @@ function Bar({
 	const box = { x: x + space / 2, y: top + MARK, width: Math.max(2, width - space), height: BAR };
 	if (entry.kind === "gap")
 		return <GapBar {...box} isExported={entry.exported === entry.windows} />;
+	if (entry.kind === "range") return <RunBar {...box} status="Completed" />;
 	const { run } = entry;
 	const middle = x + width / 2;
 	return (

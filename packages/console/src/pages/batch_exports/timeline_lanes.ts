@@ -1,5 +1,5 @@
-/** Finds the entries of the timeline: runs by the windows that they cover, and gaps without runs. */
-import type { BatchExport, BatchExportRun } from "tenantry-client";
+/** Finds the entries of the timeline: runs by the windows that they cover, ranges that old runs delivered, and gaps. */
+import type { BatchExport, BatchExportRange, BatchExportRun } from "tenantry-client";
 import { boundaryBefore, type Interval, LENGTHS } from "./windows.ts";
 
 const MINUTE = 60_000;
@@ -15,6 +15,14 @@ export type RunEntry = Range & {
 	older: number;
 };
 
+/** The part in view of a range that old runs delivered, which are no longer kept. */
+export type RangeEntry = Range & {
+	kind: "range";
+	key: string;
+	whole: BatchExportRange;
+	windows: number;
+};
+
 /** Consecutive windows without a scheduled run. */
 export type GapEntry = Range & {
 	kind: "gap";
@@ -23,11 +31,13 @@ export type GapEntry = Range & {
 	isPaused: boolean;
 	/** The number of these windows that backfills have exported. */
 	exported: number;
+	/** The latest error of old runs of these windows, which are no longer kept. */
+	error: string | null;
 };
 
-export type Entry = RunEntry | GapEntry;
+export type Entry = RunEntry | RangeEntry | GapEntry;
 
-/** The entries of runs by arrival, which are those of the schedule, or of backfills by event time, oldest first. */
+/** The entries of what runs by arrival covered, which are those of the schedule, or backfills by event time, oldest first. */
 export type Lane = { name: "Scheduled" | "Backfills"; entries: Entry[] };
 
 type Span = readonly [windows: number, words: string];
@@ -90,13 +100,13 @@ export function lateness(run: BatchExportRun, interval: Interval, now: number) {
 export const isRetried = ({ attempt }: BatchExportRun) => attempt > 1;
 
 /** Returns the part of a range that scheduled runs should cover. */
-function dueOf(of: BatchExport, runs: BatchExportRun[], range: Range, now: number): Range {
+function dueOf(of: BatchExport, covered: Range[], range: Range, now: number): Range {
 	const { interval, created_at, last_paused_at, start_at, end_at } = of;
 	const begun = [created_at, last_paused_at ?? created_at].map(Date.parse);
 	return {
 		start: Math.max(
 			range.start,
-			boundaryBefore(interval, Math.min(...begun, ...runs.map(startOf))),
+			boundaryBefore(interval, Math.min(...begun, ...covered.map(({ start }) => start))),
 			start_at === null ? 0 : boundaryBefore(interval, Date.parse(start_at) - 1),
 		),
 		end: Math.min(
@@ -107,27 +117,26 @@ function dueOf(of: BatchExport, runs: BatchExportRun[], range: Range, now: numbe
 	};
 }
 
-/** Returns the parts of a range, at least a window long, without a run. The runs must be sorted. */
-function uncovered(runs: BatchExportRun[], { start, end }: Range, length: number) {
+/** Returns the parts of a range, at least a window long, that none of the others covers. They must be sorted. */
+function uncovered(others: Range[], { start, end }: Range, length: number) {
 	const gaps: Range[] = [];
 	let at = start;
-	for (const run of runs) {
-		if (startOf(run) - at >= length) gaps.push({ start: at, end: Math.min(startOf(run), end) });
-		at = Math.max(at, endOf(run));
+	for (const other of others) {
+		if (other.start - at >= length) gaps.push({ start: at, end: Math.min(other.start, end) });
+		at = Math.max(at, other.end);
 	}
 	if (end - at >= length) gaps.push({ start: at, end });
 	return gaps.filter((gap) => gap.end - gap.start >= length);
 }
 
-/** Returns the number of windows in a range that completed runs cover. */
-function exportedIn({ start, end }: Range, runs: BatchExportRun[], length: number) {
-	const complete = runs.filter(({ status }) => status === "Completed");
+/** Returns the number of windows in a range that one of the others covers. */
+function exportedIn({ start, end }: Range, others: Range[], length: number) {
 	const windows = Array.from(
 		{ length: Math.floor((end - start) / length) },
 		(_, i) => start + i * length,
 	);
 	return windows.filter((at) =>
-		complete.some((run) => startOf(run) <= at && endOf(run) >= at + length),
+		others.some((other) => other.start <= at && other.end >= at + length),
 	).length;
 }
 
@@ -155,36 +164,72 @@ function newestOfEach(runs: BatchExportRun[]) {
 	});
 }
 
+/** Returns the entries of the ranges of old runs that select one way: what they delivered, and what they didn't. */
+function rangesIn(
+	all: BatchExportRange[],
+	by: BatchExportRange["by"],
+	range: Range,
+	length: number,
+) {
+	const entries = all
+		.filter((one) => one.by === by)
+		.map((whole): RangeEntry => {
+			const start = Math.max(range.start, Date.parse(whole.start_at));
+			const end = Math.min(range.end, Date.parse(whole.end_at));
+			const windows = Math.round((end - start) / length);
+			// The start of a range doesn't change when it grows.
+			return { kind: "range", key: `${by}-${whole.start_at}`, start, end, whole, windows };
+		})
+		.filter(({ start, end }) => start < end);
+	return {
+		delivered: entries.filter(({ whole }) => whole.latest_error === null),
+		missed: entries.filter(({ whole }) => whole.latest_error !== null),
+	};
+}
+
 /** Returns the lanes of the timeline. The lane of backfills is omitted if it is empty. */
 export function lanesOf(
 	of: BatchExport,
 	runs: BatchExportRun[],
+	ranges: BatchExportRange[],
 	range: Range,
 	now: number,
 ): Lane[] {
 	const length = LENGTHS[of.interval];
 	const shown = runs.filter((run) => startOf(run) < range.end && endOf(run) > range.start);
 	const backfilled = shown.filter(({ by }) => by === "event");
-	const scheduled = shown.filter(({ by }) => by === "arrival").map((run) => entryOf(run));
-	scheduled.sort(byTime);
-	const inOrder = scheduled.map(({ run }) => run);
+	const byEvent = rangesIn(ranges, "event", range, length).delivered;
+	const byArrival = rangesIn(ranges, "arrival", range, length);
+	const scheduled = [
+		...shown.filter(({ by }) => by === "arrival").map((run) => entryOf(run)),
+		...byArrival.delivered,
+	].sort(byTime);
+	const exported = [
+		...backfilled.filter(({ status }) => status === "Completed").map((run) => entryOf(run)),
+		...byEvent,
+	];
 	const pausedAt = of.last_paused_at === null ? Number.NaN : Date.parse(of.last_paused_at);
-	const due = dueOf(of, inOrder, range, now);
-	const gaps = uncovered(inOrder, due, length).map(
+	const due = dueOf(of, scheduled, range, now);
+	const gaps = uncovered(scheduled, due, length).map(
 		(gap): GapEntry => ({
 			...gap,
 			kind: "gap",
 			// The key must not change while the range moves: the oldest gap shrinks, and the newest grows.
-			key: `gap-${inOrder.find((run) => startOf(run) >= gap.end)?.id ?? "newest"}`,
+			key: `gap-${scheduled.find(({ start }) => start >= gap.end)?.key ?? "newest"}`,
 			windows: Math.floor((gap.end - gap.start) / length),
 			isPaused:
 				(gap.start <= pausedAt && pausedAt < gap.end) ||
 				(of.paused && pausedAt < gap.start && gap.end === due.end),
-			exported: exportedIn(gap, backfilled, length),
+			exported: exportedIn(gap, exported, length),
+			error:
+				byArrival.missed
+					.sort(byTime)
+					.findLast(({ start, end }) => start < gap.end && end > gap.start)?.whole.latest_error ??
+				null,
 		}),
 	);
 	const lanes: Lane[] = [{ name: "Scheduled", entries: [...scheduled, ...gaps].sort(byTime) }];
-	if (backfilled.length > 0)
-		lanes.push({ name: "Backfills", entries: newestOfEach(backfilled).sort(byTime) });
+	const backfills = [...byEvent, ...newestOfEach(backfilled)].sort(byTime);
+	if (backfills.length > 0) lanes.push({ name: "Backfills", entries: backfills });
 	return lanes;
 }

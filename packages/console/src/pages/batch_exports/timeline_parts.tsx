@@ -14,7 +14,7 @@ import {
 import type { Attention } from "./timeline_attention.ts";
 import { isRetried, type Lane, lateness, type RunEntry } from "./timeline_lanes.ts";
 import { Sample } from "./timeline_shapes.tsx";
-import { actionOf, linkOf, remarks, rows, whyGap } from "./timeline_words.ts";
+import { actionOf, linkOf, remarks, rows, whatRange, wholeOf, whyGap } from "./timeline_words.ts";
 
 type Status = BatchExportRun["status"];
 
@@ -29,6 +29,7 @@ const STATES: readonly Status[] = [
 ];
 
 const runsOf = ({ entries }: Lane) => entries.filter((entry) => entry.kind === "run");
+const rangesOf = ({ entries }: Lane) => entries.filter((entry) => entry.kind === "range");
 const gapsOf = ({ entries }: Lane) => entries.filter((entry) => entry.kind === "gap");
 
 const countOf = (runs: RunEntry[], status: Status) =>
@@ -37,10 +38,12 @@ const countOf = (runs: RunEntry[], status: Status) =>
 /** Returns a summary of a lane. */
 function sayLane(lane: Lane) {
 	const runs = runsOf(lane);
+	const old = rangesOf(lane).reduce((sum, { windows }) => sum + windows, 0);
 	const missing = gapsOf(lane).reduce((sum, { windows }) => sum + windows, 0);
 	const written = runs.reduce((sum, { run }) => sum + run.records_completed, 0);
 	const parts = [
 		...STATES.map((status) => [countOf(runs, status), wordsOfRun(status).toLowerCase()] as const),
+		[old, "delivered by old runs"] as const,
 		[missing, "without a run"] as const,
 	].filter(([n]) => n > 0);
 	if (parts.length === 0) return `${lane.name}: no runs.`;
@@ -69,6 +72,7 @@ export function Legend({
 	const gaps = lanes.flatMap(gapsOf);
 	const items = [
 		...STATES.map((status) => [status, wordsOfRun(status), countOf(runs, status) > 0] as const),
+		["range", "Delivered by old runs", lanes.some((lane) => rangesOf(lane).length > 0)] as const,
 		["gap", "No run", gaps.some(({ exported, windows }) => exported < windows)] as const,
 		[
 			"exported",
@@ -126,6 +130,21 @@ export function Detail({
 					<span>{whyGap(entry)}</span>
 					<a href={link} onClick={keep}>
 						{actionOf(entry)}
+					</a>
+				</Facts>
+				{entry.error !== null && <p class="failure">{entry.error}</p>}
+			</div>
+		);
+	if (entry.kind === "range")
+		return (
+			<div class="timeline-detail">
+				<Facts>
+					<strong>Delivered</strong>
+					<span>{sayRange(wholeOf(entry))}</span>
+					<span>{whatRange(entry)}</span>
+					<span>The runs are no longer listed</span>
+					<a href={link} onClick={keep}>
+						View totals by day
 					</a>
 				</Facts>
 			</div>

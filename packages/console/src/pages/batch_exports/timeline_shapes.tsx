@@ -1,4 +1,4 @@
-/** The shapes of runs and gaps. Each state has its own shape, so that the colours aren't required. */
+/** The shapes of runs, ranges and gaps. Each state has its own shape, so that the colours aren't required. */
 import type { BatchExportRun } from "tenantry-client";
 import { moodOfRun } from "./states.tsx";
 
@@ -120,8 +120,10 @@ export const LateMark = ({ x, y }: { x: number; y: number }) => (
 
 const SAMPLE = { x: 3, y: 1, width: 8, height: 14 };
 
-function Drawn({ of }: { of: Status | "gap" | "exported" | "retried" | "late" | "now" }) {
+function Drawn({ of }: { of: Status | "range" | "gap" | "exported" | "retried" | "late" | "now" }) {
 	switch (of) {
+		case "range":
+			return <RunBar {...SAMPLE} x={0} width={14} status="Completed" />;
 		case "gap":
 		case "exported":
 			return <GapBar {...SAMPLE} x={0} width={14} isExported={of === "exported"} />;

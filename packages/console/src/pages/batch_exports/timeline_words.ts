@@ -1,7 +1,13 @@
 /** Texts about runs and gaps. */
 import type { BatchExport, BatchExportRun } from "tenantry-client";
 import { duration, sayRange, sayWindow, windows, wordsOfRun } from "./states.tsx";
-import { type Entry, type GapEntry, isRetried, lateness } from "./timeline_lanes.ts";
+import {
+	type Entry,
+	type GapEntry,
+	isRetried,
+	lateness,
+	type RangeEntry,
+} from "./timeline_lanes.ts";
 
 const NUMBER = new Intl.NumberFormat();
 
@@ -28,6 +34,16 @@ export function whyGap({ windows: count, isPaused, exported }: GapEntry) {
 	return `${windows(count)}${why}${how}`;
 }
 
+/** Describes a range that old runs delivered. */
+export const whatRange = ({ whole: { runs, rows: written } }: RangeEntry) =>
+	`${runs === 1 ? "1 run" : `${NUMBER.format(runs)} runs`}, ${rows(written)}`;
+
+/** Returns the range that old runs delivered, of which the timeline may show a part. */
+export const wholeOf = ({ whole: { start_at, end_at } }: RangeEntry) => ({
+	start: Date.parse(start_at),
+	end: Date.parse(end_at),
+});
+
 /** Returns the label of the link to a backfill of the gap. */
 export const actionOf = ({ windows: count, exported }: GapEntry) =>
 	exported === count ? "Export again" : "Backfill this gap";
@@ -36,6 +52,8 @@ export const actionOf = ({ windows: count, exported }: GapEntry) =>
 export function sayEntry(entry: Entry, of: BatchExport, now: number) {
 	if (entry.kind === "gap")
 		return `No run, ${sayRange(entry)}, ${whyGap(entry)}. ${actionOf(entry)}`;
+	if (entry.kind === "range")
+		return `Delivered, ${sayRange(wholeOf(entry))}, ${whatRange(entry)}, which are no longer listed`;
 	const { run } = entry;
 	return [
 		`${run.backfill_id === null ? "Run" : "Backfill run"} of ${sayWindow(run)}`,
@@ -47,8 +65,14 @@ export function sayEntry(entry: Entry, of: BatchExport, now: number) {
 
 const iso = (at: number) => new Date(at).toISOString();
 
-/** Returns the link of an entry: the page of the run, or a backfill of the windows of the gap. */
-export const linkOf = (entry: Entry, path: string) =>
-	entry.kind === "run"
-		? `${path}/runs/${entry.run.id}`
-		: `${path}/backfills?${new URLSearchParams({ from: iso(entry.start), until: iso(entry.end) })}`;
+/** Returns the link of an entry: the page of the run, the totals by day, or a backfill of the windows of the gap. */
+export function linkOf(entry: Entry, path: string) {
+	switch (entry.kind) {
+		case "run":
+			return `${path}/runs/${entry.run.id}`;
+		case "range":
+			return `${path}/metrics`;
+		case "gap":
+			return `${path}/backfills?${new URLSearchParams({ from: iso(entry.start), until: iso(entry.end) })}`;
+	}
+}
