@@ -5,7 +5,7 @@ import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { rangeColumns } from "./columns.ts";
 import type { rangeFilters } from "./shape.ts";
-import { listWithin } from "./statements.ts";
+import { listWithin, rowIdOf } from "./statements.ts";
 
 /** Lists the ranges that old runs have delivered or missed, newest first. */
 export function list(
@@ -18,7 +18,7 @@ export function list(
 	return listWithin(tenant, id, page, {
 		select: () => tenant.db.select(rangeColumns).from(batchExportRanges).$dynamic(),
 		where: and(
-			eq(batch_export_id, id.toLowerCase()),
+			eq(batch_export_id, rowIdOf(tenant, id)),
 			after ? gt(end_at, after) : undefined,
 			starts_before ? lt(start_at, starts_before) : undefined,
 		),

@@ -14,8 +14,8 @@ export type Range = Window & {
 const byStart = (a: Window, b: Window) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0);
 
 /** Joins ranges that overlap or touch. They must be in the order of their runs: of two that end together, the last has the error. */
-function union(ranges: Range[]) {
-	const joined: Range[] = [];
+function union<R extends Range>(ranges: R[]) {
+	const joined: R[] = [];
 	for (const range of ranges.toSorted(byStart)) {
 		const last = joined.at(-1);
 		if (!last || last.end < range.start) {
@@ -32,8 +32,8 @@ function union(ranges: Range[]) {
 }
 
 /** Returns the parts of a range that none of the windows covers. They must be sorted and apart. */
-function without(range: Range, windows: Window[]) {
-	const parts: Range[] = [];
+function without<R extends Range>(range: R, windows: Window[]) {
+	const parts: R[] = [];
 	let at = range.start;
 	for (const { start, end } of windows) {
 		if (end <= at || start >= range.end) continue;
@@ -44,14 +44,14 @@ function without(range: Range, windows: Window[]) {
 }
 
 /** Returns the ranges that the given ones are together, oldest first. None overlaps another: what was delivered counts as delivered. */
-export function merge(ranges: Range[]): Range[] {
+export function merge<R extends Range>(ranges: R[]): R[] {
 	const delivered = union(ranges.filter(({ latest_error }) => latest_error === null));
 	const missing = union(ranges.filter(({ latest_error }) => latest_error !== null));
 	return [...delivered, ...missing.flatMap((range) => without(range, delivered))].toSorted(byStart);
 }
 
 /** Returns the stored ranges that disappear, and those to write, when others are merged into them. */
-export function changesOf(stored: Range[], others: Range[]) {
+export function changesOf<R extends Range>(stored: R[], others: R[]) {
 	const merged = merge([...stored, ...others]);
 	const texts = new Map(stored.map((range) => [range.start, JSON.stringify(range)]));
 	const starts = new Set(merged.map(({ start }) => start));

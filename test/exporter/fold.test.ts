@@ -1,7 +1,11 @@
 import { env } from "cloudflare:workers";
-import { and, asc, eq, isNull } from "drizzle-orm";
+import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
-import { batchExportRuns, type RUN_STATUSES } from "../../src/db/schema/batch_exports.ts";
+import {
+	batchExportRuns,
+	batchExports,
+	type RUN_STATUSES,
+} from "../../src/db/schema/batch_exports.ts";
 import { foldOldRuns } from "../../src/exporter/fold.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { metered } from "../support/events.ts";
@@ -29,6 +33,18 @@ afterAll(() => {
 	vi.useRealTimers();
 });
 
+const MINUTE = 60_000;
+
+/** Returns the last turn of an export before now. */
+async function turnOf(id: number) {
+	const [{ most } = { most: 0 }] = await db
+		.select({ most: sql<number>`max(${batchExports.id})` })
+		.from(batchExports);
+	let turn = 0;
+	while ((most + 1) * ((turn + 1) / 1440) <= id) turn += 1;
+	return clock - ((clock / MINUTE - turn) % 1440) * MINUTE;
+}
+
 type Status = (typeof RUN_STATUSES)[number];
 
 /** A daily export that the test drives. Its first window begins at `start`. */
@@ -37,7 +53,12 @@ async function daily() {
 	const body = { name: "Export", interval: "day", destination: { type: "NoOp", config: {} } };
 	const { body: made } = await here("POST", "/batch_exports", { body, env: still });
 	const path = `/batch_exports/${made.id}`;
-	const its = eq(batchExportRuns.batch_export_id, made.id);
+	const [row] = await db
+		.select({ id: batchExports.id })
+		.from(batchExports)
+		.where(eq(batchExports.uuid, made.id));
+	if (!row) throw new Error("The export is gone.");
+	const its = eq(batchExportRuns.batch_export_id, row.id);
 	const start = Math.floor(clock / DAY) * DAY;
 	/** Days after the start. */
 	const at = (days: number) => iso(start + days * DAY);
@@ -79,7 +100,7 @@ async function daily() {
 			while ((await status()) === "Running") await end();
 			return (await here("GET", `${path}/backfills/${backfill_id}`)).body;
 		},
-		fold: (DB = env.DB) => foldOldRuns({ ...env, DB }, Date.now()),
+		fold: async (DB = env.DB) => foldOldRuns({ ...env, DB }, await turnOf(row.id)),
 		ranges: async (query = "") => (await here("GET", `${path}/ranges${query}`)).body,
 		count: async () => (await here("GET", `${path}/runs`)).body.count,
 	};
