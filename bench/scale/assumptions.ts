@@ -98,7 +98,7 @@ export const KEPT = {
 	members: { rows: 10, bytes: 330, kept: "" },
 	keys: { rows: 5, bytes: 430, kept: "" },
 	key_days: { rows: 5 * 90, bytes: 155, kept: "90 days" },
-	runs: { rows: LOAD.run * 12, bytes: 205, kept: "as long as the export; here one year" },
+	runs: { rows: LOAD.run * 2, bytes: 205, kept: "60 days" },
 	run_log_entries: { rows: (LOAD.run * 3 * 7) / 30, bytes: 600, kept: "7 days" },
 	jobs: { rows: Math.round((LOAD.job * 7) / 30), bytes: 240, kept: "7 days" },
 	job_log_entries: { rows: (LOAD.job * 3 * 7) / 30, bytes: 340, kept: "7 days" },
@@ -168,6 +168,7 @@ export const TICK: { part: string; items: string; statements: number }[] = [
 		items: `${LIMITS.launches_a_tick.toLocaleString("en")} each`,
 		statements: 5,
 	},
+	{ part: "old runs", items: "5,000", statements: 7 },
 	{ part: "unfinished output of runs", items: "25", statements: 51 },
 	{
 		part: "plugin tasks",

@@ -61,8 +61,7 @@ const monthly = (costOf: (operation: Operation) => number) =>
 const requests = LOAD.read + LOAD.write;
 const keptBytes = (months = 12) =>
 	Object.entries(KEPT).reduce(
-		(sum, [name, { rows, bytes }]) =>
-			sum + rows * bytes * (["runs", "activity"].includes(name) ? months / 12 : 1),
+		(sum, [name, { rows, bytes }]) => sum + rows * bytes * (name === "activity" ? months / 12 : 1),
 		0,
 	);
 const eventBytes = LOAD.event * EVENT_BYTES;
@@ -214,7 +213,7 @@ const limits = () =>
 		],
 	]);
 
-/** How many months of runs and of activity stay in D1 after step 2. */
+/** How many months of activity stay in D1 after step 2. */
 const MONTHS_LEFT = 2;
 const holds = database / keptBytes(MONTHS_LEFT);
 /** How many organizations fill a database after step 2. */
@@ -264,7 +263,7 @@ const steps = () =>
 			"nothing",
 		],
 		[
-			`2. Keep only ${MONTHS_LEFT} months of runs and activity in D1`,
+			`2. Keep only ${MONTHS_LEFT} months of activity in D1`,
 			`organizations per database: ${number(holdsWithoutEvents)} → ${number(holds)}`,
 			"one object per hour for each audit stream",
 		],

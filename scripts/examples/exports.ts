@@ -98,6 +98,7 @@ async function runs({ record, refuse, waitFor }: Recorder, name: string) {
 	await record(`list${name}Logs`, { parameters: { ...parameters, limit: 3 } });
 	await record(`list${name}Backfills`, { parameters });
 	await record(`list${name}Metrics`, { parameters });
+	await record(`list${name}Ranges`, { parameters });
 	await record(`retry${name}Run`, { parameters: run, body: { from: "start" } });
 	await waitFor(`list${name}Runs`, { parameters }, ended(2));
 	await refuse(`cancel${name}Run`, 400, { parameters: run });
