@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { and, asc, eq, isNull, sql } from "drizzle-orm";
+import { and, asc, eq, isNull } from "drizzle-orm";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import {
 	batchExportRuns,
@@ -10,6 +10,7 @@ import { foldOldRuns } from "../../src/exporter/fold.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { metered } from "../support/events.ts";
 import { db, world } from "../support/world.ts";
+import { turnOf } from "./turn.ts";
 
 const DAY = 86_400_000;
 const iso = (at: number) => new Date(at).toISOString();
@@ -32,18 +33,6 @@ beforeEach(() => {
 afterAll(() => {
 	vi.useRealTimers();
 });
-
-const MINUTE = 60_000;
-
-/** Returns the last turn of an export before now. */
-async function turnOf(id: number) {
-	const [{ most } = { most: 0 }] = await db
-		.select({ most: sql<number>`max(${batchExports.id})` })
-		.from(batchExports);
-	let turn = 0;
-	while ((most + 1) * ((turn + 1) / 1440) <= id) turn += 1;
-	return clock - ((clock / MINUTE - turn) % 1440) * MINUTE;
-}
 
 type Status = (typeof RUN_STATUSES)[number];
 

@@ -7,12 +7,14 @@ import {
 	batchExports,
 	INTERVALS,
 } from "../../src/db/schema/batch_exports.ts";
+import { foldOldRuns } from "../../src/exporter/fold.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import type { Window } from "../../src/exporter/windows.ts";
 import { seeded } from "../fire/random.ts";
 import { db, rowOf, world } from "../support/world.ts";
 import { flaw, followAdvice, live, overlap, type Subject } from "./histories.ts";
 import { modelled } from "./modelled.ts";
+import { turnOf } from "./turn.ts";
 
 const HOUR = 3_600_000;
 const iso = (at: number) => new Date(at).toISOString();
@@ -41,8 +43,8 @@ const still: Env = {
 	EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), { createBatch: async () => [] }),
 };
 
-/** An export of the API, with a clock that the test sets. */
-async function created(start: number): Promise<Subject> {
+/** An export of the API, with a clock that the test sets. If `isFolded`, all but its newest runs are soon folded. */
+async function created(start: number, isFolded = false): Promise<Subject> {
 	vi.useFakeTimers({ toFake: ["Date"], now: start });
 	onTestFinished(() => {
 		vi.useRealTimers();
@@ -65,6 +67,8 @@ async function created(start: number): Promise<Subject> {
 			.update(batchExportRuns)
 			.set({ status: "Completed", finished_at: iso(Date.now()), state: null })
 			.where(and(its, isNull(batchExportRuns.finished_at)));
+		const at = isFolded ? await turnOf((await row()).id) : 0;
+		if (isFolded) await foldOldRuns({ ...still, RUN_RETENTION_DAYS: "0" }, at);
 	}
 	return {
 		async wait(ms, isUp) {
@@ -111,7 +115,13 @@ async function created(start: number): Promise<Subject> {
 				expect(by).toBe("arrival");
 				return { start: start_at, end: end_at };
 			});
-			return { until: next_start_at, runs, missing };
+			const { body: old } = await here("GET", `${path}/ranges?limit=1000`);
+			const ranges = old.results.map(({ start_at, end_at, latest_error }: typeof old): Window => {
+				expect(latest_error).toBeNull();
+				return { start: start_at, end: end_at };
+			});
+			expect(ranges.length > 0).toBe(isFolded);
+			return { until: next_start_at, runs: [...runs, ...ranges], missing };
 		},
 	};
 }
@@ -133,3 +143,20 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
 		expect(flaw(state.runs, iso(Math.floor(start / HOUR) * HOUR), state.until)).toBeNull();
 	},
 );
+
+test.each([1, 2, 3, 4])("so it is while its old runs are folded: history %i", async (seed) => {
+	const random = seeded(seed);
+	// After all other histories, because ids are in the order of time.
+	const start = (Math.floor(Date.now() / HOUR) + seed * 2400 + 1 / 3) * HOUR;
+	const subject = await created(start, true);
+	await subject.wait(60 * HOUR, true);
+	await live(subject, random, {
+		steps: 10,
+		intervals: ["hour", "every 15 minutes", "day"],
+		maxDowntime: 30 * HOUR,
+	});
+	expect(overlap((await subject.state()).runs)).toBe(false);
+	await followAdvice(subject);
+	const state = await subject.state();
+	expect(flaw(state.runs, iso(Math.floor(start / HOUR) * HOUR), state.until)).toBeNull();
+});

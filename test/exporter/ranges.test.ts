@@ -82,9 +82,8 @@ function say(ranges: Range[]) {
 }
 
 const sumsOf = (ranges: Range[]) =>
-	ranges.reduce(
-		(sums, { runs, rows, bytes }) => [sums[0] + runs, sums[1] + rows, sums[2] + bytes] as const,
-		[0, 0, 0] as const,
+	(["runs", "rows", "bytes"] as const).map((name) =>
+		ranges.reduce((sum, range) => sum + range[name], 0),
 	);
 
 /** Gives the windows of a history outcomes, as runs that are folded one by one. */
