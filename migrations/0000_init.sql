@@ -180,6 +180,19 @@ CREATE TABLE `batch_export_ranges` (
 	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `batch_export_ranges` (
+	`batch_export_id` integer NOT NULL,
+	`by` text NOT NULL,
+	`start_at` integer NOT NULL,
+	`end_at` integer NOT NULL,
+	`latest_error` text,
+	`runs` integer NOT NULL,
+	`rows` integer NOT NULL,
+	`bytes` integer NOT NULL,
+	PRIMARY KEY(`batch_export_id`, `by`, `start_at`),
+	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
 CREATE TABLE `batch_export_runs` (
 	`batch_export_id` integer NOT NULL,
 	`id` text NOT NULL,
