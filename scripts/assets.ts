@@ -1,21 +1,14 @@
 /**
- * Builds files into public/: the documentation, from docs/*.md and scripts/docs (docs/architecture.md#the-documentation-pages),
+ * Builds all files of public/: the OpenAPI document (scripts/api.ts), the documentation, from docs/*.md and scripts/docs (docs/architecture.md#the-documentation-pages),
  * the console, from packages/console (docs/architecture.md#the-console), and the workers that run in separate isolates
  * (docs/architecture.md#separate-isolates).
  */
-import { createHash, randomUUID } from "node:crypto";
-import {
-	existsSync,
-	mkdirSync,
-	readdirSync,
-	readFileSync,
-	renameSync,
-	rmSync,
-	writeFileSync,
-} from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { join, relative } from "node:path";
 import { buildSync } from "esbuild";
 import { html, raw } from "hono/html";
+import { buildApi } from "./api.ts";
 import { consoleFiles } from "./console.ts";
 import {
 	type Assets,
@@ -26,11 +19,12 @@ import {
 	tableOfContents,
 } from "./docs/layout.ts";
 import { readPages } from "./docs/pages.ts";
+import { write } from "./files.ts";
 
 const root = `${import.meta.dirname}/..`;
 const target = `${root}/public`;
 
-/** The folders of `public/` that this script builds. */
+/** The folders of `public/`. */
 const BUILT = ["docs", "console", "compiler", "mcp"];
 
 const scalar = `${root}/node_modules/@scalar/api-reference/dist/browser`;
@@ -144,23 +138,14 @@ function addWorkers(files: Files) {
 	}
 }
 
-/** Writes a file atomically, so that a server never sends half of it. */
-function write(file: string, text: string) {
-	if (existsSync(file) && readFileSync(file, "utf8") === text) return;
-	mkdirSync(dirname(file), { recursive: true });
-	mkdirSync(`${root}/.wrangler`, { recursive: true });
-	const draft = `${root}/.wrangler/${randomUUID()}`;
-	writeFileSync(draft, text);
-	renameSync(draft, file);
-}
-
 /** Builds missing and outdated files, and removes files that are no longer part of the site. */
 export function buildAssets() {
+	buildApi();
 	const files: Files = new Map();
 	addPages(files, addAssets(files));
 	addConsole(files);
 	addWorkers(files);
-	for (const [name, text] of files) write(`${target}/${name}`, text);
+	for (const [name, text] of files) write(`public/${name}`, text);
 	for (const folder of BUILT)
 		for (const entry of readdirSync(`${target}/${folder}`, {
 			recursive: true,

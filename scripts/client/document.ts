@@ -13,12 +13,20 @@ export type Schema = {
 	additionalProperties?: boolean | Schema;
 	items?: Schema;
 	pattern?: string;
+	format?: string;
+	minimum?: number;
+	maximum?: number;
+	minLength?: number;
+	maxLength?: number;
+	minItems?: number;
+	maxItems?: number;
 };
 
 export type Parameter = {
 	name: string;
 	in: "path" | "query" | "header";
 	description: string;
+	required?: boolean;
 	schema: Schema;
 };
 

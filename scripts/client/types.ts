@@ -9,6 +9,9 @@ export function comment(text: string | undefined) {
 	return `/**\n${lines.map((line) => ` * ${line}`.trimEnd()).join("\n")}\n */\n`;
 }
 
+/** Indents all lines that aren't empty. */
+export const indented = (text: string) => text.replace(/^(?=.)/gm, "\t");
+
 const isName = (key: string) => /^[A-Za-z_$][\w$]*$/.test(key);
 
 /** Returns the TypeScript type of a schema. */
@@ -68,9 +71,11 @@ type Field = {
 
 /** Returns an object type. Optional fields can be `undefined`, which means that they are not sent. */
 export const fields = (all: Field[]) =>
-	`{\n${all
-		.map(({ name, description, isRequired, type }) => {
-			const key = isName(name) ? name : JSON.stringify(name);
-			return `${comment(description)}${key}${isRequired ? `: ${type}` : `?: (${type}) | undefined`};`;
-		})
-		.join("\n")}\n}`;
+	`{\n${indented(
+		all
+			.map(({ name, description, isRequired, type }) => {
+				const key = isName(name) ? name : JSON.stringify(name);
+				return `${comment(description)}${key}${isRequired ? `: ${type}` : `?: (${type}) | undefined`};`;
+			})
+			.join("\n"),
+	)}\n}`;
