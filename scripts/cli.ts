@@ -1,7 +1,8 @@
 /** Builds packages/cli/src/generated.ts from public/openapi.json: a table of the commands. */
 import type { Command, Field, Group } from "../packages/cli/src/table.ts";
-import { document, type Parameter, resolve, type Schema } from "./client/document.ts";
+import { document, resolve } from "./client/document.ts";
 import { type Call, calls, parameterName } from "./client/operations.ts";
+import type { Parameter, Schema } from "./client/schema.ts";
 import { write } from "./files.ts";
 
 /** The groups of commands, with the client's resource for each. */

@@ -3,7 +3,7 @@
  * methods, with the document's descriptions as comments.
  */
 import { CURRENT_VERSION } from "../src/http/versions.ts";
-import { capital, document, nameOf, type Parameter } from "./client/document.ts";
+import { capital, document } from "./client/document.ts";
 import {
 	type Call,
 	calls,
@@ -13,6 +13,7 @@ import {
 	parameterName,
 	resourceType,
 } from "./client/operations.ts";
+import { nameOf, type Parameter } from "./client/schema.ts";
 import { comment, fields, indented, typeOf } from "./client/types.ts";
 import { write } from "./files.ts";
 

@@ -1,5 +1,5 @@
 /** Writes the schemas of the OpenAPI document as TypeScript types with comments. */
-import { nameOf, type Schema } from "./document.ts";
+import { nameOf, type Schema } from "./schema.ts";
 
 /** Returns a documentation comment; empty without text. */
 export function comment(text: string | undefined) {
