@@ -15,6 +15,7 @@ const SOURCES = [
 	"scripts/openapi.ts",
 	"scripts/client.ts",
 	"scripts/cli.ts",
+	"packages/client/src/operation.ts",
 	"packages/cli/src/table.ts",
 	"package.json",
 	"package-lock.json",

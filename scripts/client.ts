@@ -2,6 +2,7 @@
  * Builds packages/client/src/generated.ts from public/openapi.json: a table of the operations, and the types of the client's
  * methods, with the document's descriptions as comments.
  */
+import type { Operation as Known } from "../packages/client/src/operation.ts";
 import { CURRENT_VERSION } from "../src/http/versions.ts";
 import { capital, document } from "./client/document.ts";
 import {
@@ -111,33 +112,34 @@ function methodOf(call: Call) {
 const about = ([call]: Call[]) =>
 	document.tags.find(({ name }) => name === call?.operation.tags[0])?.description;
 
-/** Returns the flags of a call. `b`: has a body. `l`: is a page of a list. `o`: doesn't accept Idempotency-Key. */
-const flagsOf = ({ verb, item, body, operation }: Call) =>
-	[
-		body && "b",
-		item && "l",
-		verb === "POST" && !operation.security.every((way) => "personal_api_key" in way) && "o",
-	]
-		.filter(Boolean)
-		.join("");
+/** Returns what the client knows of a call (packages/client/src/operation.ts). */
+const recordOf = ({ verb, path, item, body, operation }: Call): Known => ({
+	verb,
+	path,
+	...(body && { hasBody: true }),
+	...(item && { isList: true }),
+	...(verb === "POST" &&
+		!operation.security.every((way) => "personal_api_key" in way) && {
+			ignoresIdempotencyKey: true,
+		}),
+});
 
 const table = Object.fromEntries(
 	[...resources].map(([resource, list]) => [
 		resource,
-		Object.fromEntries(
-			list.map((call) => [call.method, `${call.verb} ${call.path} ${flagsOf(call)}`.trimEnd()]),
-		),
+		Object.fromEntries(list.map((call) => [call.method, recordOf(call)])),
 	]),
 );
 
 const text = `// Built by scripts/client.ts from public/openapi.json. Don't edit it.
+import type { Operation } from "./operation.ts";
 import type { Alias, From, Pages, Received, RequestOptions } from "./types.ts";
 
 /** The version of the API that these types describe. */
 export const VERSION = ${JSON.stringify(CURRENT_VERSION)};
 
-/** The method, path and flags of each call: \`b\` has a body, \`l\` is a page of a list, \`o\` doesn't accept Idempotency-Key. */
-export const OPERATIONS = ${JSON.stringify(table, null, "\t")};
+/** The operations, by resource and method. */
+export const OPERATIONS: Record<string, Record<string, Operation>> = ${JSON.stringify(table, null, "\t")};
 
 /** The calls of the API, by resource. */
 export abstract class Resources {
