@@ -53,4 +53,7 @@ export function buildApi() {
 	if (sources > Math.min(...BUILT.map(changedAt))) build();
 }
 
-if (import.meta.main) build();
+if (import.meta.main) {
+	if (process.argv.includes("--always")) build();
+	else buildApi();
+}
