@@ -1,21 +1,14 @@
 /**
- * Builds files into public/: the documentation, from docs/*.md and scripts/docs (docs/architecture.md#the-documentation-pages),
+ * Builds all files of public/: the OpenAPI document (scripts/api.ts), the documentation, from docs/*.md and scripts/docs (docs/architecture.md#the-documentation-pages),
  * the console, from packages/console (docs/architecture.md#the-console), and the workers that run in separate isolates
  * (docs/architecture.md#separate-isolates).
  */
-import { createHash, randomUUID } from "node:crypto";
-import {
-	existsSync,
-	mkdirSync,
-	readdirSync,
-	readFileSync,
-	renameSync,
-	rmSync,
-	writeFileSync,
-} from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { join, relative } from "node:path";
 import { buildSync } from "esbuild";
 import { html, raw } from "hono/html";
+import { buildApi } from "./api.ts";
 import { consoleFiles } from "./console.ts";
 import {
 	type Assets,
@@ -26,23 +19,19 @@ import {
 	tableOfContents,
 } from "./docs/layout.ts";
 import { readPages } from "./docs/pages.ts";
+import { referencePages } from "./docs/reference.ts";
+import { write } from "./files.ts";
 
 const root = `${import.meta.dirname}/..`;
 const target = `${root}/public`;
 
-/** The folders of `public/` that this script builds. */
+/** The folders of `public/`. */
 const BUILT = ["docs", "console", "compiler", "mcp"];
-
-const scalar = `${root}/node_modules/@scalar/api-reference/dist/browser`;
 
 /** File contents, by path below `public/`. */
 type Files = Map<string, string>;
 
-const hashOf = (...texts: string[]) => {
-	const hash = createHash("sha256");
-	for (const text of texts) hash.update(text);
-	return hash.digest("hex").slice(0, 16);
-};
+const hashOf = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 /** Adds a file with a content hash in its name. Returns its path on the site. */
 function addAsset(files: Files, name: string, text: string) {
@@ -52,32 +41,23 @@ function addAsset(files: Files, name: string, text: string) {
 	return `/${file}`;
 }
 
-/** Adds Scalar's API reference: a module, and the modules that it loads on demand. */
-function addScalar(files: Files) {
-	const license = readFileSync(`${import.meta.dirname}/docs/scalar_license.txt`, "utf8");
-	const modules = readdirSync(`${scalar}/chunks`)
-		.filter((name) => name.endsWith(".js"))
-		.map((name) => `chunks/${name}`);
-	const parts = ["standalone.esm.js", ...modules].map(
-		(name) => [name, readFileSync(`${scalar}/${name}`, "utf8")] as const,
-	);
-	const folder = `docs/assets/scalar.${hashOf(...parts.flat())}`;
-	for (const [name, text] of parts) files.set(`${folder}/${name}`, text);
-	files.set(`${folder}/LICENSE.txt`, license);
-	return `/${folder}`;
-}
-
 function addAssets(files: Files): Assets {
 	const source = (name: string) => readFileSync(`${import.meta.dirname}/docs/${name}`, "utf8");
-	const scalar = addScalar(files);
-	const reference = source("reference.js").replace("./scalar/", `${scalar}/`);
 	return {
-		scalar,
 		"style.css": addAsset(files, "style.css", source("style.css")),
 		"icon.svg": addAsset(files, "icon.svg", source("icon.svg")),
 		"menu.js": addAsset(files, "menu.js", source("menu.js")),
-		"reference.js": addAsset(files, "reference.js", reference),
+		"reference.js": addAsset(files, "reference.js", source("reference.js")),
 	};
+}
+
+function addReference(files: Files, shell: ReturnType<typeof layout>, script: string) {
+	const pages = referencePages();
+	for (const [i, page] of pages.entries()) {
+		const main = html`${page.main}${neighbours(pages[i - 1], pages[i + 1])}`;
+		const contents = tableOfContents(page.headings);
+		files.set(`${page.path.slice(1)}.html`, shell({ ...page, script, contents, main }));
+	}
 }
 
 function addPages(files: Files, assets: Assets) {
@@ -96,19 +76,7 @@ function addPages(files: Files, assets: Assets) {
 		const contents = tableOfContents(page.headings);
 		files.set(`${page.path.slice(1)}.html`, shell({ ...page, contents, main }));
 	}
-	files.set(
-		"docs/reference.html",
-		shell({
-			title: REFERENCE.name,
-			path: REFERENCE.path,
-			kind: "wide",
-			head: html`<link rel="modulepreload" href="${assets.scalar}/standalone.esm.js">
-<script type="module" src="${assets["reference.js"]}"></script>
-`,
-			main: html`<h1 class="unseen">${REFERENCE.name}</h1><div id="reference"></div>
-<noscript><p>The reference needs JavaScript. It shows <a href="/openapi.json">the OpenAPI document</a>.</p></noscript>`,
-		}),
-	);
+	addReference(files, shell, assets["reference.js"]);
 	files.set(
 		"docs/404.html",
 		shell({
@@ -144,23 +112,14 @@ function addWorkers(files: Files) {
 	}
 }
 
-/** Writes a file atomically, so that a server never sends half of it. */
-function write(file: string, text: string) {
-	if (existsSync(file) && readFileSync(file, "utf8") === text) return;
-	mkdirSync(dirname(file), { recursive: true });
-	mkdirSync(`${root}/.wrangler`, { recursive: true });
-	const draft = `${root}/.wrangler/${randomUUID()}`;
-	writeFileSync(draft, text);
-	renameSync(draft, file);
-}
-
 /** Builds missing and outdated files, and removes files that are no longer part of the site. */
 export function buildAssets() {
+	buildApi();
 	const files: Files = new Map();
 	addPages(files, addAssets(files));
 	addConsole(files);
 	addWorkers(files);
-	for (const [name, text] of files) write(`${target}/${name}`, text);
+	for (const [name, text] of files) write(`public/${name}`, text);
 	for (const folder of BUILT)
 		for (const entry of readdirSync(`${target}/${folder}`, {
 			recursive: true,

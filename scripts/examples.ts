@@ -8,6 +8,7 @@ import dns from "dns-packet";
 import { HOUR_MS, MINUTE_MS } from "../src/http/durations.ts";
 import { conflict, throttled } from "../src/http/errors.ts";
 import { freePort } from "../test/support/peers.ts";
+import { buildAssets } from "./assets.ts";
 import { auditStreams } from "./examples/audit_streams.ts";
 import { events, exports } from "./examples/exports.ts";
 import { keysIn, normalizer } from "./examples/normalize.ts";
@@ -57,6 +58,7 @@ const peerPort = await freePort();
 peer.listen(peerPort, "127.0.0.1");
 const peerUrl = `http://127.0.0.1:${peerPort}`;
 
+buildAssets();
 rmSync(work, { recursive: true, force: true });
 mkdirSync(state, { recursive: true });
 const owner = bootstrap(state, { email: "admin@example.com", organization: "Acme" });

@@ -1,9 +1,8 @@
 /**
- * Generates public/openapi.json from the table of families, the zod schemas of requests and responses, and the text in each
- * family's reference.ts. Also generates public/operations.json, the index of operations that the worker reads
+ * Builds public/openapi.json from the table of families, the zod schemas of requests and responses, and the text in each
+ * family's reference.ts. Also builds public/operations.json, the index of operations that the worker reads
  * (src/mcp/operations.ts).
  */
-import { writeFileSync } from "node:fs";
 import type { RouterRoute } from "hono/types";
 import * as z from "zod";
 import about from "../package.json" with { type: "json" };
@@ -11,6 +10,7 @@ import { families, publicRoutes } from "../src/app.ts";
 import type { OperationText, Tag } from "../src/http/reference.ts";
 import { descriptionOf, type Operation } from "../src/http/router.ts";
 import { type ScopeObject, scopeFor } from "../src/tenant/scopes.ts";
+import { write } from "./files.ts";
 import { headers } from "./openapi/headers.ts";
 import { parametersOf } from "./openapi/parameters.ts";
 import { references } from "./openapi/references.ts";
@@ -149,9 +149,8 @@ const document = {
 	},
 };
 
-/** Writes a JSON file of public/. */
-const write = (name: string, text: string) =>
-	writeFileSync(`${import.meta.dirname}/../public/${name}`, `${text}\n`);
-
-write("openapi.json", JSON.stringify(document, null, 2));
-write("operations.json", `[\n${index.map((entry) => JSON.stringify(entry)).join(",\n")}\n]`);
+write("public/openapi.json", `${JSON.stringify(document, null, 2)}\n`);
+write(
+	"public/operations.json",
+	`[\n${index.map((entry) => JSON.stringify(entry)).join(",\n")}\n]\n`,
+);

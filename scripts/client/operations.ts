@@ -1,5 +1,6 @@
 /** Maps the operations of the OpenAPI document to the resources and methods of the client. */
-import { capital, document, nameOf, type Operation, resolve, type Schema } from "./document.ts";
+import { capital, document, resolve } from "./document.ts";
+import { nameOf, type Operation, type Schema } from "./schema.ts";
 
 /** The client's resources, by the word for the object in operation ids: `listMembers` has `Member`, so it is `members.list`. */
 const RESOURCES: Record<string, string> = {

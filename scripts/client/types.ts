@@ -1,5 +1,5 @@
 /** Writes the schemas of the OpenAPI document as TypeScript types with comments. */
-import { nameOf, type Schema } from "./document.ts";
+import { nameOf, type Schema } from "./schema.ts";
 
 /** Returns a documentation comment; empty without text. */
 export function comment(text: string | undefined) {
@@ -8,6 +8,9 @@ export function comment(text: string | undefined) {
 	if (lines.length === 1) return `/** ${lines[0]} */\n`;
 	return `/**\n${lines.map((line) => ` * ${line}`.trimEnd()).join("\n")}\n */\n`;
 }
+
+/** Indents all lines that aren't empty. */
+export const indented = (text: string) => text.replace(/^(?=.)/gm, "\t");
 
 const isName = (key: string) => /^[A-Za-z_$][\w$]*$/.test(key);
 
@@ -68,9 +71,11 @@ type Field = {
 
 /** Returns an object type. Optional fields can be `undefined`, which means that they are not sent. */
 export const fields = (all: Field[]) =>
-	`{\n${all
-		.map(({ name, description, isRequired, type }) => {
-			const key = isName(name) ? name : JSON.stringify(name);
-			return `${comment(description)}${key}${isRequired ? `: ${type}` : `?: (${type}) | undefined`};`;
-		})
-		.join("\n")}\n}`;
+	`{\n${indented(
+		all
+			.map(({ name, description, isRequired, type }) => {
+				const key = isName(name) ? name : JSON.stringify(name);
+				return `${comment(description)}${key}${isRequired ? `: ${type}` : `?: (${type}) | undefined`};`;
+			})
+			.join("\n"),
+	)}\n}`;

@@ -4,15 +4,12 @@ import type { Heading } from "./markdown.ts";
 import type { Page } from "./pages.ts";
 
 /** The paths of assets, by name without the hash. */
-export type Assets = Record<
-	"style.css" | "icon.svg" | "menu.js" | "reference.js" | "scalar",
-	string
->;
+export type Assets = Record<"style.css" | "icon.svg" | "menu.js" | "reference.js", string>;
 
 /** A link in the navigation. */
 type Entry = Pick<Page, "path" | "name" | "about">;
 
-/** The page of the OpenAPI document. */
+/** The overview of the API reference. */
 export const REFERENCE: Entry = {
 	path: "/docs/reference",
 	name: "API reference",
@@ -24,10 +21,8 @@ type Shell = {
 	title: string;
 	/** The path; undefined for the page for missing pages. */
 	path?: string;
-	/** Additional elements for the head. */
-	head?: unknown;
-	/** `wide`: no columns beside the content. */
-	kind?: "wide";
+	/** An additional script. */
+	script?: string;
 	/** The table of contents. */
 	contents?: unknown;
 	main: unknown;
@@ -36,10 +31,13 @@ type Shell = {
 /** Returns a function that adds the site's header and navigation to a page. */
 export const layout =
 	(assets: Assets, entries: Entry[]) =>
-	({ title, path, head = "", kind, contents = "", main }: Shell) => {
-		const current = (to: string) => (to === path ? raw(' aria-current="page"') : "");
+	({ title, path = "", script, contents = "", main }: Shell) => {
+		const current = (to: string) => {
+			if (to === path) return raw(' aria-current="page"');
+			return to !== "/docs" && path.startsWith(`${to}/`) ? raw(' aria-current="true"') : "";
+		};
 		return String(html`<!doctype html>
-<html lang="en"${kind ? raw(` class="${kind}"`) : ""}>
+<html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -51,7 +49,11 @@ ${
 	contents &&
 	html`<script type="module" src="${assets["menu.js"]}"></script>
 `
-}${head}</head>
+}${
+	script &&
+	html`<script type="module" src="${script}"></script>
+`
+}</head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <header>
@@ -95,8 +97,10 @@ ${entries
 			html`<li class="card"><a href="${path}">${name}</a><span>${raw(about)}</span></li>\n`,
 	)}</ul></article>`;
 
+type Link = Pick<Entry, "path" | "name">;
+
 /** Returns links to the previous and the next page. */
-export const neighbours = (before: Entry | undefined, after: Entry | undefined) =>
+export const neighbours = (before: Link | undefined, after: Link | undefined) =>
 	html`<nav class="neighbours" aria-label="Previous and next page">
 ${before && html`<a rel="prev" href="${before.path}">${before.name}</a>`}
 ${after && html`<a rel="next" href="${after.path}">${after.name}</a>`}

@@ -1,5 +1,6 @@
 import { exports } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
+import document from "../../public/openapi.json" with { type: "json" };
 import { ERROR_CODES } from "../../src/http/codes.ts";
 import { call } from "../support/world.ts";
 
@@ -112,39 +113,55 @@ test("what pages load never changes, and its name changes with it", async () => 
 	]);
 });
 
-test("the API reference has its license", async () => {
-	const { assets } = await read("/docs/reference");
-	const scalar = assets.find((asset) => asset.endsWith("/standalone.esm.js")) ?? "";
-	const license = await get(scalar.replace("standalone.esm.js", "LICENSE.txt"));
-	expect([license.status, license.headers.get("content-type")]).toEqual([
-		200,
-		"text/plain; charset=utf-8",
-	]);
-	expect(await license.text()).toContain("Copyright (c) 2023-present Scalar");
+test("the API reference has each operation, and links it to its scope, fields and errors", async () => {
+	const pages = await crawl();
+	const operations = Object.values(document.paths).flatMap((methods) =>
+		Object.values(methods).map(({ operationId, tags: [tag = ""] }) => {
+			const path = `/docs/reference/${tag.toLowerCase().replaceAll(" ", "-")}`;
+			return { path, operationId };
+		}),
+	);
+	expect(operations.length).toBeGreaterThan(180);
+	expect(
+		operations.filter(({ path, operationId }) => !pages.get(path)?.anchors.has(operationId)),
+	).toEqual([]);
+	const overview = pages.get("/docs/reference")?.links ?? [];
+	expect(
+		operations.filter(({ path, operationId }) => !overview.includes(`${path}#${operationId}`)),
+	).toEqual([]);
+	const { response, links } = await read("/docs/reference/invites");
+	expect(links).toEqual(expect.arrayContaining(["#Invite", "/docs/api#permission_denied"]));
+	const text = await response.text();
+	for (const part of ["organization_member:write", "target_email", "@current"])
+		expect(text).toContain(part);
 });
 
-describe.each(["/docs", "/docs/api", "/docs/reference"])("%s", (path) => {
-	test("runs and loads nothing from elsewhere, and is in no frame", async () => {
-		const { headers } = await get(path);
-		const policy = new Map(
-			(headers.get("content-security-policy") ?? "")
-				.split("; ")
-				.map((directive) => [directive.split(" ")[0], directive.split(" ").slice(1)]),
-		);
-		expect(policy.get("default-src")).toEqual(["'none'"]);
-		expect(policy.get("frame-ancestors")).toEqual(["'none'"]);
-		const isReference = path === "/docs/reference";
-		expect(policy.get("script-src")).toEqual(["'self'"]);
-		expect(policy.get("style-src")).toEqual(
-			isReference ? ["'self'", "'unsafe-inline'"] : ["'self'"],
-		);
-		expect([...policy.values()].flat().filter((source) => /[.*]|https?:/.test(source))).toEqual([]);
-		expect(headers.get("referrer-policy")).toBe("no-referrer");
-		expect(headers.get("x-content-type-options")).toBe("nosniff");
-		expect(headers.get("cross-origin-opener-policy")).toBe("same-origin");
-		expect(headers.get("x-request-id")).not.toBeNull();
-	});
-});
+describe.each(["/docs", "/docs/api", "/docs/reference", "/docs/reference/invites"])(
+	"%s",
+	(path) => {
+		test("runs and loads nothing from elsewhere, and is in no frame", async () => {
+			const { headers } = await get(path);
+			const policy = new Map(
+				(headers.get("content-security-policy") ?? "")
+					.split("; ")
+					.map((directive) => [directive.split(" ")[0], directive.split(" ").slice(1)]),
+			);
+			expect(policy.get("default-src")).toEqual(["'none'"]);
+			expect(policy.get("frame-ancestors")).toEqual(["'none'"]);
+			expect(policy.get("script-src")).toEqual(["'self'"]);
+			expect(policy.get("style-src")).toEqual(["'self'"]);
+			const isReference = path.startsWith("/docs/reference");
+			expect(policy.get("connect-src")).toEqual(isReference ? ["'self'"] : undefined);
+			expect([...policy.values()].flat().filter((source) => /[.*]|https?:/.test(source))).toEqual(
+				[],
+			);
+			expect(headers.get("referrer-policy")).toBe("no-referrer");
+			expect(headers.get("x-content-type-options")).toBe("nosniff");
+			expect(headers.get("cross-origin-opener-policy")).toBe("same-origin");
+			expect(headers.get("x-request-id")).not.toBeNull();
+		});
+	},
+);
 
 test.each(["/docs/nowhere", "/docs/decisions/nowhere", "/docs/assets/nowhere.js"])(
 	"%s is a 404 with a page that leads back",

@@ -1,3 +1,4 @@
+import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LOOKS, overflowOf, problemsOf, screenshot, withBrowser } from "../support/browser.ts";
@@ -56,9 +57,12 @@ withBrowser("in a browser", (newPage) => {
 		await visit("/docs");
 		const paths = await pathsIn(page);
 		expect(paths.length).toBeGreaterThan(10);
-		for (const path of [...paths, "/docs/decisions/0001-guard-in-the-batch"]) {
+		for (const path of [
+			...paths,
+			"/docs/decisions/0001-guard-in-the-batch",
+			"/docs/reference/batch-exports",
+		]) {
 			expect([path, await visit(path)]).toEqual([path, 200]);
-			if (path === "/docs/reference") await page.getByPlaceholder("Token").first().waitFor();
 			expect([path, await overflowOf(page)]).toEqual([path, 0]);
 			expect((await brightness(page)) > 128).toBe(look.colorScheme === "light");
 			const name = path.slice(1).replaceAll("/", "-");
@@ -74,19 +78,44 @@ withBrowser("in a browser", (newPage) => {
 			const { page, visit, wrong } = await open(look);
 			const asked: string[] = [];
 			page.on("request", (request) => asked.push(new URL(request.url()).pathname));
-			await visit("/docs/reference#tag/organizations/GET/api/organizations");
-			await page.getByPlaceholder("Token").first().fill(key);
-			await page.getByRole("button", { name: "Test Request (get /api/organizations)" }).click();
-			await page.getByRole("button", { name: /^send/i }).first().click();
+			await visit("/docs/reference");
+			await page.getByLabel("Your API key").fill(key);
+			await page.getByLabel("Search").fill("list your organizations");
+			expect(await page.locator(".operations li:visible").count()).toBe(1);
+			await page.getByRole("link", { name: "List your organizations" }).click();
+			await page.waitForURL("**/docs/reference/organizations#listOrganizations");
+			const section = page.locator("section", { has: page.locator("#listOrganizations") });
+			await section.getByText("Try it").click();
+			await section.getByLabel("limit").fill("1");
+			await section.getByRole("button", { name: "Send GET request" }).click();
 			await page.getByText('"My organization"').first().waitFor();
 			await screenshot(page, `answer-${look.width}-${look.colorScheme}`);
 			expect(asked.filter((path) => path.startsWith("/api"))).toEqual(["/api/organizations"]);
+			expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
 			expect(await overflowOf(page)).toBe(0);
 			expect(await page.evaluate("JSON.stringify({ ...localStorage })")).not.toContain(key);
 			expect(wrong).toEqual([]);
 			await page.close();
 		},
 	);
+
+	test("the reference sends a body, and shows the answer to a wrong key", async () => {
+		const { page, visit } = await open({ width: 1280, colorScheme: "light" });
+		await visit("/docs/reference/projects#createProject");
+		const section = page.locator("section", { has: page.locator("#createProject") });
+		const send = async () => {
+			await section.getByRole("button", { name: "Send POST request" }).click();
+			return section.locator("output");
+		};
+		await page.getByLabel("Your API key").fill("phx_wrong");
+		await section.getByText("Try it").click();
+		await section.getByLabel("Body").fill('{ "name": "From the reference" }');
+		await (await send()).getByText("authentication_failed").waitFor();
+		await page.getByLabel("Your API key").fill(key);
+		await (await send()).getByText('"name": "From the reference"').waitFor();
+		expect(await section.locator("output").textContent()).toMatch(/^201 Created\n/);
+		await page.close();
+	});
 
 	test("the menus of a phone open and close with the keyboard", async () => {
 		const { page, visit } = await open({ width: 390, colorScheme: "light" });

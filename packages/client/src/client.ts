@@ -1,11 +1,13 @@
 import { TenantryError } from "./errors.ts";
 import { OPERATIONS, Resources } from "./generated.ts";
-import { isObject, Memories, namesIn, type Values } from "./memory.ts";
+import type { Operation } from "./operation.ts";
+import { isObject, namesIn, originOf, setItemOrigin, setOrigin, type Values } from "./origin.ts";
 import { pagesOf } from "./pages.ts";
 import { type Request, Transport } from "./transport.ts";
 import type { Options, RequestOptions } from "./types.ts";
 
-type Operation = { call: string; verb: string; route: string; flags: string };
+/** An operation with the name of its method, such as `members.list`. */
+type Call = Operation & { call: string };
 
 /** A client for a Tenantry service, with a method for each operation of its OpenAPI document. */
 export class Tenantry extends Resources {
@@ -32,8 +34,8 @@ function queryOf(values: Values, names: string[]) {
 	return query.size > 0 ? `?${query}` : "";
 }
 
-function pathOf({ call, route }: Operation, values: Values) {
-	return route.replace(/\{(\w+)\}/g, (_, name: string) => {
+function pathOf({ call, path }: Call, values: Values) {
+	return path.replace(/\{(\w+)\}/g, (_, name: string) => {
 		const value = values[name];
 		if (value === undefined || value === null || value === "")
 			throw new TypeError(`${call} needs the parameter "${name}".`);
@@ -48,30 +50,27 @@ function pathOf({ call, route }: Operation, values: Values) {
 /** Calls operations for a client. */
 class Calls {
 	readonly #transport: Transport;
-	readonly #memories = new Memories();
 
 	constructor(transport: Transport) {
 		this.#transport = transport;
 	}
 
 	/** Returns the methods of a resource. */
-	of(resource: string, operations: Record<string, string>) {
+	of(resource: string, operations: Record<string, Operation>) {
 		return Object.fromEntries(
-			Object.entries(operations).map(([method, text]) => {
-				const [verb = "", route = "", flags = ""] = text.split(" ");
-				const operation = { call: `${resource}.${method}`, verb, route, flags };
-				return [method, (...args: unknown[]) => this.#call(operation, args)];
+			Object.entries(operations).map(([method, operation]) => {
+				const call = { ...operation, call: `${resource}.${method}` };
+				return [method, (...args: unknown[]) => this.#call(call, args)];
 			}),
 		);
 	}
 
 	/** Calls an operation. `args` has its parameters and its body, if it takes them, and then the options. */
-	#call(operation: Operation, args: unknown[]) {
-		const { route, flags } = operation;
-		const isList = flags.includes("l");
+	#call(operation: Call, args: unknown[]) {
+		const { path, hasBody, isList } = operation;
 		const rest = [...args];
-		const parameters = isList || namesIn(route).length > 0 ? rest.shift() : undefined;
-		const body = flags.includes("b") ? rest.shift() : undefined;
+		const parameters = isList || namesIn(path).length > 0 ? rest.shift() : undefined;
+		const body = hasBody ? rest.shift() : undefined;
 		const options: RequestOptions = rest[0] ?? {};
 		const argument = isObject(parameters) ? parameters : {};
 		return isList
@@ -79,33 +78,33 @@ class Calls {
 			: this.#one(operation, argument, body, options);
 	}
 
-	#list(operation: Operation, argument: Values, options: RequestOptions) {
-		const { call, verb, route } = operation;
+	#list(operation: Call, argument: Values, options: RequestOptions) {
+		const { call, verb, path: route } = operation;
 		return pagesOf(async (next?: string) => {
-			const { values } = this.#memories.recall(argument, route);
+			const { values } = originOf(argument, route);
 			const query = next ?? queryOf(values, namesIn(route));
 			const path = pathOf(operation, values) + query;
 			const request = { call, verb, route, path, isRepeatable: true };
 			const { value } = await this.#transport.send(request, options);
 			if (!isPage(value)) throw unexpected(call);
 			const inPath = namesIn(route).map((name) => [name, values[name]]);
-			for (const item of value.results) this.#memories.keepItem(item, Object.fromEntries(inPath));
+			for (const item of value.results) setItemOrigin(item, Object.fromEntries(inPath));
 			return value;
 		});
 	}
 
-	async #one(operation: Operation, argument: Values, body: unknown, options: RequestOptions) {
-		const { call, verb, route, flags } = operation;
-		const { values, etag } = this.#memories.recall(argument, route);
+	async #one(operation: Call, argument: Values, body: unknown, options: RequestOptions) {
+		const { call, verb, path: route, ignoresIdempotencyKey } = operation;
+		const { values, etag } = originOf(argument, route);
 		const path = pathOf(operation, values);
 		const known = verb === "PATCH" ? etag : null;
 		const ifMatch = options.ifMatch === undefined ? known : options.ifMatch;
-		const request = { call, verb, route, path, body, isRepeatable: !flags.includes("o") };
+		const request = { call, verb, route, path, body, isRepeatable: !ignoresIdempotencyKey };
 		const answer = await this.#transport.send(
 			{ ...request, mayBeDone: (error) => this.#mayBeDone(request, error, options) },
 			{ ...options, ifMatch },
 		);
-		this.#memories.keep(answer.value, route, values, answer.etag);
+		setOrigin(answer.value, route, values, answer.etag);
 		return answer.value;
 	}
 

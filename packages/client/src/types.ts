@@ -5,7 +5,7 @@ export type Alias<Known extends string> = Known | (string & Record<never, never>
 
 declare const origin: unique symbol;
 
-/** An object that the client returned. You can pass it in place of its path parameters. */
+/** An object that the client returned, or a copy. You can pass it in place of its path parameters. */
 export interface From<Name extends string> {
 	/** Exists only in the type. */
 	readonly [origin]: Name;

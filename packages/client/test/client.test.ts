@@ -131,6 +131,25 @@ test("an object stands for its parameters, and its own changes are not overwritt
 	await expect(tenantry.domains.get(again)).rejects.toMatchObject({ status: 404 });
 });
 
+test("a copy of an object stands for its parameters and ETag, and JSON has neither", async () => {
+	const created = await tenantry.domains.create(
+		{ organization },
+		{ domain: `${crypto.randomUUID()}.example.com` },
+	);
+	const copy = { ...(await tenantry.domains.get({ ...created })) };
+	expect(Object.keys(copy).sort()).toEqual(Object.keys(created).sort());
+	expect(JSON.stringify(copy)).not.toContain(organization);
+	await tenantry.domains.update(created, { domain: `${crypto.randomUUID()}.example.com` });
+	await expect(tenantry.domains.update(copy, { domain: "x.example.com" })).rejects.toThrow(
+		PreconditionFailedError,
+	);
+	const parsed: typeof copy = JSON.parse(JSON.stringify(copy));
+	await expect(tenantry.domains.get(parsed)).rejects.toThrow(
+		'domains.get needs the parameter "organization".',
+	);
+	await tenantry.domains.delete({ ...copy });
+});
+
 test("an object read as @current stays the same when another becomes current", async () => {
 	const original = await tenantry.organizations.get({ id: "@current" });
 	await tenantry.users.update({ user: "@me" }, { organization });

@@ -1,0 +1,12 @@
+/** What the client knows of an operation. */
+export type Operation = {
+	verb: string;
+	/** The path, with its parameters in braces. */
+	path: string;
+	/** Whether calls have a body, after the parameters. */
+	hasBody?: true;
+	/** Whether the response is a page of a list. */
+	isList?: true;
+	/** Whether the service ignores `Idempotency-Key`, so that the call isn't repeated. */
+	ignoresIdempotencyKey?: true;
+};
