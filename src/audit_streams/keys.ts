@@ -1,6 +1,6 @@
 import type { auditStreams } from "../db/schema/audit_streams.ts";
 import { Misconfigured } from "../exporter/destinations/destination.ts";
-import { MAX_KEY_BYTES } from "../exporter/destinations/files/bucket.ts";
+import { MAX_KEY_BYTES } from "../outbound/buckets/bucket.ts";
 
 type Stream = Pick<typeof auditStreams.$inferSelect, "id" | "organization_id" | "destination">;
 

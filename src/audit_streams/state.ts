@@ -7,10 +7,10 @@ import { iso, now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
 import { type AuditFile, auditStreams } from "../db/schema/audit_streams.ts";
 import { Misconfigured, Superseded } from "../exporter/destinations/destination.ts";
-import { reason } from "../exporter/reason.ts";
 import { retryAfterOf } from "../exporter/tries.ts";
 import { delay } from "../exporter/windows.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
+import { reason } from "../outbound/reason.ts";
 import type { Stream } from "./entries.ts";
 
 /** How long a claim of a stream lasts: longer than a delivery takes. */

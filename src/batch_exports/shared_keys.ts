@@ -1,6 +1,6 @@
 import { and, eq, ne } from "drizzle-orm";
 import { batchExportLogEntries, batchExports } from "../db/schema/batch_exports.ts";
-import { shown } from "../exporter/secrets.ts";
+import { shown } from "../outbound/destinations/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { Row } from "./statements.ts";
 

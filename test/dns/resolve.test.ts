@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { resolveHost } from "../../src/dns/reach.ts";
-import { resolve } from "../../src/dns/resolve.ts";
 import { Misconfigured } from "../../src/exporter/destinations/destination.ts";
-import { assertReachable } from "../../src/exporter/destinations/send.ts";
+import { resolveHost } from "../../src/outbound/dns/reach.ts";
+import { resolve } from "../../src/outbound/dns/resolve.ts";
+import { assertReachable } from "../../src/outbound/send.ts";
 
 const label = "x".repeat(63);
 /** 253 characters. */

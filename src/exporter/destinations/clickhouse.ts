@@ -1,5 +1,7 @@
 import { digest } from "../../auth/keys.ts";
 import { pluralize } from "../../http/plural.ts";
+import { type Answer, addressOf } from "../../outbound/send.ts";
+import { runSteps, Warning } from "../../outbound/steps.ts";
 import type { Column } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
 import {
@@ -19,8 +21,6 @@ import {
 	settingsFor,
 } from "./clickhouse/table.ts";
 import { type Destination, type Job, Misconfigured } from "./destination.ts";
-import { type Answer, addressOf } from "./send.ts";
-import { runSteps, Warning } from "./steps.ts";
 
 /**
  * `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets a new one. `nulls`: how many values

@@ -1,9 +1,9 @@
 import { digest } from "../../auth/keys.ts";
+import type { Config } from "../../outbound/destinations/config.ts";
+import { type Answer, sender } from "../../outbound/send.ts";
+import { runSteps } from "../../outbound/steps.ts";
 import { jsonWriter } from "../formats/jsonlines.ts";
-import type { Config } from "./config.ts";
 import { type Destination, type Job, Misconfigured } from "./destination.ts";
-import { type Answer, sender } from "./send.ts";
-import { runSteps } from "./steps.ts";
 
 /** The limits of one request (docs/exports.md#what-is-written). */
 const MAX_EVENTS = 1000;

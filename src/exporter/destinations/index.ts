@@ -1,8 +1,8 @@
 import type * as z from "zod";
-import { configs } from "./config.ts";
+import type { OpenBucket } from "../../outbound/buckets/bucket.ts";
+import { configs } from "../../outbound/destinations/config.ts";
+import { TIMEOUT_MS } from "../../outbound/send.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
-import type { OpenBucket } from "./files/bucket.ts";
-import { TIMEOUT_MS } from "./send.ts";
 
 /**
  * Parses a stored config.
@@ -28,9 +28,13 @@ export async function destinationOf(
 ): Promise<Destination> {
 	switch (type) {
 		case "S3":
-			return (await import("./s3.ts")).s3(env, parse(configs.S3, config), timeoutMs);
+			return (await import("../../outbound/buckets/s3.ts")).s3(
+				env,
+				parse(configs.S3, config),
+				timeoutMs,
+			);
 		case "R2":
-			return (await import("./r2.ts")).r2(env, parse(configs.R2, config));
+			return (await import("../../outbound/buckets/r2.ts")).r2(env, parse(configs.R2, config));
 		case "HTTP":
 			return (await import("./http.ts")).http(env, parse(configs.HTTP, config), timeoutMs);
 		case "Postgres":
@@ -48,9 +52,17 @@ export async function destinationOf(
 				timeoutMs,
 			);
 		case "AzureBlob":
-			return (await import("./azure.ts")).azure(env, parse(configs.AzureBlob, config), timeoutMs);
+			return (await import("../../outbound/buckets/azure.ts")).azure(
+				env,
+				parse(configs.AzureBlob, config),
+				timeoutMs,
+			);
 		case "GCS":
-			return (await import("./gcs.ts")).gcs(env, parse(configs.GCS, config), timeoutMs);
+			return (await import("../../outbound/buckets/gcs.ts")).gcs(
+				env,
+				parse(configs.GCS, config),
+				timeoutMs,
+			);
 		case "BigQuery":
 			return (await import("./bigquery.ts")).bigquery(
 				env,
@@ -73,7 +85,12 @@ export async function openBucket(
 	timeoutMs: number,
 ): Promise<OpenBucket> {
 	if (type === "S3")
-		return (await import("./s3.ts")).openBucket(env, parse(configs.S3, config), timeoutMs);
-	if (type === "R2") return { bucket: (await import("./r2.ts")).r2Bucket(env), steps: {} };
+		return (await import("../../outbound/buckets/s3.ts")).openBucket(
+			env,
+			parse(configs.S3, config),
+			timeoutMs,
+		);
+	if (type === "R2")
+		return { bucket: (await import("../../outbound/buckets/r2.ts")).r2Bucket(env), steps: {} };
 	throw new Misconfigured(`${type} is not a bucket.`);
 }

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { configs } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
-import { gcsBucketUrl } from "../../../src/exporter/destinations/gcs.ts";
+import { gcsBucketUrl } from "../../../src/outbound/buckets/gcs.ts";
+import { configs } from "../../../src/outbound/destinations/config.ts";
 import { KEYS } from "../../support/bucket.ts";
 import { askS3, destinationOf, job, listS3, rows, run } from "../../support/exporting.ts";
 

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import type { Type } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
+import type { Type } from "../../../src/outbound/destinations/config.ts";
 import { ACCOUNT } from "../../support/azurite.ts";
 import { ACCOUNT as SERVICE_ACCOUNT } from "../../support/bigquery.ts";
 import { KEYS } from "../../support/bucket.ts";

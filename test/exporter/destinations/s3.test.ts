@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { configs } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
-import { bucketUrl } from "../../../src/exporter/destinations/s3.ts";
+import { bucketUrl } from "../../../src/outbound/buckets/s3.ts";
+import { configs } from "../../../src/outbound/destinations/config.ts";
 import { KEYS } from "../../support/bucket.ts";
 import {
 	askS3,

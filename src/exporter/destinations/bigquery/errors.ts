@@ -1,7 +1,7 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../../../outbound/destinations/config.ts";
+import { quote } from "../../../outbound/quote.ts";
+import { addressOf } from "../../../outbound/send.ts";
 import { Misconfigured } from "../destination.ts";
-import { quote } from "../quote.ts";
-import { addressOf } from "../send.ts";
 
 export type Settings = Config<"BigQuery">;
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { addressOf } from "../../../outbound/send.ts";
 import { Unavailable } from "../destination.ts";
-import { addressOf } from "../send.ts";
 import type { Api } from "./api.ts";
 import { isTemporary } from "./errors.ts";
 

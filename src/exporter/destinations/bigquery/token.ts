@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { signJwt } from "../../../auth/private_key.ts";
+import { quote } from "../../../outbound/quote.ts";
+import { addressOf, type Sender } from "../../../outbound/send.ts";
 import { Misconfigured } from "../destination.ts";
-import { quote } from "../quote.ts";
-import { addressOf, type Sender } from "../send.ts";
 import type { Settings } from "./errors.ts";
 
 const TOKEN_URI = "https://oauth2.googleapis.com/token";

@@ -1,6 +1,6 @@
-import type { Config } from "../config.ts";
+import type { Config } from "../../../outbound/destinations/config.ts";
+import { type Answer, isTemporary, sender, unavailable } from "../../../outbound/send.ts";
 import { Misconfigured } from "../destination.ts";
-import { type Answer, isTemporary, sender, unavailable } from "../send.ts";
 
 export type Settings = Config<"ClickHouse">;
 

@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { addressOf } from "../../../outbound/send.ts";
 import type { Kind } from "../../query/expression.ts";
 import type { Column, Model } from "../../rows.ts";
 import { Misconfigured } from "../destination.ts";
-import { addressOf } from "../send.ts";
 import {
 	type Client,
 	check,

@@ -1,5 +1,5 @@
+import { MAX_KEY_BYTES } from "../../../outbound/buckets/bucket.ts";
 import { type Job, Misconfigured } from "../destination.ts";
-import { MAX_KEY_BYTES } from "./bucket.ts";
 import { type FileOfRun, type FilesConfig, folder, formatOf, joined, keyBelow } from "./names.ts";
 
 /** Returns the pattern of the keys of a model's files. Two configs with the same pattern write the same objects. */

@@ -1,5 +1,5 @@
+import { type Bucket, MAX_PARTS, type Mark } from "../../../outbound/buckets/bucket.ts";
 import { type Job, Misconfigured, Superseded } from "../destination.ts";
-import { type Bucket, MAX_PARTS, type Mark } from "./bucket.ts";
 import type { KeyOf } from "./keys.ts";
 
 /** The upload of a file, the mark of its object, and the ETags of its parts. */

@@ -2,10 +2,10 @@ import type pg from "pg";
 import Client from "pg/lib/client.js";
 import Query from "pg/lib/query.js";
 import { DatabaseError } from "pg-protocol";
-import { connectionError, silence } from "../connection.ts";
+import { connectionError, silence } from "../../../outbound/connection.ts";
+import { POSTGRES_PORT } from "../../../outbound/destinations/postgres.ts";
+import { assertReachable } from "../../../outbound/send.ts";
 import { Misconfigured } from "../destination.ts";
-import { assertReachable } from "../send.ts";
-import { POSTGRES_PORT } from "./config.ts";
 import { addressOf, type Context, explain } from "./errors.ts";
 
 const NO_TLS = "The server does not support SSL connections";

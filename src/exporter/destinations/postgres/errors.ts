@@ -1,9 +1,9 @@
 import { DatabaseError } from "pg-protocol";
-import type { Config } from "../config.ts";
-import { silence } from "../connection.ts";
+import { silence } from "../../../outbound/connection.ts";
+import type { Config } from "../../../outbound/destinations/config.ts";
+import { POSTGRES_PORT } from "../../../outbound/destinations/postgres.ts";
+import { quote } from "../../../outbound/quote.ts";
 import { Misconfigured } from "../destination.ts";
-import { quote } from "../quote.ts";
-import { POSTGRES_PORT } from "./config.ts";
 
 export type Settings = Config<"Postgres">;
 
