@@ -26,7 +26,7 @@ export async function testDestination(
 	const { organization_id } = tenant.caller;
 	const stream = { ...row, organization_id: organization_id ?? "", destination: stored };
 	const [{ openBucket }, { NO_MARK }] = await Promise.all([
-		import("../exporter/destinations/index.ts"),
+		import("../outbound/buckets/open.ts"),
 		import("../outbound/buckets/bucket.ts"),
 	]);
 	const { bucket, steps } = await openBucket(

@@ -1,8 +1,8 @@
 import { drizzle } from "drizzle-orm/d1";
 import { now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
+import { SupersededError } from "../outbound/errors.ts";
 import { clean } from "./clean.ts";
-import { Superseded } from "./destinations/destination.ts";
 import type { AttemptRef } from "./launch.ts";
 import { isCurrent, type Loaded, loadRun } from "./loaded.ts";
 
@@ -56,7 +56,7 @@ export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
 
 /**
  * Changes the run's row.
- * @throws Superseded if the run was cancelled or another attempt has taken over, after cleaning up
+ * @throws SupersededError if the run was cancelled or another attempt has taken over, after cleaning up
  */
 export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	const { env, ref } = attempt;
@@ -66,5 +66,5 @@ export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	if (meta.changes > 0) return remember(attempt, changes);
 	await reload(attempt);
 	await clean(env, attempt.loaded, set.state);
-	throw new Superseded();
+	throw new SupersededError();
 }

@@ -1,7 +1,7 @@
-import { Misconfigured, Unavailable } from "../exporter/destinations/destination.ts";
 import { explainFailure, silence } from "./connection.ts";
 import { checkPublicHost, publicHosts } from "./dns/reach.ts";
 import type { Failure } from "./dns/resolve.ts";
+import { MisconfiguredError, UnavailableError } from "./errors.ts";
 import { quoteBody } from "./quote.ts";
 
 /** How long a destination may send no data, in milliseconds. */
@@ -40,10 +40,10 @@ const NO_CONNECTION: Record<number, string> = {
 function assertPublic(failure: Failure | null) {
 	if (failure === null) return;
 	const { error, retryable } = failure;
-	throw retryable ? new Error(error) : new Misconfigured(error);
+	throw retryable ? new Error(error) : new MisconfiguredError(error);
 }
 
-/** @throws Misconfigured if the host isn't allowed, a plain error if this can't be checked now */
+/** @throws MisconfiguredError if the host isn't allowed, a plain error if this can't be checked now */
 export const assertReachable = async (env: Env, host: string) =>
 	assertPublic(await checkPublicHost(env, host));
 
@@ -69,7 +69,7 @@ export const isTemporary = ({ status }: Answer) => [408, 429].includes(status) |
 
 /** Returns the error for a temporary response. */
 export const unavailable = (answer: Answer, message = answer.describe()) =>
-	new Unavailable(message, retryAfter(answer.headers));
+	new UnavailableError(message, retryAfter(answer.headers));
 
 export type Sender = ReturnType<typeof sender>;
 
@@ -127,7 +127,7 @@ export function sender(env: Env, timeoutMs: number) {
 		exchange,
 		/**
 		 * Sends a request like `exchange`.
-		 * @throws Unavailable also for temporary responses: 408, 429, 5xx
+		 * @throws UnavailableError also for temporary responses: 408, 429, 5xx
 		 */
 		async send(request: Request, secrets: string[]): Promise<Answer> {
 			const answer = await exchange(request, secrets);

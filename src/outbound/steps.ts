@@ -1,4 +1,5 @@
-import type { Step } from "../exporter/destinations/destination.ts";
+/** A step of a test. `error` is null if it succeeded. */
+export type Step = { name: string; error: string | null; warning?: string };
 
 /** The timeout of a test. It is shorter than the timeout of a run, because a user is waiting for the response. */
 export const TEST_TIMEOUT_MS = 10_000;

@@ -1,10 +1,8 @@
-import type { Destination } from "../../exporter/destinations/destination.ts";
-import type { State } from "../../exporter/destinations/files/uploads.ts";
-import { files } from "../../exporter/destinations/files.ts";
 import { endpointOf } from "../destinations/azure.ts";
 import { bucketOf } from "./azure/bucket.ts";
 import { connect } from "./azure/client.ts";
 import type { Settings } from "./azure/errors.ts";
+import type { OpenBucket } from "./bucket.ts";
 
 export function containerUrl({ container_name, ...config }: Settings) {
 	const url = endpointOf(config);
@@ -12,12 +10,12 @@ export function containerUrl({ container_name, ...config }: Settings) {
 	return url;
 }
 
-/** Azure Blob Storage and compatible servers. */
-export function azure(env: Env, config: Settings, timeoutMs: number): Destination<State> {
+/** Opens a container of Azure Blob Storage or a compatible server. */
+export function azure(env: Env, config: Settings, timeoutMs: number): OpenBucket {
 	const base = containerUrl(config);
 	const client = connect(env, config, base, timeoutMs);
-	return files(bucketOf(client, base), config, () => "", {
-		reach: client.reach,
-		"sign in": client.signIn,
-	});
+	return {
+		bucket: bucketOf(client, base),
+		steps: { reach: client.reach, "sign in": client.signIn },
+	};
 }

@@ -1,6 +1,6 @@
-import { type Destination, Misconfigured } from "../../exporter/destinations/destination.ts";
-import type { State } from "../../exporter/destinations/files/uploads.ts";
 import type { Config } from "../destinations/config.ts";
+import { MisconfiguredError } from "../errors.ts";
+import type { OpenBucket } from "./bucket.ts";
 import type { Dialect } from "./s3/errors.ts";
 import { bucketUrl, s3 } from "./s3.ts";
 
@@ -36,17 +36,17 @@ const MEANINGS: Record<string, string> = {
 };
 
 /**
- * Writes to Google Cloud Storage. Its XML API accepts S3's requests, signed with an HMAC key ("Simple migration from Amazon S3
+ * Opens a bucket of Google Cloud Storage. Its XML API accepts S3's requests, signed with an HMAC key ("Simple migration from Amazon S3
  * to Cloud Storage").
  */
-export function gcs(env: Env, config: Settings, timeoutMs: number): Destination<State> {
+export function gcs(env: Env, config: Settings, timeoutMs: number): OpenBucket {
 	const dialect: Dialect = {
 		keys: "hmac_access_id and hmac_secret",
 		explain(code, answer) {
 			const meaning = MEANINGS[code];
 			if (meaning === undefined) return undefined;
 			const message = `${meaning} ${answer.describe()}`;
-			return code === "RequestTimeTooSkewed" ? new Error(message) : new Misconfigured(message);
+			return code === "RequestTimeTooSkewed" ? new Error(message) : new MisconfiguredError(message);
 		},
 	};
 	return s3(env, asS3(config), timeoutMs, dialect);

@@ -1,7 +1,3 @@
-import type { Destination } from "../../exporter/destinations/destination.ts";
-import type { State } from "../../exporter/destinations/files/uploads.ts";
-import { files } from "../../exporter/destinations/files.ts";
-import type { Config } from "../destinations/config.ts";
 import type { Bucket, Mark } from "./bucket.ts";
 
 /** The metadata with the mark of an object. */
@@ -12,9 +8,6 @@ const metadata = ({ export_id, upload }: Mark) => ({
 	[EXPORT]: export_id,
 	[UPLOAD]: upload,
 });
-
-/** The folder for tests of destinations without a project. */
-const TRIALS = "trials";
 
 /** Whether R2's error says that the upload doesn't exist (any more). */
 const isGone = (error: unknown) => error instanceof Error && /\(10024\)/.test(error.message);
@@ -27,7 +20,7 @@ const unlessGone = <T>(promise: Promise<T>) =>
 	});
 
 /** The worker's own bucket. */
-export function r2Bucket({ EXPORTS }: Env): Bucket {
+export function r2({ EXPORTS }: Env): Bucket {
 	return {
 		async put(key, body, contentType, mark) {
 			await EXPORTS.put(key, body, {
@@ -71,10 +64,3 @@ export function r2Bucket({ EXPORTS }: Env): Bucket {
 		},
 	};
 }
-
-/**
- * Writes to the worker's own bucket. Each project has a folder, so that projects don't replace each
- * other's files.
- */
-export const r2 = (env: Env, config: Config<"R2">): Destination<State> =>
-	files(r2Bucket(env), config, (job) => String(job?.team_id ?? TRIALS));

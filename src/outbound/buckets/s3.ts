@@ -1,6 +1,3 @@
-import type { Destination } from "../../exporter/destinations/destination.ts";
-import type { State } from "../../exporter/destinations/files/uploads.ts";
-import { files } from "../../exporter/destinations/files.ts";
 import type { Config } from "../destinations/config.ts";
 import type { OpenBucket } from "./bucket.ts";
 import { bucketOf } from "./s3/bucket.ts";
@@ -27,8 +24,8 @@ export function bucketUrl({
 		: new URL(`${protocol}//${host}${path}/${bucket_name}`);
 }
 
-/** Returns the bucket of a config, and the first steps of a test of it. */
-export function openBucket(
+/** Opens a bucket of Amazon S3 or a compatible service. */
+export function s3(
 	env: Env,
 	config: Config<"S3">,
 	timeoutMs: number,
@@ -40,15 +37,4 @@ export function openBucket(
 		bucket: bucketOf(client, config, base),
 		steps: { reach: client.reach, "sign in": client.signIn },
 	};
-}
-
-/** Writes to Amazon S3 and compatible services. */
-export function s3(
-	env: Env,
-	config: Config<"S3">,
-	timeoutMs: number,
-	dialect = AMAZON,
-): Destination<State> {
-	const { bucket, steps } = openBucket(env, config, timeoutMs, dialect);
-	return files(bucket, config, () => "", steps);
 }

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { invalid } from "../../http/errors.ts";
 import { issue, notAChoice } from "../../http/fields.ts";
 import { toApiError } from "../../http/valid.ts";
+import { MisconfiguredError } from "../errors.ts";
 import * as azure from "./azure.ts";
 import * as bigquery from "./bigquery.ts";
 import * as clickhouse from "./clickhouse.ts";
@@ -23,6 +24,19 @@ export const configs = {
 	GCS: gcs.config,
 	BigQuery: bigquery.config,
 };
+
+/**
+ * Parses a stored config.
+ * @throws MisconfiguredError if it was stored under older rules and is no longer valid
+ */
+export function parseStored<T extends Type>(type: T, config: unknown): Config<T>;
+export function parseStored(type: Type, config: unknown): Config {
+	const { success, data } = configs[type].safeParse(config);
+	if (success) return data;
+	throw new MisconfiguredError(
+		"The destination's configuration is no longer valid: save it again.",
+	);
+}
 
 /** The types that are databases. Their rows always include the key columns. */
 const DATABASES = ["Postgres", "ClickHouse", "BigQuery"];

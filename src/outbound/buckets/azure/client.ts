@@ -1,4 +1,4 @@
-import { Misconfigured } from "../../../exporter/destinations/destination.ts";
+import { MisconfiguredError } from "../../errors.ts";
 import { sender } from "../../send.ts";
 import { codeOf, explain, isUnauthenticated, type Settings, secretsOf } from "./errors.ts";
 import { sharedKey } from "./shared_key.ts";
@@ -44,7 +44,7 @@ export function connect(env: Env, config: Settings, base: URL, timeoutMs: number
 		});
 		if (key) headers.set("authorization", await sharedKey(method, url, headers, { account, key }));
 		else if (sas_token) url.search += `${url.search ? "&" : ""}${sas_token.replace(/^\?/, "")}`;
-		else throw new Misconfigured("Requests can't be signed without account_key or sas_token.");
+		else throw new MisconfiguredError("Requests can't be signed without account_key or sas_token.");
 		return new Request(url, {
 			method,
 			headers,

@@ -1,5 +1,5 @@
-import { Misconfigured } from "../../../exporter/destinations/destination.ts";
 import type { Config } from "../../destinations/config.ts";
+import { MisconfiguredError } from "../../errors.ts";
 import { elementOf } from "../../quote.ts";
 import { type Answer, addressOf } from "../../send.ts";
 
@@ -45,11 +45,11 @@ function rejection(answer: Answer, { sas_token }: Settings) {
 	if (!sas_token)
 		return /date header/i.test(detail)
 			? new Error("The server's clock differs too much from this service's clock.")
-			: new Misconfigured("The account key is wrong.");
+			: new MisconfiguredError("The account key is wrong.");
 	const expiry = new URLSearchParams(sas_token).get("se") ?? "";
 	if (Date.parse(expiry) < Date.now())
-		return new Misconfigured(`The SAS token expired at ${expiry}.`);
-	return new Misconfigured(
+		return new MisconfiguredError(`The SAS token expired at ${expiry}.`);
+	return new MisconfiguredError(
 		/time frame/.test(detail)
 			? "The SAS token isn't valid yet, or has expired."
 			: "The SAS token is wrong, has expired, or was revoked.",
@@ -70,7 +70,7 @@ export function explain(answer: Answer, config: Settings, url: URL): Error {
 	const code = codeOf(answer);
 	if (isUnauthenticated(answer)) return rejection(answer, config);
 	if (answer.status < 400)
-		return new Misconfigured(
+		return new MisconfiguredError(
 			`${addressOf(url)} doesn't respond like Blob Storage: check endpoint_url.`,
 		);
 	const meaning =
@@ -78,11 +78,11 @@ export function explain(answer: Answer, config: Settings, url: URL): Error {
 			? `There is no container "${config.container_name}".`
 			: (MEANINGS[code] ?? "Blob Storage rejected the request.");
 	const message = `${meaning} ${answer.describe()}`;
-	return TEMPORARY.includes(code) ? new Error(message) : new Misconfigured(message);
+	return TEMPORARY.includes(code) ? new Error(message) : new MisconfiguredError(message);
 }
 
 /** Returns the error for a write whose response doesn't have the status 201 and an ETag, which confirm it. */
 export const notStored = (url: URL) =>
-	new Misconfigured(
+	new MisconfiguredError(
 		`${addressOf(url)} didn't confirm that it stored the blob: it doesn't respond like Blob Storage. Check endpoint_url.`,
 	);

@@ -1,4 +1,4 @@
-import { Misconfigured } from "../../../exporter/destinations/destination.ts";
+import { MisconfiguredError } from "../../errors.ts";
 import { elementOf, elementsOf } from "../../quote.ts";
 import type { Bucket, Mark } from "../bucket.ts";
 import { type Client, succeeded } from "./client.ts";
@@ -45,7 +45,7 @@ export function bucketOf({ ask, request }: Client, config: Settings, base: URL):
 			});
 			const id = elementOf("UploadId", answer?.text ?? "");
 			if (id === "")
-				throw new Misconfigured(
+				throw new MisconfiguredError(
 					`${base.host} did not start an upload: it isn't compatible with S3.`,
 				);
 			return id;

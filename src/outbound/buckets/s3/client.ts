@@ -1,5 +1,5 @@
 import { AwsClient } from "aws4fetch";
-import { Misconfigured } from "../../../exporter/destinations/destination.ts";
+import { MisconfiguredError } from "../../errors.ts";
 import { type Answer, sender } from "../../send.ts";
 import { codeOf, type Dialect, type Settings, SIGNING_ERRORS, toError } from "./errors.ts";
 
@@ -58,7 +58,7 @@ export function connect(
 
 	async function signed(method: string, key: string, options: Options = {}) {
 		if (!signer.accessKeyId || !signer.secretAccessKey)
-			throw new Misconfigured(`Requests can't be signed without ${dialect.keys}.`);
+			throw new MisconfiguredError(`Requests can't be signed without ${dialect.keys}.`);
 		const url = new URL(base);
 		if (key) url.pathname += `/${key.split("/").map(encoded).join("/")}`;
 		// `searchParams` would write a space as "+", which isn't what is signed.

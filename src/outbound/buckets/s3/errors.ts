@@ -1,5 +1,5 @@
-import { Misconfigured } from "../../../exporter/destinations/destination.ts";
 import type { Config } from "../../destinations/config.ts";
+import { MisconfiguredError } from "../../errors.ts";
 import type { Answer } from "../../send.ts";
 
 export type Settings = Config<"S3">;
@@ -44,16 +44,18 @@ export function toError(answer: Answer, { region }: Settings) {
 		answer.headers.get("x-amz-bucket-region") ??
 		/<Region>([\w-]{1,64})<\/Region>/.exec(answer.text)?.[1];
 	if (actualRegion !== undefined && actualRegion !== region)
-		return new Misconfigured(`The bucket is in the region "${actualRegion}".`);
+		return new MisconfiguredError(`The bucket is in the region "${actualRegion}".`);
 	if (answer.status < 400)
-		return new Misconfigured("The bucket is at another address: check endpoint_url and region.");
-	return new Misconfigured(
+		return new MisconfiguredError(
+			"The bucket is at another address: check endpoint_url and region.",
+		);
+	return new MisconfiguredError(
 		`${MESSAGES[code] ?? "The bucket rejected the request."} ${answer.describe()}`,
 	);
 }
 
 /** Returns the error for a write without an ETag, with which every S3 server confirms a write. */
 export const notStored = ({ host }: URL) =>
-	new Misconfigured(
+	new MisconfiguredError(
 		`${host} answered without an ETag, so it may not have stored the object: it isn't compatible with S3.`,
 	);
