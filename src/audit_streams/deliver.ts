@@ -7,11 +7,11 @@ import type { Database } from "../db/client.ts";
 import { counted } from "../db/counted.ts";
 import { iso } from "../db/now.ts";
 import { auditStreams } from "../db/schema/audit_streams.ts";
-import { Misconfigured, Superseded } from "../exporter/destinations/destination.ts";
-import type { Bucket } from "../exporter/destinations/files/bucket.ts";
-import { openBucket } from "../exporter/destinations/index.ts";
-import { opened } from "../exporter/secrets.ts";
 import { logWarning } from "../log/log.ts";
+import type { Bucket } from "../outbound/buckets/bucket.ts";
+import { openBucket } from "../outbound/buckets/open.ts";
+import { opened } from "../outbound/destinations/secrets.ts";
+import { MisconfiguredError, SupersededError } from "../outbound/errors.ts";
 import type { Stream } from "./entries.ts";
 import { type File, nextFile, plannedFile } from "./file.ts";
 import { fileName, keyOf } from "./keys.ts";
@@ -72,7 +72,7 @@ export async function tick(given: Env, at: number) {
 		for (const { id } of queue) {
 			if (isOver()) return;
 			await takeTurn(env, id, { at, isOver }).catch((error: unknown) => {
-				if (!(error instanceof Superseded))
+				if (!(error instanceof SupersededError))
 					logWarning(
 						"The state of an audit stream was not stored; a later tick will retry",
 						error,
@@ -96,7 +96,7 @@ async function takeTurn(env: Env, id: string, tick: Tick) {
 	try {
 		await deliver(env, stream, tick);
 	} catch (error) {
-		if (error instanceof Superseded) throw error;
+		if (error instanceof SupersededError) throw error;
 		await fail(env, stream, error, at);
 	}
 }
@@ -142,16 +142,16 @@ const put = (bucket: Bucket, { id }: Stream, key: string, { plan, body }: File) 
 /**
  * Whether the bucket already has the file. After the database was restored from a backup, the bucket can have a file of this
  * stream with this name and other contents, whose entries a replacement would destroy.
- * @throws Misconfigured if there is another object with this name
+ * @throws MisconfiguredError if there is another object with this name
  */
 async function isWritten(bucket: Bucket, { id }: Stream, key: string, digest: string) {
 	const mark = await bucket.mark(key);
 	if (mark && mark.export_id !== id)
-		throw new Misconfigured(
+		throw new MisconfiguredError(
 			`There is an object at ${key} that isn't from this stream. It was not replaced. Move it, or change the prefix.`,
 		);
 	if (mark && mark.upload !== digest)
-		throw new Misconfigured(
+		throw new MisconfiguredError(
 			`This stream has already written another file to ${key}. It was not replaced. If the database was restored from a backup, create a new stream.`,
 		);
 	return mark !== null;

@@ -1,15 +1,9 @@
 import type * as z from "zod";
 import type { TestResult } from "../batch_exports/shape.ts";
-import { endpointOf } from "../exporter/destinations/config.ts";
-import {
-	runSteps,
-	stillThere,
-	TEST_TIMEOUT_MS,
-	testResult,
-	Warning,
-} from "../exporter/destinations/steps.ts";
-import { reason } from "../exporter/reason.ts";
-import { merged, opened } from "../exporter/secrets.ts";
+import { endpointOf } from "../outbound/destinations/config.ts";
+import { merged, opened } from "../outbound/destinations/secrets.ts";
+import { reason } from "../outbound/reason.ts";
+import { runSteps, stillThere, TEST_TIMEOUT_MS, testResult, Warning } from "../outbound/steps.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { keyOf } from "./keys.ts";
 import { activityOf, read, streamCipher } from "./queries.ts";
@@ -32,8 +26,8 @@ export async function testDestination(
 	const { organization_uuid } = tenant.caller;
 	const stream = { ...row, organization_uuid: organization_uuid ?? "", destination: stored };
 	const [{ openBucket }, { NO_MARK }] = await Promise.all([
-		import("../exporter/destinations/index.ts"),
-		import("../exporter/destinations/files/bucket.ts"),
+		import("../outbound/buckets/open.ts"),
+		import("../outbound/buckets/bucket.ts"),
 	]);
 	const { bucket, steps } = await openBucket(
 		tenant.env,

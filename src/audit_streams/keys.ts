@@ -1,6 +1,6 @@
 import type { auditStreams } from "../db/schema/audit_streams.ts";
-import { Misconfigured } from "../exporter/destinations/destination.ts";
-import { MAX_KEY_BYTES } from "../exporter/destinations/files/bucket.ts";
+import { MAX_KEY_BYTES } from "../outbound/buckets/bucket.ts";
+import { MisconfiguredError } from "../outbound/errors.ts";
 
 type Stream = Pick<typeof auditStreams.$inferSelect, "id" | "organization_uuid" | "destination">;
 
@@ -13,7 +13,7 @@ const rootOf = ({ destination: { type }, organization_uuid }: Stream) =>
 /**
  * Returns the key of an object of a stream (docs/audit.md#files). It contains the stream's id, so that two streams never write
  * the same objects.
- * @throws Misconfigured if the key is too long
+ * @throws MisconfiguredError if the key is too long
  */
 export function keyOf(stream: Stream, name: string) {
 	const prefix = String(stream.destination.config.prefix ?? "")
@@ -21,7 +21,9 @@ export function keyOf(stream: Stream, name: string) {
 		.replace(/^\/|\/$/g, "");
 	const key = [rootOf(stream), prefix, stream.id, name].filter(Boolean).join("/");
 	if (Buffer.byteLength(key) > MAX_KEY_BYTES)
-		throw new Misconfigured(`The prefix is too long: keys have at most ${MAX_KEY_BYTES} bytes.`);
+		throw new MisconfiguredError(
+			`The prefix is too long: keys have at most ${MAX_KEY_BYTES} bytes.`,
+		);
 	return key;
 }
 

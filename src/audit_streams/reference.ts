@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { configs } from "../exporter/destinations/config.ts";
 import { describe, type Reference } from "../http/reference.ts";
 import { documentAs } from "../http/router.ts";
+import { configs } from "../outbound/destinations/config.ts";
 import type auditStreams from "./routes.ts";
 import { AuditStream, create, FIXED, TYPES, test, update } from "./shape.ts";
 

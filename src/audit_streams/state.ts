@@ -6,11 +6,11 @@ import type { Database } from "../db/client.ts";
 import { iso, now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
 import { type AuditFile, auditStreams } from "../db/schema/audit_streams.ts";
-import { Misconfigured, Superseded } from "../exporter/destinations/destination.ts";
-import { reason } from "../exporter/reason.ts";
 import { retryAfterOf } from "../exporter/tries.ts";
 import { delay } from "../exporter/windows.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
+import { MisconfiguredError, SupersededError } from "../outbound/errors.ts";
+import { reason } from "../outbound/reason.ts";
 import type { Stream } from "./entries.ts";
 
 /** How long a claim of a stream lasts: longer than a delivery takes. */
@@ -54,11 +54,11 @@ const isCurrent = ({ id, claim }: Stream) =>
 
 /**
  * Updates the stream's row.
- * @throws Superseded if another tick has claimed the stream, or a request has changed, paused or deleted it
+ * @throws SupersededError if another tick has claimed the stream, or a request has changed, paused or deleted it
  */
 async function write(db: Database, stream: Stream, set: Partial<Stream>): Promise<Stream> {
 	const [row] = await db.update(auditStreams).set(set).where(isCurrent(stream)).returning();
-	if (!row) throw new Superseded();
+	if (!row) throw new SupersededError();
 	return row;
 }
 
@@ -110,7 +110,7 @@ export async function finish(db: Database, stream: Stream, at: number) {
 
 /** Returns how long to wait after a failed attempt: 1, 2, 4, … minutes up to an hour, or the time in Retry-After. */
 const pauseAfter = (tries: number, error: unknown) =>
-	error instanceof Misconfigured
+	error instanceof MisconfiguredError
 		? HOUR_MS
 		: Math.max(Math.min(MINUTE_MS * 2 ** (tries - 1), HOUR_MS), retryAfterOf(error));
 
@@ -136,7 +136,7 @@ export async function fail(env: Env, stream: Stream, error: unknown, at: number)
 		claimed_until: null,
 	});
 	const isLasting =
-		error instanceof Misconfigured || Date.parse(failing_since) <= at - MAX_FAILING_MS;
+		error instanceof MisconfiguredError || Date.parse(failing_since) <= at - MAX_FAILING_MS;
 	if (isLasting) await recordFailure(db, row, latest_error, at);
 }
 

@@ -19,6 +19,12 @@ import {
 } from "./keys.ts";
 import { countUse } from "./usage.ts";
 
+declare module "hono" {
+	interface ContextVariableMap {
+		key: Key & { hash: string };
+	}
+}
+
 /** Counts a failed authentication from the caller's IP address. Returns `refusal`, or a 429 after too many failures. */
 export async function countFailure(c: Context<App>, refusal: ApiError) {
 	const { success } = await c.env.AUTH_FAILURES.limit({ key: addressOf(c) ?? "unknown" });

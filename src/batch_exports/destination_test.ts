@@ -1,11 +1,11 @@
 import type * as z from "zod";
 import type { Destination } from "../db/schema/batch_exports.ts";
-import { endpointOf } from "../exporter/destinations/config.ts";
-import { TEST_TIMEOUT_MS, testResult } from "../exporter/destinations/steps.ts";
 import { parse } from "../exporter/query/query.ts";
 import { fieldsOf, type Model } from "../exporter/rows.ts";
 import { sampleOf } from "../exporter/sample.ts";
-import { exportCipher, merged, normalized, opened } from "../exporter/secrets.ts";
+import { endpointOf } from "../outbound/destinations/config.ts";
+import { exportCipher, merged, normalized, opened } from "../outbound/destinations/secrets.ts";
+import { TEST_TIMEOUT_MS, testResult } from "../outbound/steps.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { checkModel, checkQuery } from "./rules.ts";
 import type { test as Test, TestResult, update as Update } from "./shape.ts";

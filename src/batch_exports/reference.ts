@@ -1,6 +1,6 @@
-import { Destination, DestinationUpdate } from "../exporter/destinations/reference.ts";
 import { describe, type Reference } from "../http/reference.ts";
 import { documentAs } from "../http/router.ts";
+import { Destination, DestinationUpdate } from "../outbound/destinations/reference.ts";
 import type batchExports from "./routes.ts";
 import {
 	BackfilledExport,

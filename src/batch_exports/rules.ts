@@ -1,8 +1,9 @@
 /** The rules for an export's range, model and query (docs/exports.md). */
-import { isDatabase } from "../exporter/destinations/config.ts";
+
 import { parse } from "../exporter/query/query.ts";
 import { shadowedKey } from "../exporter/rows.ts";
 import { invalid } from "../http/errors.ts";
+import { isDatabase } from "../outbound/destinations/config.ts";
 import type { Row } from "./statements.ts";
 
 export function checkRange(start_at: string | null, end_at: string | null) {

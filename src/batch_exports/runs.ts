@@ -23,11 +23,11 @@ import {
 	RUN_STATUSES,
 	UNSUCCESSFUL,
 } from "../db/schema/batch_exports.ts";
-import { sentence } from "../exporter/reason.ts";
 import { logWhere } from "../exporter/run_log.ts";
 import { endsAcross } from "../exporter/windows.ts";
 import { found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
+import { sentence } from "../outbound/reason.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { runColumns } from "./columns.ts";
 import type { retry as Retry, runFilters } from "./shape.ts";

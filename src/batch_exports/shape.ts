@@ -7,9 +7,7 @@ import {
 	RUN_STATUSES,
 	SELECTIONS,
 } from "../db/schema/batch_exports.ts";
-import { parseConfig, TYPES } from "../exporter/destinations/config.ts";
 import { parse } from "../exporter/query/query.ts";
-import { shown } from "../exporter/secrets.ts";
 import {
 	boolean,
 	choice,
@@ -23,6 +21,8 @@ import {
 } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 import { checkedBy } from "../http/valid.ts";
+import { parseConfig, TYPES } from "../outbound/destinations/config.ts";
+import { shown } from "../outbound/destinations/secrets.ts";
 
 /** A run of an export (docs/exports.md#runs). */
 export const BatchExportRun = z

@@ -1,7 +1,7 @@
 import { and, eq, ne, sql } from "drizzle-orm";
 import { batchExports } from "../db/schema/batch_exports.ts";
 import { logWhere } from "../exporter/run_log.ts";
-import { shown } from "../exporter/secrets.ts";
+import { shown } from "../outbound/destinations/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { ofOrganization, type Row } from "./statements.ts";
 

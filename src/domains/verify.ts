@@ -1,4 +1,4 @@
-import { resolve } from "../dns/resolve.ts";
+import { resolve } from "../outbound/dns/resolve.ts";
 
 /**
  * Looks up the challenge in the TXT records of `_tenantry-challenge.<domain>`.

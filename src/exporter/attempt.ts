@@ -1,8 +1,8 @@
 import { drizzle } from "drizzle-orm/d1";
 import { now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
+import { SupersededError } from "../outbound/errors.ts";
 import { clean } from "./clean.ts";
-import { Superseded } from "./destinations/destination.ts";
 import type { AttemptRef } from "./launch.ts";
 import { isCurrent, type Loaded, loadRun } from "./loaded.ts";
 
@@ -58,7 +58,7 @@ export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
 
 /**
  * Changes the run's row.
- * @throws Superseded if the run was cancelled or another attempt has taken over, after cleaning up
+ * @throws SupersededError if the run was cancelled or another attempt has taken over, after cleaning up
  */
 export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	const { env, ref } = attempt;
@@ -72,7 +72,7 @@ export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>) {
 
 /**
  * Checks that the attempt is still the current one.
- * @throws Superseded if it isn't, after cleaning up
+ * @throws SupersededError if it isn't, after cleaning up
  */
 export async function checkCurrent(attempt: Attempt) {
 	const { env, ref } = attempt;
@@ -87,5 +87,5 @@ export async function checkCurrent(attempt: Attempt) {
 async function superseded(attempt: Attempt, state?: unknown) {
 	await reload(attempt);
 	await clean(attempt.env, attempt.loaded, state);
-	return new Superseded();
+	return new SupersededError();
 }

@@ -6,10 +6,10 @@ import { now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
 import { batchExportDays, batchExportRuns } from "../db/schema/batch_exports.ts";
 import { pluralize } from "../http/plural.ts";
+import { sentence } from "../outbound/reason.ts";
 import { type Attempt, reload, remember } from "./attempt.ts";
 import { clean } from "./clean.ts";
 import { isCurrent, type Loaded, logOf } from "./loaded.ts";
-import { sentence } from "./reason.ts";
 import { isLogged, withLogEntry } from "./run_log.ts";
 import { MAX_TRIES } from "./tries.ts";
 

@@ -2,12 +2,12 @@ import { and, eq, isNull } from "drizzle-orm";
 import { digest } from "../auth/keys.ts";
 import type { Database } from "../db/client.ts";
 import { batchExportRuns, batchExports } from "../db/schema/batch_exports.ts";
+import { exportCipher, opened, shown } from "../outbound/destinations/secrets.ts";
 import type { Job } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/index.ts";
 import type { AttemptRef } from "./launch.ts";
 import { parse } from "./query/query.ts";
 import { fieldsOf } from "./rows.ts";
-import { exportCipher, opened, shown } from "./secrets.ts";
 import type { Selection } from "./sources/source.ts";
 
 type RunRef = Pick<AttemptRef, "batch_export_id" | "run_id">;

@@ -2,14 +2,14 @@ import { and, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { iso, now } from "../db/now.ts";
 import { batchExportRuns } from "../db/schema/batch_exports.ts";
+import { MisconfiguredError, SupersededError } from "../outbound/errors.ts";
+import { reason, sentence } from "../outbound/reason.ts";
 import { type Attempt, openAttempt } from "./attempt.ts";
 import { pauseIfFailing } from "./auto_pause.ts";
 import { advanceBackfill } from "./backfill_runs.ts";
-import { Misconfigured, Superseded } from "./destinations/destination.ts";
 import { endRun, type Progress } from "./end.ts";
 import { type AttemptRef, claimNext } from "./launch.ts";
 import { isCurrent, isRun, logOf } from "./loaded.ts";
-import { reason, sentence } from "./reason.ts";
 import { withLogEntry } from "./run_log.ts";
 import { HEARTBEAT_MS, isSpent, newBudget, transferRows } from "./transfer.ts";
 import { delayAfter, MAX_TRIES } from "./tries.ts";
@@ -59,11 +59,11 @@ export async function continueRun(attempt: Attempt, budget = newBudget()): Promi
 	try {
 		return (await transferRows(attempt, budget, progress)) ? null : 0;
 	} catch (error) {
-		if (error instanceof Superseded) return null;
+		if (error instanceof SupersededError) return null;
 		const latest_error = reason(error);
 		const tries = progress.tries + 1;
-		if (error instanceof Misconfigured || tries >= MAX_TRIES) {
-			const status = error instanceof Misconfigured ? "Failed" : "FailedRetryable";
+		if (error instanceof MisconfiguredError || tries >= MAX_TRIES) {
+			const status = error instanceof MisconfiguredError ? "Failed" : "FailedRetryable";
 			await endRun(attempt, { ...progress, status, latest_error });
 			return null;
 		}

@@ -1,5 +1,5 @@
 import { HOUR_MS, MINUTE_MS } from "../http/durations.ts";
-import { Unavailable } from "./destinations/destination.ts";
+import { UnavailableError } from "../outbound/errors.ts";
 
 /** How many tries in a row may fail without progress, and how long to wait between them (docs/exports.md#runs). */
 export const MAX_TRIES = 5;
@@ -11,7 +11,9 @@ const MAX_RETRY_AFTER_MS = HOUR_MS;
 
 /** Returns how many milliseconds a server asked to wait, at most an hour; 0 if it didn't ask. */
 export const retryAfterOf = (error: unknown) =>
-	error instanceof Unavailable ? Math.min((error.retry_after ?? 0) * 1000, MAX_RETRY_AFTER_MS) : 0;
+	error instanceof UnavailableError
+		? Math.min((error.retry_after ?? 0) * 1000, MAX_RETRY_AFTER_MS)
+		: 0;
 
 /** Returns how many milliseconds to wait after a failed try: 5 s, 15 s, 45 s, 2 min, or the value of Retry-After. */
 export const delayAfter = (tries: number, error: unknown) =>

@@ -30,6 +30,13 @@ export function indent(json: string) {
 /** JSON without white space, as text and in UTF-8. */
 export type Compact = { text: string; bytes: Uint8Array<ArrayBuffer> };
 
+declare module "hono" {
+	interface ContextVariableMap {
+		/** The JSON of the response in its compact form, without a newline. */
+		compact: Compact | undefined;
+	}
+}
+
 const encoder = new TextEncoder();
 
 const NEWLINE = 0x0a;

@@ -9,6 +9,14 @@ export type Meter = {
 	kv_reads: number;
 };
 
+declare module "hono" {
+	interface ContextVariableMap {
+		meter: Meter;
+		/** Returns D1's bookmark after the latest query; undefined before the first session. */
+		bookmark: (() => string | null) | undefined;
+	}
+}
+
 /**
  * Reports the cost of a request in `Server-Timing`, and D1's bookmark in `x-d1-bookmark`. Errors
  * report only the number of round trips, since row counts could reveal what exists

@@ -2,6 +2,13 @@ import type { Context } from "hono";
 import type { App } from "../env.ts";
 import { throttled } from "./errors.ts";
 
+declare module "hono" {
+	interface ContextVariableMap {
+		/** Whether the request has been counted against the rate limit of its key. */
+		counts: true | undefined;
+	}
+}
+
 /** The limit of `REQUESTS` in wrangler.toml, which can't be read from the binding. */
 export const REQUESTS = { limit: 480, period: 60 };
 

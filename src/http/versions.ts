@@ -1,9 +1,15 @@
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
-import type { Key } from "../auth/keys.ts";
 import type { App } from "../env.ts";
 import { unknownVersion } from "./errors.ts";
 import { formatted } from "./json.ts";
+
+declare module "hono" {
+	interface ContextVariableMap {
+		/** The API version of the request; undefined if neither the request nor a key defines it. */
+		version: string | undefined;
+	}
+}
 
 /** A version of the API, named by its date (docs/api.md#versions). */
 export type Version = {
@@ -92,7 +98,10 @@ export const chooseVersion = (versions: readonly Version[] = VERSIONS) =>
  * Returns the version of a key. Keys created with an unsupported version get the oldest supported
  * one.
  */
-function versionOf(key: Key | undefined, versions: readonly Version[]) {
+function versionOf(
+	key: { version?: string | undefined } | undefined,
+	versions: readonly Version[],
+) {
 	if (!key) return versions[0]?.date;
 	const made = key.version ?? FIRST_VERSION;
 	return versions.find(({ date }) => date === made)?.date ?? versions.at(-1)?.date;

@@ -5,7 +5,7 @@ import { runBatch } from "../db/client.ts";
 import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
-import { configured, send } from "../mail/mail.ts";
+import { configured, send } from "../outbound/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { retry } from "../tenant/retry.ts";
 import { reserveDue, wake } from "../tenant/wake.ts";

@@ -9,7 +9,7 @@ import {
 	multiLine,
 	send,
 	singleLine,
-} from "../mail/mail.ts";
+} from "../outbound/mail.ts";
 import type { Caller } from "../tenant/guard.ts";
 import { expiresAt, type Invite, type NewInvite } from "./shape.ts";
 import { dateAndTime, introduce, nameOf, type Person, roleOf } from "./wording.ts";

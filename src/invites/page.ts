@@ -8,7 +8,7 @@ import type * as z from "zod";
 import type { App } from "../env.ts";
 import { ApiError, invalid, parseError } from "../http/errors.ts";
 import { htmlPage, router } from "../http/router.ts";
-import { multiLine, singleLine } from "../mail/mail.ts";
+import { multiLine, singleLine } from "../outbound/mail.ts";
 import { accept } from "./accept.ts";
 import { findInvitation, type Invitation, isTakeover, mustSignIn } from "./invitation.ts";
 import { type Accepted, expiresAt, accept as form, isExpired } from "./shape.ts";

@@ -15,7 +15,7 @@ import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
-import { configured } from "../mail/mail.ts";
+import { configured } from "../outbound/mail.ts";
 import { cacheList, cacheStatement, type Given } from "../tenant/cached_statements.ts";
 import { retry } from "../tenant/retry.ts";
 import type { TenantSql } from "../tenant/sql.ts";

@@ -1,5 +1,5 @@
 import { ADMIN, OWNER } from "../db/levels.ts";
-import { isReachable, singleLine } from "../mail/mail.ts";
+import { isReachable, singleLine } from "../outbound/mail.ts";
 
 export type Person = { first_name: string; last_name: string; email: string };
 

@@ -20,7 +20,7 @@ export class Outbound extends WorkerEntrypoint<Env, { hosts: string[] }> {
 	override async fetch(request: Request) {
 		const { host, hostname } = new URL(request.url);
 		if (!this.ctx.props.hosts.includes(host)) throw new Error(`This plugin may not reach ${host}.`);
-		const { resolveHost } = await import("../dns/reach.ts");
+		const { resolveHost } = await import("../outbound/dns/reach.ts");
 		const reason = await resolveHost(this.env, hostname);
 		if (reason !== null) throw new Error(`This plugin may not reach ${host}: ${reason}`);
 		return fetch(request, { redirect: "manual" });

@@ -7,7 +7,7 @@ import { alerts, notifications } from "../db/schema/notifications.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
 import { forEach, inTurn } from "../log/parts.ts";
-import { configured, send } from "../mail/mail.ts";
+import { configured, send } from "../outbound/mail.ts";
 import { compose } from "./mails.ts";
 import { addressees } from "./recipients.ts";
 import { itemIntervalMs, MIN_INTERVAL_MS, type Type, typeWith } from "./types.ts";

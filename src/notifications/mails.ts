@@ -1,6 +1,6 @@
 import type { EventRow } from "../feed/event.ts";
 import { pluralize } from "../http/plural.ts";
-import { linkTo, type Mail, singleLine } from "../mail/mail.ts";
+import { linkTo, type Mail, singleLine } from "../outbound/mail.ts";
 import type { Type } from "./types.ts";
 
 /** The columns of an event that mails need. */

@@ -12,9 +12,9 @@ import { organizationUuid } from "../db/organization_ids.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { found, invalid } from "../http/errors.ts";
 import { envelope, mapResults, type Page } from "../http/page.ts";
-import { canWrite, keyChanged, tellCaller } from "../mail/account.ts";
 import { retry } from "../tenant/retry.ts";
 import type { Tenant } from "../tenant/tenant.ts";
+import { canWrite, keyChanged, tellCaller } from "../users/mails.ts";
 import {
 	assertMayGrant,
 	checkExpiry,

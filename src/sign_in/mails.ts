@@ -1,4 +1,4 @@
-import { greeting, linkTo, type Mail } from "../mail/mail.ts";
+import { greeting, linkTo, type Mail } from "../outbound/mail.ts";
 import { providerOf } from "./rules.ts";
 
 type Recipient = { first_name: string; email: string; loses_keys: boolean };

@@ -12,7 +12,7 @@ import { users } from "../db/schema/users.ts";
 import type { App } from "../env.ts";
 import { invalid } from "../http/errors.ts";
 import { logWarning } from "../log/log.ts";
-import { configured, send } from "../mail/mail.ts";
+import { configured, send } from "../outbound/mail.ts";
 import { mailLink, mailSso } from "./mails.ts";
 import { canStillBeUsed, LIFETIME_MS, MAIL_WINDOW_MS, ssoOf } from "./rules.ts";
 import type { SignInRequested } from "./shape.ts";

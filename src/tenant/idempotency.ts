@@ -18,6 +18,13 @@ import { idempotencyKeyInUse, idempotencyKeyReused, invalid, Replay } from "../h
 import { logWarning } from "../log/log.ts";
 import { type Access, accessOf, type Holder, hasAccess } from "./access.ts";
 
+declare module "hono" {
+	interface ContextVariableMap {
+		/** Undefined without an `Idempotency-Key`. */
+		idempotency: Idempotency | undefined;
+	}
+}
+
 /*
  * Executes a POST with an Idempotency-Key once (docs/api.md#safe-retries).
  *

@@ -5,6 +5,16 @@ import { isRead } from "../http/methods.ts";
 import type { Where } from "./place.ts";
 import { Tenant } from "./tenant.ts";
 
+declare module "hono" {
+	interface ContextVariableMap {
+		tenant: Tenant;
+		/** The level that the route requires of the caller. */
+		level: number | undefined;
+		/** The `plugins_access_level` that the route requires of the caller's organization. */
+		plugins: number | undefined;
+	}
+}
+
 const tenantOf = (where: Where) =>
 	createMiddleware<App>(async (c, next) => {
 		c.set("tenant", new Tenant(c, where));

@@ -12,6 +12,13 @@ import { tagOf, tagsIn } from "../http/etag.ts";
 import { isRead } from "../http/methods.ts";
 import { represent } from "../http/versions.ts";
 
+declare module "hono" {
+	interface ContextVariableMap {
+		/** Undefined without `If-Match`. */
+		precondition: Precondition | undefined;
+	}
+}
+
 /*
  * Checks `If-Match` and `If-None-Match` of changes (docs/api.md#caching-and-conditional-requests). An object's ETag is the digest
  * of the response to its GET. So the handler of that GET runs twice: first to learn its queries, which then run in the batch of

@@ -21,6 +21,12 @@ export type Scope = `${ScopeObject}:${"read" | "write"}`;
 /** Used instead of a scope for routes that accept any key. */
 export const ANY_KEY = "any key";
 
+declare module "hono" {
+	interface ContextVariableMap {
+		scope: Scope | typeof ANY_KEY;
+	}
+}
+
 /** All scopes that a key can have. */
 export const scopes = ["*", ...objects.flatMap((object) => [`${object}:read`, `${object}:write`])];
 

@@ -7,17 +7,17 @@ import { now } from "../db/now.ts";
 import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
 import { users } from "../db/schema/users.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
+import * as sessions from "../personal_api_keys/sessions.ts";
+import { keyStillWorks } from "../tenant/guard.ts";
+import { retry } from "../tenant/retry.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import {
 	type Change,
 	codesReplaced,
 	factorDisabled,
 	factorEnabled,
 	tellCaller,
-} from "../mail/account.ts";
-import * as sessions from "../personal_api_keys/sessions.ts";
-import { keyStillWorks } from "../tenant/guard.ts";
-import { retry } from "../tenant/retry.ts";
-import type { Tenant } from "../tenant/tenant.ts";
+} from "../users/mails.ts";
 import { isEnforced } from "./enforced.ts";
 import {
 	afterUse,

@@ -1,4 +1,4 @@
-import { addressOf, retryAfter, sender } from "../exporter/destinations/send.ts";
+import { addressOf, retryAfter, sender } from "../outbound/send.ts";
 
 /** How long to wait for a response, in milliseconds. */
 const TIMEOUT_MS = 15_000;

@@ -97,7 +97,7 @@ export const entryOf = <A extends ActivityOf<"Webhook">>(
  * @throws 400 if it is in a private network, or has no address
  */
 async function checkHost(tenant: Tenant, url: string) {
-	const { checkPublicHost } = await import("../dns/reach.ts");
+	const { checkPublicHost } = await import("../outbound/dns/reach.ts");
 	const failure = await tenant.once(() => checkPublicHost(tenant.env, new URL(url).hostname));
 	// If the resolver doesn't respond, the URL is accepted, since each delivery checks it again.
 	if (failure && !failure.retryable) throw invalid("url", failure.error);

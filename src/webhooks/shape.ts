@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { TYPE_FILTER } from "../db/event_types.ts";
 import { DELIVERY_REASONS, DELIVERY_STATUSES } from "../db/schema/webhooks.ts";
-import { url } from "../exporter/destinations/fields.ts";
 import { boolean, choices, issue, moment, set, text, timestamp } from "../http/fields.ts";
+import { url } from "../outbound/destinations/fields.ts";
 
 /** One attempt to deliver an event (docs/webhooks.md#deliveries). */
 export const WebhookDelivery = z

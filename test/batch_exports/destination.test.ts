@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { parseConfig, secretsOf } from "../../src/exporter/destinations/config.ts";
 import { ApiError } from "../../src/http/errors.ts";
+import { parseConfig, secretsOf } from "../../src/outbound/destinations/config.ts";
 
 const S3 = { bucket_name: "exports", region: "eu-north-1", prefix: "events" };
 const HTTP = { url: "https://example.com/batch" };

@@ -199,7 +199,10 @@ async function tenant(n: number) {
 			id: uuid(id),
 			entries: `json_array(json_array(${at}, ${rare(n, "'ERROR'", "'INFO'")}, 'Message ' || i))`,
 		}),
-		env.DB.prepare("update batch_export_runs set created_at = ? where id = ?").bind(Date.parse(AT), run),
+		env.DB.prepare("update batch_export_runs set created_at = ? where id = ?").bind(
+			Date.parse(AT),
+			run,
+		),
 		// Plugins of a rare family, and many others of another. Half have configs, and some of both families have none.
 		insert(MATCHES, "plugins", {
 			organization_id: own,

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { resolveHost } from "../../src/dns/reach.ts";
+import { resolveHost } from "../../src/outbound/dns/reach.ts";
 import { withoutPatience } from "../support/time.ts";
 
 const strict = { ...env, ALLOW_PRIVATE_DESTINATIONS: "false" };

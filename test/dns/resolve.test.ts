@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { resolveHost } from "../../src/dns/reach.ts";
-import { resolve } from "../../src/dns/resolve.ts";
-import { Misconfigured } from "../../src/exporter/destinations/destination.ts";
-import { assertReachable } from "../../src/exporter/destinations/send.ts";
+import { resolveHost } from "../../src/outbound/dns/reach.ts";
+import { resolve } from "../../src/outbound/dns/resolve.ts";
+import { MisconfiguredError } from "../../src/outbound/errors.ts";
+import { assertReachable } from "../../src/outbound/send.ts";
 
 const label = "x".repeat(63);
 /** 253 characters. */
@@ -28,7 +28,7 @@ describe("an invalid DNS name is refused without a query", () => {
 			DOH_URL: env.DOH_NOBODY,
 		};
 		expect(await resolveHost(strict, name)).toBe(error);
-		await expect(assertReachable(strict, name)).rejects.toThrow(Misconfigured);
+		await expect(assertReachable(strict, name)).rejects.toThrow(MisconfiguredError);
 	});
 });
 
@@ -44,7 +44,7 @@ test("an error of the resolver is retryable", async () => {
 	};
 	const failed = assertReachable(strict, "public.example.test");
 	await expect(failed).rejects.toThrow(/^The resolver /);
-	await expect(failed).rejects.not.toThrow(Misconfigured);
+	await expect(failed).rejects.not.toThrow(MisconfiguredError);
 });
 
 const missing = env.DOH_REAL ? "" : " (skipped: install unbound and dnsdist)";

@@ -18,11 +18,11 @@ import { projects } from "../../src/db/schema/projects.ts";
 import { openAttempt } from "../../src/exporter/attempt.ts";
 import { pauseIfFailing } from "../../src/exporter/auto_pause.ts";
 import { clean } from "../../src/exporter/clean.ts";
-import { Misconfigured } from "../../src/exporter/destinations/destination.ts";
 import type { AttemptRef } from "../../src/exporter/launch.ts";
 import { afterRun, continueRun, giveUp } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { tick as sendDigests } from "../../src/notifications/digest.ts";
+import { MisconfiguredError } from "../../src/outbound/errors.ts";
 import * as azure from "../support/azure.ts";
 import { ACCOUNT } from "../support/azurite.ts";
 import { KEYS } from "../support/bucket.ts";
@@ -1344,7 +1344,7 @@ describe("a run that", () => {
 		let begun: unknown;
 		const failing = atPart(1, async () => {
 			begun = (await find()).state;
-			throw new Misconfigured("There is no such bucket.");
+			throw new MisconfiguredError("There is no such bucket.");
 		});
 		expect(await partOf(run, failing)).toBeNull();
 		expect(begun).toMatchObject({ uploads: [{ parts: [] }] });

@@ -3,7 +3,7 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
 import { users } from "../../src/db/schema/users.ts";
-import { compose, type Mail, send } from "../../src/mail/mail.ts";
+import { compose, type Mail, send } from "../../src/outbound/mail.ts";
 import { outbox } from "../support/mail.ts";
 import { call, db, join, person, world } from "../support/world.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { destinationSettings } from "../../scripts/destination_settings.ts";
-import { configs, secretsOf, TYPES } from "../../src/exporter/destinations/config.ts";
+import { configs, secretsOf, TYPES } from "../../src/outbound/destinations/config.ts";
 
 const settings = destinationSettings();
 

@@ -4,16 +4,16 @@
  */
 import "dns-packet";
 import "standardwebhooks";
-import "../../src/dns/reach.ts";
-import "../../src/exporter/destinations/azure.ts";
+import "../../src/outbound/dns/reach.ts";
+import "../../src/outbound/buckets/azure.ts";
 import "../../src/exporter/destinations/bigquery.ts";
 import "../../src/exporter/destinations/clickhouse.ts";
-import "../../src/exporter/destinations/gcs.ts";
+import "../../src/outbound/buckets/gcs.ts";
 import "../../src/exporter/destinations/http.ts";
 import "../../src/exporter/destinations/noop.ts";
 import "../../src/exporter/destinations/postgres.ts";
-import "../../src/exporter/destinations/r2.ts";
-import "../../src/exporter/destinations/s3.ts";
+import "../../src/outbound/buckets/r2.ts";
+import "../../src/outbound/buckets/s3.ts";
 import "../../src/exporter/run.ts";
 import "../../src/jobs/queue.ts";
 import "../../src/jobs/work.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
-import type { compose } from "../../src/mail/mail.ts";
 import { tick } from "../../src/notifications/digest.ts";
+import type { compose } from "../../src/outbound/mail.ts";
 
 /** Returns the mails that a tick of the digests sends about an organization. */
 export async function digests(organization: { id: string }, at: number) {

@@ -1,11 +1,11 @@
 import { digest } from "../../auth/keys.ts";
 import { DAY_MS, HOUR_MS } from "../../http/durations.ts";
+import { runSteps } from "../../outbound/steps.ts";
 import { sampleOf } from "../sample.ts";
 import { type Client, connect, type Fields } from "./bigquery/client.ts";
 import { type Settings, STAGING } from "./bigquery/errors.ts";
 import { mergeStatement, stagingFields, tableFields, toLines } from "./bigquery/table.ts";
 import type { Destination, Job, Sink } from "./destination.ts";
-import { runSteps } from "./steps.ts";
 
 /**
  * `staging`: the table into which the run's rows are loaded. `rows`: the number of its rows. `digest`: the digest of these

@@ -1,5 +1,8 @@
 import { digest } from "../../auth/keys.ts";
 import { pluralize } from "../../http/plural.ts";
+import { MisconfiguredError } from "../../outbound/errors.ts";
+import { type Answer, addressOf } from "../../outbound/send.ts";
+import { runSteps, Warning } from "../../outbound/steps.ts";
 import type { Column } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
 import {
@@ -18,9 +21,7 @@ import {
 	repetitionWarning,
 	settingsFor,
 } from "./clickhouse/table.ts";
-import { type Destination, type Job, Misconfigured } from "./destination.ts";
-import { type Answer, addressOf } from "./send.ts";
-import { runSteps, Warning } from "./steps.ts";
+import type { Destination, Job } from "./destination.ts";
 
 /**
  * `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets a new one. `nulls`: how many values
@@ -65,13 +66,13 @@ function describeNulls(nulls: Record<string, number>) {
 /** The error code of older servers, which don't support CHECK GRANT. */
 const SYNTAX_ERROR = 62;
 
-/** @throws Misconfigured if the user may not create the table */
+/** @throws MisconfiguredError if the user may not create the table */
 async function checkGrants({ ask, run }: Client, config: Settings) {
 	const { text: readonly } = await run("SELECT getSetting('readonly')");
 	const answer = await ask(`CHECK GRANT CREATE TABLE, INSERT ON ${tableOf(config)}`);
 	const isGranted = codeOf(answer) === SYNTAX_ERROR || check(answer, config).text.trim() === "1";
 	if (isGranted && readonly.trim() === "0") return;
-	throw new Misconfigured(
+	throw new MisconfiguredError(
 		`There is no table ${tableOf(config)}, and the user may not create it. Grant CREATE TABLE and INSERT, or create the table yourself.`,
 	);
 }
@@ -150,7 +151,7 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 						return warning === null ? undefined : new Warning(warning);
 					}
 					check(failed, config);
-					throw new Misconfigured(
+					throw new MisconfiguredError(
 						`${addressOf(new URL(config.url))} stored an invalid row: it doesn't behave like ClickHouse.`,
 					);
 				},

@@ -1,3 +1,4 @@
+import type { Step } from "../../outbound/steps.ts";
 import type { Column, Model, Row } from "../rows.ts";
 import type { Sample } from "../sample.ts";
 
@@ -18,25 +19,6 @@ export type Job = {
 	/** Whether an earlier run or try may have written the window. */
 	again: boolean;
 };
-
-/** An error that the user has to fix. It isn't retried. The message is for the user and doesn't contain secrets. */
-export class Misconfigured extends Error {}
-
-/** A temporary error. `retry_after`: the time that the server asks to wait, in seconds, if there is one. */
-export class Unavailable extends Error {
-	readonly retry_after: number | undefined;
-
-	constructor(message: string, retry_after?: number) {
-		super(message);
-		this.retry_after = retry_after;
-	}
-}
-
-/**
- * Stops the attempt, because the run was cancelled or another attempt has taken over. Only this attempt knows what it has
- * started since its last stored state, so it has to remove that.
- */
-export class Superseded extends Error {}
 
 /** What a run has written: the names of its files, if it has files, and what its log warns of. */
 export type Closed = { files?: string[]; warnings?: string[] };
@@ -61,9 +43,6 @@ export type Sink<State> = {
 	release?(): void;
 };
 
-/** A step of a test. `error` is null if it succeeded. */
-export type Step = { name: string; error: string | null; warning?: string };
-
 /**
  * A destination of exports. `State` is JSON. Destinations remove secrets from the server messages that they quote, so their
  * errors can be shown as they are.
@@ -76,7 +55,7 @@ export type Destination<State = unknown> = {
 	/**
 	 * @param state where the run continues; null if it starts
 	 * @param saveState stores a state without a new position, after the sink has started something that must be ended later, such
-	 * as an upload. It throws `Superseded` if that must be ended immediately. `isProgress` resets the count of failed tries.
+	 * as an upload. It throws `SupersededError` if that must be ended immediately. `isProgress` resets the count of failed tries.
 	 * @param readState reads the last stored state, so that a large one doesn't have to stay in memory
 	 */
 	open(

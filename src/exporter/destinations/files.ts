@@ -1,11 +1,11 @@
-import { reason } from "../reason.ts";
+import { type Bucket, NO_MARK } from "../../outbound/buckets/bucket.ts";
+import { reason } from "../../outbound/reason.ts";
+import { runSteps, stillThere } from "../../outbound/steps.ts";
 import type { Destination, Job } from "./destination.ts";
-import { type Bucket, NO_MARK } from "./files/bucket.ts";
 import { keysOf, testKey } from "./files/keys.ts";
 import { type FilesConfig, formatOf } from "./files/names.ts";
 import { filesSink } from "./files/sink.ts";
 import type { State } from "./files/uploads.ts";
-import { runSteps, stillThere } from "./steps.ts";
 
 /**
  * Returns the destination that writes files to a bucket.

@@ -1,9 +1,10 @@
 import { digest } from "../../auth/keys.ts";
+import type { Config } from "../../outbound/destinations/config.ts";
+import { MisconfiguredError } from "../../outbound/errors.ts";
+import { type Answer, sender } from "../../outbound/send.ts";
+import { runSteps } from "../../outbound/steps.ts";
 import { jsonWriter } from "../formats/jsonlines.ts";
-import type { Config } from "./config.ts";
-import { type Destination, type Job, Misconfigured } from "./destination.ts";
-import { type Answer, sender } from "./send.ts";
-import { runSteps } from "./steps.ts";
+import type { Destination, Job } from "./destination.ts";
 
 /** The limits of one request (docs/exports.md#what-is-written). */
 const MAX_EVENTS = 1000;
@@ -36,11 +37,11 @@ function assertAccepted(answer: Answer) {
 	const { status } = answer;
 	if (status < 300) return;
 	if (status < 400)
-		throw new Misconfigured("The url redirects: enter the URL that it redirects to.");
+		throw new MisconfiguredError("The url redirects: enter the URL that it redirects to.");
 	const problem = [401, 403].includes(status)
 		? "The receiver rejected the token, or requires one."
 		: "The receiver rejected the request.";
-	throw new Misconfigured(`${problem} ${answer.describe()}`);
+	throw new MisconfiguredError(`${problem} ${answer.describe()}`);
 }
 
 /**

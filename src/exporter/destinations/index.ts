@@ -1,24 +1,21 @@
-import type * as z from "zod";
-import { configs } from "./config.ts";
-import { type Destination, Misconfigured } from "./destination.ts";
-import type { OpenBucket } from "./files/bucket.ts";
-import { TIMEOUT_MS } from "./send.ts";
+import { isBucket, openBucket } from "../../outbound/buckets/open.ts";
+import { parseStored } from "../../outbound/destinations/config.ts";
+import { MisconfiguredError } from "../../outbound/errors.ts";
+import { TIMEOUT_MS } from "../../outbound/send.ts";
+import type { Destination, Job } from "./destination.ts";
 
-/**
- * Parses a stored config.
- * @throws Misconfigured if it was stored under older rules and is no longer valid
- */
-function parse<S extends z.ZodType>(shape: S, config: unknown): z.output<S> {
-	const { success, data } = shape.safeParse(config);
-	if (success) return data;
-	throw new Misconfigured("The destination's configuration is no longer valid: save it again.");
-}
+/** The folder for tests of the worker's own bucket without a project. */
+const TESTS = "trials";
+
+/** In the worker's own bucket, each project has a folder, so that projects don't replace each other's files. */
+const rootIn = (type: string) => (job?: Job) =>
+	type === "R2" ? String(job?.team_id ?? TESTS) : "";
 
 /**
  * Returns the destination of a type. Its code is loaded when it is first used.
  * @param config with decrypted secrets
  * @param timeoutMs how long the server may send no data, in milliseconds
- * @throws Misconfigured if the type or the config isn't valid any more
+ * @throws MisconfiguredError if the type or the config isn't valid any more
  */
 export async function destinationOf(
 	env: Env,
@@ -26,17 +23,20 @@ export async function destinationOf(
 	config: unknown,
 	timeoutMs = TIMEOUT_MS,
 ): Promise<Destination> {
+	if (isBucket(type)) {
+		const [{ bucket, steps }, { files }] = await Promise.all([
+			openBucket(env, { type, config }, timeoutMs),
+			import("./files.ts"),
+		]);
+		return files(bucket, parseStored(type, config), rootIn(type), steps);
+	}
 	switch (type) {
-		case "S3":
-			return (await import("./s3.ts")).s3(env, parse(configs.S3, config), timeoutMs);
-		case "R2":
-			return (await import("./r2.ts")).r2(env, parse(configs.R2, config));
 		case "HTTP":
-			return (await import("./http.ts")).http(env, parse(configs.HTTP, config), timeoutMs);
+			return (await import("./http.ts")).http(env, parseStored("HTTP", config), timeoutMs);
 		case "Postgres":
 			return (await import("./postgres.ts")).postgres(
 				env,
-				parse(configs.Postgres, config),
+				parseStored("Postgres", config),
 				timeoutMs,
 			);
 		case "NoOp":
@@ -44,36 +44,16 @@ export async function destinationOf(
 		case "ClickHouse":
 			return (await import("./clickhouse.ts")).clickhouse(
 				env,
-				parse(configs.ClickHouse, config),
+				parseStored("ClickHouse", config),
 				timeoutMs,
 			);
-		case "AzureBlob":
-			return (await import("./azure.ts")).azure(env, parse(configs.AzureBlob, config), timeoutMs);
-		case "GCS":
-			return (await import("./gcs.ts")).gcs(env, parse(configs.GCS, config), timeoutMs);
 		case "BigQuery":
 			return (await import("./bigquery.ts")).bigquery(
 				env,
-				parse(configs.BigQuery, config),
+				parseStored("BigQuery", config),
 				timeoutMs,
 			);
 		default:
-			throw new Misconfigured(`There is no destination "${type}".`);
+			throw new MisconfiguredError(`There is no destination "${type}".`);
 	}
-}
-
-/**
- * Returns the bucket of an S3 or R2 destination, for files that aren't exports.
- * @param config with decrypted secrets
- * @throws Misconfigured if the type or the config isn't valid any more
- */
-export async function openBucket(
-	env: Env,
-	{ type, config }: { type: string; config: unknown },
-	timeoutMs: number,
-): Promise<OpenBucket> {
-	if (type === "S3")
-		return (await import("./s3.ts")).openBucket(env, parse(configs.S3, config), timeoutMs);
-	if (type === "R2") return { bucket: (await import("./r2.ts")).r2Bucket(env), steps: {} };
-	throw new Misconfigured(`${type} is not a bucket.`);
 }

@@ -1,9 +1,9 @@
+import { containerUrl } from "../../outbound/buckets/azure.ts";
+import { gcsBucketUrl } from "../../outbound/buckets/gcs.ts";
+import { bucketUrl } from "../../outbound/buckets/s3.ts";
+import { configs } from "../../outbound/destinations/config.ts";
 import type { Model } from "../rows.ts";
-import { containerUrl } from "./azure.ts";
-import { configs } from "./config.ts";
 import { filePattern } from "./files/keys.ts";
-import { gcsBucketUrl } from "./gcs.ts";
-import { bucketUrl } from "./s3.ts";
 
 /**
  * Returns the pattern of the keys that an export writes, to compare with the patterns of other exports. Null if the export

@@ -1,3 +1,4 @@
+import { runSteps } from "../../outbound/steps.ts";
 import { PRIMARY_KEYS, type Row } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
 import type { Destination, Job } from "./destination.ts";
@@ -6,7 +7,6 @@ import { copyText } from "./postgres/copy.ts";
 import { type Settings, SignInRejected } from "./postgres/errors.ts";
 import { putInto } from "./postgres/put.ts";
 import { ensureTable, findTable, statementsFor, tableOf } from "./postgres/table.ts";
-import { runSteps } from "./steps.ts";
 
 /** Empty, because rows are safe as soon as they are written. */
 type State = Record<string, never>;

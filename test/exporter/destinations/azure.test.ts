@@ -2,9 +2,9 @@ import { env } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { containerUrl } from "../../../src/exporter/destinations/azure.ts";
-import { configs } from "../../../src/exporter/destinations/config.ts";
-import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
+import { containerUrl } from "../../../src/outbound/buckets/azure.ts";
+import { configs } from "../../../src/outbound/destinations/config.ts";
+import { MisconfiguredError } from "../../../src/outbound/errors.ts";
 import { ask, CONTAINER, createContainer, list, pathOf, read } from "../../support/azure.ts";
 import { ACCOUNT } from "../../support/azurite.ts";
 import { destinationOf, duckdb, job, rows, run } from "../../support/exporting.ts";
@@ -200,7 +200,7 @@ test("a run fails if its blocks are gone", async () => {
 	expect((await ask("PUT", blob, {}, "<BlockList></BlockList>")).status).toBe(201);
 	const sink = await destination.open(what, state, async () => {});
 	const failed = sink.close();
-	await expect(failed).rejects.toThrow(Misconfigured);
+	await expect(failed).rejects.toThrow(MisconfiguredError);
 	await expect(failed).rejects.toThrow("The unfinished upload is gone");
 });
 
@@ -236,7 +236,7 @@ describe("a blob of another export is not replaced", () => {
 		const first = job();
 		await run(destination, first, before);
 		const failed = run(destination, job(), n);
-		await expect(failed).rejects.toThrow(Misconfigured);
+		await expect(failed).rejects.toThrow(MisconfiguredError);
 		await expect(failed).rejects.toThrow(first.export_id);
 		await run(destination, { ...job(), export_id: first.export_id }, n);
 	});
@@ -270,7 +270,7 @@ describe("a blob of another export is not replaced", () => {
 		});
 		const failed = run(to({ prefix }), what, 1);
 		await expect(failed).rejects.toThrow("The blob was changed at the same time.");
-		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 		expect(Buffer.from(await read(blob)).toString()).toBe("other");
 		// The next try sees the new blob.
 		await expect(run(to({ prefix }), what, 1)).rejects.toThrow("another-export");
@@ -309,7 +309,7 @@ describe("a test and a run report", () => {
 		expect((await to(more).test()).at(-1)).toEqual({ name, error });
 		const failed = run(to(more), job(), 1);
 		await expect(failed).rejects.toThrow(error);
-		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 	});
 });
 
@@ -376,7 +376,7 @@ test.each([
 ])("the error of a run says what to do about %s", async (_, more, words) => {
 	const failed = run(to(more), job(), 1);
 	await expect(failed).rejects.toThrow(words);
-	await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+	await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 });
 
 test.each([
@@ -398,7 +398,7 @@ test.each([
 ])("%s is temporary", async (_, more, words) => {
 	const failed = run(to(more), job(), 1);
 	await expect(failed).rejects.toThrow(words);
-	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+	await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 });
 
 test.each([
@@ -410,7 +410,7 @@ test.each([
 	const patience = path === "/hang" ? 300 : undefined;
 	const failed = run(to({ endpoint_url: env.RECEIVER_URL + path }, patience), job(), 1);
 	await expect(failed).rejects.toThrow(words);
-	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+	await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 });
 
 test.each([1, 20_000])(
@@ -423,7 +423,7 @@ test.each([1, 20_000])(
 		});
 		const failed = run(to({ endpoint_url }), job(), n);
 		await expect(failed).rejects.toThrow("didn't confirm");
-		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 		const sink = await to({ endpoint_url }).open(job(), null, async () => {});
 		await expect(sink.write(rows(30_000))).rejects.toThrow("didn't confirm");
 	},

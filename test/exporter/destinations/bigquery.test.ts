@@ -1,13 +1,10 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import type { State } from "../../../src/exporter/destinations/bigquery.ts";
-import {
-	type Job,
-	Misconfigured,
-	Superseded,
-} from "../../../src/exporter/destinations/destination.ts";
+import type { Job } from "../../../src/exporter/destinations/destination.ts";
 import type { Column, Row } from "../../../src/exporter/rows.ts";
 import { sampleOf } from "../../../src/exporter/sample.ts";
+import { MisconfiguredError, SupersededError } from "../../../src/outbound/errors.ts";
 import { ACCOUNT } from "../../support/bigquery.ts";
 import { destinationOf, job, rows, run, type Target } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
@@ -124,7 +121,7 @@ async function persist(destination: Target, what: Job, n: number) {
 			await sink.close();
 			return { errors, states };
 		} catch (error) {
-			if (error instanceof Misconfigured) throw error;
+			if (error instanceof MisconfiguredError) throw error;
 			errors.push(error);
 		}
 	}
@@ -387,10 +384,10 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 	test("a superseded attempt creates no table", async () => {
 		const before = await tables();
 		const sink = await to().open(job(), null, async () => {
-			throw new Superseded();
+			throw new SupersededError();
 		});
 		await sink.write(rows(1));
-		await expect(sink.close()).rejects.toBeInstanceOf(Superseded);
+		await expect(sink.close()).rejects.toBeInstanceOf(SupersededError);
 		expect(await tables()).toEqual(before);
 	});
 
@@ -411,7 +408,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 		const sink = await to().open(what, state, async () => {});
 		await sink.write(rows(1));
 		const failed = sink.close();
-		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 		await expect(failed).rejects.toThrow("Retry the run.");
 	});
 
@@ -533,7 +530,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 		);
 		const failed = run(to(more, fault), job(), 1);
 		await expect(failed).rejects.toThrow(words);
-		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 		expect(JSON.stringify(steps)).not.toContain("token-");
 		expect((await tables()).join("\n")).not.toContain("tenantry_trial_");
 	});
@@ -544,7 +541,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 	])("%s is temporary", async (_, fault, words) => {
 		const failed = run(to({}, fault), job(), 1);
 		await expect(failed).rejects.toThrow(words);
-		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 	});
 
 	test("events go from the API into a table once, however often they are exported", async () => {

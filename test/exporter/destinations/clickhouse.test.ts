@@ -1,9 +1,10 @@
 import { env } from "cloudflare:workers";
 import { createClient } from "@clickhouse/client-web";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { type Job, Misconfigured } from "../../../src/exporter/destinations/destination.ts";
+import type { Job } from "../../../src/exporter/destinations/destination.ts";
 import { type Column, fieldsOf, type Row } from "../../../src/exporter/rows.ts";
 import { sampleOf } from "../../../src/exporter/sample.ts";
+import { MisconfiguredError } from "../../../src/outbound/errors.ts";
 import { access, noClickHouse } from "../../support/clickhouse_tables.ts";
 import { destinationOf, job, rows, run } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
@@ -534,7 +535,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 			});
 			const failed = write(more, what, [event]);
 			await expect(failed).rejects.toThrow(words);
-			await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+			await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 		});
 	});
 
@@ -582,14 +583,14 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 		const what = job({ columns: KEY });
 		const failed = write(more, what, Array(5000).fill([UUID, 7]));
 		await expect(failed).rejects.toThrow(words);
-		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 	});
 
 	test("silence is temporary", async () => {
 		const silent = to({ url: `${env.RECEIVER_URL}/hang` }, 300);
 		const failed = run(silent, job(), 1);
 		await expect(failed).rejects.toThrow("did not answer within 0.3 seconds");
-		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 	});
 
 	test("many pages share an insert", async () => {

@@ -1,9 +1,10 @@
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { type Job, Misconfigured } from "../../../src/exporter/destinations/destination.ts";
+import type { Job } from "../../../src/exporter/destinations/destination.ts";
 import type { Kind } from "../../../src/exporter/query/expression.ts";
 import type { Column, Row } from "../../../src/exporter/rows.ts";
+import { MisconfiguredError } from "../../../src/outbound/errors.ts";
 import { KEYS } from "../../support/bucket.ts";
 import {
 	askS3,
@@ -319,7 +320,7 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		await destination.abort(what, last);
 		await destination.abort(what, last);
 		const again = await destination.open(what, last, async () => {});
-		await expect(again.close()).rejects.toThrow(Misconfigured);
+		await expect(again.close()).rejects.toThrow(MisconfiguredError);
 	});
 
 	test("the files of a backfill have different names than those of the schedule", async () => {
@@ -410,7 +411,7 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		const first = job();
 		await run(destination, first, 2);
 		const failed = run(destination, job(), n);
-		await expect(failed).rejects.toThrow(Misconfigured);
+		await expect(failed).rejects.toThrow(MisconfiguredError);
 		await expect(failed).rejects.toThrow(first.export_id);
 		// The same export may write the window again.
 		await run(destination, { ...job(), export_id: first.export_id }, n);

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { configs } from "../../../src/exporter/destinations/config.ts";
-import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
-import { gcsBucketUrl } from "../../../src/exporter/destinations/gcs.ts";
+import { gcsBucketUrl } from "../../../src/outbound/buckets/gcs.ts";
+import { configs } from "../../../src/outbound/destinations/config.ts";
+import { MisconfiguredError } from "../../../src/outbound/errors.ts";
 import { KEYS } from "../../support/bucket.ts";
 import { askS3, destinationOf, job, listS3, rows, run } from "../../support/exporting.ts";
 
@@ -70,7 +70,7 @@ test.each([1, 30_000])("an object of another export is not replaced by %i rows",
 	const first = job();
 	await run(destination, first, 2);
 	const failed = run(destination, job(), n);
-	await expect(failed).rejects.toThrow(Misconfigured);
+	await expect(failed).rejects.toThrow(MisconfiguredError);
 	await expect(failed).rejects.toThrow(first.export_id);
 	await run(destination, { ...job(), export_id: first.export_id }, n);
 });
@@ -140,7 +140,7 @@ describe("a test and a run report", () => {
 		});
 		const failed = run(to(more), job(), 1);
 		await expect(failed).rejects.toThrow(words);
-		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 	});
 });
 
@@ -166,7 +166,7 @@ test.each([
 ])("%s is temporary", async (_, endpoint_url, words) => {
 	const failed = run(to({ endpoint_url }), job(), 1);
 	await expect(failed).rejects.toThrow(words);
-	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+	await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 });
 
 test("a bucket is at Google by default", () => {

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import type { Column } from "../../../src/exporter/rows.ts";
+import { MisconfiguredError } from "../../../src/outbound/errors.ts";
 import { destinationOf, job, received, rows, run } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
 
@@ -150,13 +150,13 @@ describe("a temporary error is not a misconfiguration", () => {
 	])("%s", async (path, words) => {
 		const failed = run(to(path), job(), 1);
 		await expect(failed).rejects.toThrow(words);
-		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 	});
 
 	test("silence", async () => {
 		const failed = run(silent(), job(), 1);
 		await expect(failed).rejects.toThrow(`${HOST} did not answer within 0.3 seconds.`);
-		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 	});
 
 	test.each([
@@ -174,7 +174,7 @@ describe("a temporary error is not a misconfiguration", () => {
 		const destination = destinationOf(env, "HTTP", { url }, HANG_MS);
 		const failed = run(destination, job(), 1);
 		await expect(failed).rejects.toThrow(words);
-		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 	});
 
 	test.each([
@@ -209,7 +209,7 @@ describe("the user has to fix", () => {
 	])("%s", async (path, words) => {
 		const failed = run(to(path), job(), 1);
 		await expect(failed).rejects.toThrow(words);
-		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 		await expect(failed).rejects.not.toThrow(TOKEN);
 	});
 });

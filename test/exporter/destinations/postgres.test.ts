@@ -1,9 +1,10 @@
 import { env } from "cloudflare:workers";
 import pg from "pg";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type Job, Misconfigured } from "../../../src/exporter/destinations/destination.ts";
+import type { Job } from "../../../src/exporter/destinations/destination.ts";
 import type { Column, Row } from "../../../src/exporter/rows.ts";
 import { sampleOf } from "../../../src/exporter/sample.ts";
+import { MisconfiguredError } from "../../../src/outbound/errors.ts";
 import { COLUMNS, destinationOf, job, noPostgres, rows, run } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
 import { PASSWORD, TLS_ONLY } from "../../support/postgres.ts";
@@ -235,8 +236,8 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 		const failed = run(to(more), job(), 1);
 		await expect(failed).rejects.toThrow(last?.error ?? "");
 		if ("port" in more && more.port === 1)
-			await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
-		else await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+			await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
+		else await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 	});
 
 	const READER = { user: "reader" };
@@ -621,7 +622,7 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 		await ask(`create table ${quoted(table_name)} (uuid text primary key)`);
 		const failed = run(to({ table_name }), job(), 1);
 		await expect(failed).rejects.toThrow('column "event"');
-		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 	});
 
 	test("two runs that create the table concurrently both succeed", async () => {
@@ -634,7 +635,7 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 		const { port } = new URL(env.DOH_SILENT);
 		const failed = run(to({ port: Number(port) }, 300), job(), 1);
 		await expect(failed).rejects.toThrow("did not answer within 0.3 seconds");
-		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 	});
 
 	test("waiting for a lock has its own error, and can be retried", async () => {
@@ -646,7 +647,7 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 		await client.query(`begin; lock table ${quoted(table_name)}`);
 		const failed = run(to({ table_name }, 500), job(), 1);
 		await expect(failed).rejects.toThrow("has locked the table");
-		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 		await client.end();
 	});
 
@@ -659,7 +660,7 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 		);
 		const failed = run(to({ table_name }, 500), job(), 1);
 		await expect(failed).rejects.toThrow("took longer than 0.5 seconds");
-		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 	});
 
 	const receiver = new URL(env.RECEIVER_URL);

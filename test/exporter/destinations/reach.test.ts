@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import type { Type } from "../../../src/exporter/destinations/config.ts";
-import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
+import type { Type } from "../../../src/outbound/destinations/config.ts";
+import { MisconfiguredError } from "../../../src/outbound/errors.ts";
 import { ACCOUNT } from "../../support/azurite.ts";
 import { ACCOUNT as SERVICE_ACCOUNT } from "../../support/bigquery.ts";
 import { KEYS } from "../../support/bucket.ts";
@@ -97,7 +97,7 @@ describe.each(destinations)("%s doesn't connect to", (type, at) => {
 		expect(await destination.test()).toEqual([
 			{ name: "reach", error: expect.stringMatching(/private/) },
 		]);
-		await expect(run(destination, job(), 1)).rejects.toBeInstanceOf(Misconfigured);
+		await expect(run(destination, job(), 1)).rejects.toBeInstanceOf(MisconfiguredError);
 	});
 
 	test("a name that resolves to such an address", async () => {
@@ -141,7 +141,7 @@ test("a failure of the resolver is temporary", async () => {
 	});
 	const failed = run(destination, job(), 1);
 	await expect(failed).rejects.toThrow("The resolver ");
-	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+	await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 });
 
 /** An HTTP destination whose host is looked up, and the questions that the resolver got for it. */

@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { configs } from "../../../src/exporter/destinations/config.ts";
-import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
-import { bucketUrl } from "../../../src/exporter/destinations/s3.ts";
+import { bucketUrl } from "../../../src/outbound/buckets/s3.ts";
+import { configs } from "../../../src/outbound/destinations/config.ts";
+import { MisconfiguredError } from "../../../src/outbound/errors.ts";
 import { KEYS } from "../../support/bucket.ts";
 import {
 	askS3,
@@ -88,7 +88,7 @@ describe("a test and a run report", () => {
 		});
 		const failed = run(to(more), job(), 1);
 		await expect(failed).rejects.toThrow(words);
-		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+		await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 	});
 });
 
@@ -103,14 +103,14 @@ test.each([500, 503, 429, 408])("status %i is temporary", async (status) => {
 	});
 	const failed = run(destination, job(), 1);
 	await expect(failed).rejects.toThrow(`${HOST} answered ${status}`);
-	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+	await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 });
 
 test("silence is temporary", async () => {
 	const endpoint_url = `${env.RECEIVER_URL}/hang`;
 	const failed = run(to({ endpoint_url }, 300), job(), 1);
 	await expect(failed).rejects.toThrow("did not answer within 0.3 seconds");
-	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+	await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 });
 
 test("a server that responds with 200 to everything is not accepted as a bucket", async () => {
@@ -121,7 +121,7 @@ test("a server that responds with 200 to everything is not accepted as a bucket"
 		error: expect.stringContaining("without an ETag"),
 	});
 	const failed = run(to({ endpoint_url }), job(), 1);
-	await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+	await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 });
 
 test("a bucket that can be written but not listed passes a test", async () => {

@@ -1,10 +1,10 @@
 import { createClient } from "@clickhouse/client-web";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { parse } from "../../../src/exporter/query/query.ts";
 import { fieldsOf, type Row } from "../../../src/exporter/rows.ts";
 import { clickhouse } from "../../../src/exporter/sources/clickhouse.ts";
 import type { Position, Selection, Source } from "../../../src/exporter/sources/source.ts";
+import { MisconfiguredError } from "../../../src/outbound/errors.ts";
 import { access, noClickHouse } from "../../support/clickhouse_tables.ts";
 
 const EVENTS = `team_id Int64, uuid UUID, event LowCardinality(String), distinct_id String, person_id Nullable(String),
@@ -220,7 +220,7 @@ describe.skipIf(noClickHouse)(`tables that have copies of rows${noClickHouse}`, 
 		await expect(moved).rejects.toThrow(
 			"ClickHouse: the order of the table events has changed since the run began. Retry the run from its start.",
 		);
-		await expect(moved).rejects.toBeInstanceOf(Misconfigured);
+		await expect(moved).rejects.toBeInstanceOf(MisconfiguredError);
 	});
 
 	describe.each(["by_day", "by_arrival"])("persons, %s", (layout) => {

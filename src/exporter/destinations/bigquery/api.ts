@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { sender } from "../send.ts";
+import { sender } from "../../../outbound/send.ts";
 import { errorOf, type Problem, type Settings } from "./errors.ts";
 import { issueToken, jsonOf, tokenUri } from "./token.ts";
 

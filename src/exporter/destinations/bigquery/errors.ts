@@ -1,7 +1,7 @@
-import type { Config } from "../config.ts";
-import { Misconfigured } from "../destination.ts";
-import { quote } from "../quote.ts";
-import { addressOf } from "../send.ts";
+import type { Config } from "../../../outbound/destinations/config.ts";
+import { MisconfiguredError } from "../../../outbound/errors.ts";
+import { quote } from "../../../outbound/quote.ts";
+import { addressOf } from "../../../outbound/send.ts";
 
 export type Settings = Config<"BigQuery">;
 
@@ -75,5 +75,5 @@ export function errorOf(
 	]
 		.filter(Boolean)
 		.join(" ");
-	return isTemporary(problem) ? new Error(message) : new Misconfigured(message);
+	return isTemporary(problem) ? new Error(message) : new MisconfiguredError(message);
 }

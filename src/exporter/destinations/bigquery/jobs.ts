@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { Unavailable } from "../destination.ts";
-import { addressOf } from "../send.ts";
+import { UnavailableError } from "../../../outbound/errors.ts";
+import { addressOf } from "../../../outbound/send.ts";
 import type { Api } from "./api.ts";
 import { isTemporary } from "./errors.ts";
 
@@ -59,7 +59,7 @@ export function jobRunner(
 			});
 			if (job?.status.state === "DONE") return job.status.errorResult ?? null;
 			if (Date.now() > deadline)
-				throw new Unavailable(
+				throw new UnavailableError(
 					`${addressOf(new URL(api.url))} did not finish the job ${jobId} within ${(timeoutMs * JOB_TIMEOUT_FACTOR) / 1000} seconds.`,
 				);
 			await scheduler.wait(ms);

@@ -1,6 +1,7 @@
+import { MisconfiguredError } from "../../../outbound/errors.ts";
 import type { Kind } from "../../query/expression.ts";
 import { type Column, PRIMARY_KEYS, type Row } from "../../rows.ts";
-import { type Job, Misconfigured } from "../destination.ts";
+import type { Job } from "../destination.ts";
 import type { Fields } from "./client.ts";
 import type { Settings } from "./errors.ts";
 
@@ -85,7 +86,7 @@ function withTypes(columns: Column[], fields: Fields, table: string) {
 	return columns.map(({ name, kind }) => {
 		const type = types.get(name.toLowerCase());
 		if (type === undefined)
-			throw new Misconfigured(
+			throw new MisconfiguredError(
 				`The table ${table} lacks the column ${name}, which the export writes.`,
 			);
 		return { name, kind, type: SQL_NAMES[type] ?? type };

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { signJwt } from "../../../auth/private_key.ts";
-import { Misconfigured } from "../destination.ts";
-import { quote } from "../quote.ts";
-import { addressOf, type Sender } from "../send.ts";
+import { MisconfiguredError } from "../../../outbound/errors.ts";
+import { quote } from "../../../outbound/quote.ts";
+import { addressOf, type Sender } from "../../../outbound/send.ts";
 import type { Settings } from "./errors.ts";
 
 const TOKEN_URI = "https://oauth2.googleapis.com/token";
@@ -32,7 +32,7 @@ export const tokenUri = ({ token_uri }: Settings) => token_uri ?? TOKEN_URI;
 
 /**
  * Signs a JWT with the service account's key and exchanges it for an access token (RFC 7523, section 2.1).
- * @throws Misconfigured, with a message for the user, if the server rejects it
+ * @throws MisconfiguredError, with a message for the user, if the server rejects it
  */
 export async function issueToken({ send }: Sender, config: Settings): Promise<string> {
 	const uri = tokenUri(config);
@@ -60,7 +60,7 @@ export async function issueToken({ send }: Sender, config: Settings): Promise<st
 	const { success, data } = Rejected.safeParse(json);
 	const address = addressOf(new URL(uri));
 	if (!success)
-		throw new Misconfigured(
+		throw new MisconfiguredError(
 			`${address} doesn't respond like a token server (status ${status}): check token_uri.`,
 		);
 	const { error, error_description = error } = data;
@@ -68,5 +68,5 @@ export async function issueToken({ send }: Sender, config: Settings): Promise<st
 		error === "invalid_grant"
 			? "The service account's key was rejected: it was deleted, it belongs to another client_email, or a clock is wrong."
 			: `The service account was rejected (${quote(secrets, error)})`.replace(/\.\)$/, ").");
-	throw new Misconfigured(`${meaning} ${address} says: ${quote(secrets, error_description)}`);
+	throw new MisconfiguredError(`${meaning} ${address} says: ${quote(secrets, error_description)}`);
 }

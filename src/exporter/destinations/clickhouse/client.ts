@@ -1,6 +1,6 @@
-import type { Config } from "../config.ts";
-import { Misconfigured } from "../destination.ts";
-import { type Answer, isTemporary, sender, unavailable } from "../send.ts";
+import type { Config } from "../../../outbound/destinations/config.ts";
+import { MisconfiguredError } from "../../../outbound/errors.ts";
+import { type Answer, isTemporary, sender, unavailable } from "../../../outbound/send.ts";
 
 export type Settings = Config<"ClickHouse">;
 
@@ -74,14 +74,14 @@ function problemOf(answer: Answer, table: string): Error | null {
 	const code = codeOf(answer);
 	if (code === undefined && answer.status < 300) return null;
 	if (code === undefined && answer.status < 400)
-		return new Misconfigured("The url redirects: enter the URL that it redirects to.");
+		return new MisconfiguredError("The url redirects: enter the URL that it redirects to.");
 	const meaning = code === undefined ? "" : meaningOf(code, answer, table);
 	const message = [meaning, answer.describe()].filter(Boolean).join(" ");
 	const isUserError = code !== undefined && (code in USER_ERRORS || VALUE_ERRORS.includes(code));
 	const isTemporaryError = code !== undefined && (code in TEMPORARY_ERRORS || answer.status < 300);
 	return !isUserError && (isTemporaryError || isTemporary(answer))
 		? unavailable(answer, message)
-		: new Misconfigured(message);
+		: new MisconfiguredError(message);
 }
 
 /**

@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { MisconfiguredError } from "../../../outbound/errors.ts";
+import { addressOf } from "../../../outbound/send.ts";
 import type { Kind } from "../../query/expression.ts";
 import type { Column, Model } from "../../rows.ts";
-import { Misconfigured } from "../destination.ts";
-import { addressOf } from "../send.ts";
 import {
 	type Client,
 	check,
@@ -75,7 +75,9 @@ export async function findTable({ ask }: Client, config: Settings): Promise<Colu
 	const lines = check(answer, config).text.split("\n").map(parseLine);
 	const types = new Map(lines.filter((line) => line !== null).map(([name, type]) => [name, type]));
 	if (types.size > 0) return types;
-	throw new Misconfigured(`${addressOf(new URL(config.url))} doesn't respond like ClickHouse.`);
+	throw new MisconfiguredError(
+		`${addressOf(new URL(config.url))} doesn't respond like ClickHouse.`,
+	);
 }
 
 /** The first row of a query, as texts; empty if the query fails or has no rows. */

@@ -1,9 +1,9 @@
+import { PART_BYTES } from "../../../outbound/buckets/bucket.ts";
 import { csv } from "../../formats/csv.ts";
 import type { Encoder } from "../../formats/format.ts";
 import { jsonLines } from "../../formats/jsonlines.ts";
 import { parquet } from "../../formats/parquet.ts";
 import type { Column, Row } from "../../rows.ts";
-import { PART_BYTES } from "./bucket.ts";
 import { type FilesConfig, lineCompression } from "./names.ts";
 import type { PartWriter } from "./part_writer.ts";
 

@@ -1,5 +1,6 @@
-import { type Job, Misconfigured } from "../destination.ts";
-import { MAX_KEY_BYTES } from "./bucket.ts";
+import { MAX_KEY_BYTES } from "../../../outbound/buckets/bucket.ts";
+import { MisconfiguredError } from "../../../outbound/errors.ts";
+import type { Job } from "../destination.ts";
 import { type FileOfRun, type FilesConfig, folder, formatOf, joined, keyBelow } from "./names.ts";
 
 /** Returns the pattern of the keys of a model's files. Two configs with the same pattern write the same objects. */
@@ -22,7 +23,9 @@ export function keysOf(config: FilesConfig, root: (job: Job) => string): KeyOf {
 	return (job, file) => {
 		const key = joined(root(job), keyBelow(config, job, file));
 		if (Buffer.byteLength(key) > MAX_KEY_BYTES)
-			throw new Misconfigured(`The prefix is too long: keys have at most ${MAX_KEY_BYTES} bytes.`);
+			throw new MisconfiguredError(
+				`The prefix is too long: keys have at most ${MAX_KEY_BYTES} bytes.`,
+			);
 		return key;
 	};
 }

@@ -1,4 +1,4 @@
-import { Misconfigured } from "../destination.ts";
+import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { isFileOfWindow } from "./names.ts";
 import type { UploadContext } from "./uploads.ts";
 
@@ -19,7 +19,7 @@ export async function removeLeftovers(
 	let why = "";
 	/** Remembers a permanent error, such as a missing permission. */
 	function note(error: unknown) {
-		if (!(error instanceof Misconfigured)) throw error;
+		if (!(error instanceof MisconfiguredError)) throw error;
 		why = error.message;
 	}
 	const window = keyOf(job, "window");

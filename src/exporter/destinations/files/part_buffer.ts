@@ -1,4 +1,4 @@
-import { PART_BYTES } from "./bucket.ts";
+import { PART_BYTES } from "../../../outbound/buckets/bucket.ts";
 
 /** The initial size of a buffer. Files that fit don't need a larger one. */
 const INITIAL_BYTES = PART_BYTES / 16;

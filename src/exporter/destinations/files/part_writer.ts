@@ -1,4 +1,4 @@
-import { PART_BYTES } from "./bucket.ts";
+import { PART_BYTES } from "../../../outbound/buckets/bucket.ts";
 import { partBuffer } from "./part_buffer.ts";
 import type { State, Uploads } from "./uploads.ts";
 

@@ -1,5 +1,5 @@
+import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { bytesOf, type Row } from "../../rows.ts";
-import { Misconfigured } from "../destination.ts";
 import { fileWriter } from "./file_writer.ts";
 import { removeLeftovers } from "./leftovers.ts";
 import type { FilesConfig } from "./names.ts";
@@ -49,7 +49,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 		};
 		const bytes = JSON.stringify(state).length;
 		if (bytes - state.rest.length > MAX_STATE_BYTES)
-			throw new Misconfigured(
+			throw new MisconfiguredError(
 				"The window has more data than one run can write: choose a shorter interval.",
 			);
 		if (bytes > MAX_STATE_BYTES) return null;

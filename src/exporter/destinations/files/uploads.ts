@@ -1,5 +1,6 @@
-import { type Job, Misconfigured, Superseded } from "../destination.ts";
-import { type Bucket, MAX_PARTS, type Mark } from "./bucket.ts";
+import { type Bucket, MAX_PARTS, type Mark } from "../../../outbound/buckets/bucket.ts";
+import { MisconfiguredError, SupersededError } from "../../../outbound/errors.ts";
+import type { Job } from "../destination.ts";
 import type { KeyOf } from "./keys.ts";
 
 /** The upload of a file, the mark of its object, and the ETags of its parts. */
@@ -34,7 +35,7 @@ export type UploadContext = {
 async function assertOwn(bucket: Bucket, job: Job, key: string) {
 	const { export_id = "" } = (await bucket.mark(key)) ?? {};
 	if (export_id !== "" && export_id !== job.export_id)
-		throw new Misconfigured(
+		throw new MisconfiguredError(
 			`The export ${export_id} wrote ${key}. Two exports can't write the same objects: change the prefix of one of them.`,
 		);
 }
@@ -64,7 +65,7 @@ export function uploadsOf(
 	/** Throws unless the upload no longer exists because its object has appeared. */
 	async function assertAppeared(key: string, { mark }: Upload) {
 		if (!done.has(mark) && (await bucket.mark(key))?.upload !== mark)
-			throw new Misconfigured(
+			throw new MisconfiguredError(
 				"The unfinished upload is gone from the bucket: somebody, or a rule of the bucket, removed it.",
 			);
 		done.add(mark);
@@ -78,7 +79,7 @@ export function uploadsOf(
 		const id = await bucket.begin(key, type, markOf(mark));
 		const upload: Upload = { id, mark, parts: [] };
 		await saveState(withUploads(state, [...uploads, upload])).catch(async (error: unknown) => {
-			if (error instanceof Superseded) await bucket.abort(key, id).catch(() => {});
+			if (error instanceof SupersededError) await bucket.abort(key, id).catch(() => {});
 			throw error;
 		});
 		return upload;
@@ -96,7 +97,7 @@ export function uploadsOf(
 			uploads[file] = upload;
 			const key = keyOf(job, file);
 			if (upload.parts.length === MAX_PARTS)
-				throw new Misconfigured("The file is too large for one upload: set max_file_size_mb.");
+				throw new MisconfiguredError("The file is too large for one upload: set max_file_size_mb.");
 			const name = done.has(upload.mark)
 				? null
 				: await bucket.part(key, upload.id, upload.parts.length + 1, body);

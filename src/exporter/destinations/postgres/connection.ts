@@ -2,10 +2,10 @@ import type pg from "pg";
 import Client from "pg/lib/client.js";
 import Query from "pg/lib/query.js";
 import { DatabaseError } from "pg-protocol";
-import { connectionError, silence } from "../connection.ts";
-import { Misconfigured } from "../destination.ts";
-import { assertReachable } from "../send.ts";
-import { POSTGRES_PORT } from "./config.ts";
+import { connectionError, silence } from "../../../outbound/connection.ts";
+import { POSTGRES_PORT } from "../../../outbound/destinations/postgres.ts";
+import { MisconfiguredError } from "../../../outbound/errors.ts";
+import { assertReachable } from "../../../outbound/send.ts";
 import { addressOf, type Context, explain } from "./errors.ts";
 
 const NO_TLS = "The server does not support SSL connections";
@@ -73,7 +73,7 @@ export const begin = (timeoutMs: number) =>
 
 /**
  * Connects and signs in, with TLS if the server offers it.
- * @throws Misconfigured, or an Error if a retry may succeed, with a message for the user
+ * @throws MisconfiguredError, or an Error if a retry may succeed, with a message for the user
  */
 export async function connect(env: Env, context: Context, tls = true): Promise<Session> {
 	const { config, timeoutMs } = context;
@@ -113,7 +113,7 @@ export async function connect(env: Env, context: Context, tls = true): Promise<S
 		if (error === timeout) throw error;
 		if (error instanceof DatabaseError) throw explain(error, context);
 		if (secured && !heardSecurely)
-			throw new Misconfigured(
+			throw new MisconfiguredError(
 				`The certificate of ${address} is invalid: it must name the host and be issued by a public authority. Self-signed certificates aren't supported, and if a server offers TLS, the service doesn't connect without it.`,
 			);
 		if (message === NOT_POSTGRES)

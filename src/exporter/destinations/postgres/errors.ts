@@ -1,14 +1,14 @@
 import { DatabaseError } from "pg-protocol";
-import type { Config } from "../config.ts";
-import { silence } from "../connection.ts";
-import { Misconfigured } from "../destination.ts";
-import { quote } from "../quote.ts";
-import { POSTGRES_PORT } from "./config.ts";
+import { silence } from "../../../outbound/connection.ts";
+import type { Config } from "../../../outbound/destinations/config.ts";
+import { POSTGRES_PORT } from "../../../outbound/destinations/postgres.ts";
+import { MisconfiguredError } from "../../../outbound/errors.ts";
+import { quote } from "../../../outbound/quote.ts";
 
 export type Settings = Config<"Postgres">;
 
 /** The server rejected the user or the database. */
-export class SignInRejected extends Misconfigured {}
+export class SignInRejected extends MisconfiguredError {}
 
 /**
  * The classes and codes of temporary errors: connections, a standby that takes over, conflicts of transactions, resources,
@@ -81,5 +81,5 @@ export function explain(error: unknown, context: Context): unknown {
 	if (TEMPORARY.test(code)) return new Error(words);
 	return code.startsWith("28") || code === "3D000"
 		? new SignInRejected(words)
-		: new Misconfigured(words);
+		: new MisconfiguredError(words);
 }

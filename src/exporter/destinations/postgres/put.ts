@@ -1,4 +1,4 @@
-import { Misconfigured } from "../destination.ts";
+import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { begin, type Session } from "./connection.ts";
 import type { findTable, statementsFor } from "./table.ts";
 
@@ -23,7 +23,7 @@ export function putInto(
 		try {
 			if (isDirect) return await session.copy(transaction(check, load), pages(checksJson));
 		} catch (error) {
-			if (!(error instanceof Misconfigured)) throw error;
+			if (!(error instanceof MisconfiguredError)) throw error;
 			isDirect = false;
 			await session.query("rollback");
 		}

@@ -1,4 +1,4 @@
-import { Misconfigured } from "../../destinations/destination.ts";
+import { MisconfiguredError } from "../../../outbound/errors.ts";
 import type { Model } from "../../rows.ts";
 import type { Position } from "../source.ts";
 import type { Order } from "./order.ts";
@@ -25,11 +25,11 @@ export const positionOf = (order: Order, { isUnique, days, values }: Place): Pos
 	...values,
 ];
 
-/** @throws Misconfigured if the table's order has changed */
+/** @throws MisconfiguredError if the table's order has changed */
 export function placeOf(model: Model, order: Order, position: Position): Place {
 	const [sql, mode, days, ...values] = position;
 	if (sql !== order.sql || values.length !== order.parts.length)
-		throw new Misconfigured(
+		throw new MisconfiguredError(
 			`ClickHouse: the order of the table ${model} has changed since the run began. Retry the run from its start.`,
 		);
 	return {

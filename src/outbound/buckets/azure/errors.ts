@@ -1,0 +1,88 @@
+import type { Config } from "../../destinations/config.ts";
+import { MisconfiguredError } from "../../errors.ts";
+import { elementOf } from "../../quote.ts";
+import { type Answer, addressOf } from "../../send.ts";
+
+export type Settings = Config<"AzureBlob">;
+
+/** Error codes that are temporary although their status is below 500. */
+const TEMPORARY = ["AccountBeingCreated", "BlobAlreadyExists", "ConditionNotMet"];
+
+/**
+ * The meaning of error codes for the user (Azure Storage: "Common REST API error codes", "Blob Storage error codes"). For other
+ * codes, the server's own message is shown.
+ */
+const MEANINGS: Record<string, string> = {
+	AccountIsDisabled: "The storage account is disabled.",
+	AuthorizationFailure:
+		"The storage account's firewall doesn't let this service in, or the SAS token doesn't allow this.",
+	AuthorizationPermissionMismatch:
+		"The SAS token lacks a permission: it needs read, create, write, delete and list.",
+	AuthorizationProtocolMismatch:
+		"The SAS token allows only HTTPS: endpoint_url must begin with https://.",
+	AuthorizationResourceTypeMismatch: "The SAS token must include the resource type object (srt=o).",
+	AuthorizationServiceMismatch: "The SAS token isn't for Blob Storage (ss=b).",
+	BlobAlreadyExists: "The blob was changed at the same time.",
+	ConditionNotMet: "The blob was changed at the same time.",
+	InvalidBlobOrBlock: "The blob has blocks that another tool uploaded and didn't commit.",
+	KeyBasedAuthenticationNotPermitted:
+		"The storage account doesn't allow access by account key: allow it, or use a user delegation SAS.",
+};
+
+/** Returns the error code; "" if there is none. Responses to HEAD have it only in a header. */
+export const codeOf = ({ headers, text }: Answer) =>
+	headers.get("x-ms-error-code") ?? /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? "";
+
+/** Whether the server rejects the signature. Azurite then sends the code for a missing permission. */
+export const isUnauthenticated = (answer: Answer) =>
+	["AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation"].includes(
+		codeOf(answer),
+	) || elementOf("Message", answer.text).startsWith("Server failed to authenticate the request.");
+
+/** Returns the error for a rejected signature, without the server's message, which repeats the signed text. */
+function rejection(answer: Answer, { sas_token }: Settings) {
+	const detail = elementOf("AuthenticationErrorDetail", answer.text);
+	if (!sas_token)
+		return /date header/i.test(detail)
+			? new Error("The server's clock differs too much from this service's clock.")
+			: new MisconfiguredError("The account key is wrong.");
+	const expiry = new URLSearchParams(sas_token).get("se") ?? "";
+	if (Date.parse(expiry) < Date.now())
+		return new MisconfiguredError(`The SAS token expired at ${expiry}.`);
+	return new MisconfiguredError(
+		/time frame/.test(detail)
+			? "The SAS token isn't valid yet, or has expired."
+			: "The SAS token is wrong, has expired, or was revoked.",
+	);
+}
+
+/** Returns the texts to remove from the server's messages. */
+export const secretsOf = ({ account_key, sas_token }: Settings) =>
+	[
+		account_key,
+		sas_token,
+		sas_token && /sig=([^&]*)/.exec(sas_token)?.[1],
+		sas_token && new URLSearchParams(sas_token).get("sig"),
+	].filter((secret) => typeof secret === "string");
+
+/** Returns the error for a response, with a message for the user. */
+export function explain(answer: Answer, config: Settings, url: URL): Error {
+	const code = codeOf(answer);
+	if (isUnauthenticated(answer)) return rejection(answer, config);
+	if (answer.status < 400)
+		return new MisconfiguredError(
+			`${addressOf(url)} doesn't respond like Blob Storage: check endpoint_url.`,
+		);
+	const meaning =
+		code === "ContainerNotFound"
+			? `There is no container "${config.container_name}".`
+			: (MEANINGS[code] ?? "Blob Storage rejected the request.");
+	const message = `${meaning} ${answer.describe()}`;
+	return TEMPORARY.includes(code) ? new Error(message) : new MisconfiguredError(message);
+}
+
+/** Returns the error for a write whose response doesn't have the status 201 and an ETag, which confirm it. */
+export const notStored = (url: URL) =>
+	new MisconfiguredError(
+		`${addressOf(url)} didn't confirm that it stored the blob: it doesn't respond like Blob Storage. Check endpoint_url.`,
+	);

@@ -1,0 +1,18 @@
+/** An error that the user has to fix. It isn't retried. The message is for the user and doesn't contain secrets. */
+export class MisconfiguredError extends Error {}
+
+/** A temporary error. `retry_after`: the time that the server asks to wait, in seconds, if there is one. */
+export class UnavailableError extends Error {
+	readonly retry_after: number | undefined;
+
+	constructor(message: string, retry_after?: number) {
+		super(message);
+		this.retry_after = retry_after;
+	}
+}
+
+/**
+ * Stops the attempt, because the run was cancelled or another attempt has taken over. Only this attempt knows what it has
+ * started since its last stored state, so it has to remove that.
+ */
+export class SupersededError extends Error {}

@@ -1,0 +1,138 @@
+import { explainFailure, silence } from "./connection.ts";
+import { checkPublicHost, publicHosts } from "./dns/reach.ts";
+import type { Failure } from "./dns/resolve.ts";
+import { MisconfiguredError, UnavailableError } from "./errors.ts";
+import { quoteBody } from "./quote.ts";
+
+/** How long a destination may send no data, in milliseconds. */
+export const TIMEOUT_MS = 60_000;
+
+/** How many characters of a response are read: enough for any error message. */
+const MAX_CHARACTERS = 2 ** 16;
+
+export type Answer = {
+	status: number;
+	headers: Headers;
+	text: string;
+	/** Describes the response in a sentence for the user, without secrets. */
+	describe(): string;
+};
+
+const PORTS: Record<string, string> = { "http:": "80", "https:": "443" };
+
+/** Returns the host and the port of a URL, for error texts. */
+export const addressOf = ({ protocol, hostname, port }: URL) =>
+	`${hostname}:${port || PORTS[protocol]}`;
+
+/**
+ * The statuses that Cloudflare returns to a deployed worker if there is no connection
+ * (https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-5xx-errors/).
+ */
+const NO_CONNECTION: Record<number, string> = {
+	521: "The server refuses connections.",
+	522: "The connection to the server timed out.",
+	523: "The server can't be reached.",
+	525: "The TLS handshake with the server failed.",
+	526: "The server's certificate is invalid: it must name the host and be issued by a public authority.",
+	530: "The server's host name has no address that can be reached.",
+};
+
+function assertPublic(failure: Failure | null) {
+	if (failure === null) return;
+	const { error, retryable } = failure;
+	throw retryable ? new Error(error) : new MisconfiguredError(error);
+}
+
+/** @throws MisconfiguredError if the host isn't allowed, a plain error if this can't be checked now */
+export const assertReachable = async (env: Env, host: string) =>
+	assertPublic(await checkPublicHost(env, host));
+
+async function textOf({ body }: Response) {
+	let text = "";
+	for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+		text += chunk;
+		if (text.length >= MAX_CHARACTERS) break;
+	}
+	return text.slice(0, MAX_CHARACTERS);
+}
+
+/** Returns the Retry-After in seconds. The header has seconds or a date (RFC 9110, section 10.2.3). */
+export function retryAfter(headers: Headers) {
+	const value = headers.get("retry-after");
+	if (value === null) return undefined;
+	const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000;
+	return seconds > 0 ? seconds : undefined;
+}
+
+/** Whether a response is a temporary error: 408, 429, 5xx. */
+export const isTemporary = ({ status }: Answer) => [408, 429].includes(status) || status >= 500;
+
+/** Returns the error for a temporary response. */
+export const unavailable = (answer: Answer, message = answer.describe()) =>
+	new UnavailableError(message, retryAfter(answer.headers));
+
+export type Sender = ReturnType<typeof sender>;
+
+/**
+ * Returns the functions that send requests to hosts that a user has entered, after checking these hosts
+ * (docs/keys.md#addresses-that-users-name). Create one sender for each open destination, because it caches the resolver's
+ * answers.
+ * @param timeoutMs how long a server may send no data
+ */
+export function sender(env: Env, timeoutMs: number) {
+	const hosts = publicHosts(env);
+
+	/**
+	 * Sends a request. Redirects are not followed.
+	 * @param secrets texts that error messages must not contain
+	 * @param needsBody whether the body of a response is read; the text of others is empty
+	 * @throws a plain error with a message for the user if there is no response
+	 */
+	async function exchange(
+		request: Request,
+		secrets: string[],
+		needsBody: (response: Response) => boolean = () => true,
+	): Promise<Answer> {
+		const url = new URL(request.url);
+		const address = addressOf(url);
+		assertPublic(await hosts.check(url.hostname));
+		try {
+			const answer = await fetch(request, {
+				redirect: "manual",
+				signal: AbortSignal.timeout(timeoutMs),
+			});
+			const { status, headers } = answer;
+			if (!needsBody(answer)) await answer.body?.cancel();
+			const text = needsBody(answer) ? await textOf(answer) : "";
+			return {
+				status,
+				headers,
+				text,
+				describe() {
+					const quoted = quoteBody(secrets, text);
+					const sentence = `${address} answered ${status}${quoted && `: "${quoted}"`}.`;
+					return [NO_CONNECTION[status], sentence].filter(Boolean).join(" ");
+				},
+			};
+		} catch (error) {
+			if (error instanceof Error && error.name === "TimeoutError")
+				throw new Error(silence(address, timeoutMs));
+			hosts.forget(url.hostname);
+			assertPublic(await hosts.check(url.hostname));
+			throw await explainFailure(env, url, address);
+		}
+	}
+
+	return {
+		exchange,
+		/**
+		 * Sends a request like `exchange`.
+		 * @throws UnavailableError also for temporary responses: 408, 429, 5xx
+		 */
+		async send(request: Request, secrets: string[]): Promise<Answer> {
+			const answer = await exchange(request, secrets);
+			if (isTemporary(answer)) throw unavailable(answer);
+			return answer;
+		},
+	};
+}

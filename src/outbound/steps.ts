@@ -1,0 +1,50 @@
+/** A step of a test. `error` is null if it succeeded. */
+export type Step = { name: string; error: string | null; warning?: string };
+
+/** The timeout of a test. It is shorter than the timeout of a run, because a user is waiting for the response. */
+export const TEST_TIMEOUT_MS = 10_000;
+
+/** In characters. */
+const MAX_ERROR_LENGTH = 2000;
+
+/** Returns what to do about the object of a test that couldn't be removed. */
+export const stillThere = (key: string) => `The object is still there, remove it: ${key}`;
+
+/** The result of a step that succeeded, but about which the user should know something. */
+export class Warning {
+	readonly message: string;
+
+	constructor(message: string) {
+		this.message = message;
+	}
+}
+
+/** Runs the steps in order, up to the first one that fails. */
+export async function runSteps(steps: Record<string, () => Promise<unknown>>): Promise<Step[]> {
+	const results: Step[] = [];
+	for (const [name, step] of Object.entries(steps)) {
+		const result = await step().then(
+			(value): Step =>
+				value instanceof Warning
+					? { name, error: null, warning: value.message }
+					: { name, error: null },
+			(error: unknown): Step => ({
+				name,
+				error: error instanceof Error ? error.message : String(error),
+			}),
+		);
+		results.push(result);
+		if (result.error !== null) break;
+	}
+	return results;
+}
+
+/** Returns the response to a test. */
+export const testResult = (steps: Step[]) => ({
+	success: steps.every(({ error }) => error === null),
+	steps: steps.map(({ name, error, warning = null }) => ({
+		name,
+		error: error === null ? null : error.slice(0, MAX_ERROR_LENGTH),
+		warning,
+	})),
+});
