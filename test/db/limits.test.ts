@@ -17,6 +17,10 @@ const KINDS: Record<string, Kind> = {
 		path: ({ id }) => `/api/organizations/${id}/domains`,
 		body: (i) => ({ domain: `limited-${i}.example.com` }),
 	},
+	exports: {
+		path: ({ project }) => `/api/projects/${project}/batch_exports`,
+		body: (i) => ({ name: `Export ${i}`, destination: { type: "NoOp" }, interval: "hour" }),
+	},
 	plugins: {
 		path: ({ id }) => `/api/organizations/${id}/plugins`,
 		create: ({ id }) => `/api/organizations/${id}/pipeline_destinations`,
