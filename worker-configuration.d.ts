@@ -22,6 +22,8 @@ interface __BaseEnv_Env {
 	INVITE_MAILS_PER_HOUR: string;
 	ORGANIZATIONS_PER_DAY: string;
 	OBJECTS_PER_ORGANIZATION: string;
+	ACTIVITY_DAYS: string;
+	SYSTEM_ACTIVITY_DAYS: string;
 	USAGE_FLUSH_SECONDS: string;
 	NPM_REGISTRY_URL: string;
 	GITHUB_API_URL: string;
@@ -60,6 +62,8 @@ declare namespace Cloudflare {
 		INVITE_MAILS_PER_HOUR: string;
 		ORGANIZATIONS_PER_DAY: string;
 		OBJECTS_PER_ORGANIZATION: string;
+		ACTIVITY_DAYS: string;
+		SYSTEM_ACTIVITY_DAYS: string;
 		USAGE_FLUSH_SECONDS: string;
 		NPM_REGISTRY_URL: string;
 		GITHUB_API_URL: string;
@@ -79,7 +83,7 @@ type StringifyValues<EnvType extends Record<string, unknown>> = {
 	[Binding in keyof EnvType]: EnvType[Binding] extends string ? EnvType[Binding] : string;
 };
 declare namespace NodeJS {
-	interface ProcessEnv extends StringifyValues<Pick<Cloudflare.Env, "LOG_REQUESTS" | "CORS_ORIGINS" | "DEFAULT_PLUGINS_ACCESS_LEVEL" | "DOH_URL" | "ALLOW_PRIVATE_DESTINATIONS" | "MAIL_FROM" | "APP_URL" | "INVITE_MAILS_PER_HOUR" | "ORGANIZATIONS_PER_DAY" | "OBJECTS_PER_ORGANIZATION" | "USAGE_FLUSH_SECONDS" | "NPM_REGISTRY_URL" | "GITHUB_API_URL" | "GITHUB_ARCHIVE_URL" | "GITLAB_API_URL" | "PLUGIN_REPOSITORY_URL" | "EVENT_SOURCE" | "CLICKHOUSE_URL" | "CLICKHOUSE_USER" | "CLICKHOUSE_DATABASE">> {}
+	interface ProcessEnv extends StringifyValues<Pick<Cloudflare.Env, "LOG_REQUESTS" | "CORS_ORIGINS" | "DEFAULT_PLUGINS_ACCESS_LEVEL" | "DOH_URL" | "ALLOW_PRIVATE_DESTINATIONS" | "MAIL_FROM" | "APP_URL" | "INVITE_MAILS_PER_HOUR" | "ORGANIZATIONS_PER_DAY" | "OBJECTS_PER_ORGANIZATION" | "ACTIVITY_DAYS" | "SYSTEM_ACTIVITY_DAYS" | "USAGE_FLUSH_SECONDS" | "NPM_REGISTRY_URL" | "GITHUB_API_URL" | "GITHUB_ARCHIVE_URL" | "GITLAB_API_URL" | "PLUGIN_REPOSITORY_URL" | "EVENT_SOURCE" | "CLICKHOUSE_URL" | "CLICKHOUSE_USER" | "CLICKHOUSE_DATABASE">> {}
 }
 declare module "*.txt" {
 	const value: string;

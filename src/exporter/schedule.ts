@@ -4,7 +4,7 @@ import { v7 } from "uuid";
 import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
 import type { SystemKind } from "../db/event_types.ts";
 import { iso, now } from "../db/now.ts";
-import { activityLog } from "../db/schema/activity_log.ts";
+import { insertEntries } from "../db/record.ts";
 import {
 	batchExportBackfills,
 	batchExportLogEntries,
@@ -120,7 +120,7 @@ async function insertDueRuns(db: Database, at: number) {
 	await db.batch([
 		insertEach(db, batchExportRuns, runs, isUnchanged).onConflictDoNothing(),
 		insertEach(db, batchExportLogEntries, entries, isUnchanged),
-		insertEach(db, activityLog, events, isUnchanged),
+		insertEntries(db, events, isUnchanged),
 		db
 			.update(batchExports)
 			.set({

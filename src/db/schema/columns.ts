@@ -1,4 +1,4 @@
-import { integer, text } from "drizzle-orm/sqlite-core";
+import { customType, integer, text } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { now } from "../now.ts";
 
@@ -10,3 +10,10 @@ export const boolean = () => integer({ mode: "boolean" });
 export const counter = () => integer().notNull().default(0);
 export const list = <T>() => text({ mode: "json" }).$type<T[]>().notNull().default([]);
 export const map = <T>() => text({ mode: "json" }).$type<T>().notNull();
+
+/** A moment: ISO 8601 with milliseconds in TypeScript, milliseconds since 1970 in the database, which take 6 bytes instead of 24. */
+export const moment = customType<{ data: string; driverData: number }>({
+	dataType: () => "integer",
+	toDriver: (iso) => Date.parse(iso),
+	fromDriver: (milliseconds) => new Date(milliseconds).toISOString(),
+});
