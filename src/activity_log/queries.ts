@@ -47,7 +47,7 @@ function visibleTotal(tenant: Tenant) {
 function inIndex(tenant: Tenant, given: Filters) {
 	const ofProject = eq(project_id, tenant.project);
 	const ofOrganization = eq(organization_id, tenant.organization);
-	const inTheirs = sql`(${project_id} is null or ${isAdmin(tenant)}
+	const inTheirs = sql`(${isAdmin(tenant)} or ${project_id} is null
 		or ${project_id} in (select ${projects.id} from ${projects} where ${isVisible(tenant)}))`;
 	const isOfProject = tenant.kind === "project";
 	if (given.item_id === undefined)
@@ -82,7 +82,9 @@ function selection(tenant: Tenant, given: Filters, before: number | undefined) {
 	const seesAll = filter || tenant.kind === "project" ? sql`false` : isAdmin(tenant);
 	const end = wanted ? sql<number | null>`iif(${seesAll}, null, ${last})` : sql<null>`null`;
 	const total =
-		given.item_id === undefined ? visibleTotal(tenant) : countWhere(activityLog, and(indexed, seen));
+		given.item_id === undefined
+			? visibleTotal(tenant)
+			: countWhere(activityLog, and(indexed, seen));
 	return {
 		where: and(range, wanted && sql`${position} >= coalesce(${end}, 0)`, wanted),
 		/** The position of the last entry that is read; null if no entry is left. */

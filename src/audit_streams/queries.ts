@@ -3,7 +3,7 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { cipherOf } from "../auth/secrets.ts";
 import { changes } from "../db/changes.ts";
-import { newestPosition } from "../db/entries.ts";
+import { lastPosition } from "../db/entries.ts";
 import { now } from "../db/now.ts";
 import { auditStreams } from "../db/schema/audit_streams.ts";
 import { merged, sealed } from "../exporter/secrets.ts";
@@ -77,7 +77,7 @@ export async function insert(
 	await tenant.read();
 	const { db, env, organization } = tenant;
 	const id = await tenant.once(() => v7());
-	const newest = sql`coalesce(${newestPosition(organization)}, 0)`;
+	const newest = sql`coalesce(${lastPosition({ organization, after: sql`0` })}, 0)`;
 	const row = {
 		id,
 		name,

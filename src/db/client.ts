@@ -131,8 +131,7 @@ export function insertJson<T extends SQLiteTable>(
 	const values = Object.entries(getTableColumns(table)).map(([name, column]) =>
 		names.includes(name)
 			? sql`value ->> ${sql.raw(`'${name}'`)}`
-			: (computed[name] ??
-				sql.param(column.defaultFn?.() ?? column.default ?? null, column)),
+			: (computed[name] ?? sql.param(column.defaultFn?.() ?? column.default ?? null, column)),
 	);
 	return db
 		.insert(table)

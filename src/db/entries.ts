@@ -12,8 +12,7 @@ const { position, created_at, nonce, organization_id } = activityLog;
 export const entryId = sql<string>`printf('%08x-%04x-7%03x-%04x-%012x', ${created_at} >> 16, ${created_at} & 65535,
 	${nonce} >> 14, ${nonce} & 16383 | 32768, ${position})`;
 
-const ID =
-	/^([\da-f]{8})-([\da-f]{4})-7([\da-f]{3})-([89ab][\da-f]{3})-([\da-f]{12})$/i;
+const ID = /^([\da-f]{8})-([\da-f]{4})-7([\da-f]{3})-([89ab][\da-f]{3})-([\da-f]{12})$/i;
 
 /** SQL condition: the entry has this id. */
 export function hasId(id: string) {
@@ -37,29 +36,32 @@ type Next = {
 	where?: SQL | undefined;
 };
 
-/** SQL for the positions of the next events, in order: those of people and of the system, which have separate indexes. */
-export function nextPositions({ organization, after, until, where }: Next, limit: SQL | number) {
-	const of = (people: boolean) => sql`
+/** SQL for the positions of events in order: those of people and of the system, which have separate indexes, merged. */
+function positions({ organization, after, until, where }: Next, end: SQL) {
+	const of = (whose: SQL) => sql`
 		select ${position} from ${activityLog}
 		where ${and(
 			sql`${organization_id} = ${organization}`,
-			people ? sql`not ${activityLog.is_system}` : sql`${activityLog.is_system}`,
+			whose,
 			sql`${position} > ${after}`,
-			until && sql`${position} <= coalesce(${until}, ${Number.MAX_SAFE_INTEGER})`,
+			until && sql`${position} <= (select position from bound)`,
 			where,
 		)}`;
-	return sql`${of(true)} union all ${of(false)} order by 1 limit ${limit}`;
+	const bound = until
+		? sql`with bound(position) as materialized (select coalesce(${until}, ${Number.MAX_SAFE_INTEGER}))`
+		: sql``;
+	return sql`${bound} ${of(sql`not ${activityLog.is_system}`)} union all ${of(sql`${activityLog.is_system}`)} order by 1 ${end}`;
 }
+
+/** SQL for the positions of the next `limit` events, in order. */
+export const nextPositions = (next: Next, limit: number) => positions(next, sql`limit ${limit}`);
+
+/** SQL for the position of the last of all events; null if there are none. */
+export const lastPosition = (next: Next) => sql`(${positions(next, sql`desc limit 1`)})`;
 
 /** SQL for the position of the last of the next `limit` events; null if there are fewer. */
 export const lastOfNext = (next: Next, limit: number) =>
-	sql`(${nextPositions(next, 1)} offset ${limit - 1})`;
-
-/** SQL for the last position of an organization's feed; null if it has no events. */
-export const newestPosition = (organization: SQL) =>
-	sql`(select max(position) from (
-		select max(${position}) as position from ${activityLog} where ${organization_id} = ${organization} and not ${activityLog.is_system}
-		union all select max(${position}) from ${activityLog} where ${organization_id} = ${organization} and ${activityLog.is_system}))`;
+	sql`(${positions(next, sql`limit 1 offset ${limit - 1}`)})`;
 
 /** How long after its `created_at` an entry may be written. */
 const MAX_WRITE_MS = MINUTE_MS;
@@ -72,10 +74,10 @@ const search = (at: number) => sql`(
 	with recursive search(low, high) as (
 		select min(position), max(position) + 1 from activity_log
 		union all
-		select iif(at < ${at}, middle + 1, low), iif(at < ${at}, high, middle) from (
-			select low, high, (low + high) / 2 as middle,
-				(select created_at from activity_log where position >= (low + high) / 2 order by position limit 1) as at
-			from search where low < high))
+		select iif(probe.created_at < ${at}, probe.position + 1, low), iif(probe.created_at < ${at}, high, (low + high) / 2)
+		from search cross join activity_log as probe
+		where low < high and probe.position = (
+			select position from activity_log where position >= (low + high) / 2 order by position limit 1))
 	select low from search where low >= high)`;
 
 /** SQL for a position before which no entry was created at this time or later. */

@@ -1,6 +1,6 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import { complete, grouped, smallChanges } from "../activity_log/large.ts";
-import { entryId, hasId, lastOfNext, newestPosition, nextPositions } from "../db/entries.ts";
+import { entryId, hasId, lastOfNext, lastPosition, nextPositions } from "../db/entries.ts";
 import { kindsOf } from "../db/event_types.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import { projects } from "../db/schema/projects.ts";
@@ -22,16 +22,15 @@ const MAX_READ = 1000;
 
 const { position, organization_id, project_id, scope, activity } = activityLog;
 
-/** SQL condition: the caller can see the event, and its type is one of `types`. */
-function isWanted(tenant: Tenant, types: string[] | undefined) {
-	const visible = sql`select ${projects.id} from ${projects}
-		where ${projects.organization_id} = ${tenant.organization} and ${visibleTo(tenant.key.user_id)}`;
-	const kinds = types && kindsOf(types).map((kind) => [kind.scope, kind.activity]);
-	return and(
-		sql`(${project_id} is null or ${isAdmin(tenant)} or ${project_id} in (${visible}))`,
-		kinds &&
-			sql`json_array(${scope}, ${activity}) in (select value from json_each(${JSON.stringify(kinds)}))`,
-	);
+/** SQL condition: the caller can see the event. */
+const isSeen = (tenant: Tenant) => sql`(${isAdmin(tenant)} or ${project_id} is null
+	or ${project_id} in (select ${projects.id} from ${projects}
+		where ${projects.organization_id} = ${tenant.organization} and ${visibleTo(tenant.key.user_id)}))`;
+
+/** SQL condition: the event is of one of the types. */
+function isOf(types: string[]) {
+	const kinds = kindsOf(types).map((kind) => [kind.scope, kind.activity]);
+	return sql`json_array(${scope}, ${activity}) in (select value from json_each(${JSON.stringify(kinds)}))`;
 }
 
 /** SQL for the position and the id of an event in the feed. */
@@ -77,13 +76,18 @@ export async function read(tenant: Tenant, query: Query): Promise<Part> {
 		? sql`coalesce((select ${position} from ${activityLog} where ${isStart}), ${Number.MAX_SAFE_INTEGER})`
 		: sql`0`;
 	const next = { organization, after: from };
-	const last = lastOfNext(next, Math.max(MAX_READ, limit + 1));
+	const farthest = lastOfNext(next, Math.max(MAX_READ, limit + 1));
 	// An admin's feed leaves out only events of other types.
-	const until = types ? last : sql`iif(${isAdmin(tenant)}, null, ${last})`;
-	const where = isWanted(tenant, types);
+	const until = types ? farthest : sql`iif(${isAdmin(tenant)}, null, ${farthest})`;
+	const seen = { ...next, until, where: isSeen(tenant) };
+	const wanted = { ...seen, where: and(seen.where, types && isOf(types)) };
 	const { changes, ...others } = eventColumns;
-	const [start, rows, [end], [newest]] = await tenant.read(
-		db.select(columns).from(activityLog).where(isStart ?? sql`false`),
+	const at = (its: SQL) => db.select(columns).from(activityLog).where(sql`${position} = ${its}`);
+	const [start, rows, [lastSeen], [end], [newest]] = await tenant.read(
+		db
+			.select(columns)
+			.from(activityLog)
+			.where(isStart ?? sql`false`),
 		db
 			.select({
 				...others,
@@ -92,10 +96,11 @@ export async function read(tenant: Tenant, query: Query): Promise<Part> {
 			})
 			.from(activityLog)
 			.leftJoin(users, eq(users.id, activityLog.user_id))
-			.where(sql`${position} in (${nextPositions({ ...next, until, where }, limit + 1)})`)
+			.where(sql`${position} in (${nextPositions(wanted, limit + 1)})`)
 			.orderBy(position),
-		db.select(columns).from(activityLog).where(sql`${position} = ${until}`),
-		db.select(columns).from(activityLog).where(sql`${position} = ${newestPosition(organization)}`),
+		at(lastPosition(seen)),
+		at(until),
+		at(lastPosition({ organization, after: sql`0` })),
 	);
 	if (isStart && start.length === 0) {
 		// A replica may not have the event yet.
@@ -104,9 +109,11 @@ export async function read(tenant: Tenant, query: Query): Promise<Part> {
 	}
 	const [events = []] = grouped(rows.slice(0, limit));
 	const isFull = events.length < rows.length;
+	// If possible, an event that the caller can see.
+	const last = isFull ? events.at(-1) : (lastSeen ?? end);
 	return {
 		events: await complete(tenant, events),
-		after: (isFull ? events.at(-1) : (end ?? newest))?.id ?? null,
+		after: last?.id ?? after ?? null,
 		more: isFull || end !== undefined,
 		newest: newest?.position ?? 0,
 	};

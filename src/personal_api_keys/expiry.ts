@@ -1,8 +1,8 @@
 import { and, eq, lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { type Database, inList } from "../db/client.ts";
-import type { SystemKind } from "../db/event_types.ts";
 import { positionFrom } from "../db/entries.ts";
+import type { SystemKind } from "../db/event_types.ts";
 import { iso } from "../db/now.ts";
 import { insertEntries } from "../db/record.ts";
 import { members } from "../db/schema/members.ts";

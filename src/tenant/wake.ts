@@ -26,7 +26,9 @@ const madeDue = (db: Database, organization: SQL) =>
 			),
 		);
 
-const cachedMadeDue = cacheByForm((db) => new CachedStatement(madeDue(db, placeholder("organization"))));
+const cachedMadeDue = cacheByForm(
+	(db) => new CachedStatement(madeDue(db, placeholder("organization"))),
+);
 
 /**
  * Returns a statement that selects the organization's webhooks that the batch has made due: since the time of the newest entry.

@@ -93,7 +93,8 @@ export async function deliver(env: Env, message: unknown) {
 		const endpoint = { url: webhook.url, secrets: openSecrets(env, webhook) };
 		endpoint.secrets.catch(() => {});
 		// The next events are all of other types.
-		const round = events.length > 0 ? await send(attempt, endpoint, webhook, events) : skip(webhook, end);
+		const round =
+			events.length > 0 ? await send(attempt, endpoint, webhook, events) : skip(webhook, end);
 		claimed = await recordRound(db, webhook, round, events.slice(round.deliveries.length));
 		if (!claimed || claimed.webhook.next_attempt_at === null || round.failure) break;
 		const { id, lease } = claimed.webhook;

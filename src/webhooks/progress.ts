@@ -127,7 +127,8 @@ export async function recordRound(db: Database, webhook: Webhook, round: Round, 
 	const stillMine = sql`exists (select 1 from webhooks where ${isMine(webhook)})`;
 	const failed = failure && afterFailure(webhook, round, failure);
 	const reason = failed?.disabled_reason;
-	const next = failed || rest.length > 0 ? undefined : selectPending(db, pendingOf(webhook, position));
+	const next =
+		failed || rest.length > 0 ? undefined : selectPending(db, pendingOf(webhook, position));
 	const event = {
 		activity: "disabled" as const,
 		scope: "Webhook" as const,

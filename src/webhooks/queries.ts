@@ -234,7 +234,11 @@ export async function replay(tenant: Tenant, id: string, { since }: z.infer<type
 		entry: { ...entryOf("replayed", row), trigger: { since } },
 		change: tenant.db
 			.update(webhooks)
-			.set({ ...restart(tenant, undefined), position: positionBefore(tenant, since), missed_events: 0 })
+			.set({
+				...restart(tenant, undefined),
+				position: positionBefore(tenant, since),
+				missed_events: 0,
+			})
 			.where(byId(tenant, row.id)),
 		answer: select(tenant).where(byId(tenant, row.id)),
 	});

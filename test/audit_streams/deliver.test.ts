@@ -1,7 +1,6 @@
 import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { eq, sql } from "drizzle-orm";
-import { v7 } from "uuid";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { genesis } from "../../src/audit_streams/chain.ts";
 import { tick as deliver, deliverDue } from "../../src/audit_streams/deliver.ts";
@@ -12,6 +11,7 @@ import { auditStreams } from "../../src/db/schema/audit_streams.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { users } from "../../src/db/schema/users.ts";
 import worker from "../../src/worker.ts";
+import { entries as logOf, RETOTAL } from "../support/activity.ts";
 import { KEYS } from "../support/bucket.ts";
 import { askS3, listS3 } from "../support/exporting.ts";
 import { digests, outbox } from "../support/mail.ts";
@@ -77,10 +77,11 @@ async function streaming(
 /** Writes entries into an organization's log. */
 async function fill(organization_id: string, entries: number, created_at = iso(hour - HOUR)) {
 	for (let done = 0; done < entries; done += 5000)
-		await db.run(sql`insert into activity_log (id, organization_id, activity, scope, item_id, name, changes, created_at)
-			select ${v7()} || '-' || value, ${organization_id}, 'updated', 'Project', value, 'Projekt ü ' || value,
-				'[{"field":"name","action":"changed","before":"a","after":"\\u2028"}]', ${created_at}
+		await db.run(sql`insert into activity_log (organization_id, activity, scope, item_id, name, changes, created_at)
+			select ${organization_id}, 'updated', 'Project', value, 'Projekt ü ' || value,
+				'[{"field":"name","action":"changed","before":"a","after":"\\u2028"}]', ${Date.parse(created_at)}
 			from (with recursive n(value) as (values(${done}) union all select value + 1 from n where value + 1 < ${Math.min(done + 5000, entries)}) select value from n)`);
+	await db.run(RETOTAL);
 }
 
 /** The content of a compressed file. */
@@ -128,11 +129,7 @@ describe("an hourly delivery", () => {
 		const [file, ...others] = await files();
 		expect(others).toEqual([]);
 		const [header, ...entries] = parsed(file?.lines ?? []);
-		const log = await db
-			.select()
-			.from(activityLog)
-			.where(eq(activityLog.organization_id, id))
-			.orderBy(activityLog.position);
+		const log = await logOf(eq(activityLog.organization_id, id));
 		expect(header).toMatchObject({
 			format: "tenantry-audit/1",
 			stream,
@@ -505,11 +502,7 @@ describe("a tick that is killed", () => {
 		expect({ code, out: JSON.parse(out).problems }).toEqual({ code: 0, out: [] });
 		if (python) expect(python).toMatchObject({ code: 0, out: `${digest}\n` });
 		const ids = all.flatMap(({ lines }) => parsed(lines.slice(1)).map((entry) => entry.id));
-		const log = await db
-			.select({ id: activityLog.id })
-			.from(activityLog)
-			.where(eq(activityLog.organization_id, id))
-			.orderBy(activityLog.position);
+		const log = await logOf(eq(activityLog.organization_id, id));
 		expect(ids).toEqual(log.map((row) => row.id));
 		expect(delivered_events).toBe(ids.length);
 	});
@@ -679,10 +672,10 @@ describe("a bucket that fails", () => {
 		await db.delete(activityLog).where(eq(activityLog.organization_id, id));
 		// As many pages as a file can have: no two entries fit into one.
 		for (let i = 0; i < 15; i += 1)
-			await db.run(sql`insert into activity_log (id, organization_id, activity, scope, item_id, name, changes, created_at)
-				values (${v7()}, ${id}, 'updated', 'Project', ${i}, 'Large',
+			await db.run(sql`insert into activity_log (organization_id, activity, scope, item_id, name, changes, created_at)
+				values (${id}, 'updated', 'Project', ${i}, 'Large',
 					json_array(json_object('field', 'name', 'action', 'changed', 'before', '', 'after', hex(zeroblob(${i % 2 === 0 ? 60_000 : 445_000})))),
-					${iso(hour - HOUR)})`);
+					${hour - HOUR})`);
 		await change({ failing_since: iso(hour - DAY), told_at: null });
 		const { DB, statements } = counted(env.DB);
 		await deliver({ ...env, DB }, LATE);

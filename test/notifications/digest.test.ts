@@ -517,9 +517,9 @@ test("a tick reads only what is due, however many events and waiting alerts ther
 	const { id, start, mails, fail, mailed } = await home();
 	await fail("orders");
 	await mailed(0);
-	await db.run(`insert into activity_log (id, organization_id, is_system, activity, scope, item_id, created_at)
+	await db.run(`insert into activity_log (organization_id, is_system, activity, scope, item_id, created_at)
 		with recursive n (i) as (select 0 union all select i + 1 from n where i < 4999)
-		select '${id}-' || i, '${id}', 1, 'failed', 'BatchExportRun', 'export ' || i, '2026-01-01' from n`);
+		select '${id}', 1, 'failed', 'BatchExportRun', 'export ' || i, ${Date.UTC(2026, 0, 1)} from n`);
 	const later = and(eq(alerts.organization_id, id));
 	await db
 		.update(alerts)
