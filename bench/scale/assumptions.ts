@@ -42,7 +42,7 @@ export const ROWS: Record<Operation, { read: number; written: number }> = {
 	write: { read: 37, written: 18 },
 	run: { read: 62, written: 46 },
 	job: { read: 105, written: 52 },
-	delivery: { read: 50, written: 5 },
+	delivery: { read: 52, written: 3 },
 	use: { read: 3, written: 1 },
 	event: { read: 7, written: 4 },
 };

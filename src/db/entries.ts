@@ -72,7 +72,7 @@ const MAX_WRITE_MS = MINUTE_MS;
  */
 const search = (at: number) => sql`(
 	with recursive search(low, high) as (
-		select min(position), max(position) + 1 from activity_log
+		select (select min(position) from activity_log), (select max(position) + 1 from activity_log)
 		union all
 		select iif(probe.created_at < ${at}, probe.position + 1, low), iif(probe.created_at < ${at}, high, (low + high) / 2)
 		from search cross join activity_log as probe

@@ -297,7 +297,7 @@ describe("a long log", () => {
 		while (next) {
 			const page = await call("GET", next, { key });
 			expect(page.status).toBe(200);
-			expect(cost(page).read).toBeLessThan(35_000);
+			expect(cost(page).read).toBeLessThan(40_000);
 			found.push(page.body);
 			next = page.body.next;
 		}
@@ -340,7 +340,8 @@ describe("a long log", () => {
 
 	test("begins at the times of its filters, however long ago", async () => {
 		const path = "/activity_log?after=2026-01-01T01:00:00Z&before=2026-01-01T01:05:00Z";
-		const { body, ...answer } = await home.here("GET", path);
+		const answer = await home.here("GET", path);
+		const { body } = answer;
 		expect(times([body])).toEqual(minutes((i) => i > 60 && i < 65));
 		expect([body.next, body.previous]).toEqual([null, null]);
 		expect(cost(answer).read).toBeLessThan(1000);

@@ -555,7 +555,7 @@ describe("types", () => {
 		const many = await readBy();
 		expect(many.found).toBe(few.found);
 		// A page reads at most a thousand events.
-		expect(many.read).toBeLessThan(3500);
+		expect(many.read).toBeLessThan(4500);
 		expect(few.found).toBe(5);
 		expect(few.read).toBeLessThan(100);
 		await tick();
@@ -576,15 +576,16 @@ describe("types", () => {
 			{ field: "x", action: "changed" as const, before: null, after: "x".repeat(700_000) },
 		];
 		for (let i = 0; i < 4; i++) await write(large.id, 1, { changes });
-		const page = await selectPending(
+		const page = selectPending(
 			db,
 			pendingOf({ organization_id: large.id, selectors: [] }, 0),
 		);
-		expect(page).toHaveLength(2);
+		expect(await page.events).toHaveLength(2);
 	});
 });
 
 test("events that were deleted before they were delivered are counted", async () => {
+	await db.delete(activityLog);
 	const home = await world();
 	const one = await hook(home, "", { enabled: false, types: ["service_account.*"] });
 	await write(home.id, 2, { created_at: "2024-01-01T00:00:00.000Z" });
