@@ -176,7 +176,6 @@ export const MANY: [table: string, columns: Columns][] = [
 	[
 		"activity_log",
 		{
-			id: id(6),
 			organization_id: organizationOf("activity"),
 			project_id: `iif(i % 2, ${OWNERS.activity}, null)`,
 			user_id: special(String(FIRST_PERSON), String(OWNERS.activity)),
@@ -244,7 +243,6 @@ export const MANY: [table: string, columns: Columns][] = [
 	[
 		"activity_log",
 		{
-			id: id(10),
 			organization_id: organizationOf("plugins"),
 			user_id: special(String(FIRST_PERSON), String(OWNERS.plugins)),
 			activity: special("'deleted'", "'updated'"),

@@ -44,8 +44,8 @@ const INSERTS: Record<string, string> = {
 		select ${UUID}, 7, 7, 7, ${NOW}, 'SYSTEM', 'INFO', 'The job sync number ' || n || ' is done.', ${UUID} from numbers`,
 	run_log_entries: `insert into batch_export_log_entries (id, batch_export_id, run_id, timestamp, level, message)
 		select ${UUID}, ${UUID}, ${UUID}, ${NOW}, 'INFO', 'Completed: exported ' || n || ' rows of the window from ' || ${NOW} || ' to ' || ${NOW} || ' in ' || n || ' files, as events/' || ${UUID} from numbers`,
-	activity: `insert into activity_log (id, organization_id, project_id, user_id, activity, scope, item_id, name, changes, created_at)
-		select ${UUID}, ${UUID}, 7, n, 'updated', 'BatchExport', ${UUID}, 'Hourly events', printf('%.*c', 120, 'x'), ${NOW} from numbers`,
+	activity: `insert into activity_log (organization_id, project_id, user_id, activity, scope, item_id, name, changes, created_at, nonce, total, total_without_project, project_total)
+		select ${UUID}, 7, n, 'updated', 'BatchExport', ${UUID}, 'Hourly events', printf('%.*c', 120, 'x'), 1767225600000 + n, random() & 67108863, 20000 + n, 5000 + n, 15000 + n from numbers`,
 	event: `insert into events (team_id, uuid, event, distinct_id, person_id, properties, timestamp, created_at, _inserted_at)
 		select 7, ${UUID}, 'page viewed', ${UUID}, ${UUID}, printf('%.*c', 400, 'x'), ${NOW}, ${NOW}, ${NOW} from numbers`,
 };

@@ -158,7 +158,9 @@ const [file] = globSync(`${state}/v3/d1/*/*.sqlite`).filter((path) => !path.incl
 const database = new DatabaseSync(file ?? fail("The state has no database."), { readOnly: true });
 const feed = z
 	.array(z.object({ id: z.string(), item_id: z.string() }))
-	.parse(database.prepare("select id, item_id from activity_log order by position").all());
+	.parse(
+		database.prepare(`select ${ENTRY_ID} as id, item_id from activity_log order by position`).all(),
+	);
 const hooks = z
 	.array(z.object({ id: z.string(), url: z.string() }))
 	.parse(database.prepare("select id, url from webhooks").all());

@@ -5,7 +5,7 @@ import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { auditStreams } from "../../src/db/schema/audit_streams.ts";
 import { KEYS } from "../support/bucket.ts";
 import { listR2, listS3 } from "../support/exporting.ts";
-import { call, db, join, keyFor, racing, world } from "../support/world.ts";
+import { call, db, keyFor, racing, world } from "../support/world.ts";
 
 const R2 = { type: "R2", config: { prefix: "audit" } };
 

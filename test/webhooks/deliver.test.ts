@@ -576,10 +576,7 @@ describe("types", () => {
 			{ field: "x", action: "changed" as const, before: null, after: "x".repeat(700_000) },
 		];
 		for (let i = 0; i < 4; i++) await write(large.id, 1, { changes });
-		const page = selectPending(
-			db,
-			pendingOf({ organization_id: large.id, selectors: [] }, 0),
-		);
+		const page = selectPending(db, pendingOf({ organization_id: large.id, selectors: [] }, 0));
 		expect(await page.events).toHaveLength(2);
 	});
 });

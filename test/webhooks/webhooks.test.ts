@@ -386,7 +386,8 @@ describe("a replay since a time", () => {
 			const [entry] = await entries(eq(activityLog.item_id, item_id));
 			return entry?.id;
 		};
-		const later = (seconds: number) => new Date(Date.now() + 3_600_000 + seconds * 1000).toISOString();
+		const later = (seconds: number) =>
+			new Date(Date.now() + 3_600_000 + seconds * 1000).toISOString();
 		await write(later(0));
 		const since = later(8);
 		const late = await write(later(10));
