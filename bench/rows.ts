@@ -58,6 +58,16 @@ const CAPABILITIES = `case when i between ${2 * FEW} and ${3 * FEW - 1} then ${F
 
 export const TEXT = special("'Lovelace ' || i", "'Row ' || i");
 
+/** The same times in milliseconds. */
+const MILLISECONDS = `cast(round((julianday(${TIMES}) - 2440587.5) * 86400000) as integer)`;
+
+/** Running totals of the activity log, as if half of an organization's entries had a project. */
+const TOTALS = {
+	total: "i + 1",
+	total_without_project: "(i + 2) / 2",
+	project_total: "(i + 1) / 2",
+};
+
 const plugin = (name: "plugins" | "configs" | "logs") => ({
 	organization_id: organizationOf(name),
 	plugin_type: "'local'",
@@ -183,7 +193,8 @@ export const MANY: [table: string, columns: Columns][] = [
 			scope: special("'Domain'", "'Member'"),
 			item_id: special("'special'", "'item ' || i"),
 			name: TEXT,
-			created_at: TIMES,
+			created_at: MILLISECONDS,
+			...TOTALS,
 		},
 	],
 	["batch_exports", { ...batchExport("exports"), id: id(7) }],
@@ -249,7 +260,8 @@ export const MANY: [table: string, columns: Columns][] = [
 			scope: "'Plugin'",
 			item_id: "1000 + i",
 			name: TEXT,
-			created_at: TIMES,
+			created_at: MILLISECONDS,
+			...TOTALS,
 		},
 	],
 	// Each config is for another plugin.

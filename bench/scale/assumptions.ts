@@ -102,7 +102,11 @@ export const KEPT = {
 	run_log_entries: { rows: (LOAD.run * 3 * 7) / 30, bytes: 685, kept: "7 days" },
 	jobs: { rows: Math.round((LOAD.job * 7) / 30), bytes: 240, kept: "7 days" },
 	job_log_entries: { rows: (LOAD.job * 3 * 7) / 30, bytes: 340, kept: "7 days" },
-	activity: { rows: (LOAD.write + LOAD.run) * 12, bytes: 1_475, kept: "one year" },
+	activity: {
+		rows: LOAD.write * 12 + LOAD.run * 2,
+		bytes: 430,
+		kept: "one year; 60 days if it is the system's",
+	},
 };
 
 export const EVENT_BYTES = 900;
