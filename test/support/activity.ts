@@ -14,14 +14,14 @@ export const entries = (where: SQL | undefined) =>
 		.where(where)
 		.orderBy(asc(activityLog.position));
 
-/** SQL that sets the running totals of entries that were inserted without them. */
+/** SQL that sets the running totals of all entries, after some were inserted without them or deleted. */
 export const RETOTAL = `update activity_log set total = t.total, total_without_project = t.without, project_total = t.of_project
 	from (select position as at,
 		count(*) over (partition by organization_id order by position) as total,
 		sum(project_id is null) over (partition by organization_id order by position) as without,
 		iif(project_id is null, null, count(*) over (partition by project_id order by position)) as of_project
 		from activity_log where not is_system) as t
-	where position = t.at and activity_log.total is null and not is_system`;
+	where position = t.at`;
 
 /** Inserts entries as they are given, with their running totals. */
 export async function insertLog(...rows: (typeof activityLog.$inferInsert)[]) {
