@@ -59,6 +59,16 @@ const CAPABILITIES = `case when i between ${2 * FEW} and ${3 * FEW - 1} then ${F
 
 export const TEXT = special("'Lovelace ' || i", "'Row ' || i");
 
+/** The same times in milliseconds. */
+const MILLISECONDS = `cast(round((julianday(${TIMES}) - 2440587.5) * 86400000) as integer)`;
+
+/** Running totals of the activity log, as if half of an organization's entries had a project. */
+const TOTALS = {
+	total: "i + 1",
+	total_without_project: "(i + 2) / 2",
+	project_total: "(i + 1) / 2",
+};
+
 const plugin = (name: "plugins" | "configs" | "logs") => ({
 	organization_id: OWNERS[name],
 	plugin_type: "'local'",
@@ -191,7 +201,6 @@ export const MANY: [table: string, columns: Columns][] = [
 	[
 		"activity_log",
 		{
-			id: id(6),
 			organization_id: OWNERS.activity,
 			project_id: `iif(i % 2, ${OWNERS.activity}, null)`,
 			user_id: special(String(FIRST_PERSON), String(OWNERS.activity)),
@@ -199,7 +208,8 @@ export const MANY: [table: string, columns: Columns][] = [
 			scope: special("'Domain'", "'Member'"),
 			item_id: special("'special'", "'item ' || i"),
 			name: TEXT,
-			created_at: TIMES,
+			created_at: MILLISECONDS,
+			...TOTALS,
 		},
 	],
 	[
@@ -256,14 +266,14 @@ export const MANY: [table: string, columns: Columns][] = [
 	[
 		"activity_log",
 		{
-			id: id(10),
 			organization_id: OWNERS.plugins,
 			user_id: special(String(FIRST_PERSON), String(OWNERS.plugins)),
 			activity: special("'deleted'", "'updated'"),
 			scope: "'Plugin'",
 			item_id: "1000 + i",
 			name: TEXT,
-			created_at: TIMES,
+			created_at: MILLISECONDS,
+			...TOTALS,
 		},
 	],
 	// Each config is for another plugin.

@@ -44,8 +44,8 @@ const INSERTS: Record<string, string> = {
 	run_logs: `insert into batch_export_logs (batch_export_id, position, total, run_id, id, entries)
 		select 1000, unixepoch(${NOW}) * 1000 + n, n, ${UUID}, ${UUID}, json_array(json_array(unixepoch(${NOW}) * 1000 + n, 'INFO',
 			'Completed: exported ' || n || ' rows of the window from ' || ${NOW} || ' to ' || ${NOW} || ' in ' || n || ' files, as events/' || ${UUID})) from numbers`,
-	activity: `insert into activity_log (id, organization_id, project_id, user_id, activity, scope, item_id, name, changes, created_at)
-		select ${UUID}, 7, 7, n, 'updated', 'BatchExport', ${UUID}, 'Hourly events', printf('%.*c', 120, 'x'), ${NOW} from numbers`,
+	activity: `insert into activity_log (organization_id, project_id, user_id, activity, scope, item_id, name, changes, created_at, nonce, total, total_without_project, project_total)
+		select 7, 7, n, 'updated', 'BatchExport', ${UUID}, 'Hourly events', printf('%.*c', 120, 'x'), 1767225600000 + n, random() & 67108863, 20000 + n, 5000 + n, 15000 + n from numbers`,
 	event: `insert into events (id, team_id, uuid, event, distinct_id, properties, timestamp, _inserted_at)
 		select (7 << 41) + n, 7, randomblob(16), 'page viewed', ${UUID}, printf('%.*c', 400, 'x'), ${MS}, ${MS} from numbers`,
 };

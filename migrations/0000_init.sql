@@ -1,10 +1,3 @@
-CREATE TABLE `activity_counts` (
-	`organization_id` integer NOT NULL,
-	`project_id` integer NOT NULL,
-	`entries` integer NOT NULL,
-	PRIMARY KEY(`organization_id`, `project_id`)
-);
---> statement-breakpoint
 CREATE TABLE `organizations` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`uuid` text NOT NULL,
@@ -56,19 +49,22 @@ CREATE TABLE `users` (
 );
 --> statement-breakpoint
 CREATE TABLE `activity_log` (
-	`position` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
-	`id` text NOT NULL,
+	`position` integer PRIMARY KEY NOT NULL,
 	`organization_id` integer,
 	`project_id` integer,
 	`user_id` integer,
 	`activity` text NOT NULL,
 	`scope` text NOT NULL,
 	`item_id` text NOT NULL,
+	`is_system` integer DEFAULT false NOT NULL,
+	`created_at` integer NOT NULL,
+	`nonce` integer DEFAULT 0 NOT NULL,
+	`total` integer,
+	`total_without_project` integer,
+	`project_total` integer,
 	`name` text,
 	`changes` text DEFAULT '[]' NOT NULL,
 	`trigger` text,
-	`is_system` integer DEFAULT false NOT NULL,
-	`created_at` text NOT NULL,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
 );
 --> statement-breakpoint
@@ -164,19 +160,6 @@ CREATE TABLE `batch_export_days` (
 	`failures` integer DEFAULT 0 NOT NULL,
 	`seconds` real DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`batch_export_id`, `day`),
-	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
-) WITHOUT ROWID;
---> statement-breakpoint
-CREATE TABLE `batch_export_ranges` (
-	`batch_export_id` integer NOT NULL,
-	`by` text NOT NULL,
-	`start_at` integer NOT NULL,
-	`end_at` integer NOT NULL,
-	`latest_error` text,
-	`runs` integer NOT NULL,
-	`rows` integer NOT NULL,
-	`bytes` integer NOT NULL,
-	PRIMARY KEY(`batch_export_id`, `by`, `start_at`),
 	FOREIGN KEY (`batch_export_id`) REFERENCES `batch_exports`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
 --> statement-breakpoint
@@ -527,24 +510,8 @@ CREATE TABLE `webhooks` (
 	`leased_until` text,
 	`missed_events` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
+	`deliveries` text DEFAULT '[]' NOT NULL,
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
-);
---> statement-breakpoint
-CREATE TABLE `webhook_deliveries` (
-	`webhook_id` text NOT NULL,
-	`number` integer NOT NULL,
-	`id` text NOT NULL,
-	`event_id` text NOT NULL,
-	`type` text NOT NULL,
-	`reason` text DEFAULT 'event' NOT NULL,
-	`attempt` integer DEFAULT 1 NOT NULL,
-	`status` text NOT NULL,
-	`response_status` integer,
-	`duration_ms` integer NOT NULL,
-	`error` text,
-	`created_at` text NOT NULL,
-	PRIMARY KEY(`webhook_id`, `number`),
-	FOREIGN KEY (`webhook_id`) REFERENCES `webhooks`(`id`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint
 CREATE TABLE `task_minutes` (
@@ -574,29 +541,13 @@ CREATE TABLE `plugin_logs` (
 	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `activity_counts_project` ON `activity_counts` (`project_id`);
+CREATE INDEX `activity_log_organization` ON `activity_log` (`organization_id`) WHERE not is_system;
 --> statement-breakpoint
-CREATE UNIQUE INDEX `activity_log_id_unique` ON `activity_log` (`id`);
+CREATE INDEX `activity_log_system` ON `activity_log` (`organization_id`) WHERE is_system;
 --> statement-breakpoint
-CREATE INDEX `activity_log_organization` ON `activity_log` (`organization_id`,`created_at`,`id`) WHERE not is_system;
+CREATE INDEX `activity_log_project` ON `activity_log` (`project_id`) WHERE project_id is not null and not is_system;
 --> statement-breakpoint
-CREATE INDEX `activity_log_project` ON `activity_log` (`project_id`,`created_at`,`id`) WHERE not is_system;
---> statement-breakpoint
-CREATE INDEX `activity_log_item` ON `activity_log` (`organization_id`,`item_id`,`created_at`,`id`) WHERE not is_system;
---> statement-breakpoint
-CREATE INDEX `activity_log_scope` ON `activity_log` (`organization_id`,`scope`,`created_at`,`id`) WHERE not is_system;
---> statement-breakpoint
-CREATE INDEX `activity_log_activity` ON `activity_log` (`organization_id`,`activity`,`created_at`,`id`) WHERE not is_system;
---> statement-breakpoint
-CREATE INDEX `activity_log_user` ON `activity_log` (`organization_id`,`user_id`,`created_at`,`id`) WHERE not is_system;
---> statement-breakpoint
-CREATE INDEX `activity_log_created` ON `activity_log` (`created_at`);
---> statement-breakpoint
-CREATE INDEX `activity_log_feed` ON `activity_log` (`organization_id`,`position`);
---> statement-breakpoint
-CREATE INDEX `activity_log_project_feed` ON `activity_log` (`organization_id`,`project_id`,`position`);
---> statement-breakpoint
-CREATE INDEX `activity_log_type` ON `activity_log` (`organization_id`,`scope`,`activity`,`position`);
+CREATE INDEX `activity_log_item` ON `activity_log` (`organization_id`,`item_id`) WHERE not is_system;
 --> statement-breakpoint
 CREATE INDEX `audit_streams_organization` ON `audit_streams` (`organization_id`,`id`);
 --> statement-breakpoint
@@ -684,8 +635,6 @@ CREATE UNIQUE INDEX `users_email_unique` ON `users` (`email`);
 --> statement-breakpoint
 CREATE INDEX `webhooks_organization` ON `webhooks` (`organization_id`,`id`);
 --> statement-breakpoint
-CREATE INDEX `webhooks_due` ON `webhooks` (`next_attempt_at`) WHERE enabled and next_attempt_at is not null;
---> statement-breakpoint
 CREATE TRIGGER batch_export_runs_status AFTER UPDATE OF finished_at ON batch_export_runs
   WHEN new.backfill_id IS NOT NULL AND (new.finished_at IS NULL) <> (old.finished_at IS NULL) BEGIN
   UPDATE batch_export_backfills SET
@@ -706,18 +655,6 @@ CREATE TRIGGER batch_exports_delete AFTER UPDATE OF deleted ON batch_exports WHE
     WHERE batch_export_id = new.id AND finished_at IS NULL;
 END;
 --> statement-breakpoint
-CREATE TRIGGER activity_log_insert AFTER INSERT ON activity_log WHEN NOT new.is_system BEGIN
-  INSERT INTO activity_counts VALUES (coalesce(new.organization_id, 0), coalesce(new.project_id, 0), 1)
-    ON CONFLICT DO UPDATE SET entries = entries + 1;
-END;
---> statement-breakpoint
-CREATE TRIGGER activity_log_delete AFTER DELETE ON activity_log WHEN NOT old.is_system BEGIN
-  UPDATE activity_counts SET entries = entries - 1
-    WHERE organization_id = coalesce(old.organization_id, 0) AND project_id = coalesce(old.project_id, 0);
-  DELETE FROM activity_counts
-    WHERE organization_id = coalesce(old.organization_id, 0) AND project_id = coalesce(old.project_id, 0) AND entries = 0;
-END;
---> statement-breakpoint
 CREATE TRIGGER service_accounts_delete AFTER DELETE ON service_accounts BEGIN
   DELETE FROM personal_api_keys WHERE user_id = old.user_id;
   DELETE FROM members WHERE user_id = old.user_id;
@@ -734,7 +671,7 @@ CREATE TRIGGER activity_log_alert AFTER INSERT ON activity_log WHEN new.is_syste
   INSERT INTO alerts (organization_id, scope, activity, subject, position, due_at)
     SELECT o.id, new.scope, new.activity,
       coalesce(new."trigger" ->> 'batch_export_id', new."trigger" ->> 'plugin_config_id', new.item_id),
-      new.position, max(new.created_at, coalesce(n.next_mail_at, ''))
+      new.position, max(strftime('%Y-%m-%dT%H:%M:%fZ', new.created_at / 1000.0, 'unixepoch'), coalesce(n.next_mail_at, ''))
     FROM organizations AS o LEFT JOIN notifications AS n
       ON n.organization_id = o.id AND n.scope = new.scope AND n.activity = new.activity
     WHERE o.id = new.organization_id AND coalesce(n.recipients <> '[]', new.scope || '.' || new.activity IN
@@ -744,17 +681,11 @@ CREATE TRIGGER activity_log_alert AFTER INSERT ON activity_log WHEN new.is_syste
 END;
 --> statement-breakpoint
 CREATE TRIGGER activity_log_webhooks AFTER INSERT ON activity_log BEGIN
-  UPDATE webhooks SET next_attempt_at = new.created_at
+  UPDATE webhooks SET next_attempt_at = strftime('%Y-%m-%dT%H:%M:%fZ', new.created_at / 1000.0, 'unixepoch'),
+    position = new.position - 1
     WHERE organization_id = new.organization_id AND enabled AND next_attempt_at IS NULL
       AND (selectors = '[]' OR EXISTS (
         SELECT 1 FROM json_each(selectors) WHERE value IN (new.scope, new.scope || '.' || new.activity)));
-END;
---> statement-breakpoint
-CREATE TRIGGER activity_log_missed AFTER DELETE ON activity_log BEGIN
-  UPDATE webhooks SET missed_events = missed_events + 1
-    WHERE organization_id = old.organization_id AND position < old.position
-      AND (selectors = '[]' OR EXISTS (
-        SELECT 1 FROM json_each(selectors) WHERE value IN (old.scope, old.scope || '.' || old.activity)));
 END;
 --> statement-breakpoint
 CREATE TRIGGER invites_counted AFTER INSERT ON invites BEGIN

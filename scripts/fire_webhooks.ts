@@ -156,9 +156,12 @@ const checked = await receiver.verified();
 console.log("Comparing…");
 const [file] = globSync(`${state}/v3/d1/*/*.sqlite`).filter((path) => !path.includes("metadata"));
 const database = new DatabaseSync(file ?? fail("The state has no database."), { readOnly: true });
-const feed = z
-	.array(z.object({ id: z.string(), item_id: z.string() }))
-	.parse(database.prepare("select id, item_id from activity_log order by position").all());
+const feed = z.array(z.object({ id: z.string(), item_id: z.string() })).parse(
+	database
+		.prepare(`select printf('%08x-%04x-7%03x-%04x-%012x', created_at >> 16, created_at & 65535, nonce >> 14, nonce & 16383 | 32768, position) as id,
+			item_id from activity_log order by position`)
+		.all(),
+);
 const hooks = z
 	.array(z.object({ id: z.string(), url: z.string() }))
 	.parse(database.prepare("select id, url from webhooks").all());

@@ -61,7 +61,7 @@ export default {
 			links,
 			webhooks,
 		] = await Promise.all([
-			import("./activity_log/queries.ts"),
+			import("./activity_log/retention.ts"),
 			import("./events/queries.ts"),
 			import("./exporter/schedule.ts"),
 			import("./jobs/tasks.ts"),

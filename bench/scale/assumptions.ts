@@ -42,7 +42,7 @@ export const ROWS: Record<Operation, { read: number; written: number }> = {
 	write: { read: 37, written: 18 },
 	run: { read: 65, written: 25 },
 	job: { read: 91, written: 40 },
-	delivery: { read: 50, written: 5 },
+	delivery: { read: 52, written: 3 },
 	use: { read: 2, written: 1 },
 	event: { read: 9, written: 2 },
 };
@@ -101,7 +101,11 @@ export const KEPT = {
 	runs: { rows: LOAD.run * 2, bytes: 205, kept: "60 days" },
 	run_logs: { rows: (LOAD.run * 7) / 30, bytes: 400, kept: "7 days" },
 	job_logs: { rows: (LOAD.job * 2 * 7) / 30, bytes: 230, kept: "7 days" },
-	activity: { rows: (LOAD.write + LOAD.run) * 12, bytes: 1_010, kept: "one year" },
+	activity: {
+		rows: LOAD.write * 12 + LOAD.run * 2,
+		bytes: 430,
+		kept: "one year; 60 days if it is the system's",
+	},
 };
 
 export const EVENT_BYTES = 550;

@@ -14,7 +14,7 @@ export const toEntry = ({
 	detail,
 	changes,
 	created_at,
-}: Row) => ({
+}: Omit<Row, "size">) => ({
 	id,
 	user,
 	activity,

@@ -1,5 +1,6 @@
-import { and, eq, gt, is, lt, SQL, sql } from "drizzle-orm";
+import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { positionFrom, positionUntil } from "../db/entries.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import { users } from "../db/schema/users.ts";
 import { userWith } from "../tenant/visible.ts";
@@ -7,35 +8,21 @@ import type { filters } from "./shape.ts";
 
 export type Filters = z.infer<typeof filters>;
 
-/**
- * The condition for the filters that compare for equality. If there are several, the most selective one uses its index: the
- * item, otherwise the user. The + prevents SQLite from using the indexes of the others.
- */
-export function indexedFilter({ item_id, user, activity, scope }: Filters) {
-	const [first, ...others] = [
-		item_id && eq(activityLog.item_id, item_id),
-		user && eq(activityLog.user_id, userWith(users.uuid, user)),
-		activity && eq(activityLog.activity, activity),
-		scope && eq(activityLog.scope, scope),
-	].filter((condition) => is(condition, SQL));
-	const isType = activity && scope && !item_id && !user;
-	return first && and(first, ...others.map((other) => (isType ? other : sql`+${other}`)));
-}
+const { position, user_id, created_at } = activityLog;
 
-/**
- * The condition for entries of callers. It has no parameter, so that SQLite can use the partial indexes of these filters. A
- * filter by both scope and activity has a parameter, because it uses the index of the feed.
- */
-const byCallers = ({ item_id, user, activity, scope }: Filters) =>
-	activity && scope && !item_id && !user
-		? eq(activityLog.is_system, false)
-		: sql`not ${activityLog.is_system}`;
-
-/** The condition for entries of callers that match the filters. The indexes for it begin with the organization. */
-export const matchesFilters = (given: Filters) =>
+/** The condition for entries that match the filters which no index serves; undefined if there are none. */
+export const matches = ({ user, activity, scope, after, before }: Filters): SQL | undefined =>
 	and(
-		byCallers(given),
-		indexedFilter(given),
-		given.after ? gt(activityLog.created_at, given.after) : undefined,
-		given.before ? lt(activityLog.created_at, given.before) : undefined,
+		user ? eq(user_id, userWith(users.uuid, user)) : undefined,
+		activity ? eq(activityLog.activity, activity) : undefined,
+		scope ? eq(activityLog.scope, scope) : undefined,
+		after ? gt(created_at, after) : undefined,
+		before ? lt(created_at, before) : undefined,
+	);
+
+/** The condition for the positions of entries that were created between the times of the filters. */
+export const between = ({ after, before }: Filters): SQL | undefined =>
+	and(
+		after ? sql`${position} >= ${positionFrom(after)}` : undefined,
+		before ? sql`${position} < ${positionUntil(before)}` : undefined,
 	);

@@ -12,17 +12,14 @@ const MAX_SMALL_BYTES = 16_384;
 /** How many bytes of changes are in memory at a time. One entry may have up to 2 MB. */
 const MAX_BYTES = 4_000_000;
 
-/**
- * SQL for the changes of an entry; null if they are larger than `MAX_SMALL_BYTES`, or nested too deeply for SQLite's JSON functions,
- * which read at most 1,000 levels. The query of the feed adds two levels. Fewer bytes than 1,900 can't be nested that deeply.
- */
+/** SQL for the changes of an entry; null if they are larger than `MAX_SMALL_BYTES`. */
 export const smallChanges = (changes: Column) =>
 	sql<
 		Change[] | null
-	>`iif(octet_length(${changes}) <= ${sql.raw(String(MAX_SMALL_BYTES))} and (octet_length(${changes}) < 1900 or json_valid('[[' || ${changes} || ']]')), ${changes}, null)`;
+	>`iif(octet_length(${changes}) <= ${sql.raw(String(MAX_SMALL_BYTES))}, ${changes}, null)`;
 
 /** The columns of a row that the functions below need. `changes` is null if they are large. */
-type Row = { id: string; size: number; changes: Change[] | null };
+type Row = { position: number; size: number; changes: Change[] | null };
 
 /** Divides the rows into groups, in the same order. A group has at most `MAX_BYTES` of changes, or a single row. */
 export function grouped<R extends Row>(rows: R[]): R[][] {
@@ -41,19 +38,19 @@ export function grouped<R extends Row>(rows: R[]): R[][] {
 
 /** Returns the rows with all their changes. It needs a round trip only if some changes are large. */
 export async function complete<R extends Row>(tenant: Tenant, rows: R[]) {
-	const large = rows.filter(({ changes }) => changes === null).map(({ id }) => id);
-	const found = large.length > 0 ? await readChanges(tenant, large) : new Map<string, Change[]>();
+	const large = rows.filter(({ changes }) => changes === null).map(({ position }) => position);
+	const found = large.length > 0 ? await readChanges(tenant, large) : new Map<number, Change[]>();
 	return rows.flatMap((row) => {
-		const changes = row.changes ?? found.get(row.id);
+		const changes = row.changes ?? found.get(row.position);
 		// The entry may have been deleted since, because it reached the retention period.
 		return changes ? [{ ...row, changes }] : [];
 	});
 }
 
-async function readChanges(tenant: Tenant, ids: string[]) {
-	const { id, changes } = activityLog;
+async function readChanges(tenant: Tenant, positions: number[]) {
+	const { position, changes } = activityLog;
 	const [rows] = await tenant.read(
-		tenant.db.select({ id, changes }).from(activityLog).where(inList(id, ids)),
+		tenant.db.select({ position, changes }).from(activityLog).where(inList(position, positions)),
 	);
-	return new Map(rows.map((row) => [row.id, row.changes]));
+	return new Map(rows.map((row) => [row.position, row.changes]));
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { entryId } from "../db/entries.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import { users } from "../db/schema/users.ts";
 import { queryMoment, text, timestamp, uuid } from "../http/fields.ts";
@@ -37,7 +38,7 @@ export const ActivityEntry = z
 
 /** The columns of an `ActivityEntry`, for a statement that joins `activity_log` with `users`. */
 export const entryColumns = {
-	id: activityLog.id,
+	id: entryId.as("entry_id"),
 	user: { uuid: users.uuid, first_name: users.first_name, email: users.email },
 	activity: activityLog.activity,
 	scope: activityLog.scope,

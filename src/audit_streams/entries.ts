@@ -1,6 +1,7 @@
 /** Reads the activity log entries that a stream hasn't delivered yet. */
-import { and, asc, eq, gt, lte, sql } from "drizzle-orm";
+import { and, asc, lte, sql } from "drizzle-orm";
 import { type Database, inList } from "../db/client.ts";
+import { nextPositions } from "../db/entries.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import type { AuditFile, auditStreams } from "../db/schema/audit_streams.ts";
 import { users } from "../db/schema/users.ts";
@@ -22,18 +23,20 @@ const MAX_PAGE_BYTES = 1_000_000;
 /** The approximate number of bytes in a line besides the texts that are counted. */
 const FRAME_BYTES = 700;
 
-const { position, organization_id, user_id, changes, trigger, name, created_at } = activityLog;
+const { position, user_id, changes, trigger, name, created_at } = activityLog;
 
 const size = sql<number>`(octet_length(${changes}) + coalesce(octet_length(${trigger}), 0) + coalesce(octet_length(${name}), 0))`;
+
+const entriesAfter = ({ organization_id }: Stream, after: number, limit: number) =>
+	nextPositions({ organization: sql`${organization_id}`, after: sql`${after}` }, limit);
 
 /** Selects the positions, sizes and users of the entries after `after`, at most `limit`. */
 const survey = (db: Database, stream: Stream, after: number, limit: number) =>
 	db
 		.select({ position, user_id, created_at, size })
 		.from(activityLog)
-		.where(and(eq(organization_id, stream.organization_id), gt(position, after)))
-		.orderBy(asc(position))
-		.limit(limit);
+		.where(sql`${position} in (${entriesAfter(stream, after, limit)})`)
+		.orderBy(asc(position));
 
 type Surveyed = Awaited<ReturnType<typeof survey>>[number];
 
@@ -103,7 +106,10 @@ export async function* pagesOf(db: Database, stream: Stream, file: Omit<AuditFil
 			.select({ ...columns, user_id })
 			.from(activityLog)
 			.where(
-				and(eq(organization_id, stream.organization_id), gt(position, after), lte(position, end)),
+				and(
+					sql`${position} in (${entriesAfter(stream, after, MAX_PAGE_ENTRIES)})`,
+					lte(position, end),
+				),
 			)
 			.orderBy(asc(position));
 		yield rows.map((row) => ({

@@ -3,19 +3,17 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { cipherOf } from "../auth/secrets.ts";
 import { changes } from "../db/changes.ts";
-import { insertWhere } from "../db/client.ts";
+import { lastPosition } from "../db/entries.ts";
 import { now } from "../db/now.ts";
-import { activityLog } from "../db/schema/activity_log.ts";
 import { auditStreams } from "../db/schema/audit_streams.ts";
-import { found, invalid } from "../http/errors.ts";
+import { found } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { merged, sealed } from "../outbound/destinations/secrets.ts";
 import { retry } from "../tenant/retry.ts";
+import { assertRoom } from "../tenant/room.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { genesis } from "./chain.ts";
 import { type create, toAuditStream, type update as Update } from "./shape.ts";
-
-const MAX_STREAMS = 5;
 
 /** Encrypts and decrypts the secrets of a stream's destination. */
 export const streamCipher = (env: Env, id: string) => cipherOf(env, "audit_streams", id);
@@ -79,7 +77,7 @@ export async function insert(
 	await tenant.read();
 	const { db, env, organization } = tenant;
 	const id = await tenant.once(() => v7());
-	const newest = sql`(select coalesce(max(${activityLog.position}), 0) from ${activityLog} where ${activityLog.organization_id} = ${organization})`;
+	const newest = sql`coalesce(${lastPosition({ organization, after: sql`0` })}, 0)`;
 	const row = {
 		id,
 		name,
@@ -91,15 +89,13 @@ export async function insert(
 		digest: genesis(id),
 		next_attempt_at: enabled ? now() : null,
 	};
-	const hasRoom = sql`(select count(*) from ${auditStreams} where ${ofTenant(tenant)}) < ${MAX_STREAMS}`;
 	const [answer] = await tenant.write({
 		entry: { ...activityOf(row), activity: "created", trigger: { from } },
-		change: insertWhere(db, auditStreams, row, hasRoom),
+		before: [assertRoom(tenant, auditStreams, ofTenant(tenant))],
+		change: db.insert(auditStreams).values(row),
 		answer: select(tenant).where(byId(tenant, id)),
 	});
-	if (!answer)
-		throw invalid(null, `An organization can have at most ${MAX_STREAMS} audit streams.`);
-	return toAuditStream(answer);
+	return toAuditStream(found(answer));
 }
 
 /** Updates a stream. Repeats if another request has changed it in the meantime. */

@@ -70,13 +70,21 @@ export const insertWhere = <T extends SQLiteTable>(
 	condition: SQL,
 ) => insertValues(db, table, withDefaults(table, row), condition);
 
-/** Like `insertWhere`, with a placeholder for each column. It has the column's name. */
-export const insertPlaceholders = <T extends SQLiteTable>(db: Database, table: T, condition: SQL) =>
+/** Like `insertWhere`, with a placeholder for each column that isn't `computed`. It has the column's name. */
+export const insertPlaceholders = <T extends SQLiteTable>(
+	db: Database,
+	table: T,
+	condition: SQL,
+	computed: Record<string, SQL> = {},
+) =>
 	insertValues(
 		db,
 		table,
 		Object.fromEntries(
-			Object.keys(getTableColumns(table)).map((name) => [name, sql.placeholder(name)]),
+			Object.keys(getTableColumns(table)).map((name) => [
+				name,
+				computed[name] ?? sql.placeholder(name),
+			]),
 		),
 		condition,
 	);
@@ -98,12 +106,14 @@ function insertValues<T extends SQLiteTable>(
  * Inserts the `rows` for which `condition` is true when the statement runs. The rows are bound as a single JSON value; the
  * condition refers to a column of the new row as `value ->> 'name'`. All rows must have the same columns. The default of a
  * missing column is computed once for all rows.
+ * @param computed SQL for columns that the rows don't have
  */
 export function insertEach<T extends SQLiteTable>(
 	db: Database,
 	table: T,
 	rows: (Partial<T["$inferInsert"]> & Record<string, unknown>)[],
 	condition: SQL,
+	computed?: Record<string, SQL>,
 ) {
 	const columns = getTableColumns(table);
 	const stored = rows.map((row) =>
@@ -114,13 +124,8 @@ export function insertEach<T extends SQLiteTable>(
 			]),
 		),
 	);
-	return insertJson(
-		db,
-		table,
-		sql`${JSON.stringify(stored)}`,
-		condition,
-		Object.keys(rows[0] ?? {}),
-	);
+	const names = Object.keys(rows[0] ?? {});
+	return insertJson(db, table, sql`${JSON.stringify(stored)}`, condition, names, computed);
 }
 
 /** Like `insertEach`, with SQL for the JSON of the rows. They have the columns `names`, by default all. */
@@ -130,11 +135,12 @@ export function insertJson<T extends SQLiteTable>(
 	rows: SQL,
 	condition: SQL,
 	names = Object.keys(getTableColumns(table)),
+	computed: Record<string, SQL> = {},
 ) {
 	const values = Object.entries(getTableColumns(table)).map(([name, column]) =>
 		names.includes(name)
 			? sql`value ->> ${sql.raw(`'${name}'`)}`
-			: sql.param(column.defaultFn?.() ?? column.default ?? null, column),
+			: (computed[name] ?? sql.param(column.defaultFn?.() ?? column.default ?? null, column)),
 	);
 	return db
 		.insert(table)

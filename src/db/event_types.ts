@@ -1,6 +1,6 @@
 /**
  * All scopes of activity entries and events, with their activities (docs/events.md#types). An
- * activity that is no longer written stays here for 365 days, as long as its events.
+ * activity that is no longer written stays here as long as its events.
  */
 export const ACTIVITIES = {
 	Organization: ["created", "updated", "deleted"],

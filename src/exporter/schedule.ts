@@ -5,7 +5,7 @@ import { type Database, insertEach } from "../db/client.ts";
 import type { SystemKind } from "../db/event_types.ts";
 import { appendEach, deleteExpired } from "../db/log.ts";
 import { iso, now } from "../db/now.ts";
-import { activityLog } from "../db/schema/activity_log.ts";
+import { insertEntries } from "../db/record.ts";
 import {
 	batchExportBackfills,
 	batchExportLogs,
@@ -133,7 +133,7 @@ async function insertDueRuns(db: Database, at: number) {
 	await db.batch([
 		insertEach(db, batchExportRuns, runsOf.flat(), isUnchanged).onConflictDoNothing(),
 		appendEach(db, EXPORT_LOGS, entries, isUnchanged),
-		insertEach(db, activityLog, events, isUnchanged),
+		insertEntries(db, events, isUnchanged),
 		db
 			.update(batchExports)
 			.set({

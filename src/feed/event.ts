@@ -1,3 +1,4 @@
+import { entryId } from "../db/entries.ts";
 import { typeOf } from "../db/event_types.ts";
 import { organizationUuid } from "../db/organization_ids.ts";
 import { activityLog, type Change } from "../db/schema/activity_log.ts";
@@ -10,7 +11,7 @@ import { CURRENT_VERSION } from "../http/versions.ts";
  */
 export const eventColumns = {
 	position: activityLog.position,
-	id: activityLog.id,
+	id: entryId.as("event_id"),
 	user: {
 		uuid: users.uuid,
 		first_name: users.first_name,

@@ -1,15 +1,13 @@
-import { eq, type SQL, sql } from "drizzle-orm";
-import { alias } from "drizzle-orm/sqlite-core";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import { complete, grouped, smallChanges } from "../activity_log/large.ts";
+import { entryId, hasId, lastOfNext, lastPosition, nextPositions } from "../db/entries.ts";
 import { kindsOf } from "../db/event_types.ts";
-import { ADMIN } from "../db/levels.ts";
-import { activityLog, type Change } from "../db/schema/activity_log.ts";
-import { members } from "../db/schema/members.ts";
+import { activityLog } from "../db/schema/activity_log.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
 import { invalid } from "../http/errors.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { isOpenTo } from "../tenant/visible.ts";
+import { isAdmin, visibleTo } from "../tenant/visible.ts";
 import { type EventRow, eventColumns } from "./event.ts";
 
 /*
@@ -17,132 +15,31 @@ import { type EventRow, eventColumns } from "./event.ts";
  * assigns the position during the write. So an event becomes visible after all events before it, and a reader that continues
  * after the last event it has seen misses none. This is also true on a replica: it has all writes up to some moment, so it lacks
  * only the last events.
- *
- * A page is merged from parts that an index has in order: the requested types or, if the caller doesn't see all projects, the
- * projects that they see. A queue has the next event of each part. The query takes the first one, and reads the event after it in
- * the same part. So it reads three rows for each event, however many parts there are and however long the feed is.
  */
 
-/** The maximum number of events that a page reads, if it skips some because of their type. */
-const MAX_SCANNED = 1000;
+/** The maximum number of events that a page reads, if it leaves some out because of their type or project. */
+const MAX_READ = 1000;
 
-const event = alias(activityLog, "event");
+const { position, organization_id, project_id, scope, activity } = activityLog;
 
-/** Sorts after every event of a queue. */
-const END = sql.raw("'~'");
+/** SQL condition: the caller can see the event. */
+const isSeen = (tenant: Tenant) => sql`(${isAdmin(tenant)} or ${project_id} is null
+	or ${project_id} in (select ${projects.id} from ${projects}
+		where ${projects.organization_id} = ${tenant.organization} and ${visibleTo(tenant.key.user_id)}))`;
 
-/** The columns of an event as JSON, with the names of `Scanned`. */
-const content = sql`json_object(
-	'position', ${event.position}, 'id', ${event.id}, 'user_id', ${event.user_id}, 'is_system', ${event.is_system},
-	'activity', ${event.activity}, 'scope', ${event.scope}, 'item_id', ${event.item_id},
-	'project_id', ${event.project_id}, 'name', ${event.name},
-	'changes', json(${smallChanges(event.changes)}), 'size', octet_length(${event.changes}),
-	'trigger', json(${event.trigger}), 'created_at', ${event.created_at})`;
-
-type Scanned = Omit<EventRow, "user" | "is_system" | "organization_id" | "changes"> & {
-	is_system: 0 | 1;
-	/** null: the changes are large. */
-	changes: Change[] | null;
-	/** The size of the changes in bytes. */
-	size: number;
-};
-
-/** An event of a type that wasn't requested. */
-type Skipped = { position: number; id: string; size?: never };
-
-type Scan = {
-	/** A select of the parts, as the column `part`. */
-	parts: SQL;
-	/** SQL condition on `event`: it is in the part. */
-	isIn: (part: SQL) => SQL;
-	/** SQL condition on `event`: its type was requested. */
-	isWanted?: SQL | undefined;
-	/** SQL for the position after which the page starts. */
-	after: SQL;
-	limit: number;
-};
-
-/**
- * Returns a statement for the next events of all parts. An event in the queue is its position with leading zeros, so that events
- * sort by position, followed by its JSON, so that one subquery returns both.
- */
-function scan({ db, organization }: Tenant, { parts, isIn, isWanted, after, limit }: Scan) {
-	const shown = isWanted
-		? sql`iif(${isWanted}, ${content}, json_object('position', ${event.position}, 'id', ${event.id}))`
-		: content;
-	const next = (part: SQL, position: SQL) => sql`coalesce((
-		select printf('%016d', ${event.position}) || ${shown} from ${activityLog} as event
-		where ${event.organization_id} = ${organization} and ${isIn(part)} and ${event.position} > ${position}
-		order by ${event.position} limit 1), ${END})`;
-	const queue = sql`(
-		with recursive queue(part, next) as (
-			select part, ${next(sql`parts.part`, after)} from (${parts}) as parts
-			union all
-			select part, ${next(sql`queue.part`, sql`cast(substr(queue.next, 1, 16) as integer)`)}
-			from queue where queue.next < ${END}
-			order by 2 limit ${limit})
-		select substr(next, 17) as content from queue where next < ${END}) as scanned`;
-	return db
-		.select({
-			content: sql<string>`scanned.content`,
-			user: eventColumns.user,
-		})
-		.from(queue)
-		.leftJoin(users, eq(users.id, sql`scanned.content ->> 'user_id'`));
+/** SQL condition: the event is of one of the types. */
+function isOf(types: string[]) {
+	const kinds = kindsOf(types).map((kind) => [kind.scope, kind.activity]);
+	return sql`json_array(${scope}, ${activity}) in (select value from json_each(${JSON.stringify(kinds)}))`;
 }
 
-/** Pairs of scopes and activities, for JSON. */
-type Kinds = [scope: string, activity: string][];
-
-/** SQL condition on `members`: it is the caller's row. */
-const isCaller = ({ key, organization }: Tenant) =>
-	sql`${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id}`;
-
-/** An admin's feed: a part for each requested type, or one part with all events. */
-const ofAdmin = (tenant: Tenant, kinds: Kinds | undefined): Pick<Scan, "parts" | "isIn"> => ({
-	parts: sql`select kind.value as part from ${members} cross join json_each(${JSON.stringify(kinds ?? [null])}) as kind
-		where ${isCaller(tenant)} and ${members.level} >= ${ADMIN}`,
-	isIn: (part) =>
-		kinds ? sql`${event.scope} = ${part} ->> 0 and ${event.activity} = ${part} ->> 1` : sql`true`,
-});
-
-/** Another member's feed: a part for each project that they see, and one for events without a project. */
-const ofMember = (
-	tenant: Tenant,
-	kinds: Kinds | undefined,
-): Pick<Scan, "parts" | "isIn" | "isWanted"> => ({
-	parts: sql`select null as part from ${members} where ${isCaller(tenant)} and ${members.level} < ${ADMIN}
-		union all select ${projects.id} from ${members} cross join ${projects}
-		where ${isCaller(tenant)} and ${members.level} < ${ADMIN}
-			and ${projects.organization_id} = ${tenant.organization} and ${isOpenTo(tenant.key.user_id)}`,
-	isIn: (part) => sql`${event.project_id} is ${part}`,
-	isWanted:
-		kinds &&
-		sql`json_array(${event.scope}, ${event.activity}) in (select value from json_each(${JSON.stringify(kinds)}))`,
-});
-
-/** Selects the position after which to start, and the organization's newest event. */
-function bounds({ db, organization }: Tenant, after: string | undefined) {
-	const { id, organization_id, position } = activityLog;
-	const newest = (column: typeof id | typeof position) =>
-		sql`(select ${column} from ${activityLog} where ${organization_id} = ${organization} order by ${position} desc limit 1)`;
-	const given = sql`(select ${position} from ${activityLog} where ${id} = ${after} and ${organization_id} = ${organization})`;
-	return {
-		position: after === undefined ? sql`0` : given,
-		statement: db
-			.select({
-				position: sql<number | null>`${after === undefined ? 0 : given}`.as("position"),
-				newest_id: sql<string | null>`${newest(id)}`.as("newest_id"),
-				newest_position: sql<number | null>`${newest(position)}`.as("newest_position"),
-			})
-			.from(sql`(select 1)`),
-	};
-}
+/** SQL for the position and the id of an event in the feed. */
+const columns = { position, id: entryId.as("id") };
 
 const unknownEvent = () =>
 	invalid(
 		"after",
-		"No event of this organization has this id, or it is older than 365 days. Leave `after` out to begin with the oldest event.",
+		"No event of this organization has this id, or it is too old to be kept. Leave `after` out to begin with the oldest event.",
 		"does_not_exist",
 	);
 
@@ -172,53 +69,54 @@ type Part = {
  */
 export async function read(tenant: Tenant, query: Query): Promise<Part> {
 	const { after, types, limit } = query;
-	const kinds = types && kindsOf(types).map(({ scope, activity }): Kinds[0] => [scope, activity]);
-	const { position, statement } = bounds(tenant, after);
-	const limits = { admin: limit + 1, member: kinds ? MAX_SCANNED : limit + 1 };
-	const from = sql`coalesce(${position}, ${Number.MAX_SAFE_INTEGER})`;
-	const [[start], forAdmin, forMember] = await tenant.read(
-		statement,
-		scan(tenant, { ...ofAdmin(tenant, kinds), after: from, limit: limits.admin }),
-		scan(tenant, { ...ofMember(tenant, kinds), after: from, limit: limits.member }),
+	const { db, organization } = tenant;
+	const ofOrganization = eq(organization_id, organization);
+	const isStart = after === undefined ? undefined : and(hasId(after), ofOrganization);
+	const from = isStart
+		? sql`coalesce((select ${position} from ${activityLog} where ${isStart}), ${Number.MAX_SAFE_INTEGER})`
+		: sql`0`;
+	const next = { organization, after: from };
+	const farthest = lastOfNext(next, Math.max(MAX_READ, limit + 1));
+	// An admin's feed leaves out only events of other types.
+	const until = types ? farthest : sql`iif(${isAdmin(tenant)}, null, ${farthest})`;
+	const seen = { ...next, until, where: isSeen(tenant) };
+	const wanted = { ...seen, where: and(seen.where, types && isOf(types)) };
+	const { changes, ...others } = eventColumns;
+	const at = (its: SQL) => db.select(columns).from(activityLog).where(sql`${position} = ${its}`);
+	const [start, rows, [lastSeen], [end], [newest]] = await tenant.read(
+		db
+			.select(columns)
+			.from(activityLog)
+			.where(isStart ?? sql`false`),
+		db
+			.select({
+				...others,
+				changes: smallChanges(changes).mapWith(changes),
+				size: sql<number>`octet_length(${changes})`,
+			})
+			.from(activityLog)
+			.leftJoin(users, eq(users.id, activityLog.user_id))
+			.where(sql`${position} in (${nextPositions(wanted, limit + 1)})`)
+			.orderBy(position),
+		at(lastPosition(seen)),
+		at(until),
+		at(lastPosition({ organization, after: sql`0` })),
 	);
-	if (typeof start?.position !== "number") {
+	if (isStart && start.length === 0) {
 		// A replica may not have the event yet.
 		if (tenant.usePrimary()) return read(tenant, query);
 		throw unknownEvent();
 	}
-	const isAdmin = tenant.caller.level >= ADMIN;
-	const rows = (isAdmin ? forAdmin : forMember).map((row) => parse(tenant, row));
-	const taken = take(rows, limit);
-	const isFull = rows.length === (isAdmin ? limits.admin : limits.member);
-	const more = isFull || taken.last !== rows.at(-1);
-	const last = taken.last?.id ?? after ?? null;
+	const [events = []] = grouped(rows.slice(0, limit));
+	const isFull = events.length < rows.length;
+	// If possible, an event that the caller can see.
+	const last = isFull ? events.at(-1) : (lastSeen ?? end);
 	return {
-		events: await complete(tenant, taken.events),
-		// An admin sees all events, so the next ones come after the newest.
-		after: more || !isAdmin ? last : start.newest_id,
-		more,
-		newest: start.newest_position ?? 0,
+		events: await complete(tenant, events),
+		after: last?.id ?? after ?? null,
+		more: isFull || end !== undefined,
+		newest: newest?.position ?? 0,
 	};
-}
-
-type Found = Omit<Scanned, "is_system"> & Pick<EventRow, "user" | "is_system" | "organization_id">;
-
-function parse(
-	{ caller: { organization_uuid: organization_id } }: Tenant,
-	{ content, user }: { content: string; user: EventRow["user"] },
-): Found | Skipped {
-	const row: Scanned | Skipped = JSON.parse(content);
-	return "scope" in row ? { ...row, user, organization_id, is_system: row.is_system === 1 } : row;
-}
-
-const isFound = (row: Found | Skipped): row is Found => "scope" in row;
-
-/** Returns the first `limit` events, or fewer if their changes are large; and the last row that was read. */
-function take(rows: (Found | Skipped)[], limit: number) {
-	const all = rows.filter(isFound);
-	const [events = []] = grouped(all.slice(0, limit));
-	const rest = all[events.length];
-	return { events, last: rest ? rows[rows.indexOf(rest) - 1] : rows.at(-1) };
 }
 
 /** The number of events that a download reads at a time. */

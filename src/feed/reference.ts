@@ -6,7 +6,7 @@ const reference: Reference<typeof feed> = {
 	tag: {
 		name: "Feed",
 		description:
-			"Everything that happens in an organization, in order: changes by people and the operator, and events without a caller, such as the end of an export run. Events are kept for 365 days.",
+			"Everything that happens in an organization, in order: changes by people and the operator, and events without a caller, such as the end of an export run. Changes are kept for 365 days by default, events without a caller for 60.",
 	},
 	operations: {
 		"/": {
@@ -20,7 +20,7 @@ Request \`next\` until it is null. Then wait, and send a request with \`after\` 
 With \`Accept: text/csv\` or \`application/x-ndjson\` the response is a file with all events after \`after\`. \`limit\` is ignored.`,
 				errors: {
 					does_not_exist:
-						"`after` isn't an event of this organization, or is older than 365 days. To start with the oldest event, omit it.",
+						"`after` isn't an event of this organization, or is too old to be kept. To start with the oldest event, omit it.",
 				},
 			},
 		},

@@ -145,7 +145,7 @@ function links(page: Page, length: number, count: number, keys: Key[] | undefine
  * @param rows the rows of the page, and one more if there is a next page
  * @param keys returns the sort values of a row, for the cursor
  * @param to converts a row to a result
- * @param unread the sort values where the next page starts if a part of the list was not read
+ * @param further the sort values after which the list continues, if the page has all `rows` and there may be more
  */
 export function envelope<T>(
 	page: Page,
@@ -159,7 +159,7 @@ export function envelope<T, R>(
 	count: number,
 	keys: (row: T) => Key[],
 	to: ((row: T) => R) | undefined,
-	unread?: Key[],
+	further?: Key[],
 ): Envelope<R>;
 export function envelope<T>(
 	page: Page,
@@ -167,7 +167,7 @@ export function envelope<T>(
 	count: number,
 	keys: (row: T) => Key[],
 	to?: (row: T) => unknown,
-	unread?: Key[],
+	further?: Key[],
 ): Envelope<unknown> {
 	const shown = rows.slice(0, page.limit);
 	const results = to ? shown.map(to) : shown;
@@ -176,7 +176,7 @@ export function envelope<T>(
 	const hasNext = last !== undefined && rows.length > length;
 	return {
 		count,
-		...links(page, length, count, hasNext ? keys(last) : unread),
+		...links(page, length, count, hasNext ? keys(last) : further),
 		results: results.slice(0, length),
 	};
 }

@@ -8,7 +8,7 @@ import { forbidden, found, invalid } from "../http/errors.ts";
 import { configured, send } from "../outbound/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { retry } from "../tenant/retry.ts";
-import { reserveDue, wake } from "../tenant/wake.ts";
+import { selectMadeDue, wake } from "../tenant/wake.ts";
 import {
 	changes,
 	isNewMember,
@@ -90,7 +90,7 @@ async function write(
 		...changes(invitation, names, rows),
 		...results,
 		kept: retries?.last,
-		due: reserveDue(c.env, db, invite.organization_id),
+		due: selectMadeDue(c.env, db, invite.organization_id),
 	});
 	if (usedInvites.length === 0) return undefined;
 	c.executionCtx.waitUntil(wake(c.env, due));

@@ -29,8 +29,11 @@ const MAX_ALERTS = 1000;
 const MAX_DIGESTS = 25;
 const MAX_MAILS = 500;
 
-/** The maximum number of events that a digest reads. It mentions that there are more. */
+/** The maximum number of events that a digest mails. It mentions that there are more. */
 const MAX_EVENTS = 1000;
+
+/** The number of events of any type, after the first one to mail, among which a digest finds its events. */
+const MAX_READ = 10_000;
 
 /** How long to wait if no mail could be sent. */
 const RETRY_MS = MINUTE_MS;
@@ -90,7 +93,7 @@ function selectDue(db: Database, at: number): PromiseLike<Group[]> {
 
 /** WHERE clause: the rows of a group. */
 const inGroup = (
-	table: typeof alerts | typeof activityLog | typeof notifications,
+	table: typeof alerts | typeof notifications,
 	{ organization_id, scope, activity }: Group,
 ) =>
 	and(
@@ -164,26 +167,34 @@ async function readGroup(db: Database, group: Group) {
 	const first = sql<
 		number | null
 	>`(select min(${alerts.position}) from ${alerts} where ${inGroup(alerts, group)})`;
-	const isNew = and(inGroup(activityLog, group), sql`${activityLog.position} >= ${first}`);
+	// An index has the organization's events of the system in order.
+	const read = db
+		.select()
+		.from(activityLog)
+		.where(
+			sql`${activityLog.organization_id} = ${group.organization_id} and ${activityLog.is_system} and ${activityLog.position} >= ${first}`,
+		)
+		.orderBy(asc(activityLog.position))
+		.limit(MAX_READ)
+		.as("read");
 	const [events, [range], [organization]] = await db.batch([
 		db
 			.select({
-				position: activityLog.position,
-				item_id: activityLog.item_id,
-				project_id: activityLog.project_id,
-				name: activityLog.name,
-				trigger: activityLog.trigger,
-				created_at: activityLog.created_at,
+				position: read.position,
+				item_id: read.item_id,
+				project_id: read.project_id,
+				name: read.name,
+				trigger: read.trigger,
+				created_at: read.created_at,
 			})
-			.from(activityLog)
-			.where(and(isNew, eq(activityLog.is_system, true)))
-			.orderBy(asc(activityLog.position))
+			.from(read)
+			.where(and(eq(read.scope, group.scope), eq(read.activity, group.activity)))
+			.orderBy(asc(read.position))
 			.limit(MAX_EVENTS + 1),
 		db
 			// The position of the first one, if the events have been deleted from the log since.
-			.select({ last: sql<number>`coalesce(max(${activityLog.position}), ${first}, 0)` })
-			.from(activityLog)
-			.where(isNew),
+			.select({ last: sql<number>`coalesce(max(${read.position}), ${first}, 0)` })
+			.from(read),
 		db
 			.select({ uuid: organizations.uuid, name: organizations.name })
 			.from(organizations)
@@ -203,8 +214,8 @@ const settle = (
 		.set({
 			// The first event after it. As in the trigger, `trigger` decides which object an event is about.
 			position: sql`(select min(e.position) from activity_log as e
-				where e.organization_id = alerts.organization_id and e.scope = alerts.scope and e.activity = alerts.activity
-				and e.position > ${last} and e.is_system and alerts.subject =
+				where e.organization_id = alerts.organization_id and e.is_system and e.position > ${last}
+				and e.scope = alerts.scope and e.activity = alerts.activity and alerts.subject =
 					coalesce(e."trigger" ->> 'batch_export_id', e."trigger" ->> 'plugin_config_id', e.item_id))`,
 			due_at: sql`iif(${alerts.position} <= ${last}, ${iso(at + itemIntervalMs(type))}, ${alerts.due_at})`,
 		})

@@ -105,7 +105,7 @@ const WORDINGS: Record<Type, Wording> = {
 		path: (event, organization_id) =>
 			`/api/organizations/${organization_id}/webhooks/${event.item_id}`,
 		advice:
-			"Fix the endpoint, then set enabled to true. The webhook's events wait until then, for 365 days, and arrive in order.",
+			"Fix the endpoint, then set enabled to true. The webhook's events wait until then, as long as the activity log keeps them, and arrive in order.",
 	},
 	"audit_stream.failed": {
 		subject: (n, isOne, of) => `${n} audit stream${isOne ? " fails" : "s fail"} in ${of}`,

@@ -1,6 +1,5 @@
 import { and, count, desc, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import type { Database } from "../db/client.ts";
@@ -37,7 +36,6 @@ async function withOrganizations(db: Database, email: string) {
 	const rows = <E extends object>(entry: E) =>
 		memberships.map(({ organization_id }) => ({
 			...entry,
-			id: v7(),
 			organization_id,
 			item_id: user.uuid,
 			name: email,

@@ -1,10 +1,10 @@
 import { and, eq, lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { v7 } from "uuid";
-import { type Database, inList, insertEach } from "../db/client.ts";
+import { type Database, inList } from "../db/client.ts";
+import { positionFrom } from "../db/entries.ts";
 import type { SystemKind } from "../db/event_types.ts";
 import { iso } from "../db/now.ts";
-import { activityLog } from "../db/schema/activity_log.ts";
+import { insertEntries } from "../db/record.ts";
 import { members } from "../db/schema/members.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { users } from "../db/schema/users.ts";
@@ -46,7 +46,7 @@ export async function tick(env: Env, at: number) {
 		expires_at !== null &&
 		Date.parse(expires_at) > at &&
 		Date.parse(expires_at) - Date.parse(created_at) >= MIN_LIFETIME_MS;
-	await announce(db, due, await selectReached(db, due.filter(isWorthwhile)));
+	await announce(db, due, await selectReached(db, due.filter(isWorthwhile)), at);
 }
 
 type Key = typeof personalApiKeys.$inferSelect;
@@ -86,6 +86,7 @@ async function announce(
 	db: Database,
 	due: Key[],
 	reached: Awaited<ReturnType<typeof selectReached>>,
+	at: number,
 ) {
 	const byId = new Map(due.map((key) => [key.id, key]));
 	const events = reached.flatMap(({ key_id, organization_id, ...owner }) => {
@@ -94,12 +95,13 @@ async function announce(
 	});
 	const stillDue = sql`exists (select 1 from personal_api_keys as k where k.id = value ->> 'item_id'
 		and k.expires_at = value ->> 'expires_at' and k.announced_expiry is not k.expires_at)`;
-	// Prevents a second event after expires_at was changed to another time and back.
+	// Prevents a second event after expires_at was changed to another time and back. The first one is about as old as the notice.
 	const isNew = sql`not exists (select 1 from activity_log as told
-		where told.organization_id = value ->> 'organization_id' and told.scope = 'Key' and told.activity = 'expiring'
+		where told.organization_id = value ->> 'organization_id' and told.is_system
+		and told.position >= ${positionFrom(iso(at - NOTICE_MS))} and told.scope = 'Key' and told.activity = 'expiring'
 		and told.item_id = value ->> 'item_id' and told."trigger" ->> 'expires_at' = value ->> 'expires_at')`;
 	await db.batch([
-		insertEach(db, activityLog, events, sql`${stillDue} and ${isNew}`),
+		insertEntries(db, events, sql`${stillDue} and ${isNew}`),
 		db
 			.update(personalApiKeys)
 			.set({ announced_expiry: expires_at })
@@ -113,7 +115,6 @@ async function announce(
 type Owner = { user_uuid: string; service_account_id: string | null };
 
 const eventOf = ({ id, label, mask_value, expires_at }: Key, owner: Owner) => ({
-	id: v7(),
 	expires_at,
 	is_system: true,
 	...KIND,

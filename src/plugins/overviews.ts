@@ -1,5 +1,6 @@
-import { and, eq, gt, lt, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { matches } from "../activity_log/filters.ts";
 import { entryColumns } from "../activity_log/shape.ts";
 import { aliased, inList } from "../db/client.ts";
 import { largeRows, sizeOf } from "../db/large.ts";
@@ -11,7 +12,7 @@ import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
 import { type Envelope, envelope, mapResults, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { userWith, visibleProject } from "../tenant/visible.ts";
+import { visibleProject } from "../tenant/visible.ts";
 import { destination, type Family } from "./families.ts";
 import { configColumns, toListedConfig } from "./plugin_config.ts";
 import { identify } from "./registries.ts";
@@ -55,15 +56,6 @@ function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
 	};
 }
 
-/** The condition for entries that match the filters. */
-const matchesEntry = ({ user, activity, after, before }: z.infer<typeof activityFilters>) =>
-	and(
-		user ? eq(activityLog.user_id, userWith(users.uuid, user)) : undefined,
-		activity ? eq(activityLog.activity, activity) : undefined,
-		after ? gt(activityLog.created_at, after) : undefined,
-		before ? lt(activityLog.created_at, before) : undefined,
-	);
-
 /** Lists the activity log of the family's plugins, newest first. */
 export async function activity(
 	tenant: Tenant,
@@ -71,9 +63,10 @@ export async function activity(
 	page: Page,
 	given: z.infer<typeof activityFilters>,
 ) {
-	const { organization_id, item_id, scope, created_at, id } = activityLog;
+	const { organization_id, item_id, scope, created_at, position } = activityLog;
 	const itsPlugin = and(
-		sql`${plugins.id} = cast(${item_id} as integer)`,
+		// The index of items finds the entries of each plugin: with a cross join, SQLite reads plugins first.
+		sql`${item_id} = cast(${plugins.id} as text)`,
 		eq(plugins.organization_id, organization_id),
 	);
 	const entries = await tenant.page(
@@ -82,34 +75,35 @@ export async function activity(
 			tenant.db
 				.select({
 					...entryColumns,
-					id: aliased(id, "entry_id"),
+					position,
 					created_at: aliased(created_at, "entry_created_at"),
 					plugin: pluginColumns,
 				})
-				.from(activityLog)
-				.innerJoin(plugins, itsPlugin)
+				.from(plugins)
+				.crossJoin(activityLog)
 				.innerJoin(organizations, itsOrganization)
 				.leftJoin(users, eq(users.id, activityLog.user_id))
 				.$dynamic(),
 		{
 			where: and(
+				itsPlugin,
 				eq(organization_id, tenant.organization),
 				eq(scope, "Plugin"),
 				// Without a parameter, because the index is partial.
 				sql`not ${activityLog.is_system}`,
-				matchesEntry(given),
+				matches(given),
 				holds,
 			),
-			by: [created_at, id],
-			names: ["entry_created_at", "entry_id"],
-			keys: ({ created_at, id }) => [created_at, id],
+			by: [position],
+			names: ["position"],
+			keys: ({ position }) => [position],
 			large: largeRows(
 				sql`${sizeOf(activityLog.changes)} + ${pluginBytes}`,
-				sql`${activityLog} join ${plugins} on ${itsPlugin}`,
+				sql`${plugins} cross join ${activityLog}`,
 			),
 		},
 	);
-	return withFirstPlugin(entries);
+	return withFirstPlugin(mapResults(entries, ({ position: _, ...entry }) => entry));
 }
 
 /** Lists visible plugins without an enabled config in the organization. */

@@ -3,7 +3,7 @@ import { v7 } from "uuid";
 import { inList, insertEach, insertWhere } from "../db/client.ts";
 import type { ActivityOf, Kind } from "../db/event_types.ts";
 import { iso, now } from "../db/now.ts";
-import { activityLog } from "../db/schema/activity_log.ts";
+import { insertEntries } from "../db/record.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { signIns } from "../db/schema/sign_in.ts";
 import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
@@ -11,7 +11,7 @@ import { users } from "../db/schema/users.ts";
 import { HOUR_MS } from "../http/durations.ts";
 import { areAll } from "../personal_api_keys/sessions.ts";
 import { MAX_KEYS } from "../personal_api_keys/shape.ts";
-import { reserveDue } from "../tenant/wake.ts";
+import { selectMadeDue } from "../tenant/wake.ts";
 import { isEnforced } from "../two_factor/enforced.ts";
 import { afterUse, isUnused, itsFactor, type Proof } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
@@ -89,7 +89,6 @@ function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
 	const { link, user } = signIn;
 	const entry = (kind: Kind, item_id: string, name: string) => ({
 		...kind,
-		id: v7(),
 		item_id,
 		name,
 		user_id: user.id,
@@ -170,9 +169,9 @@ export function statements(env: Env, signIn: SignIn, made: New) {
 			.update(users)
 			.set({ is_email_verified: true, ...(proof && { is_2fa_enabled: true }) })
 			.where(and(eq(users.id, user.id), isUsed)),
-		entries: insertEach(db, activityLog, entriesOf(signIn, made, id), isUsed),
+		entries: insertEntries(db, entriesOf(signIn, made, id), isUsed),
 		users: db.select(userColumns).from(users).where(eq(users.id, user.id)),
 		keys: db.select().from(personalApiKeys).where(eq(personalApiKeys.id, id)),
-		due: reserveDue(env, db, link.organization_id),
+		due: selectMadeDue(env, db, link.organization_id),
 	};
 }

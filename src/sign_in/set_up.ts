@@ -7,7 +7,7 @@ import { signIns } from "../db/schema/sign_in.ts";
 import { twoFactors } from "../db/schema/two_factor.ts";
 import type { App } from "../env.ts";
 import { retry } from "../tenant/retry.ts";
-import { reserveDue, wake } from "../tenant/wake.ts";
+import { selectMadeDue, wake } from "../tenant/wake.ts";
 import { cipherFor } from "../two_factor/proof.ts";
 import type { TwoFactorSetup } from "../two_factor/shape.ts";
 import { newSecret, otpauthUrl } from "../two_factor/totp.ts";
@@ -44,7 +44,7 @@ export const setUp = (c: Context<App>, token: string): Promise<z.infer<typeof Tw
 				organization: link.organization_id,
 				project: null,
 			}),
-			due: reserveDue(c.env, db, link.organization_id),
+			due: selectMadeDue(c.env, db, link.organization_id),
 		});
 		if (stored.length === 0) return undefined;
 		c.executionCtx.waitUntil(wake(c.env, due));

@@ -3,7 +3,6 @@ import type { BatchItem, BatchResponse } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
-import { v7 } from "uuid";
 import { addressOf, checkAddress } from "../auth/addresses.ts";
 import { countFailure } from "../auth/authenticate.ts";
 import { cache, evict } from "../auth/keys.ts";
@@ -13,7 +12,7 @@ import type { ScopeWith } from "../db/event_types.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
 import { iso, now } from "../db/now.ts";
 import { type Details, type Entry, recordCached } from "../db/record.ts";
-import { activityLog } from "../db/schema/activity_log.ts";
+import { activityLog, newNonce } from "../db/schema/activity_log.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { connect } from "../db/session.ts";
 import { rowsOf } from "../db/snapshot.ts";
@@ -35,12 +34,15 @@ import { assertStillAllowed, authorize, type Caller } from "./guard.ts";
 import { checkKey, type PathTenant } from "./permit.ts";
 import { foundPlace, organizationOf, projectOf, readPath, tenantIn, type Where } from "./place.ts";
 import { currentOrganization } from "./visible.ts";
-import { reserveDue, type Wake, wake } from "./wake.ts";
+import { selectMadeDue, type Wake, wake } from "./wake.ts";
 
 type Statement = BatchItem<"sqlite">;
 
 /** The number of rows up to which a page of a cached list is read without a limit in bytes: `large` costs rows. */
 const MAX_CACHED = 100;
+
+/** More than the number of entries that a write has. */
+const MAX_ENTRIES = 100;
 
 /** The parts of a write, in the order in which they run, in one atomic batch. */
 type Write = {
@@ -67,6 +69,7 @@ export class Tenant {
 	readonly #where: Where;
 	readonly #session: ReturnType<typeof connect>;
 	#caller: Caller | undefined;
+	#at: string | undefined;
 
 	constructor(c: Context<App>, where: Where) {
 		this.#session = connect(c);
@@ -95,6 +98,12 @@ export class Tenant {
 
 	get #precondition() {
 		return this.#c.get("precondition");
+	}
+
+	/** The time of the request's entries in the activity log: when it is first asked for. */
+	get at() {
+		this.#at ??= now();
+		return this.#at;
 	}
 
 	/** The caller's IP address; undefined if it is unknown. */
@@ -274,15 +283,18 @@ export class Tenant {
 		parts: Write & { change: C; answer?: never },
 	): Promise<C["_"]["result"]>;
 	async write({ before = [], change, entry = [], after, answer }: Write): Promise<unknown> {
-		const id = v7();
-		const [first, ...others] = [entry].flat();
-		const entries = first ? [{ ...first, id }, ...others] : [];
-		const changed = sql`exists (select 1 from ${activityLog} where ${activityLog.id} = ${id})`;
+		const entries = [entry].flat();
+		const [first] = entries;
+		const nonce = newNonce();
+		// The entries of this batch are the newest ones.
+		const changed = sql`exists (
+			select 1 from (select nonce, created_at from ${activityLog} order by ${activityLog.position} desc limit ${MAX_ENTRIES})
+			where nonce = ${nonce} and created_at = ${Date.parse(this.at)})`;
 		return this.#run(
 			[
 				...before,
 				change,
-				...entries.map((item) => this.#record(item)),
+				...entries.map((item) => this.#record(item, { nonce })),
 				...(after?.(changed) ?? []),
 				...(answer ? [answer] : []),
 			],
@@ -290,15 +302,15 @@ export class Tenant {
 				result: answer ?? change,
 				answer,
 				changed: first ? changed : sql`true`,
-				entry: entries[0],
+				entry: first,
 			},
 		);
 	}
 
-	/** Returns the last statement of a batch, which reserves the webhooks that an entry has made due. */
-	#reserveDue(entry: Pick<Entry, "organization"> | undefined) {
+	/** Returns the last statement of a batch, which selects the webhooks that an entry has made due. */
+	#madeDue(entry: Pick<Entry, "organization"> | undefined) {
 		const organization = entry?.organization ?? this.caller.organization_id;
-		return reserveDue(this.env, this.db, entry ? organization : null);
+		return selectMadeDue(this.env, this.db, entry ? organization : null);
 	}
 
 	/** Starts the delivery to webhooks after the response. */
@@ -341,7 +353,7 @@ export class Tenant {
 			...checks,
 			...statements,
 			...(retries ? [retries.last] : []),
-			this.#reserveDue(entry),
+			this.#madeDue(entry),
 		]);
 		this.#wake(results.at(-1));
 		return results[checks.length + statements.indexOf(result)];
@@ -373,16 +385,21 @@ export class Tenant {
 			...checks,
 			removal,
 			this.#record({ activity: "deleted", ...entry }),
-			this.#reserveDue(entry),
+			this.#madeDue(entry),
 		]);
 		this.#wake(results.at(-1));
 		return results[checks.length]?.[0];
 	}
 
-	#record(entry: Entry, options?: { isCertain: boolean }) {
+	#record(entry: Entry, { nonce = newNonce(), isCertain = false } = {}) {
 		const { organization_id: organization, project_id: project } = this.caller;
-		const user_id = this.key.user_id;
-		return recordCached(this.env, this.db, { organization, project, ...entry, user_id }, options);
+		const signed = { user_id: this.key.user_id, created_at: this.at, nonce };
+		return recordCached(
+			this.env,
+			this.db,
+			{ organization, project, ...entry, ...signed },
+			{ isCertain },
+		);
 	}
 
 	/**

@@ -1,9 +1,8 @@
-import { and, eq, is, lte, or, SQL, sql } from "drizzle-orm";
+import { and, eq, is, SQL, sql } from "drizzle-orm";
 import { CachedStatement, cacheByForm, placeholder } from "../db/cached_statements.ts";
 import type { Connected, Database } from "../db/client.ts";
-import { iso } from "../db/now.ts";
+import { momentText } from "../db/entries.ts";
 import { webhooks } from "../db/schema/webhooks.ts";
-import { MINUTE_MS } from "../http/durations.ts";
 import { logWarning } from "../log/log.ts";
 
 /**
@@ -12,46 +11,34 @@ import { logWarning } from "../log/log.ts";
  */
 export type Wake = { webhook: string; lease?: string | undefined };
 
-/**
- * How long a message may take to arrive, in milliseconds. During this time, no other message is
- * sent for the webhook.
- */
-const MESSAGE_MS = MINUTE_MS;
-
-type Times = Record<"from" | "until", string | SQL<string>>;
-
-const reserve = (db: Database, organization: SQL, { from, until }: Times) =>
+const madeDue = (db: Database, organization: SQL) =>
 	db
-		.update(webhooks)
-		.set({ lease: null, leased_until: until })
+		.select({ webhook: webhooks.id })
+		.from(webhooks)
 		.where(
 			and(
 				eq(webhooks.organization_id, organization),
 				sql`${webhooks.enabled}`,
-				lte(webhooks.next_attempt_at, from),
-				or(sql`${webhooks.leased_until} is null`, lte(webhooks.leased_until, from)),
+				eq(
+					webhooks.next_attempt_at,
+					sql`(select ${momentText} from activity_log order by position desc limit 1)`,
+				),
 			),
-		)
-		.returning({ webhook: webhooks.id });
+		);
 
-const cachedReserve = cacheByForm((db) => {
-	const times = { from: placeholder<string>("from"), until: placeholder<string>("until") };
-	return new CachedStatement(reserve(db, placeholder("organization"), times));
-});
+const cachedMadeDue = cacheByForm(
+	(db) => new CachedStatement(madeDue(db, placeholder("organization"))),
+);
 
 /**
- * Returns a statement that selects the organization's due webhooks without a worker, and reserves
- * them for the worker that a message starts. Without the reservation, each write would send a
- * message until the first one arrives.
+ * Returns a statement that selects the organization's webhooks that the batch has made due: since the time of the newest entry.
+ * Webhooks that were due before already have a worker, or a message that starts one.
  * @param organization null if there is none, so nothing is due
  */
-export function reserveDue(env: Env, db: Connected, organization: number | SQL | null) {
-	const at = Date.now();
-	const times = { from: iso(at), until: iso(at + MESSAGE_MS) };
-	return is(organization, SQL)
-		? reserve(db, organization, times)
-		: cachedReserve(env, {}).bind(db, { organization, ...times });
-}
+export const selectMadeDue = (env: Env, db: Connected, organization: number | SQL | null) =>
+	is(organization, SQL)
+		? madeDue(db, organization)
+		: cachedMadeDue(env, {}).bind(db, { organization });
 
 /**
  * Sends a message for each webhook. If that fails, the schedule sends it within a minute.

@@ -35,7 +35,7 @@ const Wake = z.object({ webhook: z.string(), lease: z.string().optional() });
 async function send(
 	attempt: ReturnType<typeof attempts>,
 	endpoint: Endpoint,
-	{ id: webhook, position, failures }: Webhook,
+	{ position, failures }: Webhook,
 	events: EventRow[],
 ): Promise<Round> {
 	const until = Date.now() + RECORD_INTERVAL_MS;
@@ -47,8 +47,9 @@ async function send(
 		const outcome = await attempt(endpoint, { id, payload: JSON.stringify(event) });
 		const isFirst = round.deliveries.length === 0;
 		round.deliveries.push(
-			toDelivery(webhook, {
+			toDelivery({
 				event_id: id,
+				position: row.position,
 				type,
 				attempt: isFirst ? failures + 1 : 1,
 				...outcome,
@@ -62,6 +63,13 @@ async function send(
 	}
 	return round;
 }
+
+/** Moves past events that the webhook doesn't receive. */
+const skip = ({ position }: Webhook, end: number | undefined): Round => ({
+	deliveries: [],
+	position: end ?? position,
+	failure: undefined,
+});
 
 /** After a failed attempt: plans the next one, unless the webhook was disabled. */
 async function afterFailure(env: Env, { id, next_attempt_at }: Webhook) {
@@ -81,10 +89,12 @@ export async function deliver(env: Env, message: unknown) {
 	const until = Date.now() + MAX_SENDING_MS;
 	let claimed = await claim(db, Wake.parse(message));
 	while (claimed) {
-		const { webhook, events } = claimed;
+		const { webhook, events, end } = claimed;
 		const endpoint = { url: webhook.url, secrets: openSecrets(env, webhook) };
 		endpoint.secrets.catch(() => {});
-		const round = await send(attempt, endpoint, webhook, events);
+		// The next events are all of other types.
+		const round =
+			events.length > 0 ? await send(attempt, endpoint, webhook, events) : skip(webhook, end);
 		claimed = await recordRound(db, webhook, round, events.slice(round.deliveries.length));
 		if (!claimed || claimed.webhook.next_attempt_at === null || round.failure) break;
 		const { id, lease } = claimed.webhook;

@@ -1,34 +1,25 @@
 /** The attempts of a webhook, and those that requests start. */
-import { and, desc, eq, getTableColumns, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { inList } from "../db/client.ts";
-import { paged } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import { users } from "../db/schema/users.ts";
-import { webhookDeliveries, webhooks } from "../db/schema/webhooks.ts";
+import { type Delivery, webhooks } from "../db/schema/webhooks.ts";
 import { type EventRow, eventColumns, toEvent } from "../feed/event.ts";
 import { found, invalid } from "../http/errors.ts";
-import { envelope, mapResults, type Page } from "../http/page.ts";
+import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { deleteOldDeliveries, insertDeliveries, toDelivery } from "./delivery_rows.ts";
+import { toDelivery, withDeliveries } from "./delivery_rows.ts";
 import { byId, entryOf } from "./queries.ts";
 import { openSecrets } from "./secret.ts";
 import type { filters, WebhookDelivery } from "./shape.ts";
 
-const columns = getTableColumns(webhookDeliveries);
-
-const { webhook_id, number, ...shown } = columns;
-
 const selectWebhook = (tenant: Tenant, id: string) =>
 	tenant.db.select().from(webhooks).where(byId(tenant, id));
 
-/**
- * WHERE clause: the attempt with this id. Without an index, since a webhook has at most a hundred.
- */
-const delivery = (webhook: string, id: string) =>
-	and(eq(webhook_id, webhook.toLowerCase()), eq(columns.id, id.toLowerCase()));
+/** Converts an attempt to the response. */
+const toResult = ({ position: _, ...shown }: Delivery): z.infer<typeof WebhookDelivery> => shown;
 
 /** Lists attempts, newest first. */
 export async function list(
@@ -37,28 +28,25 @@ export async function list(
 	page: Page,
 	{ status, type }: z.infer<typeof filters>,
 ) {
-	const rowsOf = () =>
-		tenant.db
-			.select({ number, ...shown })
-			.from(webhookDeliveries)
-			.$dynamic();
-	const keys = (row: { number: number }) => [row.number];
-	const [rows, [counted], [parent]] = await tenant.read(
-		...paged(tenant.db, page, rowsOf, {
-			where: and(
-				eq(webhook_id, id.toLowerCase()),
-				status && inList(columns.status, status),
-				type ? eq(columns.type, type) : undefined,
-			),
-			by: [number],
-			keys,
-		}),
-		tenant.db.select({ id: webhooks.id }).from(webhooks).where(byId(tenant, id)),
+	const [[row]] = await tenant.read(selectWebhook(tenant, id));
+	const { deliveries } = found(row);
+	const matching = deliveries.filter(
+		(delivery) =>
+			(status === undefined || status.includes(delivery.status)) &&
+			(type === undefined || delivery.type === type),
 	);
-	found(parent);
-	return mapResults(
-		envelope(page, rows, counted?.count ?? 0, keys),
-		({ number: _, ...item }) => item,
+	// Ids are in the order of attempts.
+	const [last] = page.after?.keys ?? [];
+	const rest =
+		last === undefined
+			? matching.slice(page.offset)
+			: matching.filter((delivery) => delivery.id < String(last));
+	return envelope(
+		page,
+		rest.slice(0, page.limit + 1),
+		page.after?.count ?? matching.length,
+		(delivery) => [delivery.id],
+		toResult,
 	);
 }
 
@@ -82,15 +70,19 @@ async function sendNow(
 		secrets.catch(() => {});
 		const message = { id: event.id, payload: JSON.stringify(event) };
 		const outcome = await attempts(env)({ url: webhook.url, secrets }, message);
-		return toDelivery(webhook.id, { event_id: event.id, type: event.type, reason, ...outcome });
+		const { position } = row;
+		return toDelivery({ event_id: event.id, position, type: event.type, reason, ...outcome });
 	});
+	const its = byId(tenant, webhook.id);
 	const [kept] = await tenant.write({
 		entry: { ...entryOf(activity, webhook), trigger: { event_id: event.id, status: made.status } },
-		change: insertDeliveries(db, webhook.id, [made]),
-		after: () => [deleteOldDeliveries(db, webhook.id)],
-		answer: db.select(shown).from(webhookDeliveries).where(delivery(webhook.id, made.id)),
+		change: db
+			.update(webhooks)
+			.set({ deliveries: withDeliveries([made]) })
+			.where(its),
+		answer: db.select({ deliveries: webhooks.deliveries }).from(webhooks).where(its),
 	});
-	return found(kept);
+	return toResult(found(kept?.deliveries.find(({ id }) => id === made.id)));
 }
 
 /** Returns an event that isn't in the feed. */
@@ -121,22 +113,26 @@ export async function test(tenant: Tenant, id: string) {
  * @throws 400 if it was a test, or the event has been deleted
  */
 export async function replay(tenant: Tenant, id: string, delivery_id: string) {
-	const ofAttempt = sql`(select ${columns.event_id} from ${webhookDeliveries} where ${delivery(id, delivery_id)})`;
-	const [[row], [attempt], [event]] = await tenant.read(
+	const itsPosition = sql`(select attempt.value ->> 'position' from ${webhooks}, json_each(${webhooks.deliveries}) as attempt
+		where ${byId(tenant, id)} and attempt.value ->> 'id' = ${delivery_id.toLowerCase()})`;
+	const [[row], [event]] = await tenant.read(
 		selectWebhook(tenant, id),
-		tenant.db.select(shown).from(webhookDeliveries).where(delivery(id, delivery_id)),
 		tenant.db
 			.select(eventColumns)
 			.from(activityLog)
 			.leftJoin(users, eq(users.id, activityLog.user_id))
 			.where(
-				and(eq(activityLog.organization_id, tenant.organization), eq(activityLog.id, ofAttempt)),
-			)
-			.orderBy(desc(activityLog.position)),
+				and(
+					eq(activityLog.organization_id, tenant.organization),
+					sql`${activityLog.position} = ${itsPosition}`,
+				),
+			),
 	);
 	const webhook = found(row);
-	const { reason } = found(attempt);
+	const { reason } = found(
+		webhook.deliveries.find((delivery) => delivery.id === delivery_id.toLowerCase()),
+	);
 	if (reason === "test") throw invalid(null, "A test can't be replayed. Send another one.");
-	if (!event) throw invalid(null, "The event is older than 365 days and no longer exists.");
+	if (!event) throw invalid(null, "The event is too old: it no longer exists.");
 	return sendNow(tenant, webhook, { reason: "replay", activity: "delivery_replayed", event });
 }

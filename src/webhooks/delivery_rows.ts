@@ -1,65 +1,41 @@
-import { and, eq, getTableColumns, lte, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { v7 } from "uuid";
-import type { Database } from "../db/client.ts";
 import { now } from "../db/now.ts";
-import { webhookDeliveries } from "../db/schema/webhooks.ts";
+import { type Delivery, webhooks } from "../db/schema/webhooks.ts";
 import type { Outcome } from "./attempt.ts";
 
 /** The number of stored attempts per webhook. */
 const MAX_DELIVERIES = 100;
 
-const { webhook_id, number } = webhookDeliveries;
+type Attempt = Pick<Delivery, "event_id" | "position" | "type"> &
+	Partial<Pick<Delivery, "reason" | "attempt">> &
+	Outcome;
 
-/** SQL for the number of a webhook's last attempt. */
-const lastNumber = (webhook: string) =>
-	sql`(select coalesce(max(made.number), 0) from webhook_deliveries as made where made.webhook_id = ${webhook})`;
-
-type Attempt = Pick<
-	typeof webhookDeliveries.$inferInsert,
-	"event_id" | "type" | "reason" | "attempt"
-> &
-	Outcome & { id?: string };
-
-/** Converts an attempt to a row. */
-export const toDelivery = (
-	webhook: string,
-	{ event_id, type, reason = "event", attempt = 1, ...outcome }: Attempt,
-) => ({
-	webhook_id: webhook,
-	id: outcome.id ?? v7(),
+/** Converts an attempt to a delivery. */
+export const toDelivery = ({
 	event_id,
+	position,
+	type,
+	reason = "event",
+	attempt = 1,
+	...outcome
+}: Attempt): Delivery => ({
+	id: v7(),
+	event_id,
+	position,
 	type,
 	reason,
 	attempt,
-	status: outcome.error === null ? ("delivered" as const) : ("failed" as const),
+	status: outcome.error === null ? "delivered" : "failed",
 	response_status: outcome.response_status,
 	duration_ms: outcome.duration_ms,
 	error: outcome.error,
 	created_at: now(),
 });
 
-/** Returns a statement that stores attempts, in order, if `condition` is true. */
-export function insertDeliveries(
-	db: Database,
-	webhook: string,
-	rows: ReturnType<typeof toDelivery>[],
-	condition = sql`true`,
-) {
-	const kept = rows.slice(-MAX_DELIVERIES);
-	const values = Object.keys(getTableColumns(webhookDeliveries)).map((name) =>
-		name === "number" ? sql`${lastNumber(webhook)} + key + 1` : sql`value ->> ${name}`,
-	);
-	return db
-		.insert(webhookDeliveries)
-		.select(
-			sql`select ${sql.join(values, sql`, `)} from json_each(${JSON.stringify(kept)}) where ${condition}`,
-		);
-}
-
-/** Returns a statement that deletes the oldest attempts. */
-export const deleteOldDeliveries = (db: Database, webhook: string) =>
-	db
-		.delete(webhookDeliveries)
-		.where(
-			and(eq(webhook_id, webhook), lte(number, sql`${lastNumber(webhook)} - ${MAX_DELIVERIES}`)),
-		);
+/** SQL for a webhook's deliveries after some attempts. `made` has these in their order. */
+export const withDeliveries = (made: Delivery[]) => sql<string>`(
+	select json_group_array(json(value)) from (
+		select value from json_each(${JSON.stringify(made.toReversed())})
+		union all select value from json_each(${webhooks.deliveries})
+		limit ${MAX_DELIVERIES}))`;

@@ -1,13 +1,13 @@
 /** Where a worker starts, and how it saves its progress (deliver.ts). */
-import { and, eq, isNull, lte, or, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, isNull, lte, or, sql } from "drizzle-orm";
 import { type Database, runBatch } from "../db/client.ts";
 import { iso, now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
-import { webhooks } from "../db/schema/webhooks.ts";
+import { type Delivery, webhooks } from "../db/schema/webhooks.ts";
 import type { EventRow } from "../feed/event.ts";
 import type { Wake } from "../tenant/wake.ts";
 import type { Outcome } from "./attempt.ts";
-import { deleteOldDeliveries, insertDeliveries, type toDelivery } from "./delivery_rows.ts";
+import { withDeliveries } from "./delivery_rows.ts";
 import { isPending, pendingOf, selectPending } from "./pending.ts";
 import { MAX_FAILING_MS, nextAttempt } from "./retries.ts";
 import { nameOf } from "./shape.ts";
@@ -18,13 +18,15 @@ const LEASE_MS = 45_000;
 /** Machines' times differ: a message may arrive before its webhook is due on this machine. */
 const CLOCK_SKEW_MS = 1000;
 
-export type Webhook = typeof webhooks.$inferSelect;
+const { deliveries: _, ...columns } = getTableColumns(webhooks);
+
+export type Webhook = Omit<typeof webhooks.$inferSelect, "deliveries">;
 
 /** The results of some attempts. */
 export type Round = {
 	/** The attempts. All have succeeded, except the last one if there is a `failure`. */
-	deliveries: ReturnType<typeof toDelivery>[];
-	/** The position of the last delivered event. */
+	deliveries: Delivery[];
+	/** The position of the last event that was delivered, or that the webhook doesn't receive. */
 	position: number;
 	failure: Outcome | undefined;
 };
@@ -42,7 +44,12 @@ export async function claim(db: Database, { webhook: id, lease: handedOver = "" 
 	const lease = crypto.randomUUID();
 	const columnOf = (name: string) =>
 		sql`(select ${sql.raw(name)} from webhooks where id = ${id} and lease = ${lease})`;
-	const [[webhook], events] = await db.batch([
+	const pending = selectPending(db, {
+		organization: columnOf("organization_id"),
+		after: columnOf("position"),
+		selectors: columnOf("selectors"),
+	});
+	const [[webhook], events, [end]] = await db.batch([
 		db
 			.update(webhooks)
 			.set({ lease, leased_until: leaseEnd() })
@@ -54,20 +61,15 @@ export async function claim(db: Database, { webhook: id, lease: handedOver = "" 
 					or(
 						isNull(webhooks.leased_until),
 						lte(webhooks.leased_until, now()),
-						// Reserved by the sender of the message.
-						isNull(webhooks.lease),
 						eq(webhooks.lease, handedOver),
 					),
 				),
 			)
-			.returning(),
-		selectPending(db, {
-			organization: columnOf("organization_id"),
-			after: columnOf("position"),
-			selectors: columnOf("selectors"),
-		}),
+			.returning(columns),
+		pending.events,
+		pending.end,
 	]);
-	return webhook && { webhook, events };
+	return webhook && { webhook, events, end: end?.position };
 }
 
 /** Returns the changes of the row after events were delivered. The lease ends if there are no more. */
@@ -125,7 +127,8 @@ export async function recordRound(db: Database, webhook: Webhook, round: Round, 
 	const stillMine = sql`exists (select 1 from webhooks where ${isMine(webhook)})`;
 	const failed = failure && afterFailure(webhook, round, failure);
 	const reason = failed?.disabled_reason;
-	const hasDeliveries = deliveries.length > 0;
+	const next =
+		failed || rest.length > 0 ? undefined : selectPending(db, pendingOf(webhook, position));
 	const event = {
 		activity: "disabled" as const,
 		scope: "Webhook" as const,
@@ -135,17 +138,19 @@ export async function recordRound(db: Database, webhook: Webhook, round: Round, 
 		organization: sql`${webhook.organization_id}`,
 		project: sql`null`,
 	};
-	const { rows, events } = await runBatch(db, {
-		kept: hasDeliveries ? insertDeliveries(db, webhook.id, deliveries, stillMine) : undefined,
-		old: hasDeliveries ? deleteOldDeliveries(db, webhook.id) : undefined,
+	const { rows, events, end } = await runBatch(db, {
 		event: reason ? recordEvent(db, event, stillMine) : undefined,
 		rows: db
 			.update(webhooks)
-			.set(failed ?? afterSuccess(webhook, round, rest))
+			.set({
+				...(failed ?? afterSuccess(webhook, round, rest)),
+				...(deliveries.length > 0 && { deliveries: withDeliveries(deliveries) }),
+			})
 			.where(isMine(webhook))
-			.returning(),
-		events: failed || rest.length > 0 ? undefined : selectPending(db, pendingOf(webhook, position)),
+			.returning(columns),
+		events: next?.events,
+		end: next?.end,
 	});
 	const [row] = rows;
-	return row && { webhook: row, events: events ?? rest };
+	return row && { webhook: row, events: events ?? rest, end: end?.[0]?.position };
 }

@@ -1,15 +1,16 @@
-import { and, eq, getTableColumns, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, gte, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
-import { insertWhere } from "../db/client.ts";
+import { nextPositions, positionFrom } from "../db/entries.ts";
 import type { ActivityOf } from "../db/event_types.ts";
 import { iso, now } from "../db/now.ts";
+import { activityLog } from "../db/schema/activity_log.ts";
 import { webhooks } from "../db/schema/webhooks.ts";
-import { MINUTE_MS } from "../http/durations.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { retry } from "../tenant/retry.ts";
+import { assertRoom } from "../tenant/room.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { newSecret, ROLL_MS, sealSecret } from "./secret.ts";
 import {
@@ -22,18 +23,14 @@ import {
 } from "./shape.ts";
 import { selectorsOf } from "./types.ts";
 
-const MAX_WEBHOOKS = 20;
-
 /** Ends the lease of a worker, which then stops, because its work may no longer be correct. */
 const TAKE_LEASE = { lease: null, leased_until: null };
 
-const columns = getTableColumns(webhooks);
+const { deliveries, ...columns } = getTableColumns(webhooks);
 
-const lastDelivery = sql<z.infer<typeof WebhookDelivery> | null>`(
-	select json_object('id', last.id, 'event_id', last.event_id, 'type', last.type, 'reason', last.reason,
-		'attempt', last.attempt, 'status', last.status, 'response_status', last.response_status,
-		'duration_ms', last.duration_ms, 'error', last.error, 'created_at', last.created_at)
-	from webhook_deliveries as last where last.webhook_id = webhooks.id order by last.number desc limit 1)`
+const lastDelivery = sql<z.infer<
+	typeof WebhookDelivery
+> | null>`json_remove(${deliveries} -> 0, '$.position')`
 	.mapWith((text: string) => JSON.parse(text))
 	.as("last_delivery");
 
@@ -113,19 +110,15 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const secret = await tenant.once(newSecret);
 	const [row] = await tenant.write({
 		entry: entryOf("created", { id, url: body.url }),
-		change: insertWhere(
-			tenant.db,
-			webhooks,
-			{
-				...body,
-				id,
-				organization_id: tenant.organization,
-				selectors: selectorsOf(body.types ?? []),
-				secret: await sealSecret(tenant.env, id, secret),
-				position: LAST_POSITION,
-			},
-			sql`(select count(*) from ${webhooks} where ${ofOrganization(tenant)}) < ${MAX_WEBHOOKS}`,
-		),
+		before: [assertRoom(tenant, webhooks, ofOrganization(tenant))],
+		change: tenant.db.insert(webhooks).values({
+			...body,
+			id,
+			organization_id: tenant.organization,
+			selectors: selectorsOf(body.types ?? []),
+			secret: await sealSecret(tenant.env, id, secret),
+			position: LAST_POSITION,
+		}),
 		// The webhook doesn't get the event of its own creation, because the receiver couldn't verify it before getting this
 		// response.
 		after: () => [
@@ -136,18 +129,17 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 		],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
-	if (!row) throw invalid(null, `An organization can have at most ${MAX_WEBHOOKS} webhooks.`);
-	return toWebhook(row, secret);
+	return toWebhook(found(row), secret);
 }
 
-/** Returns the columns that reset the failures, and make the next event due now. */
-const restart = (enabled: boolean | undefined) => ({
+/** Returns the columns that reset the failures, and make the next event due at the time of the request, which starts a worker. */
+const restart = ({ at }: Tenant, enabled: boolean | undefined) => ({
 	...TAKE_LEASE,
 	failures: 0,
 	failing_since: null,
 	last_error: null,
 	disabled_reason: null,
-	next_attempt_at: sql<string>`case when ${enabled ?? columns.enabled} then ${now()} end`,
+	next_attempt_at: sql<string>`case when ${enabled ?? columns.enabled} then ${at} end`,
 });
 
 /** SQL for the position after a change of types. If all events are delivered, the new types apply only to later events. */
@@ -155,12 +147,12 @@ const positionForTypes = sql<number>`case when ${columns.enabled} and ${columns.
 	then ${LAST_POSITION} else ${columns.position} end`;
 
 /** Returns the changes of a row. If they aren't only about the description, deliveries restart. */
-function changeOf(row: Row, body: z.infer<typeof Update>) {
+function changeOf(tenant: Tenant, row: Row, body: z.infer<typeof Update>) {
 	const { description: _, ...rest } = body;
 	const retyped = changes(row, { types: body.types }).length > 0;
 	return {
 		...body,
-		...(changes(row, rest).length > 0 && restart(body.enabled)),
+		...(changes(row, rest).length > 0 && restart(tenant, body.enabled)),
 		...(body.types &&
 			retyped && { selectors: selectorsOf(body.types), position: positionForTypes }),
 	};
@@ -180,7 +172,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	const after = await tenant.patch(row, body, { scope, name, masked: ["url"] }, () => ({
 		change: tenant.db
 			.update(webhooks)
-			.set(changeOf(row, body))
+			.set(changeOf(tenant, row, body))
 			.where(and(byId(tenant, row.id), eq(columns.enabled, row.enabled))),
 		answer: select(tenant).where(byId(tenant, row.id)),
 	}));
@@ -222,19 +214,18 @@ export async function roll(tenant: Tenant, id: string) {
 	return toWebhook(after, secret);
 }
 
-/** How long after its `created_at` an event may be written. */
-const MAX_WRITE_MS = MINUTE_MS;
-
-/**
- * SQL for the position before the organization's first event since a time. Positions are almost in the order of time, so an index
- * finds where to start the search.
- */
-const positionBefore = (tenant: Tenant, since: string) => sql<number>`coalesce((
-	select position - 1 from activity_log
-	where organization_id = ${tenant.organization} and created_at >= ${since} and position >= (
-		select position from activity_log where created_at >= ${iso(Date.parse(since) - MAX_WRITE_MS)}
-		order by created_at limit 1)
-	order by position limit 1), ${LAST_POSITION})`;
+/** SQL for the position before the organization's first event since a time. */
+const positionBefore = (tenant: Tenant, since: string) => {
+	const first = nextPositions(
+		{
+			organization: tenant.organization,
+			after: sql`${positionFrom(since)} - 1`,
+			where: gte(activityLog.created_at, since),
+		},
+		1,
+	);
+	return sql<number>`coalesce((select position - 1 from (${first})), ${LAST_POSITION})`;
+};
 
 /** Delivers all events since a time again, and none before it. */
 export async function replay(tenant: Tenant, id: string, { since }: z.infer<typeof Replay>) {
@@ -243,7 +234,11 @@ export async function replay(tenant: Tenant, id: string, { since }: z.infer<type
 		entry: { ...entryOf("replayed", row), trigger: { since } },
 		change: tenant.db
 			.update(webhooks)
-			.set({ ...restart(undefined), position: positionBefore(tenant, since), missed_events: 0 })
+			.set({
+				...restart(tenant, undefined),
+				position: positionBefore(tenant, since),
+				missed_events: 0,
+			})
 			.where(byId(tenant, row.id)),
 		answer: select(tenant).where(byId(tenant, row.id)),
 	});

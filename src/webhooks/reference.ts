@@ -171,7 +171,7 @@ describe(Webhook, {
 	next_attempt_at:
 		"When the next attempt is due; null if there is no event, or the webhook is disabled.",
 	missed_events:
-		"How many events were deleted, 365 days after they happened, before they could be delivered.",
+		"How many events were deleted because of their age before they could be delivered.",
 	last_delivery: "The last attempt, including tests; null if there was none.",
 	created_at: "When it was added.",
 });

@@ -16,18 +16,15 @@ const MAX_BATCH_MESSAGES = 100;
  * be delivering, the message arrives when the lease expires. So a killed worker is replaced within a minute.
  */
 export async function tick(env: Env, at: number) {
-	const { id, next_attempt_at, lease, leased_until } = webhooks;
+	const { id, next_attempt_at, leased_until } = webhooks;
 	const due = await drizzle(env.DB)
-		.select({ id, next_attempt_at, lease, leased_until })
+		.select({ id, next_attempt_at, leased_until })
 		.from(webhooks)
-		// The same condition as in the partial index.
 		.where(sql`${webhooks.enabled} and ${lte(next_attempt_at, iso(at + MINUTE_MS))}`)
 		.orderBy(next_attempt_at)
 		.limit(WAKE_BATCH_SIZE);
 	const messages = due.map((row) => {
-		// Without a lease, it is only reserved for a worker, whose message may have been lost.
-		const busyUntil = row.lease === null ? null : row.leased_until;
-		const moments = [row.next_attempt_at, busyUntil].map((text) => Date.parse(text ?? ""));
+		const moments = [row.next_attempt_at, row.leased_until].map((text) => Date.parse(text ?? ""));
 		const wait = Math.max(0, ...moments.filter((moment) => moment > at)) - at;
 		return { webhook: row.id, delaySeconds: Math.max(0, Math.ceil(wait / 1000)) };
 	});

@@ -1,11 +1,13 @@
 import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { eq } from "drizzle-orm";
-import { expect, test } from "vitest";
+import { eq, sql } from "drizzle-orm";
+import { beforeAll, describe, expect, test } from "vitest";
+import { deleteExpired } from "../../src/activity_log/retention.ts";
 import { organizationId } from "../../src/db/organization_ids.ts";
-import { activityCounts, activityLog } from "../../src/db/schema/activity_log.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
 import worker from "../../src/worker.ts";
-import { call, cost, db, join, person, times, world } from "../support/world.ts";
+import { insertLog, RETOTAL } from "../support/activity.ts";
+import { call, cost, db, join, person, world } from "../support/world.ts";
 
 test("every change writes one entry, with the user, the change and the old values", async () => {
 	const { ask, here, id, owner } = await world();
@@ -118,10 +120,8 @@ test("the log can be filtered by each field", async () => {
 			body: { name: "P", organization: id },
 		})
 	).body;
-	await db
-		.update(activityLog)
-		.set({ created_at: "2026-01-01T00:00:00.000Z" })
-		.where(eq(activityLog.organization_id, organizationId(id)));
+	// All that were written before, because times are in the order of positions.
+	await db.update(activityLog).set({ created_at: "2026-01-01T00:00:00.000Z" });
 	const between = "2026-01-02T00:00:00.000Z";
 	await call("PATCH", `/api/organizations/${id}`, {
 		key: admin.key,
@@ -190,17 +190,24 @@ test("entries of a private project are shown only to those who see the project",
 	expect((await log(admin.key)).count).toBe(4);
 });
 
+const DAY = 86_400_000;
+
 /** Fills the log of an organization with `n` entries, a second apart, up to now. */
-const fill = ({ id, owner }: Awaited<ReturnType<typeof world>>, n: number, end = Date.now()) =>
-	times(n, (i) =>
-		db.insert(activityLog).values({
-			organization_id: organizationId(id),
+const fill = (
+	{ id, organization_id, owner }: Awaited<ReturnType<typeof world>>,
+	n: number,
+	{ end = Date.now(), ...more }: { end?: number; scope?: string; is_system?: boolean } = {},
+) =>
+	insertLog(
+		...Array.from({ length: n }, (_, i) => ({
+			organization_id,
 			user_id: owner.id,
 			activity: "updated",
 			scope: "Organization",
 			item_id: id,
-			created_at: new Date(end - i * 1000).toISOString(),
-		}),
+			created_at: new Date(end - (n - i) * 1000).toISOString(),
+			...more,
+		})),
 	);
 
 test("a page costs the same however long the log is", async () => {
@@ -214,21 +221,27 @@ test("a page costs the same however long the log is", async () => {
 	expect((await long.here("GET", "/activity_log")).body.count).toBe(4000);
 });
 
-test("the schedule deletes entries older than 365 days, and no others", async () => {
+test("the schedule deletes entries of people after 365 days and those of the system after 60, and no others", async () => {
+	await db.delete(activityLog);
 	const home = await world();
-	await fill(home, 10, Date.now() - 366 * 86_400_000);
-	await fill(home, 10, Date.now() - 364 * 86_400_000);
+	await fill(home, 3, { end: Date.now() - 366 * DAY, is_system: true });
+	await fill(home, 10, { end: Date.now() - 366 * DAY });
+	await fill(home, 10, { end: Date.now() - 364 * DAY });
+	await fill(home, 4, { end: Date.now() - 61 * DAY, is_system: true });
+	await fill(home, 5, { end: Date.now() - 59 * DAY, is_system: true });
 	await worker.scheduled(createScheduledController({ cron: "* * * * *" }), env);
 	expect((await home.here("GET", "/activity_log")).body.count).toBe(10);
 	const left = await db
 		.select()
 		.from(activityLog)
 		.where(eq(activityLog.organization_id, organizationId(home.id)));
-	const [counted] = await db
-		.select()
-		.from(activityCounts)
-		.where(eq(activityCounts.organization_id, organizationId(home.id)));
-	expect([left.length, counted?.entries]).toEqual([10, 10]);
+	expect(left.filter(({ is_system }) => is_system)).toHaveLength(5);
+	expect(left).toHaveLength(15);
+	// The newest entry stays, so that its position isn't used again.
+	await db.update(activityLog).set({ created_at: "2020-01-01T00:00:00.000Z" });
+	await deleteExpired(env);
+	const [newest] = left.map(({ position }) => position).toSorted((a, b) => b - a);
+	expect((await db.select().from(activityLog)).map(({ position }) => position)).toEqual([newest]);
 });
 
 test("an organization's log doesn't show which other organizations its users belong to", async () => {
@@ -260,4 +273,89 @@ test("an organization's log doesn't show which other organizations its users bel
 			detail.changes.flatMap(({ before, after }) => [before, after]),
 	);
 	expect(new Set(values)).toEqual(new Set(["********"]));
+});
+
+describe("a long log", () => {
+	const N = 12_000;
+	let home: Awaited<ReturnType<typeof world>>;
+	let member: Awaited<ReturnType<typeof join>>;
+	beforeAll(async () => {
+		home = await world();
+		member = await join(home.id, 1);
+		const secret = (await home.here("POST", "/projects", { body: { name: "Secret" } })).body.id;
+		await home.here("PATCH", `/projects/${secret}`, { body: { access_control: true } });
+		await db.run(sql`insert into activity_log (organization_id, project_id, user_id, activity, scope, item_id, created_at)
+			select ${home.id}, iif(value % 3 = 0, ${secret}, iif(value % 3 = 1, ${home.project}, null)), ${home.owner.id},
+				'updated', iif(value % 1000 = 7, 'Domain', 'Project'), iif(value % 4000 = 1, 'item', 'other'),
+				${Date.UTC(2026, 0, 1)} + value * 60000
+			from (with recursive n(value) as (values(0) union all select value + 1 from n where value + 1 < ${N}) select value from n)`);
+		await db.run(RETOTAL);
+	});
+
+	/** The pages of a list, following \`next\`. */
+	const pages = async (query: string, key = home.key) => {
+		const found = [];
+		let next: string | null = `/api/organizations/${home.id}/activity_log${query}`;
+		while (next) {
+			const page = await call("GET", next, { key });
+			expect(page.status).toBe(200);
+			expect(cost(page).read).toBeLessThan(40_000);
+			found.push(page.body);
+			next = page.body.next;
+		}
+		return found;
+	};
+	const times = (all: { results: { created_at: string }[] }[]) =>
+		all.flatMap(({ results }) => results.map(({ created_at }) => Date.parse(created_at)));
+	const minutes = (step: (i: number) => boolean) =>
+		Array.from({ length: N }, (_, i) => i)
+			.filter(step)
+			.map((i) => Date.UTC(2026, 0, 1) + i * 60_000)
+			.toReversed();
+
+	test("is read in pages of at most 5,000 entries, which miss none and repeat none", async () => {
+		const all = await pages("?scope=Domain");
+		expect(all.map(({ results }) => results.length)).toEqual([5, 5, 2]);
+		expect(times(all)).toEqual(minutes((i) => i % 1000 === 7));
+		// Entries that weren't read count as matches.
+		expect(all[0].count).toBe(5 + 2 + N - 5000);
+		const short = await pages("?scope=Domain&limit=2");
+		expect(times(short)).toEqual(times(all));
+	});
+
+	test("skips as many matches as the offset says", async () => {
+		expect(times(await pages("?scope=Domain&offset=7"))).toEqual(
+			minutes((i) => i % 1000 === 7).slice(7),
+		);
+	});
+
+	test("has exact counts without filters and for an item, also for those who don't see all projects", async () => {
+		const count = async (query: string, key: string) =>
+			(await call("GET", `/api/organizations/${home.id}/activity_log${query}`, { key })).body.count;
+		expect(await count("", home.key)).toBe(N + 2);
+		expect(await count("", member.key)).toBe((N * 2) / 3);
+		expect(await count("?item_id=item", home.key)).toBe(3);
+		expect(await count("?item_id=item", member.key)).toBe(2);
+		const ofProject = `/api/projects/${home.project}/activity_log`;
+		expect((await call("GET", ofProject, { key: member.key })).body.count).toBe(N / 3);
+	});
+
+	test("begins at the times of its filters, however long ago", async () => {
+		const path = "/activity_log?after=2026-01-01T01:00:00Z&before=2026-01-01T01:05:00Z";
+		const answer = await home.here("GET", path);
+		const { body } = answer;
+		expect(times([body])).toEqual(minutes((i) => i > 60 && i < 65));
+		expect([body.next, body.previous]).toEqual([null, null]);
+		expect(cost(answer).read).toBeLessThan(1000);
+		expect(body.count).toBe(4);
+	});
+
+	test("is downloaded whole", async () => {
+		for (const query of ["", "?scope=Domain"]) {
+			const { body } = await home.here("GET", `/activity_log${query}`, {
+				headers: { accept: "application/x-ndjson" },
+			});
+			expect(body.trim().split("\n")).toHaveLength(query ? 12 : N + 2);
+		}
+	});
 });

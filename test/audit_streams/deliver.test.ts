@@ -1,7 +1,6 @@
 import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { eq, sql } from "drizzle-orm";
-import { v7 } from "uuid";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { genesis } from "../../src/audit_streams/chain.ts";
 import { tick as deliver, deliverDue } from "../../src/audit_streams/deliver.ts";
@@ -13,6 +12,7 @@ import { auditStreams } from "../../src/db/schema/audit_streams.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { users } from "../../src/db/schema/users.ts";
 import worker from "../../src/worker.ts";
+import { entries as logOf, RETOTAL } from "../support/activity.ts";
 import { KEYS } from "../support/bucket.ts";
 import { askS3, listS3 } from "../support/exporting.ts";
 import { digests, outbox } from "../support/mail.ts";
@@ -78,10 +78,11 @@ async function streaming(
 /** Writes entries into an organization's log. */
 async function fill(organization_id: string, entries: number, created_at = iso(hour - HOUR)) {
 	for (let done = 0; done < entries; done += 5000)
-		await db.run(sql`insert into activity_log (id, organization_id, activity, scope, item_id, name, changes, created_at)
-			select ${v7()} || '-' || value, ${organizationId(organization_id)}, 'updated', 'Project', value, 'Projekt ü ' || value,
-				'[{"field":"name","action":"changed","before":"a","after":"\\u2028"}]', ${created_at}
+		await db.run(sql`insert into activity_log (organization_id, activity, scope, item_id, name, changes, created_at)
+			select ${organizationId(organization_id)}, 'updated', 'Project', value, 'Projekt ü ' || value,
+				'[{"field":"name","action":"changed","before":"a","after":"\u2028"}]', ${Date.parse(created_at)}
 			from (with recursive n(value) as (values(${done}) union all select value + 1 from n where value + 1 < ${Math.min(done + 5000, entries)}) select value from n)`);
+	await db.run(RETOTAL);
 }
 
 /** The content of a compressed file. */
@@ -129,11 +130,7 @@ describe("an hourly delivery", () => {
 		const [file, ...others] = await files();
 		expect(others).toEqual([]);
 		const [header, ...entries] = parsed(file?.lines ?? []);
-		const log = await db
-			.select()
-			.from(activityLog)
-			.where(eq(activityLog.organization_id, organizationId(id)))
-			.orderBy(activityLog.position);
+		const log = await logOf(eq(activityLog.organization_id, organizationId(id)));
 		expect(header).toMatchObject({
 			format: "tenantry-audit/1",
 			stream,
@@ -508,11 +505,7 @@ describe("a tick that is killed", () => {
 		expect({ code, out: JSON.parse(out).problems }).toEqual({ code: 0, out: [] });
 		if (python) expect(python).toMatchObject({ code: 0, out: `${digest}\n` });
 		const ids = all.flatMap(({ lines }) => parsed(lines.slice(1)).map((entry) => entry.id));
-		const log = await db
-			.select({ id: activityLog.id })
-			.from(activityLog)
-			.where(eq(activityLog.organization_id, organizationId(id)))
-			.orderBy(activityLog.position);
+		const log = await logOf(eq(activityLog.organization_id, organizationId(id)));
 		expect(ids).toEqual(log.map((row) => row.id));
 		expect(delivered_events).toBe(ids.length);
 	});
@@ -684,10 +677,10 @@ describe("a bucket that fails", () => {
 		await db.delete(activityLog).where(eq(activityLog.organization_id, organizationId(id)));
 		// As many pages as a file can have: no two entries fit into one.
 		for (let i = 0; i < 15; i += 1)
-			await db.run(sql`insert into activity_log (id, organization_id, activity, scope, item_id, name, changes, created_at)
-				values (${v7()}, ${organizationId(id)}, 'updated', 'Project', ${i}, 'Large',
+			await db.run(sql`insert into activity_log (organization_id, activity, scope, item_id, name, changes, created_at)
+				values (${organizationId(id)}, 'updated', 'Project', ${i}, 'Large',
 					json_array(json_object('field', 'name', 'action', 'changed', 'before', '', 'after', hex(zeroblob(${i % 2 === 0 ? 60_000 : 445_000})))),
-					${iso(hour - HOUR)})`);
+					${hour - HOUR})`);
 		await change({ failing_since: iso(hour - DAY), told_at: null });
 		const { DB, statements } = counted(env.DB);
 		await deliver({ ...env, DB }, LATE);
@@ -765,34 +758,40 @@ describe("retention", () => {
 				)
 		).length;
 
+	/** Replaces all entries by old ones of these organizations, and a new one, as times are in the order of positions. */
+	const age = async (days: number, n: number, ...organizations: string[]) => {
+		await db.delete(activityLog);
+		for (const id of organizations) await fill(id, n, ago(days));
+		await fill("another", 1, ago(0));
+	};
+
 	test("keeps entries that an enabled stream hasn't delivered for 30 days more, and no others", async () => {
 		const { id, change, show, files } = await streaming();
 		await change({ next_attempt_at: "9999-01-01T00:00:00.000Z" });
-		const before = await left(id);
-		await fill(id, 4, ago(370));
 		const other = await world();
-		await fill(other.id, 4, ago(370));
+		await age(370, 4, id, other.id);
 		await tick();
-		expect(await left(id)).toBe(before + 4);
+		expect([await left(id), await left(other.id)]).toEqual([4, 0]);
 		expect((await show()).missing_events).toBe(0);
 		await change({ next_attempt_at: iso(hour) });
 		await deliver(env, LATE);
 		expect((await files())[0]?.text.match(/Projekt/g)).toHaveLength(4);
 		await tick();
-		expect(await left(id)).toBe(before);
+		expect(await left(id)).toBe(0);
 		expect((await show()).missing_events).toBe(0);
 	});
 
 	test("what is deleted undelivered is counted, in the stream and in its next file", async () => {
 		const { id, change, show, files } = await streaming();
 		await change({ next_attempt_at: "9999-01-01T00:00:00.000Z" });
-		await fill(id, 4, ago(396));
+		await age(396, 4, id);
 		await tick();
 		expect((await show()).missing_events).toBe(4);
 		await change({ enabled: false });
-		await fill(id, 2, ago(366));
+		await age(366, 2, id);
 		await tick();
 		expect((await show()).missing_events).toBe(6);
+		await fill(id, 1);
 		await change({ enabled: true, next_attempt_at: iso(hour) });
 		await deliver(env, LATE);
 		const all = await files();

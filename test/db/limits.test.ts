@@ -1,3 +1,4 @@
+import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { furnished } from "../support/world.ts";
 
@@ -29,6 +30,18 @@ const KINDS: Record<string, Kind> = {
 	"plugin configs": {
 		path: ({ project }) => `/api/projects/${project}/plugin_configs`,
 		body: (i, { importer }) => ({ plugin: importer, order: i }),
+	},
+	webhooks: {
+		path: ({ id }) => `/api/organizations/${id}/webhooks`,
+		body: () => ({ url: `${env.RECEIVER_URL}/hooks/limited`, enabled: false }),
+	},
+	"audit streams": {
+		path: ({ id }) => `/api/organizations/${id}/audit_streams`,
+		body: (i) => ({
+			name: `Stream ${i}`,
+			enabled: false,
+			destination: { type: "R2", config: { prefix: "limited" } },
+		}),
 	},
 	projects: {
 		path: ({ id }) => `/api/organizations/${id}/projects`,

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { cache, digest } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { projectMembers } from "../../src/db/schema/project_members.ts";
+import { RETOTAL } from "../support/activity.ts";
 import { wrongCounters } from "../support/counters.ts";
 import {
 	call,
@@ -16,6 +17,9 @@ import {
 	rowIdOf,
 	world,
 } from "../support/world.ts";
+
+/** SQL for the same moment in milliseconds. */
+const millis = () => "(1767225600 + i * 60) * 1000";
 
 /** How many rows each list has: in a small tenant and in one that is ten times as large. */
 const SIZES = [40, 400] as const;
@@ -239,7 +243,6 @@ async function tenant(n: number) {
 			entries: `json_array(json_array(${at}, ${rare(n, "'ERROR'", "'LOG'")}, 'Message ' || i, 'CONSOLE'))`,
 		}),
 		insert(n, "activity_log", {
-			id: uuid(id),
 			organization_id: own,
 			project_id: `${project}`,
 			user_id: rare(
@@ -250,18 +253,18 @@ async function tenant(n: number) {
 			activity: rare(n, "'upgraded'", "'updated'"),
 			scope: "'Plugin'",
 			item_id: `cast(${plugin()} as text)`,
-			created_at: time(),
+			created_at: millis(),
 		}),
 		insert(MATCHES, "activity_log", {
-			id: uuid(id),
 			organization_id: own,
 			project_id: `${project}`,
 			user_id: `${owner.id}`,
 			activity: "'updated'",
 			scope: "'Domain'",
 			item_id: "'rare'",
-			created_at: q(AT),
+			created_at: String(Date.parse(AT)),
 		}),
+		env.DB.prepare(RETOTAL),
 	]);
 	const [someone] = (
 		await env.DB.prepare("select uuid from users where email = ?")

@@ -37,11 +37,11 @@ const ROWS = [
 	`insert into plugin_configs (id, uuid, project_id, organization_id, plugin_id, enabled, "order", deleted, created_at, updated_at) values
 		(1, 'c1', 1, 1, 1, 1, 1, 0, ${AT}, ${AT}), (2, 'c2', 3, 2, 1, 1, 1, 0, ${AT}, ${AT}), (3, 'c3', 1, 1, 2, 1, 1, 1, ${AT}, ${AT})`,
 	`insert into plugin_logs (plugin_config_id, position, total, id, entries) values (1, 1, 1, 'g1', '[[1,"LOG","x","SYSTEM"]]')`,
-	`insert into activity_log (id, organization_id, project_id, user_id, activity, scope, item_id, created_at) values
-		('a1', 1, null, 1, 'created', 'Plugin', '1', ${AT}), ('a2', 1, 1, 1, 'created', 'Project', '1', ${AT})`,
+	`insert into activity_log (organization_id, project_id, user_id, activity, scope, item_id, created_at, total, total_without_project, project_total) values
+		(1, null, 1, 'created', 'Plugin', '1', 0, 1, 1, null), (1, 1, 1, 'created', 'Project', '1', 0, 2, 1, 1)`,
 	`with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < 250)
-		insert into activity_log (id, organization_id, user_id, activity, scope, item_id, created_at)
-		select 'b' || i, 1, 1, 'updated', 'Plugin', '2', ${AT} from numbers`,
+		insert into activity_log (organization_id, user_id, activity, scope, item_id, created_at, total, total_without_project)
+		select 1, 1, 'updated', 'Plugin', '2', 0, 2 + i, 1 + i from numbers`,
 ];
 
 test("migrations keep the rows of a database that was filled after the first one, with right counters", async () => {

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
+import { entryId } from "../../src/db/entries.ts";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { domains } from "../../src/db/schema/domains.ts";
@@ -15,6 +16,7 @@ import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { newOrganization } from "../../src/organizations/queries.ts";
 import { FAMILIES } from "../../src/plugins/families.ts";
+import { insertLog } from "../support/activity.ts";
 import { logOfConfig, logOfExport } from "../support/logs.ts";
 import { needles, text } from "../support/search_texts.ts";
 import { call, db, furnished, join, keyFor, person, times, world } from "../support/world.ts";
@@ -369,17 +371,19 @@ test("entries are in the lists of the families that their plugin has now", async
 	const admin = await join(id, 8);
 	let entries = 0;
 	const log = (plugin: number, n: number) =>
-		times(n, (i) => {
-			entries += 1;
-			return db.insert(activityLog).values({
-				organization_id: organizationId(id),
-				user_id: i % 3 ? owner.id : admin.id,
-				activity: i % 2 ? "updated" : "upgraded",
-				scope: "Plugin",
-				item_id: String(plugin),
-				created_at: new Date(Date.UTC(2026, 0, 1, 0, entries)).toISOString(),
-			});
-		});
+		insertLog(
+			...Array.from({ length: n }, (_, i) => {
+				entries += 1;
+				return {
+					organization_id: home.organization_id,
+					user_id: i % 3 ? owner.id : admin.id,
+					activity: i % 2 ? "updated" : "upgraded",
+					scope: "Plugin",
+					item_id: String(plugin),
+					created_at: new Date(Date.UTC(2026, 0, 1, 0, entries)).toISOString(),
+				};
+			}),
+		);
 	const rows = await db
 		.insert(plugins)
 		.values(
@@ -399,7 +403,7 @@ test("entries are in the lists of the families that their plugin has now", async
 	const scan = async (bit: number, filter: string) => {
 		const given = Object.fromEntries(new URLSearchParams(filter));
 		const found = await db
-			.select({ id: activityLog.id })
+			.select({ id: entryId.as("entry_id") })
 			.from(activityLog)
 			.innerJoin(plugins, sql`${plugins.id} = cast(${activityLog.item_id} as integer)`)
 			.where(
@@ -412,7 +416,7 @@ test("entries are in the lists of the families that their plugin has now", async
 					given.after ? gt(activityLog.created_at, "2026-01-01T00:30:00.000Z") : undefined,
 				),
 			)
-			.orderBy(desc(activityLog.created_at), desc(activityLog.id));
+			.orderBy(desc(activityLog.position));
 		return found.map(({ id }) => id);
 	};
 

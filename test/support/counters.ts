@@ -27,33 +27,33 @@ const COUNTERS = {
 	},
 	batch_export_logs: { total: total("batch_export_logs", "batch_export_id") },
 	plugin_logs: { total: total("plugin_logs", "plugin_config_id") },
-	activity_counts: {
-		entries: count(`activity_log where coalesce(organization_id, 0) = it.organization_id
-			and coalesce(project_id, 0) = it.project_id and not is_system`),
-	},
 };
 
-/** Tables that triggers maintain, with queries for their actual and their correct content. */
-const TABLES = {
-	activity_counts: [
-		"select count(*) from activity_counts",
-		"select count(*) from (select distinct organization_id, project_id from activity_log where not is_system)",
-	],
-};
+/** The length of each list of the activity log that its running totals say, with the number of its entries. */
+const LISTS = (
+	[
+		["organization_id", "total", "true"],
+		["organization_id", "total_without_project", "project_id is null"],
+		["project_id", "project_total", "project_id is not null"],
+	] as const
+).map(
+	([list, total, condition]) => `select 'activity_log.${total}' as counter,
+		(select ${total} from activity_log where ${list} is it.${list} and not is_system order by position desc limit 1)
+			- (select ${total} - (${condition}) from activity_log where ${list} is it.${list} and not is_system order by position limit 1) as says,
+		sum(${condition}) as expected
+		from activity_log as it where not is_system and ${list} is not null group by ${list} having says is not expected limit 1`,
+);
 
 /** Returns the counters with wrong values, with an example of each; none, if the triggers work. */
 export async function wrongCounters() {
 	const queries = [
+		...LISTS,
 		...Object.entries(COUNTERS).flatMap(([table, columns]) =>
 			Object.entries(columns).map(
 				([column, expected]) =>
 					`select '${table}.${column}' as counter, it.${column} as says, ${expected} as expected
 					from ${table} as it where says is not expected limit 1`,
 			),
-		),
-		...Object.entries(TABLES).map(
-			([table, [says, expected]]) =>
-				`select '${table}' as counter, (${says}) as says, (${expected}) as expected where says is not expected`,
 		),
 	];
 	const results = await env.DB.batch(queries.map((query) => env.DB.prepare(query)));

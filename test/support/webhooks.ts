@@ -1,9 +1,10 @@
 /** Webhooks for tests, and the messages that their endpoints received. */
 import { env } from "cloudflare:workers";
-import { asc, eq } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
-import { webhookDeliveries, webhooks } from "../../src/db/schema/webhooks.ts";
+import { webhooks } from "../../src/db/schema/webhooks.ts";
+import { entries } from "./activity.ts";
 import { received } from "./exporting.ts";
 import { eventually } from "./time.ts";
 import { db, type world } from "./world.ts";
@@ -41,12 +42,7 @@ export async function hook(home: Home, ways = "", body: object = {}) {
 			(await messages()).map(({ text }): string => (text ? JSON.parse(text).type : "")),
 		patch: (change: object) => home.here("PATCH", at, { body: change }),
 		/** Returns the attempts, oldest first. */
-		deliveries: () =>
-			db
-				.select()
-				.from(webhookDeliveries)
-				.where(eq(webhookDeliveries.webhook_id, id))
-				.orderBy(asc(webhookDeliveries.number)),
+		deliveries: () => row().then(({ deliveries }) => deliveries.toReversed()),
 		/** Returns the events in the organization's feed after the webhook was added, oldest first. */
 		feed: async () => {
 			const all = await feedOf(home);
@@ -78,12 +74,7 @@ export async function hook(home: Home, ways = "", body: object = {}) {
 export type Hook = Awaited<ReturnType<typeof hook>>;
 
 /** Returns the organization's feed: all entries, oldest first. */
-const feedOf = (home: Home) =>
-	db
-		.select()
-		.from(activityLog)
-		.where(eq(activityLog.organization_id, organizationId(home.id)))
-		.orderBy(asc(activityLog.position));
+const feedOf = (home: Home) => entries(eq(activityLog.organization_id, organizationId(home.id)));
 
 let renamed = 0;
 

@@ -26,7 +26,7 @@ import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { serviceAccounts } from "../../src/db/schema/service_accounts.ts";
 import { users } from "../../src/db/schema/users.ts";
-import { webhookDeliveries, webhooks } from "../../src/db/schema/webhooks.ts";
+import { webhooks } from "../../src/db/schema/webhooks.ts";
 import { newOrganization } from "../../src/organizations/queries.ts";
 import { newSecret, sealSecret } from "../../src/webhooks/secret.ts";
 import { assertDocumented } from "./contract.ts";
@@ -297,11 +297,20 @@ export async function furnished() {
 	const home = await world();
 	const member = await join(home.id, 1);
 	const [key_id, domain, invite, webhook, delivery] = [v7(), v7(), v7(), v7(), v7()];
-	const event = v7();
 	const account = await serviceAccount(home);
 	const account_key = v7();
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	const audit_stream = v7();
+	const [event] = await db
+		.insert(activityLog)
+		.values({
+			organization_id: home.organization_id,
+			activity: "paused",
+			scope: "BatchExport",
+			item_id: batch_export,
+			is_system: true,
+		})
+		.returning();
 	await db.batch([
 		db.insert(projectMembers).values({
 			project_id: home.project,
@@ -349,14 +358,6 @@ export async function furnished() {
 			enabled: false,
 			digest: genesis(audit_stream),
 		}),
-		db.insert(activityLog).values({
-			id: event,
-			organization_id: organizationId(home.id),
-			activity: "paused",
-			scope: "BatchExport",
-			item_id: batch_export,
-			is_system: true,
-		}),
 		db.insert(webhooks).values({
 			id: webhook,
 			organization_id: organizationId(home.id),
@@ -366,16 +367,21 @@ export async function furnished() {
 			selectors: ["Nothing.happened"],
 			secret: await sealSecret(env, webhook, newSecret()),
 			position: 0,
-		}),
-		db.insert(webhookDeliveries).values({
-			webhook_id: webhook,
-			number: 1,
-			id: delivery,
-			event_id: event,
-			type: "batch_export.paused",
-			status: "delivered",
-			response_status: 200,
-			duration_ms: 12,
+			deliveries: [
+				{
+					id: delivery,
+					event_id: v7(),
+					position: event?.position ?? 0,
+					type: "batch_export.paused",
+					reason: "event",
+					attempt: 1,
+					status: "delivered",
+					response_status: 200,
+					duration_ms: 12,
+					error: null,
+					created_at: new Date().toISOString(),
+				},
+			],
 		}),
 		db.insert(batchExports).values({
 			uuid: batch_export,

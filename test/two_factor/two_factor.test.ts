@@ -309,7 +309,7 @@ test("each step is in the activity log, without secrets", async () => {
 		"begun",
 	]);
 	for (const entry of entries) expect(entry.item_id).toBe(home.owner.uuid);
-	const rows = await db.select().from(activityLog).orderBy(desc(activityLog.id)).limit(10);
+	const rows = await db.select().from(activityLog).orderBy(desc(activityLog.position)).limit(10);
 	const text = JSON.stringify(rows);
 	for (const secret of [home.secret, ...home.codes]) expect(text).not.toContain(secret);
 });

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
-import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { v7 } from "uuid";
-import { boolean, created_at, list } from "./columns.ts";
+import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { now } from "../now.ts";
+import { boolean, list, moment } from "./columns.ts";
 import { users } from "./users.ts";
 
 /** One changed field in an entry of the activity log. */
@@ -12,19 +12,26 @@ export type Change = {
 	after: unknown;
 };
 
+/** The number of random bits in the id of an entry. */
+const RANDOM_BITS = 26;
+
+export const newNonce = () => Math.floor(Math.random() * 2 ** RANDOM_BITS);
+
 /**
  * The activity log and the event feed. The only foreign key is the user's, because entries outlive the objects that they are
- * about.
+ * about. An entry has no column for its id, which is made of `created_at`, `nonce` and `position` (src/db/entries.ts).
+ *
+ * SQLite adds the position to each index, so an index has the entries of an organization, project or object in their order. Entries
+ * of people and of the system have separate indexes: each entry is in one of them, and neither list reads the entries of the other.
  */
 export const activityLog = sqliteTable(
 	"activity_log",
 	{
 		/**
 		 * The position in the feed. D1 runs one write at a time and assigns the position during the write. So positions are in the
-		 * order in which writes became visible, and none is used twice.
+		 * order in which writes became visible. None is used twice, because the newest entry is never deleted.
 		 */
-		position: integer().primaryKey({ autoIncrement: true }),
-		id: text().notNull().unique().$defaultFn(v7),
+		position: integer().primaryKey(),
 		organization_id: integer(),
 		project_id: integer(),
 		/** null: the operator, or nobody if `is_system`. */
@@ -32,50 +39,28 @@ export const activityLog = sqliteTable(
 		activity: text().notNull(),
 		scope: text().notNull(),
 		item_id: text().notNull(),
+		/** Whether it happened without a caller. Such entries are in the event feed, but not in the pages of the log. */
+		is_system: boolean().notNull().default(false),
+		created_at: moment().notNull().$defaultFn(now),
+		/** A random number. With `created_at`, a write recognizes its own entry. */
+		nonce: integer().notNull().default(0).$defaultFn(newNonce),
+		/**
+		 * The number of entries of people up to and including this one, since the first: of the organization, of those without a project,
+		 * and of the project. The difference between the newest and the oldest entry is the length of a list. null: an entry of the system.
+		 */
+		total: integer(),
+		total_without_project: integer(),
+		project_total: integer(),
 		name: text(),
 		changes: list<Change>(),
 		trigger: text({ mode: "json" }).$type<Record<string, unknown>>(),
-		/** Whether it happened without a caller. Such entries are in the event feed, but not in the pages of the log. */
-		is_system: boolean().notNull().default(false),
-		created_at: created_at(),
 	},
 	(t) => [
-		index("activity_log_organization")
-			.on(t.organization_id, t.created_at, t.id)
-			.where(sql`not is_system`),
-		index("activity_log_project").on(t.project_id, t.created_at, t.id).where(sql`not is_system`),
-		index("activity_log_item")
-			.on(t.organization_id, t.item_id, t.created_at, t.id)
-			.where(sql`not is_system`),
-		index("activity_log_scope")
-			.on(t.organization_id, t.scope, t.created_at, t.id)
-			.where(sql`not is_system`),
-		index("activity_log_activity")
-			.on(t.organization_id, t.activity, t.created_at, t.id)
-			.where(sql`not is_system`),
-		index("activity_log_user")
-			.on(t.organization_id, t.user_id, t.created_at, t.id)
-			.where(sql`not is_system`),
-		index("activity_log_created").on(t.created_at),
-		index("activity_log_feed").on(t.organization_id, t.position),
-		index("activity_log_project_feed").on(t.organization_id, t.project_id, t.position),
-		index("activity_log_type").on(t.organization_id, t.scope, t.activity, t.position),
-	],
-);
-
-/**
- * The number of log entries without those of the system; maintained by triggers, so that pages don't count them. `project_id` 0
- * means no project.
- */
-export const activityCounts = sqliteTable(
-	"activity_counts",
-	{
-		organization_id: integer().notNull(),
-		project_id: integer().notNull(),
-		entries: integer().notNull(),
-	},
-	(t) => [
-		primaryKey({ columns: [t.organization_id, t.project_id] }),
-		index("activity_counts_project").on(t.project_id),
+		index("activity_log_organization").on(t.organization_id).where(sql`not is_system`),
+		index("activity_log_system").on(t.organization_id).where(sql`is_system`),
+		index("activity_log_project")
+			.on(t.project_id)
+			.where(sql`project_id is not null and not is_system`),
+		index("activity_log_item").on(t.organization_id, t.item_id).where(sql`not is_system`),
 	],
 );

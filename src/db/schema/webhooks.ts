@@ -1,6 +1,4 @@
-import { sql } from "drizzle-orm";
-import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { v7 } from "uuid";
+import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { boolean, created_at, id, list } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 
@@ -8,6 +6,25 @@ import { organizations } from "./organizations.ts";
 export const DELIVERY_REASONS = ["event", "replay", "test"] as const;
 
 export const DELIVERY_STATUSES = ["delivered", "failed"] as const;
+
+/** An attempt to deliver an event. */
+export type Delivery = {
+	id: string;
+	event_id: string;
+	/** The event's position in the feed; 0 for a test. */
+	position: number;
+	type: string;
+	reason: (typeof DELIVERY_REASONS)[number];
+	/** The number of the attempt for this event. */
+	attempt: number;
+	status: (typeof DELIVERY_STATUSES)[number];
+	/** null: there was no response. */
+	response_status: number | null;
+	duration_ms: number;
+	/** null: it was delivered. */
+	error: string | null;
+	created_at: string;
+};
 
 /** The endpoints that receive an organization's events (docs/webhooks.md). The events after `position` in the feed are due. */
 export const webhooks = sqliteTable(
@@ -38,43 +55,19 @@ export const webhooks = sqliteTable(
 		/** When the first attempt after the last success failed. */
 		failing_since: text(),
 		last_error: text(),
-		/** When the next event is due; null if there is none. A trigger sets it when an event is written. */
+		/**
+		 * When the next event is due; null if there is none. A trigger sets it when an event is written. It has no index, because an
+		 * event would write a row more: the schedule reads all webhooks.
+		 */
 		next_attempt_at: text(),
-		/** The worker that delivers, null while it is being started; and until when no other worker can. */
+		/** The worker that delivers, and until when no other worker can. */
 		lease: text(),
 		leased_until: text(),
-		/** The number of events that were deleted before they were delivered; maintained by a trigger. */
+		/** The number of events that were deleted before they were delivered. */
 		missed_events: integer().notNull().default(0),
 		created_at: created_at(),
+		/** The latest attempts, newest first. It is the last column, so that others are read without it. */
+		deliveries: list<Delivery>(),
 	},
-	(t) => [
-		index("webhooks_organization").on(t.organization_id, t.id),
-		index("webhooks_due").on(t.next_attempt_at).where(sql`enabled and next_attempt_at is not null`),
-	],
-);
-
-/** The latest attempts to deliver events to a webhook. */
-export const webhookDeliveries = sqliteTable(
-	"webhook_deliveries",
-	{
-		webhook_id: text()
-			.notNull()
-			.references(() => webhooks.id, { onDelete: "cascade" }),
-		/** The number of the attempt, over all events of the webhook. */
-		number: integer().notNull(),
-		id: text().notNull().$defaultFn(v7),
-		event_id: text().notNull(),
-		type: text().notNull(),
-		reason: text({ enum: DELIVERY_REASONS }).notNull().default("event"),
-		/** The number of the attempt for this event. */
-		attempt: integer().notNull().default(1),
-		status: text({ enum: DELIVERY_STATUSES }).notNull(),
-		/** null: there was no response. */
-		response_status: integer(),
-		duration_ms: integer().notNull(),
-		/** null: it was delivered. */
-		error: text(),
-		created_at: created_at(),
-	},
-	(t) => [primaryKey({ columns: [t.webhook_id, t.number] })],
+	(t) => [index("webhooks_organization").on(t.organization_id, t.id)],
 );

@@ -1,0 +1,87 @@
+/** SQL about entries of the activity log: their ids, their order and the times at their positions. */
+import { and, type SQL, sql } from "drizzle-orm";
+import { MINUTE_MS } from "../http/durations.ts";
+import { activityLog } from "./schema/activity_log.ts";
+
+const { position, created_at, nonce, organization_id } = activityLog;
+
+/**
+ * SQL for the id of an entry: a UUID of version 7 that is made of `created_at`, `nonce` and `position`, so that no index is needed
+ * to find the entry.
+ */
+export const entryId = sql<string>`printf('%08x-%04x-7%03x-%04x-%012x', ${created_at} >> 16, ${created_at} & 65535,
+	${nonce} >> 14, ${nonce} & 16383 | 32768, ${position})`;
+
+const ID = /^([\da-f]{8})-([\da-f]{4})-7([\da-f]{3})-([89ab][\da-f]{3})-([\da-f]{12})$/i;
+
+/** SQL condition: the entry has this id. */
+export function hasId(id: string) {
+	const [, high = "", low = "", random = "", variant = "", last = ""] = ID.exec(id) ?? [];
+	const isId = sql`${position} = ${Number.parseInt(last, 16)}
+		and ${created_at} = ${Number.parseInt(high + low, 16)}
+		and ${nonce} = ${Number.parseInt(random, 16) * 2 ** 14 + (Number.parseInt(variant, 16) & 16383)}`;
+	return last ? isId : sql`false`;
+}
+
+/** SQL for the time of an entry as text, as the trigger on `activity_log` writes it. */
+export const momentText = sql<string>`strftime('%Y-%m-%dT%H:%M:%fZ', ${created_at} / 1000.0, 'unixepoch')`;
+
+/** The events of an organization after a position. */
+type Next = {
+	organization: SQL;
+	after: SQL;
+	/** SQL for the last position; null if there is no limit. */
+	until?: SQL | undefined;
+	/** SQL condition on `activity_log` for the events. */
+	where?: SQL | undefined;
+};
+
+/** SQL for the positions of events in order: those of people and of the system, which have separate indexes, merged. */
+function positions({ organization, after, until, where }: Next, end: SQL) {
+	const of = (whose: SQL) => sql`
+		select ${position} from ${activityLog}
+		where ${and(
+			sql`${organization_id} = ${organization}`,
+			whose,
+			sql`${position} > ${after}`,
+			until && sql`${position} <= (select position from bound)`,
+			where,
+		)}`;
+	const bound = until
+		? sql`with bound(position) as materialized (select coalesce(${until}, ${Number.MAX_SAFE_INTEGER}))`
+		: sql``;
+	return sql`${bound} ${of(sql`not ${activityLog.is_system}`)} union all ${of(sql`${activityLog.is_system}`)} order by 1 ${end}`;
+}
+
+/** SQL for the positions of the next `limit` events, in order. */
+export const nextPositions = (next: Next, limit: number) => positions(next, sql`limit ${limit}`);
+
+/** SQL for the position of the last of all events; null if there are none. */
+export const lastPosition = (next: Next) => sql`(${positions(next, sql`desc limit 1`)})`;
+
+/** SQL for the position of the last of the next `limit` events; null if there are fewer. */
+export const lastOfNext = (next: Next, limit: number) =>
+	sql`(${positions(next, sql`limit 1 offset ${limit - 1}`)})`;
+
+/** How long after its `created_at` an entry may be written. */
+const MAX_WRITE_MS = MINUTE_MS;
+
+/**
+ * SQL for the first position at which entries were created at a time or later, by a binary search. Positions are in the order of
+ * writes, and so almost in the order of time: earlier entries were created at most `MAX_WRITE_MS` after it.
+ */
+const search = (at: number) => sql`(
+	with recursive search(low, high) as (
+		select (select min(position) from activity_log), (select max(position) + 1 from activity_log)
+		union all
+		select iif(probe.created_at < ${at}, probe.position + 1, low), iif(probe.created_at < ${at}, high, (low + high) / 2)
+		from search cross join activity_log as probe
+		where low < high and probe.position = (
+			select position from activity_log where position >= (low + high) / 2 order by position limit 1))
+	select low from search where low >= high)`;
+
+/** SQL for a position before which no entry was created at this time or later. */
+export const positionFrom = (iso: string) => search(Date.parse(iso) - MAX_WRITE_MS);
+
+/** SQL for a position from which on no entry was created before this time. */
+export const positionUntil = (iso: string) => search(Date.parse(iso) + MAX_WRITE_MS);

@@ -1,0 +1,35 @@
+import { env } from "cloudflare:workers";
+import { asc, getTableColumns, type SQL } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { entryId } from "../../src/db/entries.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
+
+const db = drizzle(env.DB);
+
+/** Selects entries with their ids, in the order of the feed. */
+export const entries = (where: SQL | undefined) =>
+	db
+		.select({ ...getTableColumns(activityLog), id: entryId.as("entry_id") })
+		.from(activityLog)
+		.where(where)
+		.orderBy(asc(activityLog.position));
+
+/** SQL that sets the running totals of all entries, after some were inserted without them or deleted. */
+export const RETOTAL = `update activity_log set total = t.total, total_without_project = t.without, project_total = t.of_project
+	from (select position as at,
+		count(*) over (partition by organization_id order by position) as total,
+		sum(project_id is null) over (partition by organization_id order by position) as without,
+		iif(project_id is null, null, count(*) over (partition by project_id order by position)) as of_project
+		from activity_log where not is_system) as t
+	where position = t.at`;
+
+type NewEntry = Omit<typeof activityLog.$inferInsert, "organization_id"> & {
+	organization_id?: number | SQL | null;
+};
+
+/** Inserts entries as they are given, with their running totals. */
+export async function insertLog(...rows: NewEntry[]) {
+	for (let i = 0; i < rows.length; i += 6)
+		await db.insert(activityLog).values(rows.slice(i, i + 6));
+	await env.DB.prepare(RETOTAL).run();
+}
