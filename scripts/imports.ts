@@ -11,6 +11,7 @@ const ORDER = [
 	"auth",
 	"isolates",
 	"outbound",
+	"delivery",
 	"tenant",
 	"activity_log",
 	"feed",

@@ -1,7 +1,7 @@
 import type * as z from "zod";
-import type { TestResult } from "../batch_exports/shape.ts";
 import { endpointOf } from "../outbound/destinations/config.ts";
 import { merged, opened } from "../outbound/destinations/secrets.ts";
+import type { TestResult } from "../outbound/destinations/shape.ts";
 import { reason } from "../outbound/reason.ts";
 import { runSteps, stillThere, TEST_TIMEOUT_MS, testResult, Warning } from "../outbound/steps.ts";
 import type { Tenant } from "../tenant/tenant.ts";

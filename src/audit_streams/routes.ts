@@ -1,7 +1,7 @@
-import { TestResult } from "../batch_exports/shape.ts";
 import { ADMIN } from "../db/levels.ts";
 import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
+import { TestResult } from "../outbound/destinations/shape.ts";
 import { atLeast } from "../tenant/middleware.ts";
 import { body } from "../tenant/valid.ts";
 import { testDestination } from "./destination_test.ts";

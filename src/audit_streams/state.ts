@@ -6,8 +6,7 @@ import type { Database } from "../db/client.ts";
 import { iso, now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
 import { type AuditFile, auditStreams } from "../db/schema/audit_streams.ts";
-import { retryAfterOf } from "../exporter/tries.ts";
-import { delay } from "../exporter/windows.ts";
+import { exponentialBackoff, spread } from "../delivery/backoff.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 import { MisconfiguredError, SupersededError } from "../outbound/errors.ts";
 import { reason } from "../outbound/reason.ts";
@@ -86,10 +85,9 @@ export async function release(db: Database, stream: Stream, at: number) {
 	await write(db, stream, { next_attempt_at: iso(at), claimed_until: null });
 }
 
-/**
- * Returns when a stream continues after the hour that ends at `end`: a few minutes later, with a delay that depends on its id.
- */
-const startAfter = ({ id }: Stream, end: number) => iso(end + delay(id, "hour"));
+/** Returns when a stream continues after the hour that ends at `end`: up to five minutes later, depending on its id. */
+const startAfter = ({ id }: Stream, end: number) =>
+	iso(end + Math.max(SETTLE_MS, spread(id, 5 * MINUTE_MS)));
 
 /** Deletes the stream of an organization that was deleted. */
 async function remove(db: Database, stream: Stream) {
@@ -108,11 +106,12 @@ export async function finish(db: Database, stream: Stream, at: number) {
 	});
 }
 
-/** Returns how long to wait after a failed attempt: 1, 2, 4, … minutes up to an hour, or the time in Retry-After. */
+/** Returns how long to wait after a temporary error: 1, 2, 4, … minutes up to an hour, or the time in Retry-After. */
+const delayAfter = exponentialBackoff({ first: MINUTE_MS, factor: 2, max: HOUR_MS });
+
+/** Returns how long to wait after a failed attempt. An error that the user has to fix is tried again after an hour. */
 const pauseAfter = (tries: number, error: unknown) =>
-	error instanceof MisconfiguredError
-		? HOUR_MS
-		: Math.max(Math.min(MINUTE_MS * 2 ** (tries - 1), HOUR_MS), retryAfterOf(error));
+	error instanceof MisconfiguredError ? HOUR_MS : delayAfter(tries, error);
 
 /** Whether the stream of a deleted organization has failed for too long to retry. */
 const givesUp = ({ organization_deleted_at }: Stream, at: number) =>

@@ -5,10 +5,11 @@ import { fieldsOf, type Model } from "../exporter/rows.ts";
 import { sampleOf } from "../exporter/sample.ts";
 import { endpointOf } from "../outbound/destinations/config.ts";
 import { exportCipher, merged, normalized, opened } from "../outbound/destinations/secrets.ts";
+import type { TestResult } from "../outbound/destinations/shape.ts";
 import { TEST_TIMEOUT_MS, testResult } from "../outbound/steps.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { checkModel, checkQuery } from "./rules.ts";
-import type { test as Test, TestResult, update as Update } from "./shape.ts";
+import type { test as Test, update as Update } from "./shape.ts";
 import { activityOf, read } from "./statements.ts";
 
 /** Tests a destination that isn't saved yet. */

@@ -1,6 +1,7 @@
 import { describe, type Reference } from "../http/reference.ts";
 import { documentAs } from "../http/router.ts";
 import { Destination, DestinationUpdate } from "../outbound/destinations/reference.ts";
+import { TestResult } from "../outbound/destinations/shape.ts";
 import type batchExports from "./routes.ts";
 import {
 	BackfilledExport,
@@ -17,7 +18,6 @@ import {
 	rangeFilters,
 	retry,
 	runFilters,
-	TestResult,
 	UnpausedExport,
 	unpause,
 	update,

@@ -1,5 +1,6 @@
 import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, paginatedWithin, router } from "../http/router.ts";
+import { TestResult } from "../outbound/destinations/shape.ts";
 import { body, query } from "../tenant/valid.ts";
 import * as backfills from "./backfills.ts";
 import { testDestination, testNewDestination } from "./destination_test.ts";
@@ -24,7 +25,6 @@ import {
 	rangeFilters,
 	retry,
 	runFilters,
-	TestResult,
 	test,
 	UnpausedExport,
 	unpause,

@@ -238,17 +238,3 @@ export const retry = z.object({
 	/** Starts over, even if the run could resume. */
 	from: choice(["start"]).optional(),
 });
-
-/** The result of a test of a destination. */
-export const TestResult = z
-	.object({
-		success: z.boolean(),
-		steps: z.array(
-			z.object({
-				name: z.string(),
-				error: z.string().nullable(),
-				warning: z.string().nullable(),
-			}),
-		),
-	})
-	.meta({ id: "BatchExportTrial" });

@@ -1,5 +1,6 @@
 import { iso } from "../db/now.ts";
 import { INTERVALS } from "../db/schema/batch_exports.ts";
+import { spread } from "../delivery/backoff.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
 
 export type Interval = (typeof INTERVALS)[number];
@@ -52,7 +53,7 @@ const boundaryAfter = (interval: Interval, at: number) => boundaryPast(interval,
  * its interval, so that not all start at once.
  */
 export const delay = (id: string, interval: Interval) =>
-	Math.max(SETTLE_MS, (Number.parseInt(id.slice(-8), 16) / 2 ** 32) * (LENGTHS[interval] / 12));
+	Math.max(SETTLE_MS, spread(id, LENGTHS[interval] / 12));
 
 /** Returns the possible ends of a window on the grid that begins before `at` and ends after it: one for each interval. */
 export const endsAcross = (at: number) =>
