@@ -4,7 +4,7 @@ import { createReadStream, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { createGunzip } from "node:zlib";
 import * as z from "zod";
-import { FORMAT, genesis } from "../src/audit_streams/chain.ts";
+import { FORMAT, genesis } from "../src/activity/audit_streams/chain.ts";
 import { messageOf } from "./run.ts";
 
 /** Audit streams write no longer lines. Without a limit, a forged file could fill the memory. */

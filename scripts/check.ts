@@ -31,7 +31,7 @@ const GENERATED = [
 	"migrations",
 	"worker-configuration.d.ts",
 	"docs/contract.txt",
-	"src/exporter/query/query.parser.js",
+	"src/exports/engine/query/query.parser.js",
 ];
 
 /** Returns the minified and compressed size of the client in KiB. */
@@ -95,7 +95,7 @@ const failOn = (title: string, complaints: string[]) => {
 	if (complaints.length > 0) fail(complaints.join("\n"));
 };
 
-failOn("import order", findWrongImports(bundled.metafile));
+failOn("import order", findWrongImports());
 failOn("references to the documentation", findDeadReferences());
 failOn("regular expressions", findBacktracking());
 failOn("start of isolates", findSlowness(script));

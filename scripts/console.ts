@@ -35,8 +35,8 @@ function bundleConsole(): Output[] {
 		jsxImportSource: "preact",
 		alias: {
 			"tenantry-client": `${root}/packages/client/src/index.ts`,
-			"tenantry-file-names": `${root}/src/exporter/destinations/files/names.ts`,
-			"tenantry-query": `${root}/src/exporter/query/parse.ts`,
+			"tenantry-file-names": `${root}/src/exports/engine/destinations/files/names.ts`,
+			"tenantry-query": `${root}/src/exports/engine/query/parse.ts`,
 		},
 		define: { DESTINATION_SETTINGS: JSON.stringify(destinationSettings()) },
 		outdir: "public/console/assets",

@@ -5,8 +5,8 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import dns from "dns-packet";
-import { HOUR_MS, MINUTE_MS } from "../src/http/durations.ts";
 import { conflict, throttled } from "../src/http/errors.ts";
+import { HOUR_MS, MINUTE_MS } from "../src/lib/durations.ts";
 import { freePort } from "../test/support/peers.ts";
 import { buildAssets } from "./assets.ts";
 import { auditStreams } from "./examples/audit_streams.ts";

@@ -10,7 +10,7 @@ import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { MINUTE_MS } from "../src/http/durations.ts";
+import { MINUTE_MS } from "../src/lib/durations.ts";
 import { changeExport } from "../test/fire/changes.ts";
 import { postEvents } from "../test/fire/clients.ts";
 import { isFaultless, judge } from "../test/fire/judge.ts";

@@ -1,58 +1,49 @@
-/** Checks the order in which folders of src/ may import each other (docs/architecture.md#where-things-are). */
-import type { Metafile } from "esbuild";
+/** Checks the order in which the groups of src/ may import each other (docs/architecture.md#where-things-are). */
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 
-/** A folder may import only from itself and from folders before it. Files directly in src/ come after all folders. */
-const ORDER = [
-	"node",
-	"log",
+/**
+ * A group may import only from itself and from groups before it. Of the files directly in src/, groups import only `env.ts`,
+ * which imports nothing.
+ */
+const GROUPS = [
+	"lib",
 	"http",
-	"docs",
 	"db",
 	"auth",
-	"isolates",
 	"outbound",
 	"delivery",
-	"tenant",
-	"activity_log",
-	"feed",
-	"exporter",
-	"webhooks",
+	"access",
+	"docs",
+	"activity",
+	"exports",
 	"plugins",
-	"jobs",
-	"plugin_configs",
-	"batch_exports",
-	"audit_streams",
-	"domains",
-	"events",
-	"personal_api_keys",
-	"projects",
-	"users",
-	"two_factor",
-	"sign_in",
-	"service_accounts",
-	"project_members",
-	"organizations",
-	"members",
-	"notifications",
-	"invites",
+	"accounts",
 	"operator",
 	"mcp",
 ];
 
-const folderOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1];
+const groupOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1];
 
-/** Finds imports that point the wrong way. Uses the imports that the bundler resolved, so type-only imports aren't checked. */
-export function findWrongImports({ inputs }: Metafile): string[] {
-	return Object.entries(inputs).flatMap(([path, { imports }]) => {
-		const from = folderOf(path);
+/** Matches the relative path of an import, also of types, and of `import()`. */
+const IMPORT = /(?:from|import)\s*\(?\s*"(\.[^"]+)"/g;
+
+/** Finds imports, also of types, that point the wrong way. */
+export function findWrongImports(): string[] {
+	const files = readdirSync("src", { recursive: true, withFileTypes: true })
+		.filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+		.map((entry) => join(entry.parentPath, entry.name));
+	return files.flatMap((path) => {
+		const from = groupOf(path);
 		if (from === undefined) return [];
-		if (!ORDER.includes(from)) return [`${path}: ${from}/ is not in ORDER of scripts/imports.ts`];
-		return imports.flatMap(({ path: imported }) => {
-			const to = folderOf(imported);
+		if (!GROUPS.includes(from)) return [`${path}: ${from}/ is not in GROUPS of scripts/imports.ts`];
+		return [...readFileSync(path, "utf8").matchAll(IMPORT)].flatMap(([, specifier = ""]) => {
+			const imported = join(dirname(path), specifier);
+			const to = groupOf(imported);
 			const isAllowed =
 				to === undefined
-					? !/^src\/[^/]+\.ts$/.test(imported)
-					: to === from || ORDER.indexOf(to) < ORDER.indexOf(from);
+					? imported === "src/env.ts" || !imported.startsWith("src/")
+					: GROUPS.indexOf(to) <= GROUPS.indexOf(from);
 			return isAllowed ? [] : [`${path} imports ${imported}`];
 		});
 	});

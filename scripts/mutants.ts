@@ -23,29 +23,48 @@ const SECURITY = "test/auth/security";
 /** The tests of each folder: its own, which run first, and slower ones and others through which it is used. */
 const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 	tenant: [
-		["test/db/tenant", "test/project_members/", "test/projects/", "test/http/etag"],
-		["test/app.test.ts", "test/members/", "test/webhooks/webhooks", "test/http/retries", SECURITY],
+		[
+			"test/db/tenant",
+			"test/accounts/project_members/",
+			"test/accounts/projects/",
+			"test/http/etag",
+		],
+		[
+			"test/app.test.ts",
+			"test/accounts/members/",
+			"test/activity/webhooks/webhooks",
+			"test/http/retries",
+			SECURITY,
+		],
 	],
 	auth: [
 		["addresses", "authenticate", "held", "ranges", "secrets", "usage"]
 			.map((name) => `test/auth/${name}`)
-			.concat("test/personal_api_keys/"),
-		["test/app.test.ts", "test/service_accounts/", "test/two_factor/", SECURITY],
+			.concat("test/accounts/personal_api_keys/"),
+		["test/app.test.ts", "test/accounts/service_accounts/", "test/accounts/two_factor/", SECURITY],
 	],
-	invites: [["test/invites/"], ["test/mail/", "test/db/races", "test/http/retries"]],
+	invites: [["test/accounts/invites/"], ["test/mail/", "test/db/races", "test/http/retries"]],
 	sign_in: [
-		["test/sign_in/", "test/two_factor/"],
+		["test/accounts/sign_in/", "test/accounts/two_factor/"],
 		["test/mail/", "test/auth/authenticate"],
 	],
 	exporter: [
-		["test/exporter/schedule", "test/exporter/windows", "test/exporter/run.test.ts"],
-		["test/exporter/formats", "test/exporter/sources", "test/exporter/destinations/"],
+		[
+			"test/exports/engine/schedule",
+			"test/exports/engine/windows",
+			"test/exports/engine/run.test.ts",
+		],
+		[
+			"test/exports/engine/formats",
+			"test/exports/engine/sources",
+			"test/exports/engine/destinations/",
+		],
 	],
 	batch_exports: [
-		["test/batch_exports/"],
-		["test/exporter/run.test.ts", "test/exporter/schedule", "test/db/races"],
+		["test/exports/batch_exports/"],
+		["test/exports/engine/run.test.ts", "test/exports/engine/schedule", "test/db/races"],
 	],
-	webhooks: [["test/webhooks/"], ["test/feed/", "test/db/races"]],
+	webhooks: [["test/activity/webhooks/"], ["test/activity/events/", "test/db/races"]],
 };
 
 const { values } = parseArgs({

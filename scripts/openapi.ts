@@ -6,10 +6,10 @@
 import type { RouterRoute } from "hono/types";
 import * as z from "zod";
 import about from "../package.json" with { type: "json" };
+import { type ScopeObject, scopeFor } from "../src/access/scopes.ts";
 import { families, publicRoutes } from "../src/app.ts";
 import type { OperationText, Tag } from "../src/http/reference.ts";
 import { descriptionOf, type Operation } from "../src/http/router.ts";
-import { type ScopeObject, scopeFor } from "../src/tenant/scopes.ts";
 import { write } from "./files.ts";
 import { headers } from "./openapi/headers.ts";
 import { parametersOf } from "./openapi/parameters.ts";

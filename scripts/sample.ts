@@ -1,6 +1,6 @@
 /** Sample data for a new state: a few thousand events, and an hourly export of them to R2 with a short backfill. */
 import * as z from "zod";
-import { HOUR_MS } from "../src/http/durations.ts";
+import { HOUR_MS } from "../src/lib/durations.ts";
 
 const EVENTS = 3000;
 const EVENTS_PER_REQUEST = 1000;

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import * as z from "zod";
 import { mask } from "../src/auth/keys.ts";
-import { pluralize } from "../src/http/plural.ts";
+import { pluralize } from "../src/lib/plural.ts";
 import { run } from "../src/operator/run.ts";
 import { buildAssets } from "./assets.ts";
 import { openFiles } from "./operator.ts";

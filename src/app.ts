@@ -1,10 +1,6 @@
 import type { Context, ExecutionContext, Hono } from "hono";
 import type { MergeSchemaPath, Schema } from "hono/types";
 import { getPathNoStrict } from "hono/utils/url";
-import type { App } from "./env.ts";
-import type { AsDocumented, AssertNone, Differences } from "./http/answers.ts";
-import { type Family, mount, type PublicRoutes, type Row } from "./mount.ts";
-import { caller } from "./personal_api_keys/owner.ts";
 import {
 	asCaller,
 	inOrganization,
@@ -12,36 +8,40 @@ import {
 	onOrganizations,
 	onProjects,
 	onProjectsOfOrganization,
-} from "./tenant/middleware.ts";
+} from "./access/middleware.ts";
+import { caller } from "./accounts/personal_api_keys/owner.ts";
+import type { App } from "./env.ts";
+import type { AsDocumented, AssertNone, Differences } from "./http/answers.ts";
+import { type Family, mount, type PublicRoutes, type Row } from "./mount.ts";
 
-const accountKeys = async () => (await import("./service_accounts/keys.ts")).default;
-const activityLog = async () => (await import("./activity_log/routes.ts")).default;
-const allPlugins = async () => (await import("./plugins/routes.ts")).allPlugins;
-const apiKeys = async () => (await import("./personal_api_keys/routes.ts")).default;
-const auditStreams = async () => (await import("./audit_streams/routes.ts")).default;
-const batchExports = async () => (await import("./batch_exports/routes.ts")).default;
-const destinations = async () => (await import("./plugins/routes.ts")).destinations();
-const domains = async () => (await import("./domains/routes.ts")).default;
-const events = async () => (await import("./events/routes.ts")).default;
-const feed = async () => (await import("./feed/routes.ts")).default;
-const frontendApps = async () => (await import("./plugins/routes.ts")).frontendApps();
-const importApps = async () => (await import("./plugins/routes.ts")).importApps();
-const invites = async () => (await import("./invites/routes.ts")).default;
-const members = async () => (await import("./members/routes.ts")).default;
-const notifications = async () => (await import("./notifications/routes.ts")).default;
-const organizations = async () => (await import("./organizations/routes.ts")).default;
-const pluginConfigs = async () => (await import("./plugin_configs/routes.ts")).default;
-const projectMembers = async () => (await import("./project_members/routes.ts")).default;
-const projects = async () => (await import("./projects/routes.ts")).default;
-const serviceAccounts = async () => (await import("./service_accounts/routes.ts")).default;
-const twoFactor = async () => (await import("./two_factor/routes.ts")).default;
-const users = async () => (await import("./users/routes.ts")).default;
-const webhooks = async () => (await import("./webhooks/routes.ts")).default;
+const accountKeys = async () => (await import("./accounts/service_accounts/keys.ts")).default;
+const activityLog = async () => (await import("./activity/activity_log/routes.ts")).default;
+const allPlugins = async () => (await import("./plugins/plugins/routes.ts")).allPlugins;
+const apiKeys = async () => (await import("./accounts/personal_api_keys/routes.ts")).default;
+const auditStreams = async () => (await import("./activity/audit_streams/routes.ts")).default;
+const batchExports = async () => (await import("./exports/batch_exports/routes.ts")).default;
+const destinations = async () => (await import("./plugins/plugins/routes.ts")).destinations();
+const domains = async () => (await import("./accounts/domains/routes.ts")).default;
+const events = async () => (await import("./exports/ingestion/routes.ts")).default;
+const feed = async () => (await import("./activity/events/routes.ts")).default;
+const frontendApps = async () => (await import("./plugins/plugins/routes.ts")).frontendApps();
+const importApps = async () => (await import("./plugins/plugins/routes.ts")).importApps();
+const invites = async () => (await import("./accounts/invites/routes.ts")).default;
+const members = async () => (await import("./accounts/members/routes.ts")).default;
+const notifications = async () => (await import("./activity/notifications/routes.ts")).default;
+const organizations = async () => (await import("./accounts/organizations/routes.ts")).default;
+const pluginConfigs = async () => (await import("./plugins/plugin_configs/routes.ts")).default;
+const projectMembers = async () => (await import("./accounts/project_members/routes.ts")).default;
+const projects = async () => (await import("./accounts/projects/routes.ts")).default;
+const serviceAccounts = async () => (await import("./accounts/service_accounts/routes.ts")).default;
+const twoFactor = async () => (await import("./accounts/two_factor/routes.ts")).default;
+const users = async () => (await import("./accounts/users/routes.ts")).default;
+const webhooks = async () => (await import("./activity/webhooks/routes.ts")).default;
 
-const acceptance = async () => (await import("./invites/routes.ts")).acceptance;
-const invitePage = async () => (await import("./invites/page.ts")).default;
-const signIn = async () => (await import("./sign_in/routes.ts")).default;
-const service = async () => (await import("./service.ts")).default;
+const acceptance = async () => (await import("./accounts/invites/routes.ts")).acceptance;
+const invitePage = async () => (await import("./accounts/invites/page.ts")).default;
+const signIn = async () => (await import("./accounts/sign_in/routes.ts")).default;
+const service = async () => (await import("./docs/service.ts")).default;
 
 const ORGANIZATION = "/api/organizations/:organization_id";
 const PROJECT = "/api/projects/:project_id";

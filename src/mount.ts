@@ -4,6 +4,9 @@ import { methodNotAllowed as checkMethod } from "hono/method-not-allowed";
 import { requestId } from "hono/request-id";
 import { secureHeaders } from "hono/secure-headers";
 import type { Schema } from "hono/types";
+import { safeRetries } from "./access/idempotency.ts";
+import { conditional } from "./access/precondition.ts";
+import { type ScopeObject, scope } from "./access/scopes.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import { fromDatabaseError } from "./db/errors.ts";
 import { consolePages } from "./docs/console.ts";
@@ -19,9 +22,6 @@ import { logRequests } from "./http/request_log.ts";
 import { router } from "./http/router.ts";
 import { answerInVersion, chooseVersion } from "./http/versions.ts";
 import { type Api, mcp } from "./mcp/routes.ts";
-import { safeRetries } from "./tenant/idempotency.ts";
-import { conditional } from "./tenant/precondition.ts";
-import { type ScopeObject, scope } from "./tenant/scopes.ts";
 
 export type Routes = Hono<App, Schema, string>;
 

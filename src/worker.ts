@@ -1,17 +1,17 @@
+import { deleteExpiredKeys } from "./access/idempotency.ts";
 import { app } from "./app.ts";
 import { deleteOldDays } from "./auth/usage.ts";
-import { logError } from "./log/log.ts";
-import { logged } from "./log/parts.ts";
-import { deleteExpiredKeys } from "./tenant/idempotency.ts";
+import { logErrors } from "./lib/background.ts";
+import { logError } from "./lib/log.ts";
 
-export { ExportRun } from "./exporter/workflow.ts";
-export { Outbound } from "./jobs/outbound.ts";
+export { ExportRun } from "./exports/engine/workflow.ts";
 export { Operator } from "./operator/entrypoint.ts";
+export { Outbound } from "./plugins/jobs/outbound.ts";
 
 async function runJob(message: Message, env: Env) {
 	const [{ isStale }, { work }] = await Promise.all([
-		import("./jobs/queue.ts"),
-		import("./jobs/work.ts"),
+		import("./plugins/jobs/queue.ts"),
+		import("./plugins/jobs/work.ts"),
 	]);
 	const run = isStale(message) ? Promise.resolve() : work(env);
 	await run.then(
@@ -32,15 +32,15 @@ function startDelivery(message: Message, env: Env, context: ExecutionContext) {
 	const { body } = message;
 	const isAboutStreams = typeof body === "object" && body !== null && "audit_streams" in body;
 	const run = async () => {
-		if (!isAboutStreams) return (await import("./webhooks/deliver.ts")).deliver(env, body);
+		if (!isAboutStreams) return (await import("./activity/webhooks/deliver.ts")).deliver(env, body);
 		const [{ isStale }, { deliverDue }] = await Promise.all([
-			import("./jobs/queue.ts"),
-			import("./audit_streams/deliver.ts"),
+			import("./plugins/jobs/queue.ts"),
+			import("./activity/audit_streams/deliver.ts"),
 		]);
 		if (!isStale(message)) await deliverDue(env, body);
 	};
 	const part = isAboutStreams ? "audit streams" : "delivery of a webhook";
-	context.waitUntil(logged(part, run()));
+	context.waitUntil(logErrors(part, run()));
 }
 
 export default {
@@ -61,18 +61,18 @@ export default {
 			links,
 			webhooks,
 		] = await Promise.all([
-			import("./activity_log/retention.ts"),
-			import("./events/queries.ts"),
-			import("./exporter/schedule.ts"),
-			import("./jobs/tasks.ts"),
-			import("./plugins/compile_later.ts"),
-			import("./audit_streams/schedule.ts"),
-			import("./domains/recheck.ts"),
-			import("./notifications/digest.ts"),
-			import("./personal_api_keys/expiry.ts"),
-			import("./invites/clean.ts"),
-			import("./sign_in/clean.ts"),
-			import("./webhooks/schedule.ts"),
+			import("./activity/activity_log/retention.ts"),
+			import("./exports/ingestion/queries.ts"),
+			import("./exports/engine/schedule.ts"),
+			import("./plugins/jobs/tasks.ts"),
+			import("./plugins/plugins/compile_later.ts"),
+			import("./activity/audit_streams/schedule.ts"),
+			import("./accounts/domains/recheck.ts"),
+			import("./activity/notifications/digest.ts"),
+			import("./accounts/personal_api_keys/expiry.ts"),
+			import("./accounts/invites/clean.ts"),
+			import("./accounts/sign_in/clean.ts"),
+			import("./activity/webhooks/schedule.ts"),
 		]);
 		const parts = {
 			"old activity": activityLog.deleteExpired(env),
@@ -92,7 +92,7 @@ export default {
 				"old invite mails": invites.deleteOld(env, scheduledTime),
 			}),
 		};
-		await Promise.all(Object.entries(parts).map(([part, work]) => logged(part, work)));
+		await Promise.all(Object.entries(parts).map(([part, work]) => logErrors(part, work)));
 	},
 
 	async queue({ messages, queue }, env, context) {

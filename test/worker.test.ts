@@ -5,7 +5,7 @@ import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { afterEach, expect, test, vi } from "vitest";
 import { LIMITS, TICK } from "../bench/scale/assumptions.ts";
-import { deliverDue } from "../src/audit_streams/deliver.ts";
+import { deliverDue } from "../src/activity/audit_streams/deliver.ts";
 import { inList, insertEach } from "../src/db/client.ts";
 import { counted } from "../src/db/counted.ts";
 import { activityLog } from "../src/db/schema/activity_log.ts";

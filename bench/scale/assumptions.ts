@@ -145,13 +145,13 @@ export const LIMITS = {
 	instances: 50_000,
 	/** developers.cloudflare.com/queues/platform/limits, for one queue. */
 	messages_a_second: 5_000,
-	/** src/exporter/schedule.ts: `BATCH_SIZE` × `MAX_BATCHES_PER_TICK`. */
+	/** src/exports/engine/schedule.ts: `BATCH_SIZE` × `MAX_BATCHES_PER_TICK`. */
 	exports_a_tick: 9_000,
-	/** src/exporter/launch.ts: `LAUNCH_BATCH_SIZE`. */
+	/** src/exports/engine/launch.ts: `LAUNCH_BATCH_SIZE`. */
 	launches_a_tick: 3_000,
 	/** src/db/client.ts: `deleteOlderThan`. */
 	deletions_a_tick: 10_000,
-	/** src/audit_streams/deliver.ts: the typical number within `MAX_STATEMENTS`. */
+	/** src/activity/audit_streams/deliver.ts: the typical number within `MAX_STATEMENTS`. */
 	streams_a_tick: 90,
 };
 

@@ -1,6 +1,6 @@
 /** Replaces values that differ from run to run: ids, times, keys, tokens and hosts. Equal values get equal replacements. */
 import { crc32 } from "node:zlib";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/http/durations.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/lib/durations.ts";
 
 const STEP_MS = 10_000;
 

@@ -1,27 +1,31 @@
 /** The texts of all families, by mount path. */
-import * as activityLog from "../../src/activity_log/reference.ts";
+
+import domains from "../../src/accounts/domains/reference.ts";
+import invites, {
+	acceptanceReference,
+	pageReference,
+} from "../../src/accounts/invites/reference.ts";
+import members from "../../src/accounts/members/reference.ts";
+import organizations from "../../src/accounts/organizations/reference.ts";
+import * as apiKeys from "../../src/accounts/personal_api_keys/reference.ts";
+import projectMembers from "../../src/accounts/project_members/reference.ts";
+import * as projects from "../../src/accounts/projects/reference.ts";
+import serviceAccounts from "../../src/accounts/service_accounts/reference.ts";
+import signIn from "../../src/accounts/sign_in/reference.ts";
+import twoFactor from "../../src/accounts/two_factor/reference.ts";
+import users from "../../src/accounts/users/reference.ts";
+import * as activityLog from "../../src/activity/activity_log/reference.ts";
+import auditStreams from "../../src/activity/audit_streams/reference.ts";
+import feed from "../../src/activity/events/reference.ts";
+import notifications from "../../src/activity/notifications/reference.ts";
+import webhooks from "../../src/activity/webhooks/reference.ts";
 import type { families, publicRoutes, RoutesOf } from "../../src/app.ts";
-import auditStreams from "../../src/audit_streams/reference.ts";
-import * as batchExports from "../../src/batch_exports/reference.ts";
-import domains from "../../src/domains/reference.ts";
-import events from "../../src/events/reference.ts";
-import feed from "../../src/feed/reference.ts";
+import service from "../../src/docs/service_reference.ts";
+import * as batchExports from "../../src/exports/batch_exports/reference.ts";
+import events from "../../src/exports/ingestion/reference.ts";
 import type { Reference } from "../../src/http/reference.ts";
-import invites, { acceptanceReference, pageReference } from "../../src/invites/reference.ts";
-import members from "../../src/members/reference.ts";
-import notifications from "../../src/notifications/reference.ts";
-import organizations from "../../src/organizations/reference.ts";
-import * as apiKeys from "../../src/personal_api_keys/reference.ts";
-import pluginConfigs from "../../src/plugin_configs/reference.ts";
-import * as plugins from "../../src/plugins/reference.ts";
-import projectMembers from "../../src/project_members/reference.ts";
-import * as projects from "../../src/projects/reference.ts";
-import serviceAccounts from "../../src/service_accounts/reference.ts";
-import service from "../../src/service_reference.ts";
-import signIn from "../../src/sign_in/reference.ts";
-import twoFactor from "../../src/two_factor/reference.ts";
-import users from "../../src/users/reference.ts";
-import webhooks from "../../src/webhooks/reference.ts";
+import pluginConfigs from "../../src/plugins/plugin_configs/reference.ts";
+import * as plugins from "../../src/plugins/plugins/reference.ts";
 
 type Row = (typeof families)[number] | (typeof publicRoutes)[number];
 

@@ -1,6 +1,7 @@
 /** A route in the document. */
+
+import { isSettings, objectPath } from "../../src/access/precondition.ts";
 import type { Operation } from "../../src/http/router.ts";
-import { isSettings, objectPath } from "../../src/tenant/precondition.ts";
 
 export type Route = {
 	/** The operation id. */

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
-import { toBase64url } from "../http/base64url.ts";
-import { lazy } from "../http/lazy.ts";
-import { logWarning } from "../log/log.ts";
+import { toBase64url } from "../lib/base64url.ts";
+import { lazy } from "../lib/lazy.ts";
+import { logWarning } from "../lib/log.ts";
 import { held, hold, release } from "./held.ts";
 
 /** A key's record in KV, stored under `key:<SHA-256 of its value, hex>` (docs/keys.md#the-kv-record). */

@@ -1,5 +1,5 @@
-import { fromBase64url, toBase64url } from "../http/base64url.ts";
 import { invalid } from "../http/errors.ts";
+import { fromBase64url, toBase64url } from "../lib/base64url.ts";
 
 const PREFIX = "sealed:";
 

@@ -5,8 +5,8 @@ import { insertEach } from "../db/client.ts";
 import { iso, now } from "../db/now.ts";
 import { personalApiKeyDays, personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { App } from "../env.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../http/durations.ts";
-import { logWarning } from "../log/log.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../lib/durations.ts";
+import { logWarning } from "../lib/log.ts";
 import { addressOf } from "./addresses.ts";
 
 /*

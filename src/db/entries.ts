@@ -1,6 +1,6 @@
 /** SQL about entries of the activity log: their ids, their order and the times at their positions. */
 import { and, type SQL, sql } from "drizzle-orm";
-import { MINUTE_MS } from "../http/durations.ts";
+import { MINUTE_MS } from "../lib/durations.ts";
 import { activityLog } from "./schema/activity_log.ts";
 
 const { position, created_at, nonce, organization_id } = activityLog;

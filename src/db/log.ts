@@ -5,9 +5,9 @@
 import { and, getTableColumns, is, SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
-import { bytesIn } from "../http/bytes.ts";
-import { DAY_MS, MINUTE_MS } from "../http/durations.ts";
 import { envelope, type Key, MAX_PAGE_BYTES, type Page } from "../http/page.ts";
+import { bytesIn } from "../lib/bytes.ts";
+import { DAY_MS, MINUTE_MS } from "../lib/durations.ts";
 import type { Database } from "./client.ts";
 import { contains } from "./contains.ts";
 import { iso } from "./now.ts";

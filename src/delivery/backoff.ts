@@ -1,4 +1,4 @@
-import { HOUR_MS } from "../http/durations.ts";
+import { HOUR_MS } from "../lib/durations.ts";
 import { UnavailableError } from "../outbound/errors.ts";
 
 /** The maximum Retry-After. Longer ones are shortened to it. */

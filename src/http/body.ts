@@ -1,5 +1,6 @@
 import type { Context, HonoRequest } from "hono";
 import type { App } from "../env.ts";
+import { parseExact, parseUnrounded } from "../lib/lossless_json.ts";
 import {
 	ApiError,
 	parseError,
@@ -7,7 +8,6 @@ import {
 	unsupportedEncoding,
 	unsupportedMediaType,
 } from "./errors.ts";
-import { parseExact, parseUnrounded } from "./exact.ts";
 
 const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
 const LINES_TYPE = /^application\/(x-ndjson|jsonl)$/i;

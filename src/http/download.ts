@@ -1,8 +1,8 @@
 import type { Context } from "hono";
 import { accepts } from "hono/accepts";
 import type { App } from "../env.ts";
-import { logRequestError } from "../log/log.ts";
-import { type Cell, record, withoutFormula } from "./csv.ts";
+import { type Cell, record, withoutFormula } from "../lib/csv.ts";
+import { logRequestError } from "../lib/log.ts";
 import { ApiError } from "./errors.ts";
 
 /** The media types that a request can select with `Accept` instead of a page of JSON (docs/events.md#downloads). */

@@ -2,7 +2,7 @@ import type { Context, ErrorHandler, NotFoundHandler } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type * as z from "zod";
 import type { App } from "../env.ts";
-import { logRequestError } from "../log/log.ts";
+import { logRequestError } from "../lib/log.ts";
 import type { ErrorCode } from "./codes.ts";
 import type { ErrorBody } from "./error_body.ts";
 import { formatted } from "./json.ts";

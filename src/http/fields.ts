@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { bytesIn } from "./bytes.ts";
+import { bytesIn } from "../lib/bytes.ts";
+import { readMoment, readRelativeMoment } from "../lib/moment.ts";
 import type { ErrorCode } from "./codes.ts";
-import { readMoment, readRelativeMoment } from "./moment.ts";
 
 /** A zod issue with its own error code. `http/valid.ts` uses its code and message in the response unchanged. */
 export const issue = (

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { MAX_NUMBER_LENGTH } from "./exact.ts";
+import { MAX_NUMBER_LENGTH } from "../lib/lossless_json.ts";
 import { issue, whyUnstorable } from "./fields.ts";
 
 /** How deeply JSON can nest. D1 and the databases of exports can read much deeper JSON. */

@@ -1,6 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
-import { pluralize } from "./plural.ts";
+import { pluralize } from "../lib/plural.ts";
 
 /** Replaces invite tokens and API keys in a path, which must not be logged. */
 const redact = (path: string) =>

@@ -3,9 +3,9 @@ import { createMiddleware } from "hono/factory";
 import type { BlankInput, HandlerResponse, Input } from "hono/types";
 import * as z from "zod";
 import type { App } from "../env.ts";
+import { lazy } from "../lib/lazy.ts";
 import type { Documented } from "./answers.ts";
 import type { FeedPage } from "./feed_page.ts";
-import { lazy } from "./lazy.ts";
 import type { Envelope } from "./page.ts";
 
 /** Returns a router that matches every path with and without a trailing slash. */

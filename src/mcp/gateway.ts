@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type { App } from "../env.ts";
 import { type ApiError, badCredentials } from "../http/errors.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
-import { logRequestError } from "../log/log.ts";
+import { logRequestError } from "../lib/log.ts";
 import type { Api } from "./routes.ts";
 
 /** The headers of the MCP request that are copied to requests to the API. */

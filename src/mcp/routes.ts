@@ -1,13 +1,13 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
+import { asCaller } from "../access/middleware.ts";
+import { anyKey } from "../access/scopes.ts";
 import { authenticate } from "../auth/authenticate.ts";
 import type { App } from "../env.ts";
 import { forbidden, methodNotAllowed } from "../http/errors.ts";
 import { formatted } from "../http/json.ts";
 import { allowedOrigins } from "../http/origins.ts";
 import { router } from "../http/router.ts";
-import { asCaller } from "../tenant/middleware.ts";
-import { anyKey } from "../tenant/scopes.ts";
 
 /** Sends a request to the API without leaving this worker. */
 export type Api = (request: Request, c: Context<App>) => Response | Promise<Response>;

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { App } from "../env.ts";
 import { bytesOf } from "../http/body.ts";
-import { readWorker } from "../isolates/worker.ts";
+import { readWorker } from "../outbound/isolates.ts";
 import { Gateway } from "./gateway.ts";
 import type { Api } from "./routes.ts";
 import type Mcp from "./server/worker.ts";

@@ -1,6 +1,8 @@
 import { and, count, desc, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type * as z from "zod";
+import * as sessions from "../accounts/personal_api_keys/sessions.ts";
+import { factorReset, mailChange } from "../accounts/users/mails.ts";
 import { changes } from "../db/changes.ts";
 import type { Database } from "../db/client.ts";
 import { withEntries } from "../db/record.ts";
@@ -8,8 +10,6 @@ import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
 import { isPerson, users } from "../db/schema/users.ts";
-import * as sessions from "../personal_api_keys/sessions.ts";
-import { factorReset, mailChange } from "../users/mails.ts";
 import { trigger, withOperatorEntry } from "./entries.ts";
 import { OperatorError, required } from "./errors.ts";
 import type { list, organizationSet, user as User } from "./shape.ts";

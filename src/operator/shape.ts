@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { create as newKey } from "../accounts/personal_api_keys/shape.ts";
 import { email, name, set, text, uuid } from "../http/fields.ts";
-import { create as newKey } from "../personal_api_keys/shape.ts";
 
 const PLUGIN_LEVELS = ["0", "3", "6", "9"];
 

@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { logWarning } from "../log/log.ts";
+import { logWarning } from "../lib/log.ts";
 
 type Mailbox = { name: string; address: string };
 

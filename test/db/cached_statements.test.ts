@@ -2,6 +2,8 @@ import { env } from "cloudflare:workers";
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
+import { cachedGuard } from "../../src/access/cached_statements.ts";
+import { newOrganization } from "../../src/accounts/organizations/queries.ts";
 import { CachedStatement, cacheByForm } from "../../src/db/cached_statements.ts";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
@@ -11,8 +13,6 @@ import { inviteMails, invites } from "../../src/db/schema/invites.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { users } from "../../src/db/schema/users.ts";
-import { newOrganization } from "../../src/organizations/queries.ts";
-import { cachedGuard } from "../../src/tenant/cached_statements.ts";
 import { call, db, join, keyFor, person } from "../support/world.ts";
 
 /** An organization of the user, now the current one, with `n` objects in each list. */

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseExact } from "../../src/http/exact.ts";
+import { parseExact } from "../../src/lib/lossless_json.ts";
 import { listen } from "../support/peers.ts";
 import type { Random } from "./random.ts";
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { readRelativeMoment } from "../../src/http/moment.ts";
+import { readRelativeMoment } from "../../src/lib/moment.ts";
 import { wrong } from "../support/refusals.ts";
 import { call, join, world } from "../support/world.ts";
 

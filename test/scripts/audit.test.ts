@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { FORMAT, genesis, link } from "../../src/audit_streams/chain.ts";
+import { FORMAT, genesis, link } from "../../src/activity/audit_streams/chain.ts";
 import { admin } from "../support/server.ts";
 
 const STREAM = "01a202f6-9593-74a0-a20a-0a7928f4ab66";

@@ -124,7 +124,7 @@ test("the source map of the deployed script leads to the source, and its parts l
 	const [source, row] =
 		"originalSource" in entry ? [entry.originalSource, entry.originalLine] : ["", 0];
 	expect(source).toMatch(/src\/plugins\/compiled_file\.ts$/);
-	const original = readFileSync("src/plugins/compiled_file.ts", "utf8").split("\n");
+	const original = readFileSync("src/plugins/plugins/compiled_file.ts", "utf8").split("\n");
 	expect(original[row]).toContain(message);
 	expect(undefinedExports(`${outdir}/readable`)).toEqual([]);
 	discard(outdir);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { DEFAULTS, itemIntervalMs, TYPES } from "../../src/activity/notifications/types.ts";
 import { EVENT_TYPES, SYSTEM_TYPES } from "../../src/db/event_types.ts";
-import { DEFAULTS, itemIntervalMs, TYPES } from "../../src/notifications/types.ts";
 
 /** The rows of the table that follows a heading, each as its cells. The first one is in backquotes. */
 function tableOf(page: string, heading: string) {

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { compileFiles } from "../../src/plugins/compiler.ts";
+import { compileFiles } from "../../src/plugins/compiler/client.ts";
 
 /** Compiles a file. Returns the output, and the plugin's capabilities if it is a main file that compiles. */
 export async function compile(filename: string, source: string) {

@@ -2,8 +2,8 @@ import { eq, sql } from "drizzle-orm";
 import { append, type NewEntry } from "../../src/db/log.ts";
 import { batchExportLogs } from "../../src/db/schema/batch_exports.ts";
 import type { StoredEntry } from "../../src/db/schema/log.ts";
-import { EXPORT_LOGS } from "../../src/exporter/run_log.ts";
-import { PLUGIN_LOGS } from "../../src/jobs/log_entries.ts";
+import { EXPORT_LOGS } from "../../src/exports/engine/run_log.ts";
+import { PLUGIN_LOGS } from "../../src/plugins/jobs/log_entries.ts";
 import { db, rowOf } from "./world.ts";
 
 /** Adds an entry to the log of an export. Entries must be added oldest first. */

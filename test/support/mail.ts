@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { tick } from "../../src/notifications/digest.ts";
+import { tick } from "../../src/activity/notifications/digest.ts";
 import type { compose } from "../../src/outbound/mail.ts";
 
 /** Returns the mails that a tick of the digests sends about an organization. */

@@ -11,7 +11,7 @@ const LONG = [
 	"test/scripts/admin.test.ts",
 	"packages/client/test/generators.test.ts",
 	"packages/client/test/retries.test.ts",
-	"test/exporter/destinations/files.test.ts",
+	"test/exports/engine/destinations/files.test.ts",
 	"test/auth/security.test.ts",
 	"test/fuzz.test.ts",
 	"test/openapi.test.ts",

@@ -7,7 +7,7 @@ import {
 	text,
 	uniqueIndex,
 } from "drizzle-orm/sqlite-core";
-import { HOUR_MS } from "../../http/durations.ts";
+import { HOUR_MS } from "../../lib/durations.ts";
 import { formatUuid } from "../uuid_bytes.ts";
 import { moment } from "./columns.ts";
 

@@ -37,7 +37,7 @@ export const webhooks = sqliteTable(
 		url: text().notNull(),
 		/** Empty: all types. */
 		types: list<string>(),
-		/** The types in the form that a trigger compares, see src/webhooks/types.ts. */
+		/** The types in the form that a trigger compares, see src/activity/webhooks/types.ts. */
 		selectors: list<string>(),
 		description: text().notNull().default(""),
 		enabled: boolean().notNull().default(true),

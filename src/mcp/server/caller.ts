@@ -1,5 +1,5 @@
 import type { Key } from "../../auth/keys.ts";
-import { parseExact } from "../../http/exact.ts";
+import { parseExact } from "../../lib/lossless_json.ts";
 import type { Gateway } from "../gateway.ts";
 
 /** What the key in use allows, as recorded in KV. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { grants } from "../../tenant/scopes.ts";
+import { grants } from "../../access/scopes.ts";
 import type { Caller } from "./caller.ts";
 
 const Operation = z.object({

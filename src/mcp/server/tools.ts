@@ -1,6 +1,6 @@
 import type { CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { grants } from "../../tenant/scopes.ts";
+import { grants } from "../../access/scopes.ts";
 import type { Caller } from "./caller.ts";
 import { describe } from "./describe.ts";
 import {

@@ -6,7 +6,7 @@ import {
 	WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import about from "../../../package.json" with { type: "json" };
-import { parseExact } from "../../http/exact.ts";
+import { parseExact } from "../../lib/lossless_json.ts";
 import { Caller, type Calls, type KeyInUse } from "./caller.ts";
 import { addTools } from "./tools.ts";
 

@@ -1,5 +1,5 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
-import { MAIN_FILES } from "../file_names.ts";
+import { MAIN_FILES } from "../plugins/file_names.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import { type Compiled, compile } from "./compile.ts";
 

@@ -1,0 +1,216 @@
+import { and, eq, exists, getTableColumns, isNull, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { cacheList } from "../../access/cached_statements.ts";
+import { retry } from "../../access/retry.ts";
+import { assertRoom } from "../../access/room.ts";
+import type { TenantSql } from "../../access/sql.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { newToken } from "../../auth/keys.ts";
+import { changes } from "../../db/changes.ts";
+import { contains } from "../../db/contains.ts";
+import { countWhere } from "../../db/list.ts";
+import { now } from "../../db/now.ts";
+import { domains } from "../../db/schema/domains.ts";
+import { found, invalid } from "../../http/errors.ts";
+import { mapResults, type Page } from "../../http/page.ts";
+import { lapsedClaim, release } from "./claims.ts";
+import { nextRecheck } from "./recheck.ts";
+import type { create, Domain, filters, update as Update, Verified } from "./shape.ts";
+import { lookUpChallenge } from "./verify.ts";
+
+const { organization_id, claimed_at, recheck_at, failed_rechecks, missing_since, ...columns } =
+	getTableColumns(domains);
+
+const select = ({ db }: TenantSql) => db.select(columns).from(domains);
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+type Saml = Record<"saml_entity_id" | "saml_acs_url" | "saml_x509_cert", string | null | undefined>;
+
+const hasSaml = ({ saml_entity_id, saml_acs_url, saml_x509_cert }: Saml) =>
+	Boolean(saml_entity_id && saml_acs_url && saml_x509_cert);
+
+const toDomain = (row: Row): z.infer<typeof Domain> => ({
+	...row,
+	is_verified: row.verified_at !== null,
+	has_saml: hasSaml(row),
+});
+
+const byId = (tenant: Tenant, id: string) =>
+	and(eq(organization_id, tenant.organization), eq(columns.id, id.toLowerCase()));
+
+/** All domains of the organization. */
+const all = (tenant: TenantSql) => ({
+	where: eq(organization_id, tenant.organization),
+	total: countWhere(domains, eq(organization_id, tenant.organization)),
+	by: [columns.domain],
+	keys: ({ domain }: Row) => [domain],
+	order: "asc" as const,
+});
+
+const byName = cacheList(
+	(tenant) => select(tenant).$dynamic(),
+	(tenant) => all(tenant),
+);
+
+/** Lists the domains, ordered by name. */
+export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
+	if (!search) return mapResults(await tenant.cachedPage(page, byName), toDomain);
+	const where = and(all(tenant).where, contains(columns.domain, search));
+	const rows = await tenant.page(page, () => select(tenant).$dynamic(), {
+		...all(tenant),
+		where,
+		total: countWhere(domains, where),
+	});
+	return mapResults(rows, toDomain);
+}
+
+async function read(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
+	return found(row);
+}
+
+export const find = async (tenant: Tenant, id: string) => toDomain(await read(tenant, id));
+
+export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
+	const [[claim]] = await tenant.read(lapsedClaim(tenant, body.domain));
+	const id = v7();
+	const [row] = await tenant.write({
+		entry: {
+			activity: "created",
+			scope: "Domain",
+			item_id: id,
+			name: body.domain,
+		},
+		before: [...release(tenant, claim), assertRoom(tenant, domains, all(tenant).where)],
+		change: tenant.db.insert(domains).values({
+			...body,
+			id,
+			organization_id: tenant.organization,
+			verification_challenge: newToken(),
+		}),
+		answer: select(tenant).where(byId(tenant, id)),
+	});
+	return toDomain(found(row));
+}
+
+/** Throws the error of the first rule that `body` breaks (docs/organizations.md#domains). */
+function checkUpdate(row: Row, body: z.infer<typeof Update>) {
+	const unverified = row.verified_at === null;
+	for (const attr of ["jit_provisioning_enabled", "sso_enforcement"] as const)
+		if (unverified && body[attr] !== undefined)
+			throw invalid(
+				attr,
+				"This attribute cannot be updated until the domain is verified.",
+				"verification_required",
+			);
+	const after = { ...row, ...body };
+	if (after.sso_enforcement === "saml" && !hasSaml(after))
+		throw invalid(
+			"sso_enforcement",
+			"SAML cannot be enforced without its entity id, ACS URL and certificate.",
+		);
+	if (!unverified && after.domain !== row.domain)
+		throw invalid(
+			"domain",
+			"A verified domain cannot be renamed. Delete it and add the other one.",
+		);
+}
+
+export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
+	retry(() => tryUpdate(tenant, id, body));
+
+async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
+	const [[before], [claim]] = await tenant.read(
+		select(tenant).where(byId(tenant, id)),
+		lapsedClaim(tenant, body.domain ?? ""),
+	);
+	const row = found(before);
+	checkUpdate(row, body);
+	const renamed = body.domain !== undefined && body.domain !== row.domain;
+	const unchanged = and(byId(tenant, id), isUnchanged(row));
+	const entry = {
+		scope: "Domain" as const,
+		name: body.domain ?? row.domain,
+		masked: ["saml_x509_cert"],
+	};
+	const after = await tenant.patch(row, body, entry, () => ({
+		before: release(tenant, claim, exists(select(tenant).where(unchanged))),
+		change: tenant.db
+			.update(domains)
+			.set({
+				...body,
+				...(renamed && {
+					verification_challenge: newToken(),
+					claimed_at: now(),
+				}),
+			})
+			.where(unchanged),
+		answer: select(tenant).where(byId(tenant, id)),
+	}));
+	// Undefined makes `retry` try again, because another request changed the fields that the rules
+	// depend on.
+	return changes(after, body).length > 0 ? undefined : toDomain(after);
+}
+
+/** WHERE clause: the fields that the rules depend on are unchanged. */
+const isUnchanged = (row: Row) =>
+	and(
+		eq(columns.domain, row.domain),
+		eq(columns.sso_enforcement, row.sso_enforcement),
+		sql`${columns.verified_at} is ${row.verified_at}`,
+		sql`${columns.saml_entity_id} is ${row.saml_entity_id}`,
+		sql`${columns.saml_acs_url} is ${row.saml_acs_url}`,
+		sql`${columns.saml_x509_cert} is ${row.saml_x509_cert}`,
+	);
+
+export async function remove(tenant: Tenant, id: string) {
+	const row = await read(tenant, id);
+	const removed = await tenant.remove(
+		{ scope: "Domain", item_id: row.id, name: row.domain },
+		tenant.db.delete(domains).where(byId(tenant, id)).returning({ id: columns.id }),
+	);
+	found(removed);
+}
+
+/**
+ * Looks up the challenge in the DNS. If it isn't found, nothing changes, and `verification_error`
+ * says what was found instead.
+ * @throws 400 if the domain is already verified
+ */
+export async function verify(tenant: Tenant, id: string): Promise<z.infer<typeof Verified>> {
+	const row = await read(tenant, id);
+	const { domain, verification_challenge } = row;
+	if (row.verified_at !== null)
+		throw invalid(null, "This domain has already been verified.", "already_verified");
+	const verification_error = await tenant.once(async () => {
+		const problem = await lookUpChallenge(tenant.env.DOH_URL, domain, verification_challenge);
+		return problem?.error ?? null;
+	});
+	if (verification_error !== null) return { ...toDomain(row), verification_error };
+	const [after] = await tenant.write({
+		entry: {
+			activity: "verified",
+			scope: "Domain",
+			item_id: row.id,
+			name: domain,
+		},
+		change: tenant.db
+			.update(domains)
+			.set({ verified_at: now(), recheck_at: nextRecheck(Date.now()) })
+			.where(
+				and(
+					byId(tenant, id),
+					isNull(columns.verified_at),
+					eq(columns.verification_challenge, verification_challenge),
+				),
+			),
+		answer: select(tenant).where(byId(tenant, id)),
+	});
+	const { verified_at } = found(after);
+	return {
+		...toDomain(found(after)),
+		verification_error: verified_at ? null : "The domain was renamed in the meantime.",
+	};
+}

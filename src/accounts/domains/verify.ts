@@ -1,0 +1,24 @@
+import { resolve } from "../../outbound/dns/resolve.ts";
+
+/**
+ * Looks up the challenge in the TXT records of `_tenantry-challenge.<domain>`.
+ * @returns null if the challenge was found, or else the problem, as a sentence for the domain's owner, and whether the DNS
+ * answered (`isAnswer`) or the resolver failed
+ */
+export async function lookUpChallenge(
+	resolver: string,
+	domain: string,
+	challenge: string,
+): Promise<{ error: string; isAnswer: boolean } | null> {
+	const name = `_tenantry-challenge.${domain}`;
+	const records = await resolve(resolver, name, "TXT");
+	if ("error" in records) return { error: records.error, isAnswer: false };
+	const texts = records.flatMap((record) =>
+		record.type === "TXT" ? [[record.data].flat().join("")] : [],
+	);
+	if (texts.includes(challenge)) return null;
+	const missing = (error: string) => ({ error, isAnswer: true });
+	if (texts.length === 0) return missing(`There is no TXT record at ${name}.`);
+	const seen = texts.slice(0, 5).map((text) => JSON.stringify(text.slice(0, 100)));
+	return missing(`No TXT record at ${name} is the challenge. Found: ${seen.join(", ")}.`);
+}

@@ -1,0 +1,131 @@
+import type { Context } from "hono";
+import type * as z from "zod";
+import { retry } from "../../access/retry.ts";
+import { selectMadeDue, wake } from "../../access/wake.ts";
+import { cache, toRecord } from "../../auth/keys.ts";
+import { runBatch } from "../../db/client.ts";
+import { rowsOf } from "../../db/snapshot.ts";
+import type { App } from "../../env.ts";
+import { forbidden, found, invalid } from "../../http/errors.ts";
+import { configured, send } from "../../outbound/mail.ts";
+import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
+import {
+	changes,
+	isNewMember,
+	type Names,
+	type NewRows,
+	newRows,
+	selectResults,
+} from "./accept_batch.ts";
+import {
+	findInvitation,
+	type Invitation,
+	isRecipient,
+	isUnproved,
+	mustSignIn,
+} from "./invitation.ts";
+import { mailAdmins } from "./mails.ts";
+import { type Accepted, isPastExpiry } from "./shape.ts";
+
+/**
+ * Makes the invited person a member of the organization. If no user has the email address, creates
+ * one with an API key. If another request changes what was checked before the write, nothing is
+ * written and the checks run again.
+ * @throws 400 if the invite can't be accepted, 409 if other requests interfered each time, and what
+ * `findInvitation` throws
+ */
+export const accept = (c: Context<App>, token: string, names: Names) =>
+	retry(async () => {
+		const invitation = await findInvitation(c, token);
+		checkAcceptable(invitation);
+		return write(c, invitation, names);
+	});
+
+/** Throws the first reason why the invite can't be accepted. */
+function checkAcceptable(invitation: Invitation) {
+	const { key, invite } = invitation;
+	if (isPastExpiry(invite))
+		throw invalid(null, "This invite has expired. Please ask your admin for a new one.", "expired");
+	if (!invite.inviter_may_invite)
+		throw invalid(
+			null,
+			"The person who invited you can no longer do so. Please ask for a new invite.",
+			"inviter_lost_access",
+		);
+	if ((key && !isRecipient(invitation)) || invite.is_active === false)
+		throw invalid(null, "This invite is for another user.", "invalid_recipient");
+	if (invite.member_level !== null)
+		throw invalid(null, "You are already a member of this organization.", "user_already_member");
+	if (isUnproved(invitation))
+		throw invalid(
+			null,
+			"A user with this address already exists. Accept the invite with an API key of that user.",
+			"invalid_recipient",
+		);
+	if (mustSignIn(invitation))
+		throw forbidden(
+			"Sign in first, then accept the invite with your key: a link in a mail is not enough to sign in with this email address.",
+			"sign_in_required",
+		);
+}
+
+/**
+ * Accepts the invite in one atomic batch. Returns undefined if another request changed what the
+ * batch depends on.
+ */
+async function write(
+	c: Context<App>,
+	invitation: Invitation,
+	names: Names,
+): Promise<z.infer<typeof Accepted> | undefined> {
+	const { db, invite } = invitation;
+	const { idempotency } = c.var;
+	const rows = (await idempotency?.once(newRows)) ?? (await newRows());
+	if (idempotency?.isDone) return acceptedBefore(invitation, rows, idempotency.rows);
+	const results = selectResults(invitation, rows);
+	const isMember = isNewMember(invitation, rows);
+	const retries = await idempotency?.statements(db, results.user, isMember);
+	const { usedInvites, user, key, admins, due } = await runBatch(db, {
+		isUnused: retries?.first,
+		...changes(invitation, names, rows),
+		...results,
+		kept: retries?.last,
+		due: selectMadeDue(c.env, db, invite.organization_id),
+	});
+	if (usedInvites.length === 0) return undefined;
+	c.executionCtx.waitUntil(wake(c.env, due));
+	const [newKey] = key;
+	if (newKey) await cache(c.env, newKey.hash, toRecord(newKey));
+	const person = found(user[0]);
+	if (invite.tells_admins && configured(c.env))
+		c.executionCtx.waitUntil(
+			Promise.all(
+				admins.map(({ email }) => send(c.env, mailAdmins(email, person, invite.organization_name))),
+			),
+		);
+	return {
+		organization: membershipOf(invitation),
+		user: person,
+		personal_api_key: newKey ? toPersonalApiKey(newKey, rows.key.value) : null,
+	};
+}
+
+const membershipOf = ({ invite }: Invitation) => ({
+	id: invite.organization_uuid,
+	name: invite.organization_name,
+	slug: invite.slug,
+	membership_level: invite.level,
+});
+
+/**
+ * Returns the response of a request that was killed after its batch. A request with an
+ * `Idempotency-Key` has an API key, so its user didn't get a new one.
+ * @param json the rows of the user
+ */
+async function acceptedBefore(invitation: Invitation, rows: NewRows, json: string) {
+	const { db, serve } = invitation;
+	const results = selectResults(invitation, rows);
+	serve([{ results: rowsOf(json, results.user) }]);
+	const [[user]] = await db.batch([results.user]);
+	return { organization: membershipOf(invitation), user: found(user), personal_api_key: null };
+}

@@ -1,0 +1,11 @@
+import { lt } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { iso } from "../../db/now.ts";
+import { inviteMails } from "../../db/schema/invites.ts";
+import { MAIL_RECORD_MS } from "./limits.ts";
+
+/** Deletes the records of invite mails that no longer count against a limit. It reads the whole table, so it runs once an hour. */
+export const deleteOld = async ({ DB }: Env, at: number) =>
+	drizzle(DB)
+		.delete(inviteMails)
+		.where(lt(inviteMails.sent_at, iso(at - MAIL_RECORD_MS)));

@@ -1,0 +1,85 @@
+import type { Context } from "hono";
+import type * as z from "zod";
+import type { Caller } from "../../access/guard.ts";
+import type { App } from "../../env.ts";
+import {
+	greeting,
+	isReachable,
+	linkTo,
+	type Mail,
+	multiLine,
+	send,
+	singleLine,
+} from "../../outbound/mail.ts";
+import { expiresAt, type Invite, type NewInvite } from "./shape.ts";
+import { dateAndTime, introduce, nameOf, type Person, roleOf } from "./wording.ts";
+
+/** Composes the mail that tells an admin who joined. */
+export const mailAdmins = (to: string, person: Person, organization: string): Mail => ({
+	to,
+	subject: `${nameOf(person)} joined ${organization}`,
+	paragraphs: [
+		`${introduce(person)} accepted an invite and is now a member of ${singleLine(organization)} on Tenantry.`,
+	],
+});
+
+/** Quotes the inviter's message, so that it can't be mistaken for text of the service. */
+const quote = (message: string) => multiLine(message).replaceAll(/^/gm, "> ");
+
+const invitation = (invite: z.infer<typeof Invite>, organization: string, url: string): Mail => {
+	const { created_by, target_email, first_name, message, level } = invite;
+	return {
+		to: target_email,
+		...(isReachable(created_by.email) && {
+			reply_to: { name: nameOf(created_by), address: created_by.email },
+		}),
+		subject: `${nameOf(created_by)} invites you to ${organization}`,
+		paragraphs: [
+			greeting(first_name),
+			`${introduce(created_by)} invites you to join ${singleLine(organization)} on Tenantry as ${roleOf(level)}.`,
+			...(message ? [quote(message)] : []),
+			`The link works once, until ${dateAndTime(expiresAt(invite))}.`,
+		],
+		link: { label: `Join ${organization}`, url },
+	};
+};
+
+/** A new invite with its token, of which only the hash is stored. */
+type Created = {
+	invite: z.infer<typeof Invite>;
+	organization_name: string;
+	token: string;
+};
+
+/**
+ * Whether the caller can create an unrestricted key, like the first key of a user who is created
+ * through the link.
+ */
+const isUnlimited = ({ key, is_session }: Caller) =>
+	key.scopes.includes("*") &&
+	key.organizations.length === 0 &&
+	key.projects.length === 0 &&
+	key.allowed_ips.length === 0 &&
+	(key.expires_at === null || is_session);
+
+/**
+ * Mails the link after the response is sent. Without a mail, the response has the link as
+ * `accept_url`, which the inviter passes on. It is null if the inviter's key has less access than
+ * the key that a new user gets through the link.
+ */
+export function deliver(
+	c: Context<App>,
+	{ invite, organization_name, token }: Created,
+): z.infer<typeof NewInvite> {
+	const linkAt = (base: string) => linkTo(base, `/invites/${token}`);
+	if (invite.emailing_attempt_made) {
+		// Not from the Host header, which the client controls.
+		const url = linkAt(c.env.APP_URL);
+		const mail = invitation(invite, organization_name, url);
+		c.executionCtx.waitUntil(send(c.env, mail));
+		return invite;
+	}
+	const url = linkAt(c.env.APP_URL || new URL(c.req.url).origin);
+	const accept_url = isUnlimited(c.var.tenant.caller) ? url : null;
+	return { ...invite, accept_url };
+}

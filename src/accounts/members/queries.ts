@@ -1,0 +1,201 @@
+import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { cacheList, cacheStatement } from "../../access/cached_statements.ts";
+import { retry } from "../../access/retry.ts";
+import type { TenantSql } from "../../access/sql.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { userWith } from "../../access/visible.ts";
+import { contains } from "../../db/contains.ts";
+import { ADMIN, OWNER } from "../../db/levels.ts";
+import { counter, matching } from "../../db/list.ts";
+import { now } from "../../db/now.ts";
+import { members } from "../../db/schema/members.ts";
+import { organizations } from "../../db/schema/organizations.ts";
+import { isPerson, users } from "../../db/schema/users.ts";
+import { forbidden, found, invalid } from "../../http/errors.ts";
+import { lowerCaseAscii } from "../../http/fields.ts";
+import { mapResults, type Page } from "../../http/page.ts";
+import { flatUserColumns, toUser } from "../users/shape.ts";
+import type { filters, Member, update as Update } from "./shape.ts";
+
+const NOT_ADMIN = "You can only edit others if you are an admin.";
+const ABOVE_YOU = "You can only edit others with level lower or equal to you.";
+
+const select = ({ db }: TenantSql) =>
+	db
+		.select({
+			id: members.id,
+			...flatUserColumns,
+			level: members.level,
+			joined_at: members.joined_at,
+			updated_at: members.updated_at,
+			is_2fa_enabled: users.is_2fa_enabled,
+			has_social_auth: users.has_social_auth,
+		})
+		.from(members)
+		.innerJoin(users, eq(users.id, members.user_id));
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+const toMember = (row: Row): z.infer<typeof Member> => ({
+	id: row.id,
+	user: toUser(row),
+	level: row.level,
+	joined_at: row.joined_at,
+	updated_at: row.updated_at,
+	is_2fa_enabled: row.is_2fa_enabled,
+	has_social_auth: row.has_social_auth,
+});
+
+/** The columns that the list is sorted by. */
+const BY = [members.joined_at, members.id];
+
+/** All active members. */
+const active = (tenant: TenantSql) => ({
+	where: and(eq(members.organization_id, tenant.organization), eq(members.is_active, true)),
+	total: counter(organizations.active_members, tenant.organization),
+	by: BY,
+	keys: ({ joined_at, id }: Row) => [joined_at, id],
+});
+
+const newestFirst = cacheList(
+	(tenant) => select(tenant).$dynamic(),
+	(tenant) => active(tenant),
+);
+
+/** The text that is searched. */
+const NAME = sql`${users.first_name} || ' ' || ${users.last_name} || ' ' || ${users.email}`;
+
+type Filters = z.infer<typeof filters>;
+
+/** How to find the members that match the filters; undefined if there are no filters. */
+function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
+	const where = and(
+		email ? eq(members.user_id, userWith(users.email, lowerCaseAscii(email))) : undefined,
+		updated_after ? gt(members.updated_at, updated_after) : undefined,
+		search ? contains(NAME, search) : undefined,
+	);
+	return (
+		where && {
+			id: members.user_id,
+			from: search ? sql`${members} join ${users} on ${users.id} = ${members.user_id}` : members,
+			where: and(active(tenant).where, where),
+			by: BY,
+		}
+	);
+}
+
+/** Active members, newest first. */
+export async function list(tenant: Tenant, page: Page, given: Filters) {
+	return mapResults(await listRows(tenant, page, given), toMember);
+}
+
+function listRows(tenant: Tenant, page: Page, given: Filters) {
+	if (Object.values(given).every((value) => value === undefined))
+		return tenant.cachedPage(page, newestFirst);
+	const order = given.order === "joined_at" ? "asc" : "desc";
+	const all = active(tenant);
+	const filtered = matches(tenant, given);
+	const found = filtered && matching(page, { ...filtered, order });
+	return tenant.page(page, () => select(tenant).$dynamic(), {
+		...all,
+		...(found && { ...found, where: and(all.where, found.where) }),
+		order,
+	});
+}
+
+/** Selects the member with this user. */
+const selectUser = (tenant: TenantSql, isUser: SQL) =>
+	select(tenant).where(and(eq(members.organization_id, tenant.organization), isPerson, isUser));
+
+const selectByUuid = cacheStatement(["uuid"], (tenant, { uuid }) =>
+	selectUser(tenant, eq(users.uuid, uuid)),
+);
+
+const isSelf = ({ key }: Tenant, { user_id }: Row) => user_id === key.user_id;
+
+/**
+ * Finds a member that the caller may edit.
+ * @throws 404 if there is no such member, 403 if the caller may not edit it
+ */
+export async function find(tenant: Tenant, uuid: string) {
+	const [[row]] = await tenant.read(
+		uuid === "@me"
+			? selectUser(tenant, eq(users.id, tenant.key.user_id))
+			: tenant.cached(selectByUuid, { uuid: uuid.toLowerCase() }),
+	);
+	const member = found(row);
+	const { level } = tenant.caller;
+	if (!isSelf(tenant, member) && level < ADMIN) throw forbidden(NOT_ADMIN);
+	if (member.level > level) throw forbidden(ABOVE_YOU);
+	return member;
+}
+
+/**
+ * WHERE clause: the caller's level is still at least the member's. Another request may have changed
+ * either.
+ */
+const editable = (tenant: TenantSql) =>
+	sql`(select caller.level from members as caller where caller.organization_id = ${tenant.organization} and caller.user_id = ${tenant.key.user_id}) >= ${members.level}`;
+
+/** WHERE clause: the organization's member with this user, which is the primary key. */
+const itself = (tenant: TenantSql, user_id: number | SQL) =>
+	and(eq(members.organization_id, tenant.organization), eq(members.user_id, user_id));
+
+const setLevel = cacheStatement(
+	["id", "user", "level", "updated_at"],
+	(tenant, { id, user, level, updated_at }) =>
+		tenant.db
+			.update(members)
+			.set({ level, updated_at })
+			.where(and(itself(tenant, user), eq(members.id, id), editable(tenant))),
+);
+
+const selectById = cacheStatement(["id", "user"], (tenant, { id, user }) =>
+	select(tenant).where(and(itself(tenant, user), eq(members.id, id))),
+);
+
+export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof Update>) {
+	const member = await find(tenant, uuid);
+	const { id, user_id } = member;
+	const { level = member.level } = body;
+	if (body.level !== undefined && isSelf(tenant, member))
+		throw forbidden("You can't change your own access level.");
+	if (level === OWNER && tenant.caller.level < OWNER && body.level)
+		throw forbidden("You can only make another member owner if you're this organization's owner.");
+	if (level > tenant.caller.level)
+		throw forbidden(
+			"You can only change access level of others to lower or equal to your current one.",
+		);
+	const entry = { scope: "Member" as const, name: member.email };
+	const after = await tenant.patch(member, body, entry, () => ({
+		change: tenant.cached(setLevel, { id, user: user_id, level, updated_at: now() }),
+		answer: tenant.cached(selectById, { id, user: user_id }),
+	}));
+	if (after.level !== level) throw forbidden(ABOVE_YOU);
+	return toMember(after);
+}
+
+/**
+ * Removes a member and its project memberships.
+ * @throws 400 for an owner, so that an organization always has one
+ */
+export const remove = (tenant: Tenant, uuid: string) =>
+	retry(async () => {
+		const { id, user_id, email, level } = await find(tenant, uuid);
+		if (level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
+		return tenant.remove(
+			{ scope: "Member", item_id: id, name: email },
+			tenant.db
+				.delete(members)
+				.where(
+					and(
+						itself(tenant, user_id),
+						eq(members.id, id),
+						lt(members.level, OWNER),
+						editable(tenant),
+					),
+				)
+				.returning({ id: members.id }),
+		);
+	});

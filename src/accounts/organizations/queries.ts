@@ -1,0 +1,196 @@
+import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { cacheList, cacheStatement } from "../../access/cached_statements.ts";
+import { retry } from "../../access/retry.ts";
+import type { TenantSql } from "../../access/sql.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { visibleOrganizations, visibleProject } from "../../access/visible.ts";
+import { type Database, insertWhere } from "../../db/client.ts";
+import { OWNER } from "../../db/levels.ts";
+import { iso, now } from "../../db/now.ts";
+import { organizationId } from "../../db/organization_ids.ts";
+import { members } from "../../db/schema/members.ts";
+import { organizations } from "../../db/schema/organizations.ts";
+import { projects } from "../../db/schema/projects.ts";
+import { users } from "../../db/schema/users.ts";
+import { found, throttled } from "../../http/errors.ts";
+import { mapResults, type Page } from "../../http/page.ts";
+import { DAY_MS } from "../../lib/durations.ts";
+import type { create, Organization, Team, update as Update } from "./shape.ts";
+import { candidates } from "./slug.ts";
+
+const {
+	id: _id,
+	uuid,
+	active_members,
+	invites: _invites,
+	...columns
+} = getTableColumns(organizations);
+
+/** Selects the caller's organizations, with the projects that the caller can see. */
+const select = (tenant: TenantSql) =>
+	tenant.db
+		.select({
+			id: uuid,
+			...columns,
+			organization_id: members.organization_id,
+			membership_level: members.level,
+			teams: sql`(select json_group_array(json_object(
+          'id', ${projects.id}, 'uuid', ${projects.uuid}, 'organization', ${organizations.uuid}, 'name', ${projects.name},
+          'timezone', ${projects.timezone}, 'access_control', json(iif(${projects.access_control}, 'true', 'false'))) order by ${projects.id})
+        from ${projects} where ${projects.organization_id} = ${organizations.id} and ${visibleProject(tenant)})`
+				.mapWith((json): Team[] => JSON.parse(json))
+				.as("teams"),
+			member_count: sql<string>`cast(${active_members} as text)`.as("member_count"),
+		})
+		.from(organizations)
+		.innerJoin(
+			members,
+			and(eq(members.organization_id, organizations.id), eq(members.user_id, tenant.key.user_id)),
+		);
+
+const newestFirst = cacheList(
+	(tenant) => select(tenant).$dynamic(),
+	(tenant) => ({
+		...visibleOrganizations(tenant),
+		by: [members.organization_id],
+		keys: ({ organization_id }) => [organization_id],
+	}),
+);
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+const toOrganization = ({ organization_id: _, ...row }: Row): z.infer<typeof Organization> => row;
+
+/** Newest first. Ordered by a column of `members`, so that one index both filters and sorts. */
+export const list = async (tenant: Tenant, page: Page) =>
+	mapResults(await tenant.cachedPage(page, newestFirst), toOrganization);
+
+const itself = cacheStatement([], (tenant) =>
+	select(tenant).where(eq(organizations.id, tenant.organization)).$dynamic(),
+);
+
+async function read(tenant: Tenant) {
+	const [[row]] = await tenant.read(tenant.cached(itself, {}));
+	return found(row);
+}
+
+export const find = async (tenant: Tenant) => toOrganization(await read(tenant));
+
+type New = z.infer<typeof create> & {
+	uuid: string;
+	plugins_access_level: number;
+};
+
+/**
+ * Statements that create an organization with its owner and a first project. Both become the
+ * owner's current ones.
+ * @param user_id the owner; may be SQL, for a user who is created earlier in the batch
+ * @param condition SQL that must be true, otherwise nothing is created
+ */
+export function newOrganization(
+	db: Database,
+	user_id: number | SQL<number>,
+	row: New,
+	condition = sql`true`,
+) {
+	const organization_id = organizationId(row.uuid);
+	const isCreated = sql`${organization_id} is not null`;
+	const isOver = sql`${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)}`;
+	const slug = sql`(select value from json_each(${JSON.stringify(candidates(row.name))})
+    where not exists (select 1 from ${organizations} where ${organizations.slug} = value) order by key limit 1)`;
+	return [
+		insertWhere(db, organizations, { ...row, slug }, condition),
+		insertWhere(db, members, { organization_id, user_id, level: OWNER }, isCreated),
+		insertWhere(db, projects, { organization_id, name: "Default project" }, isCreated),
+		db
+			.update(users)
+			.set({
+				organizations_created: sql`iif(${isOver}, 1, ${users.organizations_created} + 1)`,
+				organizations_created_since: sql`iif(${isOver}, ${now()}, ${users.organizations_created_since})`,
+				current_organization_id: organization_id,
+				current_project_id: sql`(select ${projects.id} from ${projects} where ${projects.organization_id} = ${organization_id})`,
+			})
+			.where(and(eq(users.id, user_id), isCreated)),
+	] as const;
+}
+
+/** The maximum number of organizations that a user can create in a day. */
+const maxPerDay = ({ ORGANIZATIONS_PER_DAY }: Env) => Number(ORGANIZATIONS_PER_DAY) || 0;
+
+/**
+ * Creates an organization. If another request uses up the limit before the write, nothing is written and it is checked again.
+ * @throws 429 after too many organizations in a day
+ */
+export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
+	retry(async () => {
+		const { db, env, key } = tenant;
+		const mayCreate = sql`exists (select 1 from ${users} where ${users.id} = ${key.user_id} and (
+    ${users.organizations_created} < ${maxPerDay(env)} or ${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)}))`;
+		const [[user]] = await tenant.read(
+			db
+				.select({
+					may_create: mayCreate.mapWith(Boolean).as("may_create"),
+					since: users.organizations_created_since,
+				})
+				.from(users)
+				.where(eq(users.id, key.user_id)),
+		);
+		const { may_create, since } = found(user);
+		if (!may_create) {
+			const availableAt = Date.parse(since) + DAY_MS;
+			throw throttled(Math.max(1, Math.ceil((availableAt - Date.now()) / 1000)));
+		}
+		return write(tenant, body, mayCreate);
+	});
+
+/** @returns undefined if `mayCreate` is no longer true */
+async function write(tenant: Tenant, body: z.infer<typeof create>, mayCreate: SQL) {
+	const uuid = v7();
+	const plugins_access_level = Number(tenant.env.DEFAULT_PLUGINS_ACCESS_LEVEL);
+	const values = { ...body, uuid, plugins_access_level };
+	const [change, ...rest] = newOrganization(tenant.db, tenant.key.user_id, values, mayCreate);
+	const entry = {
+		activity: "created" as const,
+		scope: "Organization" as const,
+		item_id: uuid,
+		name: body.name,
+		organization: organizationId(uuid),
+	};
+	const [row] = await tenant.write({
+		entry,
+		change,
+		after: () => rest,
+		answer: select(tenant).where(eq(organizations.uuid, uuid)),
+	});
+	return row && toOrganization(row);
+}
+
+export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
+	const row = await read(tenant);
+	const byId = eq(organizations.id, tenant.organization);
+	const entry = { scope: "Organization" as const, name: body.name ?? row.name };
+	const after = await tenant.patch(row, body, entry, () => ({
+		change: tenant.db.update(organizations).set(body).where(byId),
+		answer: select(tenant).where(byId),
+	}));
+	return toOrganization(after);
+}
+
+export async function remove(tenant: Tenant) {
+	const { id, name } = await find(tenant);
+	const removed = await tenant.remove(
+		{
+			scope: "Organization",
+			item_id: id,
+			name,
+			organization: tenant.organization,
+		},
+		tenant.db
+			.delete(organizations)
+			.where(eq(organizations.id, tenant.organization))
+			.returning({ id: organizations.id }),
+	);
+	found(removed);
+}

@@ -1,0 +1,49 @@
+import * as z from "zod";
+import { level, pluginsAccessLevel } from "../../db/levels.ts";
+import { boolean, name, timestamp, uuid } from "../../http/fields.ts";
+import { Project } from "../projects/shape.ts";
+
+const Feature = z.object({
+	key: z.string(),
+	name: z.string(),
+	description: z.string().optional(),
+	limit: z.number().optional(),
+});
+
+/** A project, embedded in its organization (docs/organizations.md#organizations). */
+const Team = Project.omit({ created_at: true });
+export type Team = z.infer<typeof Team>;
+
+/**
+ * An organization, with the caller's level and the projects that the caller can see
+ * (docs/organizations.md#organizations).
+ */
+export const Organization = z
+	.object({
+		id: z.guid(),
+		name: z.string(),
+		slug: z.string(),
+		logo_media_id: z.guid().nullable(),
+		created_at: timestamp(),
+		updated_at: timestamp(),
+		membership_level: level(),
+		plugins_access_level: pluginsAccessLevel(),
+		teams: z.array(Team),
+		available_product_features: z.array(Feature),
+		is_member_join_email_enabled: z.boolean(),
+		metadata: z.string(),
+		customer_id: z.string().nullable(),
+		enforce_2fa: z.boolean().nullable(),
+		keys_must_expire: z.boolean(),
+		member_count: z.string(),
+	})
+	.meta({ id: "Organization" });
+
+export const create = z.object({
+	name: name(64),
+	logo_media_id: uuid().nullable().optional(),
+	is_member_join_email_enabled: boolean().optional(),
+	enforce_2fa: boolean().nullable().optional(),
+	keys_must_expire: boolean().optional(),
+});
+export const update = create.partial();

@@ -1,0 +1,33 @@
+import { eq } from "drizzle-orm";
+import type { Tenant } from "../../access/tenant.ts";
+import { paged } from "../../db/list.ts";
+import { personalApiKeyDays, personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { found } from "../../http/errors.ts";
+import { envelope, type Page } from "../../http/page.ts";
+import type { Owner } from "./owner.ts";
+import { byId } from "./queries.ts";
+
+/**
+ * Lists the days on which a key was used, newest first (docs/keys.md#use-by-day).
+ * @throws 404 if the owner doesn't have this key
+ */
+export async function list(tenant: Tenant, owner: Owner, id: string, page: Page) {
+	const { db } = tenant;
+	const { day, requests, refusals, last_address } = personalApiKeyDays;
+	const select = db.select({ day, requests, refusals, last_address }).from(personalApiKeyDays);
+	const theKey = db
+		.select({ id: personalApiKeys.id })
+		.from(personalApiKeys)
+		.where(byId(tenant, owner, id));
+	const keys = (row: { day: string }) => [row.day];
+	const [rows, [counted], [key]] = await tenant.read(
+		...paged(db, page, () => select.$dynamic(), {
+			where: eq(personalApiKeyDays.key_id, theKey),
+			by: [day],
+			keys,
+		}),
+		theKey,
+	);
+	found(key);
+	return envelope(page, rows, counted?.count ?? 0, keys);
+}

@@ -1,0 +1,302 @@
+import { and, eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { retry } from "../../access/retry.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { isAllowed } from "../../auth/addresses.ts";
+import { cache, digest, evict, mask, mint, toRecord } from "../../auth/keys.ts";
+import { changes } from "../../db/changes.ts";
+import { insertWhere } from "../../db/client.ts";
+import type { ActivityOf } from "../../db/event_types.ts";
+import { paged } from "../../db/list.ts";
+import { now } from "../../db/now.ts";
+import { organizationUuid } from "../../db/organization_ids.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { found, invalid } from "../../http/errors.ts";
+import { envelope, mapResults, type Page } from "../../http/page.ts";
+import { canWrite, keyChanged, tellCaller } from "../users/mails.ts";
+import {
+	assertMayGrant,
+	checkExpiry,
+	checkRestrictions,
+	type Grants,
+	grantsOf,
+	mayLast,
+	restrictions,
+	selectStrict,
+	storedRestrictions,
+	toSql,
+} from "./grants.ts";
+import { type Owner, selectOwner } from "./owner.ts";
+import { type create, MAX_KEYS, toPersonalApiKey, type update as Update } from "./shape.ts";
+
+const select = ({ db }: Tenant) => db.select().from(personalApiKeys);
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+/** WHERE clause: the owner's key with this id; `@current` is the key in use. */
+export const byId = ({ key }: Tenant, { user_id }: Owner, id: string) =>
+	and(
+		eq(personalApiKeys.user_id, user_id),
+		eq(personalApiKeys.id, id === "@current" ? key.id : id.toLowerCase()),
+	);
+
+/**
+ * Returns the id of the owner's user.
+ * @throws 404 if there is no such owner
+ */
+export async function findOwner(tenant: Tenant, owner: Owner) {
+	const [[user]] = await tenant.read(selectOwner(tenant, owner));
+	return found(user?.id);
+}
+
+/**
+ * Newest first.
+ * @throws 404 if there is no such owner
+ */
+export async function list(tenant: Tenant, owner: Owner, page: Page) {
+	const keys = ({ id }: Row) => [id];
+	const [rows, [counted], [user]] = await tenant.read(
+		...paged(tenant.db, page, () => select(tenant).$dynamic(), {
+			where: eq(personalApiKeys.user_id, owner.user_id),
+			by: [personalApiKeys.id],
+			keys,
+			total: countOf(owner),
+		}),
+		selectOwner(tenant, owner),
+	);
+	found(user?.id);
+	return mapResults(envelope(page, rows, counted?.count ?? 0, keys), (row) =>
+		toPersonalApiKey(row),
+	);
+}
+
+export async function find(tenant: Tenant, owner: Owner, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, owner, id)));
+	return toPersonalApiKey(found(row));
+}
+
+/** Returns the projects of a body, and which of the two field names it uses for them. */
+const projectsOf = ({ scoped_projects, scoped_teams }: z.infer<typeof Update>) =>
+	scoped_projects || !scoped_teams
+		? { attr: "scoped_projects", scoped_projects }
+		: { attr: "scoped_teams", scoped_projects: scoped_teams };
+
+const entry = <A extends ActivityOf<"PersonalApiKey">>(
+	tenant: Tenant,
+	{ isServiceAccount }: Owner,
+	activity: A,
+	{ id, label }: Pick<Row, "id" | "label">,
+) => ({
+	activity,
+	scope:
+		isServiceAccount || tenant.caller.is_service_account
+			? ("ServiceAccountKey" as const)
+			: ("PersonalApiKey" as const),
+	item_id: id,
+	name: label,
+	organization: isServiceAccount ? tenant.organization : tenant.currentOrganization,
+});
+
+/** Mails the owner of a key that can change something, if the owner is a person. */
+function tellOwner(
+	tenant: Tenant,
+	{ isServiceAccount }: Owner,
+	action: Parameters<typeof keyChanged>[0],
+	key: Row,
+) {
+	if (!isServiceAccount && canWrite(key)) tellCaller(tenant, keyChanged(action, key));
+}
+
+/** SQL for the number of the owner's keys. */
+const countOf = ({ user_id }: Owner) =>
+	sql<number>`(select count(*) from ${personalApiKeys} where ${eq(personalApiKeys.user_id, user_id)})`;
+
+/** Returns the fields of a body, with the projects under one name. */
+function fieldsOf<B extends z.infer<typeof Update>>(body: B, { isServiceAccount }: Owner) {
+	const { scoped_teams: _, scoped_organizations, ...fields } = body;
+	const { attr, scoped_projects } = projectsOf(body);
+	return {
+		attr,
+		body: {
+			...fields,
+			...(scoped_projects && { scoped_projects }),
+			// Keys of service accounts are restricted to their own organization, whatever the body has.
+			...(scoped_organizations && !isServiceAccount && { scoped_organizations }),
+		},
+	};
+}
+
+/**
+ * Creates a key. If another request changes what the rules depend on before the write, they are
+ * checked again.
+ */
+export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof create>) =>
+	retry(async () => {
+		const { attr, body: fields } = fieldsOf(given, owner);
+		const [organizations, visibleProjects, [strict], [user]] = await tenant.read(
+			...restrictions(tenant, owner, fields),
+			selectStrict(tenant, owner, {
+				...toSql(grantsOf(fields)),
+				...(owner.isServiceAccount && {
+					organizations: sql`json_array(${organizationUuid(tenant.organization)})`,
+				}),
+			}),
+			tenant.db
+				.select({
+					id: sql<number | null>`${owner.user_id}`.as("owner_id"),
+					keys: countOf(owner).as("key_count"),
+				})
+				.from(sql`(select 1)`),
+		);
+		found(user?.id);
+		const { organization_uuid } = tenant.caller;
+		const body = {
+			...fields,
+			...(owner.isServiceAccount &&
+				organization_uuid && { scoped_organizations: [organization_uuid] }),
+		};
+		const granted = grantsOf(body);
+		await assertMayGrant(tenant, granted);
+		checkRestrictions("scoped_organizations", fields.scoped_organizations, organizations);
+		checkRestrictions(attr, body.scoped_projects, visibleProjects);
+		checkExpiry(granted.expires_at, strict);
+		if (user && user.keys >= MAX_KEYS)
+			throw invalid(
+				null,
+				owner.isServiceAccount
+					? `A service account can have at most ${MAX_KEYS} API keys.`
+					: `A user can have at most ${MAX_KEYS} personal API keys.`,
+			);
+		return write(tenant, owner, body);
+	});
+
+/** @returns undefined if another request has changed what the rules depend on */
+async function write(tenant: Tenant, owner: Owner, body: z.infer<typeof create>) {
+	const value = await tenant.once(mint);
+	const hash = await digest(value);
+	const id = v7();
+	const [row] = await tenant.write({
+		entry: entry(tenant, owner, "created", { id, label: body.label }),
+		change: insertWhere(
+			tenant.db,
+			personalApiKeys,
+			{ ...body, id, hash, mask_value: mask(value), user_id: owner.user_id },
+			sql`${owner.user_id} is not null and ${countOf(owner)} < ${MAX_KEYS} and ${mayLast(tenant, owner, grantsOf(body))}`,
+		),
+		answer: select(tenant).where(byId(tenant, owner, id)),
+	});
+	if (!row) return undefined;
+	await cache(tenant.env, hash, toRecord(row));
+	tellOwner(tenant, owner, "created", row);
+	return toPersonalApiKey(row, value);
+}
+
+/** @throws 400 if the key in use could no longer be used from the caller's address */
+async function checkLockout(tenant: Tenant, id: string, allowed_ips: string[] | undefined) {
+	if (id !== tenant.key.id || !allowed_ips) return;
+	const { address } = tenant;
+	if (!(await isAllowed(allowed_ips, address)))
+		throw invalid(
+			"allowed_ips",
+			`The key in use must allow the address that it is used from: ${address ?? "unknown"}.`,
+		);
+}
+
+/** @throws 400 if the key is the key of a session and would last longer */
+function checkSession({ is_session, expires_at: end }: Row, { expires_at }: Grants) {
+	if (is_session && end !== null && (expires_at === null || expires_at > end))
+		throw invalid("expires_at", "The expiry of a session can't be extended.");
+}
+
+export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<typeof Update>) =>
+	retry(async () => {
+		const { attr, body } = fieldsOf(given, owner);
+		const its = byId(tenant, owner, id);
+		const [[before], organizations, visibleProjects, [strict]] = await tenant.read(
+			select(tenant).where(its),
+			...restrictions(tenant, owner, body),
+			selectStrict(tenant, owner, { ...storedRestrictions(its), ...toSql(body) }),
+		);
+		const row = found(before);
+		const { label, ...access } = body;
+		const granted = grantsOf(body, row);
+		if (changes(row, access).length > 0) await assertMayGrant(tenant, granted);
+		checkSession(row, granted);
+		checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
+		checkRestrictions(attr, body.scoped_projects, visibleProjects);
+		await checkLockout(tenant, row.id, body.allowed_ips);
+		if (changes(row, body).length > 0) checkExpiry(granted.expires_at, strict);
+		const logEntry = {
+			...entry(tenant, owner, "updated", { id: row.id, label: label ?? row.label }),
+			// The log of one organization must not show the other organizations of the key's owner.
+			masked: ["scoped_organizations", "scoped_projects"],
+		};
+		const after = await tenant.patch(row, body, logEntry, () => ({
+			change: tenant.db
+				.update(personalApiKeys)
+				.set(body)
+				.where(and(byId(tenant, owner, row.id), mayLast(tenant, owner, granted))),
+			answer: select(tenant).where(byId(tenant, owner, row.id)),
+		}));
+		// Since the read, an organization has started to require an expiry.
+		if (changes(after, body).length > 0) return undefined;
+		await cache(tenant.env, after.hash, toRecord(after));
+		if (changes(row, access).length > 0) tellOwner(tenant, owner, "changed", after);
+		return toPersonalApiKey(after);
+	});
+
+export async function remove(tenant: Tenant, owner: Owner, id: string) {
+	const [[before]] = await tenant.read(select(tenant).where(byId(tenant, owner, id)));
+	const row = found(before);
+	const removed = await tenant.remove(
+		entry(tenant, owner, "deleted", row),
+		tenant.db
+			.delete(personalApiKeys)
+			.where(byId(tenant, owner, row.id))
+			.returning({ id: personalApiKeys.id }),
+	);
+	await evict(tenant.env, row.hash);
+	found(removed);
+}
+
+/**
+ * Gives the key a new value. The old one stops working at once.
+ * @throws 400 if another request rolled or deleted the key first
+ */
+export async function roll(tenant: Tenant, owner: Owner, id: string) {
+	const its = byId(tenant, owner, id);
+	const [[before], [strict]] = await tenant.read(
+		select(tenant).where(its),
+		selectStrict(tenant, owner, storedRestrictions(its)),
+	);
+	const row = found(before);
+	await assertMayGrant(tenant, row);
+	checkExpiry(row.expires_at, strict);
+	const value = await tenant.once(mint);
+	const hash = await digest(value);
+	const [after] = await tenant.write({
+		entry: entry(tenant, owner, "rolled", row),
+		change: tenant.db
+			.update(personalApiKeys)
+			.set({ hash, mask_value: mask(value), last_rolled_at: now() })
+			.where(
+				and(
+					byId(tenant, owner, row.id),
+					// The key is the one that `assertMayGrant` checked.
+					eq(personalApiKeys.hash, row.hash),
+					eq(personalApiKeys.scopes, row.scopes),
+					eq(personalApiKeys.scoped_organizations, row.scoped_organizations),
+					eq(personalApiKeys.scoped_projects, row.scoped_projects),
+					eq(personalApiKeys.allowed_ips, row.allowed_ips),
+					sql`${personalApiKeys.expires_at} is ${row.expires_at}`,
+					mayLast(tenant, owner, row),
+				),
+			),
+		answer: select(tenant).where(and(byId(tenant, owner, row.id), eq(personalApiKeys.hash, hash))),
+	});
+	if (!after) throw invalid(null, "The key was rolled or removed by another request.");
+	await Promise.all([cache(tenant.env, hash, toRecord(after)), evict(tenant.env, row.hash)]);
+	tellOwner(tenant, owner, "rolled", after);
+	return toPersonalApiKey(after, value);
+}

@@ -1,0 +1,107 @@
+import { and, eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import type { Tenant } from "../../access/tenant.ts";
+import { insertWhere } from "../../db/client.ts";
+import { members } from "../../db/schema/members.ts";
+import { projectMembers } from "../../db/schema/project_members.ts";
+import { isPerson, users } from "../../db/schema/users.ts";
+import { doesNotExist, found, invalid } from "../../http/errors.ts";
+import type { Page } from "../../http/page.ts";
+import { userColumns } from "../users/shape.ts";
+import type { create } from "./shape.ts";
+
+const select = ({ db }: Tenant) =>
+	db
+		.select({
+			id: projectMembers.id,
+			user: userColumns,
+			level: projectMembers.level,
+			joined_at: projectMembers.joined_at,
+			updated_at: projectMembers.updated_at,
+		})
+		.from(projectMembers)
+		.innerJoin(users, eq(users.id, projectMembers.user_id));
+
+const byUser = (tenant: Tenant, uuid: string) =>
+	select(tenant).where(
+		and(
+			eq(projectMembers.project_id, tenant.project),
+			isPerson,
+			eq(users.uuid, uuid.toLowerCase()),
+		),
+	);
+
+/** Newest first. */
+export const list = (tenant: Tenant, page: Page) =>
+	tenant.page(page, () => select(tenant).$dynamic(), {
+		where: and(eq(projectMembers.project_id, tenant.project), eq(users.is_active, true), isPerson),
+		by: [projectMembers.id],
+		keys: ({ id }) => [id],
+	});
+
+/**
+ * Adds a member of the organization to the project.
+ * @throws 400 if the user isn't an active member of the organization, or is already a member of the
+ * project
+ */
+export async function insert(tenant: Tenant, { user_uuid, level }: z.infer<typeof create>) {
+	const { db } = tenant;
+	const [[member], [existing]] = await tenant.read(
+		db
+			.select({
+				organization_id: members.organization_id,
+				user_id: members.user_id,
+				email: users.email,
+			})
+			.from(members)
+			.innerJoin(users, eq(users.id, members.user_id))
+			.where(
+				and(
+					eq(members.organization_id, tenant.organization),
+					eq(users.uuid, user_uuid),
+					eq(users.is_active, true),
+					isPerson,
+				),
+			),
+		byUser(tenant, user_uuid),
+	);
+	if (!member) throw doesNotExist("user_uuid", user_uuid);
+	const alreadyMember = () =>
+		invalid("user_uuid", "This user is already a member of the project.", "unique");
+	if (existing) throw alreadyMember();
+	const { email, ...ids } = member;
+	const id = v7();
+	const [row] = await tenant.write({
+		entry: {
+			activity: "created",
+			scope: "ProjectMember",
+			item_id: id,
+			name: email,
+		},
+		change: insertWhere(
+			db,
+			projectMembers,
+			{ id, ...ids, project_id: tenant.project, level },
+			sql`not exists (select 1 from ${projectMembers} where ${projectMembers.project_id} = ${tenant.project} and ${projectMembers.user_id} = ${ids.user_id})`,
+		),
+		answer: select(tenant).where(
+			and(eq(projectMembers.project_id, tenant.project), eq(projectMembers.id, id)),
+		),
+	});
+	if (!row) throw alreadyMember();
+	return row;
+}
+
+export async function remove(tenant: Tenant, uuid: string) {
+	const [[row]] = await tenant.read(byUser(tenant, uuid));
+	const { id, user } = found(row);
+	const removed = await tenant.remove(
+		{ scope: "ProjectMember", item_id: id, name: user.email },
+		tenant.db
+			.delete(projectMembers)
+			.where(and(eq(projectMembers.project_id, tenant.project), eq(projectMembers.id, id)))
+			.returning({ id: projectMembers.id }),
+	);
+	found(removed);
+}

@@ -1,0 +1,163 @@
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { cacheList, cacheStatement } from "../../access/cached_statements.ts";
+import { assertRoom } from "../../access/room.ts";
+import type { TenantSql } from "../../access/sql.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { reachableOrganization, visibleProjects } from "../../access/visible.ts";
+import { aliased, insertWhere } from "../../db/client.ts";
+import { ADMIN, insufficientLevel } from "../../db/levels.ts";
+import { organizationId } from "../../db/organization_ids.ts";
+import { members } from "../../db/schema/members.ts";
+import { organizations } from "../../db/schema/organizations.ts";
+import { projects } from "../../db/schema/projects.ts";
+import { doesNotExist, found, invalid, notFound } from "../../http/errors.ts";
+import { type Key, mapResults, type Page } from "../../http/page.ts";
+import {
+	type create,
+	type filters,
+	type Project,
+	projectColumns,
+	type update as Update,
+} from "./shape.ts";
+
+const select = ({ db }: TenantSql) => db.select(projectColumns).from(projects);
+
+const visible = (tenant: TenantSql, search?: string) =>
+	visibleProjects(
+		tenant,
+		tenant.kind === "organization" ? eq(members.organization_id, tenant.organization) : undefined,
+		search,
+	);
+
+/** Selects projects joined with the caller's memberships. */
+const selectJoined = ({ db }: TenantSql, join: SQL | undefined) =>
+	db
+		.select({
+			...projectColumns,
+			organization_id: aliased(members.organization_id, "project_organization_id"),
+		})
+		.from(projects)
+		.innerJoin(members, join)
+		.$dynamic();
+
+type Row = Awaited<ReturnType<typeof selectJoined>>[number];
+
+const toProject = ({ organization_id: _, ...row }: Row): z.infer<typeof Project> => row;
+
+/** By organization, then newest first. */
+const SORTED = {
+	by: [members.organization_id, projects.id],
+	names: ["project_organization_id", "project_id"],
+	keys: ({ organization_id, id }: Row) => [organization_id, id],
+	seek: ([organization, id]: Key[]) =>
+		sql`${members.organization_id} <= ${organization} and ${projects.id} < iif(${members.organization_id} = ${organization}, ${id}, ${Number.MAX_SAFE_INTEGER})`,
+};
+
+const all = cacheList(
+	(tenant) => selectJoined(tenant, visible(tenant).join),
+	(tenant) => ({ ...visible(tenant), ...SORTED }),
+);
+
+/**
+ * Lists the projects that the caller can see, by organization, then newest first. If the path names
+ * an organization, lists only its projects.
+ */
+export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
+	if (!search) return mapResults(await tenant.cachedPage(page, all), toProject);
+	const { join, ...found } = visible(tenant, search);
+	const list = { ...found, ...SORTED };
+	return tenant.page(page, () => selectJoined(tenant, join), list, toProject);
+}
+
+const itself = cacheStatement([], (tenant) =>
+	select(tenant).where(eq(projects.id, tenant.project)).$dynamic(),
+);
+
+export async function find(tenant: Tenant) {
+	const [[row]] = await tenant.read(tenant.cached(itself, {}));
+	return found(row);
+}
+
+/**
+ * Creates a project in the organization of the path, otherwise of the body, otherwise in the
+ * caller's current one.
+ * @throws 400 if the caller isn't a member of that organization, 403 unless the caller is one of
+ * its admins
+ */
+export async function insert(tenant: Tenant, { organization, ...body }: z.infer<typeof create>) {
+	const parentId =
+		tenant.kind === "organization"
+			? tenant.organization
+			: organization
+				? organizationId(organization)
+				: tenant.currentOrganization;
+	const [[parent]] = await tenant.read(
+		tenant.db
+			.select({ id: organizations.id, level: members.level })
+			.from(organizations)
+			.innerJoin(members, eq(members.organization_id, organizations.id))
+			.where(
+				and(
+					eq(organizations.id, parentId),
+					eq(members.user_id, tenant.key.user_id),
+					reachableOrganization(tenant),
+				),
+			),
+	);
+	if (!parent)
+		throw organization
+			? doesNotExist("organization", organization)
+			: invalid("organization", "This field is required.", "required");
+	if (parent.level < ADMIN) throw insufficientLevel();
+	const uuid = v7();
+	const isInParent = eq(projects.organization_id, parent.id);
+	// It is the organization's newest project, so that no index of UUIDs is needed.
+	const id = sql<number>`(select ${projects.id} from ${projects} where ${and(isInParent, eq(projects.uuid, uuid))} order by ${projects.id} desc limit 1)`;
+	const [row] = await tenant.write({
+		entry: {
+			activity: "created",
+			scope: "Project",
+			item_id: id,
+			name: body.name,
+			organization: parent.id,
+			project: id,
+		},
+		before: [assertRoom(tenant, projects, isInParent)],
+		change: insertWhere(
+			tenant.db,
+			projects,
+			{ ...body, uuid, organization_id: parent.id },
+			// The caller's level may have changed since the read.
+			sql`exists (select 1 from ${members} where ${members.organization_id} = ${parent.id} and ${members.user_id} = ${tenant.key.user_id} and ${members.level} >= ${ADMIN})`,
+		),
+		answer: select(tenant).where(eq(projects.id, id)),
+	});
+	if (!row) throw insufficientLevel();
+	return row;
+}
+
+export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
+	const row = await find(tenant);
+	const byId = eq(projects.id, row.id);
+	const entry = { scope: "Project" as const, name: body.name ?? row.name };
+	return tenant.patch(row, body, entry, () => ({
+		change: tenant.db.update(projects).set(body).where(byId),
+		answer: select(tenant).where(byId),
+	}));
+}
+
+export async function remove(tenant: Tenant) {
+	const { id, name } = await find(tenant);
+	const removed = await tenant.remove(
+		{
+			scope: "Project",
+			item_id: id,
+			name,
+			project: id,
+		},
+		tenant.db.delete(projects).where(eq(projects.id, id)).returning({ id: projects.id }),
+	);
+	if (!removed) throw notFound("Project not found.");
+}

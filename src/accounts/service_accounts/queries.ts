@@ -1,0 +1,219 @@
+import { and, eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { assertRoom } from "../../access/room.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { visibleProject } from "../../access/visible.ts";
+import { evict } from "../../auth/keys.ts";
+import { inList } from "../../db/client.ts";
+import { MEMBER } from "../../db/levels.ts";
+import { countWhere } from "../../db/list.ts";
+import { now } from "../../db/now.ts";
+import { members } from "../../db/schema/members.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { projectMembers } from "../../db/schema/project_members.ts";
+import { projects } from "../../db/schema/projects.ts";
+import { serviceAccounts } from "../../db/schema/service_accounts.ts";
+import { users } from "../../db/schema/users.ts";
+import { found } from "../../http/errors.ts";
+import type { Page } from "../../http/page.ts";
+import { checkRestrictions } from "../personal_api_keys/grants.ts";
+import { userColumns } from "../users/shape.ts";
+import type { create, ServiceAccount, update as Update } from "./shape.ts";
+
+type Level = z.infer<typeof ServiceAccount>["level"];
+
+const select = ({ db }: Tenant) =>
+	db
+		.select({
+			id: serviceAccounts.id,
+			name: serviceAccounts.name,
+			level: sql<Level>`(select ${members.level} from ${members}
+          where ${members.organization_id} = ${serviceAccounts.organization_id} and ${members.user_id} = ${serviceAccounts.user_id})`.as(
+				"level",
+			),
+			projects:
+				sql`(select json_group_array(${projectMembers.project_id} order by ${projectMembers.project_id}) from ${projectMembers}
+          where ${projectMembers.organization_id} = ${serviceAccounts.organization_id} and ${projectMembers.user_id} = ${serviceAccounts.user_id})`
+					.mapWith((json): number[] => JSON.parse(json))
+					.as("projects"),
+			created_at: serviceAccounts.created_at,
+			created_by: userColumns,
+			last_used_at: sql<
+				string | null
+			>`(select max(${personalApiKeys.last_used_at}) from ${personalApiKeys}
+          where ${personalApiKeys.user_id} = ${serviceAccounts.user_id})`.as("last_used_at"),
+		})
+		.from(serviceAccounts)
+		.innerJoin(users, eq(users.id, serviceAccounts.created_by));
+
+/** WHERE clause: the organization's account with this id. */
+const byId = (tenant: Tenant, id: string) =>
+	and(
+		eq(serviceAccounts.organization_id, tenant.organization),
+		eq(serviceAccounts.id, id.toLowerCase()),
+	);
+
+/** Newest first. */
+export const list = (tenant: Tenant, page: Page) =>
+	tenant.page(page, () => select(tenant).$dynamic(), {
+		where: eq(serviceAccounts.organization_id, tenant.organization),
+		by: [serviceAccounts.id],
+		keys: ({ id }) => [id],
+		total: countWhere(serviceAccounts, eq(serviceAccounts.organization_id, tenant.organization)),
+	});
+
+export async function find(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
+	return found(row);
+}
+
+/** Selects the given projects that belong to the organization and that the caller can see. */
+const selectProjects = (tenant: Tenant, ids: number[] = []) =>
+	tenant.db
+		.select({ id: projects.id })
+		.from(projects)
+		.where(
+			and(
+				eq(projects.organization_id, tenant.organization),
+				inList(projects.id, ids),
+				visibleProject(tenant),
+			),
+		);
+
+/** SQL for the id of the account's user. */
+const userOf = (id: string) =>
+	sql<number>`(select ${users.id} from ${users} where ${users.uuid} = ${id} and ${users.is_service_account})`;
+
+/**
+ * Adds the account to the projects that it isn't a member of. Projects that were deleted meanwhile
+ * are left out.
+ */
+function joinProjects(tenant: Tenant, id: string, ids: number[] = []) {
+	const at = now();
+	const rows = ids.map((project_id) => ({ id: v7(), project_id }));
+	return tenant.db.insert(projectMembers).select(
+		tenant.db
+			.select({
+				id: sql<string>`value ->> 'id'`.as("id"),
+				project_id: projects.id,
+				organization_id: projects.organization_id,
+				user_id: serviceAccounts.user_id,
+				level: sql<number>`${MEMBER}`.as("level"),
+				joined_at: sql<string>`${at}`.as("joined_at"),
+				updated_at: sql<string>`${at}`.as("updated_at"),
+			})
+			.from(serviceAccounts)
+			.innerJoin(projects, eq(projects.organization_id, serviceAccounts.organization_id))
+			.innerJoin(
+				sql`json_each(${JSON.stringify(rows)})`,
+				sql`${projects.id} = value ->> 'project_id'`,
+			)
+			.where(
+				and(
+					byId(tenant, id),
+					sql`not exists (select 1 from ${projectMembers} where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${serviceAccounts.user_id})`,
+				),
+			),
+	);
+}
+
+/** Creates an account: a user that isn't a person, with its membership. */
+export async function insert(
+	tenant: Tenant,
+	{ name, level = MEMBER, projects }: z.infer<typeof create>,
+) {
+	const [visible] = await tenant.read(selectProjects(tenant, projects));
+	checkRestrictions("projects", projects, visible);
+	const { db, organization } = tenant;
+	const id = v7();
+	const user_id = userOf(id);
+	const [row] = await tenant.write({
+		entry: { activity: "created", scope: "ServiceAccount", item_id: id, name },
+		before: [
+			assertRoom(tenant, serviceAccounts, eq(serviceAccounts.organization_id, organization)),
+		],
+		change: db
+			.insert(users)
+			.values({ uuid: id, email: addressOf(id), first_name: name, is_service_account: true }),
+		after: () => [
+			db.insert(serviceAccounts).values({
+				...{ id, organization_id: organization, user_id, name, created_by: tenant.key.user_id },
+			}),
+			// Set here, so that the trigger doesn't have to change it.
+			db
+				.insert(members)
+				.values({ organization_id: organization, user_id, level, is_active: false }),
+			joinProjects(tenant, id, projects),
+		],
+		answer: select(tenant).where(byId(tenant, id)),
+	});
+	return found(row);
+}
+
+/**
+ * Returns the email address of an account's user, because the column can't be null. Mail can't be
+ * sent to it, and requests can't contain it (`email` in src/http/fields.ts).
+ */
+const addressOf = (id: string) => `${id}@service-account.invalid`;
+
+export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
+	const { db } = tenant;
+	const [[before], visible] = await tenant.read(
+		select(tenant).where(byId(tenant, id)),
+		selectProjects(tenant, body.projects),
+	);
+	const row = found(before);
+	checkRestrictions("projects", body.projects, visible);
+	const projects = body.projects?.toSorted((a, b) => a - b);
+	const { name, level } = body;
+	const user_id = userOf(row.id);
+	const entry = { scope: "ServiceAccount" as const, name: name ?? row.name };
+	return tenant.patch(row, { ...body, ...(projects && { projects }) }, entry, () => ({
+		change: db
+			.update(serviceAccounts)
+			// Without a new name, the write doesn't change it, even if it has changed since the read.
+			.set({ name: name ?? sql`${serviceAccounts.name}` })
+			.where(byId(tenant, row.id)),
+		after: () => [
+			...(name ? [db.update(users).set({ first_name: name }).where(eq(users.id, user_id))] : []),
+			...(level ? [db.update(members).set({ level }).where(eq(members.user_id, user_id))] : []),
+			...(projects
+				? [
+						db
+							.delete(projectMembers)
+							.where(
+								and(
+									eq(projectMembers.user_id, user_id),
+									sql`not ${inList(projectMembers.project_id, projects)}`,
+								),
+							),
+						joinProjects(tenant, row.id, projects),
+					]
+				: []),
+		],
+		answer: select(tenant).where(byId(tenant, row.id)),
+	}));
+}
+
+/** Deletes an account. A trigger deletes its keys and memberships, and deactivates its user. */
+export async function remove(tenant: Tenant, id: string) {
+	const [[before], keys] = await tenant.read(
+		select(tenant).where(byId(tenant, id)),
+		tenant.db
+			.select({ hash: personalApiKeys.hash })
+			.from(personalApiKeys)
+			.innerJoin(serviceAccounts, eq(serviceAccounts.user_id, personalApiKeys.user_id))
+			.where(byId(tenant, id)),
+	);
+	const row = found(before);
+	const removed = await tenant.remove(
+		{ scope: "ServiceAccount", item_id: row.id, name: row.name },
+		tenant.db
+			.delete(serviceAccounts)
+			.where(byId(tenant, row.id))
+			.returning({ id: serviceAccounts.id }),
+	);
+	await Promise.all(keys.map(({ hash }) => evict(tenant.env, hash)));
+	found(removed);
+}

@@ -1,0 +1,94 @@
+import type { Context } from "hono";
+import type * as z from "zod";
+import { retry } from "../../access/retry.ts";
+import { wake } from "../../access/wake.ts";
+import { addressOf } from "../../auth/addresses.ts";
+import { cache, digest, evict, mask, mint, toRecord } from "../../auth/keys.ts";
+import { runBatch } from "../../db/client.ts";
+import type { App } from "../../env.ts";
+import { found, invalid } from "../../http/errors.ts";
+import { MAX_KEYS, toPersonalApiKey } from "../personal_api_keys/shape.ts";
+import { type Proof, prove } from "../two_factor/proof.ts";
+import { newRecoveryCodes, rowsOf } from "../two_factor/recovery_codes.ts";
+import { factorEnabled, mailChange } from "../users/mails.ts";
+import { findSignIn, type SignIn } from "./find.ts";
+import { chooseRemoved, setsUpFactor, statements } from "./session.ts";
+import type { complete as Body, SignedIn } from "./shape.ts";
+
+/**
+ * Signs in: uses the link, and creates a key. If another request changes what was checked before
+ * the write, nothing is written and the checks run again.
+ * @throws 400 if a code is missing or wrong, 429 after too many wrong codes, 409 if other requests
+ * interfered each time, and the errors of `findSignIn`
+ */
+export const complete = (c: Context<App>, { token, code }: z.infer<typeof Body>) =>
+	retry(async () => {
+		const signIn = await findSignIn(c, token, code);
+		const proof = await checkFactor(c.env, signIn, code);
+		const removed = chooseRemoved(signIn, proof);
+		if (signIn.keys.length - removed.length >= MAX_KEYS)
+			throw invalid(null, `You have ${MAX_KEYS} API keys. Revoke one of them, then sign in.`);
+		return write(c, signIn, proof, removed);
+	});
+
+export const codeRequired = () =>
+	invalid(
+		"code",
+		"Send a code of your authenticator app, or a recovery code.",
+		"two_factor_required",
+	);
+
+/** Returns the proof of the second factor; undefined if none is needed. */
+async function checkFactor(
+	env: Env,
+	{ link, factor, isCounted }: SignIn,
+	code: string | undefined,
+): Promise<Proof | undefined> {
+	const { secret, enabled_at } = factor;
+	const isEnabled = enabled_at !== null;
+	const isSettingUp = secret !== null && !isEnabled && code !== undefined;
+	if (!isEnabled && !link.is_required && !isSettingUp) return undefined;
+	if (secret === null || (!isEnabled && !isSettingUp))
+		throw invalid(
+			"code",
+			"Your organization requires a second factor. Set one up, and send a code of it.",
+			"two_factor_setup_required",
+		);
+	if (code === undefined) throw codeRequired();
+	return prove(env, { ...factor, secret }, code, isCounted);
+}
+
+/**
+ * Signs in, with one atomic batch. Returns undefined if another request changed something that the
+ * batch depends on.
+ */
+async function write(
+	c: Context<App>,
+	signIn: SignIn,
+	proof: Proof | undefined,
+	removed: SignIn["keys"],
+): Promise<z.infer<typeof SignedIn> | undefined> {
+	const { db, user } = signIn;
+	const value = mint();
+	const key = { value, hash: await digest(value), mask_value: mask(value) };
+	const recovery_codes = setsUpFactor(signIn, proof) ? newRecoveryCodes() : null;
+	const { used, keys, users, due } = await runBatch(
+		db,
+		statements(c.env, signIn, {
+			key,
+			proof,
+			removed,
+			recoveryCodes: await rowsOf(c.env, user.id, recovery_codes ?? []),
+		}),
+	);
+	if (used.length === 0) return undefined;
+	const row = found(keys[0]);
+	await Promise.all([
+		cache(c.env, row.hash, toRecord(row)),
+		...removed.map(({ hash }) => evict(c.env, hash)),
+	]);
+	c.executionCtx.waitUntil(wake(c.env, due));
+	if (recovery_codes)
+		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
+	return { user: found(users[0]), personal_api_key: toPersonalApiKey(row, value), recovery_codes };
+}

@@ -1,0 +1,105 @@
+import { and, eq, sql } from "drizzle-orm";
+import type { Context } from "hono";
+import { currentOrganization } from "../../access/visible.ts";
+import { countFailure } from "../../auth/authenticate.ts";
+import { digest } from "../../auth/keys.ts";
+import { runBatch } from "../../db/client.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { signIns } from "../../db/schema/sign_in.ts";
+import { twoFactors } from "../../db/schema/two_factor.ts";
+import { users } from "../../db/schema/users.ts";
+import { connect } from "../../db/session.ts";
+import type { App } from "../../env.ts";
+import { invalid, throttled } from "../../http/errors.ts";
+import { isEnforced } from "../two_factor/enforced.ts";
+import { countAttempt, type Factor, factorColumns } from "../two_factor/proof.ts";
+import { userColumns } from "../users/shape.ts";
+import { canStillBeUsed, isOpen, MAX_ATTEMPTS, providerOf, ssoOf } from "./rules.ts";
+
+export type SignIn = Awaited<ReturnType<typeof findSignIn>>;
+
+/**
+ * Returns the link with this token, its user, and everything else that signing in depends on. One
+ * round trip.
+ * @param code if given, counts as an attempt of the link and of the user
+ * @throws 400 for an invalid token, or if single sign-on is enforced; 429 after too many requests
+ * or wrong tokens
+ */
+export async function findSignIn(c: Context<App>, token: string, code?: string) {
+	const { db } = connect(c, "first-primary");
+	const byToken = eq(signIns.token_hash, await digest(token));
+	const user_id = sql<number>`(select ${signIns.user_id} from ${signIns} where ${and(byToken, isOpen())})`;
+	const hasCode = code !== undefined;
+	const { attempt, linkAttempt, links, keys } = await runBatch(db, {
+		attempt: hasCode ? countAttempt(db, user_id, sql`true`) : undefined,
+		linkAttempt: hasCode
+			? db
+					.update(signIns)
+					.set({ attempts: sql`${signIns.attempts} + 1` })
+					.where(and(byToken, canStillBeUsed()))
+					.returning({ id: signIns.id })
+			: undefined,
+		links: db
+			.select({
+				id: signIns.id,
+				is_open: sql`(${and(isOpen(), users.is_active, sql`not ${users.is_service_account}`)})`
+					.mapWith(Boolean)
+					.as("is_open"),
+				attempts: sql<number>`${signIns.attempts}`.as("link_attempts"),
+				sso: ssoOf(sql`${users.email}`).as("sso"),
+				is_required: sql`(${users.is_2fa_enabled} or ${isEnforced(users.id)})`
+					.mapWith(Boolean)
+					.as("is_required"),
+				organization_id: sql<number | null>`${currentOrganization(signIns.user_id)}`.as(
+					"organization_id",
+				),
+				user: userColumns,
+				...factorColumns,
+			})
+			.from(signIns)
+			.innerJoin(users, eq(users.id, signIns.user_id))
+			.leftJoin(twoFactors, eq(twoFactors.user_id, users.id))
+			.where(byToken),
+		keys: db
+			.select({
+				id: personalApiKeys.id,
+				label: personalApiKeys.label,
+				hash: personalApiKeys.hash,
+				expires_at: personalApiKeys.expires_at,
+				is_session: personalApiKeys.is_session,
+			})
+			.from(personalApiKeys)
+			.where(eq(personalApiKeys.user_id, user_id))
+			.orderBy(personalApiKeys.id),
+	});
+	const [link] = links;
+	const mayTry = hasCode
+		? linkAttempt && linkAttempt.length > 0
+		: link && link.attempts < MAX_ATTEMPTS;
+	if (!link?.is_open || !mayTry) throw await countFailure(c, linkExpired());
+	await limitRate(c, link.id);
+	if (link.sso !== null) throw ssoRequired(link.sso);
+	const { user, secret, enabled_at, last_step, attempts_since, digests } = link;
+	const factor: Factor = {
+		user_id: user.id,
+		...{ secret, enabled_at, last_step, attempts_since, digests },
+	};
+	return { db, link, user, factor, keys, isCounted: (attempt ?? []).length > 0 };
+}
+
+/** Limits requests with a link to the same rate as requests with a key. */
+async function limitRate(c: Context<App>, id: string) {
+	const { success } = await c.env.REQUESTS.limit({ key: id });
+	if (!success) throw throttled(60);
+}
+
+/** Returns the same error for every invalid token, so that it reveals nothing about the user. */
+const linkExpired = () =>
+	invalid("token", "This link has expired, or was used before. Ask for a new one.", "expired");
+
+const ssoRequired = (sso: string) =>
+	invalid(
+		null,
+		`Your organization requires that you sign in through single sign-on (${providerOf(sso)}).`,
+		"sso_required",
+	);

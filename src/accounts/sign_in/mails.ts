@@ -1,0 +1,40 @@
+import { greeting, linkTo, type Mail } from "../../outbound/mail.ts";
+import { providerOf } from "./rules.ts";
+
+type Recipient = { first_name: string; email: string; loses_keys: boolean };
+
+const UNWANTED = "If you didn't request this mail, ignore it. Nobody else can use it.";
+
+/**
+ * Returns the URL of a link. The token is in the fragment, which browsers don't send to servers.
+ */
+const linkOf = ({ APP_URL }: Env, token: string) =>
+	linkTo(APP_URL, `/console/sign_in#token=${token}`);
+
+/** Returns the mail with a sign-in link. */
+export const mailLink = (env: Env, recipient: Recipient, token: string): Mail => ({
+	to: recipient.email,
+	subject: "Sign in to Tenantry",
+	paragraphs: [
+		greeting(recipient.first_name),
+		`Use this link to sign in to Tenantry as ${recipient.email}. It works once, for 15 minutes.`,
+		...(recipient.loses_keys
+			? [
+					"This email address isn't verified yet. Signing in with the link verifies it and revokes the API keys that were created before, because they may belong to someone else.",
+				]
+			: []),
+		UNWANTED,
+	],
+	link: { label: "Sign in", url: linkOf(env, token) },
+});
+
+/** Returns the mail for users who must sign in through single sign-on. */
+export const mailSso = (recipient: Recipient, sso: string): Mail => ({
+	to: recipient.email,
+	subject: "Sign in to Tenantry through single sign-on",
+	paragraphs: [
+		greeting(recipient.first_name),
+		`Your organization requires single sign-on (${providerOf(sso)}) for email addresses like ${recipient.email}, so this mail has no sign-in link.`,
+		UNWANTED,
+	],
+});

@@ -1,0 +1,40 @@
+import { createMiddleware } from "hono/factory";
+import { addressOf } from "../../auth/addresses.ts";
+import type { App } from "../../env.ts";
+import { throttled } from "../../http/errors.ts";
+import { accepted, ok, router } from "../../http/router.ts";
+import { body } from "../../http/valid.ts";
+import { TwoFactorSetup } from "../two_factor/shape.ts";
+import * as shape from "./shape.ts";
+
+/** Returns 429 after too many requests for links from an IP address, or a /64 of IPv6 addresses. */
+const limitByAddress = createMiddleware<App>(async (c, next) => {
+	const { networkOf } = await import("../../auth/ranges.ts");
+	const { success } = await c.env.SIGN_INS.limit({ key: networkOf(addressOf(c) ?? "unknown") });
+	if (!success) throw throttled(60);
+	await next();
+});
+
+/** There is no key when signing in, so no other errors take precedence over those of the body. */
+const nothing = async () => {};
+
+/** docs/keys.md#signing-in */
+export default router()
+	.post(
+		"/",
+		accepted(shape.SignInRequested),
+		limitByAddress,
+		body(shape.request, nothing),
+		async (c) => {
+			const { requestLink } = await import("./request.ts");
+			return c.json(requestLink(c, c.req.valid("json").email), 202);
+		},
+	)
+	.post("/two_factor", ok(TwoFactorSetup), body(shape.setUp, nothing), async (c) => {
+		const { setUp } = await import("./set_up.ts");
+		return c.json(await setUp(c, c.req.valid("json").token));
+	})
+	.post("/complete", ok(shape.SignedIn), body(shape.complete, nothing), async (c) => {
+		const { complete } = await import("./complete.ts");
+		return c.json(await complete(c, c.req.valid("json")));
+	});

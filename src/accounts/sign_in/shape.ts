@@ -1,0 +1,28 @@
+import * as z from "zod";
+import { email, rawText } from "../../http/fields.ts";
+import { PersonalApiKey } from "../personal_api_keys/shape.ts";
+import { code } from "../two_factor/shape.ts";
+import { User } from "../users/shape.ts";
+
+export const request = z.object({ email: email() });
+
+/** The response, which is the same for every email address (docs/keys.md#signing-in). */
+export const SignInRequested = z.object({ detail: z.string() }).meta({ id: "SignInRequested" });
+
+/** The token in a link. */
+const token = () => rawText(100).min(1);
+
+export const setUp = z.object({ token: token() });
+
+export const complete = z.object({ token: token(), code: code().optional() });
+
+/** The user who has signed in, and the key of the session. */
+export const SignedIn = z
+	.object({
+		user: User,
+		/** Includes its value, which is shown only here. */
+		personal_api_key: PersonalApiKey,
+		/** Null unless the second factor was set up. */
+		recovery_codes: z.array(z.string()).nullable(),
+	})
+	.meta({ id: "SignedIn" });

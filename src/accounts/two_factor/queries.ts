@@ -1,0 +1,269 @@
+import { and, eq, isNull, type SQL, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { keyStillWorks } from "../../access/guard.ts";
+import { retry } from "../../access/retry.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { evict } from "../../auth/keys.ts";
+import { insertEach, insertWhere } from "../../db/client.ts";
+import type { ActivityOf } from "../../db/event_types.ts";
+import { now } from "../../db/now.ts";
+import { recoveryCodes, twoFactors } from "../../db/schema/two_factor.ts";
+import { users } from "../../db/schema/users.ts";
+import { forbidden, found, invalid } from "../../http/errors.ts";
+import * as sessions from "../personal_api_keys/sessions.ts";
+import {
+	type Change,
+	codesReplaced,
+	factorDisabled,
+	factorEnabled,
+	tellCaller,
+} from "../users/mails.ts";
+import { isEnforced } from "./enforced.ts";
+import {
+	afterUse,
+	cipherFor,
+	countAttempt,
+	factorColumns,
+	isUnused,
+	type Proof,
+	prove,
+} from "./proof.ts";
+import { newRecoveryCodes, rowsOf } from "./recovery_codes.ts";
+import type { TwoFactor } from "./shape.ts";
+import { newSecret, otpauthUrl } from "./totp.ts";
+
+/**
+ * Selects the caller with their second factor if `uuid` is `@me` or the caller's own, else no row.
+ */
+const select = ({ db, key }: Tenant, uuid: string) =>
+	db
+		.select({
+			user_id: users.id,
+			uuid: users.uuid,
+			email: users.email,
+			is_required: isEnforced(users.id).mapWith(Boolean).as("is_required"),
+			...factorColumns,
+		})
+		.from(users)
+		.leftJoin(twoFactors, eq(twoFactors.user_id, users.id))
+		.where(
+			and(
+				eq(users.id, key.user_id),
+				uuid === "@me" ? undefined : eq(users.uuid, uuid.toLowerCase()),
+			),
+		);
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+const toTwoFactor = ({ enabled_at, is_required, digests }: Row): z.infer<typeof TwoFactor> => ({
+	is_enabled: enabled_at !== null,
+	enabled_at,
+	is_required,
+	recovery_codes_left: digests.length,
+});
+
+/**
+ * Checks that the caller isn't a service account.
+ * @throws 403 if it is one
+ */
+function assertPerson({ caller }: Tenant) {
+	if (caller.is_service_account)
+		throw forbidden("A service account has no second factor: it doesn't sign in.");
+}
+
+async function read(tenant: Tenant, uuid: string) {
+	const [[row]] = await tenant.read(select(tenant, uuid));
+	assertPerson(tenant);
+	return found(row);
+}
+
+export const find = async (tenant: Tenant, uuid: string) => toTwoFactor(await read(tenant, uuid));
+
+const entry = <A extends ActivityOf<"TwoFactor">>(
+	{ currentOrganization }: Tenant,
+	{ uuid, email }: Row,
+	activity: A,
+	proof?: Proof,
+) => ({
+	activity,
+	scope: "TwoFactor" as const,
+	item_id: uuid,
+	name: email,
+	organization: currentOrganization,
+	...(proof && { trigger: { second_factor: proof.kind } }),
+});
+
+const alreadyEnabled = () =>
+	invalid(null, "The second factor is enabled. Disable it first to set up another one.");
+
+/**
+ * Creates a secret, which becomes valid when `confirm` gets one of its codes. Replaces an earlier
+ * secret.
+ */
+export const begin = (tenant: Tenant, uuid: string) =>
+	retry(async () => {
+		const row = await read(tenant, uuid);
+		if (row.enabled_at !== null) throw alreadyEnabled();
+		const { user_id } = row;
+		const secret = await tenant.once(newSecret);
+		const sealed = await cipherFor(tenant.env, user_id).seal("secret", secret);
+		const [after] = await tenant.write({
+			entry: entry(tenant, row, "begun"),
+			change: insertWhere(
+				tenant.db,
+				twoFactors,
+				{ user_id, secret: sealed },
+				sql`true`,
+			).onConflictDoUpdate({
+				target: twoFactors.user_id,
+				set: { secret: sealed },
+				setWhere: isNull(twoFactors.confirmed_at),
+			}),
+			answer: select(tenant, "@me"),
+		});
+		if (after?.enabled_at !== null) return undefined;
+		return { secret, otpauth_url: await otpauthUrl(secret, row.email) };
+	});
+
+/** The sessions that end when the second factor changes. */
+const otherSessions = ({ key }: Tenant) => ({ user_id: key.user_id, kept: key.id });
+
+type Ended = Awaited<ReturnType<typeof sessions.select>>;
+
+/** Returns the log entries of sessions that end. */
+const entriesOf = ({ currentOrganization }: Tenant, ended: Ended) =>
+	ended.map(({ id, label }) => ({
+		activity: "deleted" as const,
+		scope: "PersonalApiKey" as const,
+		item_id: id,
+		name: label,
+		organization: currentOrganization,
+		trigger: { job: "two_factor" },
+	}));
+
+/** Removes the keys of ended sessions from KV, and mails the user. */
+async function announce(tenant: Tenant, ended: Ended, change: Change) {
+	await Promise.all(ended.map(({ hash }) => evict(tenant.env, hash)));
+	tellCaller(tenant, change);
+}
+
+/** Reads the caller, counts the attempt in the same round trip, and checks the code. */
+async function readAndProve(tenant: Tenant, uuid: string, code: string, check: (row: Row) => void) {
+	const { db, env, key } = tenant;
+	const attempt = countAttempt(db, key.user_id, keyStillWorks(key.hash, key));
+	const [attempts, [user], others] = await tenant.read(
+		attempt,
+		select(tenant, uuid),
+		sessions.select(db, otherSessions(tenant)),
+	);
+	assertPerson(tenant);
+	const row = found(user);
+	check(row);
+	if (row.secret === null) throw invalid(null, "No second factor was set up.");
+	const proof = await prove(env, { ...row, secret: row.secret }, code, attempts.length > 0);
+	const ended = others.map(({ id }) => id);
+	return { row, proof, others, areAll: sessions.areAll(otherSessions(tenant), ended) };
+}
+
+const assertEnabled = ({ enabled_at }: Row) => {
+	if (enabled_at === null) throw invalid(null, "The second factor is not enabled.");
+};
+
+/** Statements that replace the user's recovery codes. */
+const replaceWith = (
+	{ db, key }: Tenant,
+	rows: (typeof recoveryCodes.$inferInsert)[],
+	changed: SQL,
+) => [
+	db.delete(recoveryCodes).where(and(eq(recoveryCodes.user_id, key.user_id), changed)),
+	insertEach(db, recoveryCodes, rows, changed),
+];
+
+/** Creates recovery codes, with their rows. */
+async function makeCodes(tenant: Tenant) {
+	const codes = await tenant.once(newRecoveryCodes);
+	return { codes, rows: await rowsOf(tenant.env, tenant.key.user_id, codes) };
+}
+
+const setEnabled = ({ db, key }: Tenant, is_2fa_enabled: boolean, changed: SQL) =>
+	db
+		.update(users)
+		.set({ is_2fa_enabled })
+		.where(and(eq(users.id, key.user_id), changed));
+
+/**
+ * Returns the second factor with its new recovery codes; undefined if these codes weren't stored
+ * because another request was faster.
+ */
+function withCodes(after: Row | undefined, { codes, rows }: Awaited<ReturnType<typeof makeCodes>>) {
+	const isStored = rows.every(({ digest }) => after?.digests.includes(digest));
+	return after && isStored ? { ...toTwoFactor(after), recovery_codes: codes } : undefined;
+}
+
+/** Enables the second factor with a code of the secret that `begin` created, and ends the caller's other sessions. */
+export const confirm = (tenant: Tenant, uuid: string, code: string) =>
+	retry(async () => {
+		const isDisabled = ({ enabled_at }: Row) => {
+			if (enabled_at !== null) throw alreadyEnabled();
+		};
+		const { row, proof, others, areAll } = await readAndProve(tenant, uuid, code, isDisabled);
+		const made = await makeCodes(tenant);
+		const [after] = await tenant.write({
+			entry: [entry(tenant, row, "enabled"), ...entriesOf(tenant, others)],
+			change: tenant.db
+				.update(twoFactors)
+				.set({ ...afterUse(proof), confirmed_at: now() })
+				.where(and(isUnused(proof, false), areAll)),
+			after: (changed) => [
+				...replaceWith(tenant, made.rows, changed),
+				setEnabled(tenant, true, changed),
+				sessions.remove(tenant.db, otherSessions(tenant), changed),
+			],
+			answer: select(tenant, "@me"),
+		});
+		const enabled = withCodes(after, made);
+		if (enabled) await announce(tenant, others, factorEnabled);
+		return enabled;
+	});
+
+/**
+ * Removes the second factor with a code, and ends the caller's other sessions.
+ * @throws 400 if an organization of the caller requires a second factor
+ */
+export const disable = (tenant: Tenant, uuid: string, code: string) =>
+	retry(async () => {
+		const { row, proof, others, areAll } = await readAndProve(tenant, uuid, code, assertEnabled);
+		if (row.is_required)
+			throw invalid(null, "An organization that you belong to requires a second factor.");
+		const [after] = await tenant.write({
+			entry: [entry(tenant, row, "disabled", proof), ...entriesOf(tenant, others)],
+			change: tenant.db
+				.delete(twoFactors)
+				.where(and(isUnused(proof, true), sql`not ${isEnforced(row.user_id)}`, areAll)),
+			after: (changed) => [
+				...replaceWith(tenant, [], changed),
+				setEnabled(tenant, false, changed),
+				sessions.remove(tenant.db, otherSessions(tenant), changed),
+			],
+			answer: select(tenant, "@me"),
+		});
+		if (after?.enabled_at !== null) return undefined;
+		await announce(tenant, others, factorDisabled);
+		return toTwoFactor(after);
+	});
+
+/** Creates new recovery codes, with a code. The old ones become invalid. */
+export const replaceCodes = (tenant: Tenant, uuid: string, code: string) =>
+	retry(async () => {
+		const { row, proof } = await readAndProve(tenant, uuid, code, assertEnabled);
+		const made = await makeCodes(tenant);
+		const [after] = await tenant.write({
+			entry: entry(tenant, row, "recovery_codes_replaced", proof),
+			change: tenant.db.update(twoFactors).set(afterUse(proof)).where(isUnused(proof, true)),
+			after: (changed) => replaceWith(tenant, made.rows, changed),
+			answer: select(tenant, "@me"),
+		});
+		const replaced = withCodes(after, made);
+		if (replaced) tellCaller(tenant, codesReplaced);
+		return replaced;
+	});

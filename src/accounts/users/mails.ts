@@ -1,0 +1,103 @@
+import { and, eq } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { Tenant } from "../../access/tenant.ts";
+import { now } from "../../db/now.ts";
+import { isPerson, users } from "../../db/schema/users.ts";
+import { configured, greeting, linkTo, send, singleLine } from "../../outbound/mail.ts";
+
+/* Mails that tell users about changes of their account (docs/keys.md#mails-about-your-account). */
+
+/** A change of an account. */
+export type Change = {
+	/** Changes of one kind share a limit. */
+	kind: "two_factor" | "key";
+	subject: string;
+	/** What the change means. */
+	text: string;
+};
+
+const OTHERS = "Your other sessions have ended.";
+
+export const factorEnabled: Change = {
+	kind: "two_factor",
+	subject: "A second factor was set up for your Tenantry account",
+	text: `From now on, signing in requires a code of the authenticator app. ${OTHERS}`,
+};
+
+export const factorDisabled: Change = {
+	kind: "two_factor",
+	subject: "The second factor of your Tenantry account was removed",
+	text: `From now on, a link in a mail is enough to sign in. ${OTHERS}`,
+};
+
+export const factorReset: Change = {
+	kind: "two_factor",
+	subject: "The second factor of your Tenantry account was reset",
+	text: "The operator of this service has removed it, with its recovery codes. All your sessions have ended.",
+};
+
+export const codesReplaced: Change = {
+	kind: "two_factor",
+	subject: "The recovery codes of your Tenantry account were replaced",
+	text: "The old recovery codes no longer work.",
+};
+
+type Key = { label: string; scopes: string[] };
+
+/** Whether a key can change something. Other keys aren't worth a mail. */
+export const canWrite = ({ scopes }: Pick<Key, "scopes">) =>
+	scopes.some((scope) => scope === "*" || scope.endsWith(":write"));
+
+export const keyChanged = (
+	action: "created" | "rolled" | "changed",
+	{ label, scopes }: Key,
+): Change => ({
+	kind: "key",
+	subject: `An API key of your Tenantry account was ${action}`,
+	text: `The key "${singleLine(label)}" ${scopes.includes("*") ? "can do everything that you can do" : `has the scopes ${scopes.join(", ")}`}.`,
+});
+
+const PAGES = { two_factor: "/console/account", key: "/console/keys" };
+
+/**
+ * Mails a user about a change of their account, if they have proved their address: others might get mails about an account that
+ * isn't theirs. A user gets at most ten mails of a kind a minute.
+ * @param address the IP address of the request; undefined if it is unknown, null if there was none
+ */
+export async function mailChange(
+	env: Env,
+	user_id: number,
+	{ kind, subject, text }: Change,
+	address: string | undefined | null,
+) {
+	if (!configured(env)) return;
+	const [user] = await drizzle(env.DB)
+		.select({ email: users.email, first_name: users.first_name })
+		.from(users)
+		.where(
+			and(
+				eq(users.id, user_id),
+				eq(users.is_active, true),
+				eq(users.is_email_verified, true),
+				isPerson,
+			),
+		);
+	if (!user) return;
+	const { success } = await env.SIGN_INS.limit({ key: `${kind} of ${user_id}` });
+	if (!success) return;
+	await send(env, {
+		to: user.email,
+		subject,
+		paragraphs: [
+			greeting(user.first_name),
+			`${subject}, at ${now()}${address === null ? "" : `, from the IP address ${address ?? "(unknown)"}`}.`,
+			text,
+			"If this was you, you don't have to do anything. If not, revoke the API keys that you don't know, and tell the admins of your organization.",
+		],
+		link: { label: "Check your account", url: linkTo(env.APP_URL, PAGES[kind]) },
+	});
+}
+
+/** Mails the caller about a change of their own account, after the response. */
+export const tellCaller = (tenant: Tenant, change: Change) =>
+	tenant.later(() => mailChange(tenant.env, tenant.key.user_id, change, tenant.address));

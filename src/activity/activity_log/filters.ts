@@ -1,0 +1,28 @@
+import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { userWith } from "../../access/visible.ts";
+import { positionFrom, positionUntil } from "../../db/entries.ts";
+import { activityLog } from "../../db/schema/activity_log.ts";
+import { users } from "../../db/schema/users.ts";
+import type { filters } from "./shape.ts";
+
+export type Filters = z.infer<typeof filters>;
+
+const { position, user_id, created_at } = activityLog;
+
+/** The condition for entries that match the filters which no index serves; undefined if there are none. */
+export const matches = ({ user, activity, scope, after, before }: Filters): SQL | undefined =>
+	and(
+		user ? eq(user_id, userWith(users.uuid, user)) : undefined,
+		activity ? eq(activityLog.activity, activity) : undefined,
+		scope ? eq(activityLog.scope, scope) : undefined,
+		after ? gt(created_at, after) : undefined,
+		before ? lt(created_at, before) : undefined,
+	);
+
+/** The condition for the positions of entries that were created between the times of the filters. */
+export const between = ({ after, before }: Filters): SQL | undefined =>
+	and(
+		after ? sql`${position} >= ${positionFrom(after)}` : undefined,
+		before ? sql`${position} < ${positionUntil(before)}` : undefined,
+	);

@@ -1,0 +1,158 @@
+/** Delivers the streams that are due (docs/audit.md). */
+
+import { asc } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import * as z from "zod";
+import type { Database } from "../../db/client.ts";
+import { counted } from "../../db/counted.ts";
+import { iso } from "../../db/now.ts";
+import { auditStreams } from "../../db/schema/audit_streams.ts";
+import { logWarning } from "../../lib/log.ts";
+import type { Bucket } from "../../outbound/buckets/bucket.ts";
+import { openBucket } from "../../outbound/buckets/open.ts";
+import { opened } from "../../outbound/destinations/secrets.ts";
+import { MisconfiguredError, SupersededError } from "../../outbound/errors.ts";
+import type { Stream } from "./entries.ts";
+import { type File, nextFile, plannedFile } from "./file.ts";
+import { fileName, keyOf } from "./keys.ts";
+import { streamCipher } from "./queries.ts";
+import { claim, fail, finish, isDue, lastHour, recordFile, release, storePlan } from "./state.ts";
+
+/** How many streams an invocation delivers at a time. */
+const CONCURRENCY = 6;
+
+/**
+ * How long an invocation starts further streams before it sends a message that starts another invocation. An invocation has
+ * thirty seconds in all, and a request to a bucket can take twenty.
+ */
+const MAX_INVOCATION_MS = 10_000;
+
+/** How long after a tick invocations start further streams: until shortly before the next tick. */
+const MAX_TICK_MS = 45_000;
+
+/**
+ * After this many statements, an invocation starts no further streams or files (docs/scale.md#what-one-tick-does). So it starts
+ * at most this many streams. D1 allows 1,000 statements per invocation.
+ *
+ * Each stream that has started by then may need 25 more: 1 to claim it; 20 for a file (2 to plan it, 1 to survey its entries, at
+ * most 15 pages, 1 to store the plan and 1 to record the file); 1 to end its turn; 3 if that fails.
+ */
+const MAX_STATEMENTS = 800;
+
+/** The maximum number of files of a stream per tick. */
+const MAX_FILES = 5;
+
+/** How long to wait for a response of a bucket, in milliseconds. */
+const TIMEOUT_MS = 20_000;
+
+/** Later than any entry: the end of the entries for a stream whose organization was deleted. */
+const FOREVER = "9999-12-31T23:59:59.999Z";
+
+const Message = z.object({ audit_streams: z.int() });
+
+/** Delivers the streams that were due when the message was sent. `message` is the body of a queue message. */
+export const deliverDue = (env: Env, message: unknown) =>
+	tick(env, Message.parse(message).audit_streams);
+
+/** Delivers the due streams. Several are delivered at a time, so that a slow bucket doesn't delay the others. */
+export async function tick(given: Env, at: number) {
+	const { DB, statements } = counted(given.DB);
+	const env = { ...given, DB };
+	const due = await drizzle(env.DB)
+		.select({ id: auditStreams.id })
+		.from(auditStreams)
+		.where(isDue(at))
+		.orderBy(asc(auditStreams.next_attempt_at))
+		.limit(MAX_STATEMENTS);
+	const deadline = performance.now() + MAX_INVOCATION_MS;
+	const isLate = () => performance.now() > deadline;
+	const isOver = () => isLate() || statements() > MAX_STATEMENTS;
+	const queue = due.values();
+	const work = async () => {
+		for (const { id } of queue) {
+			if (isOver()) return;
+			await takeTurn(env, id, { at, isOver }).catch((error: unknown) => {
+				if (!(error instanceof SupersededError))
+					logWarning(
+						"The state of an audit stream was not stored; a later tick will retry",
+						error,
+						{ audit_stream: id },
+					);
+			});
+		}
+	};
+	await Promise.all(Array.from({ length: Math.min(CONCURRENCY, due.length) }, work));
+	if (isLate() && Date.now() < at + MAX_TICK_MS) await given.DELIVERIES.send({ audit_streams: at });
+}
+
+/** When a tick started, and whether it must not start anything else. */
+type Tick = { at: number; isOver: () => boolean };
+
+/** Delivers the next files of a stream, unless another tick has claimed it. */
+async function takeTurn(env: Env, id: string, tick: Tick) {
+	const { at } = tick;
+	const stream = await claim(drizzle(env.DB), id, at);
+	if (!stream) return;
+	try {
+		await deliver(env, stream, tick);
+	} catch (error) {
+		if (error instanceof SupersededError) throw error;
+		await fail(env, stream, error, at);
+	}
+}
+
+async function deliver(env: Env, claimed: Stream, { at, isOver }: Tick) {
+	const db = drizzle(env.DB);
+	const destination = await opened(streamCipher(env, claimed.id), claimed.destination);
+	const { bucket } = await openBucket(env, destination, TIMEOUT_MS);
+	const until = claimed.organization_deleted_at === null ? iso(lastHour(at)) : FOREVER;
+	let stream = claimed;
+	for (let files = 0; files === 0 || (files < MAX_FILES && !isOver()); files += 1) {
+		const next = await deliverNext(db, bucket, stream, until);
+		if (!next) return finish(db, stream, at);
+		stream = next;
+	}
+	return release(db, stream, at);
+}
+
+/**
+ * Writes the next file. Its plan is stored first, so that another attempt writes the same bytes. If a stored plan no longer
+ * applies, deletes it and writes nothing.
+ * @returns the stream after that; null if there is nothing to deliver
+ */
+async function deliverNext(db: Database, bucket: Bucket, stream: Stream, until: string) {
+	const { file } = stream;
+	// An earlier attempt may have been interrupted after it wrote the file.
+	if (file) {
+		const key = keyOf(stream, fileName(file));
+		if (await isWritten(bucket, stream, key, file.digest)) return recordFile(db, stream, file, key);
+	}
+	const next = await (file ? plannedFile(db, stream, file) : nextFile(db, stream, until));
+	if (!next) return file ? storePlan(db, stream, null) : null;
+	const key = keyOf(stream, fileName(next.plan));
+	const planned = await storePlan(db, stream, next.plan);
+	if (!file) await isWritten(bucket, stream, key, next.plan.digest);
+	await put(bucket, stream, key, next);
+	return recordFile(db, planned, next.plan, key);
+}
+
+const put = (bucket: Bucket, { id }: Stream, key: string, { plan, body }: File) =>
+	bucket.put(key, body, "application/gzip", { export_id: id, upload: plan.digest });
+
+/**
+ * Whether the bucket already has the file. After the database was restored from a backup, the bucket can have a file of this
+ * stream with this name and other contents, whose entries a replacement would destroy.
+ * @throws MisconfiguredError if there is another object with this name
+ */
+async function isWritten(bucket: Bucket, { id }: Stream, key: string, digest: string) {
+	const mark = await bucket.mark(key);
+	if (mark && mark.export_id !== id)
+		throw new MisconfiguredError(
+			`There is an object at ${key} that isn't from this stream. It was not replaced. Move it, or change the prefix.`,
+		);
+	if (mark && mark.upload !== digest)
+		throw new MisconfiguredError(
+			`This stream has already written another file to ${key}. It was not replaced. If the database was restored from a backup, create a new stream.`,
+		);
+	return mark !== null;
+}

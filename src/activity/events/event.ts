@@ -1,0 +1,79 @@
+import { entryId } from "../../db/entries.ts";
+import { typeOf } from "../../db/event_types.ts";
+import { organizationUuid } from "../../db/organization_ids.ts";
+import { activityLog, type Change } from "../../db/schema/activity_log.ts";
+import { users } from "../../db/schema/users.ts";
+import { CURRENT_VERSION } from "../../http/versions.ts";
+
+/**
+ * The columns of an event, for a statement that joins `activity_log` with `users`. `position` is
+ * only for the service.
+ */
+export const eventColumns = {
+	position: activityLog.position,
+	id: entryId.as("event_id"),
+	user: {
+		uuid: users.uuid,
+		first_name: users.first_name,
+		email: users.email,
+		is_service_account: users.is_service_account,
+	},
+	is_system: activityLog.is_system,
+	activity: activityLog.activity,
+	scope: activityLog.scope,
+	item_id: activityLog.item_id,
+	organization_id: organizationUuid(activityLog.organization_id).as("event_organization"),
+	project_id: activityLog.project_id,
+	name: activityLog.name,
+	changes: activityLog.changes,
+	trigger: activityLog.trigger,
+	created_at: activityLog.created_at,
+};
+
+/** A row of a statement that selects `eventColumns`. */
+export type EventRow = {
+	position: number;
+	id: string;
+	user: { uuid: string; first_name: string; email: string; is_service_account: boolean } | null;
+	is_system: boolean;
+	activity: string;
+	scope: string;
+	item_id: string;
+	organization_id: string | null;
+	project_id: number | null;
+	name: string | null;
+	changes: Change[];
+	trigger: Record<string, unknown> | null;
+	created_at: string;
+};
+
+/** Returns the actor of an event. */
+function actorOf({ user, is_system }: EventRow) {
+	if (user) {
+		const { uuid, first_name, email, is_service_account } = user;
+		// The email address in a service account's row doesn't exist.
+		if (is_service_account)
+			return { type: "service_account" as const, uuid, first_name, email: null };
+		return { type: "user" as const, uuid, first_name, email };
+	}
+	const type = is_system ? ("system" as const) : ("operator" as const);
+	return { type, uuid: null, first_name: null, email: null };
+}
+
+/** Converts a row to the event in the feed, webhooks and audit files (docs/events.md). */
+export const toEvent = (row: EventRow) => ({
+	id: row.id,
+	type: typeOf(row),
+	created_at: row.created_at,
+	api_version: CURRENT_VERSION,
+	actor: actorOf(row),
+	data: {
+		scope: row.scope,
+		item_id: row.item_id,
+		organization_id: row.organization_id,
+		project_id: row.project_id,
+		name: row.name,
+		changes: row.changes,
+		trigger: row.trigger,
+	},
+});

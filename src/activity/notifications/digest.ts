@@ -1,0 +1,234 @@
+import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { Database } from "../../db/client.ts";
+import { iso } from "../../db/now.ts";
+import { activityLog } from "../../db/schema/activity_log.ts";
+import { alerts, notifications } from "../../db/schema/notifications.ts";
+import { organizations } from "../../db/schema/organizations.ts";
+import { forEachLogged, runSequentially } from "../../lib/background.ts";
+import { DAY_MS, MINUTE_MS } from "../../lib/durations.ts";
+import { configured, send } from "../../outbound/mail.ts";
+import { compose } from "./mails.ts";
+import { addressees } from "./recipients.ts";
+import { itemIntervalMs, MIN_INTERVAL_MS, type Type, typeWith } from "./types.ts";
+
+/*
+ * A trigger writes an alert in the transaction of each event that must be mailed. The alert has the object of the event, and the
+ * position of the object's first event that hasn't been mailed. A digest is about all alerts of one type in one organization.
+ *
+ * 1. The tick takes a lease on the type until the next mail may be sent, so that no other tick mails it.
+ * 2. It reads the events and sends the mails.
+ * 3. It marks the events up to the last position that it read as mailed.
+ *
+ * If the tick is killed before the third step, the mail is sent again when the lease expires. So a mail can arrive twice, an hour
+ * apart, but none is lost.
+ */
+
+/** Limits of a tick: the number of due alerts that it reads, of digests that it sends, and of mails after which it stops. */
+const MAX_ALERTS = 1000;
+const MAX_DIGESTS = 25;
+const MAX_MAILS = 500;
+
+/** The maximum number of events that a digest mails. It mentions that there are more. */
+const MAX_EVENTS = 1000;
+
+/** The number of events of any type, after the first one to mail, among which a digest finds its events. */
+const MAX_READ = 10_000;
+
+/** How long to wait if no mail could be sent. */
+const RETRY_MS = MINUTE_MS;
+
+/** If mail isn't configured, alerts are deleted after this time. */
+const MAX_WAIT_MS = 7 * DAY_MS;
+
+/** The alerts of one type in one organization. */
+type Group = Pick<typeof alerts.$inferSelect, "organization_id" | "scope" | "activity">;
+
+/** Sends the digests that are due (docs/notifications.md). */
+export async function tick(env: Env, at: number) {
+	const db = drizzle(env.DB);
+	if (!configured(env)) return forget(db, lte(alerts.due_at, iso(at - MAX_WAIT_MS)));
+	await runSequentially({
+		"old alerts": () => forget(db, and(isNull(alerts.position), lte(alerts.due_at, iso(at)))),
+		digests: () => mailDue(env, db, at),
+	});
+}
+
+async function mailDue(env: Env, db: Database, at: number) {
+	let mails = 0;
+	await forEachLogged("digests", await selectDue(db, at), async (group) => {
+		if (mails < MAX_MAILS) mails += await mailGroup(env, db, group, at);
+	});
+}
+
+/** Deletes alerts that are no longer needed. */
+async function forget(db: Database, condition: SQL | undefined) {
+	const rowid = sql`${alerts}.rowid`;
+	const gone = db
+		.select({ rowid })
+		.from(alerts)
+		.where(condition)
+		.orderBy(alerts.due_at)
+		.limit(MAX_ALERTS);
+	await db.delete(alerts).where(inArray(rowid, gone));
+}
+
+/** Selects the groups with due alerts, those that have been waiting longest first. */
+function selectDue(db: Database, at: number): PromiseLike<Group[]> {
+	const { organization_id, scope, activity, due_at, position } = alerts;
+	const due = db
+		.select({ organization_id, scope, activity, due_at })
+		.from(alerts)
+		.where(and(isNotNull(position), lte(due_at, iso(at))))
+		.orderBy(due_at)
+		.limit(MAX_ALERTS)
+		.as("due");
+	return db
+		.select({ organization_id: due.organization_id, scope: due.scope, activity: due.activity })
+		.from(due)
+		.groupBy(due.organization_id, due.scope, due.activity)
+		.orderBy(sql`min(${due.due_at})`)
+		.limit(MAX_DIGESTS);
+}
+
+/** WHERE clause: the rows of a group. */
+const inGroup = (
+	table: typeof alerts | typeof notifications,
+	{ organization_id, scope, activity }: Group,
+) =>
+	and(
+		eq(table.organization_id, organization_id),
+		eq(table.scope, scope),
+		eq(table.activity, activity),
+	);
+
+/**
+ * Sends the digest of a group.
+ * @returns the number of mails sent
+ */
+async function mailGroup(env: Env, db: Database, group: Group, at: number): Promise<number> {
+	const type = typeWith(group);
+	const lease = await leaseGroup(db, group, at);
+	if (!lease || !type) return 0;
+	const { events, last, organization } = await readGroup(db, group);
+	const mails = await addressees(db, group.organization_id, {
+		type,
+		set: lease.recipients,
+		events: events.slice(0, MAX_EVENTS),
+	});
+	const sent: boolean[] = [];
+	for (const [to, visible] of mails) {
+		const digest = {
+			type,
+			organization: { id: organization?.uuid ?? "", name: organization?.name ?? "" },
+			events: visible,
+			isMore: events.length > MAX_EVENTS,
+		};
+		sent.push(await send(env, { to, ...compose(env.APP_URL, digest) }));
+	}
+	const isSent = sent.length === 0 || sent.includes(true);
+	await (isSent ? settle(db, group, { type, last, at }) : release(db, group, at));
+	return sent.length;
+}
+
+/**
+ * Takes a lease on the group, so that no other tick mails it for an hour.
+ * @returns the settings of the organization; undefined if another tick was faster
+ */
+async function leaseGroup(db: Database, group: Group, at: number) {
+	const next_mail_at = iso(at + MIN_INTERVAL_MS);
+	const [[lease]] = await db.batch([
+		db
+			.insert(notifications)
+			.values({ ...group, next_mail_at })
+			.onConflictDoUpdate({
+				target: [notifications.organization_id, notifications.scope, notifications.activity],
+				set: { next_mail_at },
+				setWhere: lte(notifications.next_mail_at, iso(at)),
+			})
+			.returning({ recipients: notifications.recipients }),
+		postpone(db, group, next_mail_at),
+	]);
+	return lease;
+}
+
+/** Returns a statement that delays the alerts of a group until `due_at`, unless they are already due later. */
+const postpone = (db: Database, group: Group, due_at: string) =>
+	db
+		.update(alerts)
+		.set({ due_at: sql`max(${alerts.due_at}, ${due_at})` })
+		.where(inGroup(alerts, group));
+
+/**
+ * Reads the events of a group that haven't been mailed, one more than a digest has; the position of the last one; and the
+ * organization's UUID and name.
+ */
+async function readGroup(db: Database, group: Group) {
+	const first = sql<
+		number | null
+	>`(select min(${alerts.position}) from ${alerts} where ${inGroup(alerts, group)})`;
+	// An index has the organization's events of the system in order.
+	const read = db
+		.select()
+		.from(activityLog)
+		.where(
+			sql`${activityLog.organization_id} = ${group.organization_id} and ${activityLog.is_system} and ${activityLog.position} >= ${first}`,
+		)
+		.orderBy(asc(activityLog.position))
+		.limit(MAX_READ)
+		.as("read");
+	const [events, [range], [organization]] = await db.batch([
+		db
+			.select({
+				position: read.position,
+				item_id: read.item_id,
+				project_id: read.project_id,
+				name: read.name,
+				trigger: read.trigger,
+				created_at: read.created_at,
+			})
+			.from(read)
+			.where(and(eq(read.scope, group.scope), eq(read.activity, group.activity)))
+			.orderBy(asc(read.position))
+			.limit(MAX_EVENTS + 1),
+		db
+			// The position of the first one, if the events have been deleted from the log since.
+			.select({ last: sql<number>`coalesce(max(${read.position}), ${first}, 0)` })
+			.from(read),
+		db
+			.select({ uuid: organizations.uuid, name: organizations.name })
+			.from(organizations)
+			.where(eq(organizations.id, group.organization_id)),
+	]);
+	return { events, last: range?.last ?? 0, organization };
+}
+
+/** Returns a statement that marks all events up to the position `last` as mailed. Later events remain due. */
+const settle = (
+	db: Database,
+	group: Group,
+	{ type, last, at }: { type: Type; last: number; at: number },
+) =>
+	db
+		.update(alerts)
+		.set({
+			// The first event after it. As in the trigger, `trigger` decides which object an event is about.
+			position: sql`(select min(e.position) from activity_log as e
+				where e.organization_id = alerts.organization_id and e.is_system and e.position > ${last}
+				and e.scope = alerts.scope and e.activity = alerts.activity and alerts.subject =
+					coalesce(e."trigger" ->> 'batch_export_id', e."trigger" ->> 'plugin_config_id', e.item_id))`,
+			due_at: sql`iif(${alerts.position} <= ${last}, ${iso(at + itemIntervalMs(type))}, ${alerts.due_at})`,
+		})
+		.where(and(inGroup(alerts, group), isNotNull(alerts.position)));
+
+/** Ends the lease early, so that a later tick tries again. */
+async function release(db: Database, group: Group, at: number) {
+	const retry_at = iso(at + RETRY_MS);
+	await db.batch([
+		db.update(notifications).set({ next_mail_at: retry_at }).where(inGroup(notifications, group)),
+		db
+			.update(alerts)
+			.set({ due_at: retry_at })
+			.where(and(inGroup(alerts, group), lte(alerts.due_at, iso(at + MIN_INTERVAL_MS)))),
+	]);
+}

@@ -1,0 +1,95 @@
+import { and, eq, gte, or, sql } from "drizzle-orm";
+import { visibleTo } from "../../access/visible.ts";
+import { type Database, inList } from "../../db/client.ts";
+import { ADMIN } from "../../db/levels.ts";
+import { members } from "../../db/schema/members.ts";
+import type { Recipients } from "../../db/schema/notifications.ts";
+import { projects } from "../../db/schema/projects.ts";
+import { isPerson, users } from "../../db/schema/users.ts";
+import type { Event } from "./mails.ts";
+import { effective, type Type } from "./types.ts";
+
+/** Returns the user whose key an event is about; undefined for other events. */
+const ownerOf = ({ trigger }: Event) =>
+	typeof trigger?.user_uuid === "string" ? trigger.user_uuid : undefined;
+
+/**
+ * Selects the users who may get a mail about the events: active members, without service accounts,
+ * who are admins or whose UUID is in `uuids`. Includes which of the events' projects each of them
+ * can see.
+ */
+const selectPeople = (db: Database, organization_id: number, uuids: string[], events: Event[]) => {
+	const inEvents = inList(
+		projects.id,
+		events.map(({ project_id }) => project_id),
+	);
+	const isOwn = eq(projects.organization_id, organization_id);
+	return db
+		.select({
+			uuid: users.uuid,
+			email: users.email,
+			level: members.level,
+			projects:
+				sql`(select json_group_array(${projects.id}) from ${projects} where ${and(inEvents, isOwn, visibleTo(users.id))})`
+					.mapWith((json): number[] => JSON.parse(json))
+					.as("visible_projects"),
+		})
+		.from(members)
+		.innerJoin(users, eq(users.id, members.user_id))
+		.where(
+			and(
+				eq(members.organization_id, organization_id),
+				eq(users.is_active, true),
+				isPerson,
+				or(gte(members.level, ADMIN), inList(users.uuid, uuids)),
+			),
+		);
+};
+
+type Person = Awaited<ReturnType<typeof selectPeople>>[number];
+
+const isAdmin = ({ level }: Person) => level >= ADMIN;
+
+/**
+ * Whether a user can see an event. As in the activity log, only admins see events of deleted
+ * projects.
+ */
+const canSee = (person: Person, { project_id }: Event) =>
+	project_id === null || isAdmin(person) || person.projects.includes(project_id);
+
+/**
+ * Returns who gets a mail, and about which of the events. An event that none of the recipients can
+ * see goes to the admins.
+ * @param set the recipients that the organization has set; null: the default
+ */
+export async function addressees(
+	db: Database,
+	organization_id: number,
+	{ type, set, events }: { type: Type; set: Recipients | null; events: Event[] },
+): Promise<Map<string, Event[]>> {
+	const listed = Array.isArray(set) ? set : [];
+	const owners = events.flatMap((event) => ownerOf(event) ?? []);
+	const people = await selectPeople(db, organization_id, [...listed, ...owners], events);
+	const recipients = effective(
+		type,
+		set,
+		people.map(({ uuid }) => uuid),
+	);
+	const isChosen = (person: Person, event: Event) =>
+		recipients === "admins"
+			? isAdmin(person)
+			: recipients === "owner"
+				? person.uuid === ownerOf(event)
+				: recipients.includes(person.uuid);
+	const mails = new Map<string, Event[]>();
+	if (recipients.length === 0) return mails;
+	for (const event of events) {
+		const chosen = people.filter((person) => isChosen(person, event) && canSee(person, event));
+		for (const { email } of chosen.length > 0 ? chosen : people.filter(isAdmin))
+			mails
+				.set(email, mails.get(email) ?? [])
+				.get(email)
+				?.push(event);
+	}
+	return mails;
+}

@@ -1,0 +1,60 @@
+import { kindsOf, typeOf } from "../../db/event_types.ts";
+import type { Recipients } from "../../db/schema/notifications.ts";
+import { DAY_MS, HOUR_MS } from "../../lib/durations.ts";
+
+/** The types of events that can be mailed (docs/notifications.md#what-is-mailed). */
+export const TYPES = [
+	"batch_export.paused",
+	"batch_export_run.failed",
+	"batch_export_run.skipped",
+	"batch_export_run.completed",
+	"plugin_job.failed",
+	"key.expiring",
+	"domain.unverified",
+	"webhook.disabled",
+	"audit_stream.failed",
+] as const;
+export type Type = (typeof TYPES)[number];
+
+/** The default recipients of each type. The trigger on `activity_log` repeats which types have any. */
+export const DEFAULTS: Record<Type, Recipients> = {
+	"batch_export.paused": "admins",
+	"batch_export_run.failed": "admins",
+	"batch_export_run.skipped": "admins",
+	"batch_export_run.completed": [],
+	"plugin_job.failed": [],
+	"key.expiring": "owner",
+	"domain.unverified": "admins",
+	"webhook.disabled": "admins",
+	"audit_stream.failed": "admins",
+};
+
+/** An organization gets at most one mail per type in this time, in milliseconds. */
+export const MIN_INTERVAL_MS = HOUR_MS;
+
+/** Returns the time in which one object, such as an export, causes at most one mail of a type, in milliseconds. */
+export const itemIntervalMs = (type: Type) =>
+	type.startsWith("batch_export") || type === "audit_stream.failed" ? DAY_MS : HOUR_MS;
+
+/** Returns the columns of a type in the activity log. */
+export function columnsOf(type: Type) {
+	const [columns] = kindsOf([type]);
+	if (!columns) throw new Error(`${type} is not a type of event.`);
+	return columns;
+}
+
+/** Returns the type with these columns; undefined if it can't be mailed. */
+export const typeWith = (columns: { scope: string; activity: string }) =>
+	TYPES.find((type) => type === typeOf(columns));
+
+/**
+ * Returns who gets the mails of a type. If everyone on an organization's list has left, the admins get them.
+ * @param set the recipients that the organization has set; null if it hasn't
+ * @param active the UUIDs of the active members on its lists
+ */
+export function effective(type: Type, set: Recipients | null, active: string[]): Recipients {
+	const recipients = set ?? DEFAULTS[type];
+	if (!Array.isArray(recipients) || recipients.length === 0) return recipients;
+	const present = recipients.filter((uuid) => active.includes(uuid));
+	return present.length > 0 ? present : "admins";
+}

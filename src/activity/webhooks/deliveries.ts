@@ -1,0 +1,138 @@
+/** The attempts of a webhook, and those that requests start. */
+import { and, eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import type { Tenant } from "../../access/tenant.ts";
+import { now } from "../../db/now.ts";
+import { activityLog } from "../../db/schema/activity_log.ts";
+import { users } from "../../db/schema/users.ts";
+import { type Delivery, webhooks } from "../../db/schema/webhooks.ts";
+import { found, invalid } from "../../http/errors.ts";
+import { envelope, type Page } from "../../http/page.ts";
+import { type EventRow, eventColumns, toEvent } from "../events/event.ts";
+import { toDelivery, withDeliveries } from "./delivery_rows.ts";
+import { byId, entryOf } from "./queries.ts";
+import { openSecrets } from "./secret.ts";
+import type { filters, WebhookDelivery } from "./shape.ts";
+
+const selectWebhook = (tenant: Tenant, id: string) =>
+	tenant.db.select().from(webhooks).where(byId(tenant, id));
+
+/** Converts an attempt to the response. */
+const toResult = ({ position: _, ...shown }: Delivery): z.infer<typeof WebhookDelivery> => shown;
+
+/** Lists attempts, newest first. */
+export async function list(
+	tenant: Tenant,
+	id: string,
+	page: Page,
+	{ status, type }: z.infer<typeof filters>,
+) {
+	const [[row]] = await tenant.read(selectWebhook(tenant, id));
+	const { deliveries } = found(row);
+	const matching = deliveries.filter(
+		(delivery) =>
+			(status === undefined || status.includes(delivery.status)) &&
+			(type === undefined || delivery.type === type),
+	);
+	// Ids are in the order of attempts.
+	const [last] = page.after?.keys ?? [];
+	const rest =
+		last === undefined
+			? matching.slice(page.offset)
+			: matching.filter((delivery) => delivery.id < String(last));
+	return envelope(
+		page,
+		rest.slice(0, page.limit + 1),
+		page.after?.count ?? matching.length,
+		(delivery) => [delivery.id],
+		toResult,
+	);
+}
+
+type Sent = {
+	reason: "test" | "replay";
+	activity: "tested" | "delivery_replayed";
+	event: EventRow;
+};
+
+/** Sends an event immediately, and stores the result. */
+async function sendNow(
+	tenant: Tenant,
+	webhook: typeof webhooks.$inferSelect,
+	{ reason, activity, event: row }: Sent,
+): Promise<z.infer<typeof WebhookDelivery>> {
+	const { env, db } = tenant;
+	const event = toEvent(row);
+	const made = await tenant.once(async () => {
+		const { attempts } = await import("./attempt.ts");
+		const secrets = openSecrets(env, webhook);
+		secrets.catch(() => {});
+		const message = { id: event.id, payload: JSON.stringify(event) };
+		const outcome = await attempts(env)({ url: webhook.url, secrets }, message);
+		const { position } = row;
+		return toDelivery({ event_id: event.id, position, type: event.type, reason, ...outcome });
+	});
+	const its = byId(tenant, webhook.id);
+	const [kept] = await tenant.write({
+		entry: { ...entryOf(activity, webhook), trigger: { event_id: event.id, status: made.status } },
+		change: db
+			.update(webhooks)
+			.set({ deliveries: withDeliveries([made]) })
+			.where(its),
+		answer: db.select({ deliveries: webhooks.deliveries }).from(webhooks).where(its),
+	});
+	return toResult(found(kept?.deliveries.find(({ id }) => id === made.id)));
+}
+
+/** Returns an event that isn't in the feed. */
+const testEvent = ({ caller }: Tenant, webhook: typeof webhooks.$inferSelect): EventRow => ({
+	position: 0,
+	id: v7(),
+	user: null,
+	is_system: true,
+	...entryOf("tested", webhook),
+	activity: "test",
+	organization_id: caller.organization_uuid,
+	project_id: null,
+	changes: [],
+	trigger: null,
+	created_at: now(),
+});
+
+/** Sends a `webhook.test` event. */
+export async function test(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(selectWebhook(tenant, id));
+	const webhook = found(row);
+	const event = testEvent(tenant, webhook);
+	return sendNow(tenant, webhook, { reason: "test", activity: "tested", event });
+}
+
+/**
+ * Sends the event of an attempt again.
+ * @throws 400 if it was a test, or the event has been deleted
+ */
+export async function replay(tenant: Tenant, id: string, delivery_id: string) {
+	const itsPosition = sql`(select attempt.value ->> 'position' from ${webhooks}, json_each(${webhooks.deliveries}) as attempt
+		where ${byId(tenant, id)} and attempt.value ->> 'id' = ${delivery_id.toLowerCase()})`;
+	const [[row], [event]] = await tenant.read(
+		selectWebhook(tenant, id),
+		tenant.db
+			.select(eventColumns)
+			.from(activityLog)
+			.leftJoin(users, eq(users.id, activityLog.user_id))
+			.where(
+				and(
+					eq(activityLog.organization_id, tenant.organization),
+					sql`${activityLog.position} = ${itsPosition}`,
+				),
+			),
+	);
+	const webhook = found(row);
+	const { reason } = found(
+		webhook.deliveries.find((delivery) => delivery.id === delivery_id.toLowerCase()),
+	);
+	if (reason === "test") throw invalid(null, "A test can't be replayed. Send another one.");
+	if (!event) throw invalid(null, "The event is too old: it no longer exists.");
+	return sendNow(tenant, webhook, { reason: "replay", activity: "delivery_replayed", event });
+}

@@ -1,0 +1,246 @@
+import { and, eq, getTableColumns, gte, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { retry } from "../../access/retry.ts";
+import { assertRoom } from "../../access/room.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { changes } from "../../db/changes.ts";
+import { nextPositions, positionFrom } from "../../db/entries.ts";
+import type { ActivityOf } from "../../db/event_types.ts";
+import { iso, now } from "../../db/now.ts";
+import { activityLog } from "../../db/schema/activity_log.ts";
+import { webhooks } from "../../db/schema/webhooks.ts";
+import { found, invalid } from "../../http/errors.ts";
+import { mapResults, type Page } from "../../http/page.ts";
+import { newSecret, ROLL_MS, sealSecret } from "./secret.ts";
+import {
+	type create,
+	nameOf,
+	type replay as Replay,
+	type update as Update,
+	type Webhook,
+	type WebhookDelivery,
+} from "./shape.ts";
+import { selectorsOf } from "./types.ts";
+
+/** Ends the lease of a worker, which then stops, because its work may no longer be correct. */
+const TAKE_LEASE = { lease: null, leased_until: null };
+
+const { deliveries, ...columns } = getTableColumns(webhooks);
+
+const lastDelivery = sql<z.infer<
+	typeof WebhookDelivery
+> | null>`json_remove(${deliveries} -> 0, '$.position')`
+	.mapWith((text: string) => JSON.parse(text))
+	.as("last_delivery");
+
+const select = ({ db }: Tenant) =>
+	db.select({ ...columns, last_delivery: lastDelivery }).from(webhooks);
+
+export type Row = Awaited<ReturnType<typeof select>>[number];
+
+/**
+ * Converts a row to the response.
+ * @param secret only in the response that created it
+ */
+function toWebhook(row: Row, secret: string | null = null): z.infer<typeof Webhook> {
+	const { id, url, types, description, enabled, disabled_reason, failing_since } = row;
+	const { last_error, next_attempt_at, missed_events, last_delivery, created_at } = row;
+	const until = row.previous_secret_expires_at;
+	const previous_secret_expires_at = until !== null && until > now() ? until : null;
+	return {
+		...{ id, url, types, description, enabled, disabled_reason },
+		...{ secret, previous_secret_expires_at },
+		...{ failing_since, last_error, next_attempt_at, missed_events },
+		...{ last_delivery, created_at },
+	};
+}
+
+const ofOrganization = (tenant: Tenant) => eq(columns.organization_id, tenant.organization);
+
+export const byId = (tenant: Tenant, id: string) =>
+	and(ofOrganization(tenant), eq(columns.id, id.toLowerCase()));
+
+/** Lists webhooks, newest first. */
+export const list = async (tenant: Tenant, page: Page) =>
+	mapResults(
+		await tenant.page(page, () => select(tenant).$dynamic(), {
+			where: ofOrganization(tenant),
+			by: [columns.id],
+			keys: ({ id }) => [id],
+		}),
+		(row) => toWebhook(row),
+	);
+
+async function read(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
+	return found(row);
+}
+
+export const find = async (tenant: Tenant, id: string) => toWebhook(await read(tenant, id));
+
+export const entryOf = <A extends ActivityOf<"Webhook">>(
+	activity: A,
+	row: { id: string; url: string },
+) => ({
+	activity,
+	scope: "Webhook" as const,
+	item_id: row.id,
+	name: nameOf(row),
+});
+
+/**
+ * Checks that the host of the URL is public.
+ * @throws 400 if it is in a private network, or has no address
+ */
+async function checkHost(tenant: Tenant, url: string) {
+	const { checkPublicHost } = await import("../../outbound/dns/reach.ts");
+	const failure = await tenant.once(() => checkPublicHost(tenant.env, new URL(url).hostname));
+	// If the resolver doesn't respond, the URL is accepted, since each delivery checks it again.
+	if (failure && !failure.retryable) throw invalid("url", failure.error);
+}
+
+/** SQL for the last position in the feed. */
+const LAST_POSITION = sql<number>`coalesce((select max(position) from activity_log), 0)`;
+
+export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
+	await tenant.read();
+	await checkHost(tenant, body.url);
+	const id = v7();
+	const secret = await tenant.once(newSecret);
+	const [row] = await tenant.write({
+		entry: entryOf("created", { id, url: body.url }),
+		before: [assertRoom(tenant, webhooks, ofOrganization(tenant))],
+		change: tenant.db.insert(webhooks).values({
+			...body,
+			id,
+			organization_id: tenant.organization,
+			selectors: selectorsOf(body.types ?? []),
+			secret: await sealSecret(tenant.env, id, secret),
+			position: LAST_POSITION,
+		}),
+		// The webhook doesn't get the event of its own creation, because the receiver couldn't verify it before getting this
+		// response.
+		after: () => [
+			tenant.db
+				.update(webhooks)
+				.set({ position: LAST_POSITION, next_attempt_at: null })
+				.where(byId(tenant, id)),
+		],
+		answer: select(tenant).where(byId(tenant, id)),
+	});
+	return toWebhook(found(row), secret);
+}
+
+/** Returns the columns that reset the failures, and make the next event due at the time of the request, which starts a worker. */
+const restart = ({ at }: Tenant, enabled: boolean | undefined) => ({
+	...TAKE_LEASE,
+	failures: 0,
+	failing_since: null,
+	last_error: null,
+	disabled_reason: null,
+	next_attempt_at: sql<string>`case when ${enabled ?? columns.enabled} then ${at} end`,
+});
+
+/** SQL for the position after a change of types. If all events are delivered, the new types apply only to later events. */
+const positionForTypes = sql<number>`case when ${columns.enabled} and ${columns.next_attempt_at} is null
+	then ${LAST_POSITION} else ${columns.position} end`;
+
+/** Returns the changes of a row. If they aren't only about the description, deliveries restart. */
+function changeOf(tenant: Tenant, row: Row, body: z.infer<typeof Update>) {
+	const { description: _, ...rest } = body;
+	const retyped = changes(row, { types: body.types }).length > 0;
+	return {
+		...body,
+		...(changes(row, rest).length > 0 && restart(tenant, body.enabled)),
+		...(body.types &&
+			retyped && { selectors: selectorsOf(body.types), position: positionForTypes }),
+	};
+}
+
+/**
+ * Updates a webhook. Repeats if the webhook was enabled or disabled in the meantime, by another request or because its endpoint
+ * fails, since this decides whether deliveries restart.
+ */
+export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
+	retry(() => tryUpdate(tenant, id, body));
+
+async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
+	const row = await read(tenant, id);
+	if (body.url !== undefined && body.url !== row.url) await checkHost(tenant, body.url);
+	const { scope, name } = entryOf("updated", { ...row, url: body.url ?? row.url });
+	const after = await tenant.patch(row, body, { scope, name, masked: ["url"] }, () => ({
+		change: tenant.db
+			.update(webhooks)
+			.set(changeOf(tenant, row, body))
+			.where(and(byId(tenant, row.id), eq(columns.enabled, row.enabled))),
+		answer: select(tenant).where(byId(tenant, row.id)),
+	}));
+	return changes(after, body).length > 0 ? undefined : toWebhook(after);
+}
+
+export async function remove(tenant: Tenant, id: string) {
+	const row = await read(tenant, id);
+	const { activity: _, ...entry } = entryOf("deleted", row);
+	const removed = await tenant.remove(
+		entry,
+		tenant.db.delete(webhooks).where(byId(tenant, row.id)).returning({ id: columns.id }),
+	);
+	found(removed);
+}
+
+/**
+ * Rolls the secret of a webhook. For a day, the old one also signs requests.
+ * @throws 400 if another request rolled it first
+ */
+export async function roll(tenant: Tenant, id: string) {
+	const row = await read(tenant, id);
+	const secret = await tenant.once(newSecret);
+	const sealed = await sealSecret(tenant.env, row.id, secret);
+	const [after] = await tenant.write({
+		entry: entryOf("rolled", row),
+		change: tenant.db
+			.update(webhooks)
+			.set({
+				...TAKE_LEASE,
+				secret: sealed,
+				previous_secret: row.secret,
+				previous_secret_expires_at: iso(Date.now() + ROLL_MS),
+			})
+			.where(and(byId(tenant, row.id), eq(columns.secret, row.secret))),
+		answer: select(tenant).where(and(byId(tenant, row.id), eq(columns.secret, sealed))),
+	});
+	if (!after) throw invalid(null, "The webhook was rolled or removed by another request.");
+	return toWebhook(after, secret);
+}
+
+/** SQL for the position before the organization's first event since a time. */
+const positionBefore = (tenant: Tenant, since: string) => {
+	const first = nextPositions(
+		{
+			organization: tenant.organization,
+			after: sql`${positionFrom(since)} - 1`,
+			where: gte(activityLog.created_at, since),
+		},
+		1,
+	);
+	return sql<number>`coalesce((select position - 1 from (${first})), ${LAST_POSITION})`;
+};
+
+/** Delivers all events since a time again, and none before it. */
+export async function replay(tenant: Tenant, id: string, { since }: z.infer<typeof Replay>) {
+	const row = await read(tenant, id);
+	const [after] = await tenant.write({
+		entry: { ...entryOf("replayed", row), trigger: { since } },
+		change: tenant.db
+			.update(webhooks)
+			.set({
+				...restart(tenant, undefined),
+				position: positionBefore(tenant, since),
+				missed_events: 0,
+			})
+			.where(byId(tenant, row.id)),
+		answer: select(tenant).where(byId(tenant, row.id)),
+	});
+	return toWebhook(found(after));
+}

@@ -1,0 +1,219 @@
+import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
+import type * as z from "zod";
+import type { Tenant } from "../../access/tenant.ts";
+import { inList } from "../../db/client.ts";
+import { countWhere } from "../../db/list.ts";
+import { now } from "../../db/now.ts";
+import {
+	batchExportBackfills,
+	batchExportRuns,
+	batchExports,
+} from "../../db/schema/batch_exports.ts";
+import { projects } from "../../db/schema/projects.ts";
+import { conflict, found, invalid, throttled } from "../../http/errors.ts";
+import type { Page } from "../../http/page.ts";
+import { advanceBackfill, beginBackfill, MAX_RUNNING_BACKFILLS } from "../engine/backfill_runs.ts";
+import { logWhere } from "../engine/run_log.ts";
+import { lastWindow, windowsIn } from "../engine/windows.ts";
+import { backfillColumns, exportColumns } from "./columns.ts";
+import { type backfill as Backfill, type backfillFilters, toBatchExport } from "./shape.ts";
+import {
+	activityOf,
+	byId,
+	CANCELLED,
+	countOf,
+	launchRuns,
+	listWithin,
+	notDeleted,
+	type Row,
+	read,
+	rowIdOf,
+	selectName,
+} from "./statements.ts";
+
+const select = ({ db }: Tenant, id: string) =>
+	db.select(backfillColumns(id)).from(batchExportBackfills);
+
+const ofExport = (tenant: Tenant, id: string) =>
+	eq(batchExportBackfills.batch_export_id, rowIdOf(tenant, id));
+
+/** Lists backfills, newest first. With a filter by time, the newest ranges come first. */
+export function list(
+	tenant: Tenant,
+	id: string,
+	page: Page,
+	{ status, after, before }: z.infer<typeof backfillFilters>,
+) {
+	const { end_at } = batchExportBackfills;
+	const hasStatus = status?.length ? inList(batchExportBackfills.status, status) : undefined;
+	const isInRange = and(
+		after ? gt(end_at, after) : undefined,
+		before ? lt(end_at, before) : undefined,
+	);
+	const where = and(ofExport(tenant, id), isInRange, hasStatus);
+	const list = { select: () => select(tenant, id).$dynamic(), where };
+	if (isInRange)
+		return listWithin(tenant, id, page, {
+			...list,
+			by: [end_at, batchExportBackfills.id],
+			keys: ({ end_at, id }) => [end_at, id],
+			total: countWhere(batchExportBackfills, where),
+		});
+	return listWithin(tenant, id, page, {
+		...list,
+		by: [batchExportBackfills.id],
+		keys: ({ id }) => [id],
+		total: hasStatus
+			? countWhere(batchExportBackfills, where)
+			: countOf(tenant, id, batchExports.backfills),
+	});
+}
+
+const selectOne = (tenant: Tenant, id: string, backfill_id: string) =>
+	select(tenant, id).where(
+		and(ofExport(tenant, id), eq(batchExportBackfills.id, backfill_id.toLowerCase())),
+	);
+
+async function readOne(tenant: Tenant, id: string, backfill_id: string) {
+	const [[parent], [backfill]] = await tenant.read(
+		selectName(tenant, id),
+		selectOne(tenant, id, backfill_id),
+	);
+	return { exported: found(parent), backfill: found(backfill) };
+}
+
+export const find = async (tenant: Tenant, id: string, backfill_id: string) =>
+	(await readOne(tenant, id, backfill_id)).backfill;
+
+/** Cancels the backfill and its current run. */
+export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
+	const { exported, backfill } = await readOne(tenant, id, backfill_id);
+	if (backfill.status !== "Running")
+		throw invalid(null, "Only a running backfill can be cancelled.");
+	const { db } = tenant;
+	const at = now();
+	const [after] = await tenant.write({
+		entry: {
+			...activityOf(exported),
+			activity: "backfill_cancelled",
+			trigger: { backfill_id: backfill.id },
+		},
+		before: [
+			db
+				.update(batchExportRuns)
+				.set({ ...CANCELLED, finished_at: at, last_updated_at: at })
+				.where(
+					and(
+						eq(batchExportRuns.batch_export_id, exported.row_id),
+						eq(batchExportRuns.backfill_id, backfill.id),
+						isNull(batchExportRuns.finished_at),
+					),
+				),
+		],
+		change: db
+			.update(batchExportBackfills)
+			.set({ status: "Cancelled", finished_at: at })
+			.where(
+				and(
+					eq(batchExportBackfills.batch_export_id, exported.row_id),
+					eq(batchExportBackfills.id, backfill.id),
+					eq(batchExportBackfills.status, "Running"),
+				),
+			),
+		after: (changed) => [
+			logWhere(
+				db,
+				{
+					batch_export_id: exported.row_id,
+					level: "WARNING",
+					message: `The backfill from ${backfill.start_at} to ${backfill.end_at} was cancelled.`,
+				},
+				changed,
+			),
+		],
+		answer: selectOne(tenant, id, backfill_id),
+	});
+	return found(after);
+}
+
+type Begin = ReturnType<typeof beginBackfill>;
+
+/**
+ * Selects the export, the id of the backfill, which is null if the backfill wasn't inserted, and the id of a backfill that
+ * exports the range already.
+ */
+export const selectBegun = (tenant: Tenant, id: string, begin: Begin | undefined) =>
+	tenant.db
+		.select({
+			...exportColumns(tenant.db),
+			backfill_id: sql<string | null>`(select begun.id from batch_export_backfills as begun 
+				where begun.batch_export_id = ${batchExports.id} and begun.id = ${begin?.id ?? null})`.as(
+				"backfill_id",
+			),
+			covered_by: (begin?.covered_by ?? sql<string | null>`null`).as("covered_by"),
+		})
+		.from(batchExports)
+		.innerJoin(projects, eq(projects.id, batchExports.project_id))
+		.where(byId(tenant, id));
+
+/** Returns the error for a backfill that wasn't inserted. */
+export const notBegun = (covered_by: string | null) =>
+	covered_by === null
+		? throttled(60, `A project can have ${MAX_RUNNING_BACKFILLS} backfills running.`)
+		: conflict(`The backfill ${covered_by}, which is running, exports this range already.`);
+
+/** Launches the first run of a backfill after the response. If this fails, the next tick does. */
+export const launchBackfill = (tenant: Tenant, { row_id }: Row, backfill_id: string) =>
+	tenant.later(async (db) => {
+		await advanceBackfill(db, { batch_export_id: row_id, id: backfill_id });
+		await launchRuns(tenant, row_id);
+	});
+
+/** Returns the range of a backfill; by default the last complete window. */
+function rangeOf(row: Row, { start_at, end_at, by = "event" }: z.infer<typeof Backfill>) {
+	const { interval, next_start_at } = row;
+	const until = by === "arrival" ? Math.min(Date.parse(next_start_at), Date.now()) : Date.now();
+	const last = lastWindow(interval, until);
+	const end = end_at ?? last.end;
+	const start = start_at ?? (end_at ? lastWindow(interval, Date.parse(end)).start : last.start);
+	if (start >= end) throw invalid("start_at", "start_at must be before end_at.");
+	if (end > now()) throw invalid("end_at", "end_at must not be in the future.");
+	if (by === "arrival" && end > next_start_at)
+		throw invalid(
+			"end_at",
+			`end_at must not be after ${next_start_at}: the schedule exports what arrives from then on. If the export is paused, unpause it with a backfill.`,
+		);
+	if (by === "event" && windowsIn(interval, start, end).total === 0)
+		throw invalid(
+			start_at ? "start_at" : "end_at",
+			`The range is shorter than the export's interval (${interval}).`,
+		);
+	return { start, end, by };
+}
+
+/**
+ * Starts a backfill. The export may be paused.
+ * @throws 400 for an invalid range, 409 if a backfill exports it already, 429 if too many backfills are running
+ */
+export async function start(tenant: Tenant, id: string, body: z.infer<typeof Backfill>) {
+	const row = await read(tenant, id);
+	const range = rangeOf(row, body);
+	const begin = beginBackfill(tenant.db, row, range);
+	const [first, ...rest] = begin.statements(
+		sql`${begin.isAllowed} and exists (select 1 from batch_exports where ${notDeleted(row.row_id)})`,
+	);
+	const [after] = await tenant.write({
+		entry: {
+			...activityOf(row),
+			activity: "backfilled",
+			trigger: { backfill_id: begin.id, ...range },
+		},
+		change: first,
+		after: () => rest,
+		answer: selectBegun(tenant, id, begin),
+	});
+	const { backfill_id, covered_by, ...answer } = found(after);
+	if (backfill_id === null) throw notBegun(covered_by);
+	launchBackfill(tenant, row, backfill_id);
+	return { ...toBatchExport(answer), backfill_id };
+}

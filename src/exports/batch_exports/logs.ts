@@ -1,0 +1,68 @@
+import { sql } from "drizzle-orm";
+import type * as z from "zod";
+import type { Tenant } from "../../access/tenant.ts";
+import { entryOf, readLog } from "../../db/log.ts";
+import { batchExportRuns, type LEVELS } from "../../db/schema/batch_exports.ts";
+import type { StoredEntry } from "../../db/schema/log.ts";
+import { found } from "../../http/errors.ts";
+import type { Page } from "../../http/page.ts";
+import { MINUTE_MS } from "../../lib/durations.ts";
+import { EXPORT_LOGS } from "../engine/run_log.ts";
+import { isRun, selectOne as selectRun } from "./runs.ts";
+import { type logFilters, toBatchExport } from "./shape.ts";
+import { rowIdOf, selectName, selectOne } from "./statements.ts";
+
+type Filters = z.infer<typeof logFilters>;
+
+type Stored = StoredEntry<(typeof LEVELS)[number], []>;
+
+const toEntry = (row: { number: number; id: string; run: string | null; entry: Stored }) => ({
+	...entryOf(row),
+	level: row.entry[1],
+	run_id: row.run,
+});
+
+/** Returns the export and a page of its log entries, which include those of its runs. */
+export async function list(tenant: Tenant, id: string, page: Page, { level, ...rest }: Filters) {
+	const filters = { levels: level, ...rest };
+	const log = readLog<Stored>(tenant.db, EXPORT_LOGS, rowIdOf(tenant, id), page, filters);
+	const [rows, unread, counted, [row]] = await tenant.read(
+		...log.statements,
+		selectOne(tenant, id),
+	);
+	return {
+		...toBatchExport(found(row)),
+		...log.envelopeOf([rows, unread, counted], toEntry),
+	};
+}
+
+/** How long after the last change of a run an entry about it may be written. */
+const MAX_DELAY_MS = MINUTE_MS;
+
+/** Returns a page of a run's log entries. They are among those that the export has written since the run was created. */
+export async function listOfRun(
+	tenant: Tenant,
+	id: string,
+	of: string,
+	page: Page,
+	{ level, ...rest }: Filters,
+) {
+	const run_id = of.toLowerCase();
+	const { created_at, last_updated_at } = batchExportRuns;
+	const momentOf = (column: typeof created_at | typeof last_updated_at) =>
+		sql`(select ${column} from ${batchExportRuns} where ${isRun(tenant, id, run_id)})`;
+	const run = {
+		id: run_id,
+		from: momentOf(created_at),
+		until: sql`${momentOf(last_updated_at)} + ${MAX_DELAY_MS}`,
+	};
+	const filters = { levels: level, ...rest, run };
+	const log = readLog<Stored>(tenant.db, EXPORT_LOGS, rowIdOf(tenant, id), page, filters);
+	const [rows, unread, counted, [parent], [row]] = await tenant.read(
+		...log.statements,
+		selectName(tenant, id),
+		selectRun(tenant, id, of),
+	);
+	found(parent && row);
+	return log.envelopeOf([rows, unread, counted], toEntry);
+}

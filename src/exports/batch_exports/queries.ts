@@ -1,0 +1,185 @@
+import { and, eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { cacheList } from "../../access/cached_statements.ts";
+import { retry } from "../../access/retry.ts";
+import { assertRoom } from "../../access/room.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { visibleProject } from "../../access/visible.ts";
+import { changes } from "../../db/changes.ts";
+import { largeRows, sizeOf } from "../../db/large.ts";
+import { countWhere } from "../../db/list.ts";
+import { now } from "../../db/now.ts";
+import { batchExports } from "../../db/schema/batch_exports.ts";
+import { projects } from "../../db/schema/projects.ts";
+import { found, invalid } from "../../http/errors.ts";
+import { mapResults, type Page } from "../../http/page.ts";
+import { exportCipher, merged, sealed } from "../../outbound/destinations/secrets.ts";
+import { reschedule, resume, schedule } from "../engine/windows.ts";
+import { checkModel, checkQuery, checkRange, parsedQuery } from "./rules.ts";
+import { type create, toBatchExport, type update as Update } from "./shape.ts";
+import { warnOfSharedKeys } from "./shared_keys.ts";
+import {
+	activityOf,
+	notDeleted,
+	ofOrganization,
+	passPause,
+	pausing,
+	type Row,
+	read,
+	scheduleUnchanged,
+	select,
+	selectOne,
+	TIMING,
+	visibleExports,
+} from "./statements.ts";
+
+const EXPORTS = sql`${batchExports} join ${projects} on ${eq(projects.id, batchExports.project_id)}`;
+
+const newestFirst = cacheList(
+	(tenant) => select(tenant).$dynamic(),
+	(tenant) => ({
+		where: visibleExports(tenant),
+		by: [batchExports.uuid],
+		keys: ({ id }) => [id],
+		total: countWhere(EXPORTS, visibleExports(tenant)),
+		large: largeRows(
+			sizeOf(batchExports.destination, batchExports.xql_query, batchExports.schema),
+			EXPORTS,
+		),
+	}),
+);
+
+/** Lists exports, newest first. */
+export const list = async (tenant: Tenant, page: Page) =>
+	mapResults(await tenant.cachedPage(page, newestFirst), toBatchExport);
+
+export const find = async (tenant: Tenant, id: string) => toBatchExport(await read(tenant, id));
+
+/** Inserts an export. With the path of an organization, the export belongs to the oldest project that the caller can see. */
+export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
+	const { db, env } = tenant;
+	const [[project]] = await tenant.read(
+		db
+			.select({ id: projects.id })
+			.from(projects)
+			.where(
+				tenant.kind === "project"
+					? eq(projects.id, tenant.project)
+					: and(eq(projects.organization_id, tenant.organization), visibleProject(tenant)),
+			)
+			.orderBy(projects.id)
+			.limit(1),
+	);
+	if (!project) throw invalid(null, "The organization has no project that you can see.");
+	const { destination, xql_query, ...rest } = body;
+	const { start_at = null, end_at = null, paused = false } = rest;
+	const { model = "events" } = rest;
+	checkModel({ model, destination });
+	checkRange(start_at, end_at);
+	checkQuery({ model, xql_query: xql_query ?? null, destination });
+	const { type, config = {} } = destination;
+	const id = v7();
+	const [row] = await tenant.write({
+		entry: {
+			...activityOf({ id, name: body.name, team_id: project.id }),
+			activity: "created",
+		},
+		before: [assertRoom(tenant, batchExports, ofOrganization(tenant))],
+		change: db.insert(batchExports).values({
+			...rest,
+			...(paused && { last_paused_at: rest.last_paused_at ?? now() }),
+			...parsedQuery(xql_query ?? null),
+			...schedule({ id, interval: body.interval, start_at, end_at }, Date.now()),
+			uuid: id,
+			organization_id: tenant.organization,
+			project_id: project.id,
+			destination: await sealed(exportCipher(env, { id }), type, config),
+		}),
+		answer: selectOne(tenant, id),
+	});
+	warnOfSharedKeys(tenant, found(row));
+	return toBatchExport(found(row));
+}
+
+/** Updates an export. If another request changes it in the meantime, retries. */
+export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
+	retry(() => tryUpdate(tenant, id, body));
+
+async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
+	const row = await read(tenant, id);
+	const { destination, xql_query, ...rest } = body;
+	const set = {
+		...rest,
+		...(destination && {
+			destination: await merged(exportCipher(tenant.env, row), row.destination, destination),
+		}),
+		...(xql_query !== undefined && parsedQuery(xql_query)),
+		...(rest.paused === true && !row.paused && pausing(rest.last_paused_at)),
+	};
+	const after = {
+		...row,
+		name: set.name ?? row.name,
+		model: set.model ?? row.model,
+		xql_query: set.xql_query === undefined ? row.xql_query : set.xql_query,
+		interval: set.interval ?? row.interval,
+		paused: set.paused ?? row.paused,
+		start_at: set.start_at === undefined ? row.start_at : set.start_at,
+		end_at: set.end_at === undefined ? row.end_at : set.end_at,
+	};
+	if (set.model) checkModel(after);
+	checkRange(after.start_at, after.end_at);
+	checkQuery(after);
+	const resumed =
+		row.paused && !after.paused
+			? passPause(tenant, row, resume(row, after, Date.now()), unchanged(row))
+			: undefined;
+	const timed = TIMING.some((field) => after[field] !== row[field]);
+	const { scope, name, project } = activityOf(after);
+	const answer = await tenant.patch(
+		row,
+		set,
+		{ scope, name, project, masked: ["destination"] },
+		() => ({
+			before: resumed?.before ?? [],
+			change: tenant.db
+				.update(batchExports)
+				.set({
+					...set,
+					...(timed && reschedule(row, after, Date.now())),
+					...resumed?.columns,
+				})
+				.where(and(notDeleted(row.row_id), unchanged(row))),
+			answer: selectOne(tenant, id),
+		}),
+	);
+	if (changes(answer, set).length > 0) return undefined;
+	const { destination: to, interval, model } = answer;
+	if (changes(row, { destination: to, interval, model }).length > 0)
+		warnOfSharedKeys(tenant, answer);
+	return toBatchExport(answer);
+}
+
+/** SQL condition: the columns that the rules depend on haven't changed since they were read. */
+const unchanged = (row: Row) =>
+	and(
+		eq(batchExports.destination, row.destination),
+		eq(batchExports.model, row.model),
+		sql`${batchExports.xql_query} is ${row.xql_query}`,
+		eq(batchExports.paused, row.paused),
+		scheduleUnchanged(row),
+	);
+
+/** Marks an export as deleted. Database triggers cancel its runs and backfills. */
+export async function remove(tenant: Tenant, id: string) {
+	const row = await read(tenant, id);
+	const removed = await tenant.remove(
+		activityOf(row),
+		tenant.db
+			.update(batchExports)
+			.set({ deleted: true })
+			.where(notDeleted(row.row_id))
+			.returning({ id: batchExports.uuid }),
+	);
+	found(removed);
+}

@@ -1,0 +1,40 @@
+/** The rules for an export's range, model and query (docs/exports.md). */
+
+import { invalid } from "../../http/errors.ts";
+import { isDatabase } from "../../outbound/destinations/config.ts";
+import { parse } from "../engine/query/query.ts";
+import { shadowedKey } from "../engine/rows.ts";
+import type { Row } from "./statements.ts";
+
+export function checkRange(start_at: string | null, end_at: string | null) {
+	if (start_at !== null && end_at !== null && end_at < start_at)
+		throw invalid("end_at", "end_at must not be before start_at.");
+}
+
+/** Returns the columns for a query, with its normalised text. */
+export function parsedQuery(text: string | null) {
+	const schema = text === null ? null : parse(text).schema;
+	return { xql_query: schema?.xql_query ?? null, schema };
+}
+
+type Content = Pick<Row, "model" | "xql_query"> & { destination: { type: string } };
+
+export function checkModel({ model, destination: { type } }: Omit<Content, "xql_query">) {
+	if (type === "HTTP" && model !== "events")
+		throw invalid("model", "HTTP destinations only accept events.");
+}
+
+/**
+ * @throws 400 if the model can't be queried, or if the destination doesn't support the query's
+ * fields
+ */
+export function checkQuery({ model, xql_query, destination: { type } }: Content) {
+	if (xql_query === null) return;
+	if (model !== "events") throw invalid("xql_query", "Only events can be queried.");
+	const name = shadowedKey(model, parse(xql_query).fields);
+	if (isDatabase(type) && name !== undefined)
+		throw invalid(
+			"xql_query",
+			`The field ${name} must be the column ${name}, because it is part of the key of rows.`,
+		);
+}

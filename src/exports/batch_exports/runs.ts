@@ -1,0 +1,294 @@
+import {
+	and,
+	eq,
+	gt,
+	inArray,
+	isNotNull,
+	isNull,
+	lt,
+	lte,
+	not,
+	or,
+	type SQL,
+	sql,
+} from "drizzle-orm";
+import type * as z from "zod";
+import type { Tenant } from "../../access/tenant.ts";
+import { inList } from "../../db/client.ts";
+import { countWhere, matching } from "../../db/list.ts";
+import { now } from "../../db/now.ts";
+import {
+	batchExportRuns,
+	batchExports,
+	isUnsuccessful,
+	RUN_STATUSES,
+	UNSUCCESSFUL,
+} from "../../db/schema/batch_exports.ts";
+import { found, invalid } from "../../http/errors.ts";
+import type { Page } from "../../http/page.ts";
+import { sentence } from "../../outbound/reason.ts";
+import { logWhere } from "../engine/run_log.ts";
+import { endsAcross } from "../engine/windows.ts";
+import { runColumns } from "./columns.ts";
+import type { retry as Retry, runFilters } from "./shape.ts";
+import {
+	activityOf,
+	CANCELLED,
+	countOf,
+	launchWaiting,
+	listWithin,
+	rowIdOf,
+	selectName,
+} from "./statements.ts";
+
+/**
+ * Returns conditions for windows that begin before this time. They use the end of the window, which has an index: the window
+ * ends by this time, or at the end of an interval that contains it. So they miss a window that contains this time if its
+ * backfill didn't begin at a boundary of the interval.
+ */
+function startsBefore(moment: string) {
+	const { data_interval_start, data_interval_end } = batchExportRuns;
+	return [
+		lte(data_interval_end, moment),
+		and(inList(data_interval_end, endsAcross(Date.parse(moment))), lt(data_interval_start, moment)),
+	];
+}
+
+type Status = (typeof RUN_STATUSES)[number];
+
+/**
+ * Returns SQL for the runs of an export that have one of these statuses, none of them `Completed`, from the indexes of the few runs
+ * that are unsuccessful or unfinished. It has the columns that lists need to find and sort them.
+ */
+function fewRuns(ofExport: SQL, statuses: Status[]) {
+	const columns = sql`batch_export_id, id, data_interval_start, data_interval_end`;
+	const select = (index: string, condition: SQL, some: Status[]) =>
+		some.length === 0
+			? []
+			: sql`select ${columns} from batch_export_runs indexed by ${sql.identifier(index)}
+				where ${ofExport} and ${condition} and ${inArray(batchExportRuns.status, some)}`;
+	const [ended, unfinished] = [true, false].map((has) =>
+		statuses.filter((one) => UNSUCCESSFUL.includes(one) === has),
+	);
+	const selects = [
+		select("batch_export_runs_unsuccessful", isUnsuccessful, ended ?? []),
+		select("batch_export_runs_unfinished", sql`finished_at is null`, unfinished ?? []),
+	].flat();
+	return sql`(${sql.join(selects, sql` union all `)}) as batch_export_runs`;
+}
+
+/** Lists runs, newest first. With a filter by time, the newest windows come first. */
+export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<typeof runFilters>) {
+	const { after, before, starts_before } = filters;
+	const asked = new Set(filters.status ?? []);
+	const statuses = asked.size > 0 ? asked : new Set(RUN_STATUSES);
+	const { data_interval_end } = batchExportRuns;
+	const ofExport = sql`${eq(batchExportRuns.batch_export_id, rowIdOf(tenant, id))}`;
+	const where = and(
+		ofExport,
+		after ? gt(data_interval_end, after) : undefined,
+		before ? lt(data_interval_end, before) : undefined,
+	);
+	const ranges = starts_before ? startsBefore(starts_before) : [undefined];
+	const isByTime = after || before || starts_before;
+	const sorted = isByTime
+		? {
+				by: [data_interval_end, batchExportRuns.id],
+				keys: (run: { data_interval_end: string; id: string }) => [run.data_interval_end, run.id],
+			}
+		: { by: [batchExportRuns.id], keys: ({ id }: { id: string }) => [id] };
+	const all = {
+		select: () => tenant.db.select(runColumns(id)).from(batchExportRuns).$dynamic(),
+		...sorted,
+	};
+	if (!statuses.has("Completed")) {
+		const few = matching(page, {
+			id: batchExportRuns.id,
+			from: fewRuns(ofExport, [...statuses]),
+			where: and(where, or(...ranges)),
+			by: sorted.by,
+		});
+		// With = instead of IN, SQLite would read all runs in the order of the list, to find these few.
+		const isFound = sql`${batchExportRuns.batch_export_id} in ${rowIdOf(tenant, id)} and ${few.where}`;
+		return listWithin(tenant, id, page, { ...all, ...few, where: isFound });
+	}
+	const others = RUN_STATUSES.filter((one) => !statuses.has(one));
+	const hasStatus = others.length > 0 ? not(inList(batchExportRuns.status, others)) : undefined;
+	if (isByTime) {
+		const parts = ranges.map((range) => and(range, hasStatus));
+		const counts = parts.map((part) => countWhere(batchExportRuns, and(where, part)));
+		return listWithin(tenant, id, page, {
+			...all,
+			where,
+			parts,
+			total: sql.join(counts, sql` + `),
+		});
+	}
+	const count = countOf(tenant, id, batchExports.runs);
+	return listWithin(tenant, id, page, {
+		...all,
+		where: and(where, hasStatus),
+		total:
+			others.length > 0
+				? sql`${count} - ${countWhere(fewRuns(ofExport, others), ofExport)}`
+				: count,
+	});
+}
+
+/** SQL condition: it is this run of an export. */
+export const isRun = (tenant: Tenant, id: string, run_id: string) =>
+	and(
+		eq(batchExportRuns.batch_export_id, rowIdOf(tenant, id)),
+		eq(batchExportRuns.id, run_id.toLowerCase()),
+	);
+
+export const selectOne = (tenant: Tenant, id: string, run_id: string) =>
+	tenant.db
+		.select(runColumns(id))
+		.from(batchExportRuns)
+		.where(isRun(tenant, id, run_id));
+
+async function read(tenant: Tenant, id: string, run_id: string) {
+	const [[parent], [run]] = await tenant.read(
+		selectName(tenant, id),
+		selectOne(tenant, id, run_id),
+	);
+	return { parent: found(parent), run: found(run) };
+}
+
+export const find = async (tenant: Tenant, id: string, run_id: string) =>
+	(await read(tenant, id, run_id)).run;
+
+/**
+ * Cancels a run. Its Workflow or a tick removes its unfinished output from the destination.
+ * @throws 400 if the run has ended
+ */
+export async function cancel(tenant: Tenant, id: string, run_id: string) {
+	const { parent, run } = await read(tenant, id, run_id);
+	if (run.finished_at !== null)
+		throw invalid(null, "Only a run that has not ended can be cancelled.");
+	const { db } = tenant;
+	const [after] = await tenant.write({
+		entry: {
+			...activityOf(parent),
+			activity: "run_cancelled",
+			trigger: { run_id: run.id },
+		},
+		change: db
+			.update(batchExportRuns)
+			.set({
+				...CANCELLED,
+				finished_at: now(),
+				last_updated_at: now(),
+			})
+			.where(and(isRun(tenant, id, run_id), isNull(batchExportRuns.finished_at))),
+		after: (changed) => [
+			logWhere(
+				db,
+				{
+					batch_export_id: parent.row_id,
+					run_id: run.id,
+					level: "WARNING",
+					message: `The run of ${run.data_interval_start} to ${run.data_interval_end} was cancelled.${run.latest_error === null ? "" : ` Its last error: ${sentence(run.latest_error)}`}`,
+				},
+				changed,
+			),
+		],
+		answer: selectOne(tenant, id, run_id),
+	});
+	// The next run of the same series may be waiting for this one.
+	launchWaiting(tenant, parent);
+	return found(after);
+}
+
+/** The progress of a run that starts over. */
+const FROM_START = {
+	records_completed: 0,
+	records_total_count: null,
+	bytes: 0,
+	unfit_values: 0,
+	cursor: null,
+};
+
+/** Returns SQL that keeps the column's value if the retry resumes, and resets it if the retry starts over. */
+const unlessResumed = (column: keyof typeof FROM_START) =>
+	sql`iif(resume_state is null, ${FROM_START[column]}, ${batchExportRuns[column]})`;
+
+/** The columns of a run that is retried. */
+const restarted = ({ from }: z.infer<typeof Retry>) => ({
+	status: "Starting" as const,
+	// An attempt that is still running can't write any more, even before a new one is launched.
+	launched: false,
+	// A pause only delays runs without attempts.
+	attempt: sql`max(${batchExportRuns.attempt}, 1)`,
+	...(from === "start"
+		? { ...FROM_START, resume_state: null }
+		: {
+				records_completed: unlessResumed("records_completed"),
+				records_total_count: unlessResumed("records_total_count"),
+				bytes: unlessResumed("bytes"),
+				unfit_values: unlessResumed("unfit_values"),
+				cursor: unlessResumed("cursor"),
+			}),
+	latest_error: null,
+	tries: 0,
+	next_try_at: null,
+	started_at: null,
+	finished_at: null,
+	last_updated_at: now(),
+});
+
+/**
+ * Retries a run. It continues where it ended if the destination still has its output, otherwise from the first row. The new
+ * attempt checks that the destination and the query haven't changed.
+ * @throws 400 if the run hasn't ended, or if its unfinished output is still being removed
+ */
+export async function retry(
+	tenant: Tenant,
+	id: string,
+	run_id: string,
+	options: z.infer<typeof Retry>,
+) {
+	const { parent, run } = await read(tenant, id, run_id);
+	if (run.finished_at === null) throw invalid(null, "Only a run that has ended can be retried.");
+	const { db } = tenant;
+	const [after] = await tenant.write({
+		entry: {
+			...activityOf(parent),
+			activity: "run_retried",
+			trigger: { run_id: run.id },
+		},
+		change: db
+			.update(batchExportRuns)
+			.set(restarted(options))
+			.where(
+				and(
+					isRun(tenant, id, run_id),
+					isNotNull(batchExportRuns.finished_at),
+					isNull(batchExportRuns.state),
+					sql`exists (select 1 from batch_exports as e where e.id = ${parent.row_id} and not e.deleted)`,
+				),
+			),
+		after: (changed) => [
+			logWhere(
+				db,
+				{
+					batch_export_id: parent.row_id,
+					run_id: run.id,
+					level: "INFO",
+					message: `The run of ${run.data_interval_start} to ${run.data_interval_end} is retried.`,
+				},
+				changed,
+			),
+		],
+		answer: selectOne(tenant, id, run_id),
+	});
+	const answer = found(after);
+	if (answer.finished_at !== null)
+		throw invalid(
+			null,
+			"Unfinished output of the run is still being removed. Try again in a minute.",
+		);
+	launchWaiting(tenant, parent);
+	return answer;
+}

@@ -1,0 +1,51 @@
+import { and, eq, ne, sql } from "drizzle-orm";
+import type { Tenant } from "../../access/tenant.ts";
+import { batchExports } from "../../db/schema/batch_exports.ts";
+import { shown } from "../../outbound/destinations/secrets.ts";
+import { logWhere } from "../engine/run_log.ts";
+import { ofOrganization, type Row } from "./statements.ts";
+
+/** How many exports of a project are compared at most. */
+const MAX_COMPARED = 1000;
+
+type Keys = Pick<Row, "interval" | "model" | "destination">;
+
+/** Warns in the export's log if another export of the project writes the same objects. Runs after the response. */
+export const warnOfSharedKeys = (tenant: Tenant, row: Row) =>
+	tenant.later(async (db) => {
+		const { keyPattern } = await import("../engine/destinations/key_pattern.ts");
+		const patternOf = ({ destination, model }: Keys) => keyPattern(shown(destination), model);
+		const pattern = patternOf(row);
+		if (pattern === null) return;
+		const others = await db
+			.select({
+				id: batchExports.uuid,
+				name: batchExports.name,
+				interval: batchExports.interval,
+				model: batchExports.model,
+				destination: batchExports.destination,
+			})
+			.from(batchExports)
+			.where(
+				and(
+					ofOrganization(tenant),
+					eq(batchExports.project_id, row.team_id),
+					ne(batchExports.id, row.row_id),
+				),
+			)
+			.limit(MAX_COMPARED);
+		// Windows of different lengths have different keys.
+		const other = others.find(
+			(candidate) => candidate.interval === row.interval && patternOf(candidate) === pattern,
+		);
+		if (other)
+			await logWhere(
+				db,
+				{
+					batch_export_id: row.row_id,
+					level: "WARNING",
+					message: `The export "${other.name}" (${other.id}) writes objects with the same keys. A run fails instead of replacing an object of another export. Change the prefix of one of the two exports.`,
+				},
+				sql`true`,
+			);
+	});

@@ -1,0 +1,177 @@
+/** Selects, conditions and writes that several files of this family share. */
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import type { SQLiteColumn, SQLiteSelect } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
+import type { TenantSql } from "../../access/sql.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { visibleProject } from "../../access/visible.ts";
+import { aliased, insertEach } from "../../db/client.ts";
+import { counter, type List, paged, type RowOf } from "../../db/list.ts";
+import { now } from "../../db/now.ts";
+import { batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
+import { projects } from "../../db/schema/projects.ts";
+import { found } from "../../http/errors.ts";
+import { envelope, type Page } from "../../http/page.ts";
+import { countInserted } from "../engine/inserted.ts";
+import { launch, waiting } from "../engine/launch.ts";
+import { logWhere } from "../engine/run_log.ts";
+import { describeSkipped, describeUnpaused } from "../engine/skipped.ts";
+import type { resume } from "../engine/windows.ts";
+import { exportColumns } from "./columns.ts";
+
+/** The condition for the exports of the tenant's organization, without deleted ones. It has the form of the index. */
+export const ofOrganization = ({ organization }: TenantSql) =>
+	and(eq(batchExports.organization_id, organization), sql`not ${batchExports.deleted}`);
+
+/**
+ * The condition for the exports in the tenant's project, or in all projects of the organization that the caller can see,
+ * without deleted ones. For statements that join `batch_exports` with `projects`.
+ */
+export const visibleExports = (tenant: TenantSql) =>
+	and(
+		ofOrganization(tenant),
+		tenant.kind === "project"
+			? eq(batchExports.project_id, tenant.project)
+			: visibleProject(tenant),
+	);
+
+/** The condition for one of `visibleExports`. */
+export const byId = (tenant: Tenant, id: string) =>
+	and(eq(batchExports.uuid, id.toLowerCase()), visibleExports(tenant));
+
+/**
+ * SQL for the row's id of an export of the tenant's organization; null if there is none. Whether the caller can see it is another
+ * statement's condition.
+ */
+export const rowIdOf = (tenant: Tenant, id: string) =>
+	sql<number>`(select ${batchExports.id} from ${batchExports}
+		where ${and(ofOrganization(tenant), eq(batchExports.uuid, id.toLowerCase()))})`;
+
+export const select = ({ db }: TenantSql) =>
+	db
+		.select(exportColumns(db))
+		.from(batchExports)
+		.innerJoin(projects, eq(projects.id, batchExports.project_id));
+
+export type Row = Awaited<ReturnType<typeof select>>[number];
+
+export const selectOne = (tenant: Tenant, id: string) => select(tenant).where(byId(tenant, id));
+
+/** Returns the stored export, with encrypted secrets. */
+export async function read(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(selectOne(tenant, id));
+	return found(row);
+}
+
+/** Selects the export's ids, name and project, if the caller can see it. */
+export const selectName = (tenant: Tenant, id: string) =>
+	tenant.db
+		.select({
+			id: aliased(batchExports.uuid, "id"),
+			row_id: aliased(batchExports.id, "row_id"),
+			name: batchExports.name,
+			team_id: batchExports.project_id,
+		})
+		.from(batchExports)
+		.innerJoin(projects, eq(projects.id, batchExports.project_id))
+		.where(byId(tenant, id));
+
+/**
+ * Returns a page of objects that belong to an export.
+ * @throws 404 if the caller can't see the export
+ */
+export async function listWithin<S extends SQLiteSelect>(
+	tenant: Tenant,
+	id: string,
+	page: Page,
+	{ select, ...list }: List<S> & { select: () => S },
+) {
+	const [rows, [counted], [parent]] = await tenant.read(
+		...paged(tenant.db, page, select, list),
+		selectName(tenant, id),
+	);
+	found(parent);
+	return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, list.keys);
+}
+
+/** SQL for the sum of some of an export's counters. */
+export const countOf = (tenant: Tenant, id: string, ...columns: SQLiteColumn[]) =>
+	sql.join(
+		columns.map((column) => counter(column, rowIdOf(tenant, id))),
+		sql` + `,
+	);
+
+/** Returns the fields of an activity entry that identify the export. */
+export const activityOf = ({ id, name, team_id }: Pick<Row, "id" | "name" | "team_id">) => ({
+	scope: "BatchExport" as const,
+	item_id: id,
+	name,
+	project: team_id,
+});
+
+type Resumed = Pick<ReturnType<typeof resume>, "windows" | "skipped" | "paused" | "columns">;
+
+/**
+ * Returns the statements for windows that ended before or while an export was paused, if `condition` holds for the export:
+ * they insert the runs that had not started when it was paused, and log which windows are not run. `columns` are the columns
+ * of the export, which count the runs.
+ */
+export function passPause(
+	{ db }: Tenant,
+	{ row_id }: Row,
+	{ windows, skipped, paused, columns }: Resumed,
+	condition: SQL | undefined,
+) {
+	const isUnchanged = sql`exists (select 1 from batch_exports where ${and(notDeleted(row_id), condition)})`;
+	const runs = windows.map(({ start, end }) => ({
+		id: v7(),
+		batch_export_id: row_id,
+		data_interval_start: start,
+		data_interval_end: end,
+	}));
+	const ids = sql`${JSON.stringify(runs.map(({ id }) => id))}`;
+	const unpaused = { level: "INFO" as const, message: describeUnpaused(paused) };
+	const entry = skipped
+		? { level: "WARNING" as const, message: describeSkipped(skipped), more: [unpaused] }
+		: unpaused;
+	return {
+		before: [
+			insertEach(db, batchExportRuns, runs, isUnchanged).onConflictDoNothing(),
+			logWhere(db, { batch_export_id: row_id, ...entry }, isUnchanged),
+		],
+		columns: {
+			...columns,
+			...(runs.length > 0 && {
+				runs: sql`${batchExports.runs} + ${countInserted(sql`${row_id}`, ids)}`,
+			}),
+		},
+	};
+}
+
+/** Returns the columns of an export that is paused, now or at the given time. */
+export const pausing = (last_paused_at: string | null | undefined) => ({
+	paused: true,
+	last_paused_at: last_paused_at ?? now(),
+});
+
+/** The condition for an export that is not deleted. */
+export const notDeleted = (id: number) =>
+	and(eq(batchExports.id, id), eq(batchExports.deleted, false));
+
+/** The columns that define the schedule of an export and its next window. */
+export const TIMING = ["interval", "start_at", "end_at", "next_start_at", "next_end_at"] as const;
+
+/** SQL condition: the schedule hasn't changed since it was read. */
+export const scheduleUnchanged = (row: Row) =>
+	and(...TIMING.map((field) => sql`${batchExports[field]} is ${row[field]}`));
+
+/** Starts the export's next waiting runs. */
+export const launchRuns = ({ env }: Tenant, id: number) =>
+	launch(env, sql`batch_export_runs.batch_export_id = ${id} and ${waiting}`);
+
+/** Starts the export's next waiting runs after the response. If this fails, the next tick starts them. */
+export const launchWaiting = (tenant: Tenant, { row_id }: Pick<Row, "row_id">) =>
+	tenant.later(() => launchRuns(tenant, row_id));
+
+/** The columns of a run that is cancelled. */
+export const CANCELLED = { status: "Cancelled", latest_error: "Cancelled" } as const;

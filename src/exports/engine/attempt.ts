@@ -1,0 +1,91 @@
+import { drizzle } from "drizzle-orm/d1";
+import { now } from "../../db/now.ts";
+import { batchExportRuns } from "../../db/schema/batch_exports.ts";
+import { SupersededError } from "../../outbound/errors.ts";
+import { clean } from "./clean.ts";
+import type { AttemptRef } from "./launch.ts";
+import { isCurrent, type Loaded, loadRun } from "./loaded.ts";
+
+/** An attempt of a run, executed by a Workflow instance. */
+export type Attempt = {
+	env: Env;
+	ref: AttemptRef;
+	/**
+	 * The run's row and its export. They are loaded once, and every update by this attempt also changes the loaded row. If
+	 * another writer has changed the row in the database, both are loaded again.
+	 */
+	loaded: Loaded;
+	/** Whether `loaded` may differ from the row in the database. */
+	isStale: boolean;
+	/** Whether the row in `loaded` lacks its state, which isn't kept in memory because it can be large. */
+	lacksState: boolean;
+	/** The columns of a run that has begun, if they aren't stored yet. The next update of the row stores them. */
+	begun: Partial<Loaded["run"]>;
+};
+
+/** Loads the run of an attempt; undefined if the run doesn't exist. */
+export async function openAttempt(env: Env, ref: AttemptRef): Promise<Attempt | undefined> {
+	const loaded = await loadRun(drizzle(env.DB), ref);
+	return loaded && { env, ref, loaded, isStale: false, lacksState: false, begun: {} };
+}
+
+/** Loads the row again. */
+export async function reload(attempt: Attempt) {
+	const { env, ref } = attempt;
+	attempt.loaded = (await loadRun(drizzle(env.DB), ref)) ?? attempt.loaded;
+	attempt.isStale = false;
+	attempt.lacksState = false;
+}
+
+/** Returns the stored state, and removes it from memory. */
+export async function takeState(attempt: Attempt): Promise<unknown> {
+	if (attempt.lacksState || attempt.isStale) await reload(attempt);
+	const { state } = attempt.loaded.run;
+	remember(attempt, { state });
+	return state;
+}
+
+/** Applies a stored change to the loaded row, without the state, which `takeState` reads when it is needed. */
+export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
+	const { run, batchExport } = attempt.loaded;
+	attempt.loaded = { batchExport, run: { ...run, ...set } };
+	if (set.state !== undefined) {
+		attempt.loaded.run.state = null;
+		attempt.lacksState = set.state !== null;
+	}
+	attempt.isStale = false;
+}
+
+/**
+ * Changes the run's row.
+ * @throws SupersededError if the run was cancelled or another attempt has taken over, after cleaning up
+ */
+export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>) {
+	const { env, ref } = attempt;
+	const changes = { ...attempt.begun, ...set, last_updated_at: now() };
+	attempt.isStale = true;
+	const { meta } = await drizzle(env.DB).update(batchExportRuns).set(changes).where(isCurrent(ref));
+	if (meta.changes === 0) throw await superseded(attempt, set.state);
+	attempt.begun = {};
+	remember(attempt, changes);
+}
+
+/**
+ * Checks that the attempt is still the current one.
+ * @throws SupersededError if it isn't, after cleaning up
+ */
+export async function checkCurrent(attempt: Attempt) {
+	const { env, ref } = attempt;
+	const [current] = await drizzle(env.DB)
+		.select({ id: batchExportRuns.id })
+		.from(batchExportRuns)
+		.where(isCurrent(ref));
+	if (!current) throw await superseded(attempt);
+}
+
+/** Cleans up after an attempt that is no longer the current one. */
+async function superseded(attempt: Attempt, state?: unknown) {
+	await reload(attempt);
+	await clean(attempt.env, attempt.loaded, state);
+	return new SupersededError();
+}

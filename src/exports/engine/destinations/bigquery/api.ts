@@ -1,0 +1,117 @@
+import * as z from "zod";
+import { sender } from "../../../../outbound/send.ts";
+import { errorOf, type Problem, type Settings } from "./errors.ts";
+import { issueToken, jsonOf, tokenUri } from "./token.ts";
+
+const ENDPOINT = "https://bigquery.googleapis.com";
+
+const ErrorBody = z.object({
+	error: z.object({
+		message: z.string().default(""),
+		errors: z.array(z.object({ reason: z.string() })).default([]),
+	}),
+});
+
+type Options = {
+	query?: Record<string, string>;
+	body?: Uint8Array | string | undefined;
+	type?: string;
+	upload?: boolean;
+};
+
+/** The result of a request. `problem` is the error that the API describes. */
+type Reply = { status: number; json: unknown; problem: Problem | null };
+
+function replyOf(status: number, json: unknown): Reply {
+	if (status < 300) return { status, json, problem: null };
+	const { error } = ErrorBody.safeParse(json).data ?? {};
+	const problem = {
+		reason: error?.errors[0]?.reason ?? (status === 401 ? "authError" : ""),
+		message: error?.message || `status ${status}`,
+	};
+	return { status, json, problem };
+}
+
+export type Api = ReturnType<typeof apiOf>;
+
+/**
+ * Returns the functions that send requests to BigQuery's REST API (version 2). They reuse the
+ * access token.
+ * @param timeoutMs how long a server may take for a response
+ */
+export function apiOf(env: Env, config: Settings, timeoutMs: number) {
+	const server = sender(env, timeoutMs);
+	const { project_id, private_key } = config;
+	const url = (config.endpoint_url ?? ENDPOINT).replace(/\/$/, "");
+	const project = `/bigquery/v2/projects/${encodeURIComponent(project_id)}`;
+	let token: string | undefined;
+	/** Returns the texts to remove from the server's messages. */
+	const secrets = () => [private_key, ...(token ? [token] : [])];
+
+	async function request(
+		method: string,
+		path: string,
+		{ query = {}, body, type = "application/json", upload = false }: Options = {},
+		isSecondTry = false,
+	): Promise<Reply> {
+		token ??= await issueToken(server, config);
+		const address = new URL(`${url}${upload ? "/upload" : ""}${project}${path}`);
+		for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
+		const { status, text } = await server.send(
+			new Request(address, {
+				method,
+				headers: {
+					authorization: `Bearer ${token}`,
+					...(body !== undefined && { "content-type": type }),
+				},
+				...(body !== undefined && { body }),
+			}),
+			secrets(),
+		);
+		if (status === 401 && !isSecondTry) {
+			token = undefined;
+			return request(method, path, { query, body, type, upload }, true);
+		}
+		return replyOf(status, jsonOf(text));
+	}
+
+	const explain = (problem: Problem) =>
+		errorOf(problem, {
+			config,
+			url,
+			secrets: secrets(),
+		});
+
+	/** Returns the body of a response; null if it is an error whose status is in `expected`. */
+	async function ask<S extends z.ZodType>(
+		shape: S,
+		expected: number[],
+		...options: Parameters<typeof request>
+	): Promise<z.output<S> | null> {
+		const { status, json, problem } = await request(...options);
+		if (problem && expected.includes(status)) return null;
+		if (problem) throw explain(problem);
+		const { success, data } = shape.safeParse(json);
+		if (success) return data;
+		throw explain({
+			reason: "",
+			message: `a response that isn't BigQuery's (status ${status})`,
+		});
+	}
+
+	return {
+		url,
+		ask,
+		explain,
+
+		/** @throws if the token server or BigQuery doesn't respond; the status doesn't matter */
+		async reach() {
+			for (const address of new Set([tokenUri(config), url]))
+				await server.exchange(new Request(address), []);
+		},
+
+		async signIn() {
+			token = await issueToken(server, config);
+		},
+	};
+}

@@ -1,0 +1,41 @@
+import { MAX_KEY_BYTES } from "../../../../outbound/buckets/bucket.ts";
+import { MisconfiguredError } from "../../../../outbound/errors.ts";
+import type { Job } from "../destination.ts";
+import { type FileOfRun, type FilesConfig, folder, formatOf, joined, keyBelow } from "./names.ts";
+
+/** Returns the pattern of the keys of a model's files. Two configs with the same pattern write the same objects. */
+export const filePattern = (config: FilesConfig, model: Job["model"]) =>
+	[
+		folder(config.prefix, { start: "", end: "", model }),
+		config.max_file_size_mb ? "numbered" : "",
+		formatOf(config).suffix,
+	].join();
+
+/** Returns the key of a run's file. */
+export type KeyOf = (job: Job, file: FileOfRun) => string;
+
+/**
+ * Returns the function that names the files of runs. A backfill has different rows than the schedule, so its files have
+ * different keys.
+ * @param root returns the folder that contains the prefix
+ */
+export function keysOf(config: FilesConfig, root: (job: Job) => string): KeyOf {
+	return (job, file) => {
+		const key = joined(root(job), keyBelow(config, job, file));
+		if (Buffer.byteLength(key) > MAX_KEY_BYTES)
+			throw new MisconfiguredError(
+				`The prefix is too long: keys have at most ${MAX_KEY_BYTES} bytes.`,
+			);
+		return key;
+	};
+}
+
+/** Returns the key of the object that a test of the destination writes and removes. */
+export function testKey({ prefix }: FilesConfig, root: string) {
+	const now = new Date().toISOString();
+	return joined(
+		root,
+		folder(prefix, { start: now, end: now, model: "events" }),
+		`.tenantry-test-${crypto.randomUUID()}`,
+	);
+}

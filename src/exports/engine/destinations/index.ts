@@ -1,0 +1,59 @@
+import { isBucket, openBucket } from "../../../outbound/buckets/open.ts";
+import { parseStored } from "../../../outbound/destinations/config.ts";
+import { MisconfiguredError } from "../../../outbound/errors.ts";
+import { TIMEOUT_MS } from "../../../outbound/send.ts";
+import type { Destination, Job } from "./destination.ts";
+
+/** The folder for tests of the worker's own bucket without a project. */
+const TESTS = "trials";
+
+/** In the worker's own bucket, each project has a folder, so that projects don't replace each other's files. */
+const rootIn = (type: string) => (job?: Job) =>
+	type === "R2" ? String(job?.team_id ?? TESTS) : "";
+
+/**
+ * Returns the destination of a type. Its code is loaded when it is first used.
+ * @param config with decrypted secrets
+ * @param timeoutMs how long the server may send no data, in milliseconds
+ * @throws MisconfiguredError if the type or the config isn't valid any more
+ */
+export async function destinationOf(
+	env: Env,
+	type: string,
+	config: unknown,
+	timeoutMs = TIMEOUT_MS,
+): Promise<Destination> {
+	if (isBucket(type)) {
+		const [{ bucket, steps }, { files }] = await Promise.all([
+			openBucket(env, { type, config }, timeoutMs),
+			import("./files.ts"),
+		]);
+		return files(bucket, parseStored(type, config), rootIn(type), steps);
+	}
+	switch (type) {
+		case "HTTP":
+			return (await import("./http.ts")).http(env, parseStored("HTTP", config), timeoutMs);
+		case "Postgres":
+			return (await import("./postgres.ts")).postgres(
+				env,
+				parseStored("Postgres", config),
+				timeoutMs,
+			);
+		case "NoOp":
+			return (await import("./noop.ts")).noop;
+		case "ClickHouse":
+			return (await import("./clickhouse.ts")).clickhouse(
+				env,
+				parseStored("ClickHouse", config),
+				timeoutMs,
+			);
+		case "BigQuery":
+			return (await import("./bigquery.ts")).bigquery(
+				env,
+				parseStored("BigQuery", config),
+				timeoutMs,
+			);
+		default:
+			throw new MisconfiguredError(`There is no destination "${type}".`);
+	}
+}

@@ -1,0 +1,188 @@
+import { and, desc, eq, getTableColumns, isNull, lt, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { alias } from "drizzle-orm/sqlite-core";
+import { assertThat } from "../../db/assertion.ts";
+import { type Database, insertEach } from "../../db/client.ts";
+import { iso } from "../../db/now.ts";
+import { batchExportRanges, batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
+import { DAY_MS, MINUTE_MS } from "../../lib/durations.ts";
+import { changesOf, type Range } from "./ranges.ts";
+
+/** How many runs a tick folds. */
+const FOLD_BATCH_SIZE = 5000;
+
+/** The newest runs of an export stay: they decide whether it is paused (src/exports/engine/auto_pause.ts). */
+const KEPT_RUNS = 24;
+
+const TURNS = DAY_MS / MINUTE_MS;
+
+/** SQL condition: it is the export's turn. Each minute of the day is the turn of exports with successive ids. */
+function hasTurn(at: number) {
+	const turn = Math.floor(at / MINUTE_MS) % TURNS;
+	const from = (n: number) => sql`(select max(id) + 1 from batch_exports) * ${n / TURNS}`;
+	return sql`${batchExports.id} >= ${from(turn)} and ${batchExports.id} < ${from(turn + 1)}`;
+}
+
+/** Returns a UUIDv7 that sorts before all that are made from this time on. */
+function firstIdAt(at: number) {
+	const hex = at.toString(16).padStart(12, "0");
+	return `${hex.slice(0, 8)}-${hex.slice(8)}`;
+}
+
+/** Selects runs that ended before a time and are no longer needed, of the exports that have their turn, oldest first. */
+function selectOld(db: Database, at: number, before: number) {
+	const runs = batchExportRuns;
+	const newest = alias(runs, "newest");
+	const oldestKept = db
+		.select({ id: newest.id })
+		.from(newest)
+		.where(eq(newest.batch_export_id, batchExports.id))
+		.orderBy(desc(newest.id))
+		.limit(1)
+		.offset(KEPT_RUNS - 1);
+	return (
+		db
+			.select({
+				id: runs.id,
+				batch_export_id: runs.batch_export_id,
+				by: runs.by,
+				status: runs.status,
+				latest_error: runs.latest_error,
+				rows: runs.records_completed,
+				bytes: runs.bytes,
+				start: runs.data_interval_start,
+				end: runs.data_interval_end,
+			})
+			.from(batchExports)
+			// SQLite doesn't reorder a cross join.
+			.crossJoin(runs)
+			.where(
+				and(
+					hasTurn(at),
+					eq(batchExports.deleted, false),
+					eq(runs.batch_export_id, batchExports.id),
+					sql`${runs.id} < min((${oldestKept}), ${firstIdAt(before)})`,
+					lt(runs.finished_at, iso(before)),
+					isNull(runs.state),
+					sql`not exists (select 1 from batch_export_backfills as running
+						where running.batch_export_id = ${batchExports.id} and running.id = ${runs.backfill_id}
+						and running.status = 'Running')`,
+				),
+			)
+			.orderBy(batchExports.id, runs.id)
+			.limit(FOLD_BATCH_SIZE)
+	);
+}
+
+type Old = Awaited<ReturnType<typeof selectOld>>[number];
+
+type Series = Pick<Old, "batch_export_id" | "by">;
+
+/** A range of an export. */
+type Stored = Range & Series;
+
+/** Identifies the runs of an export whose windows select the same way. */
+const keyOf = ({ batch_export_id, by }: Series) => `${batch_export_id} ${by}`;
+
+/** Returns the range of a run alone. */
+function rangeOf({ batch_export_id, by, start, end, status, ...run }: Old): Stored {
+	const range = { batch_export_id, by, start, end };
+	const { latest_error, rows, bytes } = run;
+	return status === "Completed"
+		? { ...range, latest_error: null, runs: 1, rows, bytes }
+		: { ...range, latest_error: latest_error ?? status, runs: 0, rows: 0, bytes: 0 };
+}
+
+/** Selects the stored ranges that others may touch: from the last one that begins before them. */
+function selectNear(db: Database, series: Stored[][]) {
+	const spans = series.map((ranges) => ({
+		...ranges[0],
+		from: Math.min(...ranges.map(({ start }) => Date.parse(start))),
+		until: Math.max(...ranges.map(({ end }) => Date.parse(end))),
+	}));
+	const { start_at, end_at, ...others } = getTableColumns(batchExportRanges);
+	return db
+		.select({ start: start_at, end: end_at, ...others })
+		.from(sql`json_each(${JSON.stringify(spans)})`)
+		.crossJoin(batchExportRanges)
+		.where(
+			sql`${others.batch_export_id} = value ->> 'batch_export_id' and ${others.by} = value ->> 'by'
+				and ${start_at} <= value ->> 'until' and ${start_at} >= coalesce((
+					select max(earlier.start_at) from batch_export_ranges as earlier
+					where earlier.batch_export_id = value ->> 'batch_export_id' and earlier."by" = value ->> 'by'
+					and earlier.start_at < value ->> 'from'), value ->> 'from')`,
+		);
+}
+
+/** Returns the statements that replace runs and ranges by others. They fail if a run has changed since it was read. */
+function replace(db: Database, old: Old[], removed: Stored[], written: Stored[]) {
+	const runs = JSON.stringify(old.map(({ batch_export_id, id }) => [batch_export_id, id]));
+	const ranges = JSON.stringify(
+		removed.map(({ batch_export_id, by, start }) => [batch_export_id, by, Date.parse(start)]),
+	);
+	const counts = JSON.stringify(
+		[...Map.groupBy(old, ({ batch_export_id }) => batch_export_id)].map(([id, its]) => [
+			id,
+			its.length,
+		]),
+	);
+	const isOld = sql`(batch_export_id, id) in (select value ->> 0, value ->> 1 from json_each(${runs}))`;
+	return [
+		// A run may have been retried, or folded by another tick.
+		assertThat(
+			db,
+			sql`(select count(*) from batch_export_runs
+				where ${isOld} and finished_at is not null and state is null) = ${old.length}`,
+			"is_unchanged",
+		),
+		db.delete(batchExportRuns).where(isOld),
+		db
+			.update(batchExports)
+			.set({
+				runs: sql`${batchExports.runs} - (value ->> 1)`,
+				last_updated_at: sql`${batchExports.last_updated_at}`,
+			})
+			.from(sql`json_each(${counts})`)
+			.where(sql`${batchExports.id} = value ->> 0`),
+		db.delete(batchExportRanges).where(
+			sql`(batch_export_id, "by", start_at) in (
+					select value ->> 0, value ->> 1, value ->> 2 from json_each(${ranges}))`,
+		),
+		insertEach(
+			db,
+			batchExportRanges,
+			written.map(({ start, end, ...range }) => ({ ...range, start_at: start, end_at: end })),
+			sql`true`,
+		).onConflictDoUpdate({
+			target: [batchExportRanges.batch_export_id, batchExportRanges.by, batchExportRanges.start_at],
+			set: Object.fromEntries(
+				(["end_at", "latest_error", "runs", "rows", "bytes"] as const).map((name) => [
+					name,
+					sql.raw(`excluded.${name}`),
+				]),
+			),
+		}),
+	] as const;
+}
+
+/**
+ * Folds runs that ended more than `RUN_RETENTION_DAYS` ago: deletes them, and adds their windows to the ranges of their exports.
+ * Runs of unfinished backfills, the newest of each export, and those with unfinished output stay. Each export has its turn once a
+ * day, so that its range and its counter are written once for all runs of a day.
+ */
+export async function foldOldRuns({ DB, RUN_RETENTION_DAYS }: Env, at: number) {
+	const db = drizzle(DB);
+	const old = await selectOld(db, at, at - Number(RUN_RETENTION_DAYS) * DAY_MS);
+	if (old.length === 0) return;
+	const series = Map.groupBy(old.map(rangeOf), keyOf);
+	const near = Map.groupBy(await selectNear(db, [...series.values()]), keyOf);
+	const changes = [...series].map(([key, ranges]) => changesOf(near.get(key) ?? [], ranges));
+	await db.batch(
+		replace(
+			db,
+			old,
+			changes.flatMap(({ removed }) => removed),
+			changes.flatMap(({ written }) => written),
+		),
+	);
+}

@@ -1,0 +1,277 @@
+import { and, eq, inArray, isNotNull, isNull, lt, lte, notExists, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { v7 } from "uuid";
+import { type Database, insertEach } from "../../db/client.ts";
+import type { SystemKind } from "../../db/event_types.ts";
+import { appendEach, deleteExpired } from "../../db/log.ts";
+import { iso, now } from "../../db/now.ts";
+import { insertEntries } from "../../db/record.ts";
+import {
+	batchExportBackfills,
+	batchExportLogs,
+	batchExportRuns,
+	batchExports,
+} from "../../db/schema/batch_exports.ts";
+import { forEachLogged, runSequentially } from "../../lib/background.ts";
+import { DAY_MS, MINUTE_MS } from "../../lib/durations.ts";
+import { advanceBackfill } from "./backfill_runs.ts";
+import { clean } from "./clean.ts";
+import { foldOldRuns } from "./fold.ts";
+import { countInserted } from "./inserted.ts";
+import { launch, launchLost, waiting } from "./launch.ts";
+import { loadRun } from "./loaded.ts";
+import { EXPORT_LOGS } from "./run_log.ts";
+import { describeSkipped, howToExport, LIMIT } from "./skipped.ts";
+import { dueWindows, type Skipped } from "./windows.ts";
+
+/** How many exports a batch schedules. Their missed runs are a single value, which D1 limits to 2,000,000 bytes. */
+const BATCH_SIZE = 300;
+const MAX_BATCHES_PER_TICK = 30;
+
+/** How long a run has to remove its own unfinished output, and how long to wait between two tries. */
+const CLEANUP_AGE_MS = MINUTE_MS;
+
+/** How many rows of each kind a tick handles: stalled backfills, runs with unfinished output, deleted exports. */
+const CLEANUP_BATCH_SIZE = 25;
+
+/** How many runs of deleted exports a tick deletes. */
+const PURGE_BATCH_SIZE = 5000;
+
+/** How long deleted exports are kept. */
+const RETENTION_MS = 7 * DAY_MS;
+
+/** The names, in the log, of parts of the tick that handle several items. */
+const STALLED = "stalled backfills";
+const LEFTOVERS = "unfinished output of runs";
+
+/**
+ * Runs every minute. Inserts the runs of windows that are due, adds the next runs of stalled backfills, launches waiting and
+ * lost runs, folds old runs, and removes unfinished output.
+ */
+export async function tick(env: Env, scheduledTime: number) {
+	const db = drizzle(env.DB);
+	await runSequentially({
+		"windows of exports": () => insertAllDueRuns(db, scheduledTime),
+		[STALLED]: () => advanceBackfills(db),
+		"runs to launch": () => launch(env, waiting),
+		"lost runs": () => launchLost(env, scheduledTime),
+		"old exports": () => deleteOld(db, scheduledTime),
+		"old runs": () => foldOldRuns(env, scheduledTime),
+		// Last, because it waits for destinations.
+		[LEFTOVERS]: () => removeLeftovers(env, scheduledTime),
+	});
+}
+
+async function insertAllDueRuns(db: Database, at: number) {
+	for (let i = 0; i < MAX_BATCHES_PER_TICK; i += 1)
+		if ((await insertDueRuns(db, at)) < BATCH_SIZE) break;
+}
+
+type Due = Pick<
+	typeof batchExports.$inferSelect,
+	"uuid" | "organization_id" | "project_id" | "name"
+>;
+
+/**
+ * Inserts the due runs of at most `BATCH_SIZE` exports.
+ * @returns how many exports were due
+ */
+async function insertDueRuns(db: Database, at: number) {
+	const due = await db
+		.select({
+			row_id: batchExports.id,
+			uuid: batchExports.uuid,
+			organization_id: batchExports.organization_id,
+			project_id: batchExports.project_id,
+			name: batchExports.name,
+			interval: batchExports.interval,
+			start_at: batchExports.start_at,
+			end_at: batchExports.end_at,
+			next_start_at: batchExports.next_start_at,
+			next_end_at: batchExports.next_end_at,
+			due_at: batchExports.due_at,
+		})
+		.from(batchExports)
+		.where(
+			and(
+				sql`not ${batchExports.paused} and ${batchExports.deleted} = 0`,
+				lte(batchExports.due_at, iso(at)),
+			),
+		)
+		.orderBy(batchExports.due_at)
+		.limit(BATCH_SIZE);
+	if (due.length === 0) return 0;
+	const plans = due.map((row) => ({ row, ...dueWindows({ ...row, id: row.uuid }, at) }));
+	const common = ({ row }: Pick<(typeof plans)[number], "row">) => ({
+		id: v7(),
+		batch_export_id: row.row_id,
+		due: row.due_at,
+		interval: row.interval,
+	});
+	const runsOf = plans.map((plan) =>
+		plan.windows.map(({ start, end }) => ({
+			...common(plan),
+			data_interval_start: start,
+			data_interval_end: end,
+		})),
+	);
+	const skipping = plans.flatMap(({ skipped, ...plan }) => (skipped ? [{ ...plan, skipped }] : []));
+	const entries = skipping.map((plan) => ({
+		...common(plan),
+		owner: plan.row.row_id,
+		entry: { level: "WARNING", message: describeSkipped(plan.skipped) },
+	}));
+	const events = skipping.map((plan) => ({ ...common(plan), ...eventOf(plan) }));
+	const updates = plans.map((plan, i) => ({
+		...common(plan),
+		...plan.next,
+		runs: runsOf[i]?.map(({ id }) => id),
+	}));
+	/** The export hasn't changed since it was read, so concurrent ticks and requests don't interfere. */
+	const isUnchanged = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
+		and e.due_at = value ->> 'due' and e.interval = value ->> 'interval' and not e.paused and not e.deleted)`;
+	await db.batch([
+		insertEach(db, batchExportRuns, runsOf.flat(), isUnchanged).onConflictDoNothing(),
+		appendEach(db, EXPORT_LOGS, entries, isUnchanged),
+		insertEntries(db, events, isUnchanged),
+		db
+			.update(batchExports)
+			.set({
+				next_start_at: sql`value ->> 'next_start_at'`,
+				next_end_at: sql`value ->> 'next_end_at'`,
+				due_at: sql`value ->> 'due_at'`,
+				runs: sql`${batchExports.runs} + ${countInserted(sql`${batchExports.id}`, sql`plan.value -> 'runs'`)}`,
+				last_updated_at: sql`${batchExports.last_updated_at}`,
+			})
+			.from(sql`json_each(${JSON.stringify(updates)}) as plan`)
+			.where(sql`${batchExports.id} = value ->> 'batch_export_id' and ${isUnchanged}`),
+	]);
+	return due.length;
+}
+
+const SKIPPED: SystemKind = { scope: "BatchExportRun", activity: "skipped" };
+
+/** Returns the event for the windows that an export skips, a single one for all of them (docs/notifications.md#events). */
+function eventOf({ row, skipped }: { row: Due; skipped: Skipped }) {
+	return {
+		organization_id: row.organization_id,
+		project_id: row.project_id,
+		is_system: true,
+		...SKIPPED,
+		item_id: row.uuid,
+		name: row.name,
+		trigger: {
+			batch_export_id: row.uuid,
+			windows: skipped.windows,
+			data_interval_start: skipped.start,
+			data_interval_end: skipped.end,
+			error: LIMIT,
+			next_step: howToExport(skipped),
+		},
+	};
+}
+
+/**
+ * Adds the next run to backfills that have stalled because their instance no longer exists, least recently changed first. It
+ * marks each one as changed, so that a backfill that can't be advanced doesn't block the others.
+ */
+async function advanceBackfills(db: Database) {
+	const { batch_export_id, id } = batchExportBackfills;
+	const idle = db
+		.select({ batch_export_id, id })
+		.from(batchExportBackfills)
+		.where(
+			and(
+				sql`${batchExportBackfills.status} = 'Running'`,
+				sql`not exists (select 1 from batch_export_runs as open
+					where open.batch_export_id = ${batch_export_id} and open.finished_at is null
+					and open.backfill_id = ${id})`,
+			),
+		)
+		.orderBy(batchExportBackfills.last_updated_at)
+		.limit(CLEANUP_BATCH_SIZE);
+	const chosen = await db
+		.update(batchExportBackfills)
+		.set({ last_updated_at: now() })
+		.from(sql`(${idle.getSQL()}) as idle`)
+		.where(sql`${batch_export_id} = idle.batch_export_id and ${id} = idle.id`)
+		.returning({ batch_export_id, id });
+	await forEachLogged(STALLED, chosen, (backfill) => advanceBackfill(db, backfill));
+}
+
+/** Deletes old log entries, and exports that were deleted some time ago. */
+async function deleteOld(db: Database, at: number) {
+	await db.batch([
+		deleteExpired(db, EXPORT_LOGS, batchExports, at),
+		...purgeDeleted(db, iso(at - RETENTION_MS)),
+	]);
+}
+
+/** Removes the unfinished output of runs that have ended. */
+async function removeLeftovers(env: Env, at: number) {
+	const db = drizzle(env.DB);
+	const left = await db
+		.select({ batch_export_id: batchExportRuns.batch_export_id, run_id: batchExportRuns.id })
+		.from(batchExportRuns)
+		.where(
+			and(
+				isNotNull(batchExportRuns.finished_at),
+				isNotNull(batchExportRuns.state),
+				lt(batchExportRuns.last_updated_at, iso(at - CLEANUP_AGE_MS)),
+			),
+		)
+		.orderBy(batchExportRuns.last_updated_at)
+		.limit(CLEANUP_BATCH_SIZE);
+	await forEachLogged(LEFTOVERS, left, async (run) => {
+		const loaded = await loadRun(db, run);
+		if (loaded) await clean(env, loaded);
+	});
+}
+
+/**
+ * Returns the statements that purge exports deleted before a time. They delete runs first, in batches, so that no statement
+ * takes long.
+ */
+function purgeDeleted(db: Database, before: string) {
+	const dead = and(
+		sql`${batchExports.deleted} and ${batchExports.deleted} = 1`,
+		lt(batchExports.last_updated_at, before),
+	);
+	const runs = db
+		.select({ batch_export_id: batchExportRuns.batch_export_id, id: batchExportRuns.id })
+		.from(batchExports)
+		// SQLite doesn't reorder a cross join. Otherwise it would look up the exports of all runs.
+		.crossJoin(batchExportRuns)
+		.where(
+			and(
+				dead,
+				eq(batchExportRuns.batch_export_id, batchExports.id),
+				isNotNull(batchExportRuns.finished_at),
+				isNull(batchExportRuns.state),
+			),
+		)
+		.limit(PURGE_BATCH_SIZE);
+	const hasNoLog = notExists(
+		db
+			.select({ id: batchExportLogs.id })
+			.from(batchExportLogs)
+			.where(eq(batchExportLogs.batch_export_id, batchExports.id)),
+	);
+	const empty = db
+		.select({ id: batchExports.id })
+		.from(batchExports)
+		.where(
+			and(
+				dead,
+				hasNoLog,
+				sql`not exists (select 1 from batch_export_runs as its where its.batch_export_id = ${batchExports.id})`,
+			),
+		)
+		.limit(CLEANUP_BATCH_SIZE);
+	return [
+		db
+			.delete(batchExportRuns)
+			.where(sql`(${batchExportRuns.batch_export_id}, ${batchExportRuns.id}) in ${runs}`),
+		db.delete(batchExports).where(inArray(batchExports.id, empty)),
+	];
+}

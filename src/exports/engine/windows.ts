@@ -1,0 +1,246 @@
+import { iso } from "../../db/now.ts";
+import { INTERVALS } from "../../db/schema/batch_exports.ts";
+import { spread } from "../../delivery/backoff.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
+
+export type Interval = (typeof INTERVALS)[number];
+
+/** The interval [`start`, `end`), in RFC 3339, UTC. */
+export type Window = { start: string; end: string };
+
+/** The lengths of intervals, in milliseconds. All days in UTC have the same length. */
+export const LENGTHS: Record<Interval, number> = {
+	hour: HOUR_MS,
+	day: DAY_MS,
+	week: 7 * DAY_MS,
+	"every 5 minutes": 5 * MINUTE_MS,
+	"every 15 minutes": 15 * MINUTE_MS,
+};
+
+/** 1970-01-05, a Monday: a boundary of every interval. */
+const MONDAY = 4 * DAY_MS;
+
+/** The `due_at` of an export without further windows. Later times would be longer texts, which sort before all others. */
+const NEVER = "9999-12-31T23:59:59.999Z";
+
+/**
+ * A run starts at least this long after its window's end: the clocks of D1 and of workers may differ slightly, and rows in
+ * ClickHouse may take a while to appear.
+ */
+const SETTLE_MS = 30_000;
+
+/** How many missed windows are caught up. */
+export const MAX_CATCH_UP_WINDOWS = 24;
+
+/** Formats a time, at most `NEVER`. */
+const clamped = (at: number) => iso(Math.min(at, Date.parse(NEVER)));
+
+/** Returns the last boundary of the interval's grid at or before `at`. */
+export const boundaryBefore = (interval: Interval, at: number) => {
+	const length = LENGTHS[interval];
+	return Math.floor((at - MONDAY) / length) * length + MONDAY;
+};
+
+/** Returns the first boundary of the interval's grid after `at`. */
+const boundaryPast = (interval: Interval, at: number) =>
+	boundaryBefore(interval, at) + LENGTHS[interval];
+
+/** Returns the first boundary of the interval's grid at or after `at`. */
+const boundaryAfter = (interval: Interval, at: number) => boundaryPast(interval, at - 1);
+
+/**
+ * Returns how long after a window's end its run starts, in milliseconds. Each export has a fixed delay of up to a twelfth of
+ * its interval, so that not all start at once.
+ */
+export const delay = (id: string, interval: Interval) =>
+	Math.max(SETTLE_MS, spread(id, LENGTHS[interval] / 12));
+
+/** Returns the possible ends of a window on the grid that begins before `at` and ends after it: one for each interval. */
+export const endsAcross = (at: number) =>
+	INTERVALS.map((interval) => clamped(boundaryPast(interval, at)));
+
+type Scheduled = {
+	id: string;
+	interval: Interval;
+	start_at: string | null;
+	end_at: string | null;
+};
+
+/**
+ * Where the schedule of an export has come. What arrived before `next_start_at` was exported or passed over, so it never goes
+ * back: no two windows overlap. `next_end_at` is the end of the next window.
+ */
+type Position = { next_start_at: string; next_end_at: string };
+
+/** Returns the columns that schedule the window [`start`, `end`). Windows that end after `end_at` don't run. */
+const due = (row: Scheduled, start: number, end: number) => ({
+	next_start_at: clamped(start),
+	next_end_at: clamped(end),
+	due_at:
+		row.end_at !== null && end > Date.parse(row.end_at)
+			? NEVER
+			: clamped(end + delay(row.id, row.interval)),
+});
+
+/** Returns the end of the first window that `start_at` allows: one that ends then, or contains it. */
+const firstEnd = ({ interval, start_at }: Scheduled) =>
+	start_at === null ? Number.NEGATIVE_INFINITY : boundaryAfter(interval, Date.parse(start_at));
+
+/** Returns the columns that schedule the window [`start`, `end`), or a later one if `start_at` doesn't allow it. */
+const dueFrom = (row: Scheduled, start: number, end: number) =>
+	due(row, start, Math.max(end, firstEnd(row)));
+
+/** Returns the columns of an export whose schedule has come to `start`: the window up to the next boundary. */
+const scheduleFrom = (row: Scheduled, start: number) =>
+	dueFrom(row, start, boundaryPast(row.interval, start));
+
+/**
+ * Schedules the first window of an export: the one that contains `from`, or the first that ends at or after `start_at`,
+ * whichever is later.
+ */
+export const schedule = (row: Scheduled, from: number) =>
+	scheduleFrom(row, boundaryBefore(row.interval, from));
+
+/** Returns the start of the next scheduled window. */
+const nextStart = (row: Scheduled & Position) =>
+	Math.max(Date.parse(row.next_start_at), firstEnd(row) - LENGTHS[row.interval]);
+
+/**
+ * Schedules an export whose interval or range has changed. After a change of the interval, the next window bridges the two
+ * grids: it begins where the old interval stopped, and ends at the last boundary of the new one that has passed, or at the next
+ * one. If the export is paused, it ends by the pause, because later windows may have to be skipped.
+ */
+export function reschedule(
+	before: Scheduled & Position & { paused: boolean; last_paused_at: string | null },
+	after: Scheduled,
+	now: number,
+) {
+	const { interval } = after;
+	const start = Date.parse(before.next_start_at);
+	const hasEnded = before.end_at !== null && before.next_end_at > before.end_at;
+	if (hasEnded || nextStart(before) > now)
+		return scheduleFrom(after, Math.max(start, boundaryBefore(interval, now)));
+	if (interval === before.interval) return dueFrom(after, start, Date.parse(before.next_end_at));
+	const pausedAt = before.paused ? Date.parse(before.last_paused_at ?? NEVER) : now;
+	const end = boundaryBefore(interval, Math.min(now, pausedAt));
+	return end > start ? dueFrom(after, start, end) : scheduleFrom(after, start);
+}
+
+/** Returns the number of windows of an export that end by `until`, and by `end_at`. */
+function countUntil(row: Scheduled & Position, until: number) {
+	const last = Math.min(until, row.end_at === null ? until : Date.parse(row.end_at));
+	return Math.max(0, Math.floor((last - Date.parse(row.next_end_at)) / LENGTHS[row.interval]) + 1);
+}
+
+/** Consecutive windows that aren't run. */
+export type Skipped = Window & { windows: number };
+
+/**
+ * Returns the windows that are due (at most the newest 24, oldest first), the older ones that are skipped, and the columns for
+ * the next window.
+ */
+export function dueWindows(row: Scheduled & Position, now: number) {
+	const length = LENGTHS[row.interval];
+	const first = Date.parse(row.next_end_at);
+	const n = countUntil(row, now - delay(row.id, row.interval));
+	const older = Math.max(0, n - MAX_CATCH_UP_WINDOWS);
+	const startOf = (i: number) => (i === 0 ? nextStart(row) : first + (i - 1) * length);
+	const windows = Array.from({ length: n - older }, (_, i): Window => {
+		const at = older + i;
+		return { start: clamped(startOf(at)), end: clamped(first + at * length) };
+	});
+	const skipped: Skipped | null =
+		older > 0 ? { start: clamped(startOf(0)), end: clamped(startOf(older)), windows: older } : null;
+	const next = n === 0 ? Date.parse(row.next_start_at) : startOf(n);
+	return { windows, skipped, next: due(row, next, first + n * length) };
+}
+
+/**
+ * Schedules an export that is unpaused, after its columns have changed from `before` to `after`.
+ * - `windows`, oldest first, ended before the pause but hadn't started yet, so they still have to run.
+ * - `skipped` are older ones, if there are more than can be caught up.
+ * - `paused` are the windows that ended during the pause, which are not run.
+ */
+export function resume(
+	before: Scheduled & Position & { paused: boolean; last_paused_at: string | null },
+	after: Scheduled,
+	now: number,
+) {
+	const isChanged = (["interval", "start_at", "end_at"] as const).some(
+		(field) => after[field] !== before[field],
+	);
+	const columns = isChanged
+		? reschedule(before, after, now)
+		: due(after, Date.parse(before.next_start_at), Date.parse(before.next_end_at));
+	const row = { ...after, ...columns };
+	const pausedAt = Date.parse(before.last_paused_at ?? before.next_start_at);
+	const none = { windows: [], skipped: null, paused: null, columns };
+	if (countUntil(row, now) <= countUntil(row, pausedAt)) return none;
+	const until = Math.min(pausedAt, row.end_at === null ? pausedAt : Date.parse(row.end_at));
+	const { windows, skipped, next } = dueWindows({ ...row, end_at: clamped(until) }, now);
+	const end = Date.parse(next.next_end_at);
+	const n = countUntil({ ...row, ...next }, now);
+	const last = end + (n - 1) * LENGTHS[row.interval];
+	return {
+		windows,
+		skipped,
+		paused: { start: clamped(nextStart({ ...row, ...next })), end: clamped(last), windows: n },
+		columns: due(row, last, last + LENGTHS[row.interval]),
+	};
+}
+
+/**
+ * Schedules an export that is unpaused and whose missed windows are exported by a backfill. `range` contains these windows: all
+ * that are due since the schedule stopped, or since an earlier time to which somebody has set `last_paused_at`.
+ */
+export function resumeWithBackfill(
+	row: Scheduled & Position & { last_paused_at: string | null },
+	now: number,
+) {
+	const { next: columns } = dueWindows(row, now);
+	const pausedAt = Date.parse(row.last_paused_at ?? NEVER);
+	const stopped = Date.parse(row.next_start_at);
+	const start = Math.max(
+		pausedAt < stopped ? boundaryBefore(row.interval, pausedAt) : stopped,
+		firstEnd(row) - LENGTHS[row.interval],
+	);
+	const range = { start: clamped(start), end: columns.next_start_at };
+	return { range, columns, windows: [], skipped: null, paused: null };
+}
+
+/** Returns the number of parts into which the boundaries of the interval's grid divide a range. */
+export const partsOf = (interval: Interval, { start, end }: Window) =>
+	(boundaryAfter(interval, Date.parse(end)) - boundaryBefore(interval, Date.parse(start))) /
+	LENGTHS[interval];
+
+/**
+ * Returns the first window in a range that none of the runs overlaps: up to the next boundary of the grid, the next run or the
+ * end of the range. Null if the runs cover the range.
+ */
+export function firstMissing(interval: Interval, range: Window, runs: Window[]): Window | null {
+	let [at, end] = [range.start, range.end];
+	for (const run of runs.toSorted((a, b) => (a.start < b.start ? -1 : 1))) {
+		if (run.end <= at) continue;
+		if (run.start > at) {
+			end = run.start < end ? run.start : end;
+			break;
+		}
+		at = run.end;
+	}
+	const boundary = clamped(boundaryPast(interval, Date.parse(at)));
+	return at < end ? { start: at, end: boundary < end ? boundary : end } : null;
+}
+
+/** Returns how many complete windows a range has, counted from `start`, and the window after the first `done`. */
+export function windowsIn(interval: Interval, start: string, end: string, done = 0) {
+	const length = LENGTHS[interval];
+	const total = Math.floor((Date.parse(end) - Date.parse(start)) / length);
+	const at = Date.parse(start) + done * length;
+	return { total, window: { start: clamped(at), end: clamped(at + length) } };
+}
+
+/** Returns the last window that has ended. */
+export function lastWindow(interval: Interval, now: number): Window {
+	const end = boundaryBefore(interval, now);
+	return { start: clamped(end - LENGTHS[interval]), end: clamped(end) };
+}

@@ -1,0 +1,32 @@
+import type { SQL } from "drizzle-orm";
+import type { Database } from "../../db/client.ts";
+import { append, appendAll, type Logs } from "../../db/log.ts";
+import { now } from "../../db/now.ts";
+import { pluginLogs } from "../../db/schema/plugin_configs.ts";
+import type { Entry } from "./run_log.ts";
+
+export const PLUGIN_LOGS: Logs = { table: pluginLogs, owner: pluginLogs.plugin_config_id };
+
+const newEntry = ({ type, ...entry }: Entry) => ({ ...entry, level: type });
+
+/** Returns statements that add the log entries of one run to the log of its config if `condition` is true. */
+export const insertEntries = (db: Database, config: number, entries: Entry[], condition: SQL) =>
+	appendAll(db, PLUGIN_LOGS, { owner: config, entries: entries.map(newEntry) }, condition);
+
+/** Returns a statement that adds SYSTEM entries if `condition` is true. */
+export const logWhere = (
+	db: Database,
+	config: number | SQL<number>,
+	messages: string[],
+	condition: SQL,
+) => {
+	const entries = messages.map((message) => newEntry(systemEntry("INFO", message)));
+	return append(db, PLUGIN_LOGS, { owner: config, entries }, condition);
+};
+
+export const systemEntry = (type: Entry["type"], message: string): Entry => ({
+	timestamp: now(),
+	source: "SYSTEM",
+	type,
+	message,
+});

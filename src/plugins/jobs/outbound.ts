@@ -1,0 +1,28 @@
+import { WorkerEntrypoint } from "cloudflare:workers";
+
+/**
+ * Returns the host names in the config's `allowed_hosts`, a list or a comma-separated string: the
+ * plugin can connect to these. IP addresses and names without a dot are ignored.
+ */
+export function allowedHosts({ allowed_hosts }: Record<string, unknown>) {
+	const names = typeof allowed_hosts === "string" ? allowed_hosts.split(",") : allowed_hosts;
+	if (!Array.isArray(names)) return [];
+	return names
+		.map((name) => String(name).trim().toLowerCase())
+		.filter((name) => /^([a-z0-9-]+\.)+[a-z][a-z0-9-]*[a-z0-9]$/.test(name));
+}
+
+/**
+ * The network of a sandbox: only the given hosts, and only if they resolve to public addresses.
+ * Redirects are not followed.
+ */
+export class Outbound extends WorkerEntrypoint<Env, { hosts: string[] }> {
+	override async fetch(request: Request) {
+		const { host, hostname } = new URL(request.url);
+		if (!this.ctx.props.hosts.includes(host)) throw new Error(`This plugin may not reach ${host}.`);
+		const { resolveHost } = await import("../../outbound/dns/reach.ts");
+		const reason = await resolveHost(this.env, hostname);
+		if (reason !== null) throw new Error(`This plugin may not reach ${host}: ${reason}`);
+		return fetch(request, { redirect: "manual" });
+	}
+}

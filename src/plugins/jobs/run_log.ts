@@ -1,0 +1,76 @@
+import * as z from "zod";
+import { redactor, variants } from "../../auth/secrets.ts";
+import { now } from "../../db/now.ts";
+
+export const MAX_ENTRIES = 1000;
+export const MAX_MESSAGE_LENGTH = 4000;
+
+export type Entry = {
+	/** RFC 3339. When the host received the entry, so that entries are in order. */
+	timestamp: string;
+	source: "SYSTEM" | "PLUGIN" | "CONSOLE";
+	type: "DEBUG" | "LOG" | "INFO" | "WARN" | "ERROR";
+	message: string;
+};
+
+/**
+ * A log entry from the isolate. Anything else was forged by the plugin instead of sent by the guest
+ * code, and is ignored.
+ */
+const Line = z.object({
+	source: z.enum(["PLUGIN", "CONSOLE"]),
+	type: z.enum(["DEBUG", "LOG", "INFO", "WARN", "ERROR"]),
+	message: z.string(),
+});
+
+/**
+ * Returns the log of one run. The plugin can write `MAX_ENTRIES` entries.
+ * @param secrets values to redact in entries and in the error
+ */
+export function runLog(secrets: string[]) {
+	const redact = logRedactor(secrets);
+	const entries: Entry[] = [];
+	let full = false;
+	const write = (source: Entry["source"], type: Entry["type"], message: string) =>
+		entries.push({ timestamp: now(), source, type, message: redact(message) });
+	return {
+		/** Adds entries from the isolate, which can have any value. */
+		receive(lines: unknown) {
+			if (full || !Array.isArray(lines)) return;
+			for (const line of lines.slice(0, MAX_ENTRIES + 1)) {
+				const parsed = Line.safeParse(line);
+				if (!parsed.success) continue;
+				full = entries.length === MAX_ENTRIES;
+				if (full) return;
+				write(parsed.data.source, parsed.data.type, parsed.data.message);
+			}
+		},
+		/** Ends the log. The error, if any, is its last entry. */
+		close(error: string | null) {
+			if (full) {
+				const message = `The run wrote more than ${MAX_ENTRIES} entries; the others were dropped.`;
+				write("SYSTEM", "WARN", message);
+			}
+			if (error !== null) write("SYSTEM", "ERROR", error);
+			return { entries, error: error === null ? null : redact(error) };
+		},
+	};
+}
+
+/**
+ * Returns a function that redacts secrets, also JSON-escaped ones, and truncates the text without
+ * leaving part of a secret.
+ */
+function logRedactor(secrets: string[]) {
+	const hide = redactor(secrets);
+	return (message: string) => {
+		let text = hide(message);
+		if (message.length <= MAX_MESSAGE_LENGTH) return text;
+		for (const secret of variants(secrets)) {
+			let overlap = Math.min(secret.length, text.length);
+			while (overlap > 0 && !text.endsWith(secret.slice(0, overlap))) overlap -= 1;
+			text = text.slice(0, text.length - overlap);
+		}
+		return `${text.slice(0, MAX_MESSAGE_LENGTH).toWellFormed()}…`;
+	};
+}

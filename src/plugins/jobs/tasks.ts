@@ -1,0 +1,171 @@
+import { eq, type SQL, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { Database } from "../../db/client.ts";
+import { PLUGINS_CONFIG } from "../../db/levels.ts";
+import { appendEach, deleteExpired } from "../../db/log.ts";
+import { iso } from "../../db/now.ts";
+import { pluginJobs, taskMinutes } from "../../db/schema/jobs.ts";
+import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
+import { forEachLogged, runSequentially } from "../../lib/background.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
+import { PLUGIN_LOGS } from "./log_entries.ts";
+import { countWaiting, newTurn, wake } from "./queue.ts";
+import { fail, findLost } from "./work.ts";
+
+/** A job that has been running for longer than this counts as lost. */
+const LOST_MS = 30_000;
+/** An organization's limit, both for tasks queued in one minute and for waiting tasks. */
+const MAX_TASKS_PER_MINUTE = 1000;
+/** The number of lost jobs that a tick marks as failed. Each needs four statements. */
+const GIVE_UP_BATCH_SIZE = 20;
+/** The maximum number of dropped daily and hourly tasks that the next tick tries again, and the length of their names. */
+const MAX_RETRIED = 2000;
+const MAX_RETRIED_NAME = 200;
+/** The maximum number of configs whose logs get an entry about dropped tasks in a tick. */
+const MAX_DROPPED_ENTRIES = 10_000;
+/** Keeps the JSON of a batch well below D1's 2 MB limit for a value. */
+const ENTRIES_BATCH_SIZE = 1000;
+
+/** The name of a part of the tick, for the log. */
+const CUT_OFF = "plugin jobs that were cut off";
+
+/** The interval of a task in milliseconds, by the prefix of its name. */
+const INTERVALS = Object.entries({
+	runEveryMinute: MINUTE_MS,
+	runEveryHour: HOUR_MS,
+	runEveryDay: DAY_MS,
+});
+
+/** Returns when the current minute, hour and day began, with the name prefix of their tasks. */
+const slots = (at: number) =>
+	INTERVALS.map(([name, length]) => ({
+		name,
+		begun: iso(at - (at % length)),
+	}));
+
+/**
+ * Common table expressions: `due` has the tasks of enabled configs whose minute, hour or day has begun since the last tick, and the
+ * daily and hourly ones that it dropped, ranked within their organization: daily and hourly ones first. `capacities` has how many
+ * an organization can queue, and the turn of the first.
+ */
+const ranked = (at: number, minute: string, last: SQL) => sql`due as materialized (
+		select *, row_number() over (partition by organization_id order by length desc, config, name) as rank
+		from (select distinct c.id as config, c.organization_id, task.value as name,
+				slot.key as length, slot.value ->> 'begun' as begun
+			from plugins as p join plugin_configs as c on c.plugin_id = p.id and p.capabilities ->> '$.scheduled_tasks' is not null
+			join organizations as o on o.id = c.organization_id and o.plugins_access_level >= ${PLUGINS_CONFIG},
+			json_each(p.capabilities, '$.scheduled_tasks') as task, json_each(${JSON.stringify(slots(at))}) as slot
+			where c.enabled and not c.deleted and c.enabled_at <= slot.value ->> 'begun'
+				and substr(task.value, 1, length(slot.value ->> 'name')) = slot.value ->> 'name'
+				and ${minute} > ${last} and (slot.value ->> 'begun' > ${last} or (c.id, task.value, slot.value ->> 'begun') in (
+					select value ->> 'config', value ->> 'name', value ->> 'begun' from task_minutes, json_each(dropped))))),
+	capacities as materialized (
+		select organization_id, ${newTurn(sql`it.organization_id`)} as turn, ${MAX_TASKS_PER_MINUTE}
+			- (select count(*) from plugin_jobs as j where j.organization_id = it.organization_id and j.kind = 'task') as capacity
+		from (select distinct organization_id from due) as it)`;
+
+/**
+ * Queues the tasks that are due. For each organization, at most `MAX_TASKS_PER_MINUTE` tasks are queued in one minute, and at most
+ * as many can wait. Returns the configs whose tasks were dropped, with how many, and the dropped tasks that the next tick tries
+ * again. Does nothing if a tick has queued the tasks of this minute.
+ */
+async function queueTasks(db: Database, at: number, minute: string) {
+	// A minute that is far ahead was written before the clock was set back.
+	const last = sql`coalesce((select minute from task_minutes where minute < ${iso(at + HOUR_MS)}), '')`;
+	const tasks = ranked(at, minute, last);
+	const dropped = sql`from due join capacities using (organization_id) where rank > capacity`;
+	const [configs, retried] = await db.batch([
+		db
+			.select({
+				config: sql<number>`config`,
+				dropped: sql<number>`dropped`,
+			})
+			.from(sql`(with ${tasks}
+				select config, count(*) as dropped ${dropped}
+				group by config limit ${MAX_DROPPED_ENTRIES})`),
+		db
+			.select({
+				config: sql<number>`config`,
+				name: sql<string>`name`,
+				begun: sql<string>`begun`,
+			})
+			.from(sql`(with ${tasks} select config, name, begun ${dropped}
+				and length > 0 and length(name) <= ${MAX_RETRIED_NAME} limit ${MAX_RETRIED})`),
+		db.insert(pluginJobs).select(sql`with ${tasks}
+			select turn + rank - 1, ${pluginJobs.id.default}, organization_id, config, 'task', name, null, null
+			from due join capacities using (organization_id) where rank <= capacity`),
+		db
+			.insert(taskMinutes)
+			.values({ id: 1, minute })
+			.onConflictDoUpdate({
+				target: taskMinutes.id,
+				set: { minute, dropped: [] },
+				setWhere: sql`${minute} > ${last}`,
+			}),
+	]);
+	return { configs, retried };
+}
+
+/** Queues the tasks that are due, and logs in each config how many were dropped. */
+async function runTasks(db: Database, at: number) {
+	const minute = iso(at - (at % MINUTE_MS));
+	const { configs, retried } = await queueTasks(db, at, minute);
+	if (retried.length > 0)
+		await db.update(taskMinutes).set({ dropped: retried }).where(eq(taskMinutes.minute, minute));
+	for (let i = 0; i < configs.length; i += ENTRIES_BATCH_SIZE)
+		await logDropped(db, configs.slice(i, i + ENTRIES_BATCH_SIZE), minute);
+}
+
+const formatted = (count: number) => count.toLocaleString("en");
+
+/** A config whose tasks were dropped, and how many. */
+type Dropped = { config: number; dropped: number };
+
+/** Writes one entry for each config. The tasks of a minute are queued, and dropped, once. */
+const logDropped = (db: Database, configs: Dropped[], minute: string) =>
+	appendEach(
+		db,
+		PLUGIN_LOGS,
+		configs.map(({ config, dropped }) => ({
+			owner: config,
+			entry: {
+				timestamp: minute,
+				source: "SYSTEM",
+				level: "WARN",
+				message: `${formatted(dropped)} ${dropped === 1 ? "task was" : "tasks were"} dropped: an organization can start ${formatted(MAX_TASKS_PER_MINUTE)} tasks a minute.`,
+			},
+		})),
+		sql`true`,
+	);
+
+/**
+ * Runs every minute:
+ * - Queues each task once for the current minute, hour or day. A task is queued even if the tick at
+ *   the beginning of that period was missed, but not if the period began before the config was
+ *   enabled.
+ * - Starts consumers for waiting jobs.
+ * - Marks jobs that a restart interrupted as failed. They don't run again.
+ * - Deletes old log entries.
+ */
+export async function tick(env: Env, scheduledTime: number) {
+	const db = drizzle(env.DB);
+	await runSequentially({
+		"plugin tasks": () => runTasks(db, scheduledTime),
+		"waking workers": () => wakeConsumers(env, db),
+		[CUT_OFF]: () => failLost(db),
+		"old entries of plugins": () => deleteExpired(db, PLUGIN_LOGS, pluginConfigs, scheduledTime),
+	});
+}
+
+async function wakeConsumers(env: Env, db: Database) {
+	const [counted] = await countWaiting(db);
+	await wake(env, counted?.waiting ?? 0);
+}
+
+/** Marks jobs that a restart interrupted as failed, those that started first. */
+async function failLost(db: Database) {
+	const lost = await findLost(db, iso(Date.now() - LOST_MS), GIVE_UP_BATCH_SIZE);
+	await forEachLogged(CUT_OFF, lost, (job) =>
+		fail(db, job, "The job was interrupted by a restart. It isn't run again."),
+	);
+}

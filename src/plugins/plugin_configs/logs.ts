@@ -1,0 +1,51 @@
+import type * as z from "zod";
+import type { Tenant } from "../../access/tenant.ts";
+import { rowId } from "../../db/client.ts";
+import { entryOf, readLog } from "../../db/log.ts";
+import type { StoredEntry } from "../../db/schema/log.ts";
+import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
+import { found } from "../../http/errors.ts";
+import type { Page } from "../../http/page.ts";
+import { PLUGIN_LOGS } from "../jobs/log_entries.ts";
+import type { Entry } from "../jobs/run_log.ts";
+import { byId } from "./queries.ts";
+import type { logFilters } from "./shape.ts";
+
+/**
+ * Lists the log entries of a config, newest first.
+ * @throws 404 if the config doesn't exist
+ */
+export async function list(
+	tenant: Tenant,
+	id: string,
+	page: Page,
+	{ type_filter, ...filters }: z.infer<typeof logFilters>,
+) {
+	const { db } = tenant;
+	const log = readLog<StoredEntry<Entry["type"], [Entry["source"]]>>(
+		db,
+		PLUGIN_LOGS,
+		rowId(id),
+		page,
+		{ levels: type_filter, ...filters },
+	);
+	const [rows, unread, counted, [config]] = await tenant.read(
+		...log.statements,
+		db
+			.select({
+				plugin_config_id: pluginConfigs.id,
+				plugin_id: pluginConfigs.plugin_id,
+				team_id: pluginConfigs.project_id,
+			})
+			.from(pluginConfigs)
+			.where(byId(tenant, id)),
+	);
+	const ref = found(config);
+	return log.envelopeOf([rows, unread, counted], (row) => ({
+		...ref,
+		...entryOf(row),
+		type: row.entry[1],
+		source: row.entry[3],
+		instance_id: row.id,
+	}));
+}

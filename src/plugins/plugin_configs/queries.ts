@@ -1,0 +1,316 @@
+import { and, eq, inArray, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { retry } from "../../access/retry.ts";
+import { assertRoom } from "../../access/room.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { changes } from "../../db/changes.ts";
+import { inList, insertWhere, rowId } from "../../db/client.ts";
+import { largeRows } from "../../db/large.ts";
+import { PLUGINS_CONFIG } from "../../db/levels.ts";
+import { now } from "../../db/now.ts";
+import { organizations } from "../../db/schema/organizations.ts";
+import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
+import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
+import { projects } from "../../db/schema/projects.ts";
+import { doesNotExist, found, invalid } from "../../http/errors.ts";
+import type { Page } from "../../http/page.ts";
+import { logWhere } from "../jobs/log_entries.ts";
+import { compiledColumns, compiledOf } from "../plugins/compiled_file.ts";
+import { assertComplete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
+import {
+	configColumns,
+	listedConfigBytes,
+	listedConfigColumns,
+	toListedConfig,
+	toPluginConfig,
+} from "../plugins/plugin_config.ts";
+import { itsOrganization } from "../plugins/shape.ts";
+import { visiblePlugin } from "../plugins/visible.ts";
+import type { create, rearrange as Rearrange, update as Update } from "./shape.ts";
+
+export const select = ({ db }: Tenant) =>
+	db
+		.select(configColumns())
+		.from(pluginConfigs)
+		.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
+		.innerJoin(organizations, itsOrganization);
+
+/** SQL condition: the organization's plugin access level is high enough for configs. */
+const available = ({ organization }: Tenant) =>
+	sql`(select o.plugins_access_level from organizations as o where o.id = ${organization}) >= ${PLUGINS_CONFIG}`;
+
+/**
+ * Conditions for the configs of the project; they match none if the organization's plugin access
+ * level is too low.
+ */
+const ofProject = (tenant: Tenant) =>
+	and(eq(pluginConfigs.project_id, tenant.project), available(tenant));
+
+/** The condition for the configs of the organization, including those that are marked as deleted. */
+const ofOrganization = ({ db, organization }: Tenant) =>
+	inArray(
+		pluginConfigs.project_id,
+		db.select({ id: projects.id }).from(projects).where(eq(projects.organization_id, organization)),
+	);
+
+export const byId = (tenant: Tenant, id: string) =>
+	and(eq(pluginConfigs.id, rowId(id)), ofProject(tenant));
+
+/** @throws 400 if the organization's plugin access level is too low for configs */
+export function assertAvailable({ caller }: Tenant) {
+	if (caller.plugins_access_level < PLUGINS_CONFIG)
+		throw invalid(null, "Plugin configuration is not available for the current organization!");
+}
+
+/** Lists the configs that aren't deleted, by their `order`. */
+export const list = (tenant: Tenant, page: Page) => {
+	const query = () =>
+		tenant.db
+			.select(listedConfigColumns())
+			.from(pluginConfigs)
+			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
+			.innerJoin(organizations, itsOrganization)
+			.$dynamic();
+	const listed = {
+		where: and(ofProject(tenant), eq(pluginConfigs.deleted, false)),
+		by: [pluginConfigs.order, pluginConfigs.id],
+		keys: ({ order, id }: { order: number; id: number }) => [order, id],
+		order: "asc" as const,
+		large: largeRows(
+			listedConfigBytes(),
+			sql`${pluginConfigs} join ${plugins} on ${eq(plugins.id, pluginConfigs.plugin_id)}`,
+		),
+	};
+	return tenant.page(page, query, listed, toListedConfig);
+};
+
+async function read(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
+	return found(row);
+}
+
+/** Finds a config, even if it is marked as deleted. */
+export const find = async (tenant: Tenant, id: string) => toPluginConfig(await read(tenant, id));
+
+/** Returns the log messages for a change of `enabled` and `config`. */
+const messages = (
+	before: { enabled: boolean },
+	after: { enabled: boolean },
+	configured: boolean,
+) => [
+	...(configured ? ["The config was changed."] : []),
+	...(before.enabled === after.enabled
+		? []
+		: [after.enabled ? "The plugin was enabled." : "The plugin was disabled."]),
+];
+
+export async function insert(
+	tenant: Tenant,
+	{ plugin: plugin_id, config = {}, ...body }: z.infer<typeof create>,
+) {
+	const { db, project, organization } = tenant;
+	const isVisible = and(eq(plugins.id, plugin_id), visiblePlugin(tenant));
+	const [[plugin]] = await tenant.read(
+		db
+			.select({ name: plugins.name, config_schema: plugins.config_schema })
+			.from(plugins)
+			.where(isVisible),
+	);
+	assertAvailable(tenant);
+	if (!plugin) throw doesNotExist("plugin", plugin_id);
+	const fields = fieldsOf(plugin.config_schema);
+	const enabled = body.enabled === true && body.deleted !== true;
+	const uuid = v7();
+	const cipher = configCipher(tenant.env, { uuid });
+	const merged = await merge(cipher, fields, {}, config);
+	if (enabled) assertComplete(fields, merged);
+	const id = sql<number>`(select max(newest.id) from plugin_configs as newest where newest.project_id = ${project})`;
+	const [row] = await tenant.write({
+		entry: {
+			activity: "created",
+			scope: "PluginConfig",
+			item_id: id,
+			name: body.name ?? plugin.name,
+		},
+		before: [assertRoom(tenant, pluginConfigs, ofOrganization(tenant))],
+		change: insertWhere(
+			db,
+			pluginConfigs,
+			{
+				...body,
+				uuid,
+				enabled,
+				enabled_at: enabled ? now() : null,
+				plugin_id,
+				project_id: project,
+				organization_id: organization,
+				config: merged,
+			},
+			// Another request may have deleted the plugin, or made it local.
+			sql`exists (select 1 from ${plugins} where ${isVisible})`,
+		),
+		after: (changed) =>
+			enabled ? [logWhere(db, id, messages({ enabled: false }, { enabled }, false), changed)] : [],
+		answer: select(tenant).where(
+			and(
+				eq(pluginConfigs.project_id, project),
+				eq(pluginConfigs.id, id),
+				eq(pluginConfigs.uuid, uuid),
+			),
+		),
+	});
+	if (!row) throw doesNotExist("plugin", plugin_id);
+	return toPluginConfig(row);
+}
+
+/** Updates a config. If another request changes it in the meantime, reads it again and retries. */
+export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
+	retry(() => tryUpdate(tenant, id, body));
+
+async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infer<typeof Update>) {
+	const row = await read(tenant, id);
+	const { db } = tenant;
+	const fields = fieldsOf(row.plugin.config_schema);
+	const merged =
+		config === undefined
+			? row.config
+			: await merge(configCipher(tenant.env, row), fields, row.config, config);
+	const deleted = body.deleted ?? row.deleted;
+	const enabled = (body.enabled ?? row.enabled) && !deleted;
+	if (enabled && (!row.enabled || config !== undefined)) assertComplete(fields, merged);
+	const set = {
+		...body,
+		...(config !== undefined && { config: merged }),
+		enabled: enabled === row.enabled ? undefined : enabled,
+	};
+	const enabledAt = enabled && !row.enabled ? { enabled_at: now() } : {};
+	const entry = {
+		scope: "PluginConfig" as const,
+		name: body.name ?? row.name ?? row.plugin.name,
+		masked: ["config"],
+	};
+	const configured = JSON.stringify(merged) !== JSON.stringify(row.config);
+	const news = messages(row, { enabled }, configured);
+	const after = await tenant.patch(row, set, entry, () => ({
+		change: db
+			.update(pluginConfigs)
+			.set({ ...set, ...enabledAt })
+			.where(
+				and(
+					byId(tenant, id),
+					// The values that the change was computed from.
+					eq(pluginConfigs.enabled, row.enabled),
+					eq(pluginConfigs.deleted, row.deleted),
+					eq(pluginConfigs.config, row.config),
+				),
+			),
+		after: (changed) => (news.length > 0 ? [logWhere(db, row.id, news, changed)] : []),
+		answer: select(tenant).where(byId(tenant, id)),
+	}));
+	return changes(after, set).length > 0 ? undefined : toPluginConfig(after);
+}
+
+/** Deletes a config and its log permanently. */
+export async function remove(tenant: Tenant, id: string) {
+	const row = await read(tenant, id);
+	const removed = await tenant.remove(
+		{
+			scope: "PluginConfig",
+			item_id: row.id,
+			name: row.name ?? row.plugin.name,
+		},
+		tenant.db.delete(pluginConfigs).where(byId(tenant, id)).returning({ id: pluginConfigs.id }),
+	);
+	found(removed);
+}
+
+/**
+ * Sets the order of the enabled configs in `orders`. Ids of other configs and unknown ids are
+ * ignored.
+ */
+export const rearrange = (tenant: Tenant, body: z.infer<typeof Rearrange>) =>
+	retry(() => tryRearrange(tenant, body));
+
+async function tryRearrange(tenant: Tenant, body: z.infer<typeof Rearrange>) {
+	const { db } = tenant;
+	const orders = new Map(Object.entries(body.orders ?? {}));
+	const enabled = and(
+		eq(pluginConfigs.project_id, tenant.project),
+		eq(pluginConfigs.enabled, true),
+		inList(pluginConfigs.id, [...orders.keys()].map(rowId)),
+	);
+	const [rows] = await tenant.read(
+		db
+			.select({ id: pluginConfigs.id, before: pluginConfigs.order })
+			.from(pluginConfigs)
+			.where(enabled)
+			.orderBy(pluginConfigs.id),
+	);
+	assertAvailable(tenant);
+	const moves = rows.flatMap(({ id, before }) => {
+		const after = orders.get(String(id)) ?? before;
+		return after === before ? [] : [{ id, before, after }];
+	});
+	if (moves.length === 0) return moves;
+	const moving = sql`json_each(${JSON.stringify(moves)})`;
+	const unchanged = sql`(select count(*) from ${moving} join plugin_configs as config on config.id = value ->> 'id'
+		where config.enabled and config."order" = value ->> 'before') = ${moves.length}`;
+	const moved = await tenant.write({
+		entry: {
+			activity: "rearranged",
+			scope: "PluginConfigOrder",
+			item_id: String(tenant.caller.project_id),
+			name: "Plugin configs",
+			changes: moves.map(({ id, before, after }) => ({
+				field: String(id),
+				action: "changed",
+				before,
+				after,
+			})),
+		},
+		change: db
+			.update(pluginConfigs)
+			.set({
+				order: sql`(select value ->> 'after' from ${moving} where value ->> 'id' = ${pluginConfigs.id})`,
+			})
+			.where(
+				and(
+					eq(pluginConfigs.project_id, tenant.project),
+					inList(
+						pluginConfigs.id,
+						moves.map(({ id }) => id),
+					),
+					unchanged,
+				),
+			)
+			.returning({ id: pluginConfigs.id }),
+	});
+	// Nothing is moved if another request changed one of the configs between the read and the write.
+	return moved.length === 0 ? undefined : moves;
+}
+
+/** @throws 400 always, because no migrations exist yet */
+export async function migrate(tenant: Tenant, id: string) {
+	await read(tenant, id);
+	throw invalid(null, "No migration available for this plugin");
+}
+
+/**
+ * Returns the compiled frontend.tsx of the config's plugin. `script` is null if the plugin doesn't
+ * have this file or it doesn't compile.
+ */
+export async function frontend(tenant: Tenant, id: string) {
+	const { db } = tenant;
+	const [[row], [file]] = await tenant.read(
+		select(tenant).where(byId(tenant, id)),
+		db
+			.select(compiledColumns)
+			.from(pluginSourceFiles)
+			.innerJoin(pluginConfigs, eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id))
+			.where(and(byId(tenant, id), eq(pluginSourceFiles.filename, "frontend.tsx"))),
+	);
+	const { id: config, team_id } = found(row);
+	const script = file ? (await compiledOf(tenant.env, file)).compiled : null;
+	return { id: config, team_id, script };
+}

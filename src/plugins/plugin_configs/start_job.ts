@@ -1,0 +1,74 @@
+import { and, eq, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { retry } from "../../access/retry.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { insertWhere } from "../../db/client.ts";
+import { pluginJobs } from "../../db/schema/jobs.ts";
+import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
+import { found, invalid } from "../../http/errors.ts";
+import { logWhere } from "../jobs/log_entries.ts";
+import { countWaiting, MAX_WAKE_UPS, newTurn, wake } from "../jobs/queue.ts";
+import { assertAvailable, byId, select } from "./queries.ts";
+import type { job as Job } from "./shape.ts";
+
+/**
+ * Finds a config. Requires that plugin configs are available to the organization.
+ * @throws 400 if they aren't, 404 if the config doesn't exist
+ */
+export async function find(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
+	assertAvailable(tenant);
+	return found(row);
+}
+
+/**
+ * Queues a job of the config's plugin. The row is written first, so that the schedule can send
+ * another message if the one to the queue is lost. If another request deletes the config in the
+ * meantime, retries.
+ */
+export const start = (tenant: Tenant, id: string, body: z.infer<typeof Job>) =>
+	retry(() => tryStart(tenant, id, body));
+
+async function tryStart(tenant: Tenant, id: string, { job }: z.infer<typeof Job>) {
+	const row = await find(tenant, id);
+	if (row.deleted) throw invalid(null, "This plugin configuration is deleted.");
+	const { type: name, payload = {}, operation = "start" } = job ?? {};
+	if (!name) throw invalid(null, "The job type must be specified!");
+	const { capabilities, public_jobs } = row.plugin;
+	if (![...(capabilities.jobs ?? []), ...Object.keys(public_jobs)].includes(name))
+		throw invalid(null, `The plugin has no job "${name}".`);
+	const { db } = tenant;
+	const exists = and(eq(pluginConfigs.id, row.id), eq(pluginConfigs.deleted, false));
+	const [queued] = await tenant.write({
+		entry: {
+			activity: "job_triggered",
+			scope: "PluginConfig",
+			item_id: row.id,
+			name: row.name ?? row.plugin.name,
+			// The entry doesn't have the payload, because it may contain secrets.
+			trigger: { job: { type: name, operation } },
+		},
+		change: insertWhere(
+			db,
+			pluginJobs,
+			{
+				turn: newTurn(tenant.organization),
+				organization_id: tenant.organization,
+				plugin_config_id: row.id,
+				kind: "job",
+				name,
+				payload,
+			},
+			sql`exists (select 1 from ${pluginConfigs} where ${exists})`,
+		),
+		after: (changed) => [logWhere(db, row.id, [`The job ${name} was queued.`], changed)],
+		answer: db
+			.select({ waiting: sql<number>`(${countWaiting(db)})`.as("waiting") })
+			.from(pluginConfigs)
+			.where(exists),
+	});
+	if (!queued) return undefined;
+	// If more jobs are waiting, consumers are already running.
+	if (queued.waiting <= MAX_WAKE_UPS) tenant.later(() => wake(tenant.env, 1));
+	return row;
+}

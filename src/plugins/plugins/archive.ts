@@ -1,0 +1,105 @@
+import { gunzipSync } from "node:zlib";
+import type { TarHeader } from "modern-tar";
+import { ApiError, invalid } from "../../http/errors.ts";
+import { hasValidPax } from "./pax.ts";
+
+const MIB = 2 ** 20;
+export const MAX_ARCHIVE_BYTES = 10 * MIB;
+const MAX_ENTRIES = 1000;
+/** An isolate has 128 MiB. The archive, the unpacked bytes and the decoded text are in memory at the same time. */
+const MAX_UNPACKED_BYTES = 16 * MIB;
+export const MAX_PATH_LENGTH = 255;
+
+type File = { path: string; bytes: Uint8Array };
+
+const broken = () => invalid(null, "The archive is broken.");
+const tooLarge = () => invalid(null, "The archive is larger than 10 MiB.");
+const tooManyEntries = () => invalid(null, `The archive has more than ${MAX_ENTRIES} entries.`);
+const unpacksTooLarge = () =>
+	invalid(null, `The archive unpacks to more than ${MAX_UNPACKED_BYTES / MIB} MiB.`);
+
+/**
+ * Reads the text files of a .tgz archive into a map by path. If all files are in one top-level
+ * folder, that folder is removed from the paths. Binary files and links are skipped.
+ * @throws 400 if the archive is broken, too large or contains unsafe paths
+ */
+export async function unpack(archive: Uint8Array) {
+	if (archive.length > MAX_ARCHIVE_BYTES) throw tooLarge();
+	const [first, second] = archive;
+	if (first !== 0x1f || second !== 0x8b) throw invalid(null, "The archive is not a .tgz file.");
+	const files = await untar(archive).catch((error: unknown) => {
+		if (error instanceof ApiError) throw error;
+		throw broken();
+	});
+	return decodeTexts(stripTopFolder(files));
+}
+
+async function untar(archive: Uint8Array): Promise<File[]> {
+	let entries = 0;
+	const filter = ({ name, type }: TarHeader) => {
+		if (++entries > MAX_ENTRIES) throw tooManyEntries();
+		normalizePath(name);
+		return type === "file";
+	};
+	const tar = gunzip(archive);
+	if (!hasValidPax(tar)) throw broken();
+	const { unpackTar } = await import("modern-tar");
+	const files = await unpackTar(tar, { strict: true, filter });
+	return files.map(({ header, data }) => ({
+		path: normalizePath(header.name),
+		bytes: data ?? new Uint8Array(),
+	}));
+}
+
+/** Decompresses the archive. zlib stops at the limit instead of allocating more memory. */
+function gunzip(archive: Uint8Array) {
+	try {
+		return gunzipSync(archive, { maxOutputLength: MAX_UNPACKED_BYTES });
+	} catch (error) {
+		throw error instanceof RangeError ? unpacksTooLarge() : error;
+	}
+}
+
+/**
+ * Removes empty and `.` segments.
+ * @throws 400 if the path is unsafe
+ */
+function normalizePath(path: string) {
+	// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are not allowed in paths
+	if (path.length > MAX_PATH_LENGTH || /[\x00-\x1f\x7f\\]/.test(path))
+		throw invalid(null, "The archive has a path that is not a valid file name.");
+	const segments = path.split("/");
+	if (path.startsWith("/") || /^[a-z]:/i.test(path) || segments.includes(".."))
+		throw invalid(null, "The archive has a path that points outside the archive.");
+	return segments.filter((name) => name !== "" && name !== ".").join("/");
+}
+
+/** Archives of repositories and packages usually contain a single top-level folder. */
+function stripTopFolder(files: File[]): File[] {
+	const topFolders = new Set(files.map(({ path }) => path.split("/", 1)[0]));
+	if (topFolders.size !== 1 || files.some(({ path }) => !path.includes("/"))) return files;
+	return files.map(({ path, bytes }) => ({
+		path: path.slice(path.indexOf("/") + 1),
+		bytes,
+	}));
+}
+
+function decodeTexts(files: File[]) {
+	const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
+	const texts = new Map<string, string>();
+	const seen = new Set<string>();
+	for (const { path, bytes } of files) {
+		if (seen.has(path)) throw invalid(null, `The archive has more than one ${path}.`);
+		seen.add(path);
+		if (bytes.includes(0)) continue;
+		try {
+			texts.set(path, decoder.decode(bytes));
+		} catch {
+			// Not UTF-8, so not a text file.
+		}
+	}
+	const nestedManifests = files.filter(({ path }) => /^[^/]+\/plugin\.json$/.test(path));
+	if (!seen.has("plugin.json") && nestedManifests.length > 1)
+		throw invalid(null, "The archive has more than one plugin.json.");
+	return texts;
+}

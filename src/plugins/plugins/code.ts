@@ -1,0 +1,39 @@
+import { and, eq, or, sql } from "drizzle-orm";
+import type { Tenant } from "../../access/tenant.ts";
+import { assertThat } from "../../db/assertion.ts";
+import { rowId } from "../../db/client.ts";
+import { ADMIN, insufficientLevel } from "../../db/levels.ts";
+import { pluginStorage } from "../../db/schema/jobs.ts";
+import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
+
+/**
+ * Whether any config of the plugin, in any organization, stores secrets that the plugin's code can
+ * read when it runs. These are encrypted fields, and everything in a config's storage.
+ */
+const keepsSecrets = (plugin_id: number) => {
+	const sealed = sql`exists (select 1 from json_each(${pluginConfigs.config}) as field where field.value glob 'sealed:*')`;
+	const stores = sql`exists (select 1 from ${pluginStorage} where ${pluginStorage.plugin_config_id} = ${pluginConfigs.id})`;
+	const secret = and(eq(pluginConfigs.plugin_id, plugin_id), or(stores, sealed));
+	return sql<number>`exists (select 1 from ${pluginConfigs} where ${secret})`;
+};
+
+/** The query for the parameter `code` of `authorizeCodeChange`. */
+export const codeStatus = ({ db }: Tenant, id: string) =>
+	db.select({ keeps_secrets: keepsSecrets(rowId(id)).as("keeps_secrets") }).from(sql`(select 1)`);
+
+type CodeStatus = { keeps_secrets: number } | undefined;
+
+/**
+ * @throws 403 if the plugin's code runs with secrets and the caller is not an admin
+ * (docs/plugins.md#access)
+ */
+export function authorizeCodeChange({ caller }: Tenant, code: CodeStatus) {
+	if (caller.level < ADMIN && code?.keeps_secrets) throw insufficientLevel();
+}
+
+/**
+ * Returns a statement that makes its batch fail if a secret was stored since the check by
+ * `authorizeCodeChange`.
+ */
+export const assertCodeAuthorized = ({ db, caller }: Tenant, plugin_id: number) =>
+	assertThat(db, sql`${caller.level} >= ${ADMIN} or not ${keepsSecrets(plugin_id)}`);

@@ -1,0 +1,146 @@
+import * as z from "zod";
+import { type Cipher, cipherOf, isSealed } from "../../auth/secrets.ts";
+import type { ErrorCode } from "../../http/codes.ts";
+import { invalid } from "../../http/errors.ts";
+import { notAChoice } from "../../http/fields.ts";
+
+/** Replaces secret values in responses. */
+const MASK = "**************** SECRET ****************";
+
+type Config = Record<string, unknown>;
+
+/**
+ * Returns the cipher for a config's secrets. It uses the row's uuid, because the id isn't known
+ * before the insert.
+ */
+export const configCipher = (env: Env, { uuid }: { uuid: string }) =>
+	cipherOf(env, "plugin_configs", uuid);
+
+const fieldOf = (key: string) => `config.${key}`;
+
+const Field = z.object({
+	key: z.string(),
+	type: z.string().catch("string"),
+	required: z.coerce.boolean().default(false),
+	secret: z.coerce.boolean().default(false),
+	choices: z.array(z.coerce.string()).catch([]),
+});
+type Field = z.infer<typeof Field>;
+
+const TYPES = ["string", "choice", "json", "attachment"];
+
+/**
+ * Parses the fields of a `config_schema`, which is a list of fields or a map by key. Invalid
+ * entries are ignored.
+ */
+export function fieldsOf(schema: unknown[] | Config): Field[] {
+	const entries = Array.isArray(schema)
+		? schema
+		: Object.entries(schema).map(([key, field]) => ({ key, ...Object(field) }));
+	return entries.flatMap((entry) => Field.safeParse(entry).data ?? []);
+}
+
+const isEmpty = (value: unknown) => value === undefined || value === null || value === "";
+
+const secretsOf = (fields: Field[]) =>
+	new Set(fields.flatMap(({ key, secret }) => (secret ? [key] : [])));
+
+/**
+ * Returns the config for a response. Masks the values that are encrypted or that the schema now
+ * makes secret.
+ */
+export function masked(fields: Field[], config: Config): Config {
+	const secret = secretsOf(fields);
+	return Object.fromEntries(
+		Object.entries(config).map(([key, value]) => [
+			key,
+			isSealed(value) || (secret.has(key) && !isEmpty(value)) ? MASK : value,
+		]),
+	);
+}
+
+const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** Returns the stored config with all values encrypted that the schema now makes secret. */
+export async function sealed(cipher: Cipher, fields: Field[], config: Config): Promise<Config> {
+	const secret = secretsOf(fields);
+	const entries = Object.entries(config).map(async ([key, value]) =>
+		secret.has(key) && !isEmpty(value) && !isSealed(value)
+			? [key, await cipher.seal(fieldOf(key), textOf(value))]
+			: [key, value],
+	);
+	return Object.fromEntries(await Promise.all(entries));
+}
+
+/**
+ * Decrypts a stored config. `secrets` are its secret values as text, which must not appear in logs.
+ * @throws if an encrypted value can't be decrypted
+ */
+export async function opened(cipher: Cipher, fields: Field[], stored: Config) {
+	const secret = secretsOf(fields);
+	const entries = await Promise.all(
+		Object.entries(stored).map(async ([key, value]) => ({
+			key,
+			value: isSealed(value) ? await cipher.unseal(fieldOf(key), value) : value,
+			hidden: isSealed(value) || (secret.has(key) && !isEmpty(value)),
+		})),
+	);
+	return {
+		config: Object.fromEntries(entries.map(({ key, value }) => [key, value])),
+		secrets: entries.flatMap(({ value, hidden }) => (hidden ? [textOf(value)] : [])),
+	};
+}
+
+type Problem = { detail: string; code: ErrorCode; choices?: string[] };
+
+/** Returns the problem with a value; undefined if the value is valid. */
+function problemOf({ type, choices }: Field, value: unknown): Problem | undefined {
+	if (!TYPES.includes(type)) return { detail: `Unknown type "${type}".`, code: "invalid_input" };
+	if (isEmpty(value)) return undefined;
+	if (typeof value !== "string" && type !== "json")
+		return { detail: "Not a valid string.", code: "invalid_input" };
+	if (type === "choice" && !choices.includes(String(value)))
+		return { detail: notAChoice(value), code: "invalid_choice", choices };
+	return undefined;
+}
+
+/**
+ * Returns the config to store, with encrypted secrets. `given` replaces `stored`, except that
+ * secrets that are masked, null or missing in `given` keep their stored value. An empty string
+ * clears a secret (docs/plugins.md#plugin-configs).
+ * @throws 400 for the first invalid value
+ */
+export async function merge(
+	cipher: Cipher,
+	fields: Field[],
+	stored: Config,
+	given: Config,
+): Promise<Config> {
+	const storedValues = new Map(Object.entries(stored));
+	const givenValues = new Map(Object.entries(given));
+	const secret = secretsOf(fields);
+	/** Whether the given value means "keep the stored one". */
+	const keepsStored = (key: string) =>
+		secret.has(key)
+			? [undefined, null, MASK].some((mask) => mask === givenValues.get(key))
+			: givenValues.get(key) === MASK && isSealed(storedValues.get(key));
+	for (const field of fields) {
+		const problem = problemOf(field, keepsStored(field.key) ? null : givenValues.get(field.key));
+		if (problem)
+			throw invalid(`config__${field.key}`, problem.detail, problem.code, problem.choices);
+	}
+	const merged = [...new Set([...givenValues.keys(), ...secret])].map(async (key) => {
+		if (keepsStored(key)) return [key, storedValues.get(key)];
+		const value = givenValues.get(key);
+		return [key, isSealed(value) ? await cipher.seal(fieldOf(key), value) : value];
+	});
+	const entries = (await Promise.all(merged)).filter(([, value]) => value !== undefined);
+	return sealed(cipher, fields, Object.fromEntries(entries));
+}
+
+/** @throws 400 for the first required field that is empty or missing */
+export function assertComplete(fields: Field[], config: Config) {
+	for (const { key, required } of fields)
+		if (required && isEmpty(Object.hasOwn(config, key) ? config[key] : null))
+			throw invalid(`config__${key}`, "This field is required.", "required");
+}

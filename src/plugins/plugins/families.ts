@@ -1,0 +1,55 @@
+import { or, type SQL, sql } from "drizzle-orm";
+import { type Capabilities, plugins } from "../../db/schema/plugins.ts";
+
+export const FAMILIES = [
+	"pipeline_destinations",
+	"pipeline_frontend_apps",
+	"pipeline_import_apps",
+] as const;
+
+/**
+ * One of the three lists of plugins (docs/plugins.md#families). All share one table, and a plugin
+ * may be in several.
+ */
+export type Family = {
+	/** Used in paths and in the field `families`. */
+	name: (typeof FAMILIES)[number];
+	/** SQL condition on `plugins`: the plugin is in this family. */
+	holds: SQL;
+	/** Default for plugins that are created through this family. */
+	capabilities: Capabilities;
+};
+
+export const destination: Family = {
+	name: "pipeline_destinations",
+	holds: sql`${plugins.families} & 1`,
+	capabilities: { methods: ["onEvent"] },
+};
+
+export const frontendApp: Family = {
+	name: "pipeline_frontend_apps",
+	holds: sql`${plugins.families} & 2`,
+	capabilities: {},
+};
+
+export const importApp: Family = {
+	name: "pipeline_import_apps",
+	holds: sql`${plugins.families} & 4`,
+	capabilities: { scheduled_tasks: ["runEveryHour"] },
+};
+
+const families = [destination, frontendApp, importApp];
+
+/** A column with the names of a plugin's families, for queries over `plugins`. */
+export const familyNames = sql<string>`(select json_group_array(name) from (${sql.join(
+	families.map(({ name, holds }) => sql`select ${name} as name where ${holds}`),
+	sql` union all `,
+)}))`
+	.mapWith((json): Family["name"][] => JSON.parse(json))
+	.as("families");
+
+/** SQL condition on `plugins`: the plugin is in one of these families. */
+export const isIn = (names: Family["name"][]) => {
+	const asked = families.filter(({ name }) => names.includes(name));
+	return or(...asked.map(({ holds }) => holds));
+};

@@ -1,0 +1,99 @@
+import { now } from "../../db/now.ts";
+import type { Capabilities } from "../../db/schema/plugins.ts";
+import { invalid } from "../../http/errors.ts";
+import { compileFiles } from "../compiler/client.ts";
+import { unpack } from "./archive.ts";
+import { isCompiled, MAIN_FILES } from "./file_names.ts";
+import { manifest } from "./manifest.ts";
+import { download } from "./registries.ts";
+
+const MAX_SOURCE_BYTES = 2 ** 20;
+/** A file and its compiled output share a row, and D1 limits a row to 2,000,000 bytes. */
+const MAX_ROW_BYTES = 1_950_000;
+
+/** Files of an archive that are stored in addition to the main file. */
+const KEPT_FILES = ["plugin.json", "site.ts", "frontend.tsx"];
+
+const bytesOf = (...texts: string[]) =>
+	texts.reduce((sum, text) => sum + new TextEncoder().encode(text).length, 0);
+
+/** @throws 400 if the total size of a plugin's files is more than 1 MiB */
+export function assertSize(files: ReadonlyMap<string, string>) {
+	if (bytesOf(...files.values()) > MAX_SOURCE_BYTES)
+		throw invalid(null, "The source of a plugin can be at most 1 MiB.");
+	return files;
+}
+
+/** A file to store: its row without the plugin's id. A main file that compiles also has its capabilities. */
+type File = Awaited<ReturnType<typeof toFiles>>[number];
+
+/** Whether the compiler failed to compile one of the files. */
+export const isUncompiled = (files: File[]) => files.some(({ isFailed }) => isFailed);
+
+/**
+ * Compiles the files that need it. A file has neither output nor error if the compiler failed, or if it is a main file that is
+ * too large to be stored together with its output. Such a file is compiled when it is used.
+ */
+export async function toFiles(env: Env, texts: ReadonlyMap<string, string>) {
+	const files = Array.from(texts, ([filename, source]) => ({ filename, source }));
+	const needed = files.filter(({ filename }) => isCompiled(filename));
+	const outputs = await compileFiles(env, needed);
+	return files.map((file) => {
+		const { filename, source } = file;
+		const output = outputs?.[needed.indexOf(file)];
+		const isFailed = outputs === null && isCompiled(filename);
+		const { compiled = null, error = null, capabilities = null } = output ?? {};
+		if (bytesOf(filename, source, compiled ?? "") <= MAX_ROW_BYTES)
+			return { row: { filename, source, compiled, error }, capabilities, isFailed };
+		const tooLarge = MAIN_FILES.includes(filename) ? null : "The file is too large to compile.";
+		return { row: { filename, source, compiled: null, error: tooLarge }, capabilities, isFailed };
+	});
+}
+
+/**
+ * Returns the capabilities of a plugin with these files, without empty lists. Without a main file, there are none. If the main
+ * file doesn't compile, returns the previous capabilities.
+ */
+export function capabilities(files: File[], before: Capabilities = {}): Capabilities {
+	const mains = MAIN_FILES.map((name) => files.find(({ row }) => row.filename === name));
+	const main = mains.find(Boolean);
+	if (!main) return {};
+	if (main.capabilities === null) return before;
+	return Object.fromEntries(
+		Object.entries(main.capabilities).filter(([, names]) => names.length > 0),
+	);
+}
+
+/**
+ * Downloads the plugin at this URL. `facts` are the columns that its manifest, version and source
+ * determine.
+ * @throws 400 if it can't be downloaded or isn't a plugin
+ */
+export async function install(env: Env, url: string) {
+	const { bytes, tag, latest_tag } = await download(env, url);
+	const archive = await unpack(bytes);
+	// Before it is parsed, because larger JSON can need more memory than an isolate has.
+	assertSize(new Map([["plugin.json", archive.get("plugin.json") ?? ""]]));
+	const { main, ...facts } = manifest(archive);
+	const source = main === null ? undefined : archive.get(main);
+	const storedFiles = [
+		...KEPT_FILES.map((name) => [name, archive.get(name)] as const),
+		[main?.endsWith(".ts") ? "index.ts" : "index.js", source] as const,
+	];
+	const texts = assertSize(
+		new Map(
+			storedFiles.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])),
+		),
+	);
+	const files = await toFiles(env, texts);
+	return {
+		facts: {
+			...facts,
+			tag,
+			latest_tag,
+			capabilities: capabilities(files),
+			compile_at: isUncompiled(files) ? now() : null,
+		},
+		files: files.map(({ row }) => row),
+	};
+}

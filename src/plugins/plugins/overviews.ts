@@ -1,0 +1,182 @@
+import { and, eq, sql } from "drizzle-orm";
+import type * as z from "zod";
+import type { Tenant } from "../../access/tenant.ts";
+import { visibleProject } from "../../access/visible.ts";
+import { matches } from "../../activity/activity_log/filters.ts";
+import { entryColumns } from "../../activity/activity_log/shape.ts";
+import { aliased, inList } from "../../db/client.ts";
+import { largeRows, sizeOf } from "../../db/large.ts";
+import { activityLog } from "../../db/schema/activity_log.ts";
+import { organizations } from "../../db/schema/organizations.ts";
+import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
+import { plugins } from "../../db/schema/plugins.ts";
+import { projects } from "../../db/schema/projects.ts";
+import { users } from "../../db/schema/users.ts";
+import { type Envelope, envelope, mapResults, type Page } from "../../http/page.ts";
+import { destination, type Family } from "./families.ts";
+import { configColumns, toListedConfig } from "./plugin_config.ts";
+import { identify } from "./registries.ts";
+import { repository } from "./repository.ts";
+import { pluginBytes, type Row, select, visible } from "./rows.ts";
+import {
+	type activityFilters,
+	itsOrganization,
+	type Plugin,
+	pluginColumns,
+	toPlugin,
+} from "./shape.ts";
+import { isUnused } from "./visible.ts";
+
+const NO_PLUGIN: Record<keyof z.infer<typeof Plugin>, null> = {
+	id: null,
+	plugin_type: null,
+	name: null,
+	description: null,
+	url: null,
+	icon: null,
+	config_schema: null,
+	tag: null,
+	latest_tag: null,
+	is_global: null,
+	organization_id: null,
+	organization_name: null,
+	capabilities: null,
+	metrics: null,
+	public_jobs: null,
+	x_function_migration_available: null,
+};
+
+/** Adds the fields of the first entry's plugin to a page of entries (docs/api.md#responses-with-extra-fields). */
+function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
+	const plugin = page.results[0]?.plugin;
+	return {
+		...NO_PLUGIN,
+		...(plugin && toPlugin(plugin)),
+		...mapResults(page, ({ plugin: _, ...entry }) => entry),
+	};
+}
+
+/** Lists the activity log of the family's plugins, newest first. */
+export async function activity(
+	tenant: Tenant,
+	{ holds }: Family,
+	page: Page,
+	given: z.infer<typeof activityFilters>,
+) {
+	const { organization_id, item_id, scope, created_at, position } = activityLog;
+	const itsPlugin = and(
+		// The index of items finds the entries of each plugin: with a cross join, SQLite reads plugins first.
+		sql`${item_id} = cast(${plugins.id} as text)`,
+		eq(plugins.organization_id, organization_id),
+	);
+	const entries = await tenant.page(
+		page,
+		() =>
+			tenant.db
+				.select({
+					...entryColumns,
+					position,
+					created_at: aliased(created_at, "entry_created_at"),
+					plugin: pluginColumns,
+				})
+				.from(plugins)
+				.crossJoin(activityLog)
+				.innerJoin(organizations, itsOrganization)
+				.leftJoin(users, eq(users.id, activityLog.user_id))
+				.$dynamic(),
+		{
+			where: and(
+				itsPlugin,
+				eq(organization_id, tenant.organization),
+				eq(scope, "Plugin"),
+				// Without a parameter, because the index is partial.
+				sql`not ${activityLog.is_system}`,
+				matches(given),
+				holds,
+			),
+			by: [position],
+			names: ["position"],
+			keys: ({ position }) => [position],
+			large: largeRows(
+				sql`${sizeOf(activityLog.changes)} + ${pluginBytes}`,
+				sql`${plugins} cross join ${activityLog}`,
+			),
+		},
+	);
+	return withFirstPlugin(mapResults(entries, ({ position: _, ...entry }) => entry));
+}
+
+/** Lists visible plugins without an enabled config in the organization. */
+export async function unused(tenant: Tenant, { holds }: Family, page: Page) {
+	const shown = visible(tenant, and(holds, isUnused(tenant)));
+	const rows = await tenant.page(page, () => select(tenant).$dynamic(), shown);
+	const [first] = rows.results;
+	return { ...NO_PLUGIN, ...(first && toPlugin(first)), ...mapResults(rows, toPlugin) };
+}
+
+/** Lists enabled configs of the family's plugins that are destinations, in projects that the caller can see, newest first. */
+export const exportConfigs = async (tenant: Tenant, { holds }: Family, page: Page) => {
+	const query = () =>
+		tenant.db
+			.select(configColumns())
+			.from(pluginConfigs)
+			.innerJoin(projects, eq(projects.id, pluginConfigs.project_id))
+			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
+			.innerJoin(organizations, itsOrganization)
+			.$dynamic();
+	const listed = {
+		where: and(
+			eq(projects.organization_id, tenant.organization),
+			eq(pluginConfigs.enabled, true),
+			eq(pluginConfigs.deleted, false),
+			destination.holds,
+			holds,
+			visibleProject(tenant),
+		),
+		names: ["config_id"],
+		by: [pluginConfigs.id],
+		keys: ({ id }: { id: number }) => [id],
+		large: largeRows(
+			sql`${sizeOf(pluginConfigs.config)} + ${pluginBytes}`,
+			sql`${pluginConfigs} join ${projects} on ${eq(projects.id, pluginConfigs.project_id)} join ${plugins} on ${eq(plugins.id, pluginConfigs.plugin_id)}`,
+		),
+	};
+	const rows = await tenant.page(page, query, listed, (row) => ({
+		plugin: row.plugin,
+		config: toListedConfig(row),
+	}));
+	const plugin = rows.results[0]?.plugin;
+	return {
+		...NO_PLUGIN,
+		...(plugin && toPlugin(plugin)),
+		...mapResults(rows, ({ config }) => config),
+	};
+};
+
+/** Lists the plugins that can be installed, and whether the organization has installed them. */
+export async function listRepository(tenant: Tenant, page: Page) {
+	// Check the caller's access before requesting a remote list.
+	if (tenant.env.PLUGIN_REPOSITORY_URL !== "") await tenant.read();
+	const catalog = await repository(tenant.env);
+	const shown = catalog
+		.slice(page.offset, page.offset + page.limit + 1)
+		.map((entry) => ({ entry, url: identify(entry.url).address }));
+	const urls = shown.map(({ url }) => url);
+	const [rows] = await tenant.read(
+		select(tenant).where(
+			and(eq(plugins.organization_id, tenant.organization), inList(plugins.url, urls)),
+		),
+	);
+	const installedFrom = (url: string | null) =>
+		rows.find((plugin) => url !== null && plugin.url === url);
+	const plugin = installedFrom(urls[0] ?? null);
+	const entries = shown.map(({ entry, url }) => ({
+		...entry,
+		installed: installedFrom(url) !== undefined,
+	}));
+	return {
+		...NO_PLUGIN,
+		...(plugin && toPlugin(plugin)),
+		...envelope(page, entries, catalog.length, () => []),
+	};
+}

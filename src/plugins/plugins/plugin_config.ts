@@ -1,0 +1,99 @@
+import * as z from "zod";
+import { aliased } from "../../db/client.ts";
+import { sizeOf } from "../../db/large.ts";
+import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
+import { plugins } from "../../db/schema/plugins.ts";
+import { timestamp } from "../../http/fields.ts";
+import { fieldsOf, masked } from "./config.ts";
+import { successRate } from "./results.ts";
+import { listedPluginColumns, pluginColumns, toPlugin } from "./shape.ts";
+
+/** A config of a plugin (docs/plugins.md#plugin-configs). */
+export const PluginConfig = z
+	.object({
+		id: z.int(),
+		plugin: z.int(),
+		enabled: z.boolean(),
+		order: z.int(),
+		config: z.string(),
+		error: z.string().nullable(),
+		team_id: z.int(),
+		plugin_info: z.string(),
+		delivery_rate_24h: z.string().nullable(),
+		created_at: timestamp(),
+		updated_at: timestamp(),
+		name: z.string(),
+		description: z.string(),
+		deleted: z.boolean(),
+	})
+	.meta({ id: "PluginConfig" });
+
+/**
+ * The columns of a `PluginConfig`, for queries that join `plugin_configs`, `plugins` and their
+ * `organizations`.
+ */
+export const configColumns = () => ({
+	delivery_rate_24h: successRate().as("delivery_rate_24h"),
+	id: aliased(pluginConfigs.id, "config_id"),
+	uuid: pluginConfigs.uuid,
+	team_id: pluginConfigs.project_id,
+	enabled: pluginConfigs.enabled,
+	order: pluginConfigs.order,
+	config: pluginConfigs.config,
+	error: pluginConfigs.error,
+	name: pluginConfigs.name,
+	description: pluginConfigs.description,
+	deleted: pluginConfigs.deleted,
+	created_at: pluginConfigs.created_at,
+	updated_at: pluginConfigs.updated_at,
+	plugin: pluginColumns,
+});
+
+/** The same columns for lists. */
+export const listedConfigColumns = () => ({ ...configColumns(), plugin: listedPluginColumns });
+
+/** How a list of `listedConfigColumns` is limited in bytes. */
+export const listedConfigBytes = () =>
+	sizeOf(
+		pluginConfigs.config,
+		pluginConfigs.description,
+		plugins.config_schema,
+		plugins.description,
+		plugins.capabilities,
+	);
+
+type Info = Parameters<typeof toPlugin>[0];
+type ListedInfo = Omit<Info, "icon" | "metrics" | "public_jobs">;
+
+type Row<I> = Pick<
+	typeof pluginConfigs.$inferSelect,
+	Exclude<keyof ReturnType<typeof configColumns>, "plugin" | "team_id" | "delivery_rate_24h">
+> & {
+	team_id: number;
+	delivery_rate_24h: number | null;
+	plugin: I;
+};
+
+export const toPluginConfig = (row: Row<Info>) => withInfo(row, toPlugin(row.plugin));
+
+/** Returns a config of a list. Its `plugin_info` has all fields, but those that can be large are null. */
+export const toListedConfig = (row: Row<ListedInfo>) => {
+	const none = { icon: null, config_schema: null, metrics: null, public_jobs: null };
+	return withInfo(row, {
+		...toPlugin({ ...row.plugin, icon: null, metrics: {}, public_jobs: {} }),
+		...none,
+	});
+};
+
+const withInfo = (
+	{ plugin, config, delivery_rate_24h, uuid: _, ...row }: Row<ListedInfo>,
+	info: object,
+): z.infer<typeof PluginConfig> => ({
+	...row,
+	plugin: plugin.id,
+	config: JSON.stringify(masked(fieldsOf(plugin.config_schema), config)),
+	plugin_info: JSON.stringify(info),
+	delivery_rate_24h: delivery_rate_24h === null ? null : String(delivery_rate_24h),
+	name: row.name ?? plugin.name,
+	description: row.description ?? plugin.description,
+});

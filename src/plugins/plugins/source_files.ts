@@ -1,0 +1,179 @@
+import { asc, eq, type SQL, sql } from "drizzle-orm";
+import * as z from "zod";
+import type { Tenant } from "../../access/tenant.ts";
+import { inList } from "../../db/client.ts";
+import { now } from "../../db/now.ts";
+import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
+import { found, invalid } from "../../http/errors.ts";
+import { atMostBytes, record, text } from "../../http/fields.ts";
+import { json } from "../../http/json_value.ts";
+import { parseUnrounded } from "../../lib/lossless_json.ts";
+import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
+import { MAIN_FILES } from "./file_names.ts";
+import { assertSize, capabilities, isUncompiled, toFiles } from "./install.ts";
+import { resealIfSchemaChanged } from "./reseal.ts";
+import { assertOwn, byId, type Row, select } from "./rows.ts";
+import { MAX_JSON_BYTES, type PluginSource, type source, toPlugin } from "./shape.ts";
+
+/**
+ * Selects the files of a plugin, one per row, because together they could exceed D1's maximum size
+ * of a value.
+ */
+const filesOf = ({ db }: Tenant, condition: SQL | undefined) =>
+	db
+		.select({
+			filename: pluginSourceFiles.filename,
+			source: pluginSourceFiles.source,
+			error: pluginSourceFiles.error,
+		})
+		.from(pluginSourceFiles)
+		.innerJoin(plugins, eq(plugins.id, pluginSourceFiles.plugin_id))
+		.where(condition)
+		.orderBy(asc(pluginSourceFiles.filename));
+
+async function read(tenant: Tenant, id: string) {
+	const condition = byId(tenant, id);
+	const [[row], rows, [code]] = await tenant.read(
+		select(tenant).where(condition),
+		filesOf(tenant, condition),
+		codeStatus(tenant, id),
+	);
+	const files = new Map(rows.map(({ filename, source }) => [filename, source]));
+	const errors = new Map(rows.map(({ filename, error }) => [filename, error]));
+	return { row: found(row), files, errors, code };
+}
+
+type Texts = ReadonlyMap<string, string>;
+
+/** @param errors the compile errors of files; null for files that compile */
+const toSource = (
+	row: Row,
+	files: Texts,
+	errors: ReadonlyMap<string, string | null>,
+): z.infer<typeof PluginSource> => ({
+	...toPlugin(row),
+	files: Object.fromEntries(files),
+	errors: Object.fromEntries(
+		[...errors].flatMap(([name, error]) =>
+			error === null || !files.has(name) ? [] : [[name, error]],
+		),
+	),
+});
+
+/** Returns the plugin with its files. */
+export async function find(tenant: Tenant, id: string) {
+	const { row, files, errors } = await read(tenant, id);
+	return toSource(row, files, errors);
+}
+
+/**
+ * Returns the plugin with its files, if the caller may change them.
+ * @throws 400 if the plugin isn't of type source, and the errors of `authorizeCodeChange`
+ */
+export async function findEditable(tenant: Tenant, id: string) {
+	const { row, files, errors, code } = await read(tenant, id);
+	assertOwn(tenant, row);
+	authorizeCodeChange(tenant, code);
+	if (row.plugin_type !== "source")
+		throw invalid(null, "Only plugins of type source can be edited.");
+	return { row, files, errors };
+}
+
+const Manifest = z.object({
+	name: text(200).optional(),
+	config: json()
+		.pipe(z.union([z.array(z.unknown()), record(z.unknown())]))
+		.check(atMostBytes(MAX_JSON_BYTES))
+		.optional(),
+});
+
+/** Returns the columns that plugin.json sets. */
+function parseManifest(text: string) {
+	try {
+		const { name, config } = Manifest.parse(parseUnrounded(text));
+		return {
+			...(name !== undefined && { name }),
+			...(config !== undefined && { config_schema: config }),
+		};
+	} catch {
+		throw invalid(
+			"plugin.json",
+			"Must be a JSON object. Its name must be a string, and its config a list or an object of at most 100 levels and 64 KiB, without numbers that a double would round.",
+		);
+	}
+}
+
+/** Writes the files in the body and deletes those that are null. Other files don't change. */
+export async function update(tenant: Tenant, id: string, body: z.infer<typeof source>) {
+	const { row, files: before, errors } = await findEditable(tenant, id);
+	const changed = Object.entries(body).filter(
+		([name, text]) => (before.get(name) ?? null) !== text,
+	);
+	const files = new Map(before);
+	for (const [name, text] of changed)
+		if (text === null) files.delete(name);
+		else files.set(name, text);
+	assertSize(files);
+	const facts = parseManifest(body["plugin.json"] ?? "{}");
+	if (changed.length === 0) return toSource(row, files, errors);
+	const { db, env } = tenant;
+	const names = changed.map(([name]) => name);
+	const changesMain = names.some((name) => MAIN_FILES.includes(name));
+	/** The main file, which defines the capabilities. The request may not change it. */
+	const main = changesMain ? MAIN_FILES.find((name) => files.has(name)) : undefined;
+	const needed = [...files].filter(([name]) => name === main || names.includes(name));
+	const compiled = await toFiles(env, new Map(needed));
+	// A main file whose capabilities couldn't be read is written without output, even if the request doesn't change it.
+	const written = compiled.flatMap(({ row, isFailed }) =>
+		names.includes(row.filename) || isFailed ? [row] : [],
+	);
+	const deleted = changed.flatMap(([name, text]) => (text === null ? [name] : []));
+	const action = (name: string, text: string | null) =>
+		text === null ? "deleted" : before.has(name) ? "changed" : "created";
+	const [after] = await tenant.write({
+		entry: {
+			activity: "source_updated",
+			scope: "Plugin",
+			item_id: row.id,
+			name: facts.name ?? row.name,
+			changes: changed.map(([field, text]) => ({
+				field,
+				action: action(field, text),
+				before: null,
+				after: null,
+			})),
+		},
+		before: [
+			assertCodeAuthorized(tenant, row.id),
+			db
+				.delete(pluginSourceFiles)
+				.where(
+					sql`${pluginSourceFiles.plugin_id} = ${row.id} and ${inList(pluginSourceFiles.filename, deleted)}`,
+				),
+			...written.map((file) =>
+				db
+					.insert(pluginSourceFiles)
+					.values({ ...file, plugin_id: row.id })
+					.onConflictDoUpdate({
+						target: [pluginSourceFiles.plugin_id, pluginSourceFiles.filename],
+						set: file,
+					}),
+			),
+		],
+		change: db
+			.update(plugins)
+			.set({
+				updated_at: now(),
+				...facts,
+				...(changesMain && { capabilities: capabilities(compiled, row.capabilities) }),
+				compile_at: isUncompiled(compiled)
+					? now()
+					: sql`iif(${plugins.compile_at} is null, null, ${now()})`,
+			})
+			.where(eq(plugins.id, row.id)),
+		answer: select(tenant).where(eq(plugins.id, row.id)),
+	});
+	resealIfSchemaChanged(tenant, row, found(after));
+	for (const { filename, error } of written) errors.set(filename, error);
+	return toSource(found(after), files, errors);
+}

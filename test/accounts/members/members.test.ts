@@ -1,0 +1,392 @@
+import { eq } from "drizzle-orm";
+import { beforeAll, describe, expect, test } from "vitest";
+import { organizationId } from "../../../src/db/organization_ids.ts";
+import { members } from "../../../src/db/schema/members.ts";
+import { users } from "../../../src/db/schema/users.ts";
+import { forbidden } from "../../support/refusals.ts";
+import { call, cost, db, join, keyFor, racing, times, world } from "../../support/world.ts";
+
+const NOT_ADMIN = "You can only edit others if you are an admin.";
+const ABOVE_YOU = "You can only edit others with level lower or equal to you.";
+const OWN_LEVEL = "You can't change your own access level.";
+const NOT_OWNER = "You can only make another member owner if you're this organization's owner.";
+const LAST_OWNER = "Cannot leave the organization as its owner!";
+
+type Joined = Awaited<ReturnType<typeof join>>;
+
+/** An organization with a member of each level, a second admin and a second owner. */
+async function people() {
+	const organization = await world();
+	const [member, admin, admin2, owner2] = await Promise.all([
+		join(organization.id, 1),
+		join(organization.id, 8),
+		join(organization.id, 8),
+		join(organization.id, 15),
+	]);
+	const base = `/api/organizations/${organization.id}/members`;
+	const set = (by: Joined, target: { uuid: string }, body: unknown) =>
+		call("PATCH", `${base}/${target.uuid}/`, { key: by.key, body });
+	const remove = (by: Joined, target: { uuid: string }) =>
+		call("DELETE", `${base}/${target.uuid}/`, { key: by.key });
+	return { ...organization, member, admin, admin2, owner2, base, set, remove };
+}
+
+test("the list shows a member's user and all fields", async () => {
+	const { here, owner } = await world();
+	const { status, body } = await here("GET", "/members/");
+	expect(status).toBe(200);
+	expect(body).toEqual({
+		count: 1,
+		next: null,
+		previous: null,
+		results: [
+			{
+				id: expect.any(String),
+				user: {
+					id: owner.id,
+					uuid: owner.uuid,
+					distinct_id: owner.distinct_id,
+					first_name: "Test",
+					last_name: "",
+					email: owner.email,
+					is_email_verified: false,
+					mascot_config: {},
+				},
+				level: 15,
+				joined_at: expect.any(String),
+				updated_at: expect.any(String),
+				is_2fa_enabled: false,
+				has_social_auth: false,
+			},
+		],
+	});
+});
+
+test("any member lists the active members, newest first", async () => {
+	const { base, member, admin, admin2, owner2, owner } = await people();
+	const uuids = async (query = "") =>
+		(await call("GET", `${base}${query}`, { key: member.key })).body.results.map(
+			({ user }: { user: { uuid: string } }) => user.uuid,
+		);
+	const all = new Set([member, admin, admin2, owner2, owner].map(({ uuid }) => uuid));
+	expect(new Set(await uuids())).toEqual(all);
+	expect((await uuids()).at(-1)).toBe(owner.uuid);
+	expect((await uuids("?order=joined_at"))[0]).toBe(owner.uuid);
+	expect(await uuids("?order=-joined_at")).toEqual(await uuids());
+	expect(await uuids("?order=joined_at&order=x")).toEqual(await uuids());
+	expect(await uuids("?order=nonsense")).toEqual(await uuids());
+	await db.update(users).set({ is_active: false }).where(eq(users.id, admin2.id));
+	expect(await uuids()).not.toContain(admin2.uuid);
+	expect((await call("GET", base, { key: member.key })).body.count).toBe(4);
+});
+
+test("the list can be filtered", async () => {
+	const { here, id, owner } = await world();
+	const ada = await join(id, 1);
+	await db
+		.update(users)
+		.set({ first_name: "Ulla", last_name: "Byron 100%" })
+		.where(eq(users.id, ada.id));
+	const found = async (query: string) =>
+		(await here("GET", `/members?${query}`)).body.results.map(
+			({ user }: { user: { uuid: string } }) => user.uuid,
+		);
+	expect(await found(`email=${ada.email.toUpperCase()}`)).toEqual([ada.uuid]);
+	expect(await found(`email=${ada.email.slice(1)}`)).toEqual([]);
+	// None of these can be in the random address of the other member.
+	for (const search of ["ulla", "BYRON", "a b", "100%25", ada.email.slice(31, 43)])
+		expect(await found(`search=${search}`)).toEqual([ada.uuid]);
+	expect(await found("search=%25x")).toEqual([]);
+	expect(await found("search=")).toHaveLength(2);
+	const at = "2999-01-01T00:00:00.001Z";
+	await db.update(members).set({ updated_at: at }).where(eq(members.user_id, ada.id));
+	expect(await found(`updated_after=${at}`)).toEqual([]);
+	expect(await found("updated_after=2999-01-01")).toEqual([ada.uuid]);
+	expect(await found("updated_after=2020-01-01")).toHaveLength(2);
+	expect((await here("GET", "/members?updated_after=soon")).body).toMatchObject({
+		code: "invalid_input",
+		attr: "updated_after",
+	});
+	expect((await here("GET", `/members?search=${"x".repeat(201)}`)).body).toMatchObject({
+		code: "max_length",
+		attr: "search",
+	});
+	expect((await here("GET", `/members?email=${owner.email}&limit=1`)).body).toMatchObject({
+		count: 1,
+		next: null,
+	});
+});
+
+describe("changing a level, in the order of the checks", () => {
+	test("is rejected to a member who isn't an admin", async () => {
+		const { set, member, owner, admin } = await people();
+		expect(await set(member, owner, { level: 1 })).toMatchObject(forbidden(NOT_ADMIN));
+		expect(await set(member, admin, { level: "x" })).toMatchObject(forbidden(NOT_ADMIN));
+	});
+
+	test("is rejected for a member above the caller", async () => {
+		const { set, admin, owner } = await people();
+		expect(await set(admin, owner, { level: 1 })).toMatchObject(forbidden(ABOVE_YOU));
+		expect(await set(admin, owner, { level: "x" })).toMatchObject(forbidden(ABOVE_YOU));
+	});
+
+	test("is rejected with an invalid body", async () => {
+		const { set, admin, member } = await people();
+		expect((await set(admin, member, { level: 2 })).body).toMatchObject({
+			code: "invalid_choice",
+			detail: '"2" is not a valid choice.',
+			attr: "level",
+		});
+		expect((await set(admin, member, { level: "x" })).body).toMatchObject({
+			code: "invalid_input",
+			detail: "A valid integer is required.",
+			attr: "level",
+		});
+		expect((await set(admin, member, { level: null })).body).toMatchObject({
+			code: "null",
+			attr: "level",
+		});
+		expect((await set(admin, admin, { level: 2 })).body.code).toBe("invalid_choice");
+		expect((await set(member, member, { level: 2 })).body.code).toBe("invalid_choice");
+	});
+
+	test("is rejected for the caller's own level", async () => {
+		const { set, admin, member, owner2 } = await people();
+		for (const someone of [admin, member, owner2])
+			for (const level of [1, 8, 15])
+				expect(await set(someone, { uuid: "@me" }, { level })).toMatchObject(forbidden(OWN_LEVEL));
+	});
+
+	test("to owner is rejected unless the caller is an owner", async () => {
+		const { set, admin, member } = await people();
+		expect(await set(admin, member, { level: 15 })).toMatchObject(forbidden(NOT_OWNER));
+	});
+
+	test("works up to the caller's own level", async () => {
+		const { set, admin, admin2, member, owner2, owner } = await people();
+		const { status, body } = await set(admin, member, { level: 8 });
+		expect({ status, level: body.level, uuid: body.user.uuid }).toEqual({
+			status: 200,
+			level: 8,
+			uuid: member.uuid,
+		});
+		expect((await set(admin, admin2, { level: 1 })).body.level).toBe(1);
+		expect((await set(owner2, member, { level: 15 })).body.level).toBe(15);
+		expect((await set(owner2, owner, { level: 1 })).body.level).toBe(1);
+	});
+
+	test("with {} changes nothing, not even updated_at", async () => {
+		const { set, admin, member, base } = await people();
+		const before = (await call("GET", base, { key: admin.key })).body.results.find(
+			({ user }: { user: { uuid: string } }) => user.uuid === member.uuid,
+		);
+		expect((await set(admin, member, {})).body).toEqual(before);
+		expect((await set(admin, member, { level: 1 })).body).toEqual(before);
+		expect((await set(admin, member, { joined_at: null, level: 8 })).body.joined_at).toBe(
+			before.joined_at,
+		);
+	});
+});
+
+test("an unknown member is not found", async () => {
+	const { ask, base } = await people();
+	const stranger = await world();
+	for (const uuid of [stranger.owner.uuid, "x", "1", "00000000-0000-0000-0000-000000000000"])
+		for (const [method, body] of [
+			["PATCH", { level: 1 }],
+			["PATCH", { level: "x" }],
+			["DELETE"],
+		] as const)
+			expect(await ask(method, `${base}/${uuid}`, body ? { body } : {})).toMatchObject({
+				status: 404,
+				body: { detail: "Not found." },
+			});
+});
+
+describe("removing a member", () => {
+	test("lets anybody leave except an owner", async () => {
+		const { remove, member, admin, owner2, base, ask } = await people();
+		for (const someone of [member, admin])
+			expect((await remove(someone, { uuid: "@me" })).status).toBe(204);
+		expect(await remove(owner2, { uuid: "@me" })).toMatchObject({
+			status: 400,
+			body: {
+				type: "validation_error",
+				code: "invalid_input",
+				detail: LAST_OWNER,
+				attr: null,
+			},
+		});
+		expect((await ask("GET", base)).body.count).toBe(3);
+		expect((await call("GET", base, { key: member.key })).status).toBe(403);
+	});
+
+	test("has the same rules as changing a level", async () => {
+		const { remove, member, admin, admin2, owner, owner2 } = await people();
+		expect(await remove(member, admin)).toMatchObject(forbidden(NOT_ADMIN));
+		expect(await remove(admin, owner)).toMatchObject(forbidden(ABOVE_YOU));
+		expect((await remove(owner2, owner)).body.detail).toBe(LAST_OWNER);
+		expect((await remove(admin, admin2)).status).toBe(204);
+		expect((await remove(admin, member)).status).toBe(204);
+		expect((await remove(admin, member)).status).toBe(404);
+	});
+
+	test("fails if another request has just removed or promoted the member", async () => {
+		const { base, admin, member, admin2, ask } = await people();
+		const remove = (uuid: string, between: () => Promise<unknown>) =>
+			call("DELETE", `${base}/${uuid}`, {
+				key: admin.key,
+				env: racing(between),
+			});
+		const promote = () => ask("PATCH", `${base}/${admin2.uuid}`, { body: { level: 15 } });
+		const removeToo = () => ask("DELETE", `${base}/${member.uuid}`);
+		expect((await remove(member.uuid, removeToo)).status).toBe(404);
+		expect((await remove(admin2.uuid, promote)).body.detail).toBe(ABOVE_YOU);
+	});
+
+	test("removes all access to the organization immediately", async () => {
+		const { remove, admin, member, id, project, ask } = await people();
+		await ask("PATCH", `/api/projects/${project}`, {
+			body: { access_control: true },
+		});
+		await ask("POST", `/api/projects/${project}/members`, {
+			body: { user_uuid: member.uuid, level: 8 },
+		});
+		expect((await call("GET", `/api/projects/${project}`, { key: member.key })).status).toBe(200);
+		await remove(admin, member);
+		expect((await call("GET", `/api/projects/${project}`, { key: member.key })).status).toBe(404);
+		expect((await call("GET", `/api/organizations/${id}`, { key: member.key })).status).toBe(404);
+		expect((await call("GET", "/api/users/@me", { key: member.key })).body).toMatchObject({
+			organization: null,
+			project: null,
+			organizations: [],
+		});
+		await db
+			.insert(members)
+			.values({ organization_id: organizationId(id), user_id: member.id, level: 1 });
+		expect((await call("GET", "/api/projects", { key: member.key })).body.count).toBe(0);
+	});
+});
+
+describe("an organization always has an owner", () => {
+	test("when two owners demote each other 20 times at once", async () => {
+		for (let round = 0; round < 5; round++) {
+			const { set, owner, owner2, id } = await people();
+			const requests = Array.from({ length: 20 }, (_, i) =>
+				i % 2 ? set(owner, owner2, { level: 1 }) : set(owner2, owner, { level: 8 }),
+			);
+			const answers = await Promise.all(requests);
+			for (const answer of answers) if (answer.status !== 200) expect(answer.status).toBe(403);
+			const rows = await db
+				.select()
+				.from(members)
+				.where(eq(members.organization_id, organizationId(id)));
+			expect(rows.filter(({ level }) => level === 15)).toHaveLength(1);
+		}
+	});
+
+	test("when two owners demote and remove each other at once", async () => {
+		for (let round = 0; round < 5; round++) {
+			const { set, remove, owner, owner2, id } = await people();
+			await Promise.all([
+				set(owner, owner2, { level: 8 }).then(() => remove(owner, owner2)),
+				set(owner2, owner, { level: 8 }).then(() => remove(owner2, owner)),
+			]);
+			const rows = await db
+				.select()
+				.from(members)
+				.where(eq(members.organization_id, organizationId(id)));
+			expect(rows.filter(({ level }) => level === 15)).toHaveLength(1);
+		}
+	});
+});
+
+test("level changes and removals are logged", async () => {
+	const { set, remove, admin, member, id, ask } = await people();
+	await set(admin, member, { level: 8 });
+	await remove(admin, member);
+	const { body } = await ask("GET", `/api/organizations/${id}/activity_log?scope=Member`);
+	expect(body.results).toMatchObject([
+		{
+			activity: "deleted",
+			user: { uuid: admin.uuid },
+			detail: { name: member.email },
+		},
+		{
+			activity: "updated",
+			detail: {
+				name: member.email,
+				changes: [{ field: "level", action: "changed", before: 1, after: 8 }],
+			},
+		},
+	]);
+});
+
+describe.each([0, 1, 99, 100, 101, 1000])("a list of %i more members", (n) => {
+	let home: Awaited<ReturnType<typeof world>>;
+	beforeAll(async () => {
+		home = await world();
+		await times(n, (i) => db.insert(users).values({ email: `${home.id}-${i}@tenantry.test` }));
+		const rows = await db.select({ id: users.id, email: users.email }).from(users);
+		const added = rows.filter(({ email }) => email.startsWith(home.id));
+		await times(n, (i) =>
+			db.insert(members).values({
+				organization_id: organizationId(home.id),
+				user_id: added[i]?.id ?? 0,
+				level: 1,
+			}),
+		);
+	});
+
+	test("is complete, with one round trip per page", async () => {
+		const seen = new Set<string>();
+		let path: string | null = `/api/organizations/${home.id}/members`;
+		let pages = 0;
+		let read = 0;
+		while (path) {
+			const answer = await home.ask("GET", path);
+			expect(cost(answer)).toMatchObject({ trips: 1, written: 0 });
+			expect(answer.body.count).toBe(n + 1);
+			for (const { id } of answer.body.results) seen.add(id);
+			read += cost(answer).read;
+			path = answer.body.next;
+			pages += 1;
+		}
+		expect({ seen: seen.size, pages }).toEqual({
+			seen: n + 1,
+			pages: Math.ceil((n + 1) / 100),
+		});
+		expect(read).toBeLessThan(4 * n + 30 * pages);
+	});
+
+	test("is filtered in one round trip, too", async () => {
+		const answer = await home.here("GET", `/members?search=${home.id}-`);
+		expect([cost(answer).trips, answer.body.count]).toEqual([1, n]);
+	});
+
+	test("doesn't make inviting and joining cost more", async () => {
+		const target_email = `${home.id}-new@tenantry.test`;
+		await home.here("PATCH", "", {
+			body: { is_member_join_email_enabled: false },
+		});
+		const invite = await home.here("POST", "/invites", {
+			body: { target_email, send_email: false },
+		});
+		expect(cost(invite).read).toBeLessThan(150);
+		const token = invite.body.accept_url.split("/").at(-1);
+		const joined = await call("POST", `/api/invites/${token}/accept`);
+		expect(joined.status).toBe(200);
+		expect(cost(joined).read).toBeLessThan(200);
+	});
+
+	test("doesn't make reading the organization cost more", async () => {
+		const { read } = cost(await home.here("GET", ""));
+		expect(read).toBeLessThan(20);
+	});
+});
+
+test("a key restricted to an organization lists its members", async () => {
+	const { owner, id } = await world();
+	const key = await keyFor(owner.id, { scoped_organizations: [id] });
+	expect((await call("GET", `/api/organizations/${id}/members`, { key })).status).toBe(200);
+});

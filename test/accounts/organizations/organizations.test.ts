@@ -1,0 +1,288 @@
+import { eq } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { organizationId } from "../../../src/db/organization_ids.ts";
+import { members } from "../../../src/db/schema/members.ts";
+import { organizations } from "../../../src/db/schema/organizations.ts";
+import { projects } from "../../../src/db/schema/projects.ts";
+import { users } from "../../../src/db/schema/users.ts";
+import { call, cost, db, join, keyFor, person, racing, world } from "../../support/world.ts";
+
+type Home = Awaited<ReturnType<typeof world>>;
+
+const uuid = expect.stringMatching(
+	/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+);
+const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+const insufficient = {
+	status: 403,
+	body: {
+		type: "authentication_error",
+		code: "permission_denied",
+		detail: "Your organization access level is insufficient.",
+		attr: null,
+	},
+};
+
+test("creating an organization makes its creator the owner, with a first project, and makes both current", async () => {
+	const { key } = await person();
+	const { status, body } = await call("POST", "/api/organizations/", {
+		key,
+		body: { name: "Zoë & Söhne" },
+	});
+	expect(status).toBe(201);
+	const [team] = body.teams;
+	expect(body).toEqual({
+		id: uuid,
+		name: "Zoë & Söhne",
+		slug: "zoe-sohne",
+		logo_media_id: null,
+		created_at: timestamp,
+		updated_at: timestamp,
+		membership_level: 15,
+		plugins_access_level: 6,
+		teams: [
+			{
+				id: expect.any(Number),
+				uuid,
+				organization: body.id,
+				name: "Default project",
+				timezone: "UTC",
+				access_control: false,
+			},
+		],
+		available_product_features: [],
+		is_member_join_email_enabled: true,
+		metadata: "{}",
+		customer_id: null,
+		enforce_2fa: null,
+		keys_must_expire: false,
+		member_count: "1",
+	});
+	const me = await call("GET", "/api/users/@me", { key });
+	expect(me.body).toMatchObject({
+		organization: { id: body.id },
+		project: { id: team.id },
+	});
+	expect((await call("GET", "/api/organizations/@current/", { key })).body).toEqual(body);
+});
+
+test("a new organization gets the plugin access level that the operator has set", async () => {
+	const { key } = await person();
+	const made = await call("POST", "/api/organizations/", {
+		key,
+		body: { name: "Acme" },
+		env: { DEFAULT_PLUGINS_ACCESS_LEVEL: "3" },
+	});
+	expect(made.body.plugins_access_level).toBe(3);
+});
+
+test("all writable fields are saved and returned", async () => {
+	const { ask } = await world();
+	const fields = {
+		name: "All",
+		logo_media_id: "01234567-89ab-cdef-0123-456789abcdef",
+		is_member_join_email_enabled: false,
+		enforce_2fa: true,
+	};
+	const { body } = await ask("POST", "/api/organizations", { body: fields });
+	expect(body).toMatchObject(fields);
+	expect((await ask("GET", `/api/organizations/${body.id}`)).body).toEqual(body);
+	const cleared = { logo_media_id: null, enforce_2fa: null };
+	expect(
+		(await ask("PATCH", `/api/organizations/${body.id}`, { body: cleared })).body,
+	).toMatchObject({ ...fields, ...cleared });
+});
+
+test("a slug that is taken gets a random suffix; a name without usable characters gives `organization`", async () => {
+	const { ask } = await world("Twin peaks");
+	const slug = async (name: string) =>
+		(await ask("POST", "/api/organizations", { body: { name } })).body.slug;
+	expect(await slug("Twin Peaks")).toMatch(/^twin-peaks-[a-z]{4}$/);
+	expect(await slug("日本")).toMatch(/^organization-[a-z]{4}$/);
+	expect(await slug("x".repeat(60))).toBe("x".repeat(48));
+	expect(await slug("x".repeat(60))).toMatch(/^x{43}-[a-z]{4}$/);
+});
+
+test("20 parallel creates of the same name give 20 distinct slugs", async () => {
+	const { ask } = await world();
+	const responses = await Promise.all(
+		Array.from({ length: 20 }, () => ask("POST", "/api/organizations", { body: { name: "Race" } })),
+	);
+	expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(201));
+	expect(new Set(responses.map(({ body }) => body.slug)).size).toBe(20);
+});
+
+test("a rename keeps the slug, and PATCH {} changes nothing, not even updated_at", async () => {
+	const { ask, id } = await world("Before");
+	const path = `/api/organizations/${id}`;
+	const before = (await ask("GET", path)).body;
+	expect((await ask("PATCH", path, { body: {} })).body).toEqual(before);
+	expect((await ask("PATCH", path, { body: { name: "Before" } })).body).toEqual(before);
+	const after = (await ask("PATCH", path, { body: { name: "After" } })).body;
+	expect(after).toMatchObject({
+		name: "After",
+		slug: "before",
+		created_at: before.created_at,
+	});
+	expect(after.updated_at > before.updated_at).toBe(true);
+});
+
+test("the list has the caller’s own organizations, newest first; an empty list is a page, too", async () => {
+	const { key } = await person();
+	expect((await call("GET", "/api/organizations", { key })).body).toEqual({
+		count: 0,
+		next: null,
+		previous: null,
+		results: [],
+	});
+	const ids: string[] = [];
+	for (const name of ["1", "2", "3"])
+		ids.unshift((await call("POST", "/api/organizations", { key, body: { name } })).body.id);
+	const { body } = await call("GET", "/api/organizations", { key });
+	expect(body.results.map(({ id }: { id: string }) => id)).toEqual(ids);
+});
+
+test("a member reads, an admin changes, an owner deletes", async () => {
+	const { id } = await world();
+	const path = `/api/organizations/${id}`;
+	const [member, admin, owner] = await Promise.all([1, 8, 15].map((level) => join(id, level)));
+	const change = { body: { name: "Changed" } };
+	expect((await call("GET", path, { key: member?.key })).body.membership_level).toBe(1);
+	expect(await call("PATCH", path, { key: member?.key, ...change })).toMatchObject(insufficient);
+	expect((await call("PATCH", path, { key: admin?.key, ...change })).body.name).toBe("Changed");
+	expect(await call("DELETE", path, { key: admin?.key })).toMatchObject(insufficient);
+	expect(await call("DELETE", path, { key: owner?.key })).toMatchObject({
+		status: 204,
+		body: null,
+	});
+});
+
+test("deleting an organization deletes its members and projects; its users stay and move to another organization", async () => {
+	const { ask, id, owner } = await world();
+	const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
+	const someone = await join(id, 1);
+	await ask("PATCH", "/api/users/@me", { body: { organization: id } });
+	expect((await ask("DELETE", `/api/organizations/${id}`)).status).toBe(204);
+	expect((await ask("GET", `/api/organizations/${id}`)).status).toBe(404);
+	for (const table of [members, projects])
+		expect(
+			await db
+				.select()
+				.from(table)
+				.where(eq(table.organization_id, organizationId(id))),
+		).toEqual([]);
+	expect((await ask("GET", "/api/users/@me")).body).toMatchObject({
+		organization: { id: other.id },
+		project: { id: other.teams[0].id },
+	});
+	expect((await call("GET", "/api/users/@me", { key: someone.key })).body).toMatchObject({
+		organization: null,
+		project: null,
+		organizations: [],
+	});
+	expect((await call("GET", "/api/organizations/@current", { key: someone.key })).status).toBe(404);
+	expect(await db.select().from(users).where(eq(users.id, owner.id))).toHaveLength(1);
+});
+
+test("member_count counts active members", async () => {
+	const { ask, id } = await world();
+	const someone = await join(id, 1);
+	expect((await ask("GET", `/api/organizations/${id}`)).body.member_count).toBe("2");
+	await db.update(users).set({ is_active: false }).where(eq(users.id, someone.id));
+	expect((await ask("GET", `/api/organizations/${id}`)).body.member_count).toBe("1");
+});
+
+test("ids are case-insensitive", async () => {
+	const { ask, id } = await world();
+	expect((await ask("GET", `/api/organizations/${id.toUpperCase()}`)).body.id).toBe(id);
+});
+
+test("features set by the operator are shown", async () => {
+	const { ask, id } = await world();
+	const features = [{ key: "sso", name: "Single sign-on", limit: 3 }];
+	await db
+		.update(organizations)
+		.set({ available_product_features: features })
+		.where(eq(organizations.uuid, id));
+	expect((await ask("GET", `/api/organizations/${id}`)).body.available_product_features).toEqual(
+		features,
+	);
+});
+
+test("a restricted key sees only its organizations and can't create any", async () => {
+	const { ask, id, owner } = await world();
+	await ask("POST", "/api/organizations", { body: { name: "Other" } });
+	const key = await keyFor(owner.id, { scoped_organizations: [id] });
+	const { body } = await call("GET", "/api/organizations", { key });
+	expect(body).toMatchObject({ count: 1, results: [{ id }] });
+	expect((await call("POST", "/api/organizations", { key, body: { name: "x" } })).status).toBe(403);
+	expect((await call("GET", "/api/organizations/@current", { key })).body.detail).toMatch(
+		/^API key does not have access to the requested organization: ID /,
+	);
+	const projectKey = await keyFor(owner.id, { scoped_projects: [1] });
+	for (const method of ["GET", "POST"])
+		expect(
+			(
+				await call(method, "/api/organizations", {
+					key: projectKey,
+					body: method === "POST" ? { name: "x" } : undefined,
+				})
+			).body.detail,
+		).toBe("API keys with scoped projects are only supported on project-based endpoints.");
+});
+
+describe("new organizations", () => {
+	const limit = (n: number) => ({ ORGANIZATIONS_PER_DAY: String(n) });
+	const create = ({ ask }: Pick<Home, "ask">, env: Partial<Env>) =>
+		ask("POST", "/api/organizations", { body: { name: "One more" }, env });
+	const throttled = { status: 429, body: { type: "throttled_error", code: "throttled" } };
+
+	/** A tenant whose owner hasn't created an organization through the API today. */
+	async function fresh() {
+		const home = await world();
+		await since(home, 25);
+		return home;
+	}
+
+	/** Makes the owner's count begin `hours` ago. */
+	const since = ({ owner }: Pick<Home, "owner">, hours: number) =>
+		db
+			.update(users)
+			.set({
+				organizations_created_since: new Date(Date.now() - hours * 3_600_000).toISOString(),
+			})
+			.where(eq(users.id, owner.id));
+
+	test("are limited per user and day, also if requests race, and if they are deleted again", async () => {
+		const home = await fresh();
+		const answers = await Promise.all(Array.from({ length: 8 }, () => create(home, limit(3))));
+		const created = answers.filter(({ status }) => status === 201);
+		expect(created).toHaveLength(3);
+		for (const answer of answers)
+			if (answer.status !== 201) expect(answer).toMatchObject(throttled);
+		expect((await home.ask("GET", "/api/organizations")).body.count).toBe(4);
+		expect((await home.ask("GET", "/api/projects")).body.count).toBe(4);
+		for (const { body } of created) await home.ask("DELETE", `/api/organizations/${body.id}`);
+		const refused = await create(home, limit(3));
+		expect(refused).toMatchObject(throttled);
+		expect(cost(refused).trips).toBe(1);
+		const wait = Number(refused.headers.get("retry-after"));
+		expect(wait).toBeGreaterThan(86_300);
+		expect(wait).toBeLessThanOrEqual(86_400);
+		// Another user has their own limit.
+		expect((await create(await fresh(), limit(3))).status).toBe(201);
+		await since(home, 24);
+		const later = await create(home, limit(2));
+		expect(later.status).toBe(201);
+		expect(cost(later).trips).toBe(2);
+		expect((await create(home, limit(2))).status).toBe(201);
+		expect(await create(home, limit(2))).toMatchObject(throttled);
+	});
+
+	test("are refused if the limit is used up between the check and the write", async () => {
+		const home = await fresh();
+		const other = () => create(home, limit(1));
+		expect(await create(home, { ...limit(1), ...racing(other) })).toMatchObject(throttled);
+		expect((await home.ask("GET", "/api/organizations")).body.count).toBe(2);
+	});
+});

@@ -1,0 +1,342 @@
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { digest, mint } from "../../../src/auth/keys.ts";
+import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
+import { CURRENT_VERSION } from "../../../src/http/versions.ts";
+import { eventually } from "../../support/time.ts";
+import { call, cost, db, forget, keyFor, person, times, world } from "../../support/world.ts";
+
+const path = "/api/personal_api_keys";
+const forbidden = {
+	status: 403,
+	body: { detail: "An API key can't give more access than it has itself." },
+};
+
+test("a new key works, and its value is shown once", async () => {
+	const { ask, id, project } = await world();
+	const fields = {
+		label: "CI",
+		scopes: ["organization:read"],
+		scoped_organizations: [id],
+		scoped_projects: [project],
+		expires_at: "2099-01-01T00:00:00.000Z",
+	};
+	const { status, body } = await ask("POST", `${path}/`, { body: fields });
+	expect(status).toBe(201);
+	expect(body).toEqual({
+		...fields,
+		scoped_teams: [project],
+		id: expect.any(String),
+		value: expect.stringMatching(/^tnt_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/),
+		mask_value: `tnt_…${body.value.slice(-4)}`,
+		created_at: expect.any(String),
+		last_used_at: null,
+		last_rolled_at: null,
+		allowed_ips: [],
+	});
+	expect((await ask("GET", `${path}/${body.id}`)).body).toEqual({
+		...body,
+		value: null,
+	});
+	expect((await ask("GET", path)).body.results[0]).toEqual({
+		...body,
+		value: null,
+	});
+	const open = (
+		await ask("POST", path, {
+			body: { label: "Open", scopes: ["organization:read"] },
+		})
+	).body;
+	expect((await call("GET", "/api/organizations", { key: open.value })).body.count).toBe(1);
+});
+
+test("the value is not stored; KV has the documented record", async () => {
+	const { ask, owner, id } = await world();
+	const { body } = await ask("POST", path, {
+		body: { label: "x", scopes: ["user:read"], scoped_organizations: [id] },
+	});
+	const record = await env.KEYS.get(`key:${await digest(body.value)}`, "json");
+	expect(record).toEqual({
+		id: body.id,
+		user_id: owner.id,
+		scopes: ["user:read"],
+		organizations: [id],
+		projects: [],
+		allowed_ips: [],
+		expires_at: null,
+		version: "2026-11-21",
+	});
+	const rows = await db.select().from(personalApiKeys);
+	expect(JSON.stringify([rows, await env.KEYS.list()])).not.toContain(body.value);
+});
+
+test("a key missing from KV costs one extra round trip, once", async () => {
+	const { owner } = await world();
+	const key = await keyFor(owner.id);
+	await env.KEYS.delete(`key:${await digest(key)}`);
+	await forget(key);
+	const ask = async () => cost(await call("GET", "/api/users/@me", { key })).trips;
+	expect(await ask()).toBe(2);
+	await eventually(async () => expect(await ask()).toBe(1));
+});
+
+test("a key whose record in KV has another form is read from D1, and the record is replaced", async () => {
+	const { owner } = await world();
+	const key = await keyFor(owner.id);
+	const name = `key:${await digest(key)}`;
+	const record = JSON.parse((await env.KEYS.get(name)) ?? "");
+	await env.KEYS.put(name, JSON.stringify({ id: "x", user_id: owner.id, scopes: "*" }));
+	await forget(key);
+	const response = await call("GET", "/api/users/@me", { key });
+	expect([response.status, cost(response).trips]).toEqual([200, 2]);
+	const replaced = JSON.stringify({ ...record, version: CURRENT_VERSION });
+	await eventually(async () => expect(await env.KEYS.get(name)).toBe(replaced));
+});
+
+test("a revoked key is rejected by the next request", async () => {
+	const { ask } = await world();
+	const { body } = await ask("POST", path, {
+		body: { label: "x", scopes: ["*"] },
+	});
+	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(200);
+	expect((await ask("DELETE", `${path}/${body.id}`)).status).toBe(204);
+	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(401);
+	expect((await ask("GET", `${path}/${body.id}`)).status).toBe(404);
+});
+
+test("an added scope works immediately, even if KV is stale", async () => {
+	const { ask } = await world();
+	const { body } = await ask("POST", path, {
+		body: { label: "x", scopes: ["user:read"] },
+	});
+	const name = `key:${await digest(body.value)}`;
+	const stale = (await env.KEYS.get(name)) ?? "";
+	expect((await call("GET", "/api/projects", { key: body.value })).status).toBe(403);
+	expect(
+		(
+			await ask("PATCH", `${path}/${body.id}`, {
+				body: { scopes: ["project:read"] },
+			})
+		).body.scopes,
+	).toEqual(["project:read"]);
+	await env.KEYS.put(name, stale);
+	await forget(body.value);
+	expect((await call("GET", "/api/projects", { key: body.value })).status).toBe(200);
+	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(403);
+});
+
+test("a rolled key has a new value, and the old one stops working", async () => {
+	const { ask, key } = await world();
+	const { status, body } = await ask("POST", `${path}/@current/roll/`);
+	expect(status).toBe(200);
+	expect(body.last_rolled_at).not.toBeNull();
+	expect((await call("GET", "/api/users/@me", { key })).status).toBe(401);
+	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(200);
+});
+
+test("20 parallel rolls of a key leave exactly one working value", async () => {
+	const { ask } = await world();
+	const { body } = await ask("POST", path, {
+		body: { label: "x", scopes: ["*"] },
+	});
+	const rolls = await Promise.all(
+		Array.from({ length: 20 }, () => ask("POST", `${path}/${body.id}/roll`)),
+	);
+	const values = [
+		body.value,
+		...rolls.flatMap(({ status, body }) => (status === 200 ? [body.value] : [])),
+	];
+	const working = await Promise.all(
+		values.map(async (key) => (await call("GET", "/api/users/@me", { key })).status === 200),
+	);
+	expect(working.filter(Boolean)).toHaveLength(1);
+	expect(new Set(rolls.map(({ status }) => status))).toEqual(new Set([200, 400]));
+});
+
+test("@current is the key in use", async () => {
+	const { owner } = await world();
+	const key = await keyFor(owner.id, { label: "In use" });
+	expect((await call("GET", `${path}/@current`, { key })).body.label).toBe("In use");
+	expect(
+		(
+			await call("PATCH", `${path}/@current`, {
+				key,
+				body: { label: "Renamed" },
+			})
+		).body.label,
+	).toBe("Renamed");
+	expect((await call("DELETE", `${path}/@current`, { key })).status).toBe(204);
+	expect((await call("GET", `${path}/@current`, { key })).status).toBe(401);
+});
+
+test("another user’s key is not found", async () => {
+	const { ask } = await world();
+	const { body } = await (await world()).ask("POST", path, {
+		body: { label: "x", scopes: ["*"] },
+	});
+	for (const [method, action, options] of [
+		["GET", ""],
+		["PATCH", "", { body: { label: "y" } }],
+		["DELETE", ""],
+		["POST", "/roll"],
+	] as const)
+		expect((await ask(method, `${path}/${body.id}${action}`, options)).status).toBe(404);
+});
+
+test("a key can’t create, widen or roll a key that may do more than itself", async () => {
+	const { ask, owner, id, project } = await world();
+	const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
+	const expires_at = "2098-01-01T00:00:00.000Z";
+	const key = await keyFor(owner.id, {
+		scopes: ["personal_api_key:write", "plugin:write"],
+		scoped_organizations: [id],
+		expires_at,
+	});
+	const make = (body: object) =>
+		call("POST", path, {
+			key,
+			body: {
+				label: "x",
+				scopes: ["plugin:read"],
+				scoped_organizations: [id],
+				expires_at,
+				...body,
+			},
+		});
+	const created = await make({});
+	expect(created.status).toBe(201);
+	expect((await make({ scoped_projects: [project] })).status).toBe(201);
+	for (const more of [
+		{ scopes: ["*"] },
+		{ scopes: ["plugin:read", "user:read"] },
+		{ scoped_organizations: [] },
+		{ scoped_organizations: [id, other.id] },
+		{ expires_at: null },
+		{ expires_at: "2098-01-02" },
+	]) {
+		expect(await make(more)).toMatchObject(forbidden);
+		expect(await call("PATCH", `${path}/${created.body.id}`, { key, body: more })).toMatchObject(
+			forbidden,
+		);
+	}
+	const wide = (await ask("POST", path, { body: { label: "wide", scopes: ["*"] } })).body;
+	expect(await call("POST", `${path}/${wide.id}/roll`, { key })).toMatchObject(forbidden);
+	expect(
+		(
+			await call("PATCH", `${path}/${wide.id}`, {
+				key,
+				body: { label: "still wide" },
+			})
+		).body.scopes,
+	).toEqual(["*"]);
+});
+
+test("a key can only be restricted to what its owner can see", async () => {
+	const { ask, project } = await world();
+	const stranger = await world();
+	const make = (body: object) =>
+		ask("POST", path, { body: { label: "x", scopes: ["*"], ...body } });
+	expect((await make({ scoped_organizations: [stranger.id] })).body).toMatchObject({
+		code: "does_not_exist",
+		detail: `Invalid pk "${stranger.id}" - object does not exist.`,
+		attr: "scoped_organizations__0",
+	});
+	expect((await make({ scoped_projects: [project, stranger.project] })).body.attr).toBe(
+		"scoped_projects__1",
+	);
+});
+
+test("a user has at most 25 keys, even if requests race", async () => {
+	const { ask, owner } = await world();
+	await times(19, (i) =>
+		db.insert(personalApiKeys).values({
+			user_id: owner.id,
+			label: `${i}`,
+			hash: mint(),
+			mask_value: "tnt_…test",
+		}),
+	);
+	const responses = await Promise.all(
+		Array.from({ length: 20 }, () => ask("POST", path, { body: { label: "x", scopes: ["*"] } })),
+	);
+	expect(responses.filter(({ status }) => status === 201)).toHaveLength(5);
+	expect(responses.find(({ status }) => status === 400)?.body).toMatchObject({
+		detail: "A user can have at most 25 personal API keys.",
+		attr: null,
+	});
+	expect((await ask("GET", path)).body.count).toBe(25);
+});
+
+test("last_used_at is written at most once an hour, after the response", async () => {
+	const { key, id } = await person();
+	const lastUsed = async () => {
+		const [row] = await db.select().from(personalApiKeys).where(eq(personalApiKeys.user_id, id));
+		return row?.last_used_at ?? null;
+	};
+	expect(cost(await call("GET", "/api/users/@me", { key })).written).toBe(0);
+	const first = await eventually(async () => {
+		const at = await lastUsed();
+		expect(at).not.toBeNull();
+		return at;
+	});
+	await call("GET", "/api/users/@me", { key });
+	expect(await lastUsed()).toBe(first);
+	const old = new Date(Date.now() - 3_700_000).toISOString();
+	await db
+		.update(personalApiKeys)
+		.set({ last_used_at: old })
+		.where(eq(personalApiKeys.user_id, id));
+	await call("GET", "/api/users/@me", { key });
+	await eventually(async () => expect((await lastUsed()) ?? "").not.toBe(old));
+});
+
+test("a key may revoke any of its owner's keys", async () => {
+	const { ask, owner } = await world();
+	const narrow = await keyFor(owner.id, { scopes: ["personal_api_key:write"] });
+	const wide = (await ask("POST", path, { body: { label: "x", scopes: ["*"] } })).body;
+	const { status } = await call("DELETE", `${path}/${wide.id}`, { key: narrow });
+	expect(status).toBe(204);
+});
+
+test("scoped_teams is another name for scoped_projects", async () => {
+	const { ask, project } = await world();
+	const second = (await ask("POST", "/api/projects", { body: { name: "Second" } })).body.id;
+	const fields = { label: "x", scopes: ["*"] };
+	const make = (projects: object) => ask("POST", path, { body: { ...fields, ...projects } });
+	const both = (list: number[]) => ({
+		scoped_projects: list,
+		scoped_teams: list,
+	});
+	const created = await make({ scoped_teams: [project] });
+	expect(created.body).toMatchObject(both([project]));
+	expect(
+		(
+			await make({
+				scoped_projects: [project, second],
+				scoped_teams: [second, project, project],
+			})
+		).body,
+	).toMatchObject(both([project, second]));
+	const keyPath = `${path}/${created.body.id}`;
+	const change = (body: object) => ask("PATCH", keyPath, { body });
+	expect((await change({ scoped_teams: [second] })).body).toMatchObject(both([second]));
+	expect((await change({ label: "y" })).body).toMatchObject(both([second]));
+	expect((await change({ scoped_teams: [] })).body).toMatchObject(both([]));
+	for (const body of [
+		{ scoped_projects: [project], scoped_teams: [second] },
+		{ scoped_projects: [project], scoped_teams: [] },
+	])
+		for (const answer of [await make(body), await change(body)])
+			expect(answer).toMatchObject({
+				status: 400,
+				body: { code: "invalid_input", attr: "scoped_teams" },
+			});
+	expect((await make({ scoped_teams: [2 ** 30] })).body).toMatchObject({
+		code: "does_not_exist",
+		attr: "scoped_teams__0",
+	});
+	const { value } = (await make({ scoped_teams: [second] })).body;
+	const refused = await call("GET", `/api/projects/${project}`, { key: value });
+	expect(refused.status).toBe(403);
+});

@@ -1,0 +1,270 @@
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { activityLog } from "../../../src/db/schema/activity_log.ts";
+import { auditStreams } from "../../../src/db/schema/audit_streams.ts";
+import { KEYS } from "../../support/bucket.ts";
+import { listR2, listS3 } from "../../support/exporting.ts";
+import { call, db, keyFor, racing, world } from "../../support/world.ts";
+
+const R2 = { type: "R2", config: { prefix: "audit" } };
+
+const S3 = {
+	type: "S3",
+	config: {
+		bucket_name: "exports",
+		region: "auto",
+		prefix: "audit",
+		endpoint_url: env.S3_URL,
+		...KEYS,
+	},
+};
+
+type World = Awaited<ReturnType<typeof world>>;
+
+const create = ({ here }: World, body: object = {}) =>
+	here("POST", "/audit_streams", { body: { name: "Archive", destination: R2, ...body } });
+
+const entriesOf = (id: string) =>
+	db.select().from(activityLog).where(eq(activityLog.item_id, id)).orderBy(activityLog.position);
+
+test("a stream is created, listed, changed and deleted, and each change is in the activity log", async () => {
+	const home = await world();
+	const created = await create(home);
+	const stream = {
+		id: expect.any(String),
+		name: "Archive",
+		destination: R2,
+		enabled: true,
+		sequence: 0,
+		digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+		last_file: null,
+		last_delivered_at: null,
+		delivered_until: null,
+		delivered_events: 0,
+		missing_events: 0,
+		latest_error: null,
+		next_attempt_at: expect.any(String),
+		created_at: expect.any(String),
+	};
+	expect(created).toMatchObject({ status: 201, body: stream });
+	const { id } = created.body;
+	const path = `/audit_streams/${id}`;
+	expect((await home.here("GET", "/audit_streams")).body).toMatchObject({
+		count: 1,
+		results: [stream],
+	});
+	expect((await home.here("GET", path)).body).toEqual(created.body);
+	const renamed = await home.here("PATCH", path, { body: { name: "Other" } });
+	expect(renamed).toMatchObject({ status: 200, body: { ...stream, name: "Other" } });
+	const paused = await home.here("PATCH", path, { body: { enabled: false } });
+	expect(paused.body).toMatchObject({ enabled: false, next_attempt_at: null });
+	const resumed = await home.here("PATCH", path, { body: { enabled: "yes" } });
+	expect(resumed.body).toMatchObject({ enabled: true, next_attempt_at: expect.any(String) });
+	expect((await home.here("DELETE", path)).status).toBe(204);
+	expect((await home.here("GET", path)).status).toBe(404);
+	const entries = await entriesOf(id);
+	expect(entries.map(({ scope, activity }) => `${scope} ${activity}`)).toEqual([
+		"AuditStream created",
+		"AuditStream updated",
+		"AuditStream updated",
+		"AuditStream updated",
+		"AuditStream deleted",
+	]);
+});
+
+test("secrets are encrypted, and no answer or entry shows them", async () => {
+	const home = await world();
+	const { body } = await create(home, { destination: S3 });
+	const { aws_access_key_id: _, aws_secret_access_key: __, ...shown } = S3.config;
+	expect(body.destination).toEqual({ type: "S3", config: shown });
+	const path = `/audit_streams/${body.id}`;
+	const patched = await home.here("PATCH", path, {
+		body: { destination: { config: { aws_secret_access_key: "another-secret" } } },
+	});
+	expect(patched.body.destination.config).toEqual(shown);
+	const [row] = await db.select().from(auditStreams).where(eq(auditStreams.id, body.id));
+	const stored = JSON.stringify([row, await entriesOf(body.id)]);
+	for (const secret of [...Object.values(KEYS), "another-secret"])
+		expect(stored).not.toContain(secret);
+	expect(stored).toContain("********");
+});
+
+test("stored secrets don't follow a destination that is led to another server", async () => {
+	const home = await world();
+	const { id } = (await create(home, { destination: S3 })).body;
+	const body = { destination: { config: { endpoint_url: "http://127.0.0.1:9" } } };
+	for (const [method, path] of [
+		["PATCH", `/audit_streams/${id}`],
+		["POST", `/audit_streams/${id}/test`],
+	] as const)
+		expect(await home.here(method, path, { body })).toMatchObject({
+			status: 400,
+			body: {
+				attr: "destination",
+				detail: "Give the secret fields again: the destination leads elsewhere.",
+			},
+		});
+});
+
+test.each([
+	[{ name: "" }, "name", "This field may not be blank."],
+	[{ destination: undefined }, "destination", "This field is required."],
+	[
+		{ destination: { type: "HTTP", config: { url: "http://a.example" } } },
+		"destination__type",
+		'"HTTP" is not a valid choice.',
+	],
+	[
+		{ destination: { type: "S3", config: { prefix: "" } } },
+		"destination",
+		"Configuration missing required field: 'bucket_name'",
+	],
+	[
+		{ destination: { type: "R2", config: { prefix: "", exclude_events: [], compression: null } } },
+		"destination",
+		"Configuration has unknown field/s: 'compression', 'exclude_events'",
+	],
+	[
+		{ destination: { type: "R2", config: { prefix: "{year}" } } },
+		"destination__config__prefix",
+		"The prefix of an audit stream can't contain variables.",
+	],
+	[{ from: "then" }, "from", '"then" is not a valid choice.'],
+])("%j is refused", async (body, attr, detail) => {
+	expect(await create(await world(), body)).toMatchObject({ status: 400, body: { attr, detail } });
+});
+
+test("the rules of a config also hold for a change", async () => {
+	const home = await world();
+	const { id } = (await create(home)).body;
+	for (const [destination, attr] of [
+		[{ type: "S3" }, "destination__type"],
+		[{ config: { file_format: "CSV" } }, "destination"],
+		[{ config: { prefix: "{day}" } }, "destination__config__prefix"],
+		[{ config: { prefix: null } }, "destination"],
+	] as const)
+		expect(
+			await home.here("PATCH", `/audit_streams/${id}`, { body: { destination } }),
+		).toMatchObject({ status: 400, body: { attr } });
+});
+
+test("an admin's key needs the scope of streams: that of the activity log makes none", async () => {
+	const home = await world();
+	const { id } = (await create(home)).body;
+	const path = `/api/organizations/${home.id}/audit_streams`;
+	const body = { name: "Copy", destination: S3 };
+	const key = await keyFor(home.owner.id, { scopes: ["activity_log:write", "webhook:write"] });
+	for (const [method, at] of [
+		["GET", path],
+		["POST", path],
+		["GET", `${path}/${id}`],
+		["PATCH", `${path}/${id}`],
+		["POST", `${path}/${id}/test`],
+		["DELETE", `${path}/${id}`],
+	] as const)
+		expect(
+			await call(method, at, { key, body: method === "GET" ? undefined : body }),
+		).toMatchObject({
+			status: 403,
+			body: { detail: expect.stringMatching(/^API key missing required scope 'audit_stream:/) },
+		});
+	const reader = await keyFor(home.owner.id, { scopes: ["audit_stream:read"] });
+	expect((await call("GET", `${path}/${id}`, { key: reader })).status).toBe(200);
+	expect((await call("POST", path, { key: reader, body })).status).toBe(403);
+	const writer = await keyFor(home.owner.id, { scopes: ["audit_stream:write"] });
+	expect((await call("POST", path, { key: writer, body })).status).toBe(201);
+});
+
+test("a stranger's stream is not found", async () => {
+	const [home, stranger] = [await world(), await world()];
+	const { id } = (await create(home)).body;
+	for (const method of ["GET", "PATCH", "DELETE"])
+		expect((await stranger.here(method, `/audit_streams/${id}`)).status).toBe(404);
+	expect((await stranger.here("POST", `/audit_streams/${id}/test`)).status).toBe(404);
+	expect((await stranger.here("GET", "/audit_streams")).body.count).toBe(0);
+});
+
+test("a change of the bucket that races with another is not lost, and doesn't undo the other", async () => {
+	const home = await world();
+	const { id } = (await create(home)).body;
+	const path = `/api/organizations/${home.id}/audit_streams/${id}`;
+	const key = await keyFor(home.owner.id);
+	const answer = await home.ask("PATCH", path, {
+		body: { destination: { config: { encryption: "AES256" } } },
+		env: racing(() =>
+			call("PATCH", path, { key, body: { destination: { config: { prefix: "other" } } } }),
+		),
+	});
+	expect(answer.body.destination.config).toEqual({ prefix: "other", encryption: "AES256" });
+});
+
+describe("a test of a destination", () => {
+	const tried = async (destination: object, body: object = {}) => {
+		const home = await world();
+		const { id } = (await create(home, { destination })).body;
+		return { home, id, ...(await home.here("POST", `/audit_streams/${id}/test`, { body })) };
+	};
+
+	test.each([
+		["S3", S3, ["reach", "sign in", "write"], (_: string, id: string) => listS3(`audit/${id}`)],
+		["R2", R2, ["write"], (home: string, id: string) => listR2(`audit/${home}/audit/${id}`)],
+	])(
+		"of %s says how each step went, and leaves nothing behind",
+		async (_, destination, names, list) => {
+			const { status, body, id, home } = await tried(destination);
+			const steps = names.map((name) => ({ name, error: null, warning: null }));
+			expect({ status, body }).toEqual({ status: 200, body: { success: true, steps } });
+			expect(await list(home.id, id)).toEqual([]);
+			expect((await entriesOf(id)).at(-1)).toMatchObject({
+				activity: "tested",
+				trigger: { destination: destination.type },
+			});
+		},
+	);
+
+	test("says what is wrong, in words, and takes changes that are not saved", async () => {
+		const { body } = await tried(S3, {
+			destination: { config: { aws_secret_access_key: "wrong" } },
+		});
+		expect(body).toMatchObject({
+			success: false,
+			steps: [
+				{ name: "reach", error: null },
+				{
+					name: "sign in",
+					error: expect.stringContaining("The secret of the access key is wrong."),
+				},
+			],
+		});
+		const missing = await tried(S3, { destination: { config: { bucket_name: "nowhere" } } });
+		expect(missing.body.steps.at(-1)).toEqual({
+			name: "write",
+			error: expect.stringContaining("There is no such bucket."),
+			warning: null,
+		});
+	});
+
+	test("passes where the bucket forbids that objects are removed", async () => {
+		const kept = { ...S3.config, endpoint_url: `${env.RECEIVER_URL}/undeletable` };
+		const { body, id } = await tried({ type: "S3", config: kept });
+		expect(body.success).toBe(true);
+		expect(body.steps.at(-1)).toEqual({
+			name: "write",
+			error: null,
+			warning: expect.stringMatching(
+				new RegExp(`The object is still there, remove it: audit/${id}/\\.tenantry-test-`),
+			),
+		});
+	});
+
+	test("reaches no private address", async () => {
+		const home = await world();
+		const { id } = (await create(home, { destination: S3 })).body;
+		const answer = await home.here("POST", `/audit_streams/${id}/test`, {
+			env: { ALLOW_PRIVATE_DESTINATIONS: "false" },
+		});
+		expect(answer.body).toMatchObject({ success: false });
+		expect(answer.body.steps[0].error).toContain("is a private address");
+	});
+});

@@ -1,0 +1,223 @@
+import { eq } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { organizationId } from "../../../src/db/organization_ids.ts";
+import { members } from "../../../src/db/schema/members.ts";
+import { users } from "../../../src/db/schema/users.ts";
+import { forbidden, wrong } from "../../support/refusals.ts";
+import { call, db, join, person, racing, world } from "../../support/world.ts";
+
+const DEFAULTS = [
+	{ type: "batch_export.paused", recipients: "admins" },
+	{ type: "batch_export_run.failed", recipients: "admins" },
+	{ type: "batch_export_run.skipped", recipients: "admins" },
+	{ type: "batch_export_run.completed", recipients: [] },
+	{ type: "plugin_job.failed", recipients: [] },
+	{ type: "key.expiring", recipients: "owner" },
+	{ type: "domain.unverified", recipients: "admins" },
+	{ type: "webhook.disabled", recipients: "admins" },
+	{ type: "audit_stream.failed", recipients: "admins" },
+];
+
+/** The defaults, but for one type. */
+const except = (type: string, recipients: unknown) =>
+	DEFAULTS.map((one) => (one.type === type ? { type, recipients } : one));
+
+const body = (type: string, recipients: unknown) => ({
+	body: { subscriptions: [{ type, recipients }] },
+});
+
+test("any member can read the notifications, and has the defaults at first", async () => {
+	const { id } = await world();
+	const { key } = await join(id, 1);
+	const path = `/api/organizations/${id}/notifications`;
+	expect((await call("GET", path, { key })).body).toEqual({ subscriptions: DEFAULTS });
+	expect((await call("GET", `${path}/`, { key })).status).toBe(200);
+});
+
+test("an admin changes some types, and the others stay as they are", async () => {
+	const { here, id, owner } = await world();
+	const admin = await join(id, 8);
+	const first = await call("PATCH", `/api/organizations/${id}/notifications`, {
+		key: admin.key,
+		...body("plugin_job.failed", [owner.uuid.toUpperCase(), owner.uuid]),
+	});
+	expect(first.body.subscriptions).toEqual(except("plugin_job.failed", [owner.uuid]));
+	await here("PATCH", "/notifications", body("key.expiring", "admins"));
+	const answer = await here("PATCH", "/notifications", body("plugin_job.failed", []));
+	expect(answer.body.subscriptions).toEqual(except("key.expiring", "admins"));
+	expect((await here("GET", "/notifications")).body).toEqual(answer.body);
+	expect((await here("GET", "/activity_log")).body.results).toMatchObject([
+		{
+			activity: "updated",
+			scope: "Organization",
+			item_id: id,
+			user: { uuid: owner.uuid },
+			detail: {
+				name: "Acme",
+				changes: [
+					{
+						field: "notifications",
+						action: "changed",
+						before: [{ type: "plugin_job.failed", recipients: [owner.uuid] }],
+						after: [{ type: "plugin_job.failed", recipients: [] }],
+					},
+				],
+			},
+		},
+		{},
+		{},
+	]);
+});
+
+test("a PATCH that changes nothing writes no entry", async () => {
+	const { here } = await world();
+	for (const options of [{ body: {} }, { body: { subscriptions: DEFAULTS } }])
+		expect((await here("PATCH", "/notifications", options)).body).toEqual({
+			subscriptions: DEFAULTS,
+		});
+	expect((await here("GET", "/activity_log")).body.count).toBe(0);
+});
+
+test("a member who isn't an admin can't change them", async () => {
+	const { id } = await world();
+	const { key } = await join(id, 1);
+	expect(
+		await call("PATCH", `/api/organizations/${id}/notifications`, { key, body: 7 }),
+	).toMatchObject(forbidden("Your organization access level is insufficient."));
+});
+
+describe("a change is refused if", () => {
+	test.each([
+		[
+			"an unknown type",
+			{ type: "member.created", recipients: "admins" },
+			"type",
+			'"member.created" is not a valid choice.',
+		],
+		[
+			"an unknown word",
+			{ type: "key.expiring", recipients: "all" },
+			"recipients",
+			'"all" is not a valid choice.',
+		],
+		[
+			"a number",
+			{ type: "key.expiring", recipients: 7 },
+			"recipients",
+			'"7" is not a valid choice.',
+		],
+		[
+			"null",
+			{ type: "key.expiring", recipients: null },
+			"recipients",
+			"This field may not be null.",
+		],
+		["nothing", { type: "key.expiring" }, "recipients", "This field is required."],
+		[
+			"no UUID",
+			{ type: "key.expiring", recipients: ["x"] },
+			"recipients__0",
+			"Must be a valid UUID.",
+		],
+		[
+			"an owner of what has none",
+			{ type: "plugin_job.failed", recipients: "owner" },
+			"recipients",
+			'"owner" is not a valid choice.',
+		],
+		[
+			"more than 100 people",
+			{ type: "key.expiring", recipients: Array.from({ length: 101 }, () => crypto.randomUUID()) },
+			"recipients",
+			"Ensure this field has no more than 100 elements.",
+		],
+	])("a subscription has %s", async (_, subscription, attr, detail) => {
+		const { here } = await world();
+		expect(
+			await here("PATCH", "/notifications", { body: { subscriptions: [subscription] } }),
+		).toMatchObject(wrong(expect.any(String), detail, `subscriptions__0__${attr}`));
+	});
+
+	test("a type is listed twice", async () => {
+		const { here } = await world();
+		const one = { type: "key.expiring", recipients: [] };
+		expect(
+			await here("PATCH", "/notifications", { body: { subscriptions: [one, one] } }),
+		).toMatchObject(
+			wrong("invalid_input", "Each type may be listed once.", "subscriptions__1__type"),
+		);
+	});
+
+	test("a recipient is a stranger, doesn't exist, or isn't active", async () => {
+		const { here, id, owner } = await world();
+		const stranger = await person();
+		const away = await join(id, 8);
+		await db.update(users).set({ is_active: false }).where(eq(users.id, away.id));
+		for (const uuid of [stranger.uuid, crypto.randomUUID(), away.uuid])
+			expect(
+				await here("PATCH", "/notifications", body("key.expiring", [owner.uuid, uuid])),
+			).toMatchObject(
+				wrong(
+					"does_not_exist",
+					`Invalid pk "${uuid}" - object does not exist.`,
+					"subscriptions__0__recipients__1",
+				),
+			);
+	});
+
+	test("the caller is no admin any more when it is written", async () => {
+		const { here, id, owner } = await world();
+		await join(id, 15);
+		const demote = async () =>
+			db.update(members).set({ level: 1 }).where(eq(members.user_id, owner.id));
+		const { status } = await here("PATCH", "/notifications", {
+			...body("key.expiring", []),
+			env: racing(demote),
+		});
+		expect(status).toBe(403);
+		expect((await here("GET", "/notifications")).body.subscriptions).toEqual(DEFAULTS);
+	});
+});
+
+test("people who leave are left out; when the last one leaves, admins get the mails", async () => {
+	const { here, id } = await world();
+	const other = await world();
+	const [one, two] = [await join(id, 1), await join(id, 1)];
+	await db
+		.insert(members)
+		.values({ organization_id: organizationId(other.id), user_id: one.id, level: 1 });
+	await here("PATCH", "/notifications", body("plugin_job.failed", [one.uuid, two.uuid]));
+	const now = async () => (await here("GET", "/notifications")).body.subscriptions;
+	await here("DELETE", `/members/${one.uuid}`);
+	expect(await now()).toEqual(except("plugin_job.failed", [two.uuid]));
+	await here("DELETE", `/members/${two.uuid}`);
+	expect(await now()).toEqual(except("plugin_job.failed", "admins"));
+});
+
+test("two changes of different types that race both hold", async () => {
+	const { here } = await world();
+	const other = () => here("PATCH", "/notifications", body("domain.unverified", []));
+	await here("PATCH", "/notifications", { ...body("key.expiring", "admins"), env: racing(other) });
+	expect((await here("GET", "/notifications")).body.subscriptions).toEqual(
+		except("key.expiring", "admins").map((one) =>
+			one.type === "domain.unverified" ? { ...one, recipients: [] } : one,
+		),
+	);
+});
+
+test("If-Match refuses a change of notifications that somebody else has changed", async () => {
+	const { here } = await world();
+	const { headers } = await here("GET", "/notifications");
+	const tag = headers.get("etag") ?? "";
+	const change = (type: string, more: object = {}) =>
+		here("PATCH", "/notifications", {
+			...body(type, []),
+			headers: { "if-match": tag },
+			...more,
+		});
+	const other = () => here("PATCH", "/notifications", body("domain.unverified", []));
+	expect((await change("key.expiring", { env: racing(other) })).status).toBe(412);
+	expect((await change("key.expiring")).status).toBe(412);
+	const fresh = (await here("GET", "/notifications")).headers.get("etag") ?? "";
+	expect((await change("key.expiring", { headers: { "if-match": fresh } })).status).toBe(200);
+});

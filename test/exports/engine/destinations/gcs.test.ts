@@ -1,0 +1,177 @@
+import { env } from "cloudflare:workers";
+import { gunzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { gcsBucketUrl } from "../../../../src/outbound/buckets/gcs.ts";
+import { configs } from "../../../../src/outbound/destinations/config.ts";
+import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
+import { KEYS } from "../../../support/bucket.ts";
+import { askS3, destinationOf, job, listS3, rows, run } from "../../../support/exporting.ts";
+
+const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";
+
+const HMAC = {
+	hmac_access_id: KEYS.aws_access_key_id,
+	hmac_secret: KEYS.aws_secret_access_key,
+};
+const config = {
+	bucket_name: "exports",
+	prefix: "trials",
+	endpoint_url: env.GCS_URL,
+	...HMAC,
+};
+
+const to = (more: object = {}) => destinationOf(env, "GCS", { ...config, ...more });
+
+const read = async (key: string) => {
+	const path = key.split("/").map(encodeURIComponent).join("/");
+	return new Uint8Array(await (await askS3("GET", `/${path}`)).arrayBuffer());
+};
+
+test("a test leaves nothing behind", async () => {
+	const prefix = crypto.randomUUID();
+	expect(await to({ prefix }).test()).toEqual(
+		["reach", "sign in", "write", "remove"].map((name) => ({
+			name,
+			error: null,
+		})),
+	);
+	expect(await listS3(prefix)).toEqual([]);
+});
+
+test("an object has all rows of its parts, in order, after any crash", async () => {
+	const prefix = crypto.randomUUID();
+	const n = 100_001;
+	const ran = await run(to({ prefix, compression: "gzip" }), job(), n, {
+		crashes: true,
+	});
+	expect(ran.kept).toBeGreaterThan(1);
+	const key = `${prefix}/${window}.jsonl.gz`;
+	expect(await listS3(prefix)).toEqual([key]);
+	const file = await read(key);
+	expect(file.length).toBeGreaterThan(5 * 2 ** 20);
+	const lines = gunzipSync(file).toString().trim().split("\n");
+	const ids = lines.map((line) => JSON.parse(line).team_id);
+	expect(ids.length).toBe(n);
+	expect(ids.every((id, i) => id === i)).toBe(true);
+});
+
+test("an aborted run leaves no object and no upload", async () => {
+	const prefix = crypto.randomUUID();
+	const { state } = await run(to({ prefix }), job(), 40_000, { until: 30_000 });
+	expect(await listS3(prefix)).toEqual([]);
+	const [{ id }] = state.uploads;
+	const part = `/${prefix}/${encodeURIComponent(`${window}.jsonl`)}?partNumber=1&uploadId=${encodeURIComponent(id)}`;
+	const answer = await askS3("PUT", part);
+	expect(await answer.text()).toContain("NoSuchUpload");
+});
+
+test.each([1, 30_000])("an object of another export is not replaced by %i rows", async (n) => {
+	const destination = to({ prefix: crypto.randomUUID() });
+	const first = job();
+	await run(destination, first, 2);
+	const failed = run(destination, job(), n);
+	await expect(failed).rejects.toThrow(MisconfiguredError);
+	await expect(failed).rejects.toThrow(first.export_id);
+	await run(destination, { ...job(), export_id: first.export_id }, n);
+});
+
+describe("files of an earlier run that the key", () => {
+	/** Exports a window, then again in another format. Returns what the second run warns of, and the objects. */
+	async function twice(prefix: string) {
+		const what = job();
+		await run(to({ prefix, file_format: "CSV" }), what, 1);
+		const sink = await to({ prefix }).open(what, null, async () => {});
+		await sink.write([...rows(1)]);
+		const { warnings } = await sink.close();
+		const names = (await listS3(prefix)).map((key) => key.split("/").at(-1));
+		return { warnings, names };
+	}
+
+	test("may delete are removed", async () => {
+		const { warnings, names } = await twice(crypto.randomUUID());
+		expect(warnings).toEqual([]);
+		expect(names).toEqual([`${window}.jsonl`]);
+	});
+
+	test("may not delete are named", async () => {
+		const prefix = `kept/${crypto.randomUUID()}`;
+		const { warnings, names } = await twice(prefix);
+		expect(warnings).toEqual([
+			expect.stringContaining(
+				`Remove them: ${prefix}/${window}.csv. The HMAC key's account lacks a permission in the bucket`,
+			),
+		]);
+		expect(names).toEqual([`${window}.csv`, `${window}.jsonl`]);
+	});
+});
+
+describe("a test and a run report", () => {
+	const google = new URL(env.GCS_URL).host;
+	test.each([
+		[
+			"no HMAC key",
+			{ hmac_access_id: null, hmac_secret: null },
+			"sign in",
+			"Requests can't be signed without hmac_access_id and hmac_secret.",
+		],
+		[
+			"an HMAC key that doesn't exist",
+			{ hmac_access_id: "GOOG1NOBODY" },
+			"sign in",
+			`There is no such HMAC key, or it is inactive. ${google} answered 403: "InvalidSecurity: The provided security credentials are not valid. Access key could not be found."`,
+		],
+		[
+			"a wrong secret",
+			{ hmac_secret: "wrong" },
+			"sign in",
+			`hmac_secret is wrong. ${google} answered 403: "SignatureDoesNotMatch: Access denied. The request signature we calculated does not match the signature you provided. Check your Google secret key and signing method."`,
+		],
+		["no such bucket", { bucket_name: "elsewhere" }, "write", "There is no such bucket."],
+		[
+			"a permission that is missing",
+			{ prefix: "refused" },
+			"write",
+			`The HMAC key's account lacks a permission in the bucket: it needs the role Storage Object User. ${google} answered 403: "AccessDenied: Access denied. exporter@project.iam.gserviceaccount.com does not have storage.objects.create access to the Google Cloud Storage object."`,
+		],
+	])("%s", async (_, more, name, words) => {
+		expect((await to(more).test()).at(-1)).toEqual({
+			name,
+			error: expect.stringContaining(words),
+		});
+		const failed = run(to(more), job(), 1);
+		await expect(failed).rejects.toThrow(words);
+		await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
+	});
+});
+
+const refused = (status: number, code: string, details: string) =>
+	`${env.RECEIVER_URL}/body/${status}/${Buffer.from(
+		`<?xml version='1.0'?><Error><Code>${code}</Code><Message>No.</Message><Details>${details}</Details></Error>`,
+	).toString("base64url")}`;
+
+test("quoted messages of the server hide the secret, and our own text stays", async () => {
+	const secrets = { hmac_access_id: "HMAC", hmac_secret: "key's" };
+	const endpoint_url = refused(403, "InvalidSecurity", "No HMAC of key's.");
+	const failed = run(to({ ...secrets, endpoint_url }), job(), 1);
+	const { host } = new URL(env.RECEIVER_URL);
+	await expect(failed).rejects.toThrow(
+		`There is no such HMAC key, or it is inactive. ${host} answered 403: "InvalidSecurity: No. No *** of ***."`,
+	);
+});
+
+test.each([
+	["a busy server", `${env.RECEIVER_URL}/status/503`, "answered 503."],
+	["too many requests", `${env.RECEIVER_URL}/status/429`, "answered 429."],
+	["a clock that is wrong", refused(403, "RequestTimeTooSkewed", ""), "clock"],
+])("%s is temporary", async (_, endpoint_url, words) => {
+	const failed = run(to({ endpoint_url }), job(), 1);
+	await expect(failed).rejects.toThrow(words);
+	await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
+});
+
+test("a bucket is at Google by default", () => {
+	const at = (endpoint_url: string | null) =>
+		gcsBucketUrl(configs.GCS.parse({ ...config, endpoint_url })).href;
+	expect(at(null)).toBe("https://storage.googleapis.com/exports");
+	expect(at("https://storage.example/")).toBe("https://storage.example/exports");
+});

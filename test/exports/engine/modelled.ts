@@ -1,0 +1,96 @@
+import { v7 } from "uuid";
+import { expect } from "vitest";
+import {
+	dueWindows,
+	firstMissing,
+	type Interval,
+	reschedule,
+	resume,
+	resumeWithBackfill,
+	schedule,
+	type Window,
+} from "../../../src/exports/engine/windows.ts";
+import type { Random } from "../../fire/random.ts";
+import type { Subject } from "./histories.ts";
+
+const iso = (at: number) => new Date(at).toISOString();
+
+/** An export of the functions that decide about windows, without a database. */
+export function modelled(start: number, random: Random): Subject {
+	let now = start;
+	const runs: Window[] = [];
+	const missing: Window[] = [];
+	let backfills: { interval: Interval; range: Window }[] = [];
+	const id = v7();
+	const range = { id, start_at: null, end_at: null };
+	let row = {
+		...range,
+		interval: "hour" as Interval,
+		paused: false,
+		last_paused_at: null as string | null,
+		...schedule({ ...range, interval: "hour" }, now),
+	};
+	const set = (columns: Partial<typeof row>) => {
+		row = { ...row, ...columns };
+	};
+	type Passed = { windows: Window[]; skipped: Window | null; paused: Window | null };
+	const pass = ({
+		windows,
+		skipped,
+		paused,
+		columns,
+	}: Passed & { columns: Partial<typeof row> }) => {
+		runs.push(...windows);
+		missing.push(...[skipped, paused].filter((part) => part !== null));
+		set(columns);
+	};
+	const isIn = (range: Window) => (run: Window) => run.start < range.end && run.end > range.start;
+	function advance() {
+		backfills = backfills.flatMap(({ interval, range }) => {
+			const window = firstMissing(interval, range, runs.filter(isIn(range)));
+			if (window === null) return [];
+			runs.push(window);
+			return [{ interval, range: { ...range, start: window.end } }];
+		});
+	}
+	const begin = (range: Window) => {
+		if (range.start < range.end) backfills.push({ interval: row.interval, range });
+	};
+	return {
+		async wait(ms, isUp) {
+			const until = now + ms;
+			for (;;) {
+				const due = isUp && !row.paused ? Math.max(now, Date.parse(row.due_at)) : until;
+				now = Math.min(due, until);
+				if (now < due || row.paused || !isUp || due >= until) break;
+				const { windows, skipped, next } = dueWindows(row, now + 1);
+				pass({ windows, skipped, paused: null, columns: next });
+			}
+			now = until;
+			for (let n = random.integer(0, 3); n > 0; n -= 1) advance();
+		},
+		async pause() {
+			if (!row.paused) set({ paused: true, last_paused_at: iso(now) });
+		},
+		async unpause(backfill) {
+			if (!row.paused) return;
+			const resumed = backfill ? resumeWithBackfill(row, now) : undefined;
+			pass(resumed ?? resume(row, row, now));
+			if (resumed) begin(resumed.range);
+			set({ paused: false });
+		},
+		async change(interval) {
+			if (interval === row.interval) return;
+			const isBehind = row.paused || dueWindows(row, now).skipped !== null;
+			set({ interval, ...reschedule(row, { ...row, interval }, now) });
+			expect(!isBehind && dueWindows(row, now).skipped !== null, "passes over windows").toBe(false);
+		},
+		async backfill(range) {
+			if (!backfills.some((one) => isIn(range)(one.range))) begin(range);
+		},
+		async drain() {
+			while (backfills.length > 0) advance();
+		},
+		state: async () => ({ until: row.next_start_at, runs, missing }),
+	};
+}

@@ -1,0 +1,1850 @@
+import { introspectWorkflow, introspectWorkflowInstance } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { gunzipSync } from "node:zlib";
+import { createClient } from "@clickhouse/client-web";
+import { and, eq } from "drizzle-orm";
+import pg from "pg";
+import { v7 } from "uuid";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { tick as sendDigests } from "../../../src/activity/notifications/digest.ts";
+import { organizationId } from "../../../src/db/organization_ids.ts";
+import {
+	batchExportBackfills,
+	batchExportDays,
+	batchExportRuns,
+	batchExports,
+} from "../../../src/db/schema/batch_exports.ts";
+import { events, persons } from "../../../src/db/schema/events.ts";
+import { projects } from "../../../src/db/schema/projects.ts";
+import { openAttempt } from "../../../src/exports/engine/attempt.ts";
+import { pauseIfFailing } from "../../../src/exports/engine/auto_pause.ts";
+import { clean } from "../../../src/exports/engine/clean.ts";
+import type { AttemptRef } from "../../../src/exports/engine/launch.ts";
+import { afterRun, continueRun, giveUp } from "../../../src/exports/engine/run.ts";
+import { tick } from "../../../src/exports/engine/schedule.ts";
+import { MisconfiguredError } from "../../../src/outbound/errors.ts";
+import * as azure from "../../support/azure.ts";
+import { ACCOUNT } from "../../support/azurite.ts";
+import { KEYS } from "../../support/bucket.ts";
+import { access, create, mirror, noClickHouse } from "../../support/clickhouse_tables.ts";
+import {
+	fill,
+	eventsOf as storedEvents,
+	personsOf as storedPersons,
+} from "../../support/events.ts";
+import { askS3, duckdb, listR2, noPostgres, received } from "../../support/exporting.ts";
+import { storedEntries } from "../../support/logs.ts";
+import { outbox } from "../../support/mail.ts";
+import { systemEvents } from "../../support/system_events.ts";
+import { eventually, stopClock, withoutPatience } from "../../support/time.ts";
+import { addBackfills, addRuns, db, join, rowIdOf, rowOf, world } from "../../support/world.ts";
+
+/** The hour of a day that `fill` spreads events over. */
+const HOUR = {
+	start_at: "2026-01-01T12:00:00.000Z",
+	end_at: "2026-01-01T13:00:00.000Z",
+};
+const range = { start: HOUR.start_at, end: HOUR.end_at };
+const FILE = `${HOUR.start_at}-${HOUR.end_at}`;
+
+/** Of every user of the PostgreSQL. */
+const PASSWORD = "pässword-of-nobody";
+const POSTGRES = {
+	user: "owner",
+	password: PASSWORD,
+	host: "127.0.0.1",
+	port: Number(env.POSTGRES_PORT),
+	database: "postgres",
+};
+
+type Json = Record<string, unknown>;
+
+/** An attempt with the run as it is now. */
+async function opened(run: AttemptRef, more: Partial<Env> = {}) {
+	const attempt = await openAttempt({ ...env, ...more }, run);
+	if (!attempt) throw new Error("The run is gone.");
+	return attempt;
+}
+
+/** Carries out a part of an attempt. Returns how long to wait before the next one; null if the run has ended. */
+const partOf = async (run: AttemptRef, more: Partial<Env> = {}) =>
+	continueRun(await opened(run, more));
+
+/** Removes the wait between two tries. */
+let workflows: Awaited<ReturnType<typeof introspectWorkflow>>;
+beforeAll(async () => {
+	workflows = await introspectWorkflow(env.EXPORT_RUNS);
+	await workflows.modifyAll((instance) => instance.disableSleeps());
+});
+afterAll(() => workflows.dispose());
+
+/** A project with an hourly export to the destination, and `n` events in an hour. */
+async function exporting(destination: object, n: number, more: object = {}) {
+	const home = await world();
+	await fill(home.project, n, range);
+	const made = await home.here("POST", "/batch_exports", {
+		body: { name: "Export", interval: "hour", destination, ...more },
+	});
+	expect(made).toMatchObject({ status: 201 });
+	const path = `/batch_exports/${made.body.id}`;
+	/** Waits until all runs have ended, and returns them, newest first. */
+	const ended = () =>
+		eventually(async () => {
+			const { body } = await home.here("GET", `${path}/runs`);
+			expect(body.count).toBeGreaterThan(0);
+			for (const run of body.results) expect(run.finished_at).not.toBeNull();
+			return body.results;
+		});
+	/** Exports the hour, and returns the run when it has ended. */
+	const backfill = async () => {
+		const { status } = await home.here("POST", `${path}/backfill`, {
+			body: HOUR,
+		});
+		expect(status).toBe(200);
+		await eventually(async () => {
+			const { body } = await home.here("GET", `${path}/backfills?status=Running`);
+			expect(body.count).toBe(0);
+		});
+		const [run] = await ended();
+		return run;
+	};
+	return {
+		...home,
+		export_id: made.body.id,
+		path,
+		ended,
+		backfill,
+	};
+}
+
+/** An event as an export writes it, read as JSON. */
+const eventsOf = async (team_id: number): Promise<Json[]> =>
+	(await storedEvents(team_id)).map(({ team_id: _, ...event }) => ({
+		...event,
+		properties: JSON.parse(event.properties),
+		person_properties: event.person_properties && JSON.parse(event.person_properties),
+	}));
+
+/** Inserts a person for each distinct_id that has an event named `event 1`. */
+const people = (team_id: number) =>
+	db.insert(persons).select(
+		db
+			.selectDistinct({
+				id: events.id,
+				team_id: events.team_id,
+				distinct_id: events.distinct_id,
+				person_id: events.distinct_id,
+				properties: events.properties,
+				person_version: events.team_id,
+				created_at: events._inserted_at,
+				_inserted_at: events._inserted_at,
+			})
+			.from(events)
+			.where(and(eq(events.team_id, team_id), eq(events.event, "event 1")))
+			.groupBy(events.distinct_id),
+	);
+
+const personsOf = async (team_id: number): Promise<Json[]> =>
+	(await storedPersons(team_id)).map((person) => ({
+		...person,
+		properties: JSON.parse(person.properties),
+	}));
+
+/** A digest of the rows, in the order of their keys. */
+async function checksum(rows: Json[]) {
+	const key = (row: Json) => String(row.uuid ?? row.distinct_id);
+	const lines = rows
+		.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
+		.map((row) => JSON.stringify(Object.entries(row).sort()));
+	const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(lines.join("\n")));
+	return new Uint8Array(digest).toHex();
+}
+
+const parse = (text: string): Json[] =>
+	text
+		.split("\n")
+		.filter(Boolean)
+		.map((line) => JSON.parse(line));
+
+async function fetched(key: string) {
+	const object = await env.EXPORTS.get(key);
+	if (!object) throw new Error(`There is no ${key}.`);
+	return new Uint8Array(await object.arrayBuffer());
+}
+
+/** How DuckDB reads a file of each format. */
+const READERS: Record<string, string> = {
+	JSONLines: "read_json(PATH, maximum_depth = 1)",
+	CSV: "read_csv(PATH, header = true, allow_quoted_nulls = false)",
+	Parquet: "FILE",
+};
+
+/** The rows of a Parquet or CSV file, with times and JSON in the format of JSON lines. */
+async function tabular(file: Uint8Array, suffix: string): Promise<Json[]> {
+	const compression = suffix.endsWith(".zst") ? "zstd" : "none";
+	const reader = suffix.startsWith(".csv")
+		? `read_csv(PATH, header = true, allow_quoted_nulls = false, all_varchar = true, compression = '${compression}')`
+		: "FILE";
+	const rows = await duckdb(file, `select * from ${reader}`);
+	return rows.map((row) =>
+		Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(name, value)])),
+	);
+}
+
+function plain(name: string, value: unknown) {
+	if (value === null || value === undefined) return null;
+	if (/properties$/.test(name)) return JSON.parse(String(value));
+	if (/^(timestamp|created_at|_inserted_at)$/.test(name))
+		return new Date(String(value).replace(" ", "T").replace(/\+00$/, "Z")).toISOString();
+	return /^(team_id|person_version)$/.test(name) ? Number(value) : value;
+}
+
+const R2 = (config: object = {}) => ({
+	type: "R2",
+	config: { prefix: "out", ...config },
+});
+const HTTP = (path: string) => ({
+	type: "HTTP",
+	config: { url: `${env.RECEIVER_URL}${path}`, token: "the-token-of-nobody" },
+});
+
+describe("the exported rows equal the ingested events", () => {
+	test.each([
+		[{}, ".jsonl"],
+		[{ compression: "gzip" }, ".jsonl.gz"],
+		[{ file_format: "CSV" }, ".csv"],
+		[{ file_format: "CSV", compression: "zstd" }, ".csv.zst"],
+		[{ file_format: "Parquet" }, ".parquet"],
+		[{ file_format: "Parquet", compression: "snappy" }, ".parquet"],
+		[{ file_format: "Parquet", compression: "gzip" }, ".parquet"],
+		[{ file_format: "Parquet", compression: "zstd" }, ".parquet"],
+	])("events and persons, in R2: %j", async (config, suffix) => {
+		for (const model of ["events", "persons"]) {
+			const { project, backfill } = await exporting(R2(config), 1234, {
+				model,
+			});
+			await people(project);
+			const run = await backfill();
+			const expected = model === "events" ? await eventsOf(project) : await personsOf(project);
+			expect(expected.length).toBeGreaterThan(5);
+			expect(run).toMatchObject({
+				status: "Completed",
+				records_completed: expected.length,
+				records_total_count: expected.length,
+				latest_error: null,
+			});
+			const key = `${project}/out/${FILE}-backfill${suffix}`;
+			expect(await listR2(`${project}/`)).toEqual([key]);
+			const file = await fetched(key);
+			const rows = !suffix.startsWith(".jsonl")
+				? await tabular(file, suffix)
+				: parse(new TextDecoder().decode(suffix.endsWith("gz") ? gunzipSync(file) : file));
+			expect(rows).toHaveLength(expected.length);
+			expect(await checksum(rows)).toBe(await checksum(expected));
+		}
+	});
+
+	test("events, over HTTP", async () => {
+		const path = `/batches/${v7()}`;
+		const { project, backfill } = await exporting(HTTP(path), 2345);
+		const expected = await eventsOf(project);
+		expect(await backfill()).toMatchObject({
+			status: "Completed",
+			records_completed: expected.length,
+		});
+		const requests = await received(path);
+		expect(requests[0]?.headers.authorization).toBe("Bearer the-token-of-nobody");
+		const rows = requests.flatMap(({ text }) => JSON.parse(text).batch);
+		expect(await checksum(rows)).toBe(await checksum(expected));
+	});
+
+	test.each([
+		["events", { compression: "gzip" }, ".jsonl.gz"],
+		["persons", { compression: "gzip" }, ".jsonl.gz"],
+		["events", { file_format: "Parquet", compression: "zstd" }, ".parquet"],
+		["persons", { file_format: "Parquet" }, ".parquet"],
+	])("%s, in S3: %j", async (model, config, suffix) => {
+		const { project, backfill } = await exporting(
+			{
+				type: "S3",
+				config: {
+					...config,
+					...KEYS,
+					bucket_name: "exports",
+					region: "auto",
+					endpoint_url: env.S3_URL,
+					prefix: "{table}/{year}-{month}",
+				},
+			},
+			1234,
+			{ model },
+		);
+		await people(project);
+		const expected = model === "events" ? await eventsOf(project) : await personsOf(project);
+		expect(await backfill()).toMatchObject({
+			status: "Completed",
+			records_completed: expected.length,
+		});
+		const key = `${model}/2026-01/${encodeURIComponent(FILE)}-backfill${suffix}`;
+		const answer = await askS3("GET", `/${key}`);
+		const file = new Uint8Array(await answer.arrayBuffer());
+		const rows =
+			suffix === ".parquet"
+				? await tabular(file, suffix)
+				: parse(new TextDecoder().decode(gunzipSync(file)));
+		expect(await checksum(rows)).toBe(await checksum(expected));
+	});
+
+	test("events, in Azure Blob Storage", async () => {
+		await azure.createContainer();
+		const prefix = crypto.randomUUID();
+		const { project, backfill } = await exporting(
+			{
+				type: "AzureBlob",
+				config: {
+					...ACCOUNT,
+					container_name: azure.CONTAINER,
+					endpoint_url: env.AZURE_URL,
+					prefix,
+				},
+			},
+			1234,
+		);
+		expect(await backfill()).toMatchObject({ status: "Completed" });
+		const file = await azure.read(`${prefix}/${FILE}-backfill.jsonl`);
+		const rows = parse(new TextDecoder().decode(file));
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	});
+
+	test("events, in Google Cloud Storage", async () => {
+		const { project, backfill } = await exporting(
+			{
+				type: "GCS",
+				config: {
+					hmac_access_id: KEYS.aws_access_key_id,
+					hmac_secret: KEYS.aws_secret_access_key,
+					bucket_name: "exports",
+					endpoint_url: env.GCS_URL,
+					prefix: "google",
+				},
+			},
+			1234,
+		);
+		expect(await backfill()).toMatchObject({ status: "Completed" });
+		const answer = await askS3("GET", `/google/${encodeURIComponent(FILE)}-backfill.jsonl`);
+		const file = await answer.arrayBuffer();
+		const rows = parse(new TextDecoder().decode(file));
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	});
+
+	test.each(["JSONLines", "Parquet", "CSV"])(
+		"with null for a number that its column can't hold, which the log counts, in %s",
+		async (file_format) => {
+			const { ask, here, path, project, backfill } = await exporting(R2({ file_format }), 0, {
+				xql_query: "SELECT uuid, toInt(properties.n) AS n FROM events",
+			});
+			const kept = ["-9223372036854775808", "7", "9007199254740993", "9223372036854775807"];
+			await ask("POST", `/api/projects/${project}/events`, {
+				raw: [...kept, "1e300", "9223372036854775808", "-9223372036854775809"]
+					.map(
+						(n) =>
+							`{"event": "e", "distinct_id": "d", "timestamp": "${HOUR.start_at}", "properties": {"n": ${n}}}`,
+					)
+					.join("\n"),
+				headers: { "content-type": "application/x-ndjson" },
+			});
+			expect(await backfill()).toMatchObject({
+				status: "Completed",
+				records_completed: 7,
+			});
+			const [key = ""] = await listR2(`${project}/`);
+			const file = await fetched(key);
+			const type = file_format === "JSONLines" ? "JSON" : "BIGINT";
+			const rows = await duckdb(
+				file,
+				`select n::varchar as n, typeof(n) as type from ${READERS[file_format]} order by n`,
+			);
+			expect(rows).toEqual([...kept, null, null, null].map((n) => ({ n, type })));
+			const { body } = await here("GET", `${path}/logs?search=null`);
+			expect(body.results).toMatchObject([
+				{ message: expect.stringMatching(/as null, .*: 3 values\.$/) },
+			]);
+		},
+	);
+
+	test.each([
+		["JSONLines", `"properties":{"id":1234567890123456789}`],
+		["Parquet", `{"id":1234567890123456789}`],
+		["CSV", `,"{""id"":1234567890123456789}",`],
+	])("with every digit of their numbers, in %s", async (file_format, text) => {
+		const { ask, project, backfill } = await exporting(R2({ file_format }), 0);
+		await ask("POST", `/api/projects/${project}/events`, {
+			raw: `{"event": "e", "distinct_id": "d", "timestamp": "${HOUR.start_at}", "properties": {"id": 1234567890123456789}}`,
+			headers: { "content-type": "application/x-ndjson" },
+		});
+		await backfill();
+		const [key = ""] = await listR2(`${project}/`);
+		const file = await fetched(key);
+		expect(
+			file_format === "Parquet"
+				? (await duckdb(file, "select properties from FILE"))[0]?.properties
+				: new TextDecoder().decode(file),
+		).toContain(text);
+	});
+
+	test.each(Object.entries(READERS))(
+		"with null for person_properties that were not sent, in %s",
+		async (file_format, reader) => {
+			const { ask, project, backfill } = await exporting(R2({ file_format }), 0);
+			const event = { distinct_id: "d", timestamp: HOUR.start_at };
+			await ask("POST", `/api/projects/${project}/events`, {
+				body: [
+					{ ...event, event: "none" },
+					{ ...event, event: "null", person_properties: null },
+					{ ...event, event: "empty", person_properties: {} },
+					{ ...event, event: "some", person_properties: { a: "" } },
+				],
+			});
+			await backfill();
+			const [key = ""] = await listR2(`${project}/`);
+			const rows = await duckdb(
+				await fetched(key),
+				`select person_properties::varchar as sent from ${reader} order by event`,
+			);
+			expect(rows).toEqual([{ sent: "{}" }, { sent: null }, { sent: null }, { sent: '{"a":""}' }]);
+		},
+	);
+
+	test.skipIf(noPostgres)(
+		`events, in PostgreSQL, however often they come${noPostgres}`,
+		async () => {
+			const table_name = `events ${v7()}`;
+			const { project, backfill } = await exporting(
+				{ type: "Postgres", config: { ...POSTGRES, table_name } },
+				1234,
+				{ xql_query: "SELECT event, properties.i AS i, timestamp FROM events" },
+			);
+			for (let n = 0; n < 2; n += 1)
+				expect(await backfill()).toMatchObject({
+					status: "Completed",
+					records_completed: 1234,
+				});
+			const client = new pg.Client(POSTGRES);
+			client.on("error", () => {});
+			await client.connect();
+			const { rows } = await client.query(`select * from ${pg.escapeIdentifier(table_name)}`);
+			await client.end();
+			const expected = (await eventsOf(project)).map(({ uuid, event, properties, timestamp }) => ({
+				uuid,
+				event,
+				i: Object(properties).i,
+				timestamp,
+				team_id: String(project),
+			}));
+			expect(
+				await checksum(
+					rows.map((row) => ({
+						...row,
+						timestamp: row.timestamp.toISOString(),
+					})),
+				),
+			).toBe(await checksum(expected));
+		},
+	);
+
+	test.skipIf(noClickHouse).each(["events", "persons"])(
+		`%s, in ClickHouse, however often they come${noClickHouse}`,
+		async (model) => {
+			const table_name = `${model} ${v7()}`;
+			const { url, username: user, password } = access;
+			const config = { url, user, password, database: "default", table_name };
+			const { project, backfill } = await exporting({ type: "ClickHouse", config }, 1234, {
+				model,
+			});
+			await people(project);
+			const expected = model === "events" ? await eventsOf(project) : await personsOf(project);
+			for (let n = 0; n < 2; n += 1)
+				expect(await backfill()).toMatchObject({
+					status: "Completed",
+					records_completed: expected.length,
+				});
+			const client = createClient({ ...access, database: "default" });
+			const found = await client.query({
+				query: `select * from \`${table_name}\` final`,
+				format: "JSONEachRow",
+				clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
+			});
+			const rows = (await found.json<Json>()).map((row) =>
+				Object.fromEntries(
+					Object.entries(row)
+						.filter(([name]) => model === "persons" || name !== "team_id")
+						.map(([name, value]) => [
+							name,
+							// ClickHouse writes UTC without an offset.
+							/^(timestamp|.*_at)$/.test(name) ? plain(name, `${value}Z`) : plain(name, value),
+						]),
+				),
+			);
+			expect(await checksum(rows)).toBe(await checksum(expected));
+		},
+	);
+
+	test.skipIf(noClickHouse)(`events, from ClickHouse${noClickHouse}`, async () => {
+		const { id, ask } = await world();
+		// Not used by other tests, whose rows ClickHouse keeps.
+		const project = 1_000_000;
+		await db
+			.insert(projects)
+			.values({ id: project, organization_id: organizationId(id), name: "Its own" });
+		await fill(project, 2345, range);
+		const expected = await eventsOf(project);
+		await create();
+		await mirror(project);
+		await db.delete(events).where(eq(events.team_id, project));
+		const { body } = await ask("POST", `/api/projects/${project}/batch_exports`, {
+			body: { name: "Export", interval: "hour", destination: R2() },
+		});
+		const { run, find } = await launched(body.id);
+		await carried(run, { EVENT_SOURCE: "clickhouse" });
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 2345,
+			records_total_count: 2345,
+		});
+		const [key = ""] = await listR2(`${project}/`);
+		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		expect(await checksum(rows)).toBe(await checksum(expected));
+	});
+
+	test.each([0, 1])("%d rows", async (n) => {
+		const { project, backfill } = await exporting(R2(), n);
+		expect(await backfill()).toMatchObject({
+			status: "Completed",
+			records_completed: n,
+			records_total_count: n,
+		});
+		expect(await listR2(`${project}/`)).toHaveLength(n);
+	});
+
+	test("100,001 rows, in parts and in steps", async () => {
+		const { project, backfill } = await exporting(R2(), 100_001);
+		expect(await backfill()).toMatchObject({
+			status: "Completed",
+			records_completed: 100_001,
+		});
+		const [key = ""] = await listR2(`${project}/`);
+		const object = await env.EXPORTS.head(key);
+		expect(object?.size).toBeGreaterThan(3 * 5 * 2 ** 20);
+		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		expect(rows).toHaveLength(100_001);
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	});
+
+	test("with a filter, and with a query", async () => {
+		const { project, backfill } = await exporting(
+			R2({
+				include_events: ["event 1", "event 2"],
+				exclude_events: ["event 2"],
+			}),
+			500,
+			{
+				xql_query:
+					"SELECT uuid, upper(event) AS name, properties.i * 2 AS twice, toDate(timestamp) AS day FROM events",
+			},
+		);
+		expect(await backfill()).toMatchObject({ records_completed: 50 });
+		const [key = ""] = await listR2(`${project}/`);
+		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		const expected = (await eventsOf(project))
+			.filter(({ event }) => event === "event 1")
+			.map(({ uuid, properties }) => ({
+				uuid,
+				name: "EVENT 1",
+				twice: Number(Object(properties).i) * 2,
+				day: "2026-01-01",
+			}));
+		expect(await checksum(rows)).toBe(await checksum(expected));
+	});
+
+	test("with a query's condition: the rows that were counted, and no others", async () => {
+		const { project, backfill } = await exporting(R2(), 2500, {
+			xql_query:
+				"SELECT uuid, event FROM events WHERE event IN ('event 1', 'event 2') AND properties.i < 1500",
+		});
+		expect(await backfill()).toMatchObject({
+			status: "Completed",
+			records_completed: 300,
+			records_total_count: 300,
+		});
+		const [key = ""] = await listR2(`${project}/`);
+		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		const expected = (await eventsOf(project))
+			.filter(
+				({ event, properties }) =>
+					["event 1", "event 2"].includes(String(event)) && Number(Object(properties).i) < 1500,
+			)
+			.map(({ uuid, event }) => ({ uuid, event }));
+		expect(await checksum(rows)).toBe(await checksum(expected));
+	});
+
+	test("a step whose rows are all filtered out by a query's condition ends as others do, and the next one continues", async () => {
+		const home = await exporting(R2(), 5000, {
+			xql_query: "SELECT uuid FROM events WHERE properties.i = 4999",
+		});
+		const { run, find } = await launched(home.export_id);
+		const step = async () =>
+			continueRun(await opened(run), { pages: 2, until: Number.POSITIVE_INFINITY });
+		expect(await step()).toBe(0);
+		const { cursor } = await find();
+		expect(cursor).not.toBeNull();
+		expect(await step()).toBe(0);
+		expect((await find()).cursor).not.toBe(cursor);
+		expect(await step()).toBeNull();
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 1,
+			records_total_count: 1,
+		});
+		expect(await listR2(`${home.project}/`)).toHaveLength(1);
+	});
+
+	test("the log has the number of rows, the time it took, and the files", async () => {
+		const { here, path, project, backfill } = await exporting(R2(), 1);
+		await backfill();
+		const { body } = await here("GET", `${path}/logs?search=complete: `);
+		expect(body.results).toMatchObject([
+			{
+				level: "INFO",
+				message: expect.stringMatching(/: 1 row, \d{3} bytes, [\d.]+ seconds?, attempt 1, in /),
+			},
+		]);
+		expect(body.results[0].message).toContain(
+			`The run of ${HOUR.start_at} to ${HOUR.end_at} is complete: `,
+		);
+		expect(body.results[0].message).toContain(`, in ${project}/out/${FILE}-backfill.jsonl.`);
+	});
+
+	test("a scheduled run exports what arrived in its window, whenever it happened", async () => {
+		const { project, export_id, ended } = await exporting(R2(), 10);
+		await db
+			.update(events)
+			.set({ timestamp: "2020-01-01T00:00:00.000Z" })
+			.where(eq(events.team_id, project));
+		await fill(project, 5, {
+			start: "2026-01-01T13:00:00.000Z",
+			end: "2026-01-01T14:00:00.000Z",
+		});
+		await db
+			.update(batchExports)
+			.set({ next_start_at: HOUR.start_at, next_end_at: HOUR.end_at, due_at: HOUR.end_at })
+			.where(eq(batchExports.uuid, export_id));
+		await tick(env, Date.parse("2026-01-01T13:06:00Z"));
+		expect(await ended()).toMatchObject([
+			{
+				status: "Completed",
+				records_completed: 10,
+				data_interval_start: HOUR.start_at,
+				data_interval_end: HOUR.end_at,
+			},
+		]);
+	});
+});
+
+/** Pauses an export as if it had just failed three times. */
+async function failThrice(batch_export: string) {
+	const at = new Date().toISOString();
+	const ids = [v7(), v7(), v7()] as const;
+	for (const [n, id] of ids.entries())
+		await addRuns(batch_export, {
+			id,
+			status: "Failed",
+			data_interval_start: `2026-01-01T0${n}:00:00.000Z`,
+			data_interval_end: `2026-01-01T0${n + 1}:00:00.000Z`,
+			finished_at: at,
+		});
+	const last = { batch_export_id: await rowIdOf(batch_export), run_id: ids[2], attempt: 0 };
+	await pauseIfFailing(env, (await opened(last)).loaded);
+}
+
+describe("what arrives while an export is paused", () => {
+	test.each([
+		["by a user", false],
+		["after three failures", true],
+	])(
+		"%s is exported by unpausing it with a backfill, whenever it happened",
+		async (_, isFailing) => {
+			stopClock();
+			const { here, path, project, export_id } = await exporting(R2(), 0);
+			const hour = (n: number, minutes = 0) =>
+				new Date(
+					(Math.floor(Date.now() / 3_600_000) - n) * 3_600_000 + minutes * 60_000,
+				).toISOString();
+			const its = eq(batchExports.uuid, export_id);
+			await (isFailing ? failThrice(export_id) : here("POST", `${path}/pause`));
+			expect((await here("GET", path)).body.paused).toBe(true);
+			await db
+				.update(batchExports)
+				.set({ next_start_at: hour(4), next_end_at: hour(3), last_paused_at: hour(4, 10) })
+				.where(its);
+			// It happened two days before the pause.
+			await fill(project, 5, { start: hour(52), end: hour(51), arrived: hour(2, 7) });
+			const { backfill_id } = (await here("POST", `${path}/unpause`, { body: { backfill: true } }))
+				.body;
+			await eventually(async () =>
+				expect((await here("GET", `${path}/backfills/${backfill_id}`)).body).toMatchObject({
+					status: "Completed",
+					by: "arrival",
+					total_runs: 4,
+					failed_runs: 0,
+				}),
+			);
+			// The name of a scheduled run's file.
+			const key = `${project}/out/${hour(2)}-${hour(1)}.jsonl`;
+			expect(await listR2(`${project}/out`)).toEqual([key]);
+			expect(parse(new TextDecoder().decode(await fetched(key)))).toHaveLength(5);
+			const [row] = await db.select().from(batchExports).where(its);
+			expect(row).toMatchObject({ paused: false, next_start_at: hour(0), next_end_at: hour(-1) });
+		},
+	);
+});
+
+describe("the metrics of an export", () => {
+	test("are the rows, bytes, seconds and failures of each day", async () => {
+		const { here, path, backfill, export_id } = await exporting(R2(), 100);
+		await backfill();
+		await backfill();
+		const { body } = await here("GET", `${path}/metrics`);
+		expect(body).toMatchObject({
+			count: 1,
+			next: null,
+			results: [
+				{
+					day: new Date().toISOString().slice(0, 10),
+					runs: 2,
+					rows: 200,
+					failures: 0,
+				},
+			],
+		});
+		const [{ bytes, seconds }] = body.results;
+		const [one] = await db
+			.select()
+			.from(batchExportRuns)
+			.where(eq(batchExportRuns.batch_export_id, rowOf(export_id)));
+		expect(one?.bytes).toBeGreaterThan(100 * 100);
+		expect(bytes).toBe(2 * (one?.bytes ?? 0));
+		expect(seconds).toBeGreaterThan(0);
+		await db.insert(batchExportDays).values({
+			batch_export_id: rowOf(export_id),
+			day: "2026-01-01",
+			failures: 3,
+		});
+		const { body: paged } = await here("GET", `${path}/metrics?limit=1`);
+		expect(paged.count).toBe(2);
+		expect(paged.results).toMatchObject([{ rows: 200 }]);
+		const { run } = await launched(export_id);
+		await giveUp(env, run, new Error("The machine is gone."));
+		const { body: after } = await here("GET", `${path}/metrics`);
+		expect(after.results).toMatchObject([
+			{ runs: 2, rows: 200, failures: 1 },
+			{ day: "2026-01-01", runs: 0, failures: 3 },
+		]);
+		const stranger = await world();
+		expect((await stranger.here("GET", `${path}/metrics`)).status).toBe(404);
+	});
+});
+
+describe("a backfill", () => {
+	test("of many windows gets a response immediately, and so do other requests while it runs", async () => {
+		const { here, path, ended } = await exporting({ type: "NoOp", config: {} }, 0);
+		const instances = (await workflows.get()).length;
+		const { body, status } = await here("POST", `${path}/backfill`, {
+			body: {
+				start_at: "2026-01-01T00:00:00Z",
+				end_at: "2026-01-03T12:00:00Z",
+			},
+		});
+		expect(status).toBe(200);
+		const progress = async () => (await here("GET", `${path}/backfills`)).body.results[0];
+		const first = await progress();
+		expect(first).toMatchObject({ id: body.backfill_id, status: "Running" });
+		expect(first.finished_runs).toBeLessThan(20);
+		const seen = new Set<number>();
+		await eventually(async () => {
+			const { status, finished_runs } = await progress();
+			seen.add(finished_runs);
+			expect(status).toBe("Completed");
+		});
+		expect(seen.size).toBeGreaterThan(10);
+		await ended();
+		const { body: all } = await here("GET", `${path}/runs?limit=1000`);
+		expect(all.count).toBe(60);
+		expect(
+			new Set(all.results.map((run: { data_interval_end: string }) => run.data_interval_end)).size,
+		).toBe(60);
+		expect(await workflows.get()).toHaveLength(instances + 1);
+	}, 90_000);
+
+	test("runs its windows one after another, and a failed one doesn't stop it", async () => {
+		const { here, path, ended } = await exporting(HTTP("/status/404"), 10);
+		await here("POST", `${path}/backfill`, {
+			body: {
+				start_at: "2026-01-01T11:00:00Z",
+				end_at: "2026-01-01T14:00:00Z",
+			},
+		});
+		await eventually(async () =>
+			expect((await here("GET", `${path}/backfills`)).body.results).toMatchObject([
+				{
+					status: "Completed",
+					total_runs: 3,
+					finished_runs: 3,
+					failed_runs: 1,
+					finished_at: expect.any(String),
+				},
+			]),
+		);
+		expect((await ended()).map(({ status }: { status: string }) => status)).toEqual([
+			"Completed",
+			"Failed",
+			"Completed",
+		]);
+	});
+});
+
+const SECOND_END = "2026-01-01T14:00:00.000Z";
+
+test("the end of a run adds its backfill's next run, unless another run of that backfill is unfinished", async () => {
+	const { export_id, project, here, path } = await exporting({ type: "NoOp", config: {} }, 0);
+	const backfill = v7();
+	await addBackfills(export_id, {
+		id: backfill,
+		project_id: project,
+		interval: "hour",
+		start_at: HOUR.start_at,
+		end_at: "2026-01-01T15:00:00.000Z",
+		total_runs: 3,
+	});
+	const [first, second] = [await launched(export_id), await launched(export_id, SECOND_END)];
+	const its = (run_id: string) => eq(batchExportRuns.id, run_id);
+	for (const { run } of [first, second])
+		await db.update(batchExportRuns).set({ backfill_id: backfill }).where(its(run.run_id));
+	await db
+		.update(batchExportBackfills)
+		.set({ next_start_at: SECOND_END })
+		.where(eq(batchExportBackfills.id, backfill));
+	// A run of the schedule, which doesn't matter.
+	await launched(export_id, "2026-01-01T12:30:00.000Z");
+	const ends = async () => {
+		const { body } = await here("GET", `${path}/runs`);
+		const its = body.results.filter(({ backfill_id }: Json) => backfill_id === backfill);
+		return its.map((run: Json) => run.data_interval_end).toSorted();
+	};
+	const end = async ({ run }: typeof first) => {
+		const attempt = await opened(run);
+		expect(await continueRun(attempt)).toBeNull();
+		await afterRun(attempt);
+	};
+	await end(second);
+	expect(await ends()).toEqual([HOUR.end_at, SECOND_END]);
+	await end(first);
+	expect(await ends()).toEqual([HOUR.end_at, SECOND_END, "2026-01-01T15:00:00.000Z"]);
+});
+
+describe("an instance that", () => {
+	test("has reached its limit of steps leaves the rest of the run to the next tick", async () => {
+		const { export_id } = await exporting({ type: "NoOp", config: {} }, 3);
+		const { run, find } = await launched(export_id);
+		const id = `${run.run_id}-steps`;
+		await using instance = await introspectWorkflowInstance(env.EXPORT_RUNS, id);
+		await instance.modify(async (modifier) => {
+			for (let n = 1; n <= 1000; n += 1)
+				await modifier.mockStepResult({ name: `part ${n}` }, { ...run, wait_ms: 0 });
+		});
+		await env.EXPORT_RUNS.create({ id, params: run });
+		await instance.waitForStatus("complete");
+		expect(await find()).toMatchObject({ launched: false, finished_at: null });
+		await tick(env, Date.now());
+		await eventually(async () =>
+			expect(await find()).toMatchObject({
+				status: "Completed",
+				attempt: 2,
+				records_completed: 3,
+			}),
+		);
+	}, 60_000);
+});
+
+describe("a destination that", () => {
+	test("fails every other time gets each batch once, because each stored state counts as progress", async () => {
+		const path = `/flaky/${v7()}`;
+		const { project, backfill, here, path: at } = await exporting(HTTP(path), 7500);
+		expect(await backfill()).toMatchObject({
+			status: "Completed",
+			records_completed: 7500,
+		});
+		const taken = new Map(
+			(await received(path)).map(({ headers, text }) => [headers["idempotency-key"], text]),
+		);
+		const rows = [...taken.values()].flatMap((text) => JSON.parse(text).batch);
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+		const { body } = await here("GET", `${at}/logs?level=WARNING`);
+		expect(body.results[0].message).toMatch(
+			/^Failure 1 of 5 in a row: 127\.0\.0\.1:\d+ answered 503: "Oops"\. The run continues at 2/,
+		);
+	});
+
+	test.each([
+		["/status/500", 'answered 500: "Oops".'],
+		["/status/429", 'answered 429: "Oops".'],
+		["/close", "127.0.0.1"],
+	])("is %s is tried five times", async (path, why) => {
+		const { backfill, here, path: at, export_id, id, project } = await exporting(HTTP(path), 3);
+		const run = await backfill();
+		const window = { data_interval_start: HOUR.start_at, data_interval_end: HOUR.end_at };
+		expect(await systemEvents(id)).toMatchObject([
+			{
+				type: "batch_export_run.failed",
+				item_id: run.id,
+				project_id: project,
+				name: "Export",
+				trigger: {
+					run_id: run.id,
+					batch_export_id: export_id,
+					backfill_id: expect.any(String),
+					...window,
+					status: "FailedRetryable",
+					attempt: 1,
+					rows: 0,
+					error: expect.stringContaining(why),
+					next_step: "Retry the run when the destination works again.",
+				},
+			},
+		]);
+		expect(run).toMatchObject({
+			status: "FailedRetryable",
+			latest_error: expect.stringContaining(why),
+		});
+		const { body: log } = await here("GET", `${at}/runs/${run.id}/logs`);
+		const levels = log.results.map(({ level }: { level: string }) => level);
+		expect(levels).toEqual(["ERROR", ...Array(4).fill("WARNING")]);
+		expect(log.results[0].message).toMatch(
+			/ failed 5 times in a row without progress: .+\. Retry the run when the destination works again\. Totals: 0 rows, 0 bytes, [\d.]+ seconds?, attempt 1\.$/,
+		);
+		expect((await here("GET", at)).body.paused).toBe(false);
+	});
+
+	test("fails is retried after increasing delays, or after its Retry-After", async () => {
+		const waits = async (path: string) => {
+			const { export_id } = await exporting(HTTP(path), 1);
+			const { run, find } = await launched(export_id);
+			const waited: (number | null)[] = [];
+			for (let wait: number | null = 0; wait !== null; waited.push(wait)) {
+				wait = await partOf(run);
+				const { next_try_at } = await find();
+				if (wait !== null)
+					expect(Date.parse(next_try_at ?? "") - Date.now()).toBeGreaterThan(wait - 4000);
+			}
+			expect(await find()).toMatchObject({
+				status: "FailedRetryable",
+				next_try_at: null,
+			});
+			return waited;
+		};
+		expect(await waits("/status/503")).toEqual([5000, 15_000, 45_000, 120_000, null]);
+		expect(await waits("/status/429/60")).toEqual([60_000, 60_000, 60_000, 120_000, null]);
+		const [first] = await waits("/status/503/99999");
+		expect(first).toBe(3_600_000);
+		const date = new Date(Date.now() + 300_000).toUTCString();
+		const [until = 0] = await waits(`/status/503/${encodeURIComponent(date)}`);
+		expect(until).toBeGreaterThan(200_000);
+		expect(until).toBeLessThan(300_001);
+	});
+
+	test("rejects rows fails the run immediately; three failures in a row pause the export and mail the admins, once a day", async () => {
+		const { take, env: mailing } = outbox();
+		const start = Date.now();
+		/** Who got a mail that an export was paused, by a tick after so many hours. */
+		const mailedIn = async (hours: number) => {
+			await sendDigests({ ...env, ...mailing }, start + hours * 3_600_000 + 60_000);
+			const mails = take().filter(({ text }) => text.includes(home.id));
+			return mails.filter(({ subject }) => subject.includes("paused")).map(({ to }) => to);
+		};
+		const home = await exporting(HTTP("/status/403"), 3);
+		const admin = await join(home.id, 8);
+		await join(home.id, 1);
+		const paused = async () => (await home.here("GET", home.path)).body.paused;
+		const fail = async (n: number) => {
+			const end = `2026-01-01T13:00:0${n}.000Z`;
+			const { run, find } = await launched(home.export_id, end);
+			const attempt = await opened(run);
+			expect(await continueRun(attempt)).toBeNull();
+			await afterRun(attempt);
+			expect((await find()).status).toBe("Failed");
+			const { body } = await home.here("GET", `${home.path}/runs/${run.run_id}/logs`);
+			expect(body.results[0].message).toContain(
+				"It was not tried again, because the error is permanent. Fix the cause, then retry the run.",
+			);
+		};
+		for (const n of [1, 2, 3]) {
+			expect(await paused()).toBe(false);
+			await fail(n);
+		}
+		expect(await paused()).toBe(true);
+		const admins = [home.owner.email, admin.email].sort();
+		expect((await mailedIn(0)).sort()).toEqual(admins);
+		expect((await systemEvents(home.id)).map(({ type }) => type)).toEqual([
+			...Array(3).fill("batch_export_run.failed"),
+			"batch_export.paused",
+		]);
+		const { body } = await home.here("GET", `${home.path}/logs?level=ERROR`);
+		expect(body.results[0].message).toBe(
+			'The export was paused: its last 3 runs failed. Fix the errors in the log, then unpause the export, with {"backfill": true} to also export what arrived during the pause.',
+		);
+		await home.here("POST", `${home.path}/unpause`);
+		for (const n of [4, 5, 6]) {
+			expect(await paused()).toBe(false);
+			await fail(n);
+		}
+		expect(await paused()).toBe(true);
+		expect(await mailedIn(23)).toEqual([]);
+		expect((await mailedIn(24)).sort()).toEqual(admins);
+		expect(await mailedIn(49)).toEqual([]);
+	});
+
+	test("fails three runs gets its export paused, even if a run between them was cancelled", async () => {
+		const { here, path, export_id } = await exporting(HTTP("/status/403"), 3);
+		const paused = async () => (await here("GET", path)).body.paused;
+		const next = async (n: number) => {
+			const end = `2026-01-01T13:00:0${n}.000Z`;
+			const { run, find } = await launched(export_id, end);
+			if (n === 3) await here("POST", `${path}/runs/${run.run_id}/cancel`);
+			await carried(run);
+			await afterRun(await opened(run));
+			return (await find()).status;
+		};
+		expect([await next(1), await next(2), await next(3)]).toEqual([
+			"Failed",
+			"Failed",
+			"Cancelled",
+		]);
+		expect(await paused()).toBe(false);
+		expect(await next(4)).toBe("Failed");
+		expect(await paused()).toBe(true);
+	});
+});
+
+describe("the end of a run", () => {
+	/** A run of 10 rows that fails at each try, or of a destination that takes everything. */
+	const ending = async (destination: object) => {
+		stopClock();
+		const home = await exporting(destination, 10);
+		const { run } = await launched(home.export_id);
+		const types = async () => (await systemEvents(home.id)).map(({ type }) => type);
+		return { ...home, run, types };
+	};
+
+	test("is an event, with what was exported", async () => {
+		const { id, project, export_id, run } = await ending({ type: "NoOp", config: {} });
+		await carried(run);
+		expect(await systemEvents(id)).toEqual([
+			{
+				type: "batch_export_run.completed",
+				item_id: run.run_id,
+				project_id: project,
+				name: "Export",
+				changes: [],
+				trigger: {
+					run_id: run.run_id,
+					batch_export_id: export_id,
+					backfill_id: null,
+					data_interval_start: HOUR.start_at,
+					data_interval_end: HOUR.end_at,
+					status: "Completed",
+					attempt: 1,
+					rows: 10,
+					bytes: expect.any(Number),
+					seconds: 0,
+					error: null,
+					next_step: null,
+				},
+			},
+		]);
+	});
+
+	test("is one event, also if the step is repeated, or fails after it", async () => {
+		const { run, types } = await ending({ type: "NoOp", config: {} });
+		await carried(run);
+		const stale = await opened(run);
+		await continueRun(stale);
+		await giveUp(env, run, new Error("The machine is gone."));
+		expect(await types()).toEqual(["batch_export_run.completed"]);
+	});
+
+	test("is one event, even if two attempts find concurrently that it failed", async () => {
+		const { run, types, here, path } = await ending(HTTP("/status/403"));
+		const both = [await opened(run), await opened(run)];
+		for (const attempt of both) expect(await continueRun(attempt)).toBeNull();
+		expect(await types()).toEqual(["batch_export_run.failed"]);
+		const { body } = await here("GET", `${path}/metrics`);
+		expect(body.results).toMatchObject([{ failures: 1 }]);
+	});
+
+	test("is no event, and the run doesn't end, if the event can't be written", async () => {
+		const { run, types } = await ending({ type: "NoOp", config: {} });
+		const attempt = await opened(run, {
+			DB: Object.assign(Object.create(env.DB), {
+				prepare: (query: string) => env.DB.prepare(query),
+				batch: async (statements: D1PreparedStatement[]) =>
+					env.DB.batch([...statements, env.DB.prepare("insert into assertions values (0, 1, 1)")]),
+			}),
+		});
+		await continueRun(attempt).catch(() => {});
+		const { finished_at } = (await opened(run)).loaded.run;
+		expect(finished_at).toBeNull();
+		expect(await types()).toEqual([]);
+	});
+
+	test("isn't an event if the run is cancelled", async () => {
+		const { run, types, here, path } = await ending({ type: "NoOp", config: {} });
+		await here("POST", `${path}/runs/${run.run_id}/cancel`);
+		await carried(run);
+		expect(await types()).toEqual([]);
+	});
+});
+
+/** A run that is launched, but carried out by the test. */
+async function launched(batch_export: string, end = HOUR.end_at) {
+	const run_id = v7();
+	await addRuns(batch_export, {
+		id: run_id,
+		data_interval_start: HOUR.start_at,
+		data_interval_end: end,
+		launched: true,
+		attempt: 1,
+	});
+	const find = async () => {
+		const [row] = await db.select().from(batchExportRuns).where(eq(batchExportRuns.id, run_id));
+		if (!row) throw new Error("The run is gone.");
+		return row;
+	};
+	return { run: { batch_export_id: await rowIdOf(batch_export), run_id, attempt: 1 }, find };
+}
+
+/** The bucket. Something happens at the n-th part of an upload. */
+function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
+	let parts = 0;
+	const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+		createMultipartUpload: (key: string, options: R2MultipartOptions) =>
+			env.EXPORTS.createMultipartUpload(key, options),
+		put: (key: string, value: Uint8Array, options: R2PutOptions) =>
+			env.EXPORTS.put(key, value, options),
+		head: (key: string) => env.EXPORTS.head(key),
+		list: (options: R2ListOptions) => env.EXPORTS.list(options),
+		resumeMultipartUpload(key: string, id: string) {
+			const upload = env.EXPORTS.resumeMultipartUpload(key, id);
+			return Object.assign(Object.create(upload), {
+				uploadPart: async (number: number, body: Uint8Array) => {
+					parts += 1;
+					if (parts === n) await happens();
+					return upload.uploadPart(number, body);
+				},
+				complete: (listed: R2UploadedPart[]) => upload.complete(listed),
+				abort: () => upload.abort(),
+			});
+		},
+	});
+	return { EXPORTS };
+}
+
+/** Carries out an attempt to the end of the run, or to the first try that fails. Returns how long to wait then. */
+async function carried(run: AttemptRef, more: Partial<Env> = {}) {
+	for (;;) {
+		const wait_ms = await partOf(run, more);
+		if (wait_ms !== 0) return wait_ms;
+	}
+}
+
+/** Counts the round trips to D1 of an attempt and of what follows it. */
+async function tripsOf(run: AttemptRef, more: Partial<Env> = {}) {
+	let trips = 0;
+	const counting =
+		<Args extends unknown[], Result>(call: (...args: Args) => Result) =>
+		(...args: Args) => {
+			trips += 1;
+			return call(...args);
+		};
+	const counted = (statement: D1PreparedStatement): D1PreparedStatement => {
+		const bind = statement.bind.bind(statement);
+		return Object.assign(statement, {
+			bind: (...values: unknown[]) => counted(bind(...values)),
+			all: counting(statement.all.bind(statement)),
+			run: counting(statement.run.bind(statement)),
+			raw: counting(statement.raw.bind(statement)),
+		});
+	};
+	const DB: D1Database = Object.assign(Object.create(env.DB), {
+		prepare: (query: string) => counted(env.DB.prepare(query)),
+		batch: counting((statements: D1PreparedStatement[]) => env.DB.batch(statements)),
+	});
+	const attempt = await opened(run, { DB, ...more });
+	expect(await continueRun(attempt)).toBeNull();
+	await afterRun(attempt);
+	return trips;
+}
+
+describe("a window that is exported again", () => {
+	const change = (config: object) => ({ body: { destination: { config } } });
+
+	test("by a backfill leaves its rows once", async () => {
+		const { project, here, path, backfill } = await exporting(R2({ max_file_size_mb: 1 }), 9000);
+		await backfill();
+		expect((await listR2(`${project}/`)).length).toBeGreaterThan(2);
+		await here("PATCH", path, change({ max_file_size_mb: null, file_format: "Parquet" }));
+		expect(await backfill()).toMatchObject({ status: "Completed" });
+		expect(await listR2(`${project}/`)).toEqual([`${project}/out/${FILE}-backfill.parquet`]);
+		await here("PATCH", path, change({ include_events: ["none"] }));
+		expect(await backfill()).toMatchObject({ status: "Completed", records_completed: 0 });
+		expect(await listR2(`${project}/`)).toEqual([]);
+	});
+
+	test("by a retry leaves its rows once", async () => {
+		const home = await exporting(R2({ compression: "gzip" }), 10);
+		const { run } = await launched(home.export_id);
+		expect(await carried(run)).toBeNull();
+		expect(await listR2(`${home.project}/`)).toEqual([`${home.project}/out/${FILE}.jsonl.gz`]);
+		await home.here("PATCH", home.path, change({ compression: null }));
+		await home.here("POST", `${home.path}/runs/${run.run_id}/retry`);
+		expect(await home.ended()).toMatchObject([{ status: "Completed", records_completed: 10 }]);
+		expect(await listR2(`${home.project}/`)).toEqual([`${home.project}/out/${FILE}.jsonl`]);
+	});
+
+	test("by a retry that is killed before it removes files leaves its rows once", async () => {
+		const home = await exporting(R2({ compression: "gzip" }), 10);
+		const { run } = await launched(home.export_id);
+		expect(await carried(run)).toBeNull();
+		await home.here("PATCH", home.path, change({ compression: null }));
+		const again = { ...run, attempt: 2 };
+		await db
+			.update(batchExportRuns)
+			.set({ finished_at: null, status: "Starting", attempt: 2 })
+			.where(eq(batchExportRuns.id, run.run_id));
+		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+			put: (key: string, value: Uint8Array, options: R2PutOptions) =>
+				env.EXPORTS.put(key, value, options),
+			head: (key: string) => env.EXPORTS.head(key),
+			list: () => Promise.reject(new Error("killed")),
+		});
+		expect(await partOf(again, { EXPORTS })).toBe(5000);
+		expect(await listR2(`${home.project}/`)).toHaveLength(2);
+		expect(await carried(again)).toBeNull();
+		expect(await listR2(`${home.project}/`)).toEqual([`${home.project}/out/${FILE}.jsonl`]);
+	});
+
+	test("has a warning in its log that names the files that its key may not remove", async () => {
+		const { here, path, backfill } = await exporting(
+			{
+				type: "GCS",
+				config: {
+					hmac_access_id: KEYS.aws_access_key_id,
+					hmac_secret: KEYS.aws_secret_access_key,
+					bucket_name: "exports",
+					endpoint_url: env.GCS_URL,
+					prefix: `kept/${v7()}`,
+				},
+			},
+			3,
+		);
+		const warnings = async () => (await here("GET", `${path}/logs?level=WARNING`)).body.results;
+		await backfill();
+		expect(await warnings()).toEqual([]);
+		await here("PATCH", path, change({ file_format: "CSV" }));
+		const { id } = await backfill();
+		expect(await warnings()).toMatchObject([
+			{ run_id: id, message: expect.stringContaining(`/${FILE}-backfill.jsonl. The HMAC key`) },
+		]);
+	});
+});
+
+describe("the round trips to D1 of a small run", () => {
+	test.each([
+		["that succeeds", "/batches/small", 6],
+		["that fails", "/status/403", 6],
+	])("%s", async (_, path, expected) => {
+		const { export_id } = await exporting(HTTP(path), 3);
+		const { run, find } = await launched(export_id);
+		expect(await tripsOf(run)).toBe(expected);
+		expect((await find()).finished_at).not.toBeNull();
+	});
+});
+
+/** Three parts. */
+const BIG = 50_000;
+
+describe("a run that", () => {
+	test("that another attempt has taken over is neither ended nor logged by the first", async () => {
+		const { export_id } = await exporting({ type: "NoOp", config: {} }, 3);
+		const { run, find } = await launched(export_id);
+		const { id } = await find();
+		await db.update(batchExportRuns).set({ attempt: 2 }).where(eq(batchExportRuns.id, id));
+		const before = await find();
+		expect(await giveUp(env, run, new Error("The database is gone."))).toBeNull();
+		expect(await find()).toEqual(before);
+		const entries = await storedEntries(export_id);
+		expect(entries.filter(({ run_id }) => run_id === id)).toEqual([]);
+	});
+
+	test("is interrupted continues where it was, in another attempt", async () => {
+		const { project, export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		expect(
+			await carried(
+				run,
+				atPart(2, async () => {
+					throw new Error("The machine is gone.");
+				}),
+			),
+		).toBe(5000);
+		const cut = await find();
+		expect(cut).toMatchObject({
+			status: "Running",
+			latest_error: "The machine is gone.",
+		});
+		expect(cut.records_completed).toBeGreaterThan(0);
+		expect(cut.cursor).not.toBeNull();
+		expect(await listR2(`${project}/`)).toEqual([]);
+		await db.update(batchExportRuns).set({ attempt: 2 }).where(eq(batchExportRuns.id, run.run_id));
+		await carried({ ...run, attempt: 2 });
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: BIG,
+			state: null,
+		});
+		const [key = ""] = await listR2(`${project}/`);
+		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	});
+
+	test("has stored its state doesn't keep it in memory", async () => {
+		const { export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		let inMemory: unknown;
+		let stored: unknown;
+		const attempt = await opened(
+			run,
+			atPart(2, async () => {
+				inMemory = attempt.loaded.run.state;
+				stored = (await find()).state;
+			}),
+		);
+		expect(await continueRun(attempt)).toBeNull();
+		expect(stored).toMatchObject({ rest: expect.stringMatching(/.{1000}/) });
+		expect(inMemory).toBeNull();
+	});
+
+	test("fails for good removes the upload that it began in the same part", async () => {
+		const { export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		let begun: unknown;
+		const failing = atPart(1, async () => {
+			begun = (await find()).state;
+			throw new MisconfiguredError("There is no such bucket.");
+		});
+		expect(await partOf(run, failing)).toBeNull();
+		expect(begun).toMatchObject({ uploads: [{ parts: [] }] });
+		expect(await find()).toMatchObject({ status: "Failed", state: null });
+	});
+
+	test("fails when D1's response is lost removes the upload that D1 has stored", async () => {
+		const { export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		await db.update(batchExportRuns).set({ tries: 4 }).where(eq(batchExportRuns.id, run.run_id));
+		const losing = (statement: D1PreparedStatement, values: unknown[]): D1PreparedStatement => {
+			const bind = statement.bind.bind(statement);
+			const send = statement.run.bind(statement);
+			return Object.assign(statement, {
+				bind: (...bound: unknown[]) => losing(bind(...bound), bound),
+				run: async () => {
+					const result = await send();
+					if (values.some((value) => String(value).includes('"uploads"')))
+						throw new Error("The response was lost.");
+					return result;
+				},
+			});
+		};
+		const DB: D1Database = Object.assign(Object.create(env.DB), {
+			prepare: (query: string) => {
+				const statement = env.DB.prepare(query);
+				return query.includes('"state" = ?') ? losing(statement, []) : statement;
+			},
+			batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
+		});
+		expect(await partOf(run, { DB })).toBeNull();
+		expect(await find()).toMatchObject({
+			status: "FailedRetryable",
+			latest_error: "The response was lost.",
+			state: null,
+		});
+	});
+
+	test("two attempts execute concurrently is written once and completely", async () => {
+		const { project, export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		await carried(
+			run,
+			atPart(2, async () => {
+				await db
+					.update(batchExportRuns)
+					.set({ attempt: 2 })
+					.where(eq(batchExportRuns.id, run.run_id));
+				await carried({ ...run, attempt: 2 });
+			}),
+		);
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: BIG,
+			attempt: 2,
+		});
+		const [key = ""] = await listR2(`${project}/`);
+		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	});
+
+	test("is cancelled in the middle leaves no object and no upload", async () => {
+		const { here, path, project, export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		let upload: unknown;
+		await carried(
+			run,
+			atPart(2, async () => {
+				upload = (await find()).state;
+				const { status } = await here("POST", `${path}/runs/${run.run_id}/cancel`);
+				expect(status).toBe(200);
+			}),
+		);
+		expect(await find()).toMatchObject({ status: "Cancelled", state: null });
+		expect(await listR2(`${project}/`)).toEqual([]);
+		const [{ id }] = Object(upload).uploads;
+		await expect(
+			env.EXPORTS.resumeMultipartUpload(`${project}/out/${FILE}.jsonl`, id).uploadPart(
+				1,
+				new Uint8Array(1),
+			),
+		).rejects.toThrow("(10024)");
+	});
+
+	test("is cancelled after it has read all rows writes no file", async () => {
+		const { here, path, project, export_id } = await exporting(R2(), 3);
+		const { run, find } = await launched(export_id);
+		/** Cancels the run when the statement has read the rows. */
+		const cancelling = (statement: D1PreparedStatement): D1PreparedStatement => {
+			const [bind, read] = [statement.bind.bind(statement), statement.raw.bind(statement)];
+			return Object.assign(statement, {
+				bind: (...values: unknown[]) => cancelling(bind(...values)),
+				raw: async () => {
+					const rows = await read();
+					const { status } = await here("POST", `${path}/runs/${run.run_id}/cancel`);
+					expect(status).toBe(200);
+					return rows;
+				},
+			});
+		};
+		const DB: D1Database = Object.assign(Object.create(env.DB), {
+			prepare: (query: string) => {
+				const statement = env.DB.prepare(query);
+				return /\bfrom events\b/.test(query) ? cancelling(statement) : statement;
+			},
+			batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
+		});
+		expect(await partOf(run, { DB })).toBeNull();
+		expect((await find()).status).toBe("Cancelled");
+		expect(await listR2(`${project}/`)).toEqual([]);
+	});
+
+	test("crashes after it was cancelled is cleaned up by the schedule", async () => {
+		const { here, path, export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		await carried(
+			run,
+			atPart(2, async () => {
+				throw new Error("The machine is gone.");
+			}),
+		);
+		await here("DELETE", path);
+		expect(await find()).toMatchObject({
+			status: "Cancelled",
+			state: expect.anything(),
+		});
+		await tick(env, Date.now() + 2 * 60_000);
+		expect((await find()).state).toBeNull();
+	});
+
+	test("is retried while an attempt is still alive continues only in the new attempt", async () => {
+		const { here, path, export_id } = await exporting(R2(), BIG);
+		// The run before it has not ended.
+		await launched(export_id, "2026-01-01T12:30:00.000Z");
+		const { run, find } = await launched(export_id);
+		await carried(
+			run,
+			atPart(2, async () => {
+				await here("POST", `${path}/runs/${run.run_id}/cancel`);
+				await clean(env, (await opened(run)).loaded);
+				const { status } = await here("POST", `${path}/runs/${run.run_id}/retry`);
+				expect(status).toBe(200);
+			}),
+		);
+		expect(await find()).toMatchObject({ status: "Starting", state: null });
+	});
+
+	test.each([
+		["cancelled", false, async () => {}],
+		["cancelled and retried", true, async (retry: () => Promise<unknown>) => retry()],
+	])(
+		"is %s while it begins an upload leaves none open, though the bucket fails then",
+		async (_, retried, then) => {
+			const { here, path, project, export_id } = await exporting(R2(), BIG);
+			await launched(export_id, "2026-01-01T12:30:00.000Z");
+			const { run, find } = await launched(export_id);
+			const at = `${path}/runs/${run.run_id}`;
+			let upload = "";
+			let aborts = 0;
+			const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+				async createMultipartUpload(key: string, options: R2MultipartOptions) {
+					const begun = await env.EXPORTS.createMultipartUpload(key, options);
+					upload = begun.uploadId;
+					await here("POST", `${at}/cancel`);
+					await then(() => here("POST", `${at}/retry`));
+					return begun;
+				},
+				head: (key: string) => env.EXPORTS.head(key),
+				resumeMultipartUpload: (key: string, id: string) => ({
+					abort: async () => {
+						aborts += 1;
+						if (!retried) throw new Error("Not now.");
+						await env.EXPORTS.resumeMultipartUpload(key, id).abort();
+					},
+				}),
+			});
+			await carried(run, { EXPORTS });
+			expect(aborts).toBeGreaterThan(0);
+			if (!retried) await tick(env, Date.now() + 2 * 60_000);
+			expect(await find()).toMatchObject({
+				status: retried ? "Starting" : "Cancelled",
+				state: null,
+			});
+			await expect(
+				env.EXPORTS.resumeMultipartUpload(`${project}/out/${FILE}.jsonl`, upload).uploadPart(
+					1,
+					new Uint8Array(1),
+				),
+			).rejects.toThrow("(10024)");
+		},
+	);
+
+	test("has leftovers that can't be removed is given up on after a week", async () => {
+		const { export_id } = await exporting(R2(), 0);
+		const { run, find } = await launched(export_id);
+		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+			resumeMultipartUpload: () => ({
+				abort: async () => {
+					throw new Error("There is no such bucket.");
+				},
+			}),
+		});
+		const ended = (days: number) =>
+			db
+				.update(batchExportRuns)
+				.set({
+					status: "Failed",
+					finished_at: new Date(Date.now() - days * 86_400_000).toISOString(),
+					state: { uploads: [{ id: "x", mark: "x", parts: [] }] },
+				})
+				.where(eq(batchExportRuns.id, run.run_id));
+		await ended(6);
+		await clean({ ...env, EXPORTS }, (await opened(run)).loaded);
+		expect((await find()).state).not.toBeNull();
+		await ended(8);
+		await clean({ ...env, EXPORTS }, (await opened(run)).loaded);
+		expect((await find()).state).toBeNull();
+	});
+
+	test.skipIf(noPostgres)(
+		`ends, well or not, closes its connection to PostgreSQL${noPostgres}`,
+		async () => {
+			const client = new pg.Client(POSTGRES);
+			client.on("error", () => {});
+			await client.connect();
+			const open = async () => {
+				const { rowCount } = await client.query(
+					"select 1 from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
+				);
+				return rowCount;
+			};
+			for (const table_name of [`ended ${v7()}`, "pg_class"]) {
+				const { export_id } = await exporting(
+					{
+						type: "Postgres",
+						config: {
+							...POSTGRES,
+							table_name,
+							schema: table_name === "pg_class" ? "pg_catalog" : "public",
+						},
+					},
+					3,
+				);
+				const { run, find } = await launched(export_id);
+				await carried(run);
+				expect(await find()).toMatchObject({
+					status: table_name === "pg_class" ? "Failed" : "Completed",
+				});
+				await eventually(async () => expect(await open()).toBe(0));
+			}
+			await client.end();
+		},
+	);
+
+	test("is slow ends its step before the step times out", async () => {
+		const { export_id } = await exporting({ type: "NoOp", config: {} }, 2500);
+		const { run, find } = await launched(export_id);
+		let clock = Date.now();
+		const slow = vi.spyOn(Date, "now").mockImplementation(() => {
+			clock += 5 * 60_000;
+			return clock;
+		});
+		const wait_ms = await partOf(run).finally(() => slow.mockRestore());
+		expect(wait_ms).toBe(0);
+		await carried(run);
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 2500,
+		});
+	});
+
+	test("waits for its destination keeps sending heartbeats", async () => {
+		const { export_id } = await exporting(HTTP("/hang"), 1);
+		const { run, find } = await launched(export_id);
+		const long_ago = "2020-01-01T00:00:00.000Z";
+		const timers: (() => Promise<void>)[] = [];
+		const interval = vi.spyOn(globalThis, "setInterval").mockImplementation(((
+			beat: () => Promise<void>,
+			ms: number,
+		) => {
+			if (ms === 10_000) timers.push(beat);
+			return 0;
+		}) as never);
+		const { promise: wasAlive, resolve: endWait } = Promise.withResolvers();
+		const carrying = withoutPatience(() => partOf(run), wasAlive).finally(() =>
+			interval.mockRestore(),
+		);
+		await eventually(async () => {
+			expect((await find()).status).toBe("Running");
+			expect(timers).not.toHaveLength(0);
+		});
+		await db
+			.update(batchExportRuns)
+			.set({ last_updated_at: long_ago })
+			.where(eq(batchExportRuns.id, run.run_id));
+		for (const beat of timers) await beat();
+		expect((await find()).last_updated_at > long_ago).toBe(true);
+		endWait(null);
+		await carrying;
+	});
+
+	test("the database fails reports the error without the statement", async () => {
+		const { export_id, project } = await exporting(R2(), 3);
+		const { run, find } = await launched(export_id);
+		const DB: D1Database = Object.assign(Object.create(env.DB), {
+			prepare: (query: string) => env.DB.prepare(query.replace(/from events$/m, "from nowhere")),
+			batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
+		});
+		expect(await partOf(run, { DB })).toBe(5000);
+		const { latest_error } = await find();
+		expect(latest_error).toContain("no such table");
+		expect(latest_error).not.toContain("params");
+		expect(latest_error).not.toContain(String(project));
+	});
+
+	test("fails after all its tries leaves no upload, and can be retried from the start", async () => {
+		const { here, path, project, export_id, ended } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		await carried(
+			run,
+			atPart(2, async () => {
+				throw new Error("The machine is gone.");
+			}),
+		);
+		await giveUp(env, run, new Error("The machine is gone."));
+		expect(await find()).toMatchObject({
+			status: "FailedRetryable",
+			latest_error: "The machine is gone.",
+			state: null,
+		});
+		await here("POST", `${path}/runs/${run.run_id}/retry`);
+		expect(await ended()).toMatchObject([
+			{ id: run.run_id, status: "Completed", records_completed: BIG },
+		]);
+		expect(await listR2(`${project}/`)).toHaveLength(1);
+	});
+
+	/** Until this is restored, every fifth request gets a 503. */
+	function refusingEveryFifth() {
+		const real = globalThis.fetch;
+		let requests = 0;
+		return vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
+			requests += 1;
+			return requests % 5
+				? real(input, init)
+				: Promise.resolve(new Response(null, { status: 503 }));
+		});
+	}
+
+	test("fails every fifth post only delays a run, however long its column names are", async () => {
+		const path = `/status/200/${v7()}`;
+		const names = Array.from({ length: 36 }, (_, i) => `${i} ${"😀".repeat(245)}`);
+		const { export_id } = await exporting(HTTP(path), 1000, {
+			xql_query: `SELECT uuid, ${names.map((name) => `team_id AS "${name}"`).join(", ")} FROM events`,
+		});
+		const { run, find } = await launched(export_id);
+		using _refusing = refusingEveryFifth();
+		while ((await partOf(run)) !== null);
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 1000,
+		});
+	});
+
+	test("fails every fifth request only delays a run that closes many files", async () => {
+		const prefix = v7();
+		const { export_id, project } = await exporting(
+			{
+				type: "S3",
+				config: {
+					...KEYS,
+					bucket_name: "exports",
+					region: "auto",
+					endpoint_url: env.S3_URL,
+					prefix,
+					max_file_size_mb: 1,
+				},
+			},
+			0,
+		);
+		await fill(project, 8000, { ...range, padding: 1000 });
+		const { run, find } = await launched(export_id);
+		using _refusing = refusingEveryFifth();
+		while ((await partOf(run)) !== null);
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 8000,
+		});
+	});
+
+	/** Until this is disposed of, receivers accept this many posts, then reject all. */
+	function refusingAfter(posts: number) {
+		const real = globalThis.fetch;
+		let left = posts;
+		return vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
+			left -= 1;
+			return left >= 0 ? real(input, init) : Promise.resolve(new Response(null, { status: 503 }));
+		});
+	}
+
+	test.each([
+		["from where it failed", {}, undefined, 3000, 5000],
+		["from the start, if that is asked for", {}, { from: "start" }, 5000, 5000],
+		[
+			"from the start, if what it would write was changed",
+			{ destination: { config: { include_events: ["event 1"] } } },
+			undefined,
+			500,
+			500,
+		],
+		[
+			"from where it failed, if only its secrets and its name were changed",
+			{ name: "New", destination: { config: { token: "another" } } },
+			undefined,
+			3000,
+			5000,
+		],
+	])("failed is retried %s", async (_, change, body, sent, completed) => {
+		const path = `/status/200/${v7()}`;
+		const home = await exporting(HTTP(path), 5000);
+		const { run, find } = await launched(home.export_id);
+		const refusing = refusingAfter(2);
+		while ((await partOf(run)) !== null);
+		refusing.mockRestore();
+		expect(await find()).toMatchObject({
+			status: "FailedRetryable",
+			records_completed: 2000,
+			state: null,
+		});
+		await home.here("PATCH", home.path, { body: change });
+		const answer = await home.here("POST", `${home.path}/runs/${run.run_id}/retry`, {
+			...(body && { body }),
+		});
+		expect(answer).toMatchObject({
+			status: 200,
+			body: { records_completed: body ? 0 : 2000 },
+		});
+		expect(await home.ended()).toMatchObject([
+			{ status: "Completed", records_completed: completed },
+		]);
+		const batches = (await received(path)).map(({ text }) => JSON.parse(text).batch);
+		expect(batches.slice(2).flat()).toHaveLength(sent);
+		const { body: log } = await home.here(
+			"GET",
+			`${home.path}/runs/${run.run_id}/logs?search=${sent === 500 ? "starts over" : "Attempt 2"}`,
+		);
+		expect(log.results.at(-1).message).toBe(
+			{
+				3000: "Attempt 2 continues after 2000 rows.",
+				5000: "Attempt 2 starts with the first row.",
+				500: "The destination or the query has changed since the run began, so it starts over. Rows that are already in a database or at a receiver stay there.",
+			}[sent],
+		);
+		expect(new Set(batches.flat().map(({ uuid }: { uuid: string }) => uuid)).size).toBe(
+			5000 - (sent === 500 ? 3000 - 300 : 0),
+		);
+		expect(await find()).toMatchObject({ state: null, resume_state: null });
+	});
+
+	test("starts over at the new destination if its destination is changed meanwhile", async () => {
+		const [first, second] = [`/status/200/${v7()}`, `/status/200/${v7()}`];
+		const home = await exporting(HTTP(first), 3000);
+		const { run, find } = await launched(home.export_id);
+		const refusing = refusingAfter(2);
+		expect(await partOf(run)).toBe(5000);
+		refusing.mockRestore();
+		expect((await find()).records_completed).toBe(2000);
+		await home.here("PATCH", home.path, {
+			body: { destination: HTTP(second) },
+		});
+		expect(await carried(run)).toBeNull();
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 3000,
+		});
+		const rows = (await received(second)).flatMap(({ text }) => JSON.parse(text).batch);
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(home.project)));
+	});
+
+	test("starts over if its query's condition is changed meanwhile", async () => {
+		const query = (condition: string) => ({
+			xql_query: `SELECT uuid, event FROM events WHERE ${condition}`,
+		});
+		const address = `/status/200/${v7()}`;
+		const home = await exporting(HTTP(address), 3000, query("true"));
+		const { run, find } = await launched(home.export_id);
+		const refusing = refusingAfter(2);
+		expect(await partOf(run)).toBe(5000);
+		refusing.mockRestore();
+		expect((await find()).records_completed).toBe(2000);
+		await home.here("PATCH", home.path, { body: query("event = 'event 1'") });
+		expect(await carried(run)).toBeNull();
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 300,
+			records_total_count: 300,
+		});
+	});
+});

@@ -1,0 +1,16 @@
+import { sql } from "drizzle-orm";
+import { batchExports } from "../../../src/db/schema/batch_exports.ts";
+import { db } from "../../support/world.ts";
+
+const MINUTE = 60_000;
+
+/** Returns the last time, at most now, at which a tick folds the old runs of an export (src/exports/engine/fold.ts). */
+export async function turnOf(id: number) {
+	const [{ most } = { most: 0 }] = await db
+		.select({ most: sql<number>`max(${batchExports.id})` })
+		.from(batchExports);
+	let turn = 0;
+	while ((most + 1) * ((turn + 1) / 1440) <= id) turn += 1;
+	const minute = Math.floor(Date.now() / MINUTE);
+	return (minute - ((((minute - turn) % 1440) + 1440) % 1440)) * MINUTE;
+}

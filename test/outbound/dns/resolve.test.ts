@@ -1,0 +1,79 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import { resolveHost } from "../../../src/outbound/dns/reach.ts";
+import { resolve } from "../../../src/outbound/dns/resolve.ts";
+import { MisconfiguredError } from "../../../src/outbound/errors.ts";
+import { assertReachable } from "../../../src/outbound/send.ts";
+
+const label = "x".repeat(63);
+/** 253 characters. */
+const longest = [label, label, label, "x".repeat(57), "test"].join(".").slice(1);
+
+/** No server listens here, so a query would fail. */
+const ask = (name: string) => resolve(env.DOH_NOBODY, name, "A");
+
+describe("an invalid DNS name is refused without a query", () => {
+	test.each([
+		[`x${label}.test`, "has a label of more than 63 characters"],
+		[`${"é".repeat(32)}.test`, "has a label of more than 63 characters"],
+		[`x.${longest}`, "has more than 253 characters"],
+		["a..test", "has an empty label"],
+		[".test", "has an empty label"],
+	])("%s", async (name, why) => {
+		const error = `The name ${name} ${why}.`;
+		expect(await ask(name)).toEqual({ error, retryable: false });
+		const strict = {
+			...env,
+			ALLOW_PRIVATE_DESTINATIONS: "false",
+			DOH_URL: env.DOH_NOBODY,
+		};
+		expect(await resolveHost(strict, name)).toBe(error);
+		await expect(assertReachable(strict, name)).rejects.toThrow(MisconfiguredError);
+	});
+});
+
+test.each([`${label}.test`, longest, `${longest}.`, "a.test."])("%s is resolved", async (name) => {
+	expect(await ask(name)).toMatchObject({ retryable: true });
+});
+
+test("an error of the resolver is retryable", async () => {
+	const strict = {
+		...env,
+		ALLOW_PRIVATE_DESTINATIONS: "false",
+		DOH_URL: env.DOH_NOBODY,
+	};
+	const failed = assertReachable(strict, "public.example.test");
+	await expect(failed).rejects.toThrow(/^The resolver /);
+	await expect(failed).rejects.not.toThrow(MisconfiguredError);
+});
+
+const missing = env.DOH_REAL ? "" : " (skipped: install unbound and dnsdist)";
+
+test.skipIf(missing)(`the tests' resolver answers as a real one does${missing}`, async () => {
+	const names = [
+		...["right", "wrong", "several", "split", "part", "nodata", "missing"].map(
+			(label) => `_tenantry-challenge.${label}.example.test`,
+		),
+		...["right", "public", "inside", "partly", "nobody", "x.servfail"].map(
+			(label) => `${label}.example.test`,
+		),
+		...["www.alias.test", "more.alias.test", "nobody.alias.test"],
+		...["example.test", "example.com"],
+	];
+	const types = ["A", "AAAA", "TXT"] as const;
+	const questions = names.flatMap((name) => types.map((type) => ({ name, type })));
+	const ask = (resolver: string) =>
+		Promise.all(
+			questions.map(async ({ name, type }) => {
+				const result = await resolve(resolver, name, type);
+				const summary =
+					"error" in result
+						? result.error
+						: result
+								.map((record) => ("data" in record ? `${record.type} ${record.data}` : ""))
+								.sort();
+				return [name, type, summary];
+			}),
+		);
+	expect(await ask(env.DOH_URL)).toEqual(await ask(env.DOH_REAL));
+});
