@@ -6,6 +6,7 @@ import { personalApiKeys } from "../src/db/schema/personal_api_keys.ts";
 import { projects } from "../src/db/schema/projects.ts";
 import { users } from "../src/db/schema/users.ts";
 import { address, guarded } from "./support/routes.ts";
+import { ROWS_WRITTEN } from "./support/rows_written.ts";
 import { call, cost, db, furnished, join, times, world } from "./support/world.ts";
 
 describe("what a request costs", () => {
@@ -23,7 +24,10 @@ describe("what a request costs", () => {
 			// An error response reports only its round trips.
 			expect(kv).toBe(route.fails ? Number.NaN : 0);
 			if (route.method === "GET") expect({ trips, written }).toEqual({ trips: 1, written: 0 });
-			else expect(trips).toBeLessThanOrEqual(2);
+			else {
+				expect(trips).toBeLessThanOrEqual(2);
+				if (!route.fails) expect(written).toBe(ROWS_WRITTEN[`${route.method} ${route.path}`]);
+			}
 		},
 	);
 
