@@ -144,7 +144,7 @@ describe("mail is sent", () => {
 		);
 		expect(text).toContain(` at ${time} UTC.`);
 		expect(text).toMatch(/\nJoin Acme: https:\/\/app\.example\.com\/invites\/[\w-]{43}\n/);
-		expect(text).not.toContain("tenantry.test/accounts/invites");
+		expect(text).not.toContain("tenantry.test/invites");
 		expect(second?.text).toContain(
 			`${owner.email} invites you to join Acme on Tenantry as a member.`,
 		);

@@ -208,10 +208,10 @@ type Fragments = ReturnType<typeof fragments>;
 function beyond(scan: Scan, { table, keys, taken, isFiltered, where, order }: Fragments) {
 	const size = weight(scan, (column) => `coalesce(octet_length(${column}), ${DERIVED_BYTES})`);
 	const mostScanned = isFiltered ? MAX_SCANNED_ROWS : MAX_PAGE_ROWS;
-	const counted = `
+	const counted = (limit: number | string) => `
 		scanned as not materialized (
 			select ${keys}, ${taken} as taken, ${size} as size
-			from ${table} ${where} ${order} limit ${mostScanned + 1}
+			from ${table} ${where} ${order} limit ${limit}
 		), summed as not materialized (
 			select ${keys}, taken, count(*) over preceding as scanned, sum(taken) over preceding as rows,
 				sum(iif(taken, size, 0)) over preceding as size
@@ -221,18 +221,20 @@ function beyond(scan: Scan, { table, keys, taken, isFiltered, where, order }: Fr
 			where scanned > ${mostScanned} or rows > ${MAX_PAGE_ROWS} or (rows > 1 and size > ${MAX_PAGE_BYTES})
 			limit 1
 		)`;
-	if (isFiltered) return `${counted}, beyond as materialized (select * from counted)`;
+	if (isFiltered)
+		return `${counted(mostScanned + 1)}, beyond as materialized (select * from counted)`;
 	const sizes = (limit: number | string) =>
 		`from (select ${size} as size from ${table} ${where} ${order} limit ${limit})`;
 	// A running sum for each row costs several times as much as one sum of all rows, so the number of rows is estimated first.
-	return `${counted}, guess as materialized (
+	return `guess as materialized (
 			select min(${MAX_PAGE_ROWS}, coalesce(cast(${FILL * MAX_PAGE_BYTES} / avg(size) as integer), 0)) as rows
 			${sizes(SAMPLED_ROWS)}
+		), fit as materialized (
+			select coalesce(sum(size), 0) <= ${MAX_PAGE_BYTES} as fits ${sizes("(select rows from guess)")}
 		), guessed as not materialized (
-			select ${keys}, (select rows from guess) as rows
-			from ${table} ${where} and (select sum(size) <= ${MAX_PAGE_BYTES} ${sizes("(select rows from guess)")})
+			select ${keys}, (select rows from guess) as rows from ${table} ${where} and (select fits from fit)
 			${order} limit 1 offset (select rows from guess)
-		), beyond as materialized (
+		), ${counted(`iif((select fits from fit), 0, ${mostScanned + 1})`)}, beyond as materialized (
 			select * from guessed union all select * from counted limit 1
 		)`;
 }
