@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { organizationId } from "../../src/db/organization_ids.ts";
-import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { batchExports } from "../../src/db/schema/batch_exports.ts";
 import { domains } from "../../src/db/schema/domains.ts";
 import { invites } from "../../src/db/schema/invites.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
+import { insertLog } from "../support/activity.ts";
 import { wrong } from "../support/refusals.ts";
 import { cost, db, times, world } from "../support/world.ts";
 
@@ -191,17 +191,22 @@ describe("a page ends at 4 MiB", () => {
 					due_at: NEVER,
 				}),
 			);
-			await times(20, (n) =>
-				db.insert(activityLog).values({
-					organization_id: organizationId(organization_id),
+			await insertLog(
+				...Array.from({ length: 20 }, (_, n) => ({
+					organization_id: home.organization_id,
 					user_id: owner.id,
 					activity: "updated",
 					scope: "Plugin",
 					item_id: String(plugin_id),
 					changes: [
-						{ field: "icon", action: "changed", before: null, after: textOf(size(from + n)) },
+						{
+							field: "icon",
+							action: "changed" as const,
+							before: null,
+							after: textOf(size(from + n)),
+						},
 					],
-				}),
+				})),
 			);
 			await times(20, (n) =>
 				db.insert(domains).values({

@@ -455,7 +455,7 @@ test("after downtime no value is too large for D1, however many exports missed t
 	await db.run(
 		`insert into batch_exports (uuid, organization_id, project_id, name, destination, interval, created_at, last_updated_at, next_start_at, next_end_at, due_at)
 		with recursive n(i) as (select 0 union all select i + 1 from n where i < ${n - 1})
-		select printf('%08x-0001-7000-8000-%012x', ${home.project}, i), '${home.id}', ${home.project}, 'Export',
+		select printf('%08x-0001-7000-8000-%012x', ${home.project}, i), ${home.organization_id}, ${home.project}, 'Export',
 			'{"type":"NoOp","config":{}}', 'hour', '${iso(hour)}', '${iso(hour)}', '${iso(hour - 41 * HOUR)}', '${iso(hour - 40 * HOUR)}', '${iso(hour - 40 * HOUR)}' from n`,
 	);
 	const { env: light, heaviest } = weighing();
