@@ -26,6 +26,7 @@ import { plugins } from "../src/db/schema/plugins.ts";
 import { signIns } from "../src/db/schema/sign_in.ts";
 import { webhooks } from "../src/db/schema/webhooks.ts";
 import worker from "../src/worker.ts";
+import { RETOTAL } from "./support/activity.ts";
 import { outbox } from "./support/mail.ts";
 import { stopPerformanceClock } from "./support/time.ts";
 import { db, join, rowIdOf, world } from "./support/world.ts";
@@ -150,7 +151,8 @@ async function overload(exports = EXPORTS) {
 		item_id: "1",
 		name: "Orders",
 		trigger: { batch_export_id: "1", error: "No." },
-		created_at: LONG_AGO,
+		// The system's entries are deleted after 60 days.
+		created_at: iso(Date.now() - DAY),
 	}));
 	await fill(activityLog, STREAMS - N, (i) => ({
 		...other(N + i),
@@ -159,6 +161,7 @@ async function overload(exports = EXPORTS) {
 		item_id: "1",
 		created_at: LONG_AGO,
 	}));
+	await env.DB.prepare(RETOTAL).run();
 	await fill(auditStreams, STREAMS, (i) => ({
 		...other(i),
 		organization_uuid: v7(),

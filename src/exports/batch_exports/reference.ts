@@ -195,7 +195,7 @@ export const ofProject = named(
 );
 
 const STATUSES = {
-	Starting: "waits to start.",
+	Starting: "waits to start, or has been in progress for less than ten seconds.",
 	Running: "is in progress.",
 	Completed: "has written all rows, or there were none.",
 	Failed: "failed, and you have to fix something; `latest_error` says what.",
