@@ -767,12 +767,12 @@ describe("the queue", () => {
 		const { ended, ask, path } = here;
 		const { env: weighed, heaviest } = weighing();
 		// Another message that is still on its way may take the job first.
-		while (heaviest() < 1_000_000) {
+		while (heaviest() < 400_000) {
 			await queue(here, { name: "talk" });
 			await deliver(weighed);
 		}
 		expect(await ended()).toBe("done");
-		const { body } = await ask("GET", `${path}/logs?limit=1&type_filter=LOG`);
+		const { body } = await ask("GET", `${path}/logs?limit=1`);
 		expect(body.count % 1000).toBe(0);
 		expect(body.results[0].message).toHaveLength(4000);
 		expect(heaviest()).toBeLessThan(2_000_000);
