@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import * as z from "zod";
 import { BOUNDED } from "./bounded.ts";
 import { IDS, LISTS } from "./lists.ts";
-import { COUNT, MANY, ONCE, OWNERS } from "./rows.ts";
+import { COUNTS, MANY, ONCE, OWNERS } from "./rows.ts";
 import { createOwner, insertRows, type Owner, type Stores } from "./seed.ts";
 import { type Line, tell } from "./table.ts";
 import { migrate, type RunningWorker } from "./workers.ts";
@@ -102,7 +102,7 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 		for (const [table, columns] of MANY)
 			for (let from = length; from < size; from += ROWS_A_STATEMENT)
 				await insert(table, columns, from, Math.min(from + ROWS_A_STATEMENT, size));
-		await database.prepare(COUNT).run();
+		for (const count of COUNTS) await database.prepare(count).run();
 		length = size;
 		for (const reading of readings) {
 			const owner = owners.get(LISTS[reading.operation]?.owner ?? "");

@@ -97,6 +97,12 @@ export const LISTS: Record<string, List> = {
 		],
 		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01", "starts_before=2099-01-01"],
 	},
+	listBatchExportRanges: {
+		owner: "runs",
+		few: ["after=2099-01-01", "starts_before=2000-01-01"],
+		most: ["after=2001-01-01", "starts_before=2099-01-01"],
+		limit: LIMITS.ranges,
+	},
 	listBatchExportRunLogs: LOG,
 	listBatchExportBackfills: {
 		owner: "runs",
@@ -142,6 +148,7 @@ export const LISTS: Record<string, List> = {
 	// The queries are the same as below an organization, where filters are measured.
 	listProjectBatchExportLogs: { owner: "runs" },
 	listProjectBatchExportMetrics: { owner: "runs", limit: LIMITS.exportDays },
+	listProjectBatchExportRanges: { owner: "runs", limit: LIMITS.ranges },
 	listProjectBatchExportRuns: { owner: "runs" },
 	listProjectBatchExportRunLogs: { owner: "runs" },
 	listProjectBatchExportBackfills: { owner: "runs" },
