@@ -81,10 +81,11 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 	await migrate(database);
 	const owners = await createOwners({ database, keys: await worker.keys() });
 	const paths = listPaths();
-	const readings = Object.entries(LISTS).flatMap(([operation, { few = [], most = [] }]) =>
-		["", ...few, ...most].map(
-			(filter): Reading => ({ operation, filter, read: [], matches: [], answered: 0 }),
-		),
+	const readings = Object.entries(LISTS).flatMap(
+		([operation, { few = [], inside = [], most = [] }]) =>
+			["", ...few, ...inside, ...most].map(
+				(filter): Reading => ({ operation, filter, read: [], matches: [], answered: 0 }),
+			),
 	);
 	let length = 0;
 	for (const size of sizes) {

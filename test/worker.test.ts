@@ -158,6 +158,8 @@ async function overload(exports = EXPORTS) {
 		scope: "Project",
 		item_id: "1",
 		created_at: LONG_AGO,
+		total: 1,
+		total_without_project: 1,
 	}));
 	await fill(auditStreams, STREAMS, (i) => ({
 		...other(i),
