@@ -102,7 +102,7 @@ export const KEPT = {
 	run_logs: { rows: (LOAD.run * 7) / 30, bytes: 315, kept: "7 days" },
 	job_logs: { rows: (LOAD.job * 2 * 7) / 30, bytes: 227, kept: "7 days" },
 	activity: { rows: LOAD.write * 12, bytes: 314, kept: "one year" },
-	events_of_the_system: { rows: LOAD.run * 2, bytes: 0, kept: "60 days" },
+	events_of_the_system: { rows: LOAD.run * 2, bytes: 467, kept: "60 days" },
 };
 
 export const EVENT_BYTES = 545;
