@@ -100,9 +100,11 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 			for (const [table, columns] of ONCE) await insert(table, columns, 0, 1);
 			for (const [table, columns, rows] of BOUNDED) await insert(table, columns, 0, rows);
 		}
-		for (const [table, columns] of MANY)
-			for (let from = length; from < size; from += ROWS_A_STATEMENT)
-				await insert(table, columns, from, Math.min(from + ROWS_A_STATEMENT, size));
+		for (const [table, columns, max = size] of MANY) {
+			const end = Math.min(size, max);
+			for (let from = length; from < end; from += ROWS_A_STATEMENT)
+				await insert(table, columns, from, Math.min(from + ROWS_A_STATEMENT, end));
+		}
 		for (const count of COUNTS) await database.prepare(count).run();
 		length = size;
 		for (const reading of readings) {

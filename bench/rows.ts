@@ -140,8 +140,11 @@ export const ONCE: [table: string, columns: Columns][] = [
 	],
 ];
 
-/** Tables with as many rows as the lists are long. Ids increase, as in the service. */
-export const MANY: [table: string, columns: Columns][] = [
+/** As many objects of most kinds an organization can have (docs/api.md#limits). A user's organizations are as many here. */
+const MAX_OBJECTS = 1_000;
+
+/** Tables with as many rows as the lists are long, at most `max`. Ids increase, as in the service. */
+export const MANY: [table: string, columns: Columns, max?: number][] = [
 	["users", people],
 	["members", memberships(OWNERS.members)],
 	[
@@ -155,6 +158,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			created_at: TIME,
 			updated_at: TIME,
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"members",
@@ -166,6 +170,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			joined_at: TIME,
 			updated_at: TIME,
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"projects",
@@ -176,6 +181,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			name: TEXT,
 			created_at: TIME,
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"projects",
@@ -186,6 +192,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			name: TEXT,
 			created_at: TIME,
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"invites",
@@ -212,6 +219,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			claimed_at: TIME,
 			verification_challenge: "'challenge'",
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"activity_log",
@@ -275,6 +283,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			name: TEXT,
 			capabilities: CAPABILITIES,
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"activity_log",
@@ -286,6 +295,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			item_id: "1000 + i",
 			name: TEXT,
 		},
+		MAX_OBJECTS,
 	],
 	// Each config is for another plugin.
 	[
@@ -295,10 +305,12 @@ export const MANY: [table: string, columns: Columns][] = [
 			id: "10000000 + i",
 			capabilities: special(DESTINATION_AND_IMPORT_APP, DESTINATION),
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"plugin_configs",
 		{ ...config("configs"), id: "1000 + i", uuid: id(11), plugin_id: "10000000 + i" },
+		MAX_OBJECTS,
 	],
 	[
 		"plugin_logs",
