@@ -1,5 +1,6 @@
 /** Rows for the lists of the API that have a limit. Each list has its maximum length. */
-import { batchExport, type Columns, EXPORT_ROW, id, OWNERS, special, TEXT } from "./rows.ts";
+import type { Delivery } from "../src/db/schema/webhooks.ts";
+import { batchExport, type Columns, EXPORT_ROW, id, MILLISECONDS, OWNERS, TEXT } from "./rows.ts";
 import { TIME, uuid, uuidSql } from "./seed.ts";
 
 /** The maximum number of rows of these lists. */
@@ -13,6 +14,8 @@ export const LIMITS = {
 	exports: 1000,
 	/** Ten years. */
 	exportDays: 3652,
+	/** Not a maximum, but many: old runs become one range, until a window fails. */
+	ranges: 1_000,
 };
 
 /** The number of each table in ids. */
@@ -60,6 +63,25 @@ const STREAM = {
 	config: { bucket_name: "audit", region: "eu-central-1", prefix: "acme/" },
 };
 
+/** The deliveries of the first webhook, newest first. */
+const DELIVERIES = Array.from({ length: LIMITS.deliveries }, (_, i): Delivery => {
+	const isSpecial = i < 5;
+	const itsId = uuid("other", TABLES.deliveries * 10_000_000 + LIMITS.deliveries - i);
+	return {
+		id: itsId,
+		event_id: itsId,
+		position: LIMITS.deliveries - i,
+		type: isSpecial ? "domain.deleted" : "member.updated",
+		reason: "event",
+		attempt: 1,
+		status: isSpecial ? "failed" : "delivered",
+		response_status: isSpecial ? 500 : 200,
+		duration_ms: 120,
+		error: isSpecial ? "The response has the status 500." : null,
+		created_at: "2026-01-01T00:00:00.000Z",
+	};
+});
+
 /** The tables, with their columns and numbers of rows. */
 export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 	// The owner has another key, which the benchmark uses.
@@ -70,6 +92,20 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 		"batch_export_days",
 		{ batch_export_id: EXPORT_ROW, day: "date('2026-01-01', i || ' days')" },
 		LIMITS.exportDays,
+	],
+	[
+		"batch_export_ranges",
+		{
+			batch_export_id: EXPORT_ROW,
+			by: "'arrival'",
+			start_at: MILLISECONDS,
+			end_at: `${MILLISECONDS} + 1`,
+			latest_error: "iif(i % 2, 'The bucket is missing.', null)",
+			runs: 1,
+			rows: 100,
+			bytes: 1000,
+		},
+		LIMITS.ranges,
 	],
 	[
 		"audit_streams",
@@ -96,24 +132,9 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 			secret: "'encrypted'",
 			position: 0,
 			created_at: TIME,
+			deliveries: `iif(i = 0, '${JSON.stringify(DELIVERIES)}', '[]')`,
 		},
 		LIMITS.webhooks,
-	],
-	[
-		"webhook_deliveries",
-		{
-			webhook_id: `'${WEBHOOK}'`,
-			number: "i + 1",
-			id: id(TABLES.deliveries),
-			event_id: id(TABLES.deliveries),
-			type: special("'domain.deleted'", "'member.updated'"),
-			status: special("'failed'", "'delivered'"),
-			response_status: special("500", "200"),
-			duration_ms: 120,
-			error: special("'The response has the status 500.'", "null"),
-			created_at: TIME,
-		},
-		LIMITS.deliveries,
 	],
 	[
 		"users",

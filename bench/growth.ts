@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import * as z from "zod";
 import { BOUNDED } from "./bounded.ts";
 import { IDS, LISTS } from "./lists.ts";
-import { COUNT, MANY, ONCE, OWNERS } from "./rows.ts";
+import { COUNTS, MANY, ONCE, OWNERS } from "./rows.ts";
 import { createOwner, insertRows, type Owner, type Stores } from "./seed.ts";
 import { type Line, tell } from "./table.ts";
 import { migrate, type RunningWorker } from "./workers.ts";
@@ -81,10 +81,11 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 	await migrate(database);
 	const owners = await createOwners({ database, keys: await worker.keys() });
 	const paths = listPaths();
-	const readings = Object.entries(LISTS).flatMap(([operation, { few = [], most = [] }]) =>
-		["", ...few, ...most].map(
-			(filter): Reading => ({ operation, filter, read: [], matches: [], answered: 0 }),
-		),
+	const readings = Object.entries(LISTS).flatMap(
+		([operation, { few = [], inside = [], most = [] }]) =>
+			["", ...few, ...inside, ...most].map(
+				(filter): Reading => ({ operation, filter, read: [], matches: [], answered: 0 }),
+			),
 	);
 	let length = 0;
 	for (const size of sizes) {
@@ -99,10 +100,12 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 			for (const [table, columns] of ONCE) await insert(table, columns, 0, 1);
 			for (const [table, columns, rows] of BOUNDED) await insert(table, columns, 0, rows);
 		}
-		for (const [table, columns] of MANY)
-			for (let from = length; from < size; from += ROWS_A_STATEMENT)
-				await insert(table, columns, from, Math.min(from + ROWS_A_STATEMENT, size));
-		await database.prepare(COUNT).run();
+		for (const [table, columns, max = size] of MANY) {
+			const end = Math.min(size, max);
+			for (let from = length; from < end; from += ROWS_A_STATEMENT)
+				await insert(table, columns, from, Math.min(from + ROWS_A_STATEMENT, end));
+		}
+		for (const count of COUNTS) await database.prepare(count).run();
 		length = size;
 		for (const reading of readings) {
 			const owner = owners.get(LISTS[reading.operation]?.owner ?? "");

@@ -8,6 +8,8 @@ type List = {
 	owner: OwnerName;
 	/** Filters that match five rows. */
 	few?: string[];
+	/** The same, without an index of their own: a page reads the rows of the list, at most a constant number of them. */
+	inside?: string[];
 	/** Filters that match nearly all rows. */
 	most?: string[];
 	/** The constant number of rows, if the list has a limit. */
@@ -23,15 +25,8 @@ const LOG: List = {
 
 const ACTIVITY: List = {
 	owner: "activity",
-	few: [
-		"scope=Domain",
-		"item_id=special",
-		"scope=Domain&item_id=special",
-		"activity=deleted",
-		`user=${uuid("user", FIRST_PERSON)}`,
-		"after=2099-01-01",
-		"before=2000-01-01",
-	],
+	few: ["item_id=special", "scope=Domain&item_id=special", "after=2099-01-01", "before=2000-01-01"],
+	inside: ["scope=Domain", "activity=deleted", `user=${uuid("user", FIRST_PERSON)}`],
 	most: [
 		"scope=Member",
 		"activity=updated",
@@ -93,9 +88,15 @@ export const LISTS: Record<string, List> = {
 			"status=Failed&starts_before=2199-01-01",
 			"after=2099-01-01",
 			"before=2000-01-01",
-			"starts_before=2000-01-01",
 		],
+		inside: ["starts_before=2000-01-01"],
 		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01", "starts_before=2099-01-01"],
+	},
+	listBatchExportRanges: {
+		owner: "runs",
+		few: ["after=2099-01-01", "starts_before=2000-01-01"],
+		most: ["after=2001-01-01", "starts_before=2099-01-01"],
+		limit: LIMITS.ranges,
 	},
 	listBatchExportRunLogs: LOG,
 	listBatchExportBackfills: {
@@ -107,7 +108,7 @@ export const LISTS: Record<string, List> = {
 	listInvites: { owner: "invites", most: ["search=invited"] },
 	listMembers: {
 		owner: "members",
-		few: ["email=person-7@example.com", "updated_after=2099-01-01"],
+		inside: ["email=person-7@example.com", "updated_after=2099-01-01"],
 		most: ["search=person", "updated_after=2001-01-01", "order=joined_at"],
 	},
 	listServiceAccounts: { owner: "accounts", limit: LIMITS.accounts },
@@ -117,7 +118,7 @@ export const LISTS: Record<string, List> = {
 	listActivity: ACTIVITY,
 	listFeedEvents: {
 		owner: "activity",
-		few: ["types=domain.deleted", "types=domain.*"],
+		inside: ["types=domain.deleted", "types=domain.*"],
 		most: ["types=member.updated", "types=member.*", `after=${FIRST_EVENT}`],
 	},
 	listAuditStreams: { owner: "streams", limit: LIMITS.streams },
@@ -142,6 +143,7 @@ export const LISTS: Record<string, List> = {
 	// The queries are the same as below an organization, where filters are measured.
 	listProjectBatchExportLogs: { owner: "runs" },
 	listProjectBatchExportMetrics: { owner: "runs", limit: LIMITS.exportDays },
+	listProjectBatchExportRanges: { owner: "runs", limit: LIMITS.ranges },
 	listProjectBatchExportRuns: { owner: "runs" },
 	listProjectBatchExportRunLogs: { owner: "runs" },
 	listProjectBatchExportBackfills: { owner: "runs" },

@@ -42,8 +42,12 @@ const POSITION = `unixepoch(${special("'1999-01-01T00:00:00.000Z'", TIME)}) * 10
 
 export const EXPORT = uuid("other", 1);
 export const RUN = uuid("other", 30_000_000);
-/** The first entry of the activity log. */
-export const FIRST_EVENT = uuid("other", 60_000_000);
+/** The entry of the activity log with row `FEW`, which is its first one (src/db/entries.ts). */
+export const FIRST_EVENT = (() => {
+	const at = Date.parse("1999-01-01T00:00:05.000Z").toString(16).padStart(12, "0");
+	const position = (2 * FEW).toString(16).padStart(12, "0");
+	return `${at.slice(0, 8)}-${at.slice(8)}-7000-8000-${position}`;
+})();
 
 /** The plugin whose only config has the listed log. */
 export const PLUGIN = 901;
@@ -59,15 +63,19 @@ const CAPABILITIES = `case when i between ${2 * FEW} and ${3 * FEW - 1} then ${F
 
 export const TEXT = special("'Lovelace ' || i", "'Row ' || i");
 
-/** The same times in milliseconds. */
-const MILLISECONDS = `cast(round((julianday(${TIMES}) - 2440587.5) * 86400000) as integer)`;
+/** SQL for the same time as an integer. */
+const milliseconds = (time: string) =>
+	`cast(round(unixepoch(${time}, 'subsec') * 1000) as integer)`;
 
-/** Running totals of the activity log, as if half of an organization's entries had a project. */
-const TOTALS = {
-	total: "i + 1",
-	total_without_project: "(i + 2) / 2",
-	project_total: "(i + 1) / 2",
-};
+/** The same times in milliseconds. */
+export const MILLISECONDS = milliseconds(TIMES);
+
+/** Columns of the activity log, whose entries are in the order of time. Two organizations have entries. */
+const entry = (name: "activity" | "plugins") => ({
+	position: `${special("1000000", "0")} + 2 * i + ${name === "activity" ? 0 : 1}`,
+	organization_id: OWNERS[name],
+	created_at: MILLISECONDS,
+});
 
 const plugin = (name: "plugins" | "configs" | "logs") => ({
 	organization_id: OWNERS[name],
@@ -105,15 +113,22 @@ export type Columns = Record<string, string | number>;
 /** The id of the row of `EXPORT`. */
 export const EXPORT_ROW = 1_000_000_000;
 
-/** SQL for the same time as an integer. */
-const milliseconds = (time: string) =>
-	`cast(round(unixepoch(${time}, 'subsec') * 1000) as integer)`;
-
-/** Counts the runs and backfills, as the statements of the service that insert them do. */
-export const COUNT = `update batch_exports set
-	runs = (select count(*) from batch_export_runs where batch_export_id = ${EXPORT_ROW}),
-	backfills = (select count(*) from batch_export_backfills where batch_export_id = ${EXPORT_ROW})
-	where id = ${EXPORT_ROW}`;
+/** Statements that count runs, backfills and entries of the activity log, as those of the service that insert them do. */
+export const COUNTS = [
+	`update batch_exports set
+		runs = (select count(*) from batch_export_runs where batch_export_id = ${EXPORT_ROW}),
+		backfills = (select count(*) from batch_export_backfills where batch_export_id = ${EXPORT_ROW})
+		where id = ${EXPORT_ROW}`,
+	// An organization has entries of one project.
+	`update activity_log set
+		(total, total_without_project, project_total) = (counted.total, counted.total_without_project, counted.project_total)
+		from (
+			select position, count(*) over earlier as total, sum(project_id is null) over earlier as total_without_project,
+				sum(project_id is not null) over earlier as project_total
+			from activity_log window earlier as (partition by organization_id order by position)
+		) as counted
+		where counted.position = activity_log.position`,
+];
 
 /** Tables with a single row, which other rows refer to. */
 export const ONCE: [table: string, columns: Columns][] = [
@@ -125,8 +140,11 @@ export const ONCE: [table: string, columns: Columns][] = [
 	],
 ];
 
-/** Tables with as many rows as the lists are long. Ids increase, as in the service. */
-export const MANY: [table: string, columns: Columns][] = [
+/** As many objects of most kinds an organization can have (docs/api.md#limits). A user's organizations are as many here. */
+const MAX_OBJECTS = 1_000;
+
+/** Tables with as many rows as the lists are long, at most `max`. Ids increase, as in the service. */
+export const MANY: [table: string, columns: Columns, max?: number][] = [
 	["users", people],
 	["members", memberships(OWNERS.members)],
 	[
@@ -140,6 +158,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			created_at: TIME,
 			updated_at: TIME,
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"members",
@@ -151,6 +170,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			joined_at: TIME,
 			updated_at: TIME,
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"projects",
@@ -161,6 +181,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			name: TEXT,
 			created_at: TIME,
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"projects",
@@ -171,6 +192,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			name: TEXT,
 			created_at: TIME,
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"invites",
@@ -197,19 +219,18 @@ export const MANY: [table: string, columns: Columns][] = [
 			claimed_at: TIME,
 			verification_challenge: "'challenge'",
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"activity_log",
 		{
-			organization_id: OWNERS.activity,
+			...entry("activity"),
 			project_id: `iif(i % 2, ${OWNERS.activity}, null)`,
 			user_id: special(String(FIRST_PERSON), String(OWNERS.activity)),
 			activity: special("'deleted'", "'updated'"),
 			scope: special("'Domain'", "'Member'"),
 			item_id: special("'special'", "'item ' || i"),
 			name: TEXT,
-			created_at: MILLISECONDS,
-			...TOTALS,
 		},
 	],
 	[
@@ -219,7 +240,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			batch_export_id: EXPORT_ROW,
 			status: special("'Failed'", "'Completed'"),
 			data_interval_start: milliseconds(TIME),
-			data_interval_end: milliseconds(TIMES),
+			data_interval_end: MILLISECONDS,
 			created_at: milliseconds(TIME),
 			finished_at: milliseconds(TIME),
 			// The log of a run is read until then.
@@ -262,19 +283,19 @@ export const MANY: [table: string, columns: Columns][] = [
 			name: TEXT,
 			capabilities: CAPABILITIES,
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"activity_log",
 		{
-			organization_id: OWNERS.plugins,
+			...entry("plugins"),
 			user_id: special(String(FIRST_PERSON), String(OWNERS.plugins)),
 			activity: special("'deleted'", "'updated'"),
 			scope: "'Plugin'",
 			item_id: "1000 + i",
 			name: TEXT,
-			created_at: MILLISECONDS,
-			...TOTALS,
 		},
+		MAX_OBJECTS,
 	],
 	// Each config is for another plugin.
 	[
@@ -284,10 +305,12 @@ export const MANY: [table: string, columns: Columns][] = [
 			id: "10000000 + i",
 			capabilities: special(DESTINATION_AND_IMPORT_APP, DESTINATION),
 		},
+		MAX_OBJECTS,
 	],
 	[
 		"plugin_configs",
 		{ ...config("configs"), id: "1000 + i", uuid: id(11), plugin_id: "10000000 + i" },
+		MAX_OBJECTS,
 	],
 	[
 		"plugin_logs",

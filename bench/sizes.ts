@@ -46,6 +46,10 @@ const INSERTS: Record<string, string> = {
 			'Completed: exported ' || n || ' rows of the window from ' || ${NOW} || ' to ' || ${NOW} || ' in ' || n || ' files, as events/' || ${UUID})) from numbers`,
 	activity: `insert into activity_log (organization_id, project_id, user_id, activity, scope, item_id, name, changes, created_at, nonce, total, total_without_project, project_total)
 		select 7, 7, n, 'updated', 'BatchExport', ${UUID}, 'Hourly events', printf('%.*c', 120, 'x'), 1767225600000 + n, random() & 67108863, 20000 + n, 5000 + n, 15000 + n from numbers`,
+	events_of_the_system: `insert into activity_log (organization_id, project_id, activity, scope, item_id, is_system, name, "trigger", created_at, nonce)
+		select 7, 7, 'completed', 'BatchExportRun', ${UUIDS_V7}, 1, 'Hourly events', json_object('run_id', ${UUID}, 'batch_export_id', ${UUID},
+			'backfill_id', null, 'data_interval_start', ${NOW}, 'data_interval_end', ${NOW}, 'status', 'Completed', 'attempt', 1, 'rows', 140,
+			'bytes', 100000, 'seconds', 1.234, 'error', null, 'next_step', null), ${MS} + n, random() & 67108863 from numbers`,
 	event: `insert into events (id, team_id, uuid, event, distinct_id, properties, timestamp, _inserted_at)
 		select (7 << 41) + n, 7, randomblob(16), 'page viewed', ${UUID}, printf('%.*c', 400, 'x'), ${MS}, ${MS} from numbers`,
 };

@@ -234,7 +234,14 @@ const waits = () =>
 			"99th percentile, ms",
 			"99.99th percentile, ms",
 		],
-		...[1_000, fullDatabase, 10_000, 15_000, 30_000, 60_000].map((organizations) => {
+		...[
+			1_000,
+			Math.round(holdsWithoutEvents / 100) * 100,
+			fullDatabase,
+			15_000,
+			30_000,
+			60_000,
+		].map((organizations) => {
 			const { used, startMinutes, median, p99, most } = simulate(organizations);
 			return [
 				whole(organizations),

@@ -4,8 +4,8 @@ import type { Statement } from "../../harness.ts";
 /** A part of a string: a literal, the address of the invite, the nth generated id, a generated hash, or a time relative to now. */
 export type Part = string | { email: true } | { uuid: number } | { hash: true } | { ms: number };
 
-/** A literal value, or a string of parts. */
-type Value = { value: unknown } | { parts: Part[] };
+/** A literal value, a string of parts, the current time in milliseconds, or a random number of 26 bits. */
+export type Value = { value: unknown } | { parts: Part[] } | { number: "now" | "random" };
 
 /** A statement with placeholders. */
 export type Recipe = { sql: string; params: Value[] };
@@ -47,10 +47,12 @@ export function recipeOf(one: Recording, other: Recording): Recipe[][] {
 	const inBoth = (recording: Recording, rest: Recording): Recipe[][] => {
 		const known: string[] = [];
 		const shared = JSON.stringify(rest.trips);
-		return recording.trips.map((trip) =>
-			trip.map(({ sql, params }) => ({
+		return recording.trips.map((trip, i) =>
+			trip.map(({ sql, params }, j) => ({
 				sql,
-				params: params.map((value) => {
+				params: params.map((value, k) => {
+					if (typeof value === "number" && value !== rest.trips[i]?.[j]?.params[k])
+						return { number: Math.abs(value - recording.at) < TICK_MS ? "now" : "random" };
 					if (typeof value !== "string") return { value };
 					const parts = partsOf(value, recording.at, shared, known);
 					return parts.every((part) => typeof part === "string") ? { value } : { parts };

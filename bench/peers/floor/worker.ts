@@ -6,7 +6,7 @@
  * To measure parts, `?without=limiter,d1` leaves them out, and `?without=held` reads KV in each request. `?without=headers` leaves
  * out the session, the ETag and the headers.
  */
-import type { Part, Recipe } from "./recipe.ts";
+import type { Part, Recipe, Value } from "./recipe.ts";
 
 type Environment = {
 	DB: D1Database;
@@ -39,6 +39,12 @@ function fillIn(part: Part, { email, uuids, hash }: Made) {
 	return "hash" in part ? hash : email;
 }
 
+function fill(value: Value, made: Made) {
+	if ("value" in value) return value.value;
+	if ("parts" in value) return value.parts.map((part) => fillIn(part, made)).join("");
+	return value.number === "now" ? Date.now() : Math.floor(Math.random() * 2 ** 26);
+}
+
 /** A request in progress. */
 type Job = {
 	request: Request;
@@ -54,13 +60,7 @@ async function ask({ db, cost }: Job, recipes: Recipe[] = [], made = NOTHING) {
 	cost.trips += 1;
 	const results = await db.batch<Row>(
 		recipes.map(({ sql, params }) =>
-			db
-				.prepare(sql)
-				.bind(
-					...params.map((param) =>
-						"value" in param ? param.value : param.parts.map((part) => fillIn(part, made)).join(""),
-					),
-				),
+			db.prepare(sql).bind(...params.map((param) => fill(param, made))),
 		),
 	);
 	for (const { meta } of results) {

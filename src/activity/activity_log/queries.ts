@@ -45,19 +45,19 @@ function visibleTotal(tenant: Tenant) {
 
 /** SQL for the entries of an index in which the list is, and the condition for those that the caller can see. */
 function inIndex(tenant: Tenant, given: Filters) {
-	const ofProject = eq(project_id, tenant.project);
 	const ofOrganization = eq(organization_id, tenant.organization);
 	const inTheirs = sql`(${isAdmin(tenant)} or ${project_id} is null
 		or ${project_id} in (select ${projects.id} from ${projects} where ${isVisible(tenant)}))`;
 	const isOfProject = tenant.kind === "project";
 	if (given.item_id === undefined)
 		return {
-			indexed: and(isOfProject ? ofProject : ofOrganization, ofPeople),
+			indexed: and(isOfProject ? eq(project_id, tenant.project) : ofOrganization, ofPeople),
 			seen: isOfProject ? undefined : inTheirs,
 		};
 	return {
 		indexed: and(ofOrganization, eq(item_id, given.item_id), ofPeople),
-		seen: isOfProject ? ofProject : inTheirs,
+		// With the plus, SQLite doesn't read the index of the project instead.
+		seen: isOfProject ? sql`+${project_id} = ${tenant.project}` : inTheirs,
 	};
 }
 

@@ -67,7 +67,7 @@ export async function activity(
 	const itsPlugin = and(
 		// The index of items finds the entries of each plugin: with a cross join, SQLite reads plugins first.
 		sql`${item_id} = cast(${plugins.id} as text)`,
-		eq(plugins.organization_id, organization_id),
+		eq(plugins.organization_id, tenant.organization),
 	);
 	const entries = await tenant.page(
 		page,
