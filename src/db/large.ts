@@ -36,3 +36,14 @@ export const largeRows =
 			where coalesce(earlier, 0) <= ${MAX_PAGE_BYTES})))`;
 		return Object.assign(room, { name: "room", protected: undefined });
 	};
+
+/**
+ * SQL condition: the row is one of those that a page of `rows` has, newest first: like `largeRows`, and without reading them twice.
+ * @param rows selects the key of each row and its size as `bytes`
+ */
+export const fits = (key: SQLiteColumn, rows: SQL) => sql`${key} in (
+	select key from (
+		select ${sql.identifier(key.name)} as key, row_number() over newest as number,
+			sum(bytes) over (newest rows between unbounded preceding and 1 preceding) as earlier
+		from (${rows}) window newest as (order by ${sql.identifier(key.name)} desc))
+	where number <= 2 or earlier <= ${MAX_PAGE_BYTES})`;
