@@ -38,12 +38,14 @@ export const largeRows =
 	};
 
 /**
- * SQL condition: the row is one of those that a page of `rows` has, newest first: like `largeRows`, and without reading them twice.
- * @param rows selects the key of each row and its size as `bytes`
+ * SQL condition: the row is one of those that a page of `rows` has, newest first. Like `largeRows`, but `rows` are read only once.
+ * @param rows selects the key of each row, and its size as `bytes`
  */
-export const fits = (key: SQLiteColumn, rows: SQL) => sql`${key} in (
-	select key from (
-		select ${sql.identifier(key.name)} as key, row_number() over newest as number,
-			sum(bytes) over (newest rows between unbounded preceding and 1 preceding) as earlier
-		from (${rows}) window newest as (order by ${sql.identifier(key.name)} desc))
-	where number <= 2 or earlier <= ${MAX_PAGE_BYTES})`;
+export function fits(key: SQLiteColumn, rows: SQL) {
+	const name = sql.identifier(key.name);
+	// With the minimum, there are always two.
+	const earlier = sql`sum(min(bytes, ${MAX_PAGE_BYTES})) over (order by ${name} desc rows between unbounded preceding and 1 preceding)`;
+	return sql`${key} in (
+		select ${name} from (select ${name}, ${earlier} as earlier from (${rows}))
+		where coalesce(earlier, 0) <= ${MAX_PAGE_BYTES})`;
+}

@@ -102,7 +102,7 @@ function selection(tenant: Tenant, given: Filters, { before, skipped, rows }: Sl
 			? visibleTotal(tenant)
 			: countWhere(activityLog, and(indexed, seen));
 	const end = sql<number | null>`iif(entries < ${MAX_READ}, null, last)`;
-	/** SQL for a value of a page without filters, which a full page doesn't need. */
+	/** SQL for a value of a page without filters. A full page doesn't need it, nor does one that leaves no entries out. */
 	const ifShort = <T>(value: SQL<T>) =>
 		sql<T>`iif((select count(*) from (${shown})) = ${rows}, null, (select ${value} from ${all}))`;
 	return {
@@ -121,7 +121,9 @@ function selection(tenant: Tenant, given: Filters, { before, skipped, rows }: Sl
 				: {
 						count: sql<number>`${total}`,
 						matching: skipped > 0 ? ifShort(sql<number>`matching`) : sql<number>`0`,
-						end: seen ? ifShort(end) : sql<null>`null`,
+						end: seen
+							? sql<number | null>`iif(${isAdmin(tenant)}, null, ${ifShort(end)})`
+							: sql<null>`null`,
 						from: sql`(select 1)`,
 					},
 	};

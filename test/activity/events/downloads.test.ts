@@ -318,9 +318,10 @@ describe("a download of several pages", () => {
 	});
 
 	test.each([
-		["feed", 3],
-		["organization", 2],
-		["project", 2],
+		// An entry in its index and in the list of positions, its row and its user. The feed merges two indexes.
+		["feed", 5],
+		["organization", 4],
+		["project", 4],
 	] as const)(
 		"has every entry once, in order, at %s: rows read in proportion",
 		async (name, rows) => {
@@ -332,7 +333,7 @@ describe("a download of several pages", () => {
 			const expected = Array.from({ length: SIZE }, (_, i) => i);
 			expect(names).toEqual(name === "feed" ? expected : expected.toReversed());
 			expect(spent.trips).toBe(4);
-			expect(spent.rows).toBeLessThan(rows * SIZE + 100);
+			expect(spent.rows).toBeLessThan(rows * SIZE + 150);
 		},
 	);
 
