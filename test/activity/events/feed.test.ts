@@ -1,11 +1,12 @@
 import { env } from "cloudflare:workers";
 import { and, eq, gt, sql } from "drizzle-orm";
 import { v7 } from "uuid";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { recordEvent } from "../../../src/db/record.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { members } from "../../../src/db/schema/members.ts";
+import { RETOTAL } from "../../support/activity.ts";
 import { call, cost, db, join, keyFor, person, times, world } from "../../support/world.ts";
 
 type World = Awaited<ReturnType<typeof world>>;
@@ -27,6 +28,9 @@ async function follow(path: string, key: string) {
 	}
 	return { events, after, pages };
 }
+
+// Entries are inserted without their running totals, which pages of events don't use.
+afterAll(() => env.DB.prepare(RETOTAL).run());
 
 const entry = ({ id, owner }: World, more: Partial<typeof activityLog.$inferInsert> = {}) =>
 	db.insert(activityLog).values({
