@@ -36,3 +36,16 @@ export const largeRows =
 			where coalesce(earlier, 0) <= ${MAX_PAGE_BYTES})))`;
 		return Object.assign(room, { name: "room", protected: undefined });
 	};
+
+/**
+ * SQL condition: the row is one of those that a page of `rows` has, newest first. Like `largeRows`, but `rows` are read only once.
+ * @param rows selects the key of each row, and its size as `bytes`
+ */
+export function fits(key: SQLiteColumn, rows: SQL) {
+	const name = sql.identifier(key.name);
+	// With the minimum, there are always two.
+	const earlier = sql`sum(min(bytes, ${MAX_PAGE_BYTES})) over (order by ${name} desc rows between unbounded preceding and 1 preceding)`;
+	return sql`${key} in (
+		select ${name} from (select ${name}, ${earlier} as earlier from (${rows}))
+		where coalesce(earlier, 0) <= ${MAX_PAGE_BYTES})`;
+}

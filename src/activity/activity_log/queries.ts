@@ -1,9 +1,10 @@
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
-import { isAdmin, visibleTo } from "../../access/visible.ts";
-import { largeRows, sizeOf } from "../../db/large.ts";
-import { countWhere, paged } from "../../db/list.ts";
+import { isAdmin, isOpenTo } from "../../access/visible.ts";
+import { fits, sizeOf } from "../../db/large.ts";
+import { countWhere } from "../../db/list.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
+import { members } from "../../db/schema/members.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
 import { envelope, type Page } from "../../http/page.ts";
@@ -19,9 +20,10 @@ const { position, organization_id, project_id, item_id } = activityLog;
 
 const ofPeople = sql`not ${activityLog.is_system}`;
 
-/** SQL condition on `projects`: they belong to the organization, and the caller can see them. */
-const isVisible = (tenant: Tenant) =>
-	sql`${projects.organization_id} = ${tenant.organization} and ${visibleTo(tenant.key.user_id)}`;
+/** FROM and WHERE clauses: the organization's projects that the caller can see. */
+const ofVisibleProjects = ({ organization, key }: Tenant) => sql`
+	from ${members} cross join ${projects} on ${projects.organization_id} = ${members.organization_id}
+	where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${isOpenTo(key.user_id)}`;
 
 /** SQL for the number of entries that the running total `total` of entries that match `where` counts. */
 function span(total: string, where: SQL) {
@@ -38,7 +40,7 @@ function visibleTotal(tenant: Tenant) {
 	if (tenant.kind === "project") return span("project_total", sql`project_id = ${tenant.project}`);
 	const ofOrganization = sql`organization_id = ${tenant.organization}`;
 	const ofProjects = sql`(select coalesce(sum(${span("project_total", sql`project_id = ${projects.id}`)}), 0)
-		from ${projects} where ${isVisible(tenant)})`;
+		${ofVisibleProjects(tenant)})`;
 	return sql`iif(${isAdmin(tenant)}, ${span("total", ofOrganization)},
 		${span("total_without_project", ofOrganization)} + ${ofProjects})`;
 }
@@ -47,7 +49,7 @@ function visibleTotal(tenant: Tenant) {
 function inIndex(tenant: Tenant, given: Filters) {
 	const ofOrganization = eq(organization_id, tenant.organization);
 	const inTheirs = sql`(${isAdmin(tenant)} or ${project_id} is null
-		or ${project_id} in (select ${projects.id} from ${projects} where ${isVisible(tenant)}))`;
+		or ${project_id} in (select ${projects.id} ${ofVisibleProjects(tenant)}))`;
 	const isOfProject = tenant.kind === "project";
 	if (given.item_id === undefined)
 		return {
@@ -61,42 +63,68 @@ function inIndex(tenant: Tenant, given: Filters) {
 	};
 }
 
+/** Which matching entries a page has. */
+type Slice = {
+	/** The position before which the page starts. */
+	before: number | undefined;
+	/** How many matching entries after it the page skips. */
+	skipped: number;
+	rows: number;
+};
+
 /**
- * The conditions of a list. Filters without an index of their own, and entries that the caller can't see, leave out some of the
- * entries that are read: the newest `MAX_READ` of the page.
- * @param before the position before which the page starts
+ * A list. Filters without an index of their own, and entries that the caller can't see, leave out some of the entries that are read:
+ * the newest `MAX_READ` of the page.
  */
-function selection(tenant: Tenant, given: Filters, before: number | undefined) {
+function selection(tenant: Tenant, given: Filters, { before, skipped, rows }: Slice) {
 	const { indexed, seen } = inIndex(tenant, given);
 	const filter = matches(given);
+	const wanted = and(seen, filter) ?? sql`true`;
 	const range = and(
 		indexed,
 		between(given),
 		before === undefined ? undefined : sql`${position} < ${before}`,
 	);
-	const read = sql`(
-		select position, project_id, user_id, activity, scope, created_at from ${activityLog}
-		where ${range} order by ${position} desc limit ${MAX_READ}) as activity_log`;
-	const wanted = and(seen, filter);
-	const last = sql`(select ${position} from ${activityLog} where ${range} order by ${position} desc limit 1 offset ${MAX_READ - 1})`;
-	const seesAll = filter || tenant.kind === "project" ? sql`false` : isAdmin(tenant);
-	const end = wanted ? sql<number | null>`iif(${seesAll}, null, ${last})` : sql<null>`null`;
+	/** SQLite runs a subquery with a limit as a coroutine: it is read in its order, and only as far as the outer select needs. */
+	const read = (columns: SQL) => sql`(
+		select ${columns} from ${activityLog} where ${range} order by ${position} desc limit ${MAX_READ}) as activity_log`;
+	const filtered = sql`position, project_id, user_id, activity, scope, created_at`;
+	const shown = sql`
+		select position, bytes from ${read(sql`${filtered}, ${sizeOf(activityLog.changes)} as bytes`)} where ${wanted}
+		limit ${rows} offset ${skipped}`;
+	const all = sql`(
+		select count(*) as entries, count(*) filter (where ${seen ?? sql`true`}) as visible,
+			count(*) filter (where ${wanted}) as matching, min(position) as last
+		from ${read(filtered)})`;
 	const total =
 		given.item_id === undefined
 			? visibleTotal(tenant)
 			: countWhere(activityLog, and(indexed, seen));
+	const end = sql<number | null>`iif(entries < ${MAX_READ}, null, last)`;
+	/** SQL for a value of a page without filters. A full page doesn't need it, nor does one that leaves no entries out. */
+	const ifShort = <T>(value: SQL<T>) =>
+		sql<T>`iif((select count(*) from (${shown})) = ${rows}, null, (select ${value} from ${all}))`;
 	return {
-		where: and(range, wanted && sql`${position} >= coalesce(${end}, 0)`, wanted),
-		/** The position of the last entry that is read; null if no entry is left. */
-		end,
-		/** The number of entries that match, among those that are read. */
-		matching: wanted ? sql<number>`(select count(*) from ${read} where ${wanted})` : sql<number>`0`,
-		/** The number of entries that match. Those that aren't read count too, so it is an upper limit if there are any. */
-		count: filter
-			? sql<number>`(select matching + iif(entries < ${MAX_READ}, 0, max(0, ${total} - visible)) from (
-				select count(*) as entries, count(*) filter (where ${seen ?? sql`true`}) as visible,
-					count(*) filter (where ${wanted}) as matching from ${read}))`
-			: sql<number>`${total}`,
+		/** SQL for the positions of the page's entries, and their sizes. */
+		shown,
+		/** The number of matching entries, those that match among the entries that are read, and the position of the last of these. */
+		read:
+			filter || given.item_id !== undefined
+				? {
+						// Those that aren't read count too, so it is an upper limit if there are any.
+						count: sql<number>`matching + iif(entries < ${MAX_READ}, 0, max(0, ${total} - visible))`,
+						matching: sql<number>`matching`,
+						end,
+						from: all,
+					}
+				: {
+						count: sql<number>`${total}`,
+						matching: skipped > 0 ? ifShort(sql<number>`matching`) : sql<number>`0`,
+						end: seen
+							? sql<number | null>`iif(${isAdmin(tenant)}, null, ${ifShort(end)})`
+							: sql<null>`null`,
+						from: sql`(select 1)`,
+					},
 	};
 }
 
@@ -105,8 +133,6 @@ const select = ({ db }: Tenant) =>
 		.select({ position, ...entryColumns })
 		.from(activityLog)
 		.leftJoin(users, eq(users.id, activityLog.user_id));
-
-const ORDER = { by: [position], keys: (row: { position: number }) => [row.position] };
 
 /** Returns the position before which a page starts, and how many matching entries after it the page skips. */
 function startOf({ offset, after }: Page) {
@@ -118,35 +144,24 @@ function startOf({ offset, after }: Page) {
 /** Lists entries, newest first: those of the project if the path names one, otherwise those of the organization. */
 export async function list(tenant: Tenant, page: Page, given: Filters) {
 	const { before, skipped } = startOf(page);
-	const { where, end, matching, count } = selection(tenant, given, before);
-	const { limit } = page;
-	const [statement] = paged(
-		tenant.db,
-		{ limit, offset: skipped, after: undefined },
-		() => select(tenant).$dynamic(),
-		{
-			...ORDER,
-			where,
-			large: largeRows(sizeOf(activityLog.changes), activityLog),
-		},
-	);
-	const [rows, [read]] = await tenant.read(
-		statement,
+	const { shown, read } = selection(tenant, given, { before, skipped, rows: page.limit + 1 });
+	const [rows, [found]] = await tenant.read(
+		select(tenant).where(fits(position, shown)).orderBy(desc(position)),
 		tenant.db
 			.select({
-				count: (page.after ? sql<number>`${page.after.count}` : count).as("count"),
-				end: end.as("end"),
-				matching: (skipped > 0 ? matching : sql<number>`0`).as("matching"),
+				count: (page.after ? sql<number>`${page.after.count}` : read.count).as("count"),
+				end: read.end.as("end"),
+				matching: read.matching.as("matching"),
 			})
-			.from(sql`(select 1)`),
+			.from(read.from),
 	);
-	const { count: total = 0, end: last = null, matching: passed = 0 } = read ?? {};
-	const further = last === null ? undefined : [last, Math.max(0, skipped - passed)];
+	const { count: total = 0, end: last = null, matching: passed } = found ?? {};
+	const further = last === null ? undefined : [last, Math.max(0, skipped - (passed ?? 0))];
 	return envelope(
 		page,
 		rows,
 		total,
-		ORDER.keys,
+		({ position }) => [position],
 		({ detail: { changes, ...detail }, ...row }) => toEntry({ ...row, detail, changes }),
 		further,
 	);
@@ -162,19 +177,17 @@ const DOWNLOAD_LIMIT = 1000;
 export async function* readAll(tenant: Tenant, given: Filters) {
 	let before: number | undefined;
 	do {
-		const { where, end } = selection(tenant, given, before);
-		const page = { limit: DOWNLOAD_LIMIT - 1, offset: 0, after: undefined };
+		const slice = { before, skipped: 0, rows: DOWNLOAD_LIMIT };
+		const { shown, read } = selection(tenant, given, slice);
 		// Groups are limited by `grouped`.
-		const [statement] = paged(tenant.db, page, () => selectSmall(tenant).$dynamic(), {
-			...ORDER,
-			where,
-		});
-		const [rows, [read]] = await tenant.read(
-			statement,
-			tenant.db.select({ end: end.as("end") }).from(sql`(select 1)`),
+		const [rows, [found]] = await tenant.read(
+			selectSmall(tenant)
+				.where(sql`${position} in (select position from (${shown}))`)
+				.orderBy(desc(position)),
+			tenant.db.select({ end: read.end.as("end") }).from(read.from),
 		);
 		for (const group of grouped(rows)) yield await complete(tenant, group);
-		const last = rows.length === DOWNLOAD_LIMIT ? rows.at(-1)?.position : read?.end;
+		const last = rows.length === DOWNLOAD_LIMIT ? rows.at(-1)?.position : found?.end;
 		before = last ?? undefined;
 	} while (before !== undefined);
 }

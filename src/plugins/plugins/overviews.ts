@@ -1,11 +1,12 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, desc, eq, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
 import { matches } from "../../activity/activity_log/filters.ts";
 import { entryColumns } from "../../activity/activity_log/shape.ts";
 import { aliased, inList } from "../../db/client.ts";
-import { largeRows, sizeOf } from "../../db/large.ts";
+import { fits, largeRows, sizeOf } from "../../db/large.ts";
+import { countWhere } from "../../db/list.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
@@ -64,45 +65,41 @@ export async function activity(
 	given: z.infer<typeof activityFilters>,
 ) {
 	const { organization_id, item_id, scope, created_at, position } = activityLog;
-	const itsPlugin = and(
-		// The index of items finds the entries of each plugin: with a cross join, SQLite reads plugins first.
+	// The index of items finds the entries of each plugin: with a cross join, SQLite reads plugins first.
+	const from = sql`${plugins} cross join ${activityLog}`;
+	const where = and(
 		sql`${item_id} = cast(${plugins.id} as text)`,
 		eq(plugins.organization_id, tenant.organization),
+		eq(organization_id, tenant.organization),
+		eq(scope, "Plugin"),
+		// Without a parameter, because the index is partial.
+		sql`not ${activityLog.is_system}`,
+		matches(given),
+		holds,
 	);
-	const entries = await tenant.page(
-		page,
-		() =>
-			tenant.db
-				.select({
-					...entryColumns,
-					position,
-					created_at: aliased(created_at, "entry_created_at"),
-					plugin: pluginColumns,
-				})
-				.from(plugins)
-				.crossJoin(activityLog)
-				.innerJoin(organizations, itsOrganization)
-				.leftJoin(users, eq(users.id, activityLog.user_id))
-				.$dynamic(),
-		{
-			where: and(
-				itsPlugin,
-				eq(organization_id, tenant.organization),
-				eq(scope, "Plugin"),
-				// Without a parameter, because the index is partial.
-				sql`not ${activityLog.is_system}`,
-				matches(given),
-				holds,
-			),
-			by: [position],
-			names: ["position"],
-			keys: ({ position }) => [position],
-			large: largeRows(
-				sql`${sizeOf(activityLog.changes)} + ${pluginBytes}`,
-				sql`${plugins} cross join ${activityLog}`,
-			),
-		},
+	const [before] = page.after?.keys ?? [];
+	const shown = sql`
+		select ${position} as position, ${sizeOf(activityLog.changes)} + ${pluginBytes} as bytes
+		from ${from} where ${and(where, before === undefined ? undefined : lt(position, Number(before)))}
+		order by ${position} desc limit ${page.limit + 1} offset ${before === undefined ? page.offset : 0}`;
+	const count = page.after ? sql<number>`${page.after.count}` : countWhere(from, where);
+	const [rows, [counted]] = await tenant.read(
+		tenant.db
+			.select({
+				...entryColumns,
+				position,
+				created_at: aliased(created_at, "entry_created_at"),
+				plugin: pluginColumns,
+			})
+			.from(activityLog)
+			.innerJoin(plugins, eq(plugins.id, sql`cast(${item_id} as integer)`))
+			.innerJoin(organizations, itsOrganization)
+			.leftJoin(users, eq(users.id, activityLog.user_id))
+			.where(fits(position, shown))
+			.orderBy(desc(position)),
+		tenant.db.select({ count: sql<number>`${count}`.as("count") }).from(sql`(select 1)`),
 	);
+	const entries = envelope(page, rows, counted?.count ?? 0, ({ position }) => [position]);
 	return withFirstPlugin(mapResults(entries, ({ position: _, ...entry }) => entry));
 }
 

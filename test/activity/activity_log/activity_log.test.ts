@@ -299,7 +299,7 @@ describe("a long log", () => {
 		while (next) {
 			const page = await call("GET", next, { key });
 			expect(page.status).toBe(200);
-			expect(cost(page).read).toBeLessThan(40_000);
+			expect(cost(page).read).toBeLessThan(25_000);
 			found.push(page.body);
 			next = page.body.next;
 		}

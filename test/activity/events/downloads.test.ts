@@ -1,12 +1,13 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { app } from "../../../src/app.ts";
 import { digest } from "../../../src/auth/keys.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
+import { RETOTAL } from "../../support/activity.ts";
 import { duckdb } from "../../support/exporting.ts";
 import { call, db, join, keyFor, times, world } from "../../support/world.ts";
 
@@ -14,6 +15,9 @@ type World = Awaited<ReturnType<typeof world>>;
 
 const CSV = "text/csv";
 const LINES = "application/x-ndjson";
+
+// Entries are inserted without their running totals, which pages of events don't use.
+afterAll(() => env.DB.prepare(RETOTAL).run());
 
 const entry = ({ id, owner }: World, more: Partial<typeof activityLog.$inferInsert> = {}) =>
 	db.insert(activityLog).values({
@@ -318,9 +322,10 @@ describe("a download of several pages", () => {
 	});
 
 	test.each([
-		["feed", 3],
-		["organization", 2],
-		["project", 2],
+		// An entry in its index and in the list of positions, its row and its user. The feed merges two indexes.
+		["feed", 5],
+		["organization", 4],
+		["project", 4],
 	] as const)(
 		"has every entry once, in order, at %s: rows read in proportion",
 		async (name, rows) => {
@@ -332,7 +337,7 @@ describe("a download of several pages", () => {
 			const expected = Array.from({ length: SIZE }, (_, i) => i);
 			expect(names).toEqual(name === "feed" ? expected : expected.toReversed());
 			expect(spent.trips).toBe(4);
-			expect(spent.rows).toBeLessThan(rows * SIZE + 100);
+			expect(spent.rows).toBeLessThan(rows * SIZE + 150);
 		},
 	);
 

@@ -1,11 +1,12 @@
 import { env } from "cloudflare:workers";
 import { and, eq, gt, sql } from "drizzle-orm";
 import { v7 } from "uuid";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { recordEvent } from "../../../src/db/record.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { members } from "../../../src/db/schema/members.ts";
+import { RETOTAL } from "../../support/activity.ts";
 import { call, cost, db, join, keyFor, person, times, world } from "../../support/world.ts";
 
 type World = Awaited<ReturnType<typeof world>>;
@@ -27,6 +28,9 @@ async function follow(path: string, key: string) {
 	}
 	return { events, after, pages };
 }
+
+// Entries are inserted without their running totals, which pages of events don't use.
+afterAll(() => env.DB.prepare(RETOTAL).run());
 
 const entry = ({ id, owner }: World, more: Partial<typeof activityLog.$inferInsert> = {}) =>
 	db.insert(activityLog).values({
@@ -319,7 +323,7 @@ describe("what a page costs", () => {
 		["types=member.*,domain.*", 0],
 		["types=organization.*,member.*,batch_export.*,plugin.*", 50],
 	])(
-		"%s: no more however long the feed is, three rows for each event of an admin's whole feed",
+		"%s: no more however long the feed is, five rows for each event of an admin's whole feed",
 		async (query, n) => {
 			for (const level of [8, 1]) {
 				const costs = [];
@@ -331,7 +335,7 @@ describe("what a page costs", () => {
 					costs.push(whole.read);
 					// Other pages look at events of all types and projects.
 					if (level === 8 && !query) {
-						expect(whole.read - start.read).toBeLessThanOrEqual(3 * 50);
+						expect(whole.read - start.read).toBeLessThanOrEqual(5 * 50);
 						expect(start.read).toBeLessThan(60);
 					}
 				}
@@ -347,7 +351,8 @@ describe("what a page costs", () => {
 		const { body } = await call("GET", `/api/organizations/${id}/events?limit=1000`, { key });
 		const late = await page(large, key, `after=${body.after}&limit=50`);
 		const early = await page(large, key, "limit=50");
-		expect(Math.abs(late.read - early.read)).toBeLessThanOrEqual(5);
+		// Each statement finds the event of `after`.
+		expect(Math.abs(late.read - early.read)).toBeLessThanOrEqual(10);
 	});
 });
 
