@@ -16,11 +16,10 @@ type Filters = z.infer<typeof logFilters>;
 
 type Stored = StoredEntry<(typeof LEVELS)[number], []>;
 
-const toEntry = (row: { number: number; id: string; run: string | null; entry: Stored }) => ({
-	...entryOf(row),
-	level: row.entry[1],
-	run_id: row.run,
-});
+function toEntry(row: { number: number; id: string; run: string | null; entry: Stored }) {
+	const { id, timestamp, message } = entryOf(row);
+	return { id, timestamp, level: row.entry[1], message, run_id: row.run };
+}
 
 /** Returns the export and a page of its log entries, which include those of its runs. */
 export async function list(tenant: Tenant, id: string, page: Page, { level, ...rest }: Filters) {
