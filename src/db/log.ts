@@ -203,13 +203,13 @@ export function readLog<E extends StoredEntry>(
 	const isOwned = sql`${owner} = ${key}`;
 	const { position, total, entries } = table;
 	const rows = page.limit + 1;
-	/**
-	 * The log's owner, and the number of the newest entry of the page if the list isn't filtered. D1 limits how deep expressions are, and
-	 * the owner in a path with @current is deep, so other statements join it.
-	 */
 	const first = start
 		? sql`${start.number - 1}`
 		: sql`${newest(logs, total, key)} - ${page.offset}`;
+	/**
+	 * The log's owner, and the number of the newest entry of the page if the list isn't filtered. D1 limits how deep expressions are, and
+	 * the owner in a path with @current is deep, so the others join this.
+	 */
 	const owned = sql`owned as materialized (
 		select ${key} as id, ${isFiltered ? sql`null` : first} as newest from (select ${of} as id) as of)`;
 	/** The oldest row that is newer than all rows with only entries after those of the page. */
