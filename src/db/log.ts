@@ -169,8 +169,8 @@ type Filters = {
 	before?: string | undefined;
 	search?: string | undefined;
 	levels?: string[] | undefined;
-	/** Only entries about a run. They were written between these positions. */
-	run?: { id: string; from: SQL; until: SQL };
+	/** Only entries about a run. They were written between these positions of the log of its owner. */
+	run?: { id: string; positions: (owner: SQL) => { from: SQL; until: SQL } };
 };
 
 /** Returns where a page starts, from its cursor: the position of a row, and the number of the entry before which it starts. */
@@ -199,22 +199,31 @@ export function readLog<E extends StoredEntry>(
 	const { after, before, search, levels = [], run } = filters;
 	const start = startOf(page);
 	const isFiltered = Boolean(after || before || search || levels.length > 0 || run);
-	const isOwned = sql`${owner} = ${of}`;
+	const key = sql`of.id`;
+	const isOwned = sql`${owner} = ${key}`;
 	const { position, total, entries } = table;
 	const rows = page.limit + 1;
-	/** The number of the newest entry of the page, if the list isn't filtered. */
 	const first = start
 		? sql`${start.number - 1}`
-		: sql`(${newest(logs, total, of)} - ${page.offset})`;
+		: sql`${newest(logs, total, key)} - ${page.offset}`;
+	/**
+	 * The log's owner, and the number of the newest entry of the page if the list isn't filtered. D1 limits how deep expressions are, and
+	 * the owner in a path with @current is deep, so the others join this.
+	 */
+	const owned = sql`owned as materialized (
+		select ${key} as id, ${isFiltered ? sql`null` : first} as newest from (select ${of} as id) as of)`;
 	/** The oldest row that is newer than all rows with only entries after those of the page. */
-	const skipped = sql`(select min(position) from ${table} as it where it.${sql.identifier(owner.name)} = ${of}
-		and it.position > coalesce((select it.position from ${table} as it where it.${sql.identifier(owner.name)} = ${of}
-			and it.total < ${first} order by it.position desc limit 1), 0))`;
+	const skipped = sql`(select min(position) from ${table} as it where it.${sql.identifier(owner.name)} = ${key}
+		and it.position > coalesce((select it.position from ${table} as it where it.${sql.identifier(owner.name)} = ${key}
+			and it.total < of.newest order by it.position desc limit 1), 0))`;
+	const positions = run?.positions(key);
 	const inTime = and(
 		isOwned,
 		after ? sql`${position} >= ${Date.parse(after)}` : undefined,
 		before ? sql`${position} < ${Date.parse(before) + MAX_SPAN_MS}` : undefined,
-		run ? sql`${position} >= ${run.from} and ${position} <= ${run.until}` : undefined,
+		positions
+			? sql`${position} >= ${positions.from} and ${position} <= ${positions.until}`
+			: undefined,
 	);
 	const isAtStart = start
 		? sql`${position} <= ${start.position}`
@@ -222,9 +231,9 @@ export function readLog<E extends StoredEntry>(
 			? sql`${position} <= ${skipped}`
 			: undefined;
 	// Of the first row, all entries may be on the page before.
-	const walk = sql`walk as materialized (
+	const walk = sql`${owned}, walk as materialized (
 		select ${position} as position, ${total} as total, octet_length(${entries}) as bytes, ${logs.run ?? sql`null`} as run
-		from ${table} where ${and(inTime, isAtStart)} order by ${position} desc limit ${isFiltered ? MAX_ROWS_READ : rows + 1}
+		from owned as of cross join ${table} where ${and(inTime, isAtStart)} order by ${position} desc limit ${isFiltered ? MAX_ROWS_READ : rows + 1}
 	), sized as materialized (
 		select position, total, coalesce(sum(bytes) over (
 			order by position desc rows between unbounded preceding and 1 preceding), 0) as earlier
@@ -232,7 +241,7 @@ export function readLog<E extends StoredEntry>(
 	)`;
 	const matches = and(
 		start ? sql`number < ${start.number}` : undefined,
-		isFiltered ? undefined : sql`number <= ${first}`,
+		isFiltered ? undefined : sql`number <= newest`,
 		after ? sql`entry ->> 0 > ${Date.parse(after)}` : undefined,
 		before ? sql`entry ->> 0 < ${Date.parse(before)}` : undefined,
 		levels.length > 0
@@ -243,24 +252,24 @@ export function readLog<E extends StoredEntry>(
 	const message = search ? sql`, item.value ->> 2 as message` : sql``;
 	const found = sql`(with ${walk}, unpacked as materialized (
 			select ${position} as position, ${total} - item.key as number, ${table.id} as id, ${logs.run ?? sql`null`} as run,
-				item.value as entry ${message}
-			from sized cross join ${table} on ${isOwned} and ${position} = sized.position cross join json_each(${entries}) as item
-			where sized.earlier < ${MAX_PAGE_BYTES} ${isFiltered ? sql`` : sql`and sized.total > ${first} - ${rows}`}
+				item.value as entry, of.newest ${message}
+			from owned as of cross join sized cross join ${table} on ${isOwned} and ${position} = sized.position cross join json_each(${entries}) as item
+			where sized.earlier < ${MAX_PAGE_BYTES} ${isFiltered ? sql`` : sql`and sized.total > of.newest - ${rows}`}
 		)
 		select position, number, id, run, entry, count(*) over () as matches from unpacked where ${matches ?? sql`true`})`;
 	// The number of matches is unknown if the offset skips all of them.
 	const skip = isFiltered && !start ? page.offset : 0;
 	// Without filters, the number of the last entry says whether there are more.
 	const unread = isFiltered
-		? sql`with ${walk} select ${position} as position, ${total} + 1 as number from ${table}
-		where ${inTime} and ${position} < coalesce(
+		? sql`with ${walk} select ${position} as position, ${total} + 1 as number
+		from owned as of cross join ${table} where ${inTime} and ${position} < coalesce(
 			(select max(position) + 1 from sized where earlier >= ${MAX_PAGE_BYTES}), (select min(position) from walk))
 		order by ${position} desc limit 1`
 		: sql`select 0 as position, 0 as number where false`;
 	const oldest = sql`(select ${total} - json_array_length(${entries}) from ${table} where ${isOwned} order by ${position} limit 1)`;
 	const known = start ? page.after?.count : undefined;
 	const count =
-		known === undefined ? sql`coalesce(${newest(logs, total, of)} - ${oldest}, 0)` : sql`${known}`;
+		known === undefined ? sql`coalesce(${newest(logs, total, key)} - ${oldest}, 0)` : sql`${known}`;
 	const statements = [
 		db
 			.select({
@@ -281,8 +290,8 @@ export function readLog<E extends StoredEntry>(
 			})
 			.from(sql`(${unread})`),
 		db
-			.select({ count: sql<number>`${isFiltered ? sql`0` : count}`.as("count") })
-			.from(sql`(select 1)`),
+			.select({ count: sql<number>`count`.as("count") })
+			.from(sql`(select ${isFiltered ? sql`0` : count} as count from (select ${of} as id) as of)`),
 	] as const;
 	type Rows = Awaited<(typeof statements)[0]>;
 	type Unread = Awaited<(typeof statements)[1]>;

@@ -10,6 +10,7 @@ import "../../src/exports/engine/destinations/bigquery.ts";
 import "../../src/exports/engine/destinations/clickhouse.ts";
 import "../../src/outbound/buckets/gcs.ts";
 import "../../src/exports/engine/destinations/http.ts";
+import "../../src/exports/engine/destinations/key_pattern.ts";
 import "../../src/exports/engine/destinations/noop.ts";
 import "../../src/exports/engine/destinations/postgres.ts";
 import "../../src/outbound/buckets/r2.ts";

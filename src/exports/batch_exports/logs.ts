@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
 import { entryOf, readLog } from "../../db/log.ts";
@@ -8,7 +8,7 @@ import { found } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
 import { EXPORT_LOGS } from "../engine/run_log.ts";
-import { isRun, selectOne as selectRun } from "./runs.ts";
+import { selectOne as selectRun } from "./runs.ts";
 import { type logFilters, toBatchExport } from "./shape.ts";
 import { rowIdOf, selectName, selectOne } from "./statements.ts";
 
@@ -16,11 +16,10 @@ type Filters = z.infer<typeof logFilters>;
 
 type Stored = StoredEntry<(typeof LEVELS)[number], []>;
 
-const toEntry = (row: { number: number; id: string; run: string | null; entry: Stored }) => ({
-	...entryOf(row),
-	level: row.entry[1],
-	run_id: row.run,
-});
+function toEntry(row: { number: number; id: string; run: string | null; entry: Stored }) {
+	const { id, timestamp, message } = entryOf(row);
+	return { id, timestamp, level: row.entry[1], message, run_id: row.run };
+}
 
 /** Returns the export and a page of its log entries, which include those of its runs. */
 export async function list(tenant: Tenant, id: string, page: Page, { level, ...rest }: Filters) {
@@ -48,14 +47,17 @@ export async function listOfRun(
 	{ level, ...rest }: Filters,
 ) {
 	const run_id = of.toLowerCase();
-	const { created_at, last_updated_at } = batchExportRuns;
-	const momentOf = (column: typeof created_at | typeof last_updated_at) =>
-		sql`(select ${column} from ${batchExportRuns} where ${isRun(tenant, id, run_id)})`;
-	const run = {
-		id: run_id,
-		from: momentOf(created_at),
-		until: sql`${momentOf(last_updated_at)} + ${MAX_DELAY_MS}`,
+	const { batch_export_id, created_at, last_updated_at } = batchExportRuns;
+	const positions = (owner: SQL) => {
+		const isIt = and(eq(batch_export_id, owner), eq(batchExportRuns.id, run_id));
+		const momentOf = (column: typeof created_at | typeof last_updated_at) =>
+			sql`(select ${column} from ${batchExportRuns} where ${isIt})`;
+		return {
+			from: momentOf(created_at),
+			until: sql`${momentOf(last_updated_at)} + ${MAX_DELAY_MS}`,
+		};
 	};
+	const run = { id: run_id, positions };
 	const filters = { levels: level, ...rest, run };
 	const log = readLog<Stored>(tenant.db, EXPORT_LOGS, rowIdOf(tenant, id), page, filters);
 	const [rows, unread, counted, [parent], [row]] = await tenant.read(

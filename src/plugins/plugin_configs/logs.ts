@@ -33,19 +33,17 @@ export async function list(
 		...log.statements,
 		db
 			.select({
-				plugin_config_id: pluginConfigs.id,
-				plugin_id: pluginConfigs.plugin_id,
 				team_id: pluginConfigs.project_id,
+				plugin_id: pluginConfigs.plugin_id,
+				plugin_config_id: pluginConfigs.id,
 			})
 			.from(pluginConfigs)
 			.where(byId(tenant, id)),
 	);
 	const ref = found(config);
-	return log.envelopeOf([rows, unread, counted], (row) => ({
-		...ref,
-		...entryOf(row),
-		type: row.entry[1],
-		source: row.entry[3],
-		instance_id: row.id,
-	}));
+	return log.envelopeOf([rows, unread, counted], (row) => {
+		const { id, timestamp, message } = entryOf(row);
+		const [, type, , source] = row.entry;
+		return { id, ...ref, timestamp, source, type, message, instance_id: row.id };
+	});
 }

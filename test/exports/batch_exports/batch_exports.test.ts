@@ -1413,6 +1413,22 @@ describe("the log", () => {
 		expect(messages(await here("GET", `${path}/logs?${query}`))).toEqual(expected);
 	});
 
+	test.each([
+		"",
+		"?limit=1&offset=1",
+		"?limit=1&offset=1&search=minute",
+		"?level=ERROR&level=DEBUG&after=2026-01-01T00:00:00Z&before=2026-02-01T00:00:00Z",
+	])("is the same in a path with @current: %s", async (query) => {
+		const { ask, here, path, run_id } = await logging();
+		for (const log of [`${path}/logs${query}`, `${path}/runs/${run_id}/logs${query}`]) {
+			const { results } = (await here("GET", log)).body;
+			for (const tenant of ["organizations", "projects"]) {
+				const answer = await ask("GET", `/api/${tenant}/@current${log}`);
+				expect(answer).toMatchObject({ status: 200, body: { results } });
+			}
+		}
+	});
+
 	test("a run has its own log", async () => {
 		const { here, path, run_id } = await logging();
 		const answer = await here("GET", `${path}/runs/${run_id}/logs`);

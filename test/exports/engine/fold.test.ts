@@ -10,7 +10,7 @@ import { foldOldRuns } from "../../../src/exports/engine/fold.ts";
 import { tick } from "../../../src/exports/engine/schedule.ts";
 import { metered } from "../../support/events.ts";
 import { db, world } from "../../support/world.ts";
-import { turnOf } from "./turn.ts";
+import { latestIdAt, turnOf } from "./turn.ts";
 
 const DAY = 86_400_000;
 const iso = (at: number) => new Date(at).toISOString();
@@ -22,8 +22,8 @@ const still: Env = {
 	EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), { createBatch: async () => [] }),
 };
 
-/** Six in the morning, when every run of the day has started. It never goes back, because ids are in the order of time. */
-let clock = Math.floor(Date.now() / DAY) * DAY + DAY / 4;
+/** Six in the morning, when every run of the day has started. It never goes back, because ids don't. */
+let clock = Math.floor(latestIdAt() / DAY) * DAY + DAY / 4;
 
 beforeEach(() => {
 	clock += DAY;

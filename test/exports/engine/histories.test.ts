@@ -14,7 +14,7 @@ import { seeded } from "../../fire/random.ts";
 import { db, rowOf, world } from "../../support/world.ts";
 import { flaw, followAdvice, live, overlap, type Subject } from "./histories.ts";
 import { modelled } from "./modelled.ts";
-import { turnOf } from "./turn.ts";
+import { latestIdAt, turnOf } from "./turn.ts";
 
 const HOUR = 3_600_000;
 const iso = (at: number) => new Date(at).toISOString();
@@ -146,8 +146,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
 
 test.each([1, 2, 3, 4])("so it is while its old runs are folded: history %i", async (seed) => {
 	const random = seeded(seed);
-	// After all other histories, because ids are in the order of time.
-	const start = (Math.floor(Date.now() / HOUR) + seed * 2400 + 1 / 3) * HOUR;
+	const start = (Math.ceil(latestIdAt() / HOUR) + 1 / 3) * HOUR;
 	const subject = await created(start, true);
 	await subject.wait(60 * HOUR, true);
 	await live(subject, random, {

@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import { v7 } from "uuid";
 import { batchExports } from "../../../src/db/schema/batch_exports.ts";
 import { db } from "../../support/world.ts";
 
@@ -14,3 +15,9 @@ export async function turnOf(id: number) {
 	const minute = Math.floor(Date.now() / MINUTE);
 	return (minute - ((((minute - turn) % 1440) + 1440) % 1440)) * MINUTE;
 }
+
+/**
+ * Returns a time that is at least that of every id so far. Ids never go back, even if a test file before this one set the clock
+ * to the future, and old runs are recognized by their ids.
+ */
+export const latestIdAt = () => Number.parseInt(v7().replace("-", "").slice(0, 12), 16);
