@@ -31,6 +31,22 @@ describe("what a request costs", () => {
 		},
 	);
 
+	test("each GET returns the same with @current", async () => {
+		const home = await furnished();
+		let compared = 0;
+		for (const { method, path, fails } of guarded) {
+			if (method !== "GET" || fails || !/:(organization|project)_id/.test(path)) continue;
+			const [named, unnamed] = await Promise.all(
+				[path, path.replace(/:(organization|project)_id/, "@current")].map((one) =>
+					call(method, address(one, home), { key: home.key }),
+				),
+			);
+			expect({ path, status: unnamed?.status }).toEqual({ path, status: named?.status });
+			compared += 1;
+		}
+		expect(compared).toBeGreaterThan(40);
+	});
+
 	test("@current takes no additional round trip", async () => {
 		const { ask } = await world();
 		for (const path of [

@@ -44,7 +44,7 @@ export const ROWS: Record<Operation, { read: number; written: number }> = {
 	job: { read: 73, written: 13 },
 	delivery: { read: 53, written: 3 },
 	use: { read: 2, written: 1 },
-	event: { read: 9, written: 2 },
+	event: { read: 6, written: 2 },
 };
 
 /** Milliseconds that an operation keeps D1's thread busy, measured on the local simulator. */
