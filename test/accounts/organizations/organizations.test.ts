@@ -184,6 +184,18 @@ test("deleting an organization deletes its members and projects; its users stay 
 	expect(await db.select().from(users).where(eq(users.id, owner.id))).toHaveLength(1);
 });
 
+test("what a deleted organization has left behind doesn't appear in a new one", async () => {
+	const gone = await world();
+	expect((await gone.here("DELETE", "")).status).toBe(204);
+	const { here, id, organization_id } = await world();
+	// The rows of the activity log, for example, stay after their organization and refer to it by its integer.
+	expect(organization_id).toBeGreaterThan(gone.organization_id);
+	const { body } = await here("GET", "/events");
+	const organizations = body.results.map(({ data }: { data: { item_id: string } }) => data.item_id);
+	expect(organizations).not.toContain(gone.id);
+	expect(id).not.toBe(gone.id);
+});
+
 test("member_count counts active members", async () => {
 	const { ask, id } = await world();
 	const someone = await join(id, 1);
