@@ -123,7 +123,7 @@ test("the source map of the deployed script leads to the source, and its parts l
 	const entry = map.findEntry(line, lines[line]?.indexOf(message) ?? -1);
 	const [source, row] =
 		"originalSource" in entry ? [entry.originalSource, entry.originalLine] : ["", 0];
-	expect(source).toMatch(/src\/plugins\/compiled_file\.ts$/);
+	expect(source).toMatch(/src\/plugins\/plugins\/compiled_file\.ts$/);
 	const original = readFileSync("src/plugins/plugins/compiled_file.ts", "utf8").split("\n");
 	expect(original[row]).toContain(message);
 	expect(undefinedExports(`${outdir}/readable`)).toEqual([]);
