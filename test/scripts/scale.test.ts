@@ -7,7 +7,7 @@ import { migrated, sizes } from "../../bench/sizes.ts";
 
 const page = readFileSync(`${import.meta.dirname}/../../docs/internals/scale.md`, "utf8");
 
-describe("docs/internals/scale.md has what `npm run scale` prints:", () => {
+describe("scale.md has what `npm run scale` prints:", () => {
 	test.each(Object.entries(tables()))("%s", (_, table) => {
 		expect({ table, isThere: page.includes(table) }).toEqual({ table, isThere: true });
 	});
