@@ -1,4 +1,4 @@
-/** Checks the order in which the groups of src/ may import each other (docs/architecture.md#where-things-are). */
+/** Checks the order in which the groups of src/ may import each other (docs/internals/architecture.md#where-things-are). */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
