@@ -1,8 +1,8 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type apiKeys from "./routes.ts";
 import { create, KeyDay, PersonalApiKey, update } from "./shape.ts";
 
-type Operations = Reference<ReturnType<typeof apiKeys>>["operations"];
+type Operations = OpenApi<ReturnType<typeof apiKeys>>["operations"];
 
 const EXPIRY_REQUIRED =
 	"The key has no `expires_at`, and an organization that it can access requires one.";
@@ -10,7 +10,7 @@ const EXPIRY_REQUIRED =
 const USAGE =
 	"Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are omitted. The numbers are saved up to half a minute after the responses.";
 
-export const ofCaller: Reference<ReturnType<typeof apiKeys>> = {
+export const ofCaller: OpenApi<ReturnType<typeof apiKeys>> = {
 	tag: {
 		name: "Personal API keys",
 		description:
@@ -27,7 +27,7 @@ export const ofCaller: Reference<ReturnType<typeof apiKeys>> = {
 	}),
 };
 
-export const ofServiceAccount: Reference<ReturnType<typeof apiKeys>> = {
+export const ofServiceAccount: OpenApi<ReturnType<typeof apiKeys>> = {
 	tag: {
 		name: "Service accounts",
 		description:

@@ -1,6 +1,6 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import { documentAs } from "../../http/router.ts";
-import { Destination, DestinationUpdate } from "../../outbound/destinations/reference.ts";
+import { Destination, DestinationUpdate } from "../../outbound/destinations/openapi.ts";
 import { TestResult } from "../../outbound/destinations/shape.ts";
 import type batchExports from "./routes.ts";
 import {
@@ -23,7 +23,7 @@ import {
 	update,
 } from "./shape.ts";
 
-type BatchExports = Reference<typeof batchExports>;
+type BatchExports = OpenApi<typeof batchExports>;
 
 const DESCRIPTION =
 	"An export writes a project's events or persons to a destination, window after window. A backfill exports a range of time. Any member who can see the project can use all operations.";

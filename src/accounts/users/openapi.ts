@@ -1,8 +1,8 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type users from "./routes.ts";
 import { Me, Membership, User, update } from "./shape.ts";
 
-const reference: Reference<typeof users> = {
+export default {
 	tag: {
 		name: "Users",
 		description:
@@ -28,8 +28,7 @@ const reference: Reference<typeof users> = {
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof users>;
 
 describe(User, {
 	id: "A number that identifies the user. In paths and bodies, use the `uuid`.",

@@ -1,8 +1,8 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type projectMembers from "./routes.ts";
 import { create, ProjectMember } from "./shape.ts";
 
-const reference: Reference<typeof projectMembers> = {
+export default {
 	tag: {
 		name: "Project members",
 		description:
@@ -36,8 +36,7 @@ const reference: Reference<typeof projectMembers> = {
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof projectMembers>;
 
 const LEVEL =
 	"1 lets the user see the project while it is private. 8 also lets the user change the project and its members, but not delete it.";

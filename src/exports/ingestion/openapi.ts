@@ -1,8 +1,8 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type events from "./routes.ts";
 import { Accepted, event } from "./shape.ts";
 
-const reference: Reference<typeof events> = {
+export default {
 	tag: {
 		name: "Events",
 		description:
@@ -21,8 +21,7 @@ A 400 is about the first invalid event. \`attr\` starts with its position, as in
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof events>;
 
 describe(event, {
 	uuid: "Identifies the event in the project. By default a new one, so that sending the event again stores it twice.",

@@ -1,4 +1,4 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import { Entry } from "./access.ts";
 import type page from "./page.ts";
 import type invites from "./routes.ts";
@@ -17,7 +17,7 @@ import {
 const NOT_INVITABLE =
 	"the address already belongs to a member; `private_project_access` has a project that you can't see, or a level above yours; or the organization would have more than 1,000 open invites.";
 
-const reference: Reference<typeof invites> = {
+export default {
 	tag: {
 		name: "Invites",
 		description:
@@ -58,8 +58,7 @@ const reference: Reference<typeof invites> = {
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof invites>;
 
 const ACCEPTANCE = {
 	name: "Accepting invites",
@@ -69,7 +68,7 @@ const ACCEPTANCE = {
 const UNKNOWN =
 	"A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your IP address.";
 
-export const acceptanceReference: Reference<typeof acceptance> = {
+export const acceptanceOperations: OpenApi<typeof acceptance> = {
 	tag: ACCEPTANCE,
 	operations: {
 		"/:token": {
@@ -99,7 +98,7 @@ export const acceptanceReference: Reference<typeof acceptance> = {
 	},
 };
 
-export const pageReference: Reference<typeof page> = {
+export const pageOperations: OpenApi<typeof page> = {
 	tag: ACCEPTANCE,
 	operations: {
 		"/:token": {

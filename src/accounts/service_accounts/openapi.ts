@@ -1,12 +1,12 @@
-import { describe, type Reference } from "../../http/reference.ts";
-import { ofServiceAccount } from "../personal_api_keys/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
+import { ofServiceAccount } from "../personal_api_keys/openapi.ts";
 import type serviceAccounts from "./routes.ts";
 import { create, ServiceAccount, update } from "./shape.ts";
 
 const CANT_SEE =
 	"The organization has no such project, or you can't see it. `attr` has its position.";
 
-const reference: Reference<typeof serviceAccounts> = {
+export default {
 	tag: ofServiceAccount.tag,
 	operations: {
 		"/": {
@@ -46,8 +46,7 @@ const reference: Reference<typeof serviceAccounts> = {
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof serviceAccounts>;
 
 const NAME = "What the account is for, in your own words. At most 64 characters.";
 const LEVEL =

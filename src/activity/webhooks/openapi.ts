@@ -1,8 +1,8 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type webhooks from "./routes.ts";
 import { create, filters, replay, update, Webhook, WebhookDelivery } from "./shape.ts";
 
-const reference: Reference<typeof webhooks> = {
+export default {
 	tag: {
 		name: "Webhooks",
 		description:
@@ -93,8 +93,7 @@ const reference: Reference<typeof webhooks> = {
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof webhooks>;
 
 const URL =
 	"Where events are sent: an HTTP or HTTPS URL of at most 2,048 characters, without a user and password, whose host isn't in a private network.";

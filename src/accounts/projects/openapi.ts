@@ -1,8 +1,8 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type projects from "./routes.ts";
 import { create, filters, Project, update } from "./shape.ts";
 
-type Projects = Reference<typeof projects>;
+type Projects = OpenApi<typeof projects>;
 
 const TAG = {
 	name: "Projects",

@@ -1,8 +1,8 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type organizations from "./routes.ts";
 import { create, Organization, update } from "./shape.ts";
 
-const reference: Reference<typeof organizations> = {
+export default {
 	tag: {
 		name: "Organizations",
 		description:
@@ -44,8 +44,7 @@ const reference: Reference<typeof organizations> = {
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof organizations>;
 
 const NAME = "What people call the organization, at most 64 characters. Doesn't have to be unique.";
 const LOGO =

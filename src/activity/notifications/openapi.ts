@@ -1,8 +1,8 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type notifications from "./routes.ts";
 import { Notifications, Subscription, update } from "./shape.ts";
 
-const reference: Reference<typeof notifications> = {
+export default {
 	tag: {
 		name: "Notifications",
 		description:
@@ -28,8 +28,7 @@ const reference: Reference<typeof notifications> = {
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof notifications>;
 
 const RECIPIENTS =
 	"Who gets mail: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody.";

@@ -1,8 +1,8 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type members from "./routes.ts";
 import { filters, Member, update } from "./shape.ts";
 
-const reference: Reference<typeof members> = {
+export default {
 	tag: {
 		name: "Members",
 		description:
@@ -33,8 +33,7 @@ const reference: Reference<typeof members> = {
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof members>;
 
 describe(Member, {
 	id: "Identifies the membership. In paths, use the `uuid` of the `user`.",

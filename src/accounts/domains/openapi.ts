@@ -1,11 +1,11 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type domains from "./routes.ts";
 import { create, Domain, filters, update, Verified } from "./shape.ts";
 
 const TAKEN =
 	"The domain already belongs to your organization, or to another one that has verified it or added it within the last three days.";
 
-const reference: Reference<typeof domains> = {
+export default {
 	tag: {
 		name: "Domains",
 		description:
@@ -65,8 +65,7 @@ const reference: Reference<typeof domains> = {
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof domains>;
 
 const NAME =
 	"A domain name such as `example.com`, in lower case and of at most 128 characters. It must be a registrable domain or a subdomain of one. Unique across all organizations.";

@@ -1,5 +1,5 @@
 /**
- * What the OpenAPI document says beyond shapes. Only `reference.ts` files and scripts/openapi.ts
+ * What the OpenAPI document says beyond shapes. Only `openapi.ts` files and scripts/openapi.ts
  * use this, so it isn't part of the worker.
  */
 import type { Hono } from "hono";
@@ -24,7 +24,7 @@ export type OperationText = {
 export type Tag = { name: string; description: string };
 
 /** The text of a family: of each path and method of its routes `R`, no more and no fewer. */
-export type Reference<R> = { tag: Tag; operations: Operations<SchemaOf<R>> };
+export type OpenApi<R> = { tag: Tag; operations: Operations<SchemaOf<R>> };
 
 type SchemaOf<R> = R extends Hono<App, infer S, string> ? S : never;
 

@@ -1,8 +1,8 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type feed from "./routes.ts";
 import { FeedEvent, filters } from "./shape.ts";
 
-const reference: Reference<typeof feed> = {
+export default {
 	tag: {
 		name: "Feed",
 		description:
@@ -25,8 +25,7 @@ With \`Accept: text/csv\` or \`application/x-ndjson\` the response is a file wit
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof feed>;
 
 describe(FeedEvent, {
 	id: "Identifies the event. Entries of the activity log have the same ids.",

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import { documentAs } from "../../http/router.ts";
 import { configs } from "../../outbound/destinations/config.ts";
 import type auditStreams from "./routes.ts";
@@ -9,7 +9,7 @@ const TOO_MANY = "The organization already has five streams.";
 const ELSEWHERE =
 	"The destination was changed to another server without its secrets, or a setting is unknown or invalid.";
 
-const reference: Reference<typeof auditStreams> = {
+export default {
 	tag: {
 		name: "Audit streams",
 		description:
@@ -61,8 +61,7 @@ const reference: Reference<typeof auditStreams> = {
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof auditStreams>;
 
 const NAME = "The stream's name.";
 const ENABLED = "Whether the stream delivers entries. After a pause, it continues without a gap.";

@@ -1,8 +1,8 @@
-import { describe, type Reference } from "../http/reference.ts";
+import { describe, type OpenApi } from "../http/openapi.ts";
 import type service from "./service.ts";
 import { Health, OpenApiDocument, ServiceInfo } from "./service.ts";
 
-const reference: Reference<typeof service> = {
+export default {
 	tag: { name: "Service", description: "The service itself. These operations need no key." },
 	operations: {
 		"/": {
@@ -29,8 +29,7 @@ const reference: Reference<typeof service> = {
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof service>;
 
 describe(ServiceInfo, {
 	name: "Always `Tenantry`.",

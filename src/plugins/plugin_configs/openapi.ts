@@ -1,11 +1,11 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import { PluginConfig } from "../plugins/plugin_config.ts";
 import type pluginConfigs from "./routes.ts";
 import { create, documentedJob, logFilters, PluginLogEntry, rearrange, update } from "./shape.ts";
 
 const UNAVAILABLE = "the organization's `plugins_access_level` is below 3";
 
-const reference: Reference<typeof pluginConfigs> = {
+export default {
 	tag: {
 		name: "Plugin configs",
 		description: `A plugin that is configured for a project, with its settings, log and jobs. Anyone who can see the project may use these operations. While ${UNAVAILABLE}, lists are empty, ids are a 404, and adding or reordering configs and starting jobs is a 400.`,
@@ -106,8 +106,7 @@ A job runs once, for at most ten seconds, and can connect only to the hosts in t
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof pluginConfigs>;
 
 describe(PluginConfig, {
 	id: "Identifies the config, in paths too.",

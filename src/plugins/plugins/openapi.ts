@@ -1,4 +1,4 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import { RepositoryEntry } from "./repository.ts";
 import type { allPlugins, familyRoutes } from "./routes.ts";
 import {
@@ -18,7 +18,7 @@ const ACCESS =
 const SECRETS =
 	"requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage";
 
-export const ofAll: Reference<typeof allPlugins> = {
+export const ofAll: OpenApi<typeof allPlugins> = {
 	tag: {
 		name: "Plugins",
 		description: `The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id in the path of any of the three families. ${ACCESS}`,
@@ -35,7 +35,7 @@ export const ofAll: Reference<typeof allPlugins> = {
 	},
 };
 
-type Family = Reference<ReturnType<typeof familyRoutes>>;
+type Family = OpenApi<ReturnType<typeof familyRoutes>>;
 
 /** What the operations of a family are called, and what makes a plugin one of it. */
 type Nouns = {

@@ -1,4 +1,4 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type twoFactor from "./routes.ts";
 import { Code, TwoFactor, TwoFactorSetup, TwoFactorWithCodes } from "./shape.ts";
 
@@ -6,7 +6,7 @@ const WRONG = "The code is wrong, or was used before.";
 
 const ATTEMPTS = "A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.";
 
-const reference: Reference<typeof twoFactor> = {
+export default {
 	tag: {
 		name: "Second factor",
 		description:
@@ -61,8 +61,7 @@ const reference: Reference<typeof twoFactor> = {
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof twoFactor>;
 
 describe(TwoFactor, {
 	is_enabled: "Whether signing in requires a second factor.",

@@ -1,5 +1,5 @@
 import { ACTIVITIES } from "../../db/event_types.ts";
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type activityLog from "./routes.ts";
 import { ActivityEntry, filters } from "./shape.ts";
 
@@ -9,7 +9,7 @@ const LOGGED_SCOPES = Object.keys(ACTIVITIES)
 	.map((scope) => `\`${scope}\``)
 	.join(", ");
 
-type ActivityLog = Reference<typeof activityLog>;
+type ActivityLog = OpenApi<typeof activityLog>;
 
 const TAG = {
 	name: "Activity log",

@@ -1,4 +1,4 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type signIn from "./routes.ts";
 import { complete, request, SignedIn, SignInRequested, setUp } from "./shape.ts";
 
@@ -7,7 +7,7 @@ const EXPIRED =
 
 const SSO = "The domain of the user's address enforces single sign-on.";
 
-const reference: Reference<typeof signIn> = {
+export default {
 	tag: {
 		name: "Signing in",
 		description:
@@ -54,8 +54,7 @@ const reference: Reference<typeof signIn> = {
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof signIn>;
 
 const TOKEN = "The secret part of the link: what follows `#token=`.";
 
