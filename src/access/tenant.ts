@@ -15,7 +15,6 @@ import { type Details, type Entry, recordCached } from "../db/record.ts";
 import { activityLog, newNonce } from "../db/schema/activity_log.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { connect } from "../db/session.ts";
-import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { badCredentials, found } from "../http/errors.ts";
 import { type Envelope, envelope, type Page } from "../http/page.ts";
@@ -231,10 +230,11 @@ export class Tenant {
 		}
 		this.#caller = caller;
 		const answers = results.slice(riding.length);
-		if (isFirst) await idempotency?.check(this.db, caller, results[0]?.[0]);
-		if (isFirst && !idempotency?.isDone)
+		if (isFirst) {
+			await idempotency?.check(caller, results[0]?.[0]);
 			await precondition?.check(results.slice(lookUps.length, riding.length));
-		return idempotency?.read(answers) ?? answers;
+		}
+		return answers;
 	}
 
 	/** Returns the guard's row and the results of `queries`. If a replica doesn't have the key, queries the primary. */
@@ -300,8 +300,6 @@ export class Tenant {
 			],
 			{
 				result: answer ?? change,
-				answer,
-				changed: first ? changed : sql`true`,
 				entry: first,
 			},
 		);
@@ -324,50 +322,28 @@ export class Tenant {
 	 */
 	async #run(
 		statements: Statement[],
-		{
-			result,
-			answer,
-			changed,
-			entry,
-		}: {
-			result: Statement;
-			answer?: Statement | undefined;
-			changed: SQL;
-			entry: Entry | undefined;
-		},
+		{ result, entry }: { result: Statement; entry: Entry | undefined },
 	) {
 		const idempotency = this.#idempotency;
-		if (idempotency?.isDone) {
-			const results = answer ? rowsOf(idempotency.rows, answer) : [];
-			this.#session.serve([{ results }]);
-			const [rows] = await this.db.batch([result]);
-			return rows;
-		}
-		const retries = await idempotency?.statements(this.db, answer, changed);
 		const checks: Statement[] = [
-			...(retries ? [retries.first] : []),
+			...((await idempotency?.claim(this.db)) ?? []),
 			...(this.#precondition?.assertions(this.db) ?? []),
 		];
 		const [, ...results] = await this.db.batch([
 			assertStillAllowed(this.env, this.db, this.key.hash, this.caller),
 			...checks,
 			...statements,
-			...(retries ? [retries.last] : []),
 			this.#madeDue(entry),
 		]);
+		if (idempotency) idempotency.isWritten = true;
 		this.#wake(results.at(-1));
 		return results[checks.length + statements.indexOf(result)];
-	}
-
-	/** Returns a value that is generated once: a retry with the same `Idempotency-Key` gets the same value. */
-	once<T>(make: () => T | Promise<T>): T | Promise<T> {
-		return this.#idempotency?.once(make) ?? make();
 	}
 
 	/** Writes an activity log entry for an action that changes no row, in one round trip. */
 	async log(entry: Entry) {
 		const logged = this.#record(entry, { isCertain: true });
-		await this.#run([logged], { result: logged, changed: sql`true`, entry });
+		await this.#run([logged], { result: logged, entry });
 	}
 
 	/**

@@ -8,7 +8,7 @@ export function assertThat(
 	condition: SQL,
 	assertion: keyof typeof assertions.$inferInsert = "holds",
 ) {
-	const values = (["holds", "is_unchanged", "is_unused", "has_room"] as const).map((name) =>
+	const values = (["holds", "is_unchanged", "has_room"] as const).map((name) =>
 		name === assertion ? sql`0` : sql`1`,
 	);
 	return db

@@ -23,6 +23,7 @@ export const isMissingTable = (error: unknown) =>
  * errors, which are bugs.
  */
 export function fromDatabaseError(error: Error) {
+	if (isUniqueViolation(error, "idempotency_keys.key")) return idempotencyKeyInUse();
 	const column = /UNIQUE constraint failed: (?:\w+\.\w+, )*(\w+)s\.(\w+)/.exec(error.message);
 	if (column?.[1] && column[2])
 		return invalid(
@@ -34,8 +35,6 @@ export function fromDatabaseError(error: Error) {
 		return forbidden("Your access changed during the request.");
 	if (error.message.includes("CHECK constraint failed: still_unchanged"))
 		return preconditionFailed();
-	if (error.message.includes("CHECK constraint failed: still_unused"))
-		return idempotencyKeyInUse(1);
 	if (error.message.includes("CHECK constraint failed: has_room")) return limitReached();
 	// The parent row was deleted between this request's read and its write.
 	if (error.message.includes("FOREIGN KEY constraint failed")) return notFound();

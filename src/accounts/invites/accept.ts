@@ -4,7 +4,6 @@ import { retry } from "../../access/retry.ts";
 import { selectMadeDue, wake } from "../../access/wake.ts";
 import { cache, toRecord } from "../../auth/keys.ts";
 import { runBatch } from "../../db/client.ts";
-import { rowsOf } from "../../db/snapshot.ts";
 import type { App } from "../../env.ts";
 import { forbidden, found, invalid } from "../../http/errors.ts";
 import { configured, send } from "../../outbound/mail.ts";
@@ -80,16 +79,13 @@ async function write(
 ): Promise<z.infer<typeof Accepted> | undefined> {
 	const { db, invite } = invitation;
 	const { idempotency } = c.var;
-	const rows = (await idempotency?.once(newRows)) ?? (await newRows());
-	if (idempotency?.isDone) return acceptedBefore(invitation, rows, idempotency.rows);
-	const results = selectResults(invitation, rows);
-	const isMember = isNewMember(invitation, rows);
-	const retries = await idempotency?.statements(db, results.user, isMember);
+	const rows = await newRows();
+	const [expired, claimed] = (await idempotency?.claim(db)) ?? [];
 	const { usedInvites, user, key, admins, due } = await runBatch(db, {
-		isUnused: retries?.first,
+		expired,
+		claimed,
 		...changes(invitation, names, rows),
-		...results,
-		kept: retries?.last,
+		...selectResults(invitation, rows),
 		due: selectMadeDue(c.env, db, invite.organization_id),
 	});
 	if (usedInvites.length === 0) return undefined;
@@ -104,28 +100,13 @@ async function write(
 			),
 		);
 	return {
-		organization: membershipOf(invitation),
+		organization: {
+			id: invite.organization_uuid,
+			name: invite.organization_name,
+			slug: invite.slug,
+			membership_level: invite.level,
+		},
 		user: person,
 		personal_api_key: newKey ? toPersonalApiKey(newKey, rows.key.value) : null,
 	};
-}
-
-const membershipOf = ({ invite }: Invitation) => ({
-	id: invite.organization_uuid,
-	name: invite.organization_name,
-	slug: invite.slug,
-	membership_level: invite.level,
-});
-
-/**
- * Returns the response of a request that was killed after its batch. A request with an
- * `Idempotency-Key` has an API key, so its user didn't get a new one.
- * @param json the rows of the user
- */
-async function acceptedBefore(invitation: Invitation, rows: NewRows, json: string) {
-	const { db, serve } = invitation;
-	const results = selectResults(invitation, rows);
-	serve([{ results: rowsOf(json, results.user) }]);
-	const [[user]] = await db.batch([results.user]);
-	return { organization: membershipOf(invitation), user: found(user), personal_api_key: null };
 }

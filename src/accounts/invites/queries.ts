@@ -207,9 +207,9 @@ function check(
 
 /** Creates the row of an invite, and its token, of which only the hash is stored. */
 async function newInvite(tenant: Tenant, body: New, at: string) {
-	const { id, token } = await tenant.once(() => ({ id: v7(), token: newToken() }));
+	const token = newToken();
 	const row = {
-		id,
+		id: v7(),
 		organization_id: found(tenant.caller.organization_id),
 		target_email: body.target_email,
 		first_name: body.first_name ?? "",

@@ -105,7 +105,7 @@ export const begin = (tenant: Tenant, uuid: string) =>
 		const row = await read(tenant, uuid);
 		if (row.enabled_at !== null) throw alreadyEnabled();
 		const { user_id } = row;
-		const secret = await tenant.once(newSecret);
+		const secret = await newSecret();
 		const sealed = await cipherFor(tenant.env, user_id).seal("secret", secret);
 		const [after] = await tenant.write({
 			entry: entry(tenant, row, "begun"),
@@ -181,7 +181,7 @@ const replaceWith = (
 
 /** Creates recovery codes, with their rows. */
 async function makeCodes(tenant: Tenant) {
-	const codes = await tenant.once(newRecoveryCodes);
+	const codes = newRecoveryCodes();
 	return { codes, rows: await rowsOf(tenant.env, tenant.key.user_id, codes) };
 }
 

@@ -76,7 +76,7 @@ export async function insert(
 ) {
 	await tenant.read();
 	const { db, env, organization } = tenant;
-	const id = await tenant.once(() => v7());
+	const id = v7();
 	const newest = sql`coalesce(${lastPosition({ organization, after: sql`0` })}, 0)`;
 	const row = {
 		id,

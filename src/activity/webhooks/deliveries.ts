@@ -64,15 +64,13 @@ async function sendNow(
 ): Promise<z.infer<typeof WebhookDelivery>> {
 	const { env, db } = tenant;
 	const event = toEvent(row);
-	const made = await tenant.once(async () => {
-		const { attempts } = await import("./attempt.ts");
-		const secrets = openSecrets(env, webhook);
-		secrets.catch(() => {});
-		const message = { id: event.id, payload: JSON.stringify(event) };
-		const outcome = await attempts(env)({ url: webhook.url, secrets }, message);
-		const { position } = row;
-		return toDelivery({ event_id: event.id, position, type: event.type, reason, ...outcome });
-	});
+	const { attempts } = await import("./attempt.ts");
+	const secrets = openSecrets(env, webhook);
+	secrets.catch(() => {});
+	const message = { id: event.id, payload: JSON.stringify(event) };
+	const outcome = await attempts(env)({ url: webhook.url, secrets }, message);
+	const { position } = row;
+	const made = toDelivery({ event_id: event.id, position, type: event.type, reason, ...outcome });
 	const its = byId(tenant, webhook.id);
 	const [kept] = await tenant.write({
 		entry: { ...entryOf(activity, webhook), trigger: { event_id: event.id, status: made.status } },

@@ -95,7 +95,7 @@ export const entryOf = <A extends ActivityOf<"Webhook">>(
  */
 async function checkHost(tenant: Tenant, url: string) {
 	const { checkPublicHost } = await import("../../outbound/dns/reach.ts");
-	const failure = await tenant.once(() => checkPublicHost(tenant.env, new URL(url).hostname));
+	const failure = await checkPublicHost(tenant.env, new URL(url).hostname);
 	// If the resolver doesn't respond, the URL is accepted, since each delivery checks it again.
 	if (failure && !failure.retryable) throw invalid("url", failure.error);
 }
@@ -107,7 +107,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	await tenant.read();
 	await checkHost(tenant, body.url);
 	const id = v7();
-	const secret = await tenant.once(newSecret);
+	const secret = newSecret();
 	const [row] = await tenant.write({
 		entry: entryOf("created", { id, url: body.url }),
 		before: [assertRoom(tenant, webhooks, ofOrganization(tenant))],
@@ -195,7 +195,7 @@ export async function remove(tenant: Tenant, id: string) {
  */
 export async function roll(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	const secret = await tenant.once(newSecret);
+	const secret = newSecret();
 	const sealed = await sealSecret(tenant.env, row.id, secret);
 	const [after] = await tenant.write({
 		entry: entryOf("rolled", row),

@@ -12,15 +12,12 @@ export const assertions = sqliteTable(
 		holds: integer().notNull().default(1),
 		/** The object still matches `If-Match`. */
 		is_unchanged: integer().notNull().default(1),
-		/** No other request has used the `Idempotency-Key`. */
-		is_unused: integer().notNull().default(1),
 		/** The organization hasn't reached its limit of objects of a kind. */
 		has_room: integer().notNull().default(1),
 	},
 	(t) => [
 		check("still_admitted", sql`${t.holds}`),
 		check("still_unchanged", sql`${t.is_unchanged}`),
-		check("still_unused", sql`${t.is_unused}`),
 		check("has_room", sql`${t.has_room}`),
 	],
 );
