@@ -69,11 +69,13 @@ CREATE TABLE `activity_log` (
 );
 --> statement-breakpoint
 CREATE TABLE `assertions` (
-	`holds` integer DEFAULT 1 NOT NULL,
+	`has_access` integer DEFAULT 1 NOT NULL,
+	`is_current` integer DEFAULT 1 NOT NULL,
 	`is_unchanged` integer DEFAULT 1 NOT NULL,
 	`has_room` integer DEFAULT 1 NOT NULL,
-	CONSTRAINT "still_admitted" CHECK("assertions"."holds"),
-	CONSTRAINT "still_unchanged" CHECK("assertions"."is_unchanged"),
+	CONSTRAINT "has_access" CHECK("assertions"."has_access"),
+	CONSTRAINT "is_current" CHECK("assertions"."is_current"),
+	CONSTRAINT "is_unchanged" CHECK("assertions"."is_unchanged"),
 	CONSTRAINT "has_room" CHECK("assertions"."has_room")
 );
 --> statement-breakpoint

@@ -36,4 +36,4 @@ export function authorizeCodeChange({ caller }: Tenant, code: CodeStatus) {
  * `authorizeCodeChange`.
  */
 export const assertCodeAuthorized = ({ db, caller }: Tenant, plugin_id: number) =>
-	assertThat(db, sql`${caller.level} >= ${ADMIN} or not ${keepsSecrets(plugin_id)}`);
+	assertThat(db, sql`${caller.level} >= ${ADMIN} or not ${keepsSecrets(plugin_id)}`, "has_access");
