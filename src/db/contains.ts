@@ -36,14 +36,14 @@ const FOLDED = new Map([
 	...WITH_IOTA.map((letter): [string, string] => [letter, letter.toLowerCase()]),
 ]);
 
-/** The maximum number of replaced letters. Each nests the expression one level deeper, and D1 allows 100 levels. */
+/** The maximum number of replaced letters: each nests a level, of which D1 allows 100. */
 const MAX_FOLDED_LENGTH = 50;
 
 /** Folds the case of a text, in every script. */
 export const fold = (text: string) =>
 	Array.from(text, (letter) => FOLDED.get(letter) ?? letter.toLowerCase()).join("");
 
-/** Returns the replacements of non-ASCII letters that a text needs before the folded `needle` can be found in it. */
+/** Returns the letters to replace in a text before `needle` can be found in it. */
 function replacements(needle: string) {
 	const capitals = [...new Set(needle)].flatMap((letter): [string, string][] => {
 		const capital = letter.toUpperCase();
@@ -55,7 +55,7 @@ function replacements(needle: string) {
 	return [...others, ...capitals].slice(0, MAX_FOLDED_LENGTH);
 }
 
-/** Returns a text as an SQL expression of code points, which needs no escaping and no bound value. */
+/** Returns a text as SQL of code points, without escaping or a bound value. */
 const literal = (text: string) =>
 	sql.raw(`char(${Array.from(text, (letter) => letter.codePointAt(0)).join(", ")})`);
 

@@ -1,4 +1,4 @@
-/** SQL about entries of the activity log: their ids, their order and the times at their positions. */
+/** SQL about entries of the activity log: ids, order, and times of positions. */
 import { and, type SQL, sql } from "drizzle-orm";
 import { MINUTE_MS } from "../lib/durations.ts";
 import { activityLog } from "./schema/activity_log.ts";
@@ -36,7 +36,7 @@ type Next = {
 	where?: SQL | undefined;
 };
 
-/** SQL for the positions of events in order: those of people and of the system, which have separate indexes, merged. */
+/** SQL for positions in order: two indexes, for people and for the system, merged. */
 function positions({ organization, after, until, where }: Next, end: SQL) {
 	const of = (whose: SQL) => sql`
 		select ${position} from ${activityLog}

@@ -38,7 +38,7 @@ export type List<S extends SQLiteSelect> = {
 	parts?: (SQL | undefined)[];
 	/** The names of `by` in the result, if columns have an alias. Needed with `parts`. */
 	names?: string[];
-	/** Needed if a page of rows could be too large for the memory of an isolate (`db/large.ts`). The page then ends earlier. */
+	/** Needed if a page could be too large for memory (`db/large.ts`). It then ends earlier. */
 	large?: Large | undefined;
 };
 
@@ -102,7 +102,7 @@ function statementsOf<S extends SQLiteSelect>(
 
 /** Rows that an index returns in another order than the list's. */
 type Matches = {
-	/** The id of a row. Like the columns in `by`, it must be a column of `from` that an index contains. */
+	/** The id of a row: a column of `from` in an index, like those in `by`. */
 	id: SQLiteColumn;
 	from: SQLiteTable | SQL;
 	where: SQL | undefined;
@@ -110,7 +110,7 @@ type Matches = {
 	order?: "asc" | "desc";
 };
 
-/** Returns `where` and `total` of a list. All matching rows are sorted, but only the rows of the page are read completely. */
+/** Returns `where` and `total` of a list whose matches are sorted without reading them whole. */
 export function matching(page: Page, { id, from, where, by, order = "desc" }: Matches) {
 	const after = page.after?.keys.length === by.length ? page.after : undefined;
 	const isLater = after && afterCursor(by, order)(after.keys);
@@ -131,11 +131,11 @@ const append = (union: SQLiteSelect, select: SQLiteSelect) => union.unionAll(sel
 
 const identifier = (name: string) => sql`${sql.identifier(name)}`;
 
-/** SQL for a counter that triggers maintain in the row with this id (docs/internals/decisions/0005-counters-by-triggers.md). */
+/** SQL for a counter that triggers maintain in the row with this id. */
 export const counter = (column: SQLiteColumn, id: SQL | string | number) =>
 	sql`coalesce((select ${column} from ${column.table} where ${column.table}.id = ${id}), 0)`;
 
-/** SQL for the number of rows in `table` that match `where`. There should be an index with all its columns. */
+/** SQL for the number of rows that match `where`, which an index should have. */
 export const countWhere = (table: SQLiteTable | SQL, where: SQL | undefined) =>
 	sql`(select count(*) from ${table} where ${where})`;
 

@@ -2,7 +2,7 @@ import { Column, type DriverValueDecoder, is, noopDecoder, SQL, Subquery } from 
 
 type Decoder = DriverValueDecoder<unknown, unknown>;
 
-/** A column of a result: its name in the object, its index in the row, and its decoder, if it needs one. */
+/** A column of a result: its name in the object, its index in the row, and its decoder, if any. */
 type Value = { name: string; at: number; decoder: Decoder | undefined };
 
 /** A nested object. */
@@ -27,7 +27,7 @@ function decoderOf(field: unknown): Decoder | undefined {
 const columnOf = (field: unknown) =>
 	is(field, Column) ? field.name : is(field, SQL.Aliased) ? field.fieldAlias : undefined;
 
-/** Returns the names of the columns of a select, in their order; undefined for names that SQLite generates. */
+/** Returns the names of a select's columns; undefined for names that SQLite generates. */
 export const columnNames = (fields: object): (string | undefined)[] =>
 	Object.values(fields).flatMap((field) =>
 		isValue(field) ? [columnOf(field)] : columnNames(field),

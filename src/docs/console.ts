@@ -3,7 +3,7 @@ import { secureHeaders } from "hono/secure-headers";
 import type { App } from "../env.ts";
 import { sendFile } from "./files.ts";
 
-/** The console loads only its own scripts and styles. Its style sheet contains icons, and it connects only to this host. */
+/** The console loads only its own scripts and styles, and connects only to this host. */
 const secure = secureHeaders({
 	contentSecurityPolicy: {
 		defaultSrc: ["'none'"],

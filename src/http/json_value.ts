@@ -21,7 +21,7 @@ const whyInvalidNumber = (source: string) =>
 const isInRange = (source: string) =>
 	Number.isFinite(Number(source)) && (Number(source) !== 0 || !/^[^e]*[1-9]/i.test(source));
 
-/** Returns why a JSON value can't be stored, or undefined if it can. Numbers are as `parseExact` or `parseUnrounded` reads them. */
+/** Returns why a JSON value of `parseExact` or `parseUnrounded` can't be stored, if so. */
 export function whyInvalid(value: unknown, depth = 0): string | undefined {
 	if (typeof value === "string") return whyUnstorable(value);
 	if (typeof value === "number") return Number.isFinite(value) ? undefined : ROUNDED;

@@ -13,7 +13,7 @@ export type Page = {
 	 * The total, and the sort values of the last row of the previous page, from the `cursor`. Undefined without a cursor.
 	 */
 	after: { count: number; keys: Key[] } | undefined;
-	/** The offsets of earlier pages, from the `cursor`, if these pages didn't have `limit` results. */
+	/** The offsets of earlier pages, from the `cursor`, if these weren't full. */
 	starts?: number[] | undefined;
 	/** The URL of the request. */
 	url: string;
@@ -33,7 +33,7 @@ export type Envelope<T> = {
 const positiveOr = (text: string | undefined, otherwise: number) =>
 	Number(/^\d+$/.test(text?.trim() ?? "") ? text : 0) || otherwise;
 
-/** How many offsets of earlier pages a cursor has. Before these, pages are assumed to have `limit` results. */
+/** How many offsets of earlier pages a cursor has. Pages before them count as full. */
 const MAX_STARTS = 100;
 
 const cursorShape = lazy(() =>
@@ -54,7 +54,7 @@ function write(start: number, count: number, keys: Key[], starts: number[]) {
 	return toBase64url(encoder.encode(JSON.stringify(cursor)));
 }
 
-/** Returns the content of a cursor, with the offset that it was created for; undefined if it is malformed. */
+/** Returns a cursor's content and offset; undefined if it is malformed. */
 function read(cursor: string | undefined) {
 	if (cursor === undefined) return undefined;
 	try {
@@ -94,7 +94,7 @@ function link({ url, limit }: Page, offset: number, cursor?: string) {
 	return target.href;
 }
 
-/** The maximum size of a page's results, as JSON in UTF-8. A single larger result has a page of its own. */
+/** The maximum size of a page as JSON, in bytes. A larger result has its own page. */
 export const MAX_PAGE_BYTES = 4 * 2 ** 20;
 
 /**
@@ -125,7 +125,7 @@ export function fitting(results: unknown[], rows = results) {
 	return end < 0 ? results.length : end;
 }
 
-/** Returns the links of a page with `length` results. `keys` are the sort values of the last one, if there is a next page. */
+/** Returns the links of a page of `length` results. `keys`: the last one's sort values. */
 function links(page: Page, length: number, count: number, keys: Key[] | undefined) {
 	const { offset, limit, starts = [] } = page;
 	const end = offset + length;

@@ -3,7 +3,7 @@
 /** The value of a field. Null is an empty field, and the empty string is `""`. */
 export type Cell = string | number | boolean | bigint | null;
 
-/** Matches values that must be quoted, also for programs that separate fields with semicolons or tabs. */
+/** Matches values to quote, also for programs that use semicolons or tabs. */
 const NEEDS_QUOTES = /[",;\t\r\n]|^$/;
 
 function field(value: Cell) {

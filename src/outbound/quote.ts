@@ -17,7 +17,7 @@ const ENTITIES: Record<string, string> = {
 	"#x27": "'",
 };
 
-/** Returns the forms that a secret can have in Base64 and base64url, alone or at any offset of a longer encoded text. */
+/** Returns the forms of a secret in Base64 and base64url, at any offset of a longer text. */
 function inBase64(secret: string) {
 	const bytes = Buffer.from(secret);
 	const variants = [0, 1, 2].map((offset) => {
@@ -86,7 +86,7 @@ function textOf(page: string) {
 	return unescapeXml(text);
 }
 
-/** Quotes a response body in an error: without secrets, shortened, on one line; "" for binary data. */
+/** Quotes a response body in an error: without secrets, on one line; "" for binary data. */
 export function quoteBody(secrets: string[], body: string) {
 	// Secrets are removed first, because cutting or changing the body could leave parts of them.
 	const text = hide(secrets, body).slice(0, MAX_PAGE_CHARACTERS);

@@ -19,7 +19,7 @@ export function link(entry: object, previous: string) {
 	return { line: `${json.slice(0, -1)},"digest":"${digest}"}\n`, digest };
 }
 
-/** The first line of a file, before it is linked. `first` and `last` are the numbers of the file's first and last entries. */
+/** The first line of a file, before it is linked. `first` and `last` are numbers of entries. */
 export type Header = {
 	format: typeof FORMAT;
 	stream: string;

@@ -72,7 +72,7 @@ export async function plannedFile(
 	return file?.plan.digest === plan.digest ? file : null;
 }
 
-/** Returns the next file of a stream, with the entries created before `until`. Null if there are none. */
+/** Returns the next file of a stream, with entries before `until`; null if there are none. */
 export async function nextFile(db: Database, stream: Stream, until: string): Promise<File | null> {
 	const plan = await planFile(db, stream, until);
 	return plan && build(db, stream, plan);

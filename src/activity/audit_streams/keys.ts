@@ -27,7 +27,7 @@ export function keyOf(stream: Stream, name: string) {
 	return key;
 }
 
-/** Returns the name of a file: the day of its first entry, its number, and the time of its first entry. */
+/** Returns the name of a file: the day and time of its first entry, and its number. */
 export function fileName({ sequence, first_at }: { sequence: number; first_at: string }) {
 	const day = first_at.slice(0, 10).replaceAll("-", "/");
 	const time = first_at.slice(0, 19).replace(/[-:]/g, "");

@@ -20,7 +20,7 @@ export const LENGTHS: Record<Interval, number> = {
 /** 1970-01-05, a Monday: a boundary of every interval. */
 const MONDAY = 4 * DAY_MS;
 
-/** The `due_at` of an export without further windows. Later times would be longer texts, which sort before all others. */
+/** The `due_at` of an export without further windows, which sorts after all others. */
 const NEVER = "9999-12-31T23:59:59.999Z";
 
 /**
@@ -55,7 +55,7 @@ const boundaryAfter = (interval: Interval, at: number) => boundaryPast(interval,
 export const delay = (id: string, interval: Interval) =>
 	Math.max(SETTLE_MS, spread(id, LENGTHS[interval] / 12));
 
-/** Returns the possible ends of a window on the grid that begins before `at` and ends after it: one for each interval. */
+/** Returns the possible ends of a window around `at`: one for each interval. */
 export const endsAcross = (at: number) =>
 	INTERVALS.map((interval) => clamped(boundaryPast(interval, at)));
 
@@ -72,7 +72,7 @@ type Scheduled = {
  */
 type Position = { next_start_at: string; next_end_at: string };
 
-/** Returns the columns that schedule the window [`start`, `end`). Windows that end after `end_at` don't run. */
+/** Returns the columns for the window [`start`, `end`), unless it ends after `end_at`. */
 const due = (row: Scheduled, start: number, end: number) => ({
 	next_start_at: clamped(start),
 	next_end_at: clamped(end),
@@ -82,15 +82,15 @@ const due = (row: Scheduled, start: number, end: number) => ({
 			: clamped(end + delay(row.id, row.interval)),
 });
 
-/** Returns the end of the first window that `start_at` allows: one that ends then, or contains it. */
+/** Returns the end of the first window that `start_at` allows: one that ends then, or has it. */
 const firstEnd = ({ interval, start_at }: Scheduled) =>
 	start_at === null ? Number.NEGATIVE_INFINITY : boundaryAfter(interval, Date.parse(start_at));
 
-/** Returns the columns that schedule the window [`start`, `end`), or a later one if `start_at` doesn't allow it. */
+/** Returns the columns for the window [`start`, `end`), or a later one because of `start_at`. */
 const dueFrom = (row: Scheduled, start: number, end: number) =>
 	due(row, start, Math.max(end, firstEnd(row)));
 
-/** Returns the columns of an export whose schedule has come to `start`: the window up to the next boundary. */
+/** Returns the columns of an export whose schedule has come to `start`. */
 const scheduleFrom = (row: Scheduled, start: number) =>
 	dueFrom(row, start, boundaryPast(row.interval, start));
 
@@ -231,7 +231,7 @@ export function firstMissing(interval: Interval, range: Window, runs: Window[]):
 	return at < end ? { start: at, end: boundary < end ? boundary : end } : null;
 }
 
-/** Returns how many complete windows a range has, counted from `start`, and the window after the first `done`. */
+/** Returns the number of complete windows from `start`, and the window after `done` of them. */
 export function windowsIn(interval: Interval, start: string, end: string, done = 0) {
 	const length = LENGTHS[interval];
 	const total = Math.floor((Date.parse(end) - Date.parse(start)) / length);

@@ -3,7 +3,7 @@ import { eventName, eventText, issue, moment, uuid } from "../../http/fields.ts"
 import { whyInvalid } from "../../http/json_value.ts";
 import { documentAs } from "../../http/router.ts";
 
-/** A JSON object whose numbers keep all digits. It doesn't use `z.record`, which drops the key `__proto__`. */
+/** A JSON object that keeps all digits of numbers, and the key `__proto__`, unlike `z.record`. */
 const dictionary = () =>
 	z
 		.unknown()

@@ -24,7 +24,7 @@ function createServer(caller: Caller) {
 	return server;
 }
 
-/** Parses the body; undefined if it isn't JSON, which the protocol's library reports. Numbers keep every digit. */
+/** Parses the body, with all digits; undefined if it isn't JSON, which the library reports. */
 function parseBody(bytes: Uint8Array): unknown {
 	try {
 		return parseExact(new TextDecoder().decode(bytes));
@@ -33,7 +33,7 @@ function parseBody(bytes: Uint8Array): unknown {
 	}
 }
 
-/** Responds to a message of the current revision of the protocol, or of an earlier one, whose clients start with `initialize`. */
+/** Responds to a message of any revision; earlier clients start with `initialize`. */
 async function answer(request: Request, parsedBody: unknown, create: () => McpServer) {
 	if (!(await isLegacyRequest(request, parsedBody)))
 		return createMcpHandler(create, { legacy: "reject", maxSubscriptions: 0 }).fetch(request, {

@@ -29,10 +29,10 @@ import type { Destination, Job } from "./destination.ts";
  */
 type State = { id: string; nulls?: Record<string, number> };
 
-/** The approximate size of an insert, in characters. With larger inserts, ClickHouse has to merge fewer parts. */
+/** The approximate size of an insert, in characters. Larger ones mean fewer parts to merge. */
 const INSERT_CHARACTERS = 4 * 2 ** 20;
 
-/** Makes a test insert fail after the first row, so that no row is stored: an insert stores either all its rows or none. */
+/** Makes a test insert fail after the first row: all rows of an insert are stored, or none. */
 const BROKEN_ROW = "This row is broken so that none is stored.\n";
 const BROKEN_AT = /\(at row 2\)/;
 

@@ -11,7 +11,7 @@ import { ensureTable, findTable, statementsFor, tableOf } from "./postgres/table
 /** Empty, because rows are safe as soon as they are written. */
 type State = Record<string, never>;
 
-/** How many pages share a transaction, because each transaction costs time. Until it is committed, they are in memory. */
+/** How many pages share a transaction. Until it is committed, they are in memory. */
 const PAGES_PER_TRANSACTION = 10;
 
 /** Returns the rows by their key. If several rows have the same key, the last one is used. */

@@ -37,7 +37,7 @@ function leaves(expression: Expression): Leaf[] {
 	}
 }
 
-/** Returns the text that a leaf reads, if any: a whole column, or the value at a top-level key of it. */
+/** Returns the text that a leaf reads: a column, or the value at a top-level key. */
 const textsRead = (leaf: Leaf): { column: string; key?: string }[] => {
 	if (leaf.type === "property") return [{ column: leaf.column, key: leaf.path[0] ?? "" }];
 	return leaf.type === "column" && TEXT_COLUMNS.has(leaf.name) ? [{ column: leaf.name }] : [];

@@ -8,11 +8,11 @@ import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, weight } from "./bounds.ts";
 import { queried } from "./queried.ts";
 import type { Filter, Position, Scan, Source, Table } from "./source.ts";
 
-/** How many rows a page scans for rows that match the filter, and how many rows a statement counts. */
+/** How many rows a page scans for matches, and how many rows a statement counts. */
 const MAX_SCANNED_ROWS = 5000;
 const MAX_COUNTED_ROWS = 100_000;
 
-/** The number of rows of a page is estimated from the size of this many rows, so that the page is filled to this degree. */
+/** A page's length is estimated from this many rows, and filled to this degree. */
 const SAMPLED_ROWS = 20;
 const FILL = 0.9;
 
@@ -27,7 +27,7 @@ function binder(first: number) {
 
 type Bind = ReturnType<typeof binder>["bind"];
 
-/** SQL for columns that are stored in another form or under another name. An event is created when it arrives. */
+/** SQL for columns that are stored otherwise. An event is created when it arrives. */
 const STORED: Record<Model, Record<string, string>> = {
 	events: { uuid: "hex(uuid)", created_at: "_inserted_at" },
 	persons: {},
@@ -69,13 +69,13 @@ const DERIVED_BYTES = 36;
 /** The separator of the values of a row in a single text. JSON doesn't escape this character. */
 const SEPARATOR = "\x7f";
 
-/** Columns that may be null. In the text of a row, null is "", and other values have the prefix "=". */
+/** Columns that may be null. In a row's text, null is "", and other values have the prefix "=". */
 const NULLABLE = new Set(["person_id", "person_properties"]);
 
 const INTEGERS = new Set(["team_id", "person_version"]);
 const TIMES = new Set(["timestamp", "created_at", "_inserted_at"]);
 
-/** SQL for a row as a single text, because many small values need several times as much CPU time as one. */
+/** SQL for a row as a single text: many small values need several times the CPU time. */
 const joined = ({ model, columns }: Scan) => {
 	const values = columns.map((column) =>
 		NULLABLE.has(column) ? `coalesce('=' || ${column}, '')` : stored(model, column),
@@ -83,7 +83,7 @@ const joined = ({ model, columns }: Scan) => {
 	return `concat_ws(char(${SEPARATOR.charCodeAt(0)}), ${values.join(", ")})`;
 };
 
-/** Returns the function that splits a text into its row; it returns null if a value contains a separator. */
+/** Returns the function that splits a text into its row; null if a value has a separator. */
 function splitter(columns: string[]) {
 	const nullable = columns.flatMap((column, i) => (NULLABLE.has(column) ? [i] : []));
 	return ([text = null]: Row): Row | null => {
@@ -111,7 +111,7 @@ function isoFormatter() {
 	};
 }
 
-/** Returns the function that converts the values of a row from the form in which they are stored. */
+/** Returns the function that converts the stored values of a row. */
 function converter({ model, columns }: Scan) {
 	const where = (names: Set<string>) => columns.flatMap((name, i) => (names.has(name) ? [i] : []));
 	const [integers, times] = [where(INTEGERS), where(TIMES)];
@@ -125,7 +125,7 @@ function converter({ model, columns }: Scan) {
 	};
 }
 
-/** SQL that converts the columns that rows are sorted by to text, and back. Numbers would lose digits of ids. */
+/** SQL that converts sorted columns to text, and back: numbers would lose digits of ids. */
 const KEYS = {
 	id: { text: "id", value: (text: string) => `cast(${text} as integer)` },
 	timestamp: { text: "timestamp", value: (text: string) => `cast(${text} as integer)` },
@@ -143,7 +143,7 @@ type Part = {
 	within: (bind: Bind) => string;
 };
 
-/** Returns the parts of a window, in the order in which they are read (docs/internals/decisions/0008-events-in-order-of-arrival.md). */
+/** Returns the parts of a window, in the order in which they are read. */
 function partsOf({ model, team_id, by, start, end }: Scan): Part[] {
 	const [from, before] = [Date.parse(start), Date.parse(end)];
 	const isInWindow = (column: string) => (bind: Bind) =>
@@ -204,7 +204,7 @@ function fragments(scan: Scan, { table, sort, within }: Part, bind: Bind) {
 
 type Fragments = ReturnType<typeof fragments>;
 
-/** SQL for the table `beyond`: the first row after the page, if there is one, and how many rows the page has. */
+/** SQL for the table `beyond`: the first row after the page, and the page's length. */
 function beyond(scan: Scan, { table, keys, taken, isFiltered, where, order }: Fragments) {
 	const size = weight(scan, (column) => `coalesce(octet_length(${column}), ${DERIVED_BYTES})`);
 	const mostScanned = isFiltered ? MAX_SCANNED_ROWS : MAX_PAGE_ROWS;
@@ -239,7 +239,7 @@ function beyond(scan: Scan, { table, keys, taken, isFiltered, where, order }: Fr
 		)`;
 }
 
-/** Returns the SQL of the statements that read a part from a position on. `values`: the parameters after the position. */
+/** Returns the SQL that reads a part from a position on, with `values` after the position. */
 function statementsFor(scan: Scan, part: Part) {
 	const { model, columns } = scan;
 	const { values, bind } = binder(part.sort.length);
@@ -293,7 +293,7 @@ function reader(database: D1Database, scan: Scan, part: Part) {
 	};
 }
 
-/** The source that reads the tables in D1. A position is the number of a part, and the position in it unless at its start. */
+/** The source in D1. A position is a part's number, and the position in it unless at its start. */
 export const d1 = (database: D1Database): Source => {
 	const prepare = (scan: Scan) => ({
 		parts: partsOf(scan).map((part) => reader(database, scan, part)),
@@ -324,7 +324,7 @@ export const d1 = (database: D1Database): Source => {
 			const [number = "0", ...position] = after ?? [];
 			return pageOf(Number(number), position);
 
-			/** Reads a page of a part. If it is the part's last one, adds the first page of the next part if that fits. */
+			/** Reads a page of a part, and the first page of the next if the last one leaves room. */
 			async function pageOf(number: number, position: Position): ReturnType<Table["page"]> {
 				const part = parts[number];
 				if (!part) return { rows: [], next: null };

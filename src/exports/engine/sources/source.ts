@@ -50,7 +50,7 @@ export type Position = string[];
  */
 export type Page = { rows: Row[]; next: Position | null; unfit: number };
 
-/** A source's tables. The values of a row are in the order of the scan's columns. Times are ISO 8601 with milliseconds. */
+/** A source's tables. Rows have the order of the scan's columns, and times in ISO 8601. */
 export type Table = {
 	count(scan: Scan): Promise<number>;
 	page(scan: Scan, after: Position | null): Promise<{ rows: Row[]; next: Position | null }>;
@@ -58,10 +58,10 @@ export type Table = {
 	release?(): void;
 };
 
-/** Where the rows of exports come from (docs/exports.md#what-is-written). Pages are bounded in rows and bytes. */
+/** Where exports read (docs/exports.md#what-is-written). Pages are bounded in rows and bytes. */
 export type Source = {
 	count(selection: Selection): Promise<number>;
-	/** Returns the page after a position, or the first page. The same arguments return the same page. */
+	/** Returns the page after a position; the same arguments return the same page. */
 	page(selection: Selection, after: Position | null): Promise<Page>;
 	/** Ends the query that is open for the next page. Called once, after all other calls. */
 	release?(): void;

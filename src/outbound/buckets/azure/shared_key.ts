@@ -1,4 +1,4 @@
-/** The headers that a signature covers, in this order, in addition to all that begin with `x-ms-`. */
+/** The headers that a signature covers, in this order, besides all `x-ms-` ones. */
 const SIGNED_HEADERS = [
 	"content-encoding",
 	"content-language",

@@ -32,7 +32,7 @@ export const tableFields = (columns: Column[], config: Settings): Fields =>
 /** The column of a staging table with the number of the row in its run. */
 const ROW_NUMBER = "n";
 
-/** Returns the name of a staging table's column. It has a number, because a field's name in a query can be any text. */
+/** Returns a numbered name for a staging column, since a field's name can be any text. */
 const staged = (i: number) => `c${i}`;
 
 /**
@@ -44,10 +44,10 @@ export const stagingFields = (columns: Column[]): Fields => [
 	...columns.map((_, i) => ({ name: staged(i), type: "STRING" })),
 ];
 
-/** Replaces lone surrogates, which can't be encoded in UTF-8, and NUL, which not all readers accept. */
+/** Replaces lone surrogates, which UTF-8 can't encode, and NUL, which few readers accept. */
 const storable = (text: string) => text.toWellFormed().replaceAll("\0", "\ufffd");
 
-/** Writes rows for a staging table, one JSON object per line. `first` is the number of the first row. */
+/** Writes rows for a staging table as JSON Lines. `first`: the number of the first row. */
 export function toLines(rows: Row[], first: number) {
 	const lines = rows.map((row, number) => {
 		const values = row.map((value, i) =>

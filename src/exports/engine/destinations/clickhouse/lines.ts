@@ -32,7 +32,7 @@ const bareType = (type: string): string => {
 	return inner === undefined ? type : bareType(inner);
 };
 
-/** A string or a number in JSON text. The last quotation mark is optional so that the pattern never backtracks. */
+/** A string or number in JSON. The last quotation mark is optional, to prevent backtracking. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\d[\d.eE+-]*/g;
 
 /** An escaped surrogate pair, a lone surrogate (`lone`), or any other escape. */

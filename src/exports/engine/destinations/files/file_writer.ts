@@ -52,7 +52,7 @@ export function fileWriter(
 	}
 
 	return {
-		/** Returns the size of the current file so far, in bytes. It is approximate while some rows aren't encoded yet. */
+		/** Returns the approximate size of the current file in bytes. */
 		size: () => parts.size() + encoder.pending,
 		state: () => encoder.state(),
 

@@ -3,7 +3,7 @@ import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import type { Job } from "../destination.ts";
 import { type FileOfRun, type FilesConfig, folder, formatOf, joined, keyBelow } from "./names.ts";
 
-/** Returns the pattern of the keys of a model's files. Two configs with the same pattern write the same objects. */
+/** Returns the pattern of a model's keys. Configs with the same one write the same objects. */
 export const filePattern = (config: FilesConfig, model: Job["model"]) =>
 	[
 		folder(config.prefix, { start: "", end: "", model }),

@@ -40,7 +40,7 @@ async function assertOwn(bucket: Bucket, job: Job, key: string) {
 		);
 }
 
-/** Returns the state with all started uploads. Their parts are the ones in the state, which match its position. */
+/** Returns the state with all started uploads, and their parts at its position. */
 const withUploads = (state: State, begun: Upload[]): State => ({
 	...state,
 	uploads: begun.map((upload, i) => state.uploads[i] ?? { ...upload, parts: [] }),

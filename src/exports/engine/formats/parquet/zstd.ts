@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { zstdCompressSync } from "node:zlib";
 
-/** The maximum output of workerd's zstd, in bytes (https://github.com/cloudflare/workerd/issues/6769). */
+/** The maximum output of zstd, in bytes (https://github.com/cloudflare/workerd/issues/6769). */
 const MAX_OUTPUT_BYTES = 2 ** 15;
 
 /** The output of an input of at most this size always fits. */

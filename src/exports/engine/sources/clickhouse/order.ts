@@ -5,7 +5,7 @@ type Part = { sql: string; type: string };
 export type Order = {
 	/** The expressions for ORDER BY. */
 	sql: string;
-	/** The same expressions without `team_id`. Rows that are equal in all parts are copies of each other. */
+	/** The same expressions without `team_id`. Rows that are equal in all are copies. */
 	parts: Part[];
 };
 

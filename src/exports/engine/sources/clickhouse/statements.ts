@@ -5,7 +5,7 @@ import type { Filter, Scan } from "../source.ts";
 import { dayOf, isAfter, type Order, parametersOf, textOf } from "./order.ts";
 import type { Place } from "./place.ts";
 
-/** A query returns the rows of many pages, because each query reads some thousands of additional rows. */
+/** A query returns many pages, because each query reads some thousands of additional rows. */
 export const ROWS_PER_QUERY = 100 * MAX_PAGE_ROWS;
 
 /** If the rows have more days than this, queries don't list the days. */
@@ -122,7 +122,7 @@ export function surveySql(scan: Scan, order: Order): Statement {
 	};
 }
 
-/** SQL condition: a row is the copy to use. `selected`: the conditions for the rows that are compared as copies of events. */
+/** SQL condition: a row is the copy to use, among the `selected` rows. */
 function isNewest(scan: Scan, selected: string[]) {
 	const { model } = scan;
 	const { key } = orderOf(scan);
