@@ -49,7 +49,8 @@ function format({ kind, bits }: Range) {
 }
 
 /**
- * Returns the canonical form of an address or range, in which it is stored: `192.0.2.7/24` becomes `192.0.2.0/24`.
+ * Returns the canonical form of an address or range, in which it is stored: `192.0.2.7/24` becomes
+ * `192.0.2.0/24`.
  * @returns undefined if the text is neither
  */
 export function normalize(text: string) {

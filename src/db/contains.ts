@@ -4,8 +4,9 @@ import { type Column, type SQL, sql } from "drizzle-orm";
 const WITH_IOTA = Array.from("ᾈᾉᾊᾋᾌᾍᾎᾏᾘᾙᾚᾛᾜᾝᾞᾟᾨᾩᾪᾫᾬᾭᾮᾯᾼῌῼ");
 
 /**
- * Letters whose case folding isn't `letter.toUpperCase().toLowerCase()`, or is also the case folding of other letters. Letters
- * that look like another one are escaped, since editors replace them.
+ * Letters whose case folding isn't `letter.toUpperCase().toLowerCase()`, or is also the case
+ * folding of other letters. Letters that look like another one are escaped, since editors replace
+ * them.
  */
 const FOLDED = new Map([
 	["ß", "ss"],
@@ -60,17 +61,17 @@ const literal = (text: string) =>
 	sql.raw(`char(${Array.from(text, (letter) => letter.codePointAt(0)).join(", ")})`);
 
 /**
- * Returns the folded needle in each spelling: an accent can be part of its letter (NFC) or a separate character (NFD), and texts
- * are stored as typed.
+ * Returns the folded needle in each spelling: an accent can be part of its letter (NFC) or a
+ * separate character (NFD), and texts are stored as typed.
  */
 export const spellingsOf = (needle: string) => [
 	...new Set([needle, needle.normalize("NFC"), needle.normalize("NFD")].map(fold)),
 ];
 
 /**
- * SQL condition: `text` contains `needle`, ignoring case in every script. SQLite's lower() handles only ASCII, so in other texts
- * the upper-case forms of the needle's other letters are replaced one by one. (In a log of ASCII, 50 such letters would take 20
- * times as long.)
+ * SQL condition: `text` contains `needle`, ignoring case in every script. SQLite's lower() handles
+ * only ASCII, so in other texts the upper-case forms of the needle's other letters are replaced one
+ * by one. (In a log of ASCII, 50 such letters would take 20 times as long.)
  */
 export function contains(text: SQL | Column, needle: string): SQL {
 	const isAscii = sql`octet_length(${text}) = length(${text})`;

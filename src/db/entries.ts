@@ -6,8 +6,8 @@ import { activityLog } from "./schema/activity_log.ts";
 const { position, created_at, nonce, organization_id } = activityLog;
 
 /**
- * SQL for the id of an entry: a UUID of version 7 that is made of `created_at`, `nonce` and `position`, so that no index is needed
- * to find the entry.
+ * SQL for the id of an entry: a UUID of version 7 that is made of `created_at`, `nonce` and
+ * `position`, so that no index is needed to find the entry.
  */
 export const entryId = sql<string>`printf('%08x-%04x-7%03x-%04x-%012x', ${created_at} >> 16, ${created_at} & 65535,
 	${nonce} >> 14, ${nonce} & 16383 | 32768, ${position})`;
@@ -67,8 +67,9 @@ export const lastOfNext = (next: Next, limit: number) =>
 const MAX_WRITE_MS = MINUTE_MS;
 
 /**
- * SQL for the first position at which entries were created at a time or later, by a binary search. Positions are in the order of
- * writes, and so almost in the order of time: earlier entries were created at most `MAX_WRITE_MS` after it.
+ * SQL for the first position at which entries were created at a time or later, by a binary search.
+ * Positions are in the order of writes, and so almost in the order of time: earlier entries were
+ * created at most `MAX_WRITE_MS` after it.
  */
 const search = (at: number) => sql`(
 	with recursive search(low, high) as (

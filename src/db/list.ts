@@ -6,8 +6,8 @@ import type { Database } from "./client.ts";
 export type RowOf<S extends SQLiteSelect> = S["_"]["result"][number];
 
 /**
- * Returns the LIMIT of a page that ends before it is too large: SQL, in the form of a placeholder, because Drizzle's type accepts
- * only that.
+ * Returns the LIMIT of a page that ends before it is too large: SQL, in the form of a placeholder,
+ * because Drizzle's type accepts only that.
  * @param conditions the conditions of each part of the list
  */
 export type Large = (
@@ -25,15 +25,16 @@ export type List<S extends SQLiteSelect> = {
 	keys: (row: RowOf<S>) => Key[];
 	order?: "asc" | "desc";
 	/**
-	 * The condition for rows after the one with these keys. Needed if `by` has columns of several tables, because a comparison of
-	 * row values can't use an index then.
+	 * The condition for rows after the one with these keys. Needed if `by` has columns of several
+	 * tables, because a comparison of row values can't use an index then.
 	 */
 	seek?: (keys: Key[]) => SQL;
 	/** SQL for the number of rows, if there is a cheaper way than counting them. */
 	total?: SQL;
 	/**
-	 * Conditions that exclude each other; the list has the rows that match any of them. Each part is read from an index in the
-	 * order of the list, only as far as the page needs. A single condition with OR or IN would sort all rows. At most `MAX_PARTS`.
+	 * Conditions that exclude each other; the list has the rows that match any of them. Each part is
+	 * read from an index in the order of the list, only as far as the page needs. A single condition
+	 * with OR or IN would sort all rows. At most `MAX_PARTS`.
 	 */
 	parts?: (SQL | undefined)[];
 	/** The names of `by` in the result, if columns have an alias. Needed with `parts`. */
@@ -49,8 +50,9 @@ const MAX_PARTS = 5;
 type Slice = Pick<Page, "after" | "offset"> & { rows: number | Placeholder };
 
 /**
- * Returns the two statements for a page: its rows and one more, and the total. With a cursor, the page starts after the cursor's
- * row instead of skipping `offset` rows, and the total is taken from the cursor.
+ * Returns the two statements for a page: its rows and one more, and the total. With a cursor, the
+ * page starts after the cursor's row instead of skipping `offset` rows, and the total is taken from
+ * the cursor.
  */
 export const paged = <S extends SQLiteSelect>(
 	db: Database,
@@ -60,8 +62,8 @@ export const paged = <S extends SQLiteSelect>(
 ) => statementsOf(db, { rows: limit + 1, offset, after }, select, list);
 
 /**
- * Returns the two statements for the first page of a list, with a placeholder for the number of rows. They ignore `large`, so there
- * must be few.
+ * Returns the two statements for the first page of a list, with a placeholder for the number of
+ * rows. They ignore `large`, so there must be few.
  */
 export const firstPage = <S extends SQLiteSelect>(
 	db: Database,
@@ -124,8 +126,8 @@ export function matching(page: Page, { id, from, where, by, order = "desc" }: Ma
 }
 
 /**
- * Adds the rows of another select. (Drizzle modifies the first select. Its type can't express that the second has the same
- * columns.)
+ * Adds the rows of another select. (Drizzle modifies the first select. Its type can't express that
+ * the second has the same columns.)
  */
 const append = (union: SQLiteSelect, select: SQLiteSelect) => union.unionAll(select);
 
@@ -140,7 +142,8 @@ export const countWhere = (table: SQLiteTable | SQL, where: SQL | undefined) =>
 	sql`(select count(*) from ${table} where ${where})`;
 
 /**
- * Returns the condition for rows after the one with `keys`: a comparison of row values, for which SQLite uses an index over `by`.
+ * Returns the condition for rows after the one with `keys`: a comparison of row values, for which
+ * SQLite uses an index over `by`.
  */
 const afterCursor =
 	(by: SQLiteColumn[], order: "asc" | "desc") =>

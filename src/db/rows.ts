@@ -48,9 +48,10 @@ function read(fields: Field[], values: unknown[]) {
 }
 
 /**
- * Returns a function that converts a row of D1 to an object, like Drizzle. Work that is the same for all rows is done once;
- * Drizzle repeats it for each value. If all fields have the names of their columns, the row itself is returned: creating objects
- * with dynamic property names takes most of the time.
+ * Returns a function that converts a row of D1 to an object, like Drizzle. Work that is the same
+ * for all rows is done once; Drizzle repeats it for each value. If all fields have the names of
+ * their columns, the row itself is returned: creating objects with dynamic property names takes
+ * most of the time.
  * @param selected the fields of the select: columns, SQL, and objects of these
  * @throws if two columns have the same name, because D1 would return only one of them
  */

@@ -47,9 +47,9 @@ export async function download<Row>(c: Context<App>, open: () => Download<Row>) 
 }
 
 /**
- * Sends the rows while they are read: the next page is read after the client has received the previous one. An error on the first
- * page results in a normal error response. Later errors abort the transfer, so that no client takes a partial file for a complete
- * one.
+ * Sends the rows while they are read: the next page is read after the client has received the
+ * previous one. An error on the first page results in a normal error response. Later errors abort
+ * the transfer, so that no client takes a partial file for a complete one.
  */
 async function send<Row>(
 	c: Context<App>,

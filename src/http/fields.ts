@@ -43,8 +43,8 @@ const NOT_IN_ONE_LINE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u;
 const NOT_IN_SEVERAL_LINES = /[^\P{Cc}\t\n\r]/u;
 
 /**
- * Text of at most `max` characters (code points, as in JSON Schema) that can be stored and has none of the `excluded`
- * characters.
+ * Text of at most `max` characters (code points, as in JSON Schema) that can be stored and has none
+ * of the `excluded` characters.
  */
 const bounded = (string: z.ZodString, max?: number, excluded?: RegExp) => {
 	const shape = string.check(({ value, issues }) => {
@@ -106,9 +106,10 @@ export const name = (max: number) =>
 		});
 
 /**
- * Before the `@`, a dot-atom (RFC 5322, section 3.2.3) of at most 64 characters (RFC 5321, section 4.5.3.1.1). Labels start
- * and end with a letter or digit. `.invalid` is rejected, since nobody can have an address there (RFC 6761, section 6.4): service
- * accounts have such addresses, and no request must be able to name one.
+ * Before the `@`, a dot-atom (RFC 5322, section 3.2.3) of at most 64 characters (RFC 5321, section
+ * 4.5.3.1.1). Labels start and end with a letter or digit. `.invalid` is rejected, since nobody can
+ * have an address there (RFC 6761, section 6.4): service accounts have such addresses, and no
+ * request must be able to name one.
  */
 const EMAIL =
 	/^(?!.*\.invalid$)(?=[^@]{1,64}@)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/;
@@ -173,7 +174,8 @@ const words: Record<string, boolean> = {
 	off: false,
 };
 
-// The parameter types of the functions below are what typed clients may send. At runtime, values can have any type.
+// The parameter types of the functions below are what typed clients may send. At runtime, values
+// can have any type.
 
 /** A boolean, or one of the strings for true and false (docs/api.md#requests). */
 export const boolean = () =>
@@ -188,8 +190,9 @@ export const choice = <const T extends string>(values: readonly T[]) =>
 	z.preprocess((value: T) => (typeof value === "string" ? value.trim() : value), z.enum(values));
 
 /**
- * One or more of `values` in a query string, in any case. The parameter can be repeated (docs/api.md#requests). An issue contains
- * the position of the invalid value only if the parameter was repeated.
+ * One or more of `values` in a query string, in any case. The parameter can be repeated
+ * (docs/api.md#requests). An issue contains the position of the invalid value only if the parameter
+ * was repeated.
  */
 export const choices = <const T extends string>(values: readonly T[]) => {
 	const byLowerCase = new Map<unknown, T>(values.map((value) => [value.toLowerCase(), value]));
@@ -250,8 +253,8 @@ export const moment = () =>
 		.pipe(timestamp());
 
 /**
- * A time in a query string, where an unescaped `+` before the offset arrives as a space. It can also be relative to now
- * (docs/api.md#requests).
+ * A time in a query string, where an unescaped `+` before the offset arrives as a space. It can
+ * also be relative to now (docs/api.md#requests).
  */
 export const queryMoment = () =>
 	z.preprocess((value: string) => {

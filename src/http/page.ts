@@ -10,7 +10,8 @@ export type Page = {
 	limit: number;
 	offset: number;
 	/**
-	 * The total, and the sort values of the last row of the previous page, from the `cursor`. Undefined without a cursor.
+	 * The total, and the sort values of the last row of the previous page, from the `cursor`.
+	 * Undefined without a cursor.
 	 */
 	after: { count: number; keys: Key[] } | undefined;
 	/** The offsets of earlier pages, from the `cursor`, if these weren't full. */
@@ -67,8 +68,8 @@ function read(cursor: string | undefined) {
 }
 
 /**
- * Returns the requested page. Missing and invalid parameters get their defaults. A cursor is ignored at another offset than its
- * own, which is the default.
+ * Returns the requested page. Missing and invalid parameters get their defaults. A cursor is
+ * ignored at another offset than its own, which is the default.
  */
 export function page(c: Context<App>): Page {
 	const query = c.req.query();
@@ -98,8 +99,8 @@ function link({ url, limit }: Page, offset: number, cursor?: string) {
 export const MAX_PAGE_BYTES = 4 * 2 ** 20;
 
 /**
- * Returns an upper bound of the size of a value as JSON in bytes, which takes less time than the JSON: a character needs at most
- * six bytes, and other values and punctuation fewer than 40.
+ * Returns an upper bound of the size of a value as JSON in bytes, which takes less time than the
+ * JSON: a character needs at most six bytes, and other values and punctuation fewer than 40.
  */
 function roughSize(value: unknown): number {
 	if (typeof value === "string") return 6 * value.length + 40;
@@ -111,8 +112,10 @@ function roughSize(value: unknown): number {
 }
 
 /**
- * Returns how many of the first results fit into a page: as many as have `MAX_PAGE_BYTES`, but at least one.
- * @param rows the rows of the results. Their sizes count too, because the query counts them (`db/large.ts`)
+ * Returns how many of the first results fit into a page: as many as have `MAX_PAGE_BYTES`, but at
+ * least one.
+ * @param rows the rows of the results. Their sizes count too, because the query counts them
+ * (`db/large.ts`)
  */
 export function fitting(results: unknown[], rows = results) {
 	const lists = [...new Set([results, rows])];
@@ -145,7 +148,8 @@ function links(page: Page, length: number, count: number, keys: Key[] | undefine
  * @param rows the rows of the page, and one more if there is a next page
  * @param keys returns the sort values of a row, for the cursor
  * @param to converts a row to a result
- * @param further the sort values after which the list continues, if the page has all `rows` and there may be more
+ * @param further the sort values after which the list continues, if the page has all `rows` and
+ * there may be more
  */
 export function envelope<T>(
 	page: Page,

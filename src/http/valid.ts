@@ -171,7 +171,8 @@ export function body<S extends z.ZodType>(
 			await first(c);
 			throw error;
 		});
-		// Hono's validator would parse the text again. It refuses an empty body, rounds numbers, and doesn't know JSON Lines.
+		// Hono's validator would parse the text again. It refuses an empty body, rounds numbers, and
+		// doesn't know JSON Lines.
 		Object.assign(c.req, { json: async () => value });
 		return validator("json", shape, first, () => value)(c, next);
 	};

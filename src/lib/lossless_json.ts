@@ -73,7 +73,8 @@ export function parseExact(json: string): ReturnType<typeof JSON.parse> {
 }
 
 /**
- * Like `JSON.parse`, but a number that would be rounded becomes infinite or NaN, which no schema accepts.
+ * Like `JSON.parse`, but a number that would be rounded becomes infinite or NaN, which no schema
+ * accepts.
  * @throws SyntaxError
  */
 export function parseUnrounded(json: string): ReturnType<typeof JSON.parse> {

@@ -12,7 +12,7 @@ export class UnavailableError extends Error {
 }
 
 /**
- * Stops the attempt, because the run was cancelled or another attempt has taken over. Only this attempt knows what it has
- * started since its last stored state, so it has to remove that.
+ * Stops the attempt, because the run was cancelled or another attempt has taken over. Only this
+ * attempt knows what it has started since its last stored state, so it has to remove that.
  */
 export class SupersededError extends Error {}

@@ -71,8 +71,9 @@ export const elementOf = (name: string, xml: string) =>
 	elements(name, xml).next().value?.[1]?.trim() ?? "";
 
 /**
- * Returns the text of a page without markup, or the code and message of a storage service's XML error. For Google, also its
- * details, which have the missing permission. For Azure, without the ID and the time of the request at the end of the message.
+ * Returns the text of a page without markup, or the code and message of a storage service's XML
+ * error. For Google, also its details, which have the missing permission. For Azure, without the ID
+ * and the time of the request at the end of the message.
  */
 function textOf(page: string) {
 	const code = elementOf("Code", page);

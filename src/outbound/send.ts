@@ -74,9 +74,9 @@ export const unavailable = (answer: Answer, message = answer.describe()) =>
 export type Sender = ReturnType<typeof sender>;
 
 /**
- * Returns the functions that send requests to hosts that a user has entered, after checking these hosts
- * (docs/keys.md#addresses-that-users-name). Create one sender for each open destination, because it caches the resolver's
- * answers.
+ * Returns the functions that send requests to hosts that a user has entered, after checking these
+ * hosts (docs/keys.md#addresses-that-users-name). Create one sender for each open destination,
+ * because it caches the resolver's answers.
  * @param timeoutMs how long a server may send no data
  */
 export function sender(env: Env, timeoutMs: number) {

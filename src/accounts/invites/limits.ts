@@ -53,8 +53,8 @@ export const limitsOf = ({ env }: Tenant, { emails, mailed }: Added) => ({
 });
 
 /**
- * SQL for the id of the user whose mails these are. Those of a service account are its creator's, as long as the creator is a
- * member, because anyone can create many of them.
+ * SQL for the id of the user whose mails these are. Those of a service account are its creator's,
+ * as long as the creator is a member, because anyone can create many of them.
  */
 export const senderOf = ({ key }: TenantSql) => sql<number>`coalesce((
     select ${serviceAccounts.created_by} from ${serviceAccounts}
@@ -86,8 +86,9 @@ export const blockingMails = (tenant: TenantSql, limits: Limits) => {
 };
 
 /**
- * SQL for the id of an open invite if the new ones would exceed the limit, otherwise null. Invites that they replace don't
- * count. It only reads invites if the organization has as many as the limit, including expired ones.
+ * SQL for the id of an open invite if the new ones would exceed the limit, otherwise null. Invites
+ * that they replace don't count. It only reads invites if the organization has as many as the
+ * limit, including expired ones.
  */
 export const blockingInvite = (
 	tenant: TenantSql,

@@ -5,7 +5,8 @@ import { inList } from "../../db/client.ts";
 import { activityLog, type Change } from "../../db/schema/activity_log.ts";
 
 /**
- * Changes of up to this many bytes are read together with their entry. Larger ones, such as source code, are read separately.
+ * Changes of up to this many bytes are read together with their entry. Larger ones, such as source
+ * code, are read separately.
  */
 const MAX_SMALL_BYTES = 16_384;
 

@@ -23,8 +23,9 @@ const IS_DELIVERED = sql`not exists (select 1 from audit_streams as s
 const before = (days: number) => Date.now() - days * DAY_MS;
 
 /**
- * SQL for the expired entries of people. They are at the beginning of the table, because positions are almost in the order of time.
- * Only entries before the first one that hasn't expired are deleted: the running totals need unbroken lists.
+ * SQL for the expired entries of people. They are at the beginning of the table, because positions
+ * are almost in the order of time. Only entries before the first one that hasn't expired are
+ * deleted: the running totals need unbroken lists.
  */
 function ofPeople(days: number) {
 	const first = (days: number) =>

@@ -23,7 +23,8 @@ const headerOf = (
 });
 
 /**
- * Builds a file in one pass, so that memory contains only its compressed bytes and one page of entries.
+ * Builds a file in one pass, so that memory contains only its compressed bytes and one page of
+ * entries.
  * @returns null if an entry of the plan no longer exists
  */
 async function build(
@@ -60,8 +61,8 @@ async function build(
 }
 
 /**
- * Returns the file of a stored plan. Null if its content has changed: a new version of the service may write entries in another
- * format, and old entries are deleted.
+ * Returns the file of a stored plan. Null if its content has changed: a new version of the service
+ * may write entries in another format, and old entries are deleted.
  */
 export async function plannedFile(
 	db: Database,

@@ -48,7 +48,8 @@ export const typeWith = (columns: { scope: string; activity: string }) =>
 	TYPES.find((type) => type === typeOf(columns));
 
 /**
- * Returns who gets the mails of a type. If everyone on an organization's list has left, the admins get them.
+ * Returns who gets the mails of a type. If everyone on an organization's list has left, the admins
+ * get them.
  * @param set the recipients that the organization has set; null if it hasn't
  * @param active the UUIDs of the active members on its lists
  */

@@ -12,8 +12,8 @@ export type Row = (string | number | bigint | boolean | null)[];
 export const bytesOf = (row: Row) => Buffer.byteLength(row.join(""));
 
 /**
- * Copies a text; returns other values unchanged. The text of a column may be a slice of the text of a whole row, which would
- * then stay in memory as long as the slice.
+ * Copies a text; returns other values unchanged. The text of a column may be a slice of the text of
+ * a whole row, which would then stay in memory as long as the slice.
  */
 export const copied = <T extends Row[number]>(value: T) =>
 	typeof value === "string" ? ` ${value}`.slice(1) : value;

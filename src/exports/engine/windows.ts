@@ -24,8 +24,8 @@ const MONDAY = 4 * DAY_MS;
 const NEVER = "9999-12-31T23:59:59.999Z";
 
 /**
- * A run starts at least this long after its window's end: the clocks of D1 and of workers may differ slightly, and rows in
- * ClickHouse may take a while to appear.
+ * A run starts at least this long after its window's end: the clocks of D1 and of workers may
+ * differ slightly, and rows in ClickHouse may take a while to appear.
  */
 const SETTLE_MS = 30_000;
 
@@ -49,8 +49,8 @@ const boundaryPast = (interval: Interval, at: number) =>
 const boundaryAfter = (interval: Interval, at: number) => boundaryPast(interval, at - 1);
 
 /**
- * Returns how long after a window's end its run starts, in milliseconds. Each export has a fixed delay of up to a twelfth of
- * its interval, so that not all start at once.
+ * Returns how long after a window's end its run starts, in milliseconds. Each export has a fixed
+ * delay of up to a twelfth of its interval, so that not all start at once.
  */
 export const delay = (id: string, interval: Interval) =>
 	Math.max(SETTLE_MS, spread(id, LENGTHS[interval] / 12));
@@ -67,8 +67,9 @@ type Scheduled = {
 };
 
 /**
- * Where the schedule of an export has come. What arrived before `next_start_at` was exported or passed over, so it never goes
- * back: no two windows overlap. `next_end_at` is the end of the next window.
+ * Where the schedule of an export has come. What arrived before `next_start_at` was exported or
+ * passed over, so it never goes back: no two windows overlap. `next_end_at` is the end of the next
+ * window.
  */
 type Position = { next_start_at: string; next_end_at: string };
 
@@ -95,8 +96,8 @@ const scheduleFrom = (row: Scheduled, start: number) =>
 	dueFrom(row, start, boundaryPast(row.interval, start));
 
 /**
- * Schedules the first window of an export: the one that contains `from`, or the first that ends at or after `start_at`,
- * whichever is later.
+ * Schedules the first window of an export: the one that contains `from`, or the first that ends at
+ * or after `start_at`, whichever is later.
  */
 export const schedule = (row: Scheduled, from: number) =>
 	scheduleFrom(row, boundaryBefore(row.interval, from));
@@ -106,9 +107,10 @@ const nextStart = (row: Scheduled & Position) =>
 	Math.max(Date.parse(row.next_start_at), firstEnd(row) - LENGTHS[row.interval]);
 
 /**
- * Schedules an export whose interval or range has changed. After a change of the interval, the next window bridges the two
- * grids: it begins where the old interval stopped, and ends at the last boundary of the new one that has passed, or at the next
- * one. If the export is paused, it ends by the pause, because later windows may have to be skipped.
+ * Schedules an export whose interval or range has changed. After a change of the interval, the next
+ * window bridges the two grids: it begins where the old interval stopped, and ends at the last
+ * boundary of the new one that has passed, or at the next one. If the export is paused, it ends by
+ * the pause, because later windows may have to be skipped.
  */
 export function reschedule(
 	before: Scheduled & Position & { paused: boolean; last_paused_at: string | null },
@@ -136,8 +138,8 @@ function countUntil(row: Scheduled & Position, until: number) {
 export type Skipped = Window & { windows: number };
 
 /**
- * Returns the windows that are due (at most the newest 24, oldest first), the older ones that are skipped, and the columns for
- * the next window.
+ * Returns the windows that are due (at most the newest 24, oldest first), the older ones that are
+ * skipped, and the columns for the next window.
  */
 export function dueWindows(row: Scheduled & Position, now: number) {
 	const length = LENGTHS[row.interval];
@@ -157,7 +159,8 @@ export function dueWindows(row: Scheduled & Position, now: number) {
 
 /**
  * Schedules an export that is unpaused, after its columns have changed from `before` to `after`.
- * - `windows`, oldest first, ended before the pause but hadn't started yet, so they still have to run.
+ * - `windows`, oldest first, ended before the pause but hadn't started yet, so they still have to
+ *   run.
  * - `skipped` are older ones, if there are more than can be caught up.
  * - `paused` are the windows that ended during the pause, which are not run.
  */
@@ -190,8 +193,9 @@ export function resume(
 }
 
 /**
- * Schedules an export that is unpaused and whose missed windows are exported by a backfill. `range` contains these windows: all
- * that are due since the schedule stopped, or since an earlier time to which somebody has set `last_paused_at`.
+ * Schedules an export that is unpaused and whose missed windows are exported by a backfill. `range`
+ * contains these windows: all that are due since the schedule stopped, or since an earlier time to
+ * which somebody has set `last_paused_at`.
  */
 export function resumeWithBackfill(
 	row: Scheduled & Position & { last_paused_at: string | null },
@@ -214,8 +218,8 @@ export const partsOf = (interval: Interval, { start, end }: Window) =>
 	LENGTHS[interval];
 
 /**
- * Returns the first window in a range that none of the runs overlaps: up to the next boundary of the grid, the next run or the
- * end of the range. Null if the runs cover the range.
+ * Returns the first window in a range that none of the runs overlaps: up to the next boundary of
+ * the grid, the next run or the end of the range. Null if the runs cover the range.
  */
 export function firstMissing(interval: Interval, range: Window, runs: Window[]): Window | null {
 	let [at, end] = [range.start, range.end];

@@ -41,8 +41,8 @@ export const event = z
 	.meta({ id: "IngestedEvent" });
 
 /**
- * Returns the list up to and including the first invalid event. Otherwise zod would collect the issues of all events, possibly
- * a million.
+ * Returns the list up to and including the first invalid event. Otherwise zod would collect the
+ * issues of all events, possibly a million.
  */
 function firstInvalid(list: unknown[]) {
 	const first = list.findIndex((item) => !event.safeParse(item).success);

@@ -48,8 +48,8 @@ async function answer(request: Request, parsedBody: unknown, create: () => McpSe
 const INVALID_REQUEST = -32600;
 
 /**
- * The response to a list of messages. The protocol has none since its revision 2025-06-18: a request is one message, and counts
- * as one.
+ * The response to a list of messages. The protocol has none since its revision 2025-06-18: a
+ * request is one message, and counts as one.
  */
 const refuseBatch = () =>
 	Response.json(
@@ -68,8 +68,8 @@ const refuseBatch = () =>
 export type Message = { url: string; headers: Headers; body: Uint8Array; key: KeyInUse };
 
 /**
- * The MCP server, in a separate isolate (docs/internals/architecture.md#separate-isolates). It must not store anything from a message,
- * because the next message may be from another user.
+ * The MCP server, in a separate isolate (docs/internals/architecture.md#separate-isolates). It must
+ * not store anything from a message, because the next message may be from another user.
  */
 export default class Mcp extends WorkerEntrypoint {
 	async answer({ url, headers, body, key }: Message, calls: Calls) {

@@ -44,9 +44,10 @@ const textsRead = (leaf: Leaf): { column: string; key?: string }[] => {
 };
 
 /**
- * Computes an upper bound for the size of a row's fields, and so of a page. It counts the field names, which some formats
- * repeat in each row, and each column as often as it is read, at least once. Properties with different top-level keys don't
- * overlap in their column, so together they count once.
+ * Computes an upper bound for the size of a row's fields, and so of a page. It counts the field
+ * names, which some formats repeat in each row, and each column as often as it is read, at least
+ * once. Properties with different top-level keys don't overlap in their column, so together they
+ * count once.
  */
 export function weightsOf(fields: Field[], columns: string[]): Weights {
 	const all = fields.flatMap(({ expression }) => leaves(expression));

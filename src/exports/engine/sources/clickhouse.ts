@@ -60,8 +60,9 @@ async function* read(
 }
 
 /**
- * Reads the ClickHouse tables `events` and `persons`, which have the same columns as in D1. Rows are read in the order of the
- * table's sorting key. One query serves many pages, because a query for each page would read the same granules again.
+ * Reads the ClickHouse tables `events` and `persons`, which have the same columns as in D1. Rows
+ * are read in the order of the table's sorting key. One query serves many pages, because a query
+ * for each page would read the same granules again.
  */
 export function clickhouse(access: Access): Source {
 	const client = connect(access);

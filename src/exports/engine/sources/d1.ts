@@ -17,8 +17,9 @@ const SAMPLED_ROWS = 20;
 const FILL = 0.9;
 
 /**
- * Collects the parameters that are the same for all pages. The first ones are the position to read from. Limits are part of the
- * SQL, because SQLite recompiles a statement each time a limit is bound.
+ * Collects the parameters that are the same for all pages. The first ones are the position to read
+ * from. Limits are part of the SQL, because SQLite recompiles a statement each time a limit is
+ * bound.
  */
 function binder(first: number) {
 	const values: (string | number)[] = [];
@@ -42,8 +43,8 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const digits = (text: string) => (UUID.test(text) ? text.replaceAll("-", "").toUpperCase() : "");
 
 /**
- * SQL for the position of a column's text in a list, from 1; 0 if it isn't in the list. The list is a single text, because
- * SQLite would evaluate a list again for each row.
+ * SQL for the position of a column's text in a list, from 1; 0 if it isn't in the list. The list is
+ * a single text, because SQLite would evaluate a list again for each row.
  */
 const positionIn = (bind: Bind, column: string, texts: string[]) =>
 	`instr(${bind(`,${texts.map(column === "uuid" ? digits : hex)},`)}, ',' || hex(${column}) || ',')`;
@@ -225,7 +226,8 @@ function beyond(scan: Scan, { table, keys, taken, isFiltered, where, order }: Fr
 		return `${counted(mostScanned + 1)}, beyond as materialized (select * from counted)`;
 	const sizes = (limit: number | string) =>
 		`from (select ${size} as size from ${table} ${where} ${order} limit ${limit})`;
-	// A running sum for each row costs several times as much as one sum of all rows, so the number of rows is estimated first.
+	// A running sum for each row costs several times as much as one sum of all rows, so the number of
+	// rows is estimated first.
 	return `guess as materialized (
 			select min(${MAX_PAGE_ROWS}, coalesce(cast(${FILL * MAX_PAGE_BYTES} / avg(size) as integer), 0)) as rows
 			${sizes(SAMPLED_ROWS)}
@@ -246,8 +248,9 @@ function statementsFor(scan: Scan, part: Part) {
 	const all = fragments(scan, part, bind);
 	const { table, position, taken, where, order } = all;
 	/**
-	 * Scans the rows twice: first their sizes, to find where the page ends, then the rows. So a page reads about as much as
-	 * it returns, and its size is bounded whatever the rows contain. The first row of the result is the position of the next page.
+	 * Scans the rows twice: first their sizes, to find where the page ends, then the rows. So a page
+	 * reads about as much as it returns, and its size is bounded whatever the rows contain. The first
+	 * row of the result is the position of the next page.
 	 */
 	const page = (values: string, others = "") => `
 		with selected as (

@@ -58,12 +58,13 @@ function columnsRead(fields: Field[], where: Expression | null) {
 }
 
 /**
- * Creates a source from a table. Expressions are evaluated here, so that all sources return the same results. The table checks
- * the filters of a query's condition. The rest of the condition is checked here, so a page may be empty even if more pages
- * follow.
+ * Creates a source from a table. Expressions are evaluated here, so that all sources return the
+ * same results. The table checks the filters of a query's condition. The rest of the condition is
+ * checked here, so a page may be empty even if more pages follow.
  */
 export function queried(table: Table): Source {
-	// All pages of a selection use the same scan object, because tables use its identity to find where to continue reading.
+	// All pages of a selection use the same scan object, because tables use its identity to find
+	// where to continue reading.
 	const plans = new WeakMap<Selection, ReturnType<typeof plan>>();
 	return {
 		async count(selection) {

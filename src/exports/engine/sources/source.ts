@@ -19,8 +19,8 @@ export type Selection = {
 };
 
 /**
- * A part of a query's condition that the database checks: the column is one of `texts` (if `negated`, none of them), or it
- * is a time in [`from`, `before`). Null never matches.
+ * A part of a query's condition that the database checks: the column is one of `texts` (if
+ * `negated`, none of them), or it is a time in [`from`, `before`). Null never matches.
  */
 export type Filter =
 	| { column: string; texts: string[]; negated: boolean }
@@ -36,8 +36,8 @@ export type Scan = Omit<Selection, "fields" | "where"> & {
 };
 
 /**
- * The terms of the upper bound of a result row's size: how often each column is copied, and the bytes in addition to the
- * columns.
+ * The terms of the upper bound of a result row's size: how often each column is copied, and the
+ * bytes in addition to the columns.
  */
 export type Weights = { copies: Record<string, number>; fixed: number };
 
@@ -45,8 +45,8 @@ export type Weights = { copies: Record<string, number>; fixed: number };
 export type Position = string[];
 
 /**
- * Rows in a stable order. `next` is the position after the last row, or null if there are no more. `unfit`: how many values are
- * null because they don't fit their column's type.
+ * Rows in a stable order. `next` is the position after the last row, or null if there are no more.
+ * `unfit`: how many values are null because they don't fit their column's type.
  */
 export type Page = { rows: Row[]; next: Position | null; unfit: number };
 

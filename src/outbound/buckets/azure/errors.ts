@@ -9,8 +9,8 @@ export type Settings = Config<"AzureBlob">;
 const TEMPORARY = ["AccountBeingCreated", "BlobAlreadyExists", "ConditionNotMet"];
 
 /**
- * The meaning of error codes for the user (Azure Storage: "Common REST API error codes", "Blob Storage error codes"). For other
- * codes, the server's own message is shown.
+ * The meaning of error codes for the user (Azure Storage: "Common REST API error codes", "Blob
+ * Storage error codes"). For other codes, the server's own message is shown.
  */
 const MEANINGS: Record<string, string> = {
 	AccountIsDisabled: "The storage account is disabled.",

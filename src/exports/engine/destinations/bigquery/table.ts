@@ -36,7 +36,8 @@ const ROW_NUMBER = "n";
 const staged = (i: number) => `c${i}`;
 
 /**
- * Returns the columns of a staging table. All values are text, so that no value makes a load fail. The MERGE converts them.
+ * Returns the columns of a staging table. All values are text, so that no value makes a load fail.
+ * The MERGE converts them.
  * @param columns the columns of the export
  */
 export const stagingFields = (columns: Column[]): Fields => [
@@ -72,7 +73,8 @@ function converted(text: string, kind: Kind, type: string) {
 	const value = native(text, kind);
 	if (type === TYPES[kind]) return value;
 	if (type !== "JSON") return `CAST(${value} AS ${type})`;
-	// Text that isn't JSON becomes a JSON string. Numbers that the type JSON can't represent exactly are rounded.
+	// Text that isn't JSON becomes a JSON string. Numbers that the type JSON can't represent exactly
+	// are rounded.
 	const json =
 		kind === "json"
 			? `COALESCE(SAFE.PARSE_JSON(${text}, wide_number_mode => 'round'), TO_JSON(${text}))`
@@ -97,8 +99,9 @@ function withTypes(columns: Column[], fields: Fields, table: string) {
 const VERSION = "person_version";
 
 /**
- * Returns the MERGE of a staging table into a table. It uses the last of the events with the same key, and the highest version
- * of a person. This replaces the row with the same key in the table, unless that row is a newer version of the person.
+ * Returns the MERGE of a staging table into a table. It uses the last of the events with the same
+ * key, and the highest version of a person. This replaces the row with the same key in the table,
+ * unless that row is a newer version of the person.
  * @param fields the table's columns
  * @param isTest whether to merge no rows
  */

@@ -9,8 +9,8 @@ const DAY = /^Date(?:32)?$/;
 const HOLDS_NULL = /^(?:(?:LowCardinality\()?Nullable\(|Variant\(|Dynamic\b|Nothing$)/;
 
 /**
- * Returns the function that adds up how many values of rows are null in columns that can't hold null, by the column's name.
- * ClickHouse stores the column's default instead.
+ * Returns the function that adds up how many values of rows are null in columns that can't hold
+ * null, by the column's name. ClickHouse stores the column's default instead.
  */
 export function lostNulls(columns: Column[], types: ColumnTypes) {
 	const required = columns.flatMap(({ name }, i) =>
@@ -43,7 +43,8 @@ const withoutLoneSurrogates = (string: string) =>
 	string.replace(ESCAPE, (escaped, lone?: string) => (lone === undefined ? escaped : "\\ufffd"));
 
 /**
- * Converts JSON for a column of type JSON: lone surrogates become U+FFFD, and numbers that don't fit into a double become null.
+ * Converts JSON for a column of type JSON: lone surrogates become U+FFFD, and numbers that don't
+ * fit into a double become null.
  */
 const fitJson = (json: string) =>
 	json.replace(TOKEN, (token) => {
@@ -60,8 +61,8 @@ function writerFor({ kind }: Column, type: string) {
 }
 
 /**
- * Writes rows as JSON objects, one per line, for the columns of a table. JSON is a string if the column has strings,
- * otherwise it is nested.
+ * Writes rows as JSON objects, one per line, for the columns of a table. JSON is a string if the
+ * column has strings, otherwise it is nested.
  */
 export function linesFor(columns: Column[], types: ColumnTypes) {
 	const bare = columns.map(({ name }) => bareType(types.get(name) ?? ""));

@@ -102,8 +102,8 @@ async function storesOnce(client: Client, engine: string, definition: string) {
 }
 
 /**
- * Returns a warning if the table may get rows twice when an insert is repeated because its response was lost; null if it
- * doesn't, or if the server doesn't tell.
+ * Returns a warning if the table may get rows twice when an insert is repeated because its response
+ * was lost; null if it doesn't, or if the server doesn't tell.
  */
 export async function repetitionWarning(client: Client, config: Settings): Promise<string | null> {
 	const name = tableNameOf(config);

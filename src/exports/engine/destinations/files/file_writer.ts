@@ -8,8 +8,8 @@ import { type FilesConfig, lineCompression } from "./names.ts";
 import type { PartWriter } from "./part_writer.ts";
 
 /**
- * How many more bytes than a part the encoder collects before they are flushed. The sizes are approximate, and the part must be
- * full.
+ * How many more bytes than a part the encoder collects before they are flushed. The sizes are
+ * approximate, and the part must be full.
  */
 const MARGIN_BYTES = 2 ** 18;
 

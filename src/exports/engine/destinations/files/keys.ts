@@ -15,8 +15,8 @@ export const filePattern = (config: FilesConfig, model: Job["model"]) =>
 export type KeyOf = (job: Job, file: FileOfRun) => string;
 
 /**
- * Returns the function that names the files of runs. A backfill has different rows than the schedule, so its files have
- * different keys.
+ * Returns the function that names the files of runs. A backfill has different rows than the
+ * schedule, so its files have different keys.
  * @param root returns the folder that contains the prefix
  */
 export function keysOf(config: FilesConfig, root: (job: Job) => string): KeyOf {

@@ -27,8 +27,8 @@ export const lineCompression = ({ compression }: FilesConfig) =>
 	compression === "snappy" ? null : (compression ?? null);
 
 /**
- * Returns the suffix and media type of files. Parquet is compressed inside the file, so its suffix doesn't have the
- * compression.
+ * Returns the suffix and media type of files. Parquet is compressed inside the file, so its suffix
+ * doesn't have the compression.
  */
 export function formatOf(config: FilesConfig) {
 	const format = FORMATS[config.file_format ?? "JSONLines"];

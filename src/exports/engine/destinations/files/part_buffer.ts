@@ -4,8 +4,8 @@ import { PART_BYTES } from "../../../../outbound/buckets/bucket.ts";
 const INITIAL_BYTES = PART_BYTES / 16;
 
 /**
- * The buffer of a run that has ended, which the next run reuses. The runtime collects large buffers late, so without this they
- * would use most of the memory.
+ * The buffer of a run that has ended, which the next run reuses. The runtime collects large buffers
+ * late, so without this they would use most of the memory.
  */
 let spare: Uint8Array | null = null;
 

@@ -14,8 +14,8 @@ const MAX_STATE_BYTES = 1_500_000;
 const MAX_REST_BYTES = (MAX_STATE_BYTES * 3) / 4;
 
 /**
- * Writes the rows of one run to files. All files appear on `close`, in their order, then the manifest. A file that is too small
- * for an upload is written with a single request.
+ * Writes the rows of one run to files. All files appear on `close`, in their order, then the
+ * manifest. A file that is too small for an upload is written with a single request.
  */
 export function filesSink(config: FilesConfig, context: UploadContext, state: State | null) {
 	const { job, keyOf } = context;

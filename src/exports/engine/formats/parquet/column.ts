@@ -89,10 +89,11 @@ function pageWriter(compress: StoredColumn["compress"]) {
 }
 
 /**
- * Writes a column of row groups: a dictionary page if that saves space, and data pages, in the same format as the library
- * (https://parquet.apache.org/docs/file-format/data-pages/). The library needs several times the CPU time, because it handles
- * each value separately, and it needs all rows of a row group at once. This function compresses each page when it is full, so
- * that rows don't stay in memory until their row group is written.
+ * Writes a column of row groups: a dictionary page if that saves space, and data pages, in the same
+ * format as the library (https://parquet.apache.org/docs/file-format/data-pages/). The library
+ * needs several times the CPU time, because it handles each value separately, and it needs all rows
+ * of a row group at once. This function compresses each page when it is full, so that rows don't
+ * stay in memory until their row group is written.
  */
 export function columnWriter({ name, kind, codec, compress }: StoredColumn, skips?: Skips) {
 	const dictionary = dictionaryWriter(kind, skips);

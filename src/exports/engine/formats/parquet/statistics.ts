@@ -43,8 +43,8 @@ function shortened(bound: Value, isMax: boolean) {
 }
 
 /**
- * Returns the statistics of a column. The bounds of texts are short: a long lower bound is cut off, a long upper bound is
- * rounded up.
+ * Returns the statistics of a column. The bounds of texts are short: a long lower bound is cut off,
+ * a long upper bound is rounded up.
  */
 export function statisticsOf(kind: Kind, bounds: Bounds | null, nulls: number): Statistics {
 	const statistics: Statistics = { null_count: BigInt(nulls) };
