@@ -184,7 +184,7 @@ export function keyStillWorks(
 	hash: string | SQLWrapper,
 	{ scopes, organizations: scopedOrganizations, projects: scopedProjects, allowed_ips }: KeyTerms,
 ) {
-	const theKey = and(
+	const isCallerKey = and(
 		eq(personalApiKeys.hash, hash),
 		eq(personalApiKeys.scopes, scopes),
 		eq(personalApiKeys.scoped_organizations, scopedOrganizations),
@@ -192,7 +192,7 @@ export function keyStillWorks(
 		eq(personalApiKeys.allowed_ips, allowed_ips),
 		eq(users.is_active, true),
 	);
-	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${theKey})`;
+	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${isCallerKey})`;
 }
 
 /** What `assertStillAllowed` checks, in addition to the key. */
@@ -208,13 +208,13 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 	const user_id = placeholder<number>("user_id");
 	const organization_id = placeholder<number>("organization_id");
 	const project_id = placeholder<number>("project_id");
-	const theMember = and(
+	const isMember = and(
 		eq(members.organization_id, organization_id),
 		eq(members.user_id, user_id),
 		gte(members.level, placeholder("member_level")),
 	);
-	const theProject = and(eq(projects.id, project_id), visibleTo(user_id));
-	const theProjectMember = and(
+	const isProject = and(eq(projects.id, project_id), visibleTo(user_id));
+	const isProjectMember = and(
 		eq(projectMembers.project_id, project_id),
 		eq(projectMembers.user_id, user_id),
 		gte(projectMembers.level, placeholder("project_level")),
@@ -226,10 +226,10 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 			projects: placeholder("projects"),
 			allowed_ips: placeholder("allowed_ips"),
 		}),
-		form.member ? sql`exists (select 1 from ${members} where ${theMember})` : undefined,
-		form.project ? sql`exists (select 1 from ${projects} where ${theProject})` : undefined,
+		form.member ? sql`exists (select 1 from ${members} where ${isMember})` : undefined,
+		form.project ? sql`exists (select 1 from ${projects} where ${isProject})` : undefined,
 		form.projectMember
-			? sql`exists (select 1 from ${projectMembers} where ${theProjectMember})`
+			? sql`exists (select 1 from ${projectMembers} where ${isProjectMember})`
 			: undefined,
 	)}`;
 	return new CachedStatement(assertThat(db, hasAccess, "has_access"));
