@@ -86,10 +86,12 @@ export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeo
 }
 
 /**
- * Creates the invites, all or none, and deletes older ones for the same addresses. If another request uses up a limit before
- * the write, nothing is written and the checks run again.
- * @param prefix the prefix of field names in errors: `""`, or the invite's position in a bulk request
- * @throws 400, 403 or 429 for the first rule that is broken, 409 if other requests interfered each time
+ * Creates the invites, all or none, and deletes older ones for the same addresses. If another
+ * request uses up a limit before the write, nothing is written and the checks run again.
+ * @param prefix the prefix of field names in errors: `""`, or the invite's position in a bulk
+ * request
+ * @throws 400, 403 or 429 for the first rule that is broken, 409 if other requests interfered each
+ * time
  */
 export async function insert(tenant: Tenant, bodies: New[], prefix: (i: number) => string) {
 	const added = {
