@@ -23,23 +23,18 @@ import { countRequest } from "../http/rate_limit.ts";
 import { HOUR_MS } from "../lib/durations.ts";
 import {
 	type Cacheable,
-	cachedGuard,
 	givenFrom,
 	type TenantList,
 	type TenantStatement,
-	type TenantValues,
-	type Value,
 } from "./cached_statements.ts";
-import { assertStillAllowed, authorize, type Caller } from "./guard.ts";
-import { checkKey, type PathTenant } from "./permit.ts";
-import { foundPlace, organizationOf, projectOf, readPath, tenantIn, type Where } from "./place.ts";
+import { assertStillAllowed, authorize, type Caller, cachedGuard } from "./guard.ts";
+import { checkKey } from "./permit.ts";
+import { formOf, idsOf, type Place } from "./place.ts";
+import type { TenantValues } from "./sql.ts";
 import { currentOrganization } from "./visible.ts";
 import { selectMadeDue, type Wake, wake } from "./wake.ts";
 
 type Statement = BatchItem<"sqlite">;
-
-/** The number of rows up to which a page of a cached list is read without a limit in bytes: `large` costs rows. */
-const MAX_CACHED = 100;
 
 /** More than the number of entries that a write has. */
 const MAX_ENTRIES = 100;
@@ -66,16 +61,16 @@ type Write = {
 export class Tenant {
 	readonly db: Connected;
 	readonly #c: Context<App>;
-	readonly #where: Where;
+	readonly #path: Place;
 	readonly #session: ReturnType<typeof connect>;
 	#caller: Caller | undefined;
 	#at: string | undefined;
 
-	constructor(c: Context<App>, where: Where) {
+	constructor(c: Context<App>, path: Place) {
 		this.#session = connect(c);
 		this.db = this.#session.db;
 		this.#c = c;
-		this.#where = where;
+		this.#path = path;
 	}
 
 	get env() {
@@ -83,7 +78,7 @@ export class Tenant {
 	}
 
 	get kind() {
-		return this.#where.kind;
+		return this.#path.kind;
 	}
 
 	/** The key in use, as recorded in KV. */
@@ -128,12 +123,12 @@ export class Tenant {
 
 	/** SQL for the organization's id, null if there is none. After `read`, it is the id that the guard found. */
 	get organization(): SQL<number> {
-		return organizationOf(this.#place.form, this.#ids);
+		return idsOf(this.#place, this.key.user_id).organization;
 	}
 
 	/** SQL for the project's id; null if there is none. */
 	get project(): SQL<number> {
-		return projectOf(this.#place.form, this.#ids);
+		return idsOf(this.#place, this.key.user_id).project;
 	}
 
 	/** SQL for the id of the caller's current organization. */
@@ -141,48 +136,22 @@ export class Tenant {
 		return currentOrganization(this.key.user_id);
 	}
 
-	/** The tenant as the path identifies it or, after `read`, as the guard has found it. */
-	get #place() {
-		if (this.#caller) return foundPlace(this.kind, this.#caller);
-		return readPath(this.kind, this.#named, this.#child);
-	}
-
-	/** Everything that the SQL of cached statements depends on. */
-	get #form() {
-		return { ...this.#place.form, ...this.restricted };
+	/** What the path names or, after `read`, what the guard has found. */
+	get #place(): Place {
+		if (!this.#caller) return this.#path;
+		const { organization_id, project_id } = this.#caller;
+		return {
+			kind: this.kind,
+			organization: organization_id ?? undefined,
+			project: project_id ?? undefined,
+		};
 	}
 
 	/** The values for the placeholders of cached statements. */
 	get #values(): TenantValues {
 		const { hash, id, user_id } = this.key;
-		const { organization, project } = this.#place;
+		const { organization = null, project = null } = this.#place;
 		return { hash, key_id: id, user_id, organization, project };
-	}
-
-	get #ids() {
-		const { user_id, organization, project } = this.#values;
-		return {
-			user_id,
-			organization: sql`${organization}`,
-			project: sql<number>`${project}`,
-		};
-	}
-
-	/** The tenant's id in the path; undefined if the path has none, as in lists. */
-	get #named() {
-		const { parameter } = this.#where;
-		return parameter && this.#c.req.param(parameter);
-	}
-
-	/** The id of a project of the organization in the path; undefined if the path has none. */
-	get #child() {
-		const { child } = this.#where;
-		return child && this.#c.req.param(child);
-	}
-
-	/** The tenant in the path. */
-	get #path(): PathTenant {
-		return tenantIn(this.kind, this.#named, this.#child);
 	}
 
 	/**
@@ -196,10 +165,9 @@ export class Tenant {
 		const precondition = this.#precondition;
 		const intercepted = precondition?.intercept(queries);
 		if (intercepted) return intercepted;
-		const place = this.#path;
 		const { address, key } = this;
 		const scope = this.#c.get("scope");
-		const denied = (await checkAddress(key, address)) ?? checkKey(key, scope, place);
+		const denied = (await checkAddress(key, address)) ?? checkKey(key, scope, this.#path);
 		// A request counts once, even if it reads several times.
 		const tooMany = this.#caller ? undefined : await countRequest(this.#c, key.id);
 		if (tooMany) throw denied ?? tooMany;
@@ -215,9 +183,8 @@ export class Tenant {
 			throw await countFailure(this.#c, badCredentials());
 		}
 		const caller = await authorize(row, {
-			place,
+			place: this.#path,
 			address,
-			itself: this.#where.itself ?? false,
 			scope,
 			level: this.#c.get("level") ?? 0,
 			plugins: this.#c.get("plugins") ?? 0,
@@ -248,7 +215,7 @@ export class Tenant {
 
 	/** Returns the guard's statement. */
 	#check() {
-		return cachedGuard(this.env, this.#place.form).bind(this.db, this.#values);
+		return cachedGuard(this.env, formOf(this.#place)).bind(this.db, this.#values);
 	}
 
 	/**
@@ -458,7 +425,7 @@ export class Tenant {
 	/** Returns a cached statement with the values of this request. */
 	cached<S extends Cacheable, N extends string>(
 		{ names, build, statement }: TenantStatement<S, N>,
-		values: Record<N, Value>,
+		values: Record<N, string | number | null>,
 	) {
 		const anew = () =>
 			build(
@@ -466,23 +433,17 @@ export class Tenant {
 				givenFrom(names, (name) => sql`${values[name]}`),
 			);
 		const all = { ...values, ...this.#values };
-		return statement(this.env, this.#form).bind(this.db, all, anew);
+		return statement(this.env, formOf(this.#place)).bind(this.db, all, anew);
 	}
 
-	/** Returns a page of a list whose first page is cached, unless it is long. */
-	async cachedPage<S extends SQLiteSelect>(
-		page: Page,
-		{ select, list, statements }: TenantList<S>,
-	) {
-		const { large, ...short } = list(this);
-		if (page.limit > MAX_CACHED) return this.page(page, () => select(this), { ...short, large });
-		if (page.after || page.offset > 0) return this.page(page, () => select(this), short);
-		const anew = () => paged(this.db, page, () => select(this), list(this));
-		const { rows, counted, keys } = statements(this.env, this.#form);
+	/** Returns a page of a list whose first page is cached. */
+	async cachedPage<S extends SQLiteSelect>(page: Page, { select, list, first }: TenantList<S>) {
+		if (page.after || page.offset > 0) return this.page(page, () => select(this), list(this));
+		const { rows, counted, keys } = first(this.env, formOf(this.#place));
 		const values = { ...this.#values, rows: page.limit + 1 };
 		const [found, [total]] = await this.read(
-			rows.bind(this.db, values, () => anew()[0]),
-			counted.bind(this.db, values, () => anew()[1]),
+			rows.bind(this.db, values),
+			counted.bind(this.db, values),
 		);
 		return envelope<RowOf<S>>(page, found, total?.count ?? 0, keys);
 	}
