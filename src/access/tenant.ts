@@ -7,7 +7,7 @@ import { addressOf, checkAddress } from "../auth/addresses.ts";
 import { countFailure } from "../auth/authenticate.ts";
 import { cache, evict } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
-import type { Connected, Database } from "../db/client.ts";
+import { type Connected, type Database, runBatch } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
 import { iso, now } from "../db/now.ts";
@@ -28,8 +28,10 @@ import {
 	type TenantStatement,
 } from "./cached_statements.ts";
 import { assertStillAllowed, authorize, type Caller, cachedGuard } from "./guard.ts";
+import type { Idempotency } from "./idempotency.ts";
 import { checkKey } from "./permit.ts";
 import { formOf, idsOf, type Place } from "./place.ts";
+import type { Precondition } from "./precondition.ts";
 import type { TenantValues } from "./sql.ts";
 import { currentOrganization } from "./visible.ts";
 import { selectMadeDue, type Wake, wake } from "./wake.ts";
@@ -161,61 +163,63 @@ export class Tenant {
 	 */
 	read<Q extends readonly Statement[]>(...queries: Q): Promise<BatchResponse<Q>>;
 	async read(...queries: Statement[]): Promise<unknown> {
-		const idempotency = this.#idempotency;
-		const precondition = this.#precondition;
-		const intercepted = precondition?.intercept(queries);
-		if (intercepted) return intercepted;
-		const { address, key } = this;
-		const scope = this.#c.get("scope");
-		const denied = (await checkAddress(key, address)) ?? checkKey(key, scope, this.#path);
+		const [idempotency, precondition] = [this.#idempotency, this.#precondition];
+		const joined = precondition?.join(queries);
+		if (joined) return joined;
 		// A request counts once, even if it reads several times.
-		const tooMany = this.#caller ? undefined : await countRequest(this.#c, key.id);
+		const isFirst = !this.#caller;
+		const { key } = this;
+		const denied =
+			(await checkAddress(key, this.address)) ?? checkKey(key, this.#c.get("scope"), this.#path);
+		const tooMany = isFirst ? await countRequest(this.#c, key.id) : undefined;
 		if (tooMany) throw denied ?? tooMany;
-		// Checked only with the first read.
-		const isFirst = !denied && !this.#caller;
-		if (isFirst) await idempotency?.readRequest();
-		const lookUps = isFirst && idempotency ? [idempotency.lookUp(this.db)] : [];
-		const conditions = (isFirst && (await precondition?.statements(this.db))) || [];
-		const riding = [...lookUps, ...conditions];
-		const [row, ...results] = await this.#ask(denied ? [] : [...riding, ...queries]);
+		if (denied) await this.#renewKey();
+		if (!isFirst) return (await this.#send({ queries })).queries;
+		await idempotency?.readRequest();
+		const used = idempotency?.lookUp(this.db);
+		const results = await this.#send({ queries, used, ...(await precondition?.start(this.db)) });
+		await idempotency?.check(this.db, this.caller, results.used?.[0]);
+		if (!idempotency?.isDone) await precondition?.check(results);
+		return idempotency?.read(results.queries) ?? results.queries;
+	}
+
+	/** Runs the guard, and replaces the record of the key by D1's. */
+	async #renewKey() {
+		await this.#send({ queries: [] });
+		const { hash } = this.key;
+		const { key } = this.caller;
+		this.#c.set("key", { ...key, hash });
+		this.#c.executionCtx.waitUntil(cache(this.env, hash, key));
+	}
+
+	/**
+	 * Sends the guard and other statements in one batch. If a replica doesn't have the key, asks the primary.
+	 * @throws the guard's error
+	 */
+	async #send(
+		parts: { queries: Statement[]; used?: ReturnType<Idempotency["lookUp"]> | undefined } & Partial<
+			Awaited<ReturnType<Precondition["start"]>>
+		>,
+	) {
+		const guard = cachedGuard(this.env, formOf(this.#place)).bind(this.db, this.#values);
+		const send = () => runBatch(this.db, { guard, ...parts });
+		let results = await send();
+		if (!results.guard[0]?.key_id && this.usePrimary()) results = await send();
+		const [row] = results.guard;
 		if (!row?.key_id) {
-			await evict(this.env, key.hash);
+			await evict(this.env, this.key.hash);
 			throw await countFailure(this.#c, badCredentials());
 		}
-		const caller = await authorize(row, {
+		this.#caller = await authorize(row, {
 			place: this.#path,
-			address,
-			scope,
+			address: this.address,
+			scope: this.#c.get("scope"),
 			level: this.#c.get("level") ?? 0,
 			plugins: this.#c.get("plugins") ?? 0,
 		});
 		// The precondition may be about the row of the key, which must not change then.
-		if (!precondition) this.#noteUse(caller);
-		if (denied) {
-			this.#c.set("key", { ...caller.key, hash: key.hash });
-			this.#c.executionCtx.waitUntil(cache(this.env, key.hash, caller.key));
-			return this.read(...queries);
-		}
-		this.#caller = caller;
-		const answers = results.slice(riding.length);
-		if (isFirst) await idempotency?.check(this.db, caller, results[0]?.[0]);
-		if (isFirst && !idempotency?.isDone)
-			await precondition?.check(results.slice(lookUps.length, riding.length));
-		return idempotency?.read(answers) ?? answers;
-	}
-
-	/** Returns the guard's row and the results of `queries`. If a replica doesn't have the key, queries the primary. */
-	async #ask(queries: Statement[]) {
-		const check = this.#check();
-		const [[row], ...answers] = await this.db.batch([check, ...queries]);
-		if (row?.key_id || !this.usePrimary()) return [row, ...answers] as const;
-		const [[primaryRow], ...primaryAnswers] = await this.db.batch([check, ...queries]);
-		return [primaryRow, ...primaryAnswers] as const;
-	}
-
-	/** Returns the guard's statement. */
-	#check() {
-		return cachedGuard(this.env, formOf(this.#place)).bind(this.db, this.#values);
+		if (!this.#precondition) this.#noteUse(this.#caller);
+		return results;
 	}
 
 	/**
