@@ -1,7 +1,7 @@
 /**
- * Builds public/openapi.json from the table of families, the zod schemas of requests and responses, and the text in each
- * family's openapi.ts. Also builds public/operations.json, the index of operations that the worker reads
- * (src/mcp/operations.ts).
+ * Builds public/openapi.json from the table of families, the zod schemas of requests and responses,
+ * and the text in each family's openapi.ts. Also builds public/operations.json, the index of
+ * operations that the worker reads (src/mcp/operations.ts).
  */
 import type { RouterRoute } from "hono/types";
 import * as z from "zod";
@@ -24,7 +24,7 @@ type Family = {
 	object?: ScopeObject;
 	routes: RouterRoute[];
 	tag: Tag;
-	texts: Record<string, Record<string, OperationText>>;
+	texts: Record<string, OperationText>;
 };
 
 const all: Family[] = [
@@ -45,7 +45,10 @@ const all: Family[] = [
 	return { ...row, tag, texts: operations };
 });
 
-/** Returns the security of a route. Routes of families require a key. For others, it is optional or not accepted. */
+/**
+ * Returns the security of a route. Routes of families require a key. For others, it is optional or
+ * not accepted.
+ */
 function security(path: string, method: string, object?: ScopeObject) {
 	if (object) return [{ personal_api_key: [scopeFor(object, method)] }];
 	return takesKey({ open: true, path }) ? [{}, { personal_api_key: [] }] : [];
@@ -61,7 +64,7 @@ function merge(handlers: RouterRoute[]): Operation {
 function operationOf(family: Family, method: string, below: string, handlers: RouterRoute[]) {
 	const { mount, object, tag, texts } = family;
 	const path = pathOf(family, below);
-	const text = texts[below]?.[method.toLowerCase()];
+	const text = texts[`${method} ${below}`];
 	if (!text) throw new Error(`${method} ${path} has no text in an openapi.ts.`);
 	const operation = merge(handlers);
 	const route = { id: text.id, method, mount, below, path, operation, open: object === undefined };

@@ -1,4 +1,6 @@
-/** Finds the pages of the documentation: those of the table in README.md, and those that they list. */
+/**
+ * Finds the pages of the documentation: those of the table in README.md, and those that they list.
+ */
 import { readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { Marked, type Token, type Tokens } from "marked";
@@ -35,7 +37,9 @@ const listed = (file: string) =>
 		.flatMap((token) => ("tokens" in token ? linksOf(token.tokens ?? []) : []))
 		.map(({ href, text }) => ({ file: normalize(join(dirname(file), href)), name: text }));
 
-/** Returns the parts of README.md that the site uses: the first paragraph and the table of pages. */
+/**
+ * Returns the parts of README.md that the site uses: the first paragraph and the table of pages.
+ */
 function readme() {
 	const tokens = new Marked().lexer(readFileSync(`${root}/README.md`, "utf8"));
 	const introduction = tokens.find((token) => token.type === "paragraph")?.raw ?? "";
@@ -50,7 +54,9 @@ function readme() {
 	return { introduction, files };
 }
 
-/** Returns the pages of the navigation, and the internal ones that they list, each in their order. */
+/**
+ * Returns the pages of the navigation, and the internal ones that they list, each in their order.
+ */
 export function readPages() {
 	const { introduction, files } = readme();
 	const internals = ["docs/internals/README.md", "docs/internals/decisions/README.md"]

@@ -1,4 +1,7 @@
-/** Makes the pages of the API reference from the OpenAPI document: one for each tag, and an overview. */
+/**
+ * Makes the pages of the API reference from the OpenAPI document: one for each tag, and an
+ * overview.
+ */
 import GithubSlugger from "github-slugger";
 import { html, raw } from "hono/html";
 import { ERROR_CODES } from "../../src/http/codes.ts";
@@ -104,7 +107,9 @@ const code = (value: unknown) =>
 		typeof value === "string" ? value : JSON.stringify(value, null, 2)
 	}</code></pre></div>`;
 
-/** Returns a response: its status, its type and an example; for errors, the links to their codes. */
+/**
+ * Returns a response: its status, its type and an example; for errors, the links to their codes.
+ */
 function response(document: Document, status: string, found: Operation["responses"][string]) {
 	const { description = "", content = {} } =
 		document.components.responses[nameOf(found) ?? ""] ?? found;
