@@ -1,8 +1,8 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import type { Context, Handler, MiddlewareHandler } from "hono";
-import { routePath } from "hono/route";
 import type { RouterRoute } from "hono/types";
+import { mergePath } from "hono/utils/url";
 import { assertThat } from "../db/assertion.ts";
 import type { Database } from "../db/client.ts";
 import { jsonOf } from "../db/snapshot.ts";
@@ -171,13 +171,11 @@ export function conditional(
 	const path =
 		routeOf("GET", part) && part !== at ? part : objectPath(at, routeOf("PATCH", at) !== undefined);
 	const get = routeOf("GET", path);
-	const object = get && { path: `${mount}${path}`, handler: get.handler };
+	const object = get && { path: mergePath(mount, get.path), handler: get.handler };
 	return async (c, next) => {
 		const tags = { match: tagsOf(c, "if-match"), noneMatch: tagsOf(c, "if-none-match") };
-		// A path such as `/bulk` also matches `/:id`.
-		const isOwn = routePath(c, -1) === (at === "/" ? mount : `${mount}${at}`);
 		const isConditional = tags.match !== undefined || tags.noneMatch !== undefined;
-		if (isConditional && path !== undefined && !isRead(c.req.method) && isOwn)
+		if (isConditional && path !== undefined && !isRead(c.req.method))
 			c.set("precondition", new Precondition(c, tags, object));
 		await next();
 	};
