@@ -7,6 +7,18 @@ export type Mark = { export_id: string; upload: string };
 /** The mark of an object that wasn't written by an export. */
 export const NO_MARK: Mark = { export_id: "", upload: "" };
 
+/** Returns the metadata with a mark, and the mark in metadata. `names`: the names of the fields in metadata. */
+export const markAs = (names: Mark) => ({
+	metadata: ({ export_id, upload }: Mark): Record<string, string> => ({
+		...(export_id && { [names.export_id]: export_id }),
+		...(upload && { [names.upload]: upload }),
+	}),
+	markIn: (metadata: { get(name: string): string | null | undefined }): Mark => ({
+		export_id: metadata.get(names.export_id) ?? "",
+		upload: metadata.get(names.upload) ?? "",
+	}),
+});
+
 /** The maximum size of a key at S3 and R2, in bytes. */
 export const MAX_KEY_BYTES = 1024;
 

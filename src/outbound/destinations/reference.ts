@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { describe } from "../../http/reference.ts";
-import { configs, TYPES } from "./config.ts";
+import { TYPES } from "./config.ts";
+import { configs } from "./configs.ts";
 
 const FILTERS = {
 	include_events: "Only events with these names are exported. An empty list means all.",

@@ -1,7 +1,7 @@
 import { containerUrl } from "../../../outbound/buckets/azure.ts";
 import { gcsBucketUrl } from "../../../outbound/buckets/gcs.ts";
 import { bucketUrl } from "../../../outbound/buckets/s3.ts";
-import { configs } from "../../../outbound/destinations/config.ts";
+import { configs } from "../../../outbound/destinations/configs.ts";
 import type { Model } from "../rows.ts";
 import { filePattern } from "./files/keys.ts";
 

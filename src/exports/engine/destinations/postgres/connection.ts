@@ -3,7 +3,7 @@ import Client from "pg/lib/client.js";
 import Query from "pg/lib/query.js";
 import { DatabaseError } from "pg-protocol";
 import { connectionError, silence } from "../../../../outbound/connection.ts";
-import { POSTGRES_PORT } from "../../../../outbound/destinations/postgres.ts";
+import { POSTGRES_PORT } from "../../../../outbound/destinations/configs.ts";
 import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import { assertReachable } from "../../../../outbound/send.ts";
 import { addressOf, type Context, explain } from "./errors.ts";

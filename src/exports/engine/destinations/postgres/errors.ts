@@ -1,7 +1,7 @@
 import { DatabaseError } from "pg-protocol";
 import { silence } from "../../../../outbound/connection.ts";
 import type { Config } from "../../../../outbound/destinations/config.ts";
-import { POSTGRES_PORT } from "../../../../outbound/destinations/postgres.ts";
+import { POSTGRES_PORT } from "../../../../outbound/destinations/configs.ts";
 import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import { quote } from "../../../../outbound/quote.ts";
 
