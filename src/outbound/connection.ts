@@ -28,14 +28,10 @@ async function accepts(address: string, secureTransport: "on" | "off") {
 	const { connect } = await import("cloudflare:sockets");
 	const socket = connect(address, { secureTransport, allowHalfOpen: false });
 	socket.closed.catch(() => {});
-	try {
 		return await Promise.race([
-			socket.opened.then(
-				() => true,
-				() => false,
-			),
+			socket.opened.then(() => true),
 			scheduler.wait(PROBE_TIMEOUT_MS).then(() => false),
-		]);
+		]).catch(() => false);
 	} finally {
 		socket.close().catch(() => {});
 	}
