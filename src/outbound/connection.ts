@@ -28,6 +28,7 @@ async function accepts(address: string, secureTransport: "on" | "off") {
 	const { connect } = await import("cloudflare:sockets");
 	const socket = connect(address, { secureTransport, allowHalfOpen: false });
 	socket.closed.catch(() => {});
+	try {
 		return await Promise.race([
 			socket.opened.then(() => true),
 			scheduler.wait(PROBE_TIMEOUT_MS).then(() => false),

@@ -89,24 +89,21 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 		after ? gt(data_interval_end, after) : undefined,
 		before ? lt(data_interval_end, before) : undefined,
 	);
-	const ranges = starts_before ? startsBefore(starts_before) : [undefined];
 	const isByTime = after || before || starts_before;
-	const sorted = isByTime
-		? {
-				by: [data_interval_end, batchExportRuns.id],
-				keys: (run: { data_interval_end: string; id: string }) => [run.data_interval_end, run.id],
-			}
-		: { by: [batchExportRuns.id], keys: ({ id }: { id: string }) => [id] };
+	const ranges = starts_before ? startsBefore(starts_before) : [undefined];
+	const { id: run_id } = batchExportRuns;
 	const all = {
 		select: () => tenant.db.select(runColumns(id)).from(batchExportRuns).$dynamic(),
-		...sorted,
+		by: isByTime ? [data_interval_end, run_id] : [run_id],
+		keys: ({ data_interval_end, id }: { data_interval_end: string; id: string }) =>
+			isByTime ? [data_interval_end, id] : [id],
 	};
 	if (!statuses.has("Completed")) {
 		const few = matching(page, {
-			id: batchExportRuns.id,
+			id: run_id,
 			from: fewRuns(ofExport, [...statuses]),
 			where: and(where, or(...ranges)),
-			by: sorted.by,
+			by: all.by,
 		});
 		// With = instead of IN, SQLite would read all runs in the order of the list, to find these few.
 		const isFound = sql`${batchExportRuns.batch_export_id} in ${rowIdOf(tenant, id)} and ${few.where}`;

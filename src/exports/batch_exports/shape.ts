@@ -87,10 +87,7 @@ export const toBatchExport = ({
 	row_id: number;
 	next_start_at: string;
 	next_end_at: string;
-}): z.infer<typeof BatchExport> => ({
-	...row,
-	destination: shown(row.destination),
-});
+}): z.infer<typeof BatchExport> => ({ ...row, destination: shown(row.destination) });
 
 const fields = z.object({
 	name: name(400),

@@ -28,37 +28,25 @@ export async function testNewDestination(
 		item_id: type,
 		name: endpointOf(config) ?? type,
 	});
-	return test(
-		tenant.env,
-		{ type, config },
-		{ model, xql_query, team_id: tenant.caller.project_id ?? 0 },
-	);
+	const content = { model, xql_query, team_id: tenant.caller.project_id ?? 0 };
+	return test(tenant.env, { type, config }, content);
 }
 
 /** Tests the destination of an export, with the changes in the body. */
 export async function testDestination(
 	tenant: Tenant,
 	id: string,
-	{
-		destination = {},
-		model,
-		xql_query,
-	}: Pick<z.infer<typeof Update>, "destination" | "model" | "xql_query">,
+	changes: Pick<z.infer<typeof Update>, "destination" | "model" | "xql_query">,
 ) {
 	const row = await read(tenant, id);
-	const content = {
-		model: model ?? row.model,
-		xql_query: xql_query === undefined ? row.xql_query : xql_query,
-	};
-	checkModel({ ...content, destination: row.destination });
-	checkQuery({ ...content, destination: row.destination });
+	const { model = row.model, xql_query = row.xql_query } = changes;
+	checkModel({ model, destination: row.destination });
+	checkQuery({ model, xql_query, destination: row.destination });
 	const cipher = exportCipher(tenant.env, row);
-	const stored = await merged(cipher, row.destination, destination);
+	const stored = await merged(cipher, row.destination, changes.destination ?? {});
 	await tenant.log({ ...activityOf(row), ...entryOf(stored) });
-	return test(tenant.env, await opened(cipher, stored), {
-		...content,
-		team_id: row.team_id,
-	});
+	const content = { model, xql_query, team_id: row.team_id };
+	return test(tenant.env, await opened(cipher, stored), content);
 }
 
 /** Returns the activity entry of a test, which is written before the destination gets a request. */
