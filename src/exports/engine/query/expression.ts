@@ -1,5 +1,3 @@
-import type { ParsedExpression } from "./query.parser.js";
-
 /**
  * The type of a column's values: `text`, `integer` (of 64 bits), `number`, `boolean`, `timestamp` (ISO 8601 in UTC with
  * milliseconds), `date` (YYYY-MM-DD), or `json` (JSON text).
@@ -9,34 +7,39 @@ export type Kind = "text" | "integer" | "number" | "boolean" | "timestamp" | "da
 /** An integer is a bigint if a number would lose digits of it. */
 export type Literal = string | number | bigint | boolean | null;
 
-/** An expression over an event: a column, a path into its JSON, a literal, or a combination of these. */
-export type Expression =
-	| { type: "column"; name: string }
-	| {
-			type: "property";
-			column: "properties" | "person_properties";
-			path: string[];
-	  }
+/** A tree of expressions with these leaves and literals. `Name` is the type of the names of functions. */
+type Tree<Leaf, Name> =
+	| Leaf
 	| { type: "literal"; value: Literal }
 	| {
 			type: "operation";
 			operator: "+" | "-" | "*" | "/";
-			left: Expression;
-			right: Expression;
+			left: Tree<Leaf, Name>;
+			right: Tree<Leaf, Name>;
 	  }
 	| {
 			type: "comparison";
 			operator: "=" | "!=" | "<" | "<=" | ">" | ">=";
-			left: Expression;
-			right: Expression;
+			left: Tree<Leaf, Name>;
+			right: Tree<Leaf, Name>;
 	  }
 	/** "and" and "or" have two or more operands, "in" a value and its list, "like" a value and a text literal. */
 	| {
 			type: "predicate";
 			name: "and" | "or" | "not" | "in" | "like" | "is null";
-			args: Expression[];
+			args: Tree<Leaf, Name>[];
 	  }
-	| { type: "call"; name: FunctionName; args: Expression[] };
+	| { type: "call"; name: Name; args: Tree<Leaf, Name>[] };
+
+/** An expression over an event: a column, a path into its JSON, a literal, or a combination of these. */
+export type Expression = Tree<
+	| { type: "column"; name: string }
+	| { type: "property"; column: "properties" | "person_properties"; path: string[] },
+	FunctionName
+>;
+
+/** An expression as it was written, with names that aren't resolved. */
+export type ParsedExpression = Tree<{ type: "name"; parts: string[] }, string>;
 
 /** One column of a query's result. */
 export type Field = { name: string; kind: Kind; expression: Expression };
@@ -71,11 +74,7 @@ const common = (kinds: (Kind | null)[]): Kind | null => {
 };
 
 /** How many arguments a function takes, and the kind of its result, given the kinds of its arguments. */
-type Signature = {
-	min: number;
-	max: number;
-	kind: (args: (Kind | null)[]) => Kind | null;
-};
+type Signature = { min: number; max: number; kind: (args: (Kind | null)[]) => Kind | null };
 
 const signature = (min: number, max: number, result: Kind | Signature["kind"]): Signature => ({
 	min,
@@ -153,14 +152,27 @@ export function partsOf(
 	}
 }
 
+type Leaf = Extract<Expression, { type: "column" | "property" | "literal" }>;
+
+/** Returns the columns, properties and literals in an expression. */
+export function leavesOf(expression: Expression): Leaf[] {
+	switch (expression.type) {
+		case "column":
+		case "property":
+		case "literal":
+			return [expression];
+		default:
+			return partsOf(expression).flatMap(leavesOf);
+	}
+}
+
 /**
  * Returns how values of these kinds are compared; undefined if they can't be. "json" compares numbers as numbers and anything
  * else as text. A comparison with NULL (kind null) is always null.
  */
-export function comparedAs(
-	left: Kind | null,
-	right: Kind | null,
-): "number" | "moment" | "text" | "json" | undefined {
+type Comparison = "number" | "moment" | "text" | "json";
+
+export function comparedAs(left: Kind | null, right: Kind | null): Comparison | undefined {
 	if (left === null || right === null) return "text";
 	if (left === "json" && right === "json") return "json";
 	const kinds = [left, right];
