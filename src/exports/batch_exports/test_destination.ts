@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
 import type { Destination } from "../../db/schema/batch_exports.ts";
-import { endpointOf } from "../../outbound/destinations/config.ts";
+import { endpointOf, isDatabase } from "../../outbound/destinations/config.ts";
 import { exportCipher, merged, normalized, opened } from "../../outbound/destinations/secrets.ts";
 import type { TestResult } from "../../outbound/destinations/shape.ts";
 import { TEST_TIMEOUT_MS, testResult } from "../../outbound/steps.ts";
@@ -67,6 +67,6 @@ async function test(
 	const { destinationOf } = await import("../engine/destinations/index.ts");
 	const destination = await destinationOf(env, type, config, TEST_TIMEOUT_MS);
 	const query = xql_query === null ? null : parse(xql_query).fields;
-	const fields = fieldsOf(model, query, destination.database);
+	const fields = fieldsOf(model, query, isDatabase(type));
 	return testResult(await destination.test(sampleOf(model, fields, team_id)));
 }

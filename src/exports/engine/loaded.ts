@@ -2,6 +2,7 @@ import { and, eq, isNull } from "drizzle-orm";
 import { digest } from "../../auth/keys.ts";
 import type { Database } from "../../db/client.ts";
 import { batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
+import { isDatabase } from "../../outbound/destinations/config.ts";
 import { exportCipher, opened, shown } from "../../outbound/destinations/secrets.ts";
 import type { Job } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/index.ts";
@@ -52,7 +53,7 @@ export async function prepare(env: Env, { run, batchExport }: Loaded) {
 	const destination = await destinationOf(env, type, config);
 	const query = batchExport.xql_query === null ? null : parse(batchExport.xql_query);
 	const where = query?.where ?? null;
-	const fields = fieldsOf(batchExport.model, query?.fields ?? null, destination.database);
+	const fields = fieldsOf(batchExport.model, query?.fields ?? null, isDatabase(type));
 	const range = {
 		team_id: batchExport.project_id,
 		model: batchExport.model,

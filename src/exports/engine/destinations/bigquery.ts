@@ -22,7 +22,6 @@ const TEST_LIFETIME_MS = HOUR_MS;
 
 const EMPTY: State = { staging: "", rows: 0, digest: "" };
 
-/** Extends a digest by further bytes. */
 async function extendDigest(previous: string, bytes: Uint8Array<ArrayBuffer>) {
 	const hash = await crypto.subtle.digest("SHA-256", bytes);
 	return digest(previous + new Uint8Array(hash).toHex());
@@ -39,7 +38,6 @@ async function ensureTable(client: Client, config: Settings, { columns }: Job): 
 	return (await client.fieldsOf(table)) ?? [];
 }
 
-/** Opens a run (see `Destination.open`). */
 async function openRun(
 	client: Client,
 	config: Settings,
@@ -89,10 +87,8 @@ async function openRun(
 			const { staging, digest } = loaded;
 			const table = tableOf(config);
 			const fields = await ensureTable(client, config, job);
-			await client.query(
-				`${staging}_merge_${digest}`,
-				mergeStatement(config, job, { staging, table, fields }),
-			);
+			const merge = mergeStatement(config, job, { staging, table, fields });
+			await client.query(`${staging}_merge_${digest}`, merge);
 			await client.dropTable(staging);
 			return {};
 		},
@@ -116,8 +112,6 @@ async function openRun(
  */
 export function bigquery(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	return {
-		database: true,
-
 		open: (...options) => openRun(connect(env, config, timeoutMs), config, ...options),
 
 		abort: (_, { staging }) => connect(env, config, timeoutMs).dropTable(staging),
@@ -149,10 +143,8 @@ export function bigquery(env: Env, config: Settings, timeoutMs: number): Destina
 					const fields = found ?? tableFields(job.columns, config);
 					if (!found) await make(copy, fields);
 					const tables = { staging, table: found ? table : copy, fields };
-					await client.query(
-						`${staging}_merge`,
-						mergeStatement(config, job, tables, found !== null),
-					);
+					const merge = mergeStatement(config, job, tables, found !== null);
+					await client.query(`${staging}_merge`, merge);
 				},
 				remove,
 			}).then(async (steps) => {

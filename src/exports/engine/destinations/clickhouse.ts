@@ -86,7 +86,6 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 	const { ask, insert } = client;
 
 	return {
-		database: true,
 		resumes: true,
 
 		async open(job, state, saveState) {
@@ -141,11 +140,8 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 					const types = await findTable(client, config);
 					if (!types) return checkGrants(client, config);
 					const { toLines, settings } = tableFor(columns, types);
-					const failed = await insert(
-						columns.map(({ name }) => name),
-						toLines(rows) + BROKEN_ROW,
-						settings,
-					);
+					const names = columns.map(({ name }) => name);
+					const failed = await insert(names, toLines(rows) + BROKEN_ROW, settings);
 					if (BROKEN_AT.test(failed.text)) {
 						const warning = await repetitionWarning(client, config);
 						return warning === null ? undefined : new Warning(warning);

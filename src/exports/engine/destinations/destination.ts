@@ -48,8 +48,6 @@ export type Sink<State> = {
  * errors can be shown as they are.
  */
 export type Destination<State = unknown> = {
-	/** Whether it is a database, which gets the key columns with every query. */
-	database: boolean;
 	/** Set if the rows of an unfinished run stay at the destination, so that a retry can resume. */
 	resumes?: true;
 	/**

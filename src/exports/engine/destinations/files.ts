@@ -22,8 +22,6 @@ export function files(
 	const { type } = formatOf(config);
 	const keyOf = keysOf(config, root);
 	return {
-		database: false,
-
 		async open(job, state, saveState, readState) {
 			return filesSink(config, { bucket, job, type, keyOf, saveState, readState }, state);
 		},

@@ -56,11 +56,8 @@ async function keyOf(job: Job, body: string, batch: number) {
 }
 
 /** Returns the destination that posts rows as batches of events. */
-export function http(
-	env: Env,
-	{ url, token }: Config<"HTTP">,
-	timeoutMs: number,
-): Destination<State> {
+export function http(env: Env, config: Config<"HTTP">, timeoutMs: number): Destination<State> {
+	const { url, token } = config;
 	const { send } = sender(env, timeoutMs);
 	const secrets = token ? [token] : [];
 	const post = (body: string, key?: string) =>
@@ -78,7 +75,6 @@ export function http(
 		);
 
 	return {
-		database: false,
 		resumes: true,
 		async open(job, state) {
 			let batches = state?.batches ?? 0;

@@ -4,7 +4,7 @@ import { sampleOf } from "../sample.ts";
 import type { Destination, Job } from "./destination.ts";
 import { begin, connect, type Session } from "./postgres/connection.ts";
 import { copyText } from "./postgres/copy.ts";
-import { type Settings, SignInRejected } from "./postgres/errors.ts";
+import { type Settings, SignInRejectedError } from "./postgres/errors.ts";
 import { putInto } from "./postgres/put.ts";
 import { ensureTable, findTable, statementsFor, tableOf } from "./postgres/table.ts";
 
@@ -62,8 +62,6 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 	}
 
 	return {
-		database: true,
-
 		async open(job) {
 			const { connect, find, ensure, statements } = prepare(job);
 			const waiting = waitingPages(job);
@@ -115,11 +113,11 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 			const { connect, ensure, statements } = prepare(job);
 			const { stage, upsert } = statements;
 			let session: Session | undefined;
-			let rejection: SignInRejected | undefined;
+			let rejection: SignInRejectedError | undefined;
 			return runSteps({
 				reach: async () => {
 					session = await connect().catch((error: unknown) => {
-						if (!(error instanceof SignInRejected)) throw error;
+						if (!(error instanceof SignInRejectedError)) throw error;
 						rejection = error;
 						return undefined;
 					});

@@ -4,7 +4,6 @@ import { type Answer, isTemporary, sender, unavailable } from "../../../../outbo
 
 export type Settings = Config<"ClickHouse">;
 
-/** Quotes an identifier. */
 export const quoted = (name: string) =>
 	`\`${name.replace(/[\\`]/g, (character) => `\\${character}`)}\``;
 
@@ -12,10 +11,8 @@ export const quoted = (name: string) =>
 export const literal = (text: string) =>
 	`'${text.replace(/[\\']/g, (character) => `\\${character}`)}'`;
 
-/** The name of the table. */
 export const tableNameOf = ({ table_name }: Settings) => table_name ?? "events";
 
-/** The table's name in SQL. */
 export const tableOf = (config: Settings) => quoted(tableNameOf(config));
 
 export const UNKNOWN_TABLE = 60;
@@ -84,10 +81,7 @@ function problemOf(answer: Answer, table: string): Error | null {
 		: new MisconfiguredError(message);
 }
 
-/**
- * Returns the response of a successful statement.
- * @throws an error with a message for the user if the statement failed
- */
+/** Returns the response of a successful statement. Throws an error for the user if it failed. */
 export function check(answer: Answer, config: Settings) {
 	const problem = problemOf(answer, tableOf(config));
 	if (problem) throw problem;
@@ -103,7 +97,6 @@ const INSERT_SETTINGS = {
 	async_insert: "0",
 };
 
-/** Returns the functions that send statements to ClickHouse's HTTP interface. */
 export function connect(env: Env, config: Settings, timeoutMs: number) {
 	const { url, database, user, password = "" } = config;
 	const { exchange } = sender(env, timeoutMs);

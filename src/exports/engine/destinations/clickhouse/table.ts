@@ -2,7 +2,7 @@ import * as z from "zod";
 import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import { addressOf } from "../../../../outbound/send.ts";
 import type { Kind } from "../../query/expression.ts";
-import type { Column, Model } from "../../rows.ts";
+import { type Column, type Model, PRIMARY_KEYS } from "../../rows.ts";
 import {
 	type Client,
 	check,
@@ -27,16 +27,10 @@ const TYPES: Record<Kind, string> = {
 };
 
 /** The key of rows. */
-const KEYS: Record<Model, string[]> = {
-	events: ["team_id", "uuid"],
-	persons: ["team_id", "distinct_id"],
-};
+const KEYS: Record<Model, string[]> = { ...PRIMARY_KEYS, events: ["team_id", "uuid"] };
 
 /** The column that decides between rows with the same key: the highest value wins. Without one, the last row wins. */
-const VERSIONS: Record<Model, string> = {
-	events: "",
-	persons: "person_version",
-};
+const VERSIONS: Record<Model, string> = { events: "", persons: "person_version" };
 
 function createTable(config: Settings, columns: Column[], model: Model) {
 	const [key, version] = [KEYS[model], VERSIONS[model]];

@@ -30,11 +30,7 @@ const COPY_DONE = Buffer.from("c\0\0\0\u0004");
 class CopyQuery extends Query {
 	readonly #data: Uint8Array[];
 
-	constructor(
-		sql: string,
-		data: Uint8Array[],
-		callback: (error: Error | null | undefined) => void,
-	) {
+	constructor(sql: string, data: Uint8Array[], callback: (error?: Error | null) => void) {
 		super(sql, callback);
 		this.#data = data;
 	}
@@ -49,7 +45,6 @@ class CopyQuery extends Query {
 	}
 }
 
-/** A connection that has signed in. Its errors have messages for the user. */
 export type Session = {
 	/** @param values for $1, $2, …; without values, `sql` may contain several statements */
 	query(sql: string, values?: (string | string[])[]): Promise<{ rows: Record<string, unknown>[] }>;

@@ -8,7 +8,7 @@ import { quote } from "../../../../outbound/quote.ts";
 export type Settings = Config<"Postgres">;
 
 /** The server rejected the user or the database. */
-export class SignInRejected extends MisconfiguredError {}
+export class SignInRejectedError extends MisconfiguredError {}
 
 /**
  * The classes and codes of temporary errors: connections, a standby that takes over, conflicts of transactions, resources,
@@ -80,6 +80,6 @@ export function explain(error: unknown, context: Context): unknown {
 		.join(" ");
 	if (TEMPORARY.test(code)) return new Error(words);
 	return code.startsWith("28") || code === "3D000"
-		? new SignInRejected(words)
+		? new SignInRejectedError(words)
 		: new MisconfiguredError(words);
 }
