@@ -152,7 +152,7 @@ export function partsOf(
 	}
 }
 
-type Leaf = Extract<Expression, { type: "column" | "property" | "literal" }>;
+export type Leaf = Extract<Expression, { type: "column" | "property" | "literal" }>;
 
 /** Returns the columns, properties and literals in an expression. */
 export function leavesOf(expression: Expression): Leaf[] {

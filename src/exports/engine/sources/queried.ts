@@ -12,12 +12,7 @@ function plan(
 	{ filters, rest }: ReturnType<typeof pushDown> = pushDown(where),
 ): { scan: Scan; evaluate: Evaluate } {
 	const columns = columnsRead(fields, rest);
-	const scan = {
-		...selection,
-		columns,
-		filters,
-		weights: weightsOf(fields, columns),
-	};
+	const scan = { ...selection, columns, filters, weights: weightsOf(fields, columns) };
 	const compute = evaluator(columns, fields, rest);
 	const fill = personFiller(scan);
 	return { scan, evaluate: (rows) => compute(fill(rows)) };
@@ -88,8 +83,6 @@ export function queried(table: Table): Source {
 			return { ...evaluate(rows), next };
 		},
 
-		release() {
-			table.release?.();
-		},
+		release: () => table.release?.(),
 	};
 }

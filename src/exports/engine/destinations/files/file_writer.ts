@@ -13,11 +13,7 @@ import type { PartWriter } from "./part_writer.ts";
  */
 const MARGIN_BYTES = 2 ** 18;
 
-/**
- * Returns the encoder of a file.
- * @param offset how many bytes of the file already exist
- * @param state the state of the encoder that wrote them
- */
+/** Returns the encoder of a file, which continues after `offset` bytes from the state of the encoder that wrote them. */
 function encoderOf(config: FilesConfig, columns: Column[], offset = 0, state = ""): Encoder {
 	switch (config.file_format) {
 		case "Parquet":
@@ -61,7 +57,6 @@ export function fileWriter(
 			await append(await encoder.write(rows, bytes));
 		},
 
-		/** Encodes all rows so far. */
 		async flush() {
 			await append(encoder.flush());
 		},
@@ -83,7 +78,6 @@ export function fileWriter(
 			else for (const piece of encoder.finish()) parts.rest.push(piece);
 		},
 
-		/** Frees memory. Called once, after all other calls. */
 		release() {
 			encoder.release?.();
 		},

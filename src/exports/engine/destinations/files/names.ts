@@ -26,10 +26,7 @@ const COMPRESSIONS = {
 export const lineCompression = ({ compression }: FilesConfig) =>
 	compression === "snappy" ? null : (compression ?? null);
 
-/**
- * Returns the suffix and media type of files. Parquet is compressed inside the file, so its suffix doesn't have the
- * compression.
- */
+/** Returns the suffix and media type of files. Parquet is compressed inside the file, which its suffix doesn't tell. */
 export function formatOf(config: FilesConfig) {
 	const format = FORMATS[config.file_format ?? "JSONLines"];
 	const compression = lineCompression(config);
@@ -41,19 +38,9 @@ export function formatOf(config: FilesConfig) {
 /** Returns the folder of a run's files (docs/exports.md#what-is-written). */
 export function folder(prefix: string, { start, end, model }: Omit<Run, "backfill">) {
 	const [year, month, day, hour, minute, second] = end.split(/\D/);
-	const variables = new Map(
-		Object.entries({
-			year,
-			month,
-			day,
-			hour,
-			minute,
-			second,
-			data_interval_start: start,
-			data_interval_end: end,
-			table: model,
-		}),
-	);
+	const moment = { year, month, day, hour, minute, second };
+	const window = { data_interval_start: start, data_interval_end: end, table: model };
+	const variables = new Map(Object.entries({ ...moment, ...window }));
 	return prefix
 		.replace(/\{(\w+)\}/g, (all, name) => variables.get(name) ?? all)
 		.replace(/\/{2,}/g, "/")

@@ -73,7 +73,6 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 		}
 	}
 
-	/** Makes all files appear. Returns their keys. */
 	async function closeAll() {
 		if (parts.file() === 0 && writer.size() === 0) return [];
 		isBusy = true;

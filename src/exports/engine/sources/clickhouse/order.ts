@@ -43,10 +43,7 @@ function parameterType(type: string): string | undefined {
  * @param key the column that identifies an event or a person
  */
 export function orderBy(expressions: string[], types: string[], key: string): Order {
-	const usable = expressions.map((sql, i) => ({
-		sql,
-		type: parameterType(types[i] ?? ""),
-	}));
+	const usable = expressions.map((sql, i) => ({ sql, type: parameterType(types[i] ?? "") }));
 	const broken = usable.findIndex(({ type }) => type === undefined);
 	const keyType = parameterType(types.at(-1) ?? "");
 	const last = keyType

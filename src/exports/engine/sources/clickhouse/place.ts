@@ -32,9 +32,5 @@ export function placeOf(model: Model, order: Order, position: Position): Place {
 		throw new MisconfiguredError(
 			`ClickHouse: the order of the table ${model} has changed since the run began. Retry the run from its start.`,
 		);
-	return {
-		isUnique: mode === UNIQUE,
-		days: days ? days.split(",") : null,
-		values,
-	};
+	return { isUnique: mode === UNIQUE, days: days ? days.split(",") : null, values };
 }
