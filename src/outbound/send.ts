@@ -43,7 +43,9 @@ function assertPublic(failure: Failure | null) {
 	throw retryable ? new Error(error) : new MisconfiguredError(error);
 }
 
-/** @throws MisconfiguredError if the host isn't allowed, a plain error if this can't be checked now */
+/**
+ * @throws MisconfiguredError if the host isn't allowed, a plain error if this can't be checked now
+ */
 export const assertReachable = async (env: Env, host: string) =>
 	assertPublic(await checkPublicHost(env, host));
 
@@ -56,7 +58,9 @@ async function textOf({ body }: Response) {
 	return text.slice(0, MAX_CHARACTERS);
 }
 
-/** Returns the Retry-After in seconds. The header has seconds or a date (RFC 9110, section 10.2.3). */
+/**
+ * Returns the Retry-After in seconds. The header has seconds or a date (RFC 9110, section 10.2.3).
+ */
 export function retryAfter(headers: Headers) {
 	const value = headers.get("retry-after");
 	if (value === null) return undefined;
@@ -67,16 +71,15 @@ export function retryAfter(headers: Headers) {
 /** Whether a response is a temporary error: 408, 429, 5xx. */
 export const isTemporary = ({ status }: Answer) => [408, 429].includes(status) || status >= 500;
 
-/** Returns the error for a temporary response. */
 export const unavailable = (answer: Answer, message = answer.describe()) =>
 	new UnavailableError(message, retryAfter(answer.headers));
 
 export type Sender = ReturnType<typeof sender>;
 
 /**
- * Returns the functions that send requests to hosts that a user has entered, after checking these hosts
- * (docs/keys.md#addresses-that-users-name). Create one sender for each open destination, because it caches the resolver's
- * answers.
+ * Returns the functions that send requests to hosts that a user has entered, after checking these
+ * hosts (docs/keys.md#addresses-that-users-name). Create one sender for each open destination,
+ * because it caches the resolver's answers.
  * @param timeoutMs how long a server may send no data
  */
 export function sender(env: Env, timeoutMs: number) {

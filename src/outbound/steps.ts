@@ -3,7 +3,7 @@ import { reason } from "./reason.ts";
 /** A step of a test. `error` is null if it succeeded. */
 export type Step = { name: string; error: string | null; warning?: string };
 
-/** The timeout of a test. It is shorter than the timeout of a run, because a user is waiting for the response. */
+/** Shorter than the timeout of a run, because a user is waiting for the response. */
 export const TEST_TIMEOUT_MS = 10_000;
 
 /** Returns what to do about the object of a test that couldn't be removed. */
@@ -36,7 +36,6 @@ export async function runSteps(steps: Record<string, () => Promise<unknown>>): P
 	return results;
 }
 
-/** Returns the response to a test. */
 export const testResult = (steps: Step[]) => ({
 	success: steps.every(({ error }) => error === null),
 	steps: steps.map(({ name, error, warning = null }) => ({ name, error, warning })),

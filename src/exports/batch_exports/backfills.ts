@@ -132,10 +132,7 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 
 type Begin = ReturnType<typeof beginBackfill>;
 
-/**
- * Selects the export, the id of the backfill, which is null if the backfill wasn't inserted, and the id of a backfill that
- * exports the range already.
- */
+/** Selects the export, the backfill if it was inserted, and one that exports the range already. */
 export const selectBegun = (tenant: Tenant, id: string, begin: Begin | undefined) =>
 	tenant.db
 		.select({
@@ -150,7 +147,6 @@ export const selectBegun = (tenant: Tenant, id: string, begin: Begin | undefined
 		.innerJoin(projects, eq(projects.id, batchExports.project_id))
 		.where(byId(tenant, id));
 
-/** Returns the error for a backfill that wasn't inserted. */
 export const notBegun = (covered_by: string | null) =>
 	covered_by === null
 		? throttled(60, `A project can have ${MAX_RUNNING_BACKFILLS} backfills running.`)
@@ -187,7 +183,8 @@ function rangeOf(row: Row, { start_at, end_at, by = "event" }: z.infer<typeof Ba
 
 /**
  * Starts a backfill. The export may be paused.
- * @throws 400 for an invalid range, 409 if a backfill exports it already, 429 if too many backfills are running
+ * @throws 400 for an invalid range, 409 if a backfill exports it already, 429 if too many backfills
+ * are running
  */
 export async function start(tenant: Tenant, id: string, body: z.infer<typeof Backfill>) {
 	const row = await read(tenant, id);

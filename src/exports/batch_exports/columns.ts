@@ -35,7 +35,6 @@ const ownRunColumns = columnsOf(batchExportRuns, BatchExportRun);
 /** The export's id in responses, in statements over its runs or backfills. */
 const batchExport = (id: string) => sql<string>`${id.toLowerCase()}`.as("batch_export");
 
-/** The columns of a `BatchExportRun` of the export with this id. */
 export const runColumns = (id: string) => ({ ...ownRunColumns, batch_export: batchExport(id) });
 
 const LATEST_RUNS = 10;
@@ -59,7 +58,6 @@ function readRuns(json: string): Run[] {
 	return runs;
 }
 
-/** SQL for the newest runs of an export, in a statement over `batch_exports`. */
 const latestRuns = (db: Database): SQL<Run[]> => {
 	const latest = db
 		.select()
@@ -79,7 +77,7 @@ const latestRuns = (db: Database): SQL<Run[]> => {
 
 const ownExportColumns = columnsOf(batchExports, BatchExport.omit({ id: true }));
 
-/** The columns of a `BatchExport`, with the row's id and its next window, in a statement over `batch_exports`. */
+/** The columns of a `BatchExport`, the row's id and its next window, over `batch_exports`. */
 export const exportColumns = (db: Database) => ({
 	id: aliased(batchExports.uuid, "id"),
 	row_id: aliased(batchExports.id, "row_id"),
@@ -92,7 +90,6 @@ export const exportColumns = (db: Database) => ({
 
 const ownBackfillColumns = columnsOf(batchExportBackfills, BatchExportBackfill);
 
-/** The columns of a `BatchExportBackfill` of the export with this id. */
 export const backfillColumns = (id: string) => ({
 	...ownBackfillColumns,
 	batch_export: batchExport(id),

@@ -21,7 +21,6 @@ function toEntry(row: { number: number; id: string; run: string | null; entry: S
 	return { id, timestamp, level: row.entry[1], message, run_id: row.run };
 }
 
-/** Returns the export and a page of its log entries, which include those of its runs. */
 export async function list(tenant: Tenant, id: string, page: Page, { level, ...rest }: Filters) {
 	const filters = { levels: level, ...rest };
 	const log = readLog<Stored>(tenant.db, EXPORT_LOGS, rowIdOf(tenant, id), page, filters);
@@ -38,7 +37,7 @@ export async function list(tenant: Tenant, id: string, page: Page, { level, ...r
 /** How long after the last change of a run an entry about it may be written. */
 const MAX_DELAY_MS = MINUTE_MS;
 
-/** Returns a page of a run's log entries. They are among those that the export has written since the run was created. */
+/** Returns a page of a run's entries: among those of its export since the run was created. */
 export async function listOfRun(
 	tenant: Tenant,
 	id: string,

@@ -42,9 +42,10 @@ import {
 } from "./statements.ts";
 
 /**
- * Returns conditions for windows that begin before this time. They use the end of the window, which has an index: the window
- * ends by this time, or at the end of an interval that contains it. So they miss a window that contains this time if its
- * backfill didn't begin at a boundary of the interval.
+ * Returns conditions for windows that begin before this time. They use the end of the window, which
+ * has an index: the window ends by this time, or at the end of an interval that contains it. So
+ * they miss a window that contains this time if its backfill didn't begin at a boundary of the
+ * interval.
  */
 function startsBefore(moment: string) {
 	const { data_interval_start, data_interval_end } = batchExportRuns;
@@ -57,8 +58,9 @@ function startsBefore(moment: string) {
 type Status = (typeof RUN_STATUSES)[number];
 
 /**
- * Returns SQL for the runs of an export that have one of these statuses, none of them `Completed`, from the indexes of the few runs
- * that are unsuccessful or unfinished. It has the columns that lists need to find and sort them.
+ * Returns SQL for the runs of an export that have one of these statuses, none of them `Completed`,
+ * from the indexes of the few runs that are unsuccessful or unfinished. It has the columns that
+ * lists need to find and sort them.
  */
 function fewRuns(ofExport: SQL, statuses: Status[]) {
 	const columns = sql`batch_export_id, id, data_interval_start, data_interval_end`;
@@ -132,7 +134,6 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 	});
 }
 
-/** SQL condition: it is this run of an export. */
 export const isRun = (tenant: Tenant, id: string, run_id: string) =>
 	and(
 		eq(batchExportRuns.batch_export_id, rowIdOf(tenant, id)),
@@ -198,7 +199,6 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 	return found(after);
 }
 
-/** The progress of a run that starts over. */
 const FROM_START = {
 	records_completed: 0,
 	records_total_count: null,
@@ -207,11 +207,10 @@ const FROM_START = {
 	cursor: null,
 };
 
-/** Returns SQL that keeps the column's value if the retry resumes, and resets it if the retry starts over. */
+/** SQL that keeps the column's value if the retry resumes, and resets it otherwise. */
 const unlessResumed = (column: keyof typeof FROM_START) =>
 	sql`iif(resume_state is null, ${FROM_START[column]}, ${batchExportRuns[column]})`;
 
-/** The columns of a run that is retried. */
 const restarted = ({ from }: z.infer<typeof Retry>) => ({
 	status: "Starting" as const,
 	// An attempt that is still running can't write any more, even before a new one is launched.
@@ -236,8 +235,8 @@ const restarted = ({ from }: z.infer<typeof Retry>) => ({
 });
 
 /**
- * Retries a run. It continues where it ended if the destination still has its output, otherwise from the first row. The new
- * attempt checks that the destination and the query haven't changed.
+ * Retries a run. It continues where it ended if the destination still has its output, otherwise
+ * from the first row. The new attempt checks that the destination and the query haven't changed.
  * @throws 400 if the run hasn't ended, or if its unfinished output is still being removed
  */
 export async function retry(

@@ -12,7 +12,6 @@ import { checkModel, checkQuery } from "./rules.ts";
 import type { test as Test, update as Update } from "./shape.ts";
 import { activityOf, read } from "./statements.ts";
 
-/** Tests a destination that isn't saved yet. */
 export async function testNewDestination(
 	tenant: Tenant,
 	{ destination, model = "events", xql_query = null }: z.infer<typeof Test>,
@@ -32,7 +31,6 @@ export async function testNewDestination(
 	return test(tenant.env, { type, config }, content);
 }
 
-/** Tests the destination of an export, with the changes in the body. */
 export async function testDestination(
 	tenant: Tenant,
 	id: string,
@@ -55,7 +53,6 @@ const entryOf = ({ type, config }: Destination) => ({
 	trigger: { destination: type, endpoint: endpointOf(config) },
 });
 
-/** The content of the export. */
 type Content = { model: Model; xql_query: string | null; team_id: number };
 
 /** Runs the test of a destination whose secrets are decrypted. */

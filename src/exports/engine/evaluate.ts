@@ -4,7 +4,6 @@ import { type Cells, toBoolean, toJson, toNumber, toText, type Value } from "./e
 import { type Expression, type Field, type Kind, leavesOf } from "./query/expression.ts";
 import { copied, type Row } from "./rows.ts";
 
-/** Returns the names of all columns that these expressions read. */
 export function columnsOf(expressions: Expression[]): string[] {
 	const read = expressions.flatMap(leavesOf).flatMap((leaf) => {
 		if (leaf.type === "literal") return [];
@@ -34,12 +33,13 @@ function typed(kind: Kind, value: Value): Row[number] | undefined {
 	}
 }
 
-/** Applies a query to rows. `unfit`: how many values became null because they don't fit their field's type. */
+/** Applies a query to rows. `unfit`: how many values don't fit their type, and became null. */
 export type Evaluate = (rows: Row[]) => { rows: Row[]; unfit: number };
 
 /**
- * Compiles a query, which filters rows by its condition and computes its fields. A value that doesn't fit its field's type (an
- * integer of more than 64 bits, an infinite number) becomes null (docs/exports.md#runs).
+ * Compiles a query, which filters rows by its condition and computes its fields. A value that
+ * doesn't fit its field's type (an integer of more than 64 bits, an infinite number) becomes null
+ * (docs/exports.md#runs).
  * @param columns the names of a row's values
  */
 export function evaluator(columns: string[], fields: Field[], where: Expression | null): Evaluate {

@@ -13,7 +13,6 @@ import type { Selection } from "./sources/source.ts";
 
 type RunRef = Pick<AttemptRef, "batch_export_id" | "run_id">;
 
-/** SQL condition: it is this run. */
 export const isRun = ({ batch_export_id, run_id }: RunRef) =>
 	and(eq(batchExportRuns.batch_export_id, batch_export_id), eq(batchExportRuns.id, run_id));
 
@@ -26,7 +25,6 @@ export const isCurrent = (ref: AttemptRef) =>
 		isNull(batchExportRuns.finished_at),
 	);
 
-/** Returns a run and its export; undefined if the run doesn't exist. */
 export async function loadRun(db: Database, ref: RunRef) {
 	const [row] = await db
 		.select({ run: batchExportRuns, batchExport: batchExports })
@@ -42,9 +40,6 @@ export type Loaded = NonNullable<Awaited<ReturnType<typeof loadRun>>>;
 export const hasChanged = (run: Loaded["run"], fingerprint: string) =>
 	run.fingerprint !== null && run.fingerprint !== fingerprint;
 
-/**
- * Returns everything that an attempt needs: the destination, the selection of rows, and the job.
- */
 export async function prepare(env: Env, { run, batchExport }: Loaded) {
 	const { type, config } = await opened(
 		exportCipher(env, { id: batchExport.uuid }),
@@ -96,7 +91,6 @@ export async function prepare(env: Env, { run, batchExport }: Loaded) {
 
 const namesIn = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
 
-/** Returns the columns of a log entry that identify its run. */
 export const logOf = ({ id: run_id, batch_export_id }: Loaded["run"]) => ({
 	run_id,
 	batch_export_id,

@@ -18,8 +18,9 @@ const { metadata, markIn } = markAs({
 });
 
 /**
- * Returns the ID of an upload. Blob Storage has no uploads: it stores the blocks of a blob without showing them, until a list
- * of their IDs commits them and sets the blob's type and metadata. So the ID must contain the type and the metadata.
+ * Returns the ID of an upload. Blob Storage has no uploads: it stores the blocks of a blob without
+ * showing them, until a list of their IDs commits them and sets the blob's type and metadata. So
+ * the ID must contain the type and the metadata.
  */
 const uploadOf = (type: string, { export_id, upload }: Mark) =>
 	[crypto.randomUUID(), type, export_id, upload].join("\n");
@@ -81,9 +82,8 @@ export function azure(env: Env, config: Settings, timeoutMs: number): OpenBucket
 	return { bucket: bucketOf(client, base), steps: client.steps };
 }
 
-/** Returns the bucket that writes the blobs of a container. */
 function bucketOf({ ask, request, list }: Client, base: URL): Bucket {
-	/** The ETag of each blob whose mark was read and that hasn't been written since; null if the blob doesn't exist. */
+	/** The ETag of each blob whose mark was read, until it is written; null if there is no blob. */
 	const seen = new Map<string, string | null>();
 
 	/** Returns the headers that make a write fail if the blob has changed since its mark was read. */
@@ -130,12 +130,13 @@ function bucketOf({ ask, request, list }: Client, base: URL): Bucket {
 			if (answer && (answer.status !== 201 || !answer.headers.has("etag"))) throw notStored(base);
 			return answer !== null;
 		},
-		/** Uncommitted blocks can't be removed by request. Azure removes them after a week, or when the blob is written. */
+		/** There is no request for this. Azure removes uncommitted blocks after a week. */
 		async abort() {},
 		async mark(blob) {
 			const { status, headers } = await request("HEAD", blob);
 			if (status === 404) seen.set(blob, null);
-			// Without the permission to read, the mark is unknown. The write that follows reports any problem.
+			// Without the permission to read, the mark is unknown. The write that follows reports any
+			// problem.
 			if (status !== 200) return null;
 			seen.set(blob, headers.get("etag"));
 			return markIn(headers);

@@ -2,7 +2,6 @@ import { elementsOf } from "../quote.ts";
 import { type Answer, sender } from "../send.ts";
 import type { OpenBucket } from "./bucket.ts";
 
-/** A request to a bucket. */
 export type Options = {
 	query?: Record<string, string | number>;
 	headers?: Record<string, string>;
@@ -16,7 +15,7 @@ const encoded = (text: string | number) =>
 		(character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
 	);
 
-/** Returns the URL of an object; without a key, of the bucket. `searchParams` would write a space as "+". */
+/** The URL of an object, or of the bucket. `searchParams` would write a space as "+". */
 export function objectUrl(base: URL, key: string, { query = {} }: Options) {
 	const url = new URL(base);
 	if (key) url.pathname += `/${key.split("/").map(encoded).join("/")}`;
@@ -28,7 +27,6 @@ export function objectUrl(base: URL, key: string, { query = {} }: Options) {
 
 /** How a storage service signs requests and responds. */
 type Service = {
-	/** The URL of the bucket. */
 	base: URL;
 	/** Texts to remove from the server's messages. */
 	secrets: string[];
@@ -36,11 +34,11 @@ type Service = {
 	succeeded(answer: Answer): boolean;
 	/** Returns the error code of a response; "" if there is none. */
 	codeOf(answer: Answer): string;
-	/** Whether the server rejects the key. */
 	isUnauthenticated(answer: Answer): boolean;
-	/** Returns the error for a failed request, with a message for the user. */
 	explain(answer: Answer): Error;
-	/** The query that lists objects, its parameters for a page, and the XML elements of the response. */
+	/**
+	 * The query that lists objects, its parameters for a page, and the XML elements of the response.
+	 */
 	list: {
 		query: Record<string, string | number>;
 		parameters: { size: string; position: string };

@@ -8,7 +8,7 @@ type Settings = Config<"GCS">;
 
 const ENDPOINT = "https://storage.googleapis.com";
 
-/** Returns the config for S3. Requests are signed for the region "auto", whatever the bucket's region. */
+/** Requests are signed for the region "auto", whatever the bucket's region. */
 const asS3 = (config: Settings): Config<"S3"> => ({
 	...config,
 	region: "auto",
@@ -19,7 +19,7 @@ const asS3 = (config: Settings): Config<"S3"> => ({
 
 export const gcsBucketUrl = (config: Settings) => bucketUrl(asS3(config));
 
-/** The meanings of error codes that S3 doesn't have, or not in this sense ("HTTP status and error codes for XML"). */
+/** Meanings of codes that S3 lacks or means differently ("HTTP status and error codes"). */
 const MEANINGS: Record<string, string> = {
 	AccessDenied:
 		"The HMAC key's account lacks a permission in the bucket: it needs the role Storage Object User.",
@@ -38,9 +38,6 @@ const GOOGLE: Dialect = {
 	},
 };
 
-/**
- * Opens a bucket of Google Cloud Storage. Its XML API accepts S3's requests, signed with an HMAC key ("Simple migration from
- * Amazon S3 to Cloud Storage").
- */
+/** Opens a bucket of Google Cloud Storage, whose XML API accepts S3's requests. */
 export const gcs = (env: Env, config: Settings, timeoutMs: number): OpenBucket =>
 	s3(env, asS3(config), timeoutMs, GOOGLE);

@@ -17,7 +17,6 @@ const AMAZON: Dialect = {
 /** The error codes for an upload or an object that doesn't exist. */
 const ABSENT = ["NoSuchUpload", "NoSuchKey"];
 
-/** The headers with the mark of an object. */
 const { metadata, markIn } = markAs({
 	export_id: "x-amz-meta-tenantry-export",
 	upload: "x-amz-meta-tenantry-upload",
@@ -79,7 +78,6 @@ export function s3(env: Env, config: Settings, timeoutMs: number, dialect = AMAZ
 	return { bucket: bucketOf(client, config, base), steps: client.steps };
 }
 
-/** Returns the bucket that writes objects. */
 function bucketOf({ ask, request, list }: Client, config: Settings, base: URL): Bucket {
 	const headersOf = (type: string, mark: Mark) => ({
 		"content-type": type,
@@ -124,7 +122,8 @@ function bucketOf({ ask, request, list }: Client, config: Settings, base: URL): 
 		},
 		async mark(key) {
 			const answer = await request("HEAD", key);
-			// Either the object doesn't exist, or the key isn't allowed to read it. The write that follows reports any problem.
+			// Either the object doesn't exist, or the key isn't allowed to read it. The write that
+			// follows reports any problem.
 			return succeeded(answer) ? markIn(answer.headers) : null;
 		},
 		async remove(key) {

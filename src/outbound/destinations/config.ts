@@ -43,8 +43,9 @@ const Endpoint = z.object({
 });
 
 /**
- * Returns the server that gets a config's secrets: the origin of its URL, or its host and port. For BigQuery, this includes the
- * token server. Null for the default server of the type (such as Amazon's for S3), or if there is no server.
+ * Returns the server that gets a config's secrets: the origin of its URL, or its host and port. For
+ * BigQuery, this includes the token server. Null for the default server of the type (such as
+ * Amazon's for S3), or if there is no server.
  * @param config a valid config, without nulls
  */
 export function endpointOf(config: unknown): string | null {
@@ -59,7 +60,6 @@ export function endpointOf(config: unknown): string | null {
 
 export const TYPES = Object.keys(configs).filter(isType);
 
-/** Returns the secret fields of a type. */
 export const secretsOf = (type: string) => (isType(type) && SECRETS[type]) || [];
 
 const missingField = (key: string) =>

@@ -114,7 +114,6 @@ const AzureBlob = z
 	})
 	.check(compressible);
 
-/** Returns the URL of a storage account's blob service. */
 export const blobServiceOf = (account_name: string, endpoint_url?: string | null) =>
 	new URL(endpoint_url ?? `https://${account_name}.blob.core.windows.net`);
 

@@ -1,6 +1,5 @@
 import * as z from "zod";
 
-/** The result of a test of a destination. */
 export const TestResult = z
 	.object({
 		success: z.boolean(),

@@ -2,7 +2,9 @@ import ip from "ipaddr.js";
 import { boolean } from "../../http/fields.ts";
 import { type Failure, query } from "./resolve.ts";
 
-/** Private names: a single label, or below these domains (RFC 6761, RFC 6762, ICANN's .internal). */
+/**
+ * Private names: a single label, or below these domains (RFC 6761, RFC 6762, ICANN's .internal).
+ */
 const PRIVATE = /^[^.]*$|(^|\.)(localhost|local|internal)$/;
 
 /** The IPv6 range for global unicast addresses (RFC 4291, 2.4). */
@@ -61,7 +63,7 @@ async function lookUp(env: Env, host: string): Promise<Failure | Public> {
  */
 export const checkPublicHost = (env: Env, host: string) => publicHosts(env).check(host);
 
-/** For how long results are cached: for their TTL, but not if it is shorter than MIN_TTL. In seconds. */
+/** Results are cached for their TTL in seconds, unless it is shorter than MIN_TTL. */
 const MIN_TTL = 5;
 const MAX_TTL = 60;
 

@@ -24,26 +24,24 @@ import {
 import type { Destination, Job } from "./destination.ts";
 
 /**
- * `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets a new one. `nulls`: how many values
- * were null in columns that can't hold null.
+ * `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets a new one.
+ * `nulls`: how many values were null in columns that can't hold null.
  */
 type State = { id: string; nulls?: Record<string, number> };
 
-/** The approximate size of an insert, in characters. With larger inserts, ClickHouse has to merge fewer parts. */
+/** The approximate size of an insert, in characters. Larger inserts need fewer merges. */
 const INSERT_CHARACTERS = 4 * 2 ** 20;
 
-/** Makes a test insert fail after the first row, so that no row is stored: an insert stores either all its rows or none. */
+/** Makes an insert fail after the first row, so that no row is stored. */
 const BROKEN_ROW = "This row is broken so that none is stored.\n";
 const BROKEN_AT = /\(at row 2\)/;
 
-/** Returns how to write rows to a table whose columns have these types. */
 const tableFor = (columns: Column[], types: ColumnTypes) => ({
 	toLines: linesFor(columns, types),
 	countNulls: lostNulls(columns, types),
 	settings: settingsFor(types),
 });
 
-/** Opens the table of a run, and returns what the run's log warns of. */
 async function openTable(client: Client, config: Settings, { columns, model }: Job) {
 	const table = tableFor(columns, await ensureTable(client, config, columns, model));
 	const warning = await repetitionWarning(client, config);
@@ -52,7 +50,6 @@ async function openTable(client: Client, config: Settings, { columns, model }: J
 
 type Table = Awaited<ReturnType<typeof openTable>>;
 
-/** Returns the warning about values that the table couldn't store as null. */
 function describeNulls(nulls: Record<string, number>) {
 	const counts = Object.entries(nulls);
 	if (counts.length === 0) return [];
@@ -78,8 +75,9 @@ async function checkGrants({ ask, run }: Client, config: Settings) {
 }
 
 /**
- * Returns the destination that writes to a ClickHouse table, which is created if it doesn't exist. A row with an existing key
- * replaces the old row when parts are merged; until then, `FINAL` hides the old one.
+ * Returns the destination that writes to a ClickHouse table, which is created if it doesn't exist.
+ * A row with an existing key replaces the old row when parts are merged; until then, `FINAL` hides
+ * the old one.
  */
 export function clickhouse(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const client = connect(env, config, timeoutMs);
@@ -101,7 +99,8 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 					id = crypto.randomUUID();
 					await saveState({ id });
 				}
-				// With this token, tables that remember inserts ignore a repeated one (`repetitionWarning`).
+				// With this token, tables that remember inserts ignore a repeated one
+				// (`repetitionWarning`).
 				const insert_deduplication_token = await digest(`${id} ${lines}`);
 				const settings = { ...table?.settings, insert_deduplication_token };
 				check(await insert(names, lines, settings), config);

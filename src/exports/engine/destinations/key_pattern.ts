@@ -6,8 +6,8 @@ import type { Model } from "../rows.ts";
 import { filePattern } from "./files/keys.ts";
 
 /**
- * Returns the pattern of the keys that an export writes, to compare with the patterns of other exports. Null if the export
- * doesn't write objects, or if its config isn't valid any more.
+ * Returns the pattern of the keys that an export writes, to compare with the patterns of other
+ * exports. Null if the export doesn't write objects, or if its config isn't valid any more.
  * @param config without secrets
  */
 export function keyPattern(

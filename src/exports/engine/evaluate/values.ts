@@ -1,14 +1,13 @@
-/** The values that queries compute with, and their conversions. */
 import { readMoment } from "../../../lib/moment.ts";
 import type { Row } from "../rows.ts";
 
-/** JSON: the text of a whole column, or the value at a path in it. `exact` returns the value with all digits of its numbers. */
+/** JSON: a whole column, or the value at a path in it. `exact` keeps all digits of numbers. */
 type Json = { text: string } | { value: unknown; exact: () => unknown };
 
-/** The value of an expression for a row. JSON is always a `Json`. An integer is a bigint if a number would lose digits. */
+/** The value of an expression. An integer is a bigint if a number would lose digits of it. */
 export type Value = string | number | bigint | boolean | null | Json;
 
-/** The values of a row, and its parsed JSON: by `JSON.parse`, and with all digits of numbers (`exact`). */
+/** The values of a row, and its parsed JSON, with all digits of numbers in `exact`. */
 export type Cells = { values: Row; parsed: unknown[]; exact: unknown[] };
 
 export type Get<T extends Value = Value> = (cells: Cells) => T | null;
@@ -73,7 +72,9 @@ export function toJson(value: Value): string | null {
 	return stringify(value);
 }
 
-/** Returns false for false, 0 and the empty text; null for null and for numbers that are not finite. */
+/**
+ * Returns false for false, 0 and the empty text; null for null and for numbers that are not finite.
+ */
 export function toBoolean(value: Value): boolean | null {
 	if (typeof value === "number") return Number.isFinite(value) ? value !== 0 : null;
 	if (typeof value === "string") return value !== "";
@@ -128,7 +129,7 @@ export function orderBetween<T extends string | number | bigint>(a: T | null, b:
 
 const isNumeric = (value: unknown) => typeof value === "number" || typeof value === "bigint";
 
-/** Compares two numbers as numbers unless they may have lost digits. Compares all other values as text. */
+/** Compares numbers as numbers unless they may have lost digits, and all others as text. */
 export function orderOfJson(left: Value, right: Value) {
 	const [a, b] = [left, right].map((value) =>
 		isJson(value) && "value" in value ? value.value : value,

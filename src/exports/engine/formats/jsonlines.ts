@@ -18,7 +18,7 @@ const ESCAPED = /["\\\p{Cc}\p{Cs}]/u;
 
 const quoted = (text: string) => (ESCAPED.test(text) ? JSON.stringify(text) : `"${text}"`);
 
-/** Returns the function that writes a row with these columns as a JSON object. The values of JSON columns are nested. */
+/** Returns a function that writes a row as a JSON object. The values of JSON columns are nested. */
 export function jsonWriter(columns: Column[]) {
 	const members = columns.map(({ name, kind }, i) => ({
 		start: `${i === 0 ? "{" : ","}${JSON.stringify(name)}:`,
@@ -37,7 +37,6 @@ export function jsonWriter(columns: Column[]) {
 	};
 }
 
-/** Writes a row as a JSON object. The values of JSON columns are nested. */
 export const toJson = (columns: Column[], row: Row) => jsonWriter(columns)(row);
 
 /** JSON Lines: one object per line (https://jsonlines.org). */

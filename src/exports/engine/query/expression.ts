@@ -1,13 +1,13 @@
 /**
- * The type of a column's values: `text`, `integer` (of 64 bits), `number`, `boolean`, `timestamp` (ISO 8601 in UTC with
- * milliseconds), `date` (YYYY-MM-DD), or `json` (JSON text).
+ * The type of a column's values: `text`, `integer` (of 64 bits), `number`, `boolean`, `timestamp`
+ * (ISO 8601 in UTC with milliseconds), `date` (YYYY-MM-DD), or `json` (JSON text).
  */
 export type Kind = "text" | "integer" | "number" | "boolean" | "timestamp" | "date" | "json";
 
 /** An integer is a bigint if a number would lose digits of it. */
 export type Literal = string | number | bigint | boolean | null;
 
-/** A tree of expressions with these leaves and literals. `Name` is the type of the names of functions. */
+/** A tree of expressions. `Name` is the type of the names of functions. */
 type Tree<Leaf, Name> =
 	| Leaf
 	| { type: "literal"; value: Literal }
@@ -23,7 +23,7 @@ type Tree<Leaf, Name> =
 			left: Tree<Leaf, Name>;
 			right: Tree<Leaf, Name>;
 	  }
-	/** "and" and "or" have two or more operands, "in" a value and its list, "like" a value and a text literal. */
+	/** "in" has a value and its list, "like" a value and a text literal, "and" two or more. */
 	| {
 			type: "predicate";
 			name: "and" | "or" | "not" | "in" | "like" | "is null";
@@ -31,7 +31,7 @@ type Tree<Leaf, Name> =
 	  }
 	| { type: "call"; name: Name; args: Tree<Leaf, Name>[] };
 
-/** An expression over an event: a column, a path into its JSON, a literal, or a combination of these. */
+/** An expression over an event: columns, paths into JSON, literals, combined. */
 export type Expression = Tree<
 	| { type: "column"; name: string }
 	| { type: "property"; column: "properties" | "person_properties"; path: string[] },
@@ -41,7 +41,6 @@ export type Expression = Tree<
 /** An expression as it was written, with names that aren't resolved. */
 export type ParsedExpression = Tree<{ type: "name"; parts: string[] }, string>;
 
-/** One column of a query's result. */
 export type Field = { name: string; kind: Kind; expression: Expression };
 
 /** The columns that queries can name. */
@@ -66,14 +65,14 @@ const INTERNAL_COLUMNS: Record<string, Kind> = {
 
 const isNumeric = (kind: Kind | null) => kind === null || kind === "integer" || kind === "number";
 
-/** Returns the kind for values of all `kinds`: JSON if they have nothing in common. Null is the kind of NULL. */
+/** The kind for values of all `kinds`: JSON if they have nothing in common; null for NULL. */
 const common = (kinds: (Kind | null)[]): Kind | null => {
 	const [kind = null, ...others] = new Set(kinds.filter((kind) => kind !== null));
 	if (others.length === 0) return kind;
 	return kinds.every(isNumeric) ? "number" : "json";
 };
 
-/** How many arguments a function takes, and the kind of its result, given the kinds of its arguments. */
+/** How many arguments a function takes, and the kind of its result, given theirs. */
 type Signature = { min: number; max: number; kind: (args: (Kind | null)[]) => Kind | null };
 
 const signature = (min: number, max: number, result: Kind | Signature["kind"]): Signature => ({
@@ -167,8 +166,8 @@ export function leavesOf(expression: Expression): Leaf[] {
 }
 
 /**
- * Returns how values of these kinds are compared; undefined if they can't be. "json" compares numbers as numbers and anything
- * else as text. A comparison with NULL (kind null) is always null.
+ * Returns how values of these kinds are compared; undefined if they can't be. "json" compares
+ * numbers as numbers and anything else as text. A comparison with NULL (kind null) is always null.
  */
 type Comparison = "number" | "moment" | "text" | "json";
 

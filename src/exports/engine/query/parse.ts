@@ -4,10 +4,8 @@ import { format, literal, nameOf, word } from "./format.ts";
 import * as grammar from "./query.parser.js";
 import { checkSize, invalidQuery, resolve } from "./resolve.ts";
 
-/** A parsed query. */
 type Query = {
 	fields: Field[];
-	/** The condition; null for all events. */
 	where: Expression | null;
 	schema: QuerySchema;
 };
@@ -72,8 +70,9 @@ function describe(fields: Field[], where: Expression | null): QuerySchema {
 }
 
 /**
- * Parses the query of an export (docs/exports.md#queries). Its normalised text, `schema.xql_query`, parses to the same query.
- * This also runs in the browser: the console shows the columns of a query while the user types.
+ * Parses the query of an export (docs/exports.md#queries). Its normalised text, `schema.xql_query`,
+ * parses to the same query. This also runs in the browser: the console shows the columns of a query
+ * while the user types.
  * @throws {InvalidQueryError}
  */
 export function parse(text: string): Query {

@@ -3,7 +3,8 @@ import { parse as parseText } from "./parse.ts";
 import { InvalidQueryError } from "./resolve.ts";
 
 /**
- * Parses the query of an export (docs/exports.md#queries). Its normalised text, `schema.xql_query`, parses to the same query.
+ * Parses the query of an export (docs/exports.md#queries). Its normalised text, `schema.xql_query`,
+ * parses to the same query.
  * @throws 400 if it is invalid
  */
 export function parse(text: string) {

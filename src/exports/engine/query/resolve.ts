@@ -31,7 +31,6 @@ const FUNCTION_NAMES = new Map(
 		.map((name) => [name.toLowerCase(), name]),
 );
 
-/** The error for an invalid query. */
 export class InvalidQueryError extends Error {
 	readonly code: ErrorCode | undefined;
 
@@ -44,7 +43,7 @@ export class InvalidQueryError extends Error {
 export const invalidQuery = (message: string, code?: ErrorCode) =>
 	new InvalidQueryError(message, code);
 
-/** Checks size and depth, level by level, because recursion could overflow the stack before the depth is known. */
+/** Checks size and depth, level by level, because recursion could overflow the stack. */
 export function checkSize(expressions: ParsedExpression[]) {
 	let parts = 0;
 	let level = expressions.map((parsed) => ({ parsed, depth: 0 }));
@@ -112,7 +111,10 @@ const losesDigits = (value: Literal) =>
 		? BigInt.asIntN(64, value) !== value
 		: typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER;
 
-/** @throws {InvalidQueryError} for a comparison that can never be true, or that is also true for other values */
+/**
+ * @throws {InvalidQueryError} for a comparison that can never be true, or that is also true for
+ * other values
+ */
 function checkComparison(left: Expression, right: Expression, isEquality: boolean) {
 	const kinds = [kindOf(left), kindOf(right)] as const;
 	const compared = comparedAs(...kinds);

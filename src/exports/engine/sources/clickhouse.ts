@@ -11,16 +11,14 @@ import { surveys } from "./clickhouse/surveys.ts";
 import { queried } from "./queried.ts";
 import type { Scan, Source } from "./source.ts";
 
-/** The timeout of a query whose rows are read page by page, which may take longer than a step of a run. */
+/** The timeout of a query whose rows are read page by page. */
 const STREAM_SECONDS = 600;
 
-/** A row of a query's result. */
 type Found = { values: string[]; size: number; row: Row };
 
-/** The rows of a query that remain after a page. */
 type Rest = { scan: Scan; position: string; items: Items<Found> };
 
-/** Reads the rows after a place, in order. If a query fails after some rows, another query reads the rest. */
+/** Reads the rows after a place, in order. If a query fails midway, another reads the rest. */
 async function* read(
 	ask: Client["ask"],
 	scan: Scan,
@@ -60,8 +58,9 @@ async function* read(
 }
 
 /**
- * Reads the ClickHouse tables `events` and `persons`, which have the same columns as in D1. Rows are read in the order of the
- * table's sorting key. One query serves many pages, because a query for each page would read the same granules again.
+ * Reads the ClickHouse tables `events` and `persons`, which have the same columns as in D1. Rows
+ * are read in the order of the table's sorting key. One query serves many pages, because a query
+ * for each page would read the same granules again.
  */
 export function clickhouse(access: Access): Source {
 	const client = connect(access);

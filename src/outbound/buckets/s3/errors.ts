@@ -36,7 +36,6 @@ export type Dialect = {
 
 export const codeOf = ({ text }: Answer) => /<Code>([A-Za-z.]{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
-/** Returns the error for a failed request, with a message for the user. */
 export function toError(answer: Answer, { region }: Settings) {
 	const code = codeOf(answer);
 	if (TEMPORARY.includes(code)) return new Error(answer.describe());

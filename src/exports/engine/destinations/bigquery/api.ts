@@ -19,7 +19,6 @@ type Options = {
 	upload?: boolean;
 };
 
-/** Returns the error that the body of a response describes. */
 function problemOf(status: number, json: unknown): Problem {
 	if (status < 300)
 		return { reason: "", message: `a response that isn't BigQuery's (status ${status})` };
@@ -32,14 +31,13 @@ function problemOf(status: number, json: unknown): Problem {
 
 export type Api = ReturnType<typeof apiOf>;
 
-/** Returns the functions that send requests to BigQuery's REST API (version 2). They reuse the access token. */
+/** Returns the functions that send requests to BigQuery's REST API (version 2). */
 export function apiOf(env: Env, config: Settings, timeoutMs: number) {
 	const server = sender(env, timeoutMs);
 	const { project_id, private_key } = config;
 	const url = (config.endpoint_url ?? ENDPOINT).replace(/\/$/, "");
 	const project = `/bigquery/v2/projects/${encodeURIComponent(project_id)}`;
 	let token: string | undefined;
-	/** Returns the texts to remove from the server's messages. */
 	const secrets = () => [private_key, ...(token ? [token] : [])];
 
 	async function request(

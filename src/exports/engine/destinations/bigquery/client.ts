@@ -11,12 +11,10 @@ const TableBody = z.object({
 		.default({ fields: [] }),
 });
 
-/** The columns of a table: name and type. */
 export type Fields = { name: string; type: string }[];
 
 export type Client = ReturnType<typeof connect>;
 
-/** Returns a client for the parts of BigQuery's API that exports need. */
 export function connect(env: Env, config: Settings, timeoutMs: number) {
 	const { project_id, dataset_id } = config;
 	const api = apiOf(env, config, timeoutMs);
@@ -71,7 +69,6 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 			await ask(z.unknown(), [404], "DELETE", pathOf(table));
 		},
 
-		/** Appends rows, one JSON object per line, to a table. */
 		load: (id: string, table: string, rows: Uint8Array[]) =>
 			runJob(
 				id,

@@ -36,7 +36,9 @@ function multipart(job: object, rows: Uint8Array[]) {
 	};
 }
 
-/** Returns the function that runs jobs in a project. `locate` returns the location of the dataset. */
+/**
+ * Returns the function that runs jobs in a project. `locate` returns the location of the dataset.
+ */
 export function jobRunner(
 	api: Api,
 	project_id: string,
@@ -59,8 +61,8 @@ export function jobRunner(
 	}
 
 	/**
-	 * Runs a job, unless one with this ID has already succeeded: BigQuery rejects an existing ID. After a temporary error, runs
-	 * the job again with the next number.
+	 * Runs a job, unless one with this ID has already succeeded: BigQuery rejects an existing ID.
+	 * After a temporary error, runs the job again with the next number.
 	 * @param id identifies the job and its content
 	 * @param rows the rows of a load job
 	 */

@@ -32,11 +32,12 @@ export const tableFields = (columns: Column[], config: Settings): Fields =>
 /** The column of a staging table with the number of the row in its run. */
 const ROW_NUMBER = "n";
 
-/** Returns the name of a staging table's column. It has a number, because a field's name in a query can be any text. */
+/** The name of a staging table's column. Names of fields can be any text. */
 const staged = (i: number) => `c${i}`;
 
 /**
- * Returns the columns of a staging table. All values are text, so that no value makes a load fail. The MERGE converts them.
+ * Returns the columns of a staging table. All values are text, so that no value makes a load fail.
+ * The MERGE converts them.
  * @param columns the columns of the export
  */
 export const stagingFields = (columns: Column[]): Fields => [
@@ -44,10 +45,12 @@ export const stagingFields = (columns: Column[]): Fields => [
 	...columns.map((_, i) => ({ name: staged(i), type: "STRING" })),
 ];
 
-/** Replaces lone surrogates, which can't be encoded in UTF-8, and NUL, which not all readers accept. */
+/**
+ * Replaces lone surrogates, which can't be encoded in UTF-8, and NUL, which not all readers accept.
+ */
 const storable = (text: string) => text.toWellFormed().replaceAll("\0", "\ufffd");
 
-/** Writes rows for a staging table, one JSON object per line. `first` is the number of the first row. */
+/** Writes rows, one JSON object per line. `first` is the number of the first row. */
 export function toLines(rows: Row[], first: number) {
 	const lines = rows.map((row, number) => {
 		const values = row.map((value, i) =>
@@ -67,12 +70,12 @@ const tableName = ({ project_id, dataset_id }: Settings, table: string) =>
 const native = (text: string, kind: Kind) =>
 	TYPES[kind] === "STRING" ? text : `SAFE_CAST(${text} AS ${TYPES[kind]})`;
 
-/** SQL that converts a staged value to the type of the table's column. */
 function converted(text: string, kind: Kind, type: string) {
 	const value = native(text, kind);
 	if (type === TYPES[kind]) return value;
 	if (type !== "JSON") return `CAST(${value} AS ${type})`;
-	// Text that isn't JSON becomes a JSON string. Numbers that the type JSON can't represent exactly are rounded.
+	// Text that isn't JSON becomes a JSON string. Numbers that the type JSON can't represent exactly
+	// are rounded.
 	const json =
 		kind === "json"
 			? `COALESCE(SAFE.PARSE_JSON(${text}, wide_number_mode => 'round'), TO_JSON(${text}))`
@@ -80,7 +83,6 @@ function converted(text: string, kind: Kind, type: string) {
 	return `IF(${text} IS NULL, NULL, ${json})`;
 }
 
-/** Returns the export's columns with their SQL types in the table. */
 function withTypes(columns: Column[], fields: Fields, table: string) {
 	const types = new Map(fields.map(({ name, type }) => [name.toLowerCase(), type]));
 	return columns.map(({ name, kind }) => {
@@ -93,12 +95,12 @@ function withTypes(columns: Column[], fields: Fields, table: string) {
 	});
 }
 
-/** The column with the version of a person. */
 const VERSION = "person_version";
 
 /**
- * Returns the MERGE of a staging table into a table. It uses the last of the events with the same key, and the highest version
- * of a person. This replaces the row with the same key in the table, unless that row is a newer version of the person.
+ * Returns the MERGE of a staging table into a table. It uses the last of the events with the same
+ * key, and the highest version of a person. This replaces the row with the same key in the table,
+ * unless that row is a newer version of the person.
  * @param fields the table's columns
  * @param isTest whether to merge no rows
  */

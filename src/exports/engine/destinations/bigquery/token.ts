@@ -9,7 +9,6 @@ const TOKEN_URI = "https://oauth2.googleapis.com/token";
 
 const SCOPE = "https://www.googleapis.com/auth/bigquery";
 
-/** The lifetime of a token: the maximum that Google allows. */
 const TOKEN_SECONDS = 3600;
 
 /** Responses of the token endpoint (RFC 6749, sections 5.1 and 5.2). */
@@ -28,7 +27,8 @@ export function jsonOf(text: string): unknown {
 export const tokenUri = ({ token_uri }: Settings) => token_uri ?? TOKEN_URI;
 
 /**
- * Signs a JWT with the service account's key and exchanges it for an access token (RFC 7523, section 2.1).
+ * Signs a JWT with the service account's key and exchanges it for an access token (RFC 7523,
+ * section 2.1).
  * @throws MisconfiguredError, with a message for the user, if the server rejects it
  */
 export async function issueToken({ send }: Sender, config: Settings): Promise<string> {

@@ -7,7 +7,6 @@ export type Settings = Config<"ClickHouse">;
 export const quoted = (name: string) =>
 	`\`${name.replace(/[\\`]/g, (character) => `\\${character}`)}\``;
 
-/** Writes a text as a literal. */
 export const literal = (text: string) =>
 	`'${text.replace(/[\\']/g, (character) => `\\${character}`)}'`;
 
@@ -46,7 +45,6 @@ const USER_ERRORS: Record<number, string> = {
 	516: SIGN_IN,
 };
 
-/** The meanings of temporary exceptions. */
 const TEMPORARY_ERRORS: Record<number, string> = {
 	159: "The server took too long.",
 	202: "The server runs too many queries at once.",
@@ -119,7 +117,6 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 
 	return {
 		ask,
-		/** Sends a statement and throws if it fails. */
 		run: async (...options: Parameters<typeof ask>) => check(await ask(...options), config),
 		/**
 		 * Inserts rows. The response may be an error.

@@ -9,8 +9,8 @@ const DAY = /^Date(?:32)?$/;
 const HOLDS_NULL = /^(?:(?:LowCardinality\()?Nullable\(|Variant\(|Dynamic\b|Nothing$)/;
 
 /**
- * Returns the function that adds up how many values of rows are null in columns that can't hold null, by the column's name.
- * ClickHouse stores the column's default instead.
+ * Returns the function that adds up how many values of rows are null in columns that can't hold
+ * null, by the column's name. ClickHouse stores the column's default instead.
  */
 export function lostNulls(columns: Column[], types: ColumnTypes) {
 	const required = columns.flatMap(({ name }, i) =>
@@ -32,7 +32,7 @@ const bareType = (type: string): string => {
 	return inner === undefined ? type : bareType(inner);
 };
 
-/** A string or a number in JSON text. The last quotation mark is optional so that the pattern never backtracks. */
+/** A string or a number in JSON. The last quote is optional so that it never backtracks. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\d[\d.eE+-]*/g;
 
 /** An escaped surrogate pair, a lone surrogate (`lone`), or any other escape. */
@@ -42,16 +42,13 @@ const ESCAPE =
 const withoutLoneSurrogates = (string: string) =>
 	string.replace(ESCAPE, (escaped, lone?: string) => (lone === undefined ? escaped : "\\ufffd"));
 
-/**
- * Converts JSON for a column of type JSON: lone surrogates become U+FFFD, and numbers that don't fit into a double become null.
- */
+/** Replaces what a JSON column rejects: lone surrogates, and numbers beyond a double. */
 const fitJson = (json: string) =>
 	json.replace(TOKEN, (token) => {
 		if (token.startsWith('"')) return withoutLoneSurrogates(token);
 		return Number.isFinite(Number(token)) ? token : "null";
 	});
 
-/** Returns how to write a column's texts for its type in the table. */
 function writerFor({ kind }: Column, type: string) {
 	if (kind === "json" && !STRING.test(type)) return fitJson;
 	if (kind === "timestamp" && DAY.test(type)) return (time: string) => time.slice(0, 10);
@@ -59,10 +56,7 @@ function writerFor({ kind }: Column, type: string) {
 	return (text: string) => text.toWellFormed();
 }
 
-/**
- * Writes rows as JSON objects, one per line, for the columns of a table. JSON is a string if the column has strings,
- * otherwise it is nested.
- */
+/** Writes rows as lines of JSON. JSON is a string if the column has strings, else nested. */
 export function linesFor(columns: Column[], types: ColumnTypes) {
 	const bare = columns.map(({ name }) => bareType(types.get(name) ?? ""));
 	const writers = columns.map((column, i) => writerFor(column, bare[i] ?? ""));

@@ -15,7 +15,6 @@ import {
 	UNKNOWN_TABLE,
 } from "./client.ts";
 
-/** The types of columns in a created table. */
 const TYPES: Record<Kind, string> = {
 	text: "String",
 	json: "String",
@@ -26,10 +25,9 @@ const TYPES: Record<Kind, string> = {
 	timestamp: "DateTime64(6, 'UTC')",
 };
 
-/** The key of rows. */
 const KEYS: Record<Model, string[]> = { ...PRIMARY_KEYS, events: ["team_id", "uuid"] };
 
-/** The column that decides between rows with the same key: the highest value wins. Without one, the last row wins. */
+/** The column whose highest value wins among rows with the same key; else the last row wins. */
 const VERSIONS: Record<Model, string> = { events: "", persons: "person_version" };
 
 function createTable(config: Settings, columns: Column[], model: Model) {
@@ -42,10 +40,9 @@ function createTable(config: Settings, columns: Column[], model: Model) {
 		ENGINE = ReplacingMergeTree(${version && quoted(version)}) ORDER BY (${key.map(quoted).join(", ")})`;
 }
 
-/** The type of each column, by name. */
 export type ColumnTypes = Map<string, string>;
 
-/** Returns the settings that the types need. Without this setting, ClickHouse rejects JSON with a repeated key. */
+/** The settings that the types need. ClickHouse rejects JSON with a repeated key without it. */
 export const settingsFor = (types: ColumnTypes): Record<string, string> =>
 	types.values().some((type) => /\bJSON\b/.test(type))
 		? { type_json_skip_duplicated_paths: "1" }
@@ -81,7 +78,7 @@ async function firstRow({ ask }: Client, query: string): Promise<string[]> {
 	return parseLine(answer.text.split("\n")[0] ?? "")?.map(String) ?? [];
 }
 
-/** Whether the engine removes rows with the same key, or remembers inserts and ignores repeated ones. */
+/** Whether the engine removes rows with the same key, or ignores repeated inserts. */
 async function storesOnce(client: Client, engine: string, definition: string) {
 	if (engine.endsWith("ReplacingMergeTree")) return true;
 	if (!engine.endsWith("MergeTree")) return false;
@@ -95,10 +92,7 @@ async function storesOnce(client: Client, engine: string, definition: string) {
 	return Number(own ?? byDefault) > 0;
 }
 
-/**
- * Returns a warning if the table may get rows twice when an insert is repeated because its response was lost; null if it
- * doesn't, or if the server doesn't tell.
- */
+/** Returns a warning if a repeated insert may store rows twice; null if not, or if unknown. */
 export async function repetitionWarning(client: Client, config: Settings): Promise<string | null> {
 	const name = tableNameOf(config);
 	const [engine, definition = ""] = await firstRow(
@@ -109,7 +103,6 @@ export async function repetitionWarning(client: Client, config: Settings): Promi
 	return `The table ${tableOf(config)} (${engine}) keeps rows that are inserted twice, which happens when the response to an insert is lost. Use a ReplacingMergeTree or a replicated table, or set non_replicated_deduplication_window.`;
 }
 
-/** Creates the table if it doesn't exist. */
 export async function ensureTable(
 	client: Client,
 	config: Settings,

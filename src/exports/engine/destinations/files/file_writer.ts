@@ -7,13 +7,10 @@ import type { Column, Row } from "../../rows.ts";
 import { type FilesConfig, lineCompression } from "./names.ts";
 import type { PartWriter } from "./part_writer.ts";
 
-/**
- * How many more bytes than a part the encoder collects before they are flushed. The sizes are approximate, and the part must be
- * full.
- */
+/** How many more bytes than a part are collected, because sizes are approximate. */
 const MARGIN_BYTES = 2 ** 18;
 
-/** Returns the encoder of a file, which continues after `offset` bytes from the state of the encoder that wrote them. */
+/** Returns the encoder of a file that has `offset` bytes, and the state that they left. */
 function encoderOf(config: FilesConfig, columns: Column[], offset = 0, state = ""): Encoder {
 	switch (config.file_format) {
 		case "Parquet":
@@ -41,18 +38,16 @@ export function fileWriter(
 		for (const piece of pieces) await parts.append(piece);
 	}
 
-	/** Uploads the rest of the current file. */
 	async function end() {
 		await append(encoder.finish());
 		await parts.sendRest();
 	}
 
 	return {
-		/** Returns the size of the current file so far, in bytes. It is approximate while some rows aren't encoded yet. */
+		/** The size of the current file so far, in bytes. Approximate if rows aren't encoded yet. */
 		size: () => parts.size() + encoder.pending,
 		state: () => encoder.state(),
 
-		/** Encodes rows with about this many bytes. */
 		async write(rows: Row[], bytes: number) {
 			await append(await encoder.write(rows, bytes));
 		},
@@ -64,7 +59,6 @@ export function fileWriter(
 		/** Whether the rows that the encoder has collected would fill a part. */
 		isPartFull: () => parts.rest.length + encoder.pending > PART_BYTES + MARGIN_BYTES,
 
-		/** Ends the current file and starts the next one. */
 		async next() {
 			await end();
 			encoder.release?.();

@@ -2,12 +2,12 @@ import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import { isFileOfWindow } from "./names.ts";
 import type { UploadContext } from "./uploads.ts";
 
-/** How many objects a warning names. */
 const MAX_NAMED = 10;
 
 /**
- * Removes the objects that earlier runs of the export wrote for the window, and that the latest run didn't write: otherwise a
- * reader of the folder would get their rows twice. An object without the mark of the export is never removed.
+ * Removes the objects that earlier runs of the export wrote for the window, and that the latest run
+ * didn't write: otherwise a reader of the folder would get their rows twice. An object without the
+ * mark of the export is never removed.
  * @param written the keys that the latest run wrote
  * @returns warnings about objects that couldn't be removed
  */

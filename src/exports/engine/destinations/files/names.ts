@@ -1,6 +1,5 @@
-/** Names files. This also runs in the browser: the console shows the first file's name while the user types. */
+/** Names files. The console also uses it, to show the first file's name while the user types. */
 
-/** The part of a config that defines the files. */
 export type FilesConfig = {
 	prefix: string;
 	file_format?: "JSONLines" | "Parquet" | "CSV" | null | undefined;
@@ -8,7 +7,6 @@ export type FilesConfig = {
 	max_file_size_mb?: number | null | undefined;
 };
 
-/** The run that writes a file. */
 type Run = { start: string; end: string; model: "events" | "persons"; backfill: boolean };
 
 const FORMATS = {
@@ -26,7 +24,7 @@ const COMPRESSIONS = {
 export const lineCompression = ({ compression }: FilesConfig) =>
 	compression === "snappy" ? null : (compression ?? null);
 
-/** Returns the suffix and media type of files. Parquet is compressed inside the file, which its suffix doesn't tell. */
+/** Returns the suffix and media type of files. Parquet is compressed inside the file. */
 export function formatOf(config: FilesConfig) {
 	const format = FORMATS[config.file_format ?? "JSONLines"];
 	const compression = lineCompression(config);
@@ -49,14 +47,14 @@ export function folder(prefix: string, { start, end, model }: Omit<Run, "backfil
 
 export const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
 
-/** A file of a run, counted from 0, its manifest, or what the keys of all files of the window begin with. */
+/** A file of a run, from 0; its manifest; or what all keys of the window begin with. */
 export type FileOfRun = number | "manifest" | "window";
 
 /** Matches the end of a file's key after its window, whatever the format. */
 const AFTER_WINDOW =
 	/^(?:-\d+(?<numbered>-backfill)?|(?<whole>-backfill)?)\.(?:jsonl|csv|parquet)(?:\.gz|\.zst)?$|^_manifest(?<manifest>-backfill)?\.json$/;
 
-/** Whether this follows the window in the key of a file that a run of the schedule or of a backfill may have written. */
+/** Whether this may follow the window in the key of a file of the schedule or of a backfill. */
 export function isFileOfWindow(rest: string, { backfill }: Pick<Run, "backfill">) {
 	const match = AFTER_WINDOW.exec(rest);
 	const { numbered, whole, manifest } = match?.groups ?? {};

@@ -4,13 +4,10 @@ import type { State, Uploads } from "./uploads.ts";
 /** The initial size of a buffer. Files that fit don't need a larger one. */
 const INITIAL_BYTES = PART_BYTES / 16;
 
-/**
- * The buffer of a run that has ended, which the next run reuses. The runtime collects large buffers late, so without this they
- * would use most of the memory.
- */
+/** The buffer of the last run, for reuse: the runtime collects large buffers late. */
 let spare: Uint8Array | null = null;
 
-/** Returns a buffer for the bytes of the next part. It grows once to the size of a part, then only as much as needed. */
+/** A buffer for the next part. It grows once to the size of a part, then as needed. */
 function partBuffer(initial: Uint8Array) {
 	let buffer = spare ?? new Uint8Array(INITIAL_BYTES);
 	let length = 0;
@@ -38,7 +35,7 @@ function partBuffer(initial: Uint8Array) {
 		clear() {
 			length = 0;
 		},
-		/** Releases the buffer for another run, unless it is larger than a part. It must not be used after this. */
+		/** Releases the buffer for another run, unless it is larger than a part. */
 		release() {
 			if (buffer.length <= PART_BYTES) spare = buffer;
 		},
@@ -52,7 +49,6 @@ function partBuffer(initial: Uint8Array) {
 export function partWriter(uploads: Uploads, initial: Pick<State, "current" | "rest">) {
 	let { current } = initial;
 	const rest = partBuffer(Buffer.from(initial.rest, "base64"));
-	/** The number of uploaded bytes of the current file. */
 	let sent = (uploads.list[current]?.parts.length ?? 0) * PART_BYTES;
 	let hasSent = false;
 
@@ -64,9 +60,7 @@ export function partWriter(uploads: Uploads, initial: Pick<State, "current" | "r
 	return {
 		/** The bytes of the current file after its last part. */
 		rest,
-		/** The number of the current file. */
 		file: () => current,
-		/** The size of the current file so far, in bytes. */
 		size: () => sent + rest.length,
 		isUpload: () => uploads.list[current] !== undefined,
 		/** Whether parts were uploaded since `clearSent`. */
@@ -88,7 +82,6 @@ export function partWriter(uploads: Uploads, initial: Pick<State, "current" | "r
 			}
 		},
 
-		/** Uploads the last part of the current file, if there is one. */
 		async sendRest() {
 			if (rest.length > 0) await send();
 		},

@@ -17,7 +17,9 @@ const CLIENT_TIMEOUT_FACTOR = 1.25;
 /** Shorter than the timeout of a statement, so that waiting for a lock has its own error. */
 const LOCK_TIMEOUT_FACTOR = 0.75;
 
-/** Returns the header of a CopyData message: its type and length (PostgreSQL, "Message Formats"). */
+/**
+ * Returns the header of a CopyData message: its type and length (PostgreSQL, "Message Formats").
+ */
 function copyDataHead({ byteLength }: Uint8Array) {
 	const head = Buffer.from("d0000");
 	head.writeInt32BE(byteLength + 4, 1);
@@ -50,13 +52,12 @@ export type Session = {
 	query(sql: string, values?: (string | string[])[]): Promise<{ rows: Record<string, unknown>[] }>;
 	/** Sends all statements at once. `data` is the input of the COPY statement. */
 	copy(sql: string, data: Uint8Array[]): Promise<void>;
-	/** Ends the session and closes the connection. */
 	end(): void;
 	/** Closes the connection at once. */
 	destroy(): void;
 };
 
-/** Returns SQL that begins a transaction in which values are parsed the same way with all settings of the server. */
+/** SQL that begins a transaction in which values are parsed the same way everywhere. */
 export const begin = (timeoutMs: number) =>
 	[
 		"begin",

@@ -3,9 +3,8 @@ type Part = { sql: string; type: string };
 
 /** The order in which a table's rows are read. */
 export type Order = {
-	/** The expressions for ORDER BY. */
 	sql: string;
-	/** The same expressions without `team_id`. Rows that are equal in all parts are copies of each other. */
+	/** The same expressions without `team_id`. Rows equal in all parts are copies. */
 	parts: Part[];
 };
 
@@ -24,8 +23,8 @@ export function splitKey(key: string): string[] {
 }
 
 /**
- * Returns the type of a query parameter for values of a column's type; undefined for types whose values may be null, or may
- * change when they are converted to text.
+ * Returns the type of a query parameter for values of a column's type; undefined for types whose
+ * values may be null, or may change when they are converted to text.
  */
 function parameterType(type: string): string | undefined {
 	const plain = type.replace(/^LowCardinality\((.*)\)$/, "$1");
@@ -36,8 +35,8 @@ function parameterType(type: string): string | undefined {
 }
 
 /**
- * Returns the order of a table: the expressions of its sorting key up to the first that can't be a query parameter, then the
- * key of its rows.
+ * Returns the order of a table: the expressions of its sorting key up to the first that can't be a
+ * query parameter, then the key of its rows.
  * @param expressions the expressions of the sorting key
  * @param types the types of `expressions` and, last, of `key`
  * @param key the column that identifies an event or a person
@@ -71,10 +70,7 @@ export function dayOf({ parts: [first] }: Order): string | undefined {
 	return first?.type.startsWith("DateTime") ? `toDate(${first.sql})` : undefined;
 }
 
-/**
- * SQL condition: a row comes after the given values. It compares each part separately, because ClickHouse doesn't use its index
- * to compare tuples.
- */
+/** SQL condition: a row comes after the values. ClickHouse uses no index for tuples. */
 export function isAfter({ parts }: Order): string {
 	return parts.reduceRight((rest, { sql, type }, i) => {
 		const value = `{${parameter(i)}:${type}}`;
@@ -84,6 +80,5 @@ export function isAfter({ parts }: Order): string {
 	}, "");
 }
 
-/** Returns the query parameters of `isAfter`. */
 export const parametersOf = (values: string[]) =>
 	Object.fromEntries(values.map((value, i) => [parameter(i), value]));

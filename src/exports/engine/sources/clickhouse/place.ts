@@ -8,11 +8,11 @@ export type Survey = {
 	count: number;
 	/** Whether no row has copies. */
 	isUnique: boolean;
-	/** The days of the order's first part in these rows; null if there are too many, or if that part isn't a time. */
+	/** The days of the order's first part; null if they are too many, or it isn't a time. */
 	days: string[] | null;
 };
 
-/** Where reading continues: after the row with these values in the order's parts. Empty for the first row. */
+/** Where reading continues: after the row with these values; empty for the first row. */
 export type Place = Pick<Survey, "isUnique" | "days"> & { values: string[] };
 
 const UNIQUE = "unique";

@@ -5,7 +5,7 @@ import type { Filter, Scan } from "../source.ts";
 import { dayOf, isAfter, type Order, parametersOf, textOf } from "./order.ts";
 import type { Place } from "./place.ts";
 
-/** A query returns the rows of many pages, because each query reads some thousands of additional rows. */
+/** Each query reads some thousands of rows too many, so it returns many pages. */
 export const ROWS_PER_QUERY = 100 * MAX_PAGE_ROWS;
 
 /** If the rows have more days than this, queries don't list the days. */
@@ -14,8 +14,9 @@ export const MAX_DAYS = 100;
 type Statement = { sql: string; params: Record<string, unknown> };
 
 /**
- * The copy with the greatest of these values is used: the latest arrival of an event, or the highest version of a person. The
- * other values decide between copies with the same arrival or version.
+ * The copy with the greatest of these values is used: the latest arrival of an event, or the
+ * highest version of a person. The other values decide between copies with the same arrival or
+ * version.
  */
 const VERSIONS: Record<Model, string[]> = {
 	events: ["_inserted_at", "timestamp", "created_at", "cityHash64(event, distinct_id)"],
@@ -35,8 +36,8 @@ const CONTENT: Record<Model, string> = {
 const moment = (name: string) => `parseDateTime64BestEffort({${name}:String}, 9, 'UTC')`;
 
 /**
- * SQL condition: a time is in the selection's window. The upper bound is inclusive: with an index by day, "before midnight"
- * would also read the day that begins then.
+ * SQL condition: a time is in the selection's window. The upper bound is inclusive: with an index
+ * by day, "before midnight" would also read the day that begins then.
  */
 const isInWindow = (at: string) =>
 	`${at} >= ${moment("start")} and ${at} <= ${moment("end")} - toIntervalNanosecond(1)`;
@@ -46,7 +47,6 @@ const IS_OF_TEAM = "team_id = {team_id:Int64}";
 const IS_INCLUDED = `(empty({include_events:Array(String)}) or has({include_events:Array(String)}, event))
 	and not has({exclude_events:Array(String)}, event)`;
 
-/** The condition for the selection's rows, including copies. */
 const isSelected = (scan: Scan) =>
 	[
 		IS_OF_TEAM,
@@ -71,7 +71,6 @@ function selectedColumn(name: string) {
 	}
 }
 
-/** The conditions of filters, and their parameters. */
 function conditions(filters: Filter[]) {
 	const params: Record<string, string | string[]> = {};
 	const bind = (value: string | string[]) => {
@@ -95,10 +94,7 @@ function conditions(filters: Filter[]) {
 	return { sql, params };
 }
 
-/**
- * Returns the query for a survey. Its result is one row: how many rows the selection has, whether none has copies, and the days
- * of the order's first part.
- */
+/** A survey's query: the number of rows, whether none has copies, and their days. */
 export function surveySql(scan: Scan, order: Order): Statement {
 	const { model } = scan;
 	const { at, key } = orderOf(scan);
@@ -122,7 +118,7 @@ export function surveySql(scan: Scan, order: Order): Statement {
 	};
 }
 
-/** SQL condition: a row is the copy to use. `selected`: the conditions for the rows that are compared as copies of events. */
+/** SQL condition: a row is the copy to use. `selected`: the rows compared for events. */
 function isNewest(scan: Scan, selected: string[]) {
 	const { model } = scan;
 	const { key } = orderOf(scan);
@@ -131,7 +127,6 @@ function isNewest(scan: Scan, selected: string[]) {
 		select ${key}, max(${versionOf(model)}) from ${model} where ${copies.join(" and ")} group by ${key})`;
 }
 
-/** Returns the query that counts the scan's rows that match its filters. */
 export function countSql(scan: Scan, isUnique: boolean): Statement {
 	const { key } = orderOf(scan);
 	const filters = conditions(scan.filters);
@@ -144,11 +139,12 @@ export function countSql(scan: Scan, isUnique: boolean): Statement {
 }
 
 /**
- * Returns the query for the rows after a place: the values of the order's parts, the size of the fields in bytes, and the
- * fields.
+ * Returns the query for the rows after a place: the values of the order's parts, the size of the
+ * fields in bytes, and the fields.
  *
- * Copies of an event are compared within the selection, so each window in which a copy arrived has the event once. Copies of a
- * person are compared in the whole project, so only the window in which its highest version arrived has the person.
+ * Copies of an event are compared within the selection, so each window in which a copy arrived has
+ * the event once. Copies of a person are compared in the whole project, so only the window in which
+ * its highest version arrived has the person.
  */
 export function rowsSql(scan: Scan, order: Order, { isUnique, days, values }: Place): Statement {
 	const { model, columns } = scan;
