@@ -48,7 +48,10 @@ async function newConfig({ client, organization, project }: World) {
 
 const conflict = (page: Page) => page.getByRole("dialog", { name: "Someone else changed this" });
 
-/** Sends a form that somebody else's change is in the way of, and sends it once more: what was entered is still there. */
+/**
+ * Sends a form that somebody else's change is in the way of, and sends it once more: what was
+ * entered is still there.
+ */
 async function insist(page: Page, save: string, row: string) {
 	for (const choice of ["Close", "Save your version"]) {
 		await button(page, save).click();
@@ -102,7 +105,7 @@ inBrowser("what is saved", (open) => {
 		});
 	});
 
-	test("as a domain's name, after a conflict, is what was entered before it", async () => {
+	test("a domain's name is, after a conflict, what was entered before it", async () => {
 		const { client, organization, path } = await newOrganization();
 		const [first, mine, theirs] = [newDomain(), newDomain(), newDomain()];
 		const { id } = await client.domains.create(organization, { domain: first });

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { members } from "../../../src/db/schema/members.ts";
 import { users } from "../../../src/db/schema/users.ts";
-import { forbidden } from "../../support/refusals.ts";
+import { forbidden } from "../../support/errors.ts";
 import { call, cost, db, join, keyFor, racing, times, world } from "../../support/world.ts";
 
 const NOT_ADMIN = "You can only edit others if you are an admin.";
@@ -269,7 +269,7 @@ describe("removing a member", () => {
 });
 
 describe("an organization always has an owner", () => {
-	test("when two owners demote each other 20 times at once", async () => {
+	test("one owner is left when two owners demote each other 20 times at once", async () => {
 		for (let round = 0; round < 5; round++) {
 			const { set, owner, owner2, id } = await people();
 			const requests = Array.from({ length: 20 }, (_, i) =>
@@ -285,7 +285,7 @@ describe("an organization always has an owner", () => {
 		}
 	});
 
-	test("when two owners demote and remove each other at once", async () => {
+	test("one owner is left when two owners demote and remove each other at once", async () => {
 		for (let round = 0; round < 5; round++) {
 			const { set, remove, owner, owner2, id } = await people();
 			await Promise.all([

@@ -64,7 +64,7 @@ test.each([
 });
 
 test.each(["true", "1", "Yes", "on"])(
-	"if private destinations are allowed (%s), nothing is refused and nothing is resolved",
+	"if private destinations are allowed (%s), nothing is rejected and nothing is resolved",
 	async (ALLOW_PRIVATE_DESTINATIONS) => {
 		const open = { ...env, ALLOW_PRIVATE_DESTINATIONS, DOH_URL: "none" };
 		for (const host of ["127.0.0.1", "localhost", "example.com"])
@@ -97,7 +97,7 @@ describe("a name", () => {
 	});
 
 	test.each(["nobody.example.test", "right.example.test"])(
-		"%s, which has no address, is refused",
+		"%s, which has no address, is rejected",
 		async (host) => {
 			expect(await whyNot(strict, host)).toBe(`The name ${host} has no address.`);
 		},
