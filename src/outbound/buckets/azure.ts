@@ -72,7 +72,7 @@ export function azure(env: Env, config: Settings, timeoutMs: number): OpenBucket
 		succeeded: ({ status }) => status >= 200 && status < 300,
 		codeOf,
 		isUnauthenticated,
-		explain: (answer) => explain(answer, config, base),
+		explain: (response) => explain(response, config, base),
 		list: {
 			query: { restype: "container", comp: "list" },
 			parameters: { size: "maxresults", position: "marker" },
@@ -96,7 +96,7 @@ function bucketOf({ ask, request, list }: Client, base: URL): Bucket {
 
 	return {
 		async put(blob, body, type, mark) {
-			const answer = await ask([], "PUT", blob, {
+			const response = await ask([], "PUT", blob, {
 				body,
 				headers: {
 					"content-type": type,
@@ -105,19 +105,19 @@ function bucketOf({ ask, request, list }: Client, base: URL): Bucket {
 					...condition(blob),
 				},
 			});
-			if (answer?.status !== 201 || !answer.headers.has("etag")) throw notStored(base);
+			if (response?.status !== 201 || !response.headers.has("etag")) throw notStored(base);
 		},
 		begin: async (_, type, mark) => uploadOf(type, mark),
 		async part(blob, upload, number, body) {
 			const query = { comp: "block", blockid: blockId(upload, number) };
-			const answer = await ask([], "PUT", blob, { query, body });
-			if (answer?.status !== 201) throw notStored(base);
+			const response = await ask([], "PUT", blob, { query, body });
+			if (response?.status !== 201) throw notStored(base);
 			return String(number);
 		},
 		async complete(blob, upload, parts) {
 			const { type, mark } = parseUpload(upload);
 			const blocks = parts.map((number) => `<Latest>${blockId(upload, Number(number))}</Latest>`);
-			const answer = await ask(["InvalidBlockList"], "PUT", blob, {
+			const response = await ask(["InvalidBlockList"], "PUT", blob, {
 				query: { comp: "blocklist" },
 				headers: {
 					"content-type": "application/xml",
@@ -127,8 +127,9 @@ function bucketOf({ ask, request, list }: Client, base: URL): Bucket {
 				},
 				body: `<?xml version="1.0" encoding="utf-8"?><BlockList>${blocks.join("")}</BlockList>`,
 			});
-			if (answer && (answer.status !== 201 || !answer.headers.has("etag"))) throw notStored(base);
-			return answer !== null;
+			if (response && (response.status !== 201 || !response.headers.has("etag")))
+				throw notStored(base);
+			return response !== null;
 		},
 		/** There is no request for this. Azure removes uncommitted blocks after a week. */
 		async abort() {},

@@ -1,5 +1,5 @@
 import { elementsOf } from "../quote.ts";
-import { type Answer, sender } from "../send.ts";
+import { type HttpResponse, sender } from "../send.ts";
 import type { OpenBucket } from "./bucket.ts";
 
 export type Options = {
@@ -31,11 +31,11 @@ type Service = {
 	/** Texts to remove from the server's messages. */
 	secrets: string[];
 	sign(method: string, key: string, options: Options): Promise<Request>;
-	succeeded(answer: Answer): boolean;
+	succeeded(response: HttpResponse): boolean;
 	/** Returns the error code of a response; "" if there is none. */
-	codeOf(answer: Answer): string;
-	isUnauthenticated(answer: Answer): boolean;
-	explain(answer: Answer): Error;
+	codeOf(response: HttpResponse): string;
+	isUnauthenticated(response: HttpResponse): boolean;
+	explain(response: HttpResponse): Error;
 	/**
 	 * The query that lists objects, its parameters for a page, and the XML elements of the response.
 	 */
@@ -63,10 +63,10 @@ export function connect(env: Env, timeoutMs: number, service: Service) {
 
 	/** Returns a successful response; null if the error has one of the codes `absent`. */
 	async function ask(absent: string[], ...options: Parameters<typeof request>) {
-		const answer = await request(...options);
-		if (service.succeeded(answer)) return answer;
-		if (absent.includes(service.codeOf(answer))) return null;
-		throw service.explain(answer);
+		const response = await request(...options);
+		if (service.succeeded(response)) return response;
+		if (absent.includes(service.codeOf(response))) return null;
+		throw service.explain(response);
 	}
 
 	const steps: OpenBucket["steps"] = {
@@ -74,9 +74,9 @@ export function connect(env: Env, timeoutMs: number, service: Service) {
 		reach: () => exchange(new Request(base), secrets),
 		"sign in": async () => {
 			const options = { query: { ...query, [parameters.size]: 1 } };
-			const answer = await exchange(await sign("GET", "", options), secrets);
+			const response = await exchange(await sign("GET", "", options), secrets);
 			// The key may lack the permission to list, but runs don't need it.
-			if (service.isUnauthenticated(answer)) throw service.explain(answer);
+			if (service.isUnauthenticated(response)) throw service.explain(response);
 		},
 	};
 
@@ -88,8 +88,8 @@ export function connect(env: Env, timeoutMs: number, service: Service) {
 			let position = "";
 			do {
 				const from = position && { [parameters.position]: position };
-				const answer = await ask([], "GET", "", { query: { ...query, prefix, ...from } });
-				const { text = "" } = answer ?? {};
+				const response = await ask([], "GET", "", { query: { ...query, prefix, ...from } });
+				const { text = "" } = response ?? {};
 				yield elementsOf(elements.key, text);
 				position = elementsOf(elements.next, text)[0] ?? "";
 			} while (position);

@@ -30,10 +30,10 @@ const MEANINGS: Record<string, string> = {
 
 const GOOGLE: Dialect = {
 	keys: "hmac_access_id and hmac_secret",
-	explain(code, answer) {
+	explain(code, response) {
 		const meaning = MEANINGS[code];
 		if (meaning === undefined) return undefined;
-		const message = `${meaning} ${answer.describe()}`;
+		const message = `${meaning} ${response.describe()}`;
 		return code === "RequestTimeTooSkewed" ? new Error(message) : new MisconfiguredError(message);
 	},
 };

@@ -2,7 +2,7 @@ import { AwsClient } from "aws4fetch";
 import type { Config } from "../destinations/config.ts";
 import { MisconfiguredError } from "../errors.ts";
 import { elementOf } from "../quote.ts";
-import type { Answer } from "../send.ts";
+import type { HttpResponse } from "../send.ts";
 import { type Bucket, type Mark, markAs, type OpenBucket } from "./bucket.ts";
 import { type Client, connect, type Options, objectUrl } from "./client.ts";
 import { codeOf, type Dialect, notStored, SIGNING_ERRORS, toError } from "./s3/errors.ts";
@@ -32,7 +32,7 @@ export function bucketUrl({ bucket_name, region, endpoint_url, ...config }: Sett
 		: new URL(`${protocol}//${host}${path}/${bucket_name}`);
 }
 
-const succeeded = ({ status, text }: Answer) =>
+const succeeded = ({ status, text }: HttpResponse) =>
 	status >= 200 && status < 300 && !/<Error>/.test(text);
 
 function signer(config: Settings, base: URL, { keys }: Dialect) {
@@ -67,8 +67,9 @@ export function s3(env: Env, config: Settings, timeoutMs: number, dialect = AMAZ
 		sign: signer(config, base, dialect),
 		succeeded,
 		codeOf,
-		isUnauthenticated: (answer) => !succeeded(answer) && SIGNING_ERRORS.includes(codeOf(answer)),
-		explain: (answer) => dialect.explain(codeOf(answer), answer) ?? toError(answer, config),
+		isUnauthenticated: (response) =>
+			!succeeded(response) && SIGNING_ERRORS.includes(codeOf(response)),
+		explain: (response) => dialect.explain(codeOf(response), response) ?? toError(response, config),
 		list: {
 			query: { "list-type": 2 },
 			parameters: { size: "max-keys", position: "continuation-token" },
@@ -89,42 +90,42 @@ function bucketOf({ ask, request, list }: Client, config: Settings, base: URL): 
 	});
 	return {
 		async put(key, body, type, mark) {
-			const answer = await ask(ABSENT, "PUT", key, { body, headers: headersOf(type, mark) });
-			if (!answer?.headers.has("etag")) throw notStored(base);
+			const response = await ask(ABSENT, "PUT", key, { body, headers: headersOf(type, mark) });
+			if (!response?.headers.has("etag")) throw notStored(base);
 		},
 		async begin(key, type, mark) {
 			const options = { query: { uploads: "" }, headers: headersOf(type, mark) };
-			const answer = await ask(ABSENT, "POST", key, options);
-			const id = elementOf("UploadId", answer?.text ?? "");
+			const response = await ask(ABSENT, "POST", key, options);
+			const id = elementOf("UploadId", response?.text ?? "");
 			if (id !== "") return id;
 			throw new MisconfiguredError(
 				`${base.host} did not start an upload: it isn't compatible with S3.`,
 			);
 		},
 		async part(key, uploadId, partNumber, body) {
-			const answer = await ask(ABSENT, "PUT", key, { query: { partNumber, uploadId }, body });
-			if (answer && !answer.headers.has("etag")) throw notStored(base);
-			return answer?.headers.get("etag") ?? null;
+			const response = await ask(ABSENT, "PUT", key, { query: { partNumber, uploadId }, body });
+			if (response && !response.headers.has("etag")) throw notStored(base);
+			return response?.headers.get("etag") ?? null;
 		},
 		async complete(key, uploadId, parts) {
 			const partList = parts.map(
 				(etag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${etag}</ETag></Part>`,
 			);
-			const answer = await ask(ABSENT, "POST", key, {
+			const response = await ask(ABSENT, "POST", key, {
 				query: { uploadId },
 				body: `<CompleteMultipartUpload>${partList.join("")}</CompleteMultipartUpload>`,
 			});
-			if (answer && !/<ETag>/.test(answer.text)) throw notStored(base);
-			return answer !== null;
+			if (response && !/<ETag>/.test(response.text)) throw notStored(base);
+			return response !== null;
 		},
 		async abort(key, uploadId) {
 			await ask(ABSENT, "DELETE", key, { query: { uploadId } });
 		},
 		async mark(key) {
-			const answer = await request("HEAD", key);
+			const response = await request("HEAD", key);
 			// Either the object doesn't exist, or the key isn't allowed to read it. The write that
 			// follows reports any problem.
-			return succeeded(answer) ? markIn(answer.headers) : null;
+			return succeeded(response) ? markIn(response.headers) : null;
 		},
 		async remove(key) {
 			await ask(ABSENT, "DELETE", key);

@@ -1,7 +1,7 @@
 import { digest } from "../../../auth/keys.ts";
 import { pluralize } from "../../../lib/plural.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
-import { type Answer, addressOf } from "../../../outbound/send.ts";
+import { addressOf, type HttpResponse } from "../../../outbound/send.ts";
 import { runSteps, Warning } from "../../../outbound/steps.ts";
 import type { Column } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
@@ -66,8 +66,9 @@ const SYNTAX_ERROR = 62;
 /** @throws MisconfiguredError if the user may not create the table */
 async function checkGrants({ ask, run }: Client, config: Settings) {
 	const { text: readonly } = await run("SELECT getSetting('readonly')");
-	const answer = await ask(`CHECK GRANT CREATE TABLE, INSERT ON ${tableOf(config)}`);
-	const isGranted = codeOf(answer) === SYNTAX_ERROR || check(answer, config).text.trim() === "1";
+	const response = await ask(`CHECK GRANT CREATE TABLE, INSERT ON ${tableOf(config)}`);
+	const isGranted =
+		codeOf(response) === SYNTAX_ERROR || check(response, config).text.trim() === "1";
 	if (isGranted && readonly.trim() === "0") return;
 	throw new MisconfiguredError(
 		`There is no table ${tableOf(config)}, and the user may not create it. Grant CREATE TABLE and INSERT, or create the table yourself.`,
@@ -129,12 +130,12 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 
 		/** Does the same as a run, but doesn't store rows. */
 		test({ job: { columns }, rows } = sampleOf("events")) {
-			let answer: Answer | undefined;
+			let response: HttpResponse | undefined;
 			return runSteps({
 				reach: async () => {
-					answer = await ask("SELECT 1");
+					response = await ask("SELECT 1");
 				},
-				"sign in": async () => answer && check(answer, config),
+				"sign in": async () => response && check(response, config),
 				write: async () => {
 					const types = await findTable(client, config);
 					if (!types) return checkGrants(client, config);

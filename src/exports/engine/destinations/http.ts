@@ -1,7 +1,7 @@
 import { digest } from "../../../auth/keys.ts";
 import type { Config } from "../../../outbound/destinations/config.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
-import { type Answer, sender } from "../../../outbound/send.ts";
+import { type HttpResponse, sender } from "../../../outbound/send.ts";
 import { runSteps } from "../../../outbound/steps.ts";
 import { jsonWriter } from "../formats/jsonlines.ts";
 import type { Destination, Job } from "./destination.ts";
@@ -32,15 +32,15 @@ function* bodies(objects: string[]) {
 	yield HEAD + batch.join(",") + TAIL;
 }
 
-function assertAccepted(answer: Answer) {
-	const { status } = answer;
+function assertAccepted(response: HttpResponse) {
+	const { status } = response;
 	if (status < 300) return;
 	if (status < 400)
 		throw new MisconfiguredError("The url redirects: enter the URL that it redirects to.");
 	const problem = [401, 403].includes(status)
 		? "The receiver rejected the token, or requires one."
 		: "The receiver rejected the request.";
-	throw new MisconfiguredError(`${problem} ${answer.describe()}`);
+	throw new MisconfiguredError(`${problem} ${response.describe()}`);
 }
 
 /**
@@ -90,12 +90,12 @@ export function http(env: Env, config: Config<"HTTP">, timeoutMs: number): Desti
 		},
 		async abort() {},
 		test() {
-			let answer: Answer | undefined;
+			let response: HttpResponse | undefined;
 			return runSteps({
 				reach: async () => {
-					answer = await post(HEAD + TAIL);
+					response = await post(HEAD + TAIL);
 				},
-				"sign in": async () => answer && assertAccepted(answer),
+				"sign in": async () => response && assertAccepted(response),
 			});
 		},
 	};

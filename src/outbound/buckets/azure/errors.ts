@@ -1,7 +1,7 @@
 import type { Config } from "../../destinations/config.ts";
 import { MisconfiguredError } from "../../errors.ts";
 import { elementOf } from "../../quote.ts";
-import { type Answer, addressOf } from "../../send.ts";
+import { addressOf, type HttpResponse } from "../../send.ts";
 
 export type Settings = Config<"AzureBlob">;
 
@@ -30,20 +30,20 @@ const MEANINGS: Record<string, string> = {
 };
 
 /** Returns the error code; "" if there is none. Responses to HEAD have it only in a header. */
-export const codeOf = ({ headers, text }: Answer) =>
+export const codeOf = ({ headers, text }: HttpResponse) =>
 	headers.get("x-ms-error-code") ?? /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
 /**
  * Whether the server rejects the signature. Azurite then sends the code for a missing permission.
  */
-export const isUnauthenticated = (answer: Answer) =>
+export const isUnauthenticated = (response: HttpResponse) =>
 	["AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation"].includes(
-		codeOf(answer),
-	) || elementOf("Message", answer.text).startsWith("Server failed to authenticate the request.");
+		codeOf(response),
+	) || elementOf("Message", response.text).startsWith("Server failed to authenticate the request.");
 
 /** Returns the error for a rejected signature, without the signed text in the message. */
-function rejection(answer: Answer, { sas_token }: Settings) {
-	const detail = elementOf("AuthenticationErrorDetail", answer.text);
+function rejection(response: HttpResponse, { sas_token }: Settings) {
+	const detail = elementOf("AuthenticationErrorDetail", response.text);
 	if (!sas_token)
 		return /date header/i.test(detail)
 			? new Error("The server's clock differs too much from this service's clock.")
@@ -66,10 +66,10 @@ export const secretsOf = ({ account_key, sas_token }: Settings) =>
 		sas_token && new URLSearchParams(sas_token).get("sig"),
 	].filter((secret) => typeof secret === "string");
 
-export function explain(answer: Answer, config: Settings, url: URL): Error {
-	const code = codeOf(answer);
-	if (isUnauthenticated(answer)) return rejection(answer, config);
-	if (answer.status < 400)
+export function explain(response: HttpResponse, config: Settings, url: URL): Error {
+	const code = codeOf(response);
+	if (isUnauthenticated(response)) return rejection(response, config);
+	if (response.status < 400)
 		return new MisconfiguredError(
 			`${addressOf(url)} doesn't respond like Blob Storage: check endpoint_url.`,
 		);
@@ -77,7 +77,7 @@ export function explain(answer: Answer, config: Settings, url: URL): Error {
 		code === "ContainerNotFound"
 			? `There is no container "${config.container_name}".`
 			: (MEANINGS[code] ?? "Blob Storage rejected the request.");
-	const message = `${meaning} ${answer.describe()}`;
+	const message = `${meaning} ${response.describe()}`;
 	return TEMPORARY.includes(code) ? new Error(message) : new MisconfiguredError(message);
 }
 

@@ -61,9 +61,9 @@ function parseLine(line: string) {
 
 /** Returns the types of the table's columns; null if the table doesn't exist. */
 export async function findTable({ ask }: Client, config: Settings): Promise<ColumnTypes | null> {
-	const answer = await ask(`DESCRIBE TABLE ${tableOf(config)} FORMAT JSONCompactEachRow`);
-	if (codeOf(answer) === UNKNOWN_TABLE) return null;
-	const lines = check(answer, config).text.split("\n").map(parseLine);
+	const response = await ask(`DESCRIBE TABLE ${tableOf(config)} FORMAT JSONCompactEachRow`);
+	if (codeOf(response) === UNKNOWN_TABLE) return null;
+	const lines = check(response, config).text.split("\n").map(parseLine);
 	const types = new Map(lines.filter((line) => line !== null).map(([name, type]) => [name, type]));
 	if (types.size > 0) return types;
 	throw new MisconfiguredError(
@@ -73,9 +73,9 @@ export async function findTable({ ask }: Client, config: Settings): Promise<Colu
 
 /** The first row of a query, as texts; empty if the query fails or has no rows. */
 async function firstRow({ ask }: Client, query: string): Promise<string[]> {
-	const answer = await ask(`${query} FORMAT JSONCompactEachRow`);
-	if (codeOf(answer) !== undefined) return [];
-	return parseLine(answer.text.split("\n")[0] ?? "")?.map(String) ?? [];
+	const response = await ask(`${query} FORMAT JSONCompactEachRow`);
+	if (codeOf(response) !== undefined) return [];
+	return parseLine(response.text.split("\n")[0] ?? "")?.map(String) ?? [];
 }
 
 /** Whether the engine removes rows with the same key, or ignores repeated inserts. */

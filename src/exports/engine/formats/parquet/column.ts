@@ -6,7 +6,7 @@ import { writeRleBitPackedHybrid } from "hyparquet-writer/src/encoding.js";
 import type { Column, Row } from "../../rows.ts";
 import { NOTHING } from "../format.ts";
 import { free, sizeOfAll, taken } from "./buffers.ts";
-import { dictionaryWriter, type Skips } from "./dictionary.ts";
+import { dictionaryWriter } from "./dictionary.ts";
 import { type Bounds, boundsOf, statisticsOf } from "./statistics.ts";
 import { bits, plain, sizeOf, stored, TYPES } from "./values.ts";
 
@@ -101,8 +101,8 @@ function pageWriter(compress: StoredColumn["compress"]) {
  * of a row group at once. This function compresses each page when it is full, so that rows don't
  * stay in memory until their row group is written.
  */
-export function columnWriter({ name, kind, codec, compress }: StoredColumn, skips?: Skips) {
-	const dictionary = dictionaryWriter(kind, skips);
+export function columnWriter({ name, kind, codec, compress }: StoredColumn) {
+	const dictionary = dictionaryWriter(kind);
 	/** The dictionary page. */
 	const head = new ByteWriter();
 	/** The data pages that are full. */
@@ -221,8 +221,6 @@ export function columnWriter({ name, kind, codec, compress }: StoredColumn, skip
 			begin();
 			return { chunk, pieces };
 		},
-
-		skips: dictionary.skips,
 
 		/** Frees the memory. The writer must not be used after this. */
 		release() {
