@@ -28,10 +28,7 @@ export async function list(tenant: Tenant, id: string, page: Page, { level, ...r
 		...log.statements,
 		selectOne(tenant, id),
 	);
-	return {
-		...toBatchExport(found(row)),
-		...log.envelopeOf([rows, unread, counted], toEntry),
-	};
+	return { ...toBatchExport(found(row)), ...log.envelopeOf([rows, unread, counted], toEntry) };
 }
 
 /** How long after the last change of a run an entry about it may be written. */

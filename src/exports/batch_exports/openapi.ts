@@ -236,10 +236,7 @@ describe(BatchExport, {
 	model: ["What is exported.", MODELS],
 	destination: [
 		"Where the rows go.",
-		{
-			type: "The kind of destination.",
-			config: "The destination's settings without its secrets.",
-		},
+		{ type: "The kind of destination.", config: "The destination's settings without its secrets." },
 	],
 	interval: ["The length of the windows, in UTC.", INTERVALS],
 	paused: "Whether scheduled runs are paused.",

@@ -71,11 +71,7 @@ async function tryUnpause(
 	const unchanged = and(eq(batchExports.paused, true), scheduleUnchanged(row), begin?.isAllowed);
 	const resumed = passPause(tenant, row, backfilled ?? resume(row, row, Date.now()), unchanged);
 	const [after] = await tenant.write({
-		entry: {
-			...activityOf(row),
-			activity: "unpaused",
-			changes: changes(row, { paused: false }),
-		},
+		entry: { ...activityOf(row), activity: "unpaused", changes: changes(row, { paused: false }) },
 		before: resumed.before,
 		change: db
 			.update(batchExports)

@@ -80,10 +80,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const { type, config = {} } = destination;
 	const id = v7();
 	const [row] = await tenant.write({
-		entry: {
-			...activityOf({ id, name: body.name, team_id: project.id }),
-			activity: "created",
-		},
+		entry: { ...activityOf({ id, name: body.name, team_id: project.id }), activity: "created" },
 		before: [assertRoom(tenant, batchExports, ofOrganization(tenant))],
 		change: db.insert(batchExports).values({
 			...rest,
@@ -143,11 +140,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 			before: resumed?.before ?? [],
 			change: tenant.db
 				.update(batchExports)
-				.set({
-					...set,
-					...(timed && reschedule(row, after, Date.now())),
-					...resumed?.columns,
-				})
+				.set({ ...set, ...(timed && reschedule(row, after, Date.now())), ...resumed?.columns })
 				.where(and(notDeleted(row.row_id), unchanged(row))),
 			answer: selectOne(tenant, id),
 		}),

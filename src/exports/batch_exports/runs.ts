@@ -167,18 +167,10 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 		throw invalid(null, "Only a run that has not ended can be cancelled.");
 	const { db } = tenant;
 	const [after] = await tenant.write({
-		entry: {
-			...activityOf(parent),
-			activity: "run_cancelled",
-			trigger: { run_id: run.id },
-		},
+		entry: { ...activityOf(parent), activity: "run_cancelled", trigger: { run_id: run.id } },
 		change: db
 			.update(batchExportRuns)
-			.set({
-				...CANCELLED,
-				finished_at: now(),
-				last_updated_at: now(),
-			})
+			.set({ ...CANCELLED, finished_at: now(), last_updated_at: now() })
 			.where(and(isRun(tenant, id, run_id), isNull(batchExportRuns.finished_at))),
 		after: (changed) => [
 			logWhere(
@@ -249,11 +241,7 @@ export async function retry(
 	if (run.finished_at === null) throw invalid(null, "Only a run that has ended can be retried.");
 	const { db } = tenant;
 	const [after] = await tenant.write({
-		entry: {
-			...activityOf(parent),
-			activity: "run_retried",
-			trigger: { run_id: run.id },
-		},
+		entry: { ...activityOf(parent), activity: "run_retried", trigger: { run_id: run.id } },
 		change: db
 			.update(batchExportRuns)
 			.set(restarted(options))

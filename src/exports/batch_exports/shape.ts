@@ -112,11 +112,7 @@ export const create = fields.extend({
 /** The config is checked after it is merged with the stored one. */
 export const update = fields.extend({ destination: fields.shape.destination.partial() }).partial();
 
-export const test = create.pick({
-	destination: true,
-	model: true,
-	xql_query: true,
-});
+export const test = create.pick({ destination: true, model: true, xql_query: true });
 
 export const unpause = update.extend({ backfill: boolean().optional() });
 
@@ -220,6 +216,4 @@ export const backfillFilters = z.object({
 	before: queryMoment().optional(),
 });
 
-export const retry = z.object({
-	from: choice(["start"]).optional(),
-});
+export const retry = z.object({ from: choice(["start"]).optional() });

@@ -14,11 +14,7 @@ const dictionary = () =>
 				Array.isArray(value) ||
 				JSON.isRawJSON(value)
 			)
-				issues.push({
-					code: "invalid_type",
-					expected: "record",
-					input: value,
-				});
+				issues.push({ code: "invalid_type", expected: "record", input: value });
 			else {
 				const why = whyInvalid(value);
 				if (why) issues.push(issue(value, "invalid_input", why));

@@ -84,9 +84,7 @@ function bucketOf({ ask, request, list }: Client, config: Settings, base: URL): 
 		"content-type": type,
 		...metadata(mark),
 		...(config.encryption && { "x-amz-server-side-encryption": config.encryption }),
-		...(config.kms_key_id && {
-			"x-amz-server-side-encryption-aws-kms-key-id": config.kms_key_id,
-		}),
+		...(config.kms_key_id && { "x-amz-server-side-encryption-aws-kms-key-id": config.kms_key_id }),
 	});
 	return {
 		async put(key, body, type, mark) {

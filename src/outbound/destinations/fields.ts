@@ -45,10 +45,7 @@ export const file = {
 };
 
 /** Only Parquet can be compressed with snappy. */
-export function compressible({
-	value,
-	issues,
-}: z.core.ParsePayload<{
+export function compressible({ value, issues }: z.core.ParsePayload<{
 	file_format?: string | null | undefined;
 	compression?: string | null | undefined;
 }>) {

@@ -22,11 +22,7 @@ const FILES = {
 	],
 	compression: [
 		"How files are compressed; null for no compression.",
-		{
-			gzip: "for all formats.",
-			snappy: "for Parquet only.",
-			zstd: "for all formats.",
-		},
+		{ gzip: "for all formats.", snappy: "for Parquet only.", zstd: "for all formats." },
 	],
 	max_file_size_mb:
 		"The size, in millions of bytes, after which a new file starts; null for one file per run.",

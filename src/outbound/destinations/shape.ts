@@ -4,11 +4,7 @@ export const TestResult = z
 	.object({
 		success: z.boolean(),
 		steps: z.array(
-			z.object({
-				name: z.string(),
-				error: z.string().nullable(),
-				warning: z.string().nullable(),
-			}),
+			z.object({ name: z.string(), error: z.string().nullable(), warning: z.string().nullable() }),
 		),
 	})
 	.meta({ id: "BatchExportTrial" });

@@ -77,11 +77,7 @@ async function ask(resolver: string, name: string, type: RecordType) {
 	const response = await fetch(resolver, {
 		method: "POST",
 		headers: { accept: MESSAGE, "content-type": MESSAGE },
-		body: dns.encode({
-			type: "query",
-			flags: dns.RECURSION_DESIRED,
-			questions: [{ type, name }],
-		}),
+		body: dns.encode({ type: "query", flags: dns.RECURSION_DESIRED, questions: [{ type, name }] }),
 		signal: AbortSignal.timeout(TIMEOUT_MS),
 	});
 	if (!response.ok) return `The resolver answered with the HTTP status ${response.status}.`;

@@ -17,10 +17,7 @@ const zstd = (text: string) => {
 	return buffer(createZstdCompress({ chunkSize, params }).end(bytes));
 };
 
-const compressors = {
-	gzip: (text: string) => gzipSync(text),
-	zstd,
-};
+const compressors = { gzip: (text: string) => gzipSync(text), zstd };
 
 /**
  * Encodes text files. A compressed file is a sequence of gzip members (RFC 1952, 2.2) or zstd

@@ -48,11 +48,7 @@ export function parquet(
 		schema: [
 			{ name: "root", num_children: columns.length },
 			...columns.map(
-				({ name, kind }): SchemaElement => ({
-					name,
-					repetition_type: "OPTIONAL",
-					...TYPES[kind],
-				}),
+				({ name, kind }): SchemaElement => ({ name, repetition_type: "OPTIONAL", ...TYPES[kind] }),
 			),
 		],
 		statisticsTruncateLength: MAX_BOUND_BYTES,

@@ -17,11 +17,7 @@ const TYPES: Record<Kind, string> = {
 };
 
 /** The SQL names of types that the API names differently. */
-const SQL_NAMES: Record<string, string> = {
-	INTEGER: "INT64",
-	FLOAT: "FLOAT64",
-	BOOLEAN: "BOOL",
-};
+const SQL_NAMES: Record<string, string> = { INTEGER: "INT64", FLOAT: "FLOAT64", BOOLEAN: "BOOL" };
 
 export const tableFields = (columns: Column[], config: Settings): Fields =>
 	columns.map(({ name, kind }) => ({
