@@ -20,7 +20,7 @@ export type Job = {
 };
 
 /** What a run has written: the names of its files, if it has files, and what its log warns of. */
-export type Closed = { files?: string[]; warnings?: string[] };
+type Closed = { files?: string[]; warnings?: string[] };
 
 /**
  * Writes the rows of one run. Its state is JSON and survives a crash: it is stored together with

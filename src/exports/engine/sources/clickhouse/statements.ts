@@ -2,8 +2,7 @@ import { kindOf } from "../../query/expression.ts";
 import type { Model } from "../../rows.ts";
 import { MAX_PAGE_ROWS, orderOf, weight } from "../bounds.ts";
 import type { Filter, Scan } from "../source.ts";
-import { dayOf, isAfter, type Order, parametersOf, textOf } from "./order.ts";
-import type { Place } from "./place.ts";
+import { dayOf, isAfter, type Order, type Place, parametersOf, textOf } from "./order.ts";
 
 /** Each query reads some thousands of rows too many, so it returns many pages. */
 export const ROWS_PER_QUERY = 100 * MAX_PAGE_ROWS;
