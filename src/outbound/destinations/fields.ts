@@ -45,7 +45,10 @@ export const file = {
 };
 
 /** Only Parquet can be compressed with snappy. */
-export function compressible({ value, issues }: z.core.ParsePayload<{
+export function compressible({
+	value,
+	issues,
+}: z.core.ParsePayload<{
 	file_format?: string | null | undefined;
 	compression?: string | null | undefined;
 }>) {
