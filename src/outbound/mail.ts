@@ -26,9 +26,7 @@ export const linkTo = (base: string, path: string) => base.replace(/(?<!\/)\/+$/
 /** Whether mail can be sent: addresses under `.invalid` don't exist (RFC 6761, 6.4). */
 export const isReachable = (address: string) => !address.endsWith(".invalid");
 
-/**
- * Replaces line breaks, other control characters and bidirectional control characters with spaces.
- */
+/** Replaces line breaks, other control characters and bidirectional ones with spaces. */
 export const singleLine = (text: string) =>
 	text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, " ").trim();
 

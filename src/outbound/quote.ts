@@ -85,9 +85,7 @@ function textOf(page: string) {
 	return unescapeXml(text);
 }
 
-/**
- * Quotes a response body in an error: without secrets, shortened, on one line; "" for binary data.
- */
+/** Quotes a response body: without secrets, shortened, on one line; "" for binary data. */
 export function quoteBody(secrets: string[], body: string) {
 	// Secrets are removed first, because cutting or changing the body could leave parts of them.
 	const text = hide(secrets, body).slice(0, MAX_PAGE_CHARACTERS);

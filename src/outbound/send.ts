@@ -58,9 +58,7 @@ async function textOf({ body }: Response) {
 	return text.slice(0, MAX_CHARACTERS);
 }
 
-/**
- * Returns the Retry-After in seconds. The header has seconds or a date (RFC 9110, section 10.2.3).
- */
+/** Returns the Retry-After in seconds, from seconds or a date (RFC 9110, section 10.2.3). */
 export function retryAfter(headers: Headers) {
 	const value = headers.get("retry-after");
 	if (value === null) return undefined;

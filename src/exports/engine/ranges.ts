@@ -49,9 +49,7 @@ export function merge<R extends Range>(ranges: R[]): R[] {
 	return [...delivered, ...missing.flatMap((range) => without(range, delivered))].toSorted(byStart);
 }
 
-/**
- * Returns the stored ranges that disappear, and those to write, when others are merged into them.
- */
+/** Merges ranges into stored ones. Returns the stored ones that disappear, and those to write. */
 export function changesOf<R extends Range>(stored: R[], others: R[]) {
 	const merged = merge([...stored, ...others]);
 	const texts = new Map(stored.map((range) => [range.start, JSON.stringify(range)]));

@@ -35,10 +35,7 @@ export const isSpent = ({ pages, until }: Budget) => pages <= 0 || Date.now() > 
 /** The cursor of a run that has written all rows. */
 const END: Position = [];
 
-/**
- * Returns the position where a run continues: its stored position, or the one where it ended before
- * a retry. If the destination or the query has changed, the run starts over.
- */
+/** Returns where a run continues. If the destination or the query has changed, it starts over. */
 function positionOf(run: Loaded["run"], fingerprint: string) {
 	const { cursor, records_completed, records_total_count } = run;
 	const { bytes, unfit_values } = run;

@@ -150,9 +150,7 @@ const upsertPersons = ({ db, project }: Tenant, team_id: number, list: string) =
 
 const SWEEP_BATCH_SIZE = 5000;
 
-/**
- * Deletes events and persons of deleted projects. To find them, it reads one row for each project.
- */
+/** Deletes rows of deleted projects. To find them, it reads one row for each project. */
 export async function deleteOrphans({ DB }: Env) {
 	const db = drizzle(DB);
 	const orphans = (table: SQLiteTable) => sql`

@@ -36,9 +36,7 @@ type Service = {
 	codeOf(response: HttpResponse): string;
 	isUnauthenticated(response: HttpResponse): boolean;
 	explain(response: HttpResponse): Error;
-	/**
-	 * The query that lists objects, its parameters for a page, and the XML elements of the response.
-	 */
+	/** The query that lists objects, its parameters for a page, and the response's XML elements. */
 	list: {
 		query: Record<string, string | number>;
 		parameters: { size: string; position: string };

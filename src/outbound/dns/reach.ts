@@ -2,9 +2,7 @@ import ip from "ipaddr.js";
 import { boolean } from "../../http/fields.ts";
 import { type Failure, query } from "./resolve.ts";
 
-/**
- * Private names: a single label, or below these domains (RFC 6761, RFC 6762, ICANN's .internal).
- */
+/** Private names: a single label, or below these domains (RFC 6761, RFC 6762, .internal). */
 const PRIVATE = /^[^.]*$|(^|\.)(localhost|local|internal)$/;
 
 /** The IPv6 range for global unicast addresses (RFC 4291, 2.4). */

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { parquetMetadata } from "hyparquet";
 import { describe, expect, test } from "vitest";
-import { toJson } from "../../../src/exports/engine/formats/jsonlines.ts";
+import { jsonWriter } from "../../../src/exports/engine/formats/jsonlines.ts";
 import type { Column, Row } from "../../../src/exports/engine/rows.ts";
 import { destinationOf, duckdb, job, parquetReaders } from "../../support/exporting.ts";
 
@@ -25,7 +25,7 @@ test.each<[string, Row, string]>([
 	["keeps JSON that is text", ["x", '"\\n"'], '"\\n"'],
 	["says null", ["x", null], "null"],
 ])("a line %s", (_, row, properties) => {
-	expect(toJson(columns, row)).toBe(`{"a \\"name\\"":"x","properties":${properties}}`);
+	expect(jsonWriter(columns)(row)).toBe(`{"a \\"name\\"":"x","properties":${properties}}`);
 });
 
 /** The file that an export writes of the rows, in pages of `size`, and its media type. */
@@ -481,7 +481,7 @@ test.each([
 	"\u0000\u001f\u007f\u2028",
 	"half a pair: \ud83e",
 ])("text is escaped as JSON: %j", (text) => {
-	expect(toJson([{ name: "text", kind: "text" }], [text])).toBe(JSON.stringify({ text }));
+	expect(jsonWriter([{ name: "text", kind: "text" }])([text])).toBe(JSON.stringify({ text }));
 });
 
 test("numbers and booleans are written as they are", () => {
@@ -489,5 +489,5 @@ test("numbers and booleans are written as they are", () => {
 		{ name: "number", kind: "number" },
 		{ name: "boolean", kind: "boolean" },
 	];
-	expect(toJson(columns, [-1.5e300, false])).toBe('{"number":-1.5e+300,"boolean":false}');
+	expect(jsonWriter(columns)([-1.5e300, false])).toBe('{"number":-1.5e+300,"boolean":false}');
 });

@@ -72,9 +72,7 @@ export function toJson(value: Value): string | null {
 	return stringify(value);
 }
 
-/**
- * Returns false for false, 0 and the empty text; null for null and for numbers that are not finite.
- */
+/** False for false, 0 and the empty text; null for null and numbers that are not finite. */
 export function toBoolean(value: Value): boolean | null {
 	if (typeof value === "number") return Number.isFinite(value) ? value !== 0 : null;
 	if (typeof value === "string") return value !== "";

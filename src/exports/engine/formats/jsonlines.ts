@@ -37,8 +37,6 @@ export function jsonWriter(columns: Column[]) {
 	};
 }
 
-export const toJson = (columns: Column[], row: Row) => jsonWriter(columns)(row);
-
 /** JSON Lines: one object per line (https://jsonlines.org). */
 export const jsonLines = (columns: Column[], compression: LineCompression): Encoder => {
 	const write = jsonWriter(columns);

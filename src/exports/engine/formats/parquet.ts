@@ -33,10 +33,7 @@ const read = (json: string) =>
 /** The metadata of the row groups so far, and the encoded bytes per byte of rows. */
 type State = { groups: RowGroup[]; ratio: number };
 
-/**
- * Encodes Apache Parquet. Rows are collected in row groups, column by column. The metadata of row
- * groups is at the end of the file.
- */
+/** Encodes Apache Parquet, in row groups. Their metadata is at the end of the file. */
 export function parquet(
 	columns: Column[],
 	compression: Compression,

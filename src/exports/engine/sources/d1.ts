@@ -8,9 +8,7 @@ import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, weight } from "./bounds.ts";
 import { queried } from "./queried.ts";
 import type { Filter, Position, Scan, Source, Table } from "./source.ts";
 
-/**
- * How many rows a page scans for rows that match the filter, and how many rows a statement counts.
- */
+/** How many rows a page scans for rows that match, and how many a statement counts. */
 const MAX_SCANNED_ROWS = 5000;
 const MAX_COUNTED_ROWS = 100_000;
 
@@ -72,9 +70,7 @@ const DERIVED_BYTES = 36;
 /** The separator of the values of a row in a single text. JSON doesn't escape this character. */
 const SEPARATOR = "\x7f";
 
-/**
- * Columns that may be null. In the text of a row, null is "", and other values have the prefix "=".
- */
+/** Columns that may be null. In the text of a row, null is "", and other values begin with "=". */
 const NULLABLE = new Set(["person_id", "person_properties"]);
 
 const INTEGERS = new Set(["team_id", "person_version"]);
@@ -116,9 +112,7 @@ function isoFormatter() {
 	};
 }
 
-/**
- * Returns the function that converts the values of a row from the form in which they are stored.
- */
+/** Returns the function that converts the values of a row from their stored form. */
 function converter({ model, columns }: Scan) {
 	const where = (names: Set<string>) => columns.flatMap((name, i) => (names.has(name) ? [i] : []));
 	const [integers, times] = [where(INTEGERS), where(TIMES)];

@@ -57,9 +57,7 @@ export type Table = {
 /** Where the rows of exports come from. Pages are bounded in rows and bytes. */
 export type Source = {
 	count(selection: Selection): Promise<number>;
-	/**
-	 * Returns the page after a position, or the first page. The same arguments return the same page.
-	 */
+	/** Returns the page after a position, or the first. The same arguments return the same page. */
 	page(selection: Selection, after: Position | null): Promise<Page>;
 	release?(): void;
 };

@@ -33,9 +33,7 @@ const MEANINGS: Record<string, string> = {
 export const codeOf = ({ headers, text }: HttpResponse) =>
 	headers.get("x-ms-error-code") ?? /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
-/**
- * Whether the server rejects the signature. Azurite then sends the code for a missing permission.
- */
+/** Whether the server rejects the signature. Azurite sends the code for a missing permission. */
 export const isUnauthenticated = (response: HttpResponse) =>
 	["AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation"].includes(
 		codeOf(response),

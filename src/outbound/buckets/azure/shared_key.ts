@@ -1,6 +1,4 @@
-/**
- * The headers that a signature covers, in this order, in addition to all that begin with `x-ms-`.
- */
+/** The headers that a signature covers, in order, besides those that begin with `x-ms-`. */
 const SIGNED_HEADERS = [
 	"content-encoding",
 	"content-language",

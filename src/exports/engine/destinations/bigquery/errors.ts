@@ -30,9 +30,7 @@ const CONFLICT = /concurrent update|too many DML statements/i;
 export const isTemporary = ({ reason, message }: Problem) =>
 	TEMPORARY_REASONS.includes(reason) || CONFLICT.test(message);
 
-/**
- * Returns the meaning of a problem for the user; undefined if only the API's own message is shown.
- */
+/** Returns the meaning of a problem for the user; undefined if it is unknown. */
 function meaningOf({ reason, message }: Problem, { project_id, dataset_id }: Settings) {
 	switch (reason) {
 		case "accessDenied":

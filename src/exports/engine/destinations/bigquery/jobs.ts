@@ -36,9 +36,7 @@ function multipart(job: object, rows: Uint8Array[]) {
 	};
 }
 
-/**
- * Returns the function that runs jobs in a project. `locate` returns the location of the dataset.
- */
+/** Returns the function that runs jobs. `locate` returns the location of the dataset. */
 export function jobRunner(
 	api: Api,
 	project_id: string,

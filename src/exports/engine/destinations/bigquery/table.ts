@@ -41,9 +41,7 @@ export const stagingFields = (columns: Column[]): Fields => [
 	...columns.map((_, i) => ({ name: staged(i), type: "STRING" })),
 ];
 
-/**
- * Replaces lone surrogates, which can't be encoded in UTF-8, and NUL, which not all readers accept.
- */
+/** Replaces lone surrogates, which UTF-8 can't encode, and NUL, which not all readers accept. */
 const storable = (text: string) => text.toWellFormed().replaceAll("\0", "\ufffd");
 
 /** Writes rows, one JSON object per line. `first` is the number of the first row. */

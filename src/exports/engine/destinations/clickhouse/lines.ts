@@ -1,4 +1,4 @@
-import { toJson } from "../../formats/jsonlines.ts";
+import { jsonWriter } from "../../formats/jsonlines.ts";
 import type { Column, Row } from "../../rows.ts";
 import type { ColumnTypes } from "./table.ts";
 
@@ -8,10 +8,7 @@ const DAY = /^Date(?:32)?$/;
 /** The types that hold null without `Nullable`. */
 const HOLDS_NULL = /^(?:(?:LowCardinality\()?Nullable\(|Variant\(|Dynamic\b|Nothing$)/;
 
-/**
- * Returns the function that adds up how many values of rows are null in columns that can't hold
- * null, by the column's name. ClickHouse stores the column's default instead.
- */
+/** Counts the nulls in columns that can't hold null, in which ClickHouse stores their default. */
 export function lostNulls(columns: Column[], types: ColumnTypes) {
 	const required = columns.flatMap(({ name }, i) =>
 		HOLDS_NULL.test(types.get(name) ?? "") ? [] : [{ name, i }],
@@ -65,7 +62,8 @@ export function linesFor(columns: Column[], types: ColumnTypes) {
 			? { ...column, kind: "text" as const }
 			: column,
 	);
+	const toJson = jsonWriter(written);
 	const write = (value: Row[number], i: number) =>
 		typeof value === "string" ? (writers[i]?.(value) ?? value) : value;
-	return (rows: Row[]) => rows.map((row) => `${toJson(written, row.map(write))}\n`).join("");
+	return (rows: Row[]) => rows.map((row) => `${toJson(row.map(write))}\n`).join("");
 }

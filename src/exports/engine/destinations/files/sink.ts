@@ -13,19 +13,14 @@ const MAX_STATE_BYTES = 1_500_000;
 /** The maximum number of bytes after the last part that fit into a state, in base64. */
 const MAX_REST_BYTES = (MAX_STATE_BYTES * 3) / 4;
 
-/**
- * Writes the rows of one run to files. All files appear on `close`, in their order, then the
- * manifest. A file that is too small for an upload is written with a single request.
- */
+/** Writes a run's files, which appear on `close`, in order. Small ones need no upload. */
 export function filesSink(config: FilesConfig, context: UploadContext, state: State | null) {
 	const { job, keyOf } = context;
 	const uploads = uploadsOf(context, state ?? INITIAL);
 	const parts = partWriter(uploads, state ?? INITIAL);
 	const writer = fileWriter(config, job.columns, parts, state?.encoder ?? "");
 	const maxBytes = (config.max_file_size_mb ?? 0) * 1_000_000;
-	/**
-	 * Whether a call is in progress or has failed, so that a request may still be reading the buffer.
-	 */
+	/** Whether a call is in progress or has failed, so that a request may be reading the buffer. */
 	let isBusy = false;
 
 	async function encode(rows: Row[], sizes: number[]) {

@@ -17,9 +17,7 @@ const CLIENT_TIMEOUT_FACTOR = 1.25;
 /** Shorter than the timeout of a statement, so that waiting for a lock has its own error. */
 const LOCK_TIMEOUT_FACTOR = 0.75;
 
-/**
- * Returns the header of a CopyData message: its type and length (PostgreSQL, "Message Formats").
- */
+/** The header of a CopyData message: type and length (PostgreSQL, "Message Formats"). */
 function copyDataHead({ byteLength }: Uint8Array) {
 	const head = Buffer.from("d0000");
 	head.writeInt32BE(byteLength + 4, 1);

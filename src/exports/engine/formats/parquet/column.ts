@@ -33,10 +33,7 @@ function* slices(values: Row) {
 	yield values.slice(from);
 }
 
-/**
- * Encodes integers of this many bits as runs and bit-packed groups (Parquet's RLE/bit-packing
- * hybrid).
- */
+/** Encodes integers of this many bits (Parquet's RLE/bit-packing hybrid). */
 function hybrid(numbers: Uint8Array | Uint32Array, bits: number, ...before: number[]) {
 	const writer = new ByteWriter();
 	for (const byte of before) writer.appendUint8(byte);
@@ -44,10 +41,7 @@ function hybrid(numbers: Uint8Array | Uint32Array, bits: number, ...before: numb
 	return writer.getBytes();
 }
 
-/**
- * Returns the writer of a column's pages, which also counts the pages and the bytes that
- * compression saves.
- */
+/** Returns the writer of pages, which counts them and the bytes that compression saves. */
 function pageWriter(compress: StoredColumn["compress"]) {
 	const counts = { data: 0, saved: 0 };
 	/** Writes a page: its header, its levels, and its data. */
@@ -107,9 +101,7 @@ export function columnWriter({ name, kind, codec, compress }: StoredColumn) {
 	const head = new ByteWriter();
 	/** The data pages that are full. */
 	const written = new ByteWriter();
-	/**
-	 * Whether each row of the current page has a value. With a dictionary, a row group has one page.
-	 */
+	/** Whether each row of the page has a value. A row group with a dictionary has one page. */
 	const levels = new ByteWriter();
 	/** The values of the current page in the encoding PLAIN; booleans have a byte each. */
 	const data = new ByteWriter();

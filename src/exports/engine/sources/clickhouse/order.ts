@@ -26,10 +26,7 @@ export function splitKey(key: string): string[] {
 	return expressions.map((text) => text.trim()).filter((text) => text !== "");
 }
 
-/**
- * Returns the type of a query parameter for values of a column's type; undefined for types whose
- * values may be null, or may change when they are converted to text.
- */
+/** The type of a query parameter; undefined for types that may be null or change as text. */
 function parameterType(type: string): string | undefined {
 	const plain = type.replace(/^LowCardinality\((.*)\)$/, "$1");
 	const precision = /^DateTime64\((\d)/.exec(plain)?.[1];
