@@ -26,7 +26,7 @@ import {
 	RUN_STATUSES,
 	UNSUCCESSFUL,
 } from "../../db/schema/batch_exports.ts";
-import { found, invalid } from "../../http/errors.ts";
+import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { sentence } from "../../outbound/reason.ts";
 import { logWhere } from "../engine/run_log.ts";
@@ -153,7 +153,7 @@ async function read(tenant: Tenant, id: string, run_id: string) {
 		selectName(tenant, id),
 		selectOne(tenant, id, run_id),
 	);
-	return { parent: found(parent), run: found(run) };
+	return { parent: orNotFound(parent), run: orNotFound(run) };
 }
 
 export const find = async (tenant: Tenant, id: string, run_id: string) =>
@@ -193,7 +193,7 @@ async function tryCancel(tenant: Tenant, id: string, run_id: string) {
 	});
 	// The next run of the same series may be waiting for this one.
 	launchWaiting(tenant, parent);
-	return found(after);
+	return orNotFound(after);
 }
 
 const FROM_START = {
@@ -273,5 +273,5 @@ async function tryRetry(
 		answer: selectOne(tenant, id, run_id),
 	});
 	launchWaiting(tenant, parent);
-	return found(after);
+	return orNotFound(after);
 }
