@@ -30,7 +30,7 @@ type Domain = typeof domains.$inferSelect;
  * stays verified: a mistake in the DNS must not change how people sign in. If three lookups in a
  * row, on three days, don't find it, an event is written (docs/organizations.md#domains).
  */
-export async function tick(env: Env, at: number) {
+export async function recheckDue(env: Env, at: number) {
 	const db = drizzle(env.DB);
 	const due = await db
 		.select({ id: domains.id })

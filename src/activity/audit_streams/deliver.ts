@@ -7,6 +7,7 @@ import type { Database } from "../../db/client.ts";
 import { counted } from "../../db/counted.ts";
 import { iso } from "../../db/now.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
+import { isDue } from "../../delivery/lease.ts";
 import { logWarning } from "../../lib/log.ts";
 import type { Bucket } from "../../outbound/buckets/bucket.ts";
 import { openBucket } from "../../outbound/buckets/open.ts";
@@ -16,7 +17,7 @@ import type { Stream } from "./entries.ts";
 import { type File, nextFile, plannedFile } from "./file.ts";
 import { fileName, keyOf } from "./keys.ts";
 import { streamCipher } from "./queries.ts";
-import { claim, fail, finish, isDue, lastHour, recordFile, release, storePlan } from "./state.ts";
+import { endTurn, fail, finish, lastHour, recordFile, storePlan, take } from "./state.ts";
 
 /** How many streams an invocation delivers at a time. */
 const CONCURRENCY = 6;
@@ -34,7 +35,7 @@ const MAX_TICK_MS = 45_000;
  * After this many statements, an invocation starts no further streams or files (docs/internals/scale.md#what-one-tick-does). So it starts
  * at most this many streams. D1 allows 1,000 statements per invocation.
  *
- * Each stream that has started by then may need 25 more: 1 to claim it; 20 for a file (2 to plan it, 1 to survey its entries, at
+ * Each stream that has started by then may need 25 more: 1 to take it; 20 for a file (2 to plan it, 1 to survey its entries, at
  * most 15 pages, 1 to store the plan and 1 to record the file); 1 to end its turn; 3 if that fails.
  */
 const MAX_STATEMENTS = 800;
@@ -50,18 +51,18 @@ const FOREVER = "9999-12-31T23:59:59.999Z";
 
 const Message = z.object({ audit_streams: z.int() });
 
-/** Delivers the streams that were due when the message was sent. `message` is the body of a queue message. */
-export const deliverDue = (env: Env, message: unknown) =>
-	tick(env, Message.parse(message).audit_streams);
-
-/** Delivers the due streams. Several are delivered at a time, so that a slow bucket doesn't delay the others. */
-export async function tick(given: Env, at: number) {
+/**
+ * Delivers the streams that were due when the message was sent, several at a time, so that a slow bucket doesn't delay the
+ * others. `message` is the body of a queue message.
+ */
+export async function deliverDue(given: Env, message: unknown) {
+	const { audit_streams: at } = Message.parse(message);
 	const { DB, statements } = counted(given.DB);
 	const env = { ...given, DB };
 	const due = await drizzle(env.DB)
 		.select({ id: auditStreams.id })
 		.from(auditStreams)
-		.where(isDue(at))
+		.where(isDue(auditStreams, at))
 		.orderBy(asc(auditStreams.next_attempt_at))
 		.limit(MAX_STATEMENTS);
 	const deadline = performance.now() + MAX_INVOCATION_MS;
@@ -88,10 +89,10 @@ export async function tick(given: Env, at: number) {
 /** When a tick started, and whether it must not start anything else. */
 type Tick = { at: number; isOver: () => boolean };
 
-/** Delivers the next files of a stream, unless another tick has claimed it. */
+/** Delivers the next files of a stream, unless another tick has a lease. */
 async function takeTurn(env: Env, id: string, tick: Tick) {
 	const { at } = tick;
-	const stream = await claim(drizzle(env.DB), id, at);
+	const stream = await take(drizzle(env.DB), id, at);
 	if (!stream) return;
 	try {
 		await deliver(env, stream, tick);
@@ -101,18 +102,18 @@ async function takeTurn(env: Env, id: string, tick: Tick) {
 	}
 }
 
-async function deliver(env: Env, claimed: Stream, { at, isOver }: Tick) {
+async function deliver(env: Env, taken: Stream, { at, isOver }: Tick) {
 	const db = drizzle(env.DB);
-	const destination = await opened(streamCipher(env, claimed.id), claimed.destination);
+	const destination = await opened(streamCipher(env, taken.id), taken.destination);
 	const { bucket } = await openBucket(env, destination, TIMEOUT_MS);
-	const until = claimed.organization_deleted_at === null ? iso(lastHour(at)) : FOREVER;
-	let stream = claimed;
+	const until = taken.organization_deleted_at === null ? iso(lastHour(at)) : FOREVER;
+	let stream = taken;
 	for (let files = 0; files === 0 || (files < MAX_FILES && !isOver()); files += 1) {
 		const next = await deliverNext(db, bucket, stream, until);
 		if (!next) return finish(db, stream, at);
 		stream = next;
 	}
-	return release(db, stream, at);
+	await endTurn(db, stream, at);
 }
 
 /**

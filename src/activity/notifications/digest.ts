@@ -45,7 +45,7 @@ const MAX_WAIT_MS = 7 * DAY_MS;
 type Group = Pick<typeof alerts.$inferSelect, "organization_id" | "scope" | "activity">;
 
 /** Sends the digests that are due (docs/notifications.md). */
-export async function tick(env: Env, at: number) {
+export async function sendDueDigests(env: Env, at: number) {
 	const db = drizzle(env.DB);
 	if (!configured(env)) return forget(db, lte(alerts.due_at, iso(at - MAX_WAIT_MS)));
 	await runSequentially({

@@ -5,16 +5,15 @@ import { MINUTE_MS } from "../../lib/durations.ts";
 import { type EventRow, toEvent } from "../events/event.ts";
 import { attempts, type Endpoint } from "./attempt.ts";
 import { toDelivery } from "./delivery_rows.ts";
-import { claim, type Round, recordRound, type Webhook } from "./progress.ts";
+import { type Round, recordRound, take, type Webhook } from "./progress.ts";
 import { openSecrets } from "./secret.ts";
 
 /*
  * Delivers events to a webhook (docs/webhooks.md#how-events-are-delivered).
  *
- * The feed is the queue: a webhook's events are delivered up to `position`, and `next_attempt_at` is the time when the next one
- * is due. A trigger sets this time when an event is written. A worker takes a lease on the webhook (`lease`), sends the events
- * one after another, and saves its progress every second. If it is killed, another worker continues from there after the lease
- * has expired. So an event may be sent twice, but none is skipped.
+ * The feed is the queue: a webhook's events are delivered up to `position`, and a trigger makes the webhook due when an event is
+ * written. A worker takes a lease, sends the events one after another, and saves its progress every second. If it is killed,
+ * another worker continues from there after the lease has expired. So an event may be sent twice, but none is skipped.
  */
 
 /** How often a worker saves its progress, in milliseconds. */
@@ -29,17 +28,17 @@ const MAX_SENDING_MS = 10_000;
 /** The maximum delay of a message that is sent here. The schedule sends the messages for later attempts. */
 const MAX_DELAY_MS = MINUTE_MS;
 
-const Wake = z.object({ webhook: z.string(), lease: z.string().optional() });
+const Message = z.object({ webhook: z.string() });
 
 /** Sends events until one fails, or it is time to save the progress. */
 async function send(
 	attempt: ReturnType<typeof attempts>,
 	endpoint: Endpoint,
-	{ position, failures }: Webhook,
+	webhook: Webhook,
 	events: EventRow[],
 ): Promise<Round> {
 	const until = Date.now() + RECORD_INTERVAL_MS;
-	const round: Round = { deliveries: [], position, failure: undefined };
+	const round: Round = { deliveries: [], position: webhook.position, failure: undefined };
 	for (const row of events) {
 		if (Date.now() > until) break;
 		const event = toEvent(row);
@@ -51,7 +50,7 @@ async function send(
 				event_id: id,
 				position: row.position,
 				type,
-				attempt: isFirst ? failures + 1 : 1,
+				attempt: isFirst ? webhook.attempts + 1 : 1,
 				...outcome,
 			}),
 		);
@@ -71,12 +70,12 @@ const skip = ({ position }: Webhook, end: number | undefined): Round => ({
 	failure: undefined,
 });
 
-/** After a failed attempt: plans the next one, unless the webhook was disabled. */
-async function afterFailure(env: Env, { id, next_attempt_at }: Webhook) {
-	if (next_attempt_at === null) return undefined;
-	const delay = Date.parse(next_attempt_at) - Date.now();
-	if (delay > MAX_DELAY_MS) return undefined;
-	return wake(env, [{ webhook: id, delaySeconds: Math.max(0, Math.ceil(delay / 1000)) }]);
+/** Sends a message for the next attempt, if it is due soon. */
+async function continueSoon(env: Env, { id, next_attempt_at }: Webhook) {
+	if (next_attempt_at === null) return;
+	const delay = Math.max(0, Date.parse(next_attempt_at) - Date.now());
+	if (delay <= MAX_DELAY_MS)
+		await wake(env, [{ webhook: id, delaySeconds: Math.ceil(delay / 1000) }]);
 }
 
 /**
@@ -87,18 +86,17 @@ export async function deliver(env: Env, message: unknown) {
 	const db = drizzle(env.DB);
 	const attempt = attempts(env);
 	const until = Date.now() + MAX_SENDING_MS;
-	let claimed = await claim(db, Wake.parse(message));
-	while (claimed) {
-		const { webhook, events, end } = claimed;
+	let taken = await take(db, Message.parse(message).webhook);
+	for (let stops = false; taken && !stops; ) {
+		const { webhook, events, end } = taken;
 		const endpoint = { url: webhook.url, secrets: openSecrets(env, webhook) };
 		endpoint.secrets.catch(() => {});
-		// The next events are all of other types.
+		// If there are none, the next events are all of other types.
 		const round =
 			events.length > 0 ? await send(attempt, endpoint, webhook, events) : skip(webhook, end);
-		claimed = await recordRound(db, webhook, round, events.slice(round.deliveries.length));
-		if (!claimed || claimed.webhook.next_attempt_at === null || round.failure) break;
-		const { id, lease } = claimed.webhook;
-		if (Date.now() > until) return wake(env, [{ webhook: id, ...(lease && { lease }) }]);
+		const rest = events.slice(round.deliveries.length);
+		taken = await recordRound(db, webhook, round, { rest, stops: Date.now() > until });
+		stops = taken?.webhook.lease_expires_at === null;
 	}
-	return claimed && claimed.webhook.failures > 0 ? afterFailure(env, claimed.webhook) : undefined;
+	if (taken) await continueSoon(env, taken.webhook);
 }

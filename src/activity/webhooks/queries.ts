@@ -10,6 +10,7 @@ import type { ActivityOf } from "../../db/event_types.ts";
 import { iso, now } from "../../db/now.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
+import { NO_LEASE } from "../../delivery/lease.ts";
 import { found, invalid } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { newSecret, ROLL_MS, sealSecret } from "./secret.ts";
@@ -22,9 +23,6 @@ import {
 	type WebhookDelivery,
 } from "./shape.ts";
 import { selectorsOf } from "./types.ts";
-
-/** Ends the lease of a worker, which then stops, because its work may no longer be correct. */
-const TAKE_LEASE = { lease: null, leased_until: null };
 
 const { deliveries, ...columns } = getTableColumns(webhooks);
 
@@ -132,10 +130,13 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	return toWebhook(found(row), secret);
 }
 
-/** Returns the columns that reset the failures, and make the next event due at the time of the request, which starts a worker. */
+/**
+ * Returns the columns that make the next event due at the time of the request, as its first attempt. The request then starts a
+ * worker; one that is delivering stops.
+ */
 const restart = ({ at }: Tenant, enabled: boolean | undefined) => ({
-	...TAKE_LEASE,
-	failures: 0,
+	...NO_LEASE,
+	attempts: 0,
 	failing_since: null,
 	last_error: null,
 	disabled_reason: null,
@@ -202,7 +203,7 @@ export async function roll(tenant: Tenant, id: string) {
 		change: tenant.db
 			.update(webhooks)
 			.set({
-				...TAKE_LEASE,
+				...NO_LEASE,
 				secret: sealed,
 				previous_secret: row.secret,
 				previous_secret_expires_at: iso(Date.now() + ROLL_MS),

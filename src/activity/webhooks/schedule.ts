@@ -15,16 +15,18 @@ const MAX_BATCH_MESSAGES = 100;
  * Runs every minute: sends a message for each webhook that is due before the next tick, delayed until then. If a worker may still
  * be delivering, the message arrives when the lease expires. So a killed worker is replaced within a minute.
  */
-export async function tick(env: Env, at: number) {
-	const { id, next_attempt_at, leased_until } = webhooks;
+export async function enqueueDueWebhooks(env: Env, at: number) {
+	const { id, next_attempt_at, lease_expires_at } = webhooks;
 	const due = await drizzle(env.DB)
-		.select({ id, next_attempt_at, leased_until })
+		.select({ id, next_attempt_at, lease_expires_at })
 		.from(webhooks)
 		.where(sql`${webhooks.enabled} and ${lte(next_attempt_at, iso(at + MINUTE_MS))}`)
 		.orderBy(next_attempt_at)
 		.limit(WAKE_BATCH_SIZE);
 	const messages = due.map((row) => {
-		const moments = [row.next_attempt_at, row.leased_until].map((text) => Date.parse(text ?? ""));
+		const moments = [row.next_attempt_at, row.lease_expires_at].map((text) =>
+			Date.parse(text ?? ""),
+		);
 		const wait = Math.max(0, ...moments.filter((moment) => moment > at)) - at;
 		return { webhook: row.id, delaySeconds: Math.max(0, Math.ceil(wait / 1000)) };
 	});

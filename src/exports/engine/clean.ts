@@ -40,7 +40,7 @@ export async function clean(env: Env, loaded: Loaded, latest?: unknown) {
 		.where(
 			and(
 				isRun({ batch_export_id: run.batch_export_id, run_id: run.id }),
-				eq(batchExportRuns.attempt, run.attempt),
+				eq(batchExportRuns.lease, run.lease),
 				isNotNull(batchExportRuns.finished_at),
 			),
 		);

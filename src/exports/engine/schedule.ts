@@ -48,7 +48,7 @@ const LEFTOVERS = "unfinished output of runs";
  * Runs every minute. Inserts the runs of windows that are due, adds the next runs of stalled backfills, launches waiting and
  * lost runs, folds old runs, and removes unfinished output.
  */
-export async function tick(env: Env, scheduledTime: number) {
+export async function runDueExports(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
 	await runSequentially({
 		"windows of exports": () => insertAllDueRuns(db, scheduledTime),

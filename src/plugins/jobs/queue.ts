@@ -1,4 +1,4 @@
-import { type SQL, sql } from "drizzle-orm";
+import { isNull, type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
 import { pluginJobs } from "../../db/schema/jobs.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
@@ -24,10 +24,10 @@ export const MAX_WAKE_UPS = 100;
 const MAX_MESSAGE_AGE_MS = 2 * MINUTE_MS;
 
 /** SQL condition: the job is waiting. */
-export const isWaiting = sql`${pluginJobs.started_at} is null`;
+export const isWaiting = isNull(pluginJobs.lease_expires_at);
 
 const next = (columns: SQL) =>
-	sql`(select ${columns} from plugin_jobs where started_at is null order by turn, id limit 1)`;
+	sql`(select ${columns} from plugin_jobs where lease_expires_at is null order by turn, id limit 1)`;
 
 /** SQL condition: the job is the next one. */
 export const isNext = sql`(${pluginJobs.turn}, ${pluginJobs.id}) = ${next(sql`turn, id`)}`;

@@ -12,8 +12,6 @@ import { PLUGIN_LOGS } from "./log_entries.ts";
 import { countWaiting, newTurn, wake } from "./queue.ts";
 import { fail, findLost } from "./work.ts";
 
-/** A job that has been running for longer than this counts as lost. */
-const LOST_MS = 30_000;
 /** An organization's limit, both for tasks queued in one minute and for waiting tasks. */
 const MAX_TASKS_PER_MINUTE = 1000;
 /** The number of lost jobs that a tick marks as failed. Each needs four statements. */
@@ -147,7 +145,7 @@ const logDropped = (db: Database, configs: Dropped[], minute: string) =>
  * - Marks jobs that a restart interrupted as failed. They don't run again.
  * - Deletes old log entries.
  */
-export async function tick(env: Env, scheduledTime: number) {
+export async function runDueTasks(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
 	await runSequentially({
 		"plugin tasks": () => runTasks(db, scheduledTime),
@@ -164,7 +162,7 @@ async function wakeConsumers(env: Env, db: Database) {
 
 /** Marks jobs that a restart interrupted as failed, those that started first. */
 async function failLost(db: Database) {
-	const lost = await findLost(db, iso(Date.now() - LOST_MS), GIVE_UP_BATCH_SIZE);
+	const lost = await findLost(db, GIVE_UP_BATCH_SIZE);
 	await forEachLogged(CUT_OFF, lost, (job) =>
 		fail(db, job, "The job was interrupted by a restart. It isn't run again."),
 	);

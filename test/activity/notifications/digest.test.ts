@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { and, eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import { tick } from "../../../src/activity/notifications/digest.ts";
+import { sendDueDigests as tick } from "../../../src/activity/notifications/digest.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { domains } from "../../../src/db/schema/domains.ts";
