@@ -24,7 +24,7 @@ type Family = {
 	object?: ScopeObject;
 	routes: RouterRoute[];
 	tag: Tag;
-	texts: Record<string, Record<string, OperationText>>;
+	texts: Record<string, OperationText>;
 };
 
 const all: Family[] = [
@@ -61,7 +61,7 @@ function merge(handlers: RouterRoute[]): Operation {
 function operationOf(family: Family, method: string, below: string, handlers: RouterRoute[]) {
 	const { mount, object, tag, texts } = family;
 	const path = pathOf(family, below);
-	const text = texts[below]?.[method.toLowerCase()];
+	const text = texts[`${method} ${below}`];
 	if (!text) throw new Error(`${method} ${path} has no text in an openapi.ts.`);
 	const operation = merge(handlers);
 	const route = { id: text.id, method, mount, below, path, operation, open: object === undefined };

@@ -1,5 +1,5 @@
 /*
- * How a row whose work is due gets one worker at a time (docs/decisions/0014-delivery.md).
+ * How a row whose work is due gets one worker at a time (docs/internals/decisions/0014-delivery.md).
  *
  * `next_attempt_at` is when the work is due; null if there is none. A worker takes a lease, which gets the next number in `lease`
  * and ends at `lease_expires_at`, so that a worker that was killed is replaced. It may write as long as its lease `isHeld`. When

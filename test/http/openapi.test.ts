@@ -20,24 +20,20 @@ const text = { id: "getThing", summary: "Retrieve a thing", description: "Answer
 /** The compiler checks these. */
 export const complete: OpenApi<typeof routes> = {
 	tag,
-	operations: { "/": { get: text }, "/:id/copy": { post: text } },
+	operations: { "GET /": text, "POST /:id/copy": text },
 };
 export const incomplete: OpenApi<typeof routes> = {
 	tag,
 	// @ts-expect-error POST /:id/copy has no text
-	operations: { "/": { get: text } },
-};
-export const withoutMethod: OpenApi<typeof routes> = {
-	tag,
-	// @ts-expect-error POST /:id/copy has no text
-	operations: { "/": { get: text }, "/:id/copy": {} },
+	operations: { "GET /": text },
 };
 export const stale: OpenApi<typeof routes> = {
 	tag,
 	operations: {
 		// @ts-expect-error there is no DELETE /
-		"/": { get: text, delete: text },
-		"/:id/copy": { post: text },
+		"DELETE /": text,
+		"GET /": text,
+		"POST /:id/copy": text,
 	},
 };
 

@@ -9,31 +9,27 @@ export default {
 			"Members of the organization who can see a private project. Members with level 8 are admins of the project.",
 	},
 	operations: {
-		"/": {
-			get: {
-				id: "listProjectMembers",
-				summary: "List the members of a project",
-				description:
-					"Lists the project's own members whose users are active, newest first. Admins and owners of the organization see the project without being listed. Anyone who can see the project may do so.",
-			},
-			post: {
-				id: "addProjectMember",
-				summary: "Add a member to a project",
-				description:
-					"Requires level 8, in the organization or the project. To change a level, remove the member and add it again.",
-				errors: {
-					does_not_exist: "The user isn't an active member of the organization.",
-					unique: "The user is already a member of the project.",
-				},
+		"GET /": {
+			id: "listProjectMembers",
+			summary: "List the members of a project",
+			description:
+				"Lists the project's own members whose users are active, newest first. Admins and owners of the organization see the project without being listed. Anyone who can see the project may do so.",
+		},
+		"POST /": {
+			id: "addProjectMember",
+			summary: "Add a member to a project",
+			description:
+				"Requires level 8, in the organization or the project. To change a level, remove the member and add it again.",
+			errors: {
+				does_not_exist: "The user isn't an active member of the organization.",
+				unique: "The user is already a member of the project.",
 			},
 		},
-		"/:user_uuid": {
-			delete: {
-				id: "removeProjectMember",
-				summary: "Remove a member from a project",
-				description:
-					"Requires level 8, in the organization or the project. The user stays a member of the organization.",
-			},
+		"DELETE /:user_uuid": {
+			id: "removeProjectMember",
+			summary: "Remove a member from a project",
+			description:
+				"Requires level 8, in the organization or the project. The user stays a member of the organization.",
 		},
 	},
 } satisfies OpenApi<typeof projectMembers>;

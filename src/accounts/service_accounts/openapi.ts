@@ -9,41 +9,37 @@ const CANT_SEE =
 export default {
 	tag: ofServiceAccount.tag,
 	operations: {
-		"/": {
-			get: {
-				id: "listServiceAccounts",
-				summary: "List the service accounts of an organization",
-				description: "Lists the accounts, newest first. Requires level 8.",
-			},
-			post: {
-				id: "createServiceAccount",
-				summary: "Create a service account",
-				description: "Requires level 8. Create a key for it next.",
-				errors: {
-					does_not_exist: CANT_SEE,
-					invalid_input: "The organization already has 50 service accounts.",
-				},
+		"GET /": {
+			id: "listServiceAccounts",
+			summary: "List the service accounts of an organization",
+			description: "Lists the accounts, newest first. Requires level 8.",
+		},
+		"POST /": {
+			id: "createServiceAccount",
+			summary: "Create a service account",
+			description: "Requires level 8. Create a key for it next.",
+			errors: {
+				does_not_exist: CANT_SEE,
+				invalid_input: "The organization already has 50 service accounts.",
 			},
 		},
-		"/:id": {
-			get: {
-				id: "getServiceAccount",
-				summary: "Retrieve a service account",
-				description: "Returns the account. Requires level 8.",
-			},
-			patch: {
-				id: "updateServiceAccount",
-				summary: "Change a service account",
-				description:
-					"Requires level 8. Changes apply to the next request with any of the account's keys.",
-				errors: { does_not_exist: CANT_SEE },
-			},
-			delete: {
-				id: "deleteServiceAccount",
-				summary: "Delete a service account",
-				description:
-					"Requires level 8. Its keys immediately stop working. Activity log entries keep its name.",
-			},
+		"GET /:id": {
+			id: "getServiceAccount",
+			summary: "Retrieve a service account",
+			description: "Returns the account. Requires level 8.",
+		},
+		"PATCH /:id": {
+			id: "updateServiceAccount",
+			summary: "Change a service account",
+			description:
+				"Requires level 8. Changes apply to the next request with any of the account's keys.",
+			errors: { does_not_exist: CANT_SEE },
+		},
+		"DELETE /:id": {
+			id: "deleteServiceAccount",
+			summary: "Delete a service account",
+			description:
+				"Requires level 8. Its keys immediately stop working. Activity log entries keep its name.",
 		},
 	},
 } satisfies OpenApi<typeof serviceAccounts>;

@@ -14,43 +14,37 @@ export default {
 			"How a person without a key gets one: with a link by mail and, if they have one or one of their organizations requires it, a second factor. These operations require no key.",
 	},
 	operations: {
-		"/": {
-			post: {
-				id: "requestSignIn",
-				summary: "Ask for a link to sign in",
-				description:
-					"Mails a link to the user with this address. It works once and expires after 15 minutes. The response is the same for every address, even if it is unknown, its user is deactivated, or its user already got five mails within an hour and can still use one of their links. If the address's domain enforces single sign-on, the mail says so instead. An IP address, or the first 64 bits of an IPv6 address, can request ten links a minute; more are a 429.",
-				errors: { invalid_input: "The operator hasn't set up mail." },
+		"POST /": {
+			id: "requestSignIn",
+			summary: "Ask for a link to sign in",
+			description:
+				"Mails a link to the user with this address. It works once and expires after 15 minutes. The response is the same for every address, even if it is unknown, its user is deactivated, or its user already got five mails within an hour and can still use one of their links. If the address's domain enforces single sign-on, the mail says so instead. An IP address, or the first 64 bits of an IPv6 address, can request ten links a minute; more are a 429.",
+			errors: { invalid_input: "The operator hasn't set up mail." },
+		},
+		"POST /two_factor": {
+			id: "beginSignInTwoFactor",
+			summary: "Start to set up a second factor when signing in",
+			description:
+				"For users for whom `completeSignIn` returned `two_factor_setup_required`. Creates a secret for an authenticator app, which only this response shows. Then complete signing in with a code of it. Doesn't use up the link.",
+			errors: {
+				expired: EXPIRED,
+				sso_required: SSO,
+				two_factor_required: "The user has a second factor: sign in with a code of it.",
 			},
 		},
-		"/two_factor": {
-			post: {
-				id: "beginSignInTwoFactor",
-				summary: "Start to set up a second factor when signing in",
-				description:
-					"For users for whom `completeSignIn` returned `two_factor_setup_required`. Creates a secret for an authenticator app, which only this response shows. Then complete signing in with a code of it. Doesn't use up the link.",
-				errors: {
-					expired: EXPIRED,
-					sso_required: SSO,
-					two_factor_required: "The user has a second factor: sign in with a code of it.",
-				},
-			},
-		},
-		"/complete": {
-			post: {
-				id: "completeSignIn",
-				summary: "Sign in",
-				description:
-					"Requires the token of a link, and a code if the user needs a second factor. Creates a key with the label Console and the scope `*` that expires after twelve hours. Only this response shows its `value`. You can list and revoke it like any other key. Uses up the link and the user's other links. Deletes expired sessions and, if the user has 25 keys, the oldest session; if it sets up the second factor, all other sessions. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429.",
-				errors: {
-					expired: EXPIRED,
-					sso_required: SSO,
-					two_factor_required: "The user has a second factor, and the request has no code.",
-					two_factor_setup_required:
-						"An organization of the user requires a second factor, and the user has none. Set it up with `beginSignInTwoFactor`.",
-					invalid_code: "The code is wrong, or was used before.",
-					invalid_input: "The user has 25 keys, and none of them is one of a session.",
-				},
+		"POST /complete": {
+			id: "completeSignIn",
+			summary: "Sign in",
+			description:
+				"Requires the token of a link, and a code if the user needs a second factor. Creates a key with the label Console and the scope `*` that expires after twelve hours. Only this response shows its `value`. You can list and revoke it like any other key. Uses up the link and the user's other links. Deletes expired sessions and, if the user has 25 keys, the oldest session; if it sets up the second factor, all other sessions. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429.",
+			errors: {
+				expired: EXPIRED,
+				sso_required: SSO,
+				two_factor_required: "The user has a second factor, and the request has no code.",
+				two_factor_setup_required:
+					"An organization of the user requires a second factor, and the user has none. Set it up with `beginSignInTwoFactor`.",
+				invalid_code: "The code is wrong, or was used before.",
+				invalid_input: "The user has 25 keys, and none of them is one of a session.",
 			},
 		},
 	},

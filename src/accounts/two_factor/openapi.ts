@@ -13,52 +13,42 @@ export default {
 			"Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. API keys work without it. Service accounts have no second factor and get a 403.",
 	},
 	operations: {
-		"/": {
-			get: {
-				id: "getTwoFactor",
-				summary: "Retrieve your second factor",
-				description: "Returns whether your second factor is enabled, and whether you need one.",
+		"GET /": {
+			id: "getTwoFactor",
+			summary: "Retrieve your second factor",
+			description: "Returns whether your second factor is enabled, and whether you need one.",
+		},
+		"POST /begin": {
+			id: "beginTwoFactor",
+			summary: "Start to set up a second factor",
+			description:
+				"Creates a secret for an authenticator app. Only this response shows it. To enable it, send a code to `confirmTwoFactor`. Replaces an unconfirmed secret.",
+			errors: { invalid_input: "Your second factor is enabled already." },
+		},
+		"POST /confirm": {
+			id: "confirmTwoFactor",
+			summary: "Enable the second factor",
+			description: `Requires a code of the secret that \`beginTwoFactor\` created. From then on, signing in requires a code. Your other sessions end. Only this response shows the recovery codes: each works once, in place of a code. ${ATTEMPTS}`,
+			errors: {
+				invalid_code: WRONG,
+				invalid_input: "Your second factor is enabled already, or there is no secret yet.",
 			},
 		},
-		"/begin": {
-			post: {
-				id: "beginTwoFactor",
-				summary: "Start to set up a second factor",
-				description:
-					"Creates a secret for an authenticator app. Only this response shows it. To enable it, send a code to `confirmTwoFactor`. Replaces an unconfirmed secret.",
-				errors: { invalid_input: "Your second factor is enabled already." },
+		"POST /disable": {
+			id: "disableTwoFactor",
+			summary: "Disable the second factor",
+			description: `Requires a code or a recovery code. Deletes the secret and the recovery codes. Your other sessions end. ${ATTEMPTS}`,
+			errors: {
+				invalid_code: WRONG,
+				invalid_input:
+					"Your second factor isn't enabled, or an organization that you belong to requires one.",
 			},
 		},
-		"/confirm": {
-			post: {
-				id: "confirmTwoFactor",
-				summary: "Enable the second factor",
-				description: `Requires a code of the secret that \`beginTwoFactor\` created. From then on, signing in requires a code. Your other sessions end. Only this response shows the recovery codes: each works once, in place of a code. ${ATTEMPTS}`,
-				errors: {
-					invalid_code: WRONG,
-					invalid_input: "Your second factor is enabled already, or there is no secret yet.",
-				},
-			},
-		},
-		"/disable": {
-			post: {
-				id: "disableTwoFactor",
-				summary: "Disable the second factor",
-				description: `Requires a code or a recovery code. Deletes the secret and the recovery codes. Your other sessions end. ${ATTEMPTS}`,
-				errors: {
-					invalid_code: WRONG,
-					invalid_input:
-						"Your second factor isn't enabled, or an organization that you belong to requires one.",
-				},
-			},
-		},
-		"/recovery_codes": {
-			post: {
-				id: "replaceTwoFactorCodes",
-				summary: "Replace your recovery codes",
-				description: `Requires a code or a recovery code. The old recovery codes stop working; only this response shows the new ones. ${ATTEMPTS}`,
-				errors: { invalid_code: WRONG, invalid_input: "Your second factor isn't enabled." },
-			},
+		"POST /recovery_codes": {
+			id: "replaceTwoFactorCodes",
+			summary: "Replace your recovery codes",
+			description: `Requires a code or a recovery code. The old recovery codes stop working; only this response shows the new ones. ${ATTEMPTS}`,
+			errors: { invalid_code: WRONG, invalid_input: "Your second factor isn't enabled." },
 		},
 	},
 } satisfies OpenApi<typeof twoFactor>;
