@@ -1,4 +1,17 @@
-import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
+import {
+	and,
+	asc,
+	eq,
+	exists,
+	gt,
+	inArray,
+	isNotNull,
+	isNull,
+	lte,
+	not,
+	type SQL,
+	sql,
+} from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../../db/client.ts";
 import { iso } from "../../db/now.ts";
@@ -73,13 +86,26 @@ async function forget(db: Database, condition: SQL | undefined) {
 	await db.delete(alerts).where(inArray(rowid, gone));
 }
 
-/** Selects the groups with due alerts, those that have been waiting longest first. */
+/** Selects the groups with due alerts that no tick has a lease on, those that have been waiting longest first. */
 function selectDue(db: Database, at: number): PromiseLike<Group[]> {
 	const { organization_id, scope, activity, due_at, position } = alerts;
+	const isLater = exists(
+		db
+			.select({ id: notifications.organization_id })
+			.from(notifications)
+			.where(
+				and(
+					eq(notifications.organization_id, organization_id),
+					eq(notifications.scope, scope),
+					eq(notifications.activity, activity),
+					gt(notifications.next_mail_at, iso(at)),
+				),
+			),
+	);
 	const due = db
 		.select({ organization_id, scope, activity, due_at })
 		.from(alerts)
-		.where(and(isNotNull(position), lte(due_at, iso(at))))
+		.where(and(isNotNull(position), lte(due_at, iso(at)), not(isLater)))
 		.orderBy(due_at)
 		.limit(MAX_ALERTS)
 		.as("due");
@@ -108,7 +134,7 @@ const inGroup = (
  */
 async function mailGroup(env: Env, db: Database, group: Group, at: number): Promise<number> {
 	const type = typeWith(group);
-	const lease = await leaseGroup(db, group, at);
+	const lease = await take(db, group, at);
 	if (!lease || !type) return 0;
 	const { events, last, organization } = await readGroup(db, group);
 	const mails = await addressees(db, group.organization_id, {
@@ -127,7 +153,7 @@ async function mailGroup(env: Env, db: Database, group: Group, at: number): Prom
 		sent.push(await send(env, { to, ...compose(env.APP_URL, digest) }));
 	}
 	const isSent = sent.length === 0 || sent.includes(true);
-	await (isSent ? settle(db, group, { type, last, at }) : release(db, group, at));
+	await (isSent ? settle(db, group, { type, last, at }) : endLease(db, group, at));
 	return sent.length;
 }
 
@@ -135,29 +161,19 @@ async function mailGroup(env: Env, db: Database, group: Group, at: number): Prom
  * Takes a lease on the group, so that no other tick mails it for an hour.
  * @returns the settings of the organization; undefined if another tick was faster
  */
-async function leaseGroup(db: Database, group: Group, at: number) {
+async function take(db: Database, group: Group, at: number) {
 	const next_mail_at = iso(at + MIN_INTERVAL_MS);
-	const [[lease]] = await db.batch([
-		db
-			.insert(notifications)
-			.values({ ...group, next_mail_at })
-			.onConflictDoUpdate({
-				target: [notifications.organization_id, notifications.scope, notifications.activity],
-				set: { next_mail_at },
-				setWhere: lte(notifications.next_mail_at, iso(at)),
-			})
-			.returning({ recipients: notifications.recipients }),
-		postpone(db, group, next_mail_at),
-	]);
+	const [lease] = await db
+		.insert(notifications)
+		.values({ ...group, next_mail_at })
+		.onConflictDoUpdate({
+			target: [notifications.organization_id, notifications.scope, notifications.activity],
+			set: { next_mail_at },
+			setWhere: lte(notifications.next_mail_at, iso(at)),
+		})
+		.returning({ recipients: notifications.recipients });
 	return lease;
 }
-
-/** Returns a statement that delays the alerts of a group until `due_at`, unless they are already due later. */
-const postpone = (db: Database, group: Group, due_at: string) =>
-	db
-		.update(alerts)
-		.set({ due_at: sql`max(${alerts.due_at}, ${due_at})` })
-		.where(inGroup(alerts, group));
 
 /**
  * Reads the events of a group that haven't been mailed, one more than a digest has; the position of the last one; and the
@@ -222,13 +238,8 @@ const settle = (
 		.where(and(inGroup(alerts, group), isNotNull(alerts.position)));
 
 /** Ends the lease early, so that a later tick tries again. */
-async function release(db: Database, group: Group, at: number) {
-	const retry_at = iso(at + RETRY_MS);
-	await db.batch([
-		db.update(notifications).set({ next_mail_at: retry_at }).where(inGroup(notifications, group)),
-		db
-			.update(alerts)
-			.set({ due_at: retry_at })
-			.where(and(inGroup(alerts, group), lte(alerts.due_at, iso(at + MIN_INTERVAL_MS)))),
-	]);
-}
+const endLease = (db: Database, group: Group, at: number) =>
+	db
+		.update(notifications)
+		.set({ next_mail_at: iso(at + RETRY_MS) })
+		.where(inGroup(notifications, group));

@@ -2,9 +2,8 @@ import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import { wake } from "../../access/wake.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
-import { type EventRow, toEvent } from "../events/event.ts";
+import type { EventRow } from "../events/event.ts";
 import { attempts, type Endpoint } from "./attempt.ts";
-import { toDelivery } from "./delivery_rows.ts";
 import { type Round, recordRound, take, type Webhook } from "./progress.ts";
 import { openSecrets } from "./secret.ts";
 
@@ -39,26 +38,16 @@ async function send(
 ): Promise<Round> {
 	const until = Date.now() + RECORD_INTERVAL_MS;
 	const round: Round = { deliveries: [], position: webhook.position, failure: undefined };
-	for (const row of events) {
+	for (const event of events) {
 		if (Date.now() > until) break;
-		const event = toEvent(row);
-		const { id, type } = event;
-		const outcome = await attempt(endpoint, { id, payload: JSON.stringify(event) });
-		const isFirst = round.deliveries.length === 0;
-		round.deliveries.push(
-			toDelivery({
-				event_id: id,
-				position: row.position,
-				type,
-				attempt: isFirst ? webhook.attempts + 1 : 1,
-				...outcome,
-			}),
-		);
-		if (outcome.error !== null) {
-			round.failure = outcome;
+		const number = round.deliveries.length === 0 ? webhook.attempts + 1 : 1;
+		const made = await attempt(endpoint, event, { reason: "event", attempt: number });
+		round.deliveries.push(made.delivery);
+		if (made.delivery.error !== null) {
+			round.failure = made;
 			break;
 		}
-		round.position = row.position;
+		round.position = event.position;
 	}
 	return round;
 }

@@ -8,7 +8,7 @@ import { backoff } from "../../delivery/backoff.ts";
 import { isDue, isHeld, NO_LEASE, newLease } from "../../delivery/lease.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
 import type { EventRow } from "../events/event.ts";
-import type { Outcome } from "./attempt.ts";
+import type { Attempt } from "./attempt.ts";
 import { withDeliveries } from "./delivery_rows.ts";
 import { isPending, pendingOf, selectPending } from "./pending.ts";
 import { nameOf } from "./shape.ts";
@@ -38,7 +38,7 @@ export type Round = {
 	deliveries: Delivery[];
 	/** The position of the last event that was delivered, or that the webhook doesn't receive. */
 	position: number;
-	failure: Outcome | undefined;
+	failure: Attempt | undefined;
 };
 
 const leaseEnd = () => iso(Date.now() + LEASE_MS);
@@ -89,14 +89,14 @@ function afterSuccess(
 }
 
 /** Returns why the service disables a webhook after a failure; null if it doesn't. */
-function whyDisabled({ isGone }: Outcome, failingSince: number) {
-	if (isGone) return "The endpoint answered 410 (Gone).";
+function whyDisabled({ delivery }: Attempt, failingSince: number) {
+	if (delivery.response_status === 410) return "The endpoint answered 410 (Gone).";
 	const isTooLong = Date.now() - failingSince >= MAX_FAILING_MS;
 	return isTooLong ? "No event could be delivered for five days." : null;
 }
 
 /** Returns the changes of the row after a failed attempt. The last attempt is `MAX_FAILING_MS` after the first. */
-function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure: Outcome) {
+function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure: Attempt) {
 	const hasSucceeded = deliveries.length > 1;
 	const failing_since = (!hasSucceeded && webhook.failing_since) || now();
 	const attempts = hasSucceeded ? 1 : webhook.attempts + 1;
@@ -108,7 +108,7 @@ function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure
 		position,
 		attempts,
 		failing_since,
-		last_error: failure.error,
+		last_error: failure.delivery.error,
 		enabled: disabled_reason === null,
 		disabled_reason,
 		next_attempt_at: disabled_reason === null ? iso(Math.min(Date.now() + delay, last)) : null,
@@ -138,7 +138,7 @@ export async function recordRound(
 		scope: "Webhook" as const,
 		item_id: webhook.id,
 		name: nameOf(webhook),
-		trigger: { reason, error: failure?.error },
+		trigger: { reason, error: failure?.delivery.error },
 		organization: sql`${webhook.organization_id}`,
 		project: sql`null`,
 	};

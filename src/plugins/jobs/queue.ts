@@ -20,7 +20,7 @@ import { MINUTE_MS } from "../../lib/durations.ts";
  * The maximum number of messages that a queue accepts in one batch. If more jobs wait, consumers
  * are running already.
  */
-export const MAX_WAKE_UPS = 100;
+export const MAX_CONSUMERS = 100;
 const MAX_MESSAGE_AGE_MS = 2 * MINUTE_MS;
 
 /** SQL condition: the job is waiting. */
@@ -39,7 +39,7 @@ export const currentTurn = sql`coalesce(${next(sql`turn`)}, (select max(turn) fr
 export const newTurn = (organization: SQL) =>
 	sql<number>`max(${currentTurn}, coalesce((select max(turn) + 1 from plugin_jobs where organization_id = ${organization}), 0))`;
 
-/** Returns a query that counts waiting jobs, up to `MAX_WAKE_UPS` + 1. */
+/** Returns a query that counts waiting jobs, up to `MAX_CONSUMERS` + 1. */
 export const countWaiting = (db: Database) =>
 	db.select({ waiting: sql<number>`count(*)` }).from(
 		db
@@ -47,13 +47,13 @@ export const countWaiting = (db: Database) =>
 			.from(pluginJobs)
 			.where(isWaiting)
 			.orderBy(pluginJobs.turn, pluginJobs.id)
-			.limit(MAX_WAKE_UPS + 1)
+			.limit(MAX_CONSUMERS + 1)
 			.as("waiting"),
 	);
 
-/** Starts one consumer for each waiting job, at most `MAX_WAKE_UPS`. */
-export async function wake({ JOBS }: Env, waiting: number) {
-	const messages = Array.from({ length: Math.min(waiting, MAX_WAKE_UPS) });
+/** Starts one consumer for each waiting job, at most `MAX_CONSUMERS`. */
+export async function startConsumers({ JOBS }: Env, waiting: number) {
+	const messages = Array.from({ length: Math.min(waiting, MAX_CONSUMERS) });
 	if (messages.length > 0) await JOBS.sendBatch(messages.map(() => ({ body: {} })));
 }
 

@@ -9,7 +9,7 @@ import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { forEachLogged, runSequentially } from "../../lib/background.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
 import { PLUGIN_LOGS } from "./log_entries.ts";
-import { countWaiting, newTurn, wake } from "./queue.ts";
+import { countWaiting, newTurn, startConsumers } from "./queue.ts";
 import { fail, findLost } from "./work.ts";
 
 /** An organization's limit, both for tasks queued in one minute and for waiting tasks. */
@@ -149,15 +149,15 @@ export async function runDueTasks(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
 	await runSequentially({
 		"plugin tasks": () => runTasks(db, scheduledTime),
-		"waking workers": () => wakeConsumers(env, db),
+		"waiting plugin jobs": () => startWaiting(env, db),
 		[CUT_OFF]: () => failLost(db),
 		"old entries of plugins": () => deleteExpired(db, PLUGIN_LOGS, pluginConfigs, scheduledTime),
 	});
 }
 
-async function wakeConsumers(env: Env, db: Database) {
+async function startWaiting(env: Env, db: Database) {
 	const [counted] = await countWaiting(db);
-	await wake(env, counted?.waiting ?? 0);
+	await startConsumers(env, counted?.waiting ?? 0);
 }
 
 /** Marks jobs that a restart interrupted as failed, those that started first. */

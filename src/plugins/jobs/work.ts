@@ -16,7 +16,7 @@ import { MAIN_FILES } from "../plugins/file_names.ts";
 import { withResult } from "../plugins/results.ts";
 import { insertEntries, systemEntry } from "./log_entries.ts";
 import { allowedHosts } from "./outbound.ts";
-import { currentTurn, isNext, isWaiting, wake } from "./queue.ts";
+import { currentTurn, isNext, isWaiting, startConsumers } from "./queue.ts";
 import type { Entry } from "./run_log.ts";
 import { run } from "./sandbox.ts";
 import { storage } from "./storage.ts";
@@ -110,8 +110,8 @@ function whyNotRunnable({ kind, enabled, deleted, plugins_access_level }: Job) {
 const EMPTY: Compiled = { compiled: "", error: null };
 
 /** Starts the next consumer. If that fails, the schedule starts it later. */
-const wakeNext = (env: Env) =>
-	wake(env, 1).catch((error: unknown) =>
+const startNext = (env: Env) =>
+	startConsumers(env, 1).catch((error: unknown) =>
 		logWarning(
 			"No consumer was started for the next plugin job; the next tick will start one",
 			error,
@@ -124,7 +124,7 @@ export async function work(env: Env) {
 	const taken = await take(db);
 	if (!taken) return;
 	const { key, job, more } = taken;
-	if (more) await wakeNext(env);
+	if (more) await startNext(env);
 	if (!job) return void (await remove(db, key));
 	const { kind, name, payload } = job;
 	const skip = (reason: string) => {

@@ -7,7 +7,7 @@ import { pluginJobs } from "../../db/schema/jobs.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { found, invalid } from "../../http/errors.ts";
 import { logWhere } from "../jobs/log_entries.ts";
-import { countWaiting, MAX_WAKE_UPS, newTurn, wake } from "../jobs/queue.ts";
+import { countWaiting, MAX_CONSUMERS, newTurn, startConsumers } from "../jobs/queue.ts";
 import { assertAvailable, byId, select } from "./queries.ts";
 import type { job as Job } from "./shape.ts";
 
@@ -69,6 +69,6 @@ async function tryStart(tenant: Tenant, id: string, { job }: z.infer<typeof Job>
 	});
 	if (!queued) return undefined;
 	// If more jobs are waiting, consumers are already running.
-	if (queued.waiting <= MAX_WAKE_UPS) tenant.later(() => wake(tenant.env, 1));
+	if (queued.waiting <= MAX_CONSUMERS) tenant.later(() => startConsumers(tenant.env, 1));
 	return row;
 }

@@ -28,13 +28,13 @@ async function runPlugin(source: string, options: Partial<Run> = {}) {
 		expect(entry).toEqual({
 			timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
 			source: expect.stringMatching(/^(SYSTEM|PLUGIN|CONSOLE)$/),
-			type: expect.stringMatching(/^(DEBUG|LOG|INFO|WARN|ERROR)$/),
+			level: expect.stringMatching(/^(DEBUG|LOG|INFO|WARN|ERROR)$/),
 			message: expect.any(String),
 		});
 	return {
 		...result,
 		stored,
-		lines: result.entries.map(({ source, type, message }) => `${source} ${type} ${message}`),
+		lines: result.entries.map(({ source, level, message }) => `${source} ${level} ${message}`),
 	};
 }
 
@@ -144,7 +144,7 @@ describe("a plugin is run", () => {
 			},
 		});
 		expect({ entries, error }).toMatchObject({
-			entries: [{ source: "SYSTEM", type: "ERROR", message }],
+			entries: [{ source: "SYSTEM", level: "ERROR", message }],
 			error: message,
 		});
 	});
@@ -306,7 +306,7 @@ describe("a failure is reported and affects no other run", () => {
 		expect(error).toEqual(message);
 		expect(entries.at(-1)).toMatchObject({
 			source: "SYSTEM",
-			type: "ERROR",
+			level: "ERROR",
 			message: error,
 		});
 		await expectNextRunToWork();
