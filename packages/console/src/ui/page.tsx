@@ -31,7 +31,8 @@ export function PageView({
 		document.title = `${title} · Tenantry`;
 	}, [title]);
 	useEffect(() => {
-		// Don't move the focus if the user is already elsewhere, such as in a search field or an open menu.
+		// Don't move the focus if the user is already elsewhere, such as in a search field or an open
+		// menu.
 		const { activeElement } = document;
 		if (activeElement === document.body || activeElement?.matches("nav a[aria-current=page]"))
 			heading.current?.focus({ preventScroll: true });
@@ -84,14 +85,20 @@ export const Section = ({
 	);
 };
 
-/** The last section of a settings page, with a `Danger` for each action that can't be undone or affects others. */
+/**
+ * The last section of a settings page, with a `Danger` for each action that can't be undone or
+ * affects others.
+ */
 export const DangerZone = ({ children }: { children: ComponentChildren }) => (
 	<Section title="Danger zone">
 		<div class="panel dangers">{children}</div>
 	</Section>
 );
 
-/** A dangerous action: title, consequences and button. The button is omitted if the action isn't possible now. */
+/**
+ * A dangerous action: title, consequences and button. The button is omitted if the action isn't
+ * possible now.
+ */
 export const Danger = ({
 	title,
 	text,

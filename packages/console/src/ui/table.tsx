@@ -18,8 +18,8 @@ export type Column<T> = {
 type Shown<T> = Omit<List<T>, "refresh">;
 
 /**
- * A page of a list, with buttons for the previous and next page. On a phone, each row is a card, and
- * the roles keep it a table for screen readers.
+ * A page of a list, with buttons for the previous and next page. On a phone, each row is a card,
+ * and the roles keep it a table for screen readers.
  */
 export function Table<T>({
 	list,

@@ -14,7 +14,9 @@ import { LABELS, type Row, useSaveDomain } from "./save.ts";
 import { SignInForm } from "./sign_in_form.tsx";
 import { DnsRecord, Verification } from "./verification.tsx";
 
-/** The page of a domain, with its verification and sign-in settings (docs/organizations.md#domains). */
+/**
+ * The page of a domain, with its verification and sign-in settings (docs/organizations.md#domains).
+ */
 export default function Domain() {
 	const { organization, isAdmin, to } = useOrganization();
 	const navigate = useNavigate();

@@ -33,7 +33,10 @@ export function SignInForm({
 	domain: Row;
 	reload: () => Promise<Row | undefined>;
 }) {
-	/** The domain when the form was opened. Renaming and verifying load it again, and others may have changed it. */
+	/**
+	 * The domain when the form was opened. Renaming and verifying load it again, and others may have
+	 * changed it.
+	 */
 	const [before, setBefore] = useState(domain);
 	const { save, dialog, version } = useSaveDomain(at, async () => {
 		const read = await reload();
