@@ -11,22 +11,29 @@ export const sizeOf = (...columns: SQLiteColumn[]) =>
 	);
 
 /**
- * SQL for the keys of the first of `rows` that have `MAX_PAGE_BYTES`, and one more, which shows that there are more. There are
- * always two, because a row that is too large has a page of its own.
+ * SQL for the keys of the first of `rows` that have `max` bytes, and one more, which shows that
+ * there are more. There are always two, because a row that is too large has a page of its own.
  * @param rows selects the keys of each row, and its size as `bytes`
  */
-function fitting(keys: string[], order: "asc" | "desc", rows: SQL) {
+function fitting(keys: string[], order: "asc" | "desc", rows: SQL, max = MAX_PAGE_BYTES) {
 	const names = keys.map((key) => sql.identifier(key));
 	const sorted = names.map((name) => sql`${name} ${sql.raw(order)}`);
-	const earlier = sql`sum(min(bytes, ${MAX_PAGE_BYTES}))
+	const earlier = sql`sum(min(bytes, ${max}))
 		over (order by ${sql.join(sorted, sql`, `)} rows between unbounded preceding and 1 preceding)`;
 	return sql`select ${sql.join(names, sql`, `)} from (select *, ${earlier} as earlier from (${rows}))
-		where coalesce(earlier, 0) <= ${MAX_PAGE_BYTES}`;
+		where coalesce(earlier, 0) <= ${max}`;
 }
 
-/** SQL condition: the row is on a page of `rows`, newest first. */
-export const fits = (key: SQLiteColumn, rows: SQL) =>
-	sql`${key} in (${fitting([key.name], "desc", rows)})`;
+/** SQL condition: the row is on a page of `rows`, which has at most `max` bytes. */
+export const fits = (key: SQLiteColumn, order: "asc" | "desc", rows: SQL, max?: number) =>
+	sql`${key} in (${fitting([key.name], order, rows, max)})`;
+
+/** Returns the rows of a page without the one that shows that there are more, and whether there is one. */
+export function withoutLast<R extends { bytes: number }>(rows: R[], limit: number) {
+	const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+	const end = bytes > MAX_PAGE_BYTES && rows.length > 1 ? rows.length - 1 : limit;
+	return { rows: rows.slice(0, end), isFull: end < rows.length };
+}
 
 /**
  * Limits a page of a list to the rows that fit.

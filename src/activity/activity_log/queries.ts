@@ -1,22 +1,22 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
 import { isAdmin, isOpenTo } from "../../access/visible.ts";
-import { fits, sizeOf } from "../../db/large.ts";
+import { fits, withoutLast } from "../../db/large.ts";
 import { countWhere } from "../../db/list.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { members } from "../../db/schema/members.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
 import { envelope, type Page } from "../../http/page.ts";
-import { toEntry } from "./columns.ts";
 import { between, type Filters, matches } from "./filters.ts";
-import { complete, grouped, smallChanges } from "./large.ts";
 import { entryColumns } from "./shape.ts";
 
 /** After this many entries, a page that leaves some of them out ends, with `next`. */
 const MAX_READ = 5000;
 
 const { position, organization_id, project_id, item_id } = activityLog;
+
+const bytesOfChanges = sql<number>`octet_length(${activityLog.changes})`;
 
 const ofPeople = sql`not ${activityLog.is_system}`;
 
@@ -90,7 +90,7 @@ function selection(tenant: Tenant, given: Filters, { before, skipped, rows }: Sl
 		select ${columns} from ${activityLog} where ${range} order by ${position} desc limit ${MAX_READ}) as activity_log`;
 	const filtered = sql`position, project_id, user_id, activity, scope, created_at`;
 	const shown = sql`
-		select position, bytes from ${read(sql`${filtered}, ${sizeOf(activityLog.changes)} as bytes`)} where ${wanted}
+		select position, bytes from ${read(sql`${filtered}, ${bytesOfChanges} as bytes`)} where ${wanted}
 		limit ${rows} offset ${skipped}`;
 	const all = sql`(
 		select count(*) as entries, count(*) filter (where ${seen ?? sql`true`}) as visible,
@@ -130,9 +130,14 @@ function selection(tenant: Tenant, given: Filters, { before, skipped, rows }: Sl
 
 const select = ({ db }: Tenant) =>
 	db
-		.select({ position, ...entryColumns })
+		.select({ position, bytes: bytesOfChanges, ...entryColumns })
 		.from(activityLog)
 		.leftJoin(users, eq(users.id, activityLog.user_id));
+
+export type Row = Awaited<ReturnType<typeof select>>[number];
+
+/** Converts a row to an `ActivityEntry`. */
+export const toEntry = ({ position: _, bytes: __, ...entry }: Row) => entry;
 
 /** Returns the position before which a page starts, and how many matching entries after it the page skips. */
 function startOf({ offset, after }: Page) {
@@ -146,7 +151,9 @@ export async function list(tenant: Tenant, page: Page, given: Filters) {
 	const { before, skipped } = startOf(page);
 	const { shown, read } = selection(tenant, given, { before, skipped, rows: page.limit + 1 });
 	const [rows, [found]] = await tenant.read(
-		select(tenant).where(fits(position, shown)).orderBy(desc(position)),
+		select(tenant)
+			.where(fits(position, "desc", shown))
+			.orderBy(desc(position)),
 		tenant.db
 			.select({
 				count: (page.after ? sql<number>`${page.after.count}` : read.count).as("count"),
@@ -157,14 +164,7 @@ export async function list(tenant: Tenant, page: Page, given: Filters) {
 	);
 	const { count: total = 0, end: last = null, matching: passed } = found ?? {};
 	const further = last === null ? undefined : [last, Math.max(0, skipped - (passed ?? 0))];
-	return envelope(
-		page,
-		rows,
-		total,
-		({ position }) => [position],
-		({ detail: { changes, ...detail }, ...row }) => toEntry({ ...row, detail, changes }),
-		further,
-	);
+	return envelope(page, rows, total, ({ position }) => [position], toEntry, further);
 }
 
 /** How many entries a download reads at a time. */
@@ -177,35 +177,16 @@ const DOWNLOAD_LIMIT = 1000;
 export async function* readAll(tenant: Tenant, given: Filters) {
 	let before: number | undefined;
 	do {
-		const slice = { before, skipped: 0, rows: DOWNLOAD_LIMIT };
+		const slice = { before, skipped: 0, rows: DOWNLOAD_LIMIT + 1 };
 		const { shown, read } = selection(tenant, given, slice);
-		// Groups are limited by `grouped`.
-		const [rows, [found]] = await tenant.read(
-			selectSmall(tenant)
-				.where(sql`${position} in (select position from (${shown}))`)
+		const [found, [range]] = await tenant.read(
+			select(tenant)
+				.where(fits(position, "desc", shown))
 				.orderBy(desc(position)),
 			tenant.db.select({ end: read.end.as("end") }).from(read.from),
 		);
-		for (const group of grouped(rows)) yield await complete(tenant, group);
-		const last = rows.length === DOWNLOAD_LIMIT ? rows.at(-1)?.position : found?.end;
-		before = last ?? undefined;
+		const { rows, isFull } = withoutLast(found, DOWNLOAD_LIMIT);
+		if (rows.length > 0) yield rows;
+		before = (isFull ? rows.at(-1)?.position : range?.end) ?? undefined;
 	} while (before !== undefined);
 }
-
-const {
-	detail: { changes: _, ...detailColumns },
-	...otherColumns
-} = entryColumns;
-
-/** Selects entries without their large changes. */
-const selectSmall = ({ db }: Tenant) =>
-	db
-		.select({
-			position,
-			...otherColumns,
-			detail: detailColumns,
-			changes: smallChanges(activityLog.changes).mapWith(activityLog.changes),
-			size: sql<number>`octet_length(${activityLog.changes})`,
-		})
-		.from(activityLog)
-		.leftJoin(users, eq(users.id, activityLog.user_id));
