@@ -6,9 +6,10 @@ export const retryAfterOf = (error: unknown) =>
 	error instanceof UnavailableError ? (error.retry_after ?? 0) * 1000 : 0;
 
 /**
- * Returns a function for how many milliseconds to wait after a failed attempt: the delay with its number (the first is 1), then
- * always the last delay; or longer if the server asked for it, at most `maxAsked`.
- * @param jitter up to this part of a delay is added at random, to spread retries of what failed at the same time
+ * Returns a function for how many milliseconds to wait after a failed attempt: the delay with its
+ * number (the first is 1), after the last always that; or longer if the server asked for it.
+ * @param maxAsked how long a server can make us wait
+ * @param jitter up to this part of a delay is added at random, to spread retries
  */
 export const backoff =
 	(delays: number[], { maxAsked = HOUR_MS, jitter = 0 } = {}) =>
@@ -18,9 +19,6 @@ export const backoff =
 		return Math.max(Math.min(delay, last), Math.min(asked, maxAsked));
 	};
 
-/**
- * Returns a number of milliseconds below `range` that is always the same for a UUID, so that not all work of an hour starts at
- * once.
- */
+/** Returns a number below `range` that is always the same for a UUID, so that work is spread. */
 export const spread = (uuid: string, range: number) =>
 	(Number.parseInt(uuid.slice(-8), 16) / 2 ** 32) * range;

@@ -1,10 +1,11 @@
 /*
- * How a row whose work is due gets one worker at a time (docs/internals/decisions/0014-delivery.md).
+ * How a row whose work is due gets one worker at a time
+ * (docs/internals/decisions/0014-delivery.md).
  *
- * `next_attempt_at` is when the work is due; null if there is none. A worker takes a lease, which gets the next number in `lease`
- * and ends at `lease_expires_at`, so that a worker that was killed is replaced. It may write as long as its lease `isHeld`. When
- * it is done, it ends the lease, counts in `attempts` whether it failed, and sets `next_attempt_at` by the family's backoff. A
- * request that changes what the work is about ends the lease too.
+ * The work is due at `next_attempt_at`; null if there is none. A worker takes a lease, which gets
+ * the next number in `lease`. It may write as long as its lease `isHeld`, and then ends it. If it is
+ * killed, the lease expires. A request that changes what the work is about ends the lease too.
+ * `attempts` counts the attempts that failed, for the family's backoff.
  */
 import { and, eq, isNotNull, isNull, lte, or, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
@@ -28,7 +29,7 @@ export const newLease = ({ lease }: Leased, lease_expires_at: string) => ({
 	lease_expires_at,
 });
 
-/** SQL condition: this lease hasn't been ended, and is the latest one. Required by everything that its holder writes. */
+/** SQL condition for all that the holder of a lease writes: it is the latest, and wasn't ended. */
 export const isHeld = (table: Leased, lease: number) =>
 	and(eq(table.lease, lease), isNotNull(table.lease_expires_at));
 

@@ -20,12 +20,12 @@ const bytesOfChanges = sql<number>`octet_length(${activityLog.changes})`;
 
 const ofPeople = sql`not ${activityLog.is_system}`;
 
-/** FROM and WHERE clauses: the organization's projects that the caller can see. */
+/** The organization's projects that the caller can see. */
 const ofVisibleProjects = ({ organization, key }: Tenant) => sql`
 	from ${members} cross join ${projects} on ${projects.organization_id} = ${members.organization_id}
 	where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${isOpenTo(key.user_id)}`;
 
-/** SQL for the number of entries that the running total `total` of entries that match `where` counts. */
+/** SQL for the number of entries that match `where`, from a running total. */
 function span(total: string, where: SQL) {
 	const end = (order: "asc" | "desc") => sql`(
 		select ${sql.identifier(total)} as total, project_id is null as is_without from activity_log
@@ -35,7 +35,7 @@ function span(total: string, where: SQL) {
 		from ${end("desc")} as newest, ${end("asc")} as oldest), 0)`;
 }
 
-/** SQL for the number of entries of the project or organization that the caller can see. */
+/** SQL for the number of entries that the caller can see. */
 function visibleTotal(tenant: Tenant) {
 	if (tenant.kind === "project") return span("project_total", sql`project_id = ${tenant.project}`);
 	const ofOrganization = sql`organization_id = ${tenant.organization}`;
@@ -45,7 +45,7 @@ function visibleTotal(tenant: Tenant) {
 		${span("total_without_project", ofOrganization)} + ${ofProjects})`;
 }
 
-/** SQL for the entries of an index in which the list is, and the condition for those that the caller can see. */
+/** SQL conditions for the entries of an index that has the list, and for those that are visible. */
 function inIndex(tenant: Tenant, given: Filters) {
 	const ofOrganization = eq(organization_id, tenant.organization);
 	const inTheirs = sql`(${isAdmin(tenant)} or ${project_id} is null

@@ -23,12 +23,12 @@ import { endTurn, fail, finish, lastHour, recordFile, storePlan, take } from "./
 const CONCURRENCY = 6;
 
 /**
- * How long an invocation starts further streams before it sends a message that starts another invocation. An invocation has
- * thirty seconds in all, and a request to a bucket can take twenty.
+ * How long an invocation starts further streams before it starts another invocation with a message.
+ * It has thirty seconds in all, and a request to a bucket can take twenty.
  */
 const MAX_INVOCATION_MS = 10_000;
 
-/** How long after a tick invocations start further streams: until shortly before the next tick. */
+/** Until then after a tick, invocations start further streams: shortly before the next tick. */
 const MAX_TICK_MS = 45_000;
 
 /**
@@ -52,8 +52,9 @@ const FOREVER = "9999-12-31T23:59:59.999Z";
 const Message = z.object({ audit_streams: z.int() });
 
 /**
- * Delivers the streams that were due when the message was sent, several at a time, so that a slow bucket doesn't delay the
- * others. `message` is the body of a queue message.
+ * Delivers the streams that were due when the message was sent, several at a time, so that a slow
+ * bucket doesn't delay the others.
+ * @param message the body of a queue message
  */
 export async function deliverDue(given: Env, message: unknown) {
 	const { audit_streams: at } = Message.parse(message);
@@ -117,8 +118,8 @@ async function deliver(env: Env, taken: Stream, { at, isOver }: Tick) {
 }
 
 /**
- * Writes the next file. Its plan is stored first, so that another attempt writes the same bytes. If a stored plan no longer
- * applies, deletes it and writes nothing.
+ * Writes the next file. Its plan is stored first, so that another attempt writes the same bytes. A
+ * stored plan that no longer applies is deleted.
  * @returns the stream after that; null if there is nothing to deliver
  */
 async function deliverNext(db: Database, bucket: Bucket, stream: Stream, until: string) {
@@ -141,8 +142,8 @@ const put = (bucket: Bucket, { id }: Stream, key: string, { plan, body }: File) 
 	bucket.put(key, body, "application/gzip", { export_id: id, upload: plan.digest });
 
 /**
- * Whether the bucket already has the file. After the database was restored from a backup, the bucket can have a file of this
- * stream with this name and other contents, whose entries a replacement would destroy.
+ * Whether the bucket already has the file. After the database was restored from a backup, it can
+ * have one with other contents, whose entries a replacement would destroy.
  * @throws MisconfiguredError if there is another object with this name
  */
 async function isWritten(bucket: Bucket, { id }: Stream, key: string, digest: string) {

@@ -3,8 +3,8 @@ import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { isDue } from "../../delivery/lease.ts";
 
 /**
- * Runs every minute: if a stream is due, sends a message, so that the streams are delivered in a separate invocation
- * (docs/internals/scale.md#what-one-tick-does). If the message is lost, the next tick sends another.
+ * Sends a message if a stream is due, so that the streams are delivered in a separate invocation
+ * (docs/internals/scale.md#what-one-tick-does).
  */
 export async function enqueueDueStreams({ DB, DELIVERIES }: Env, at: number) {
 	const due = await drizzle(DB)

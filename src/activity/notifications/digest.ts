@@ -26,18 +26,14 @@ import { addressees } from "./recipients.ts";
 import { itemIntervalMs, MIN_INTERVAL_MS, type Type, typeWith } from "./types.ts";
 
 /*
- * A trigger writes an alert in the transaction of each event that must be mailed. The alert has the object of the event, and the
- * position of the object's first event that hasn't been mailed. A digest is about all alerts of one type in one organization.
- *
- * 1. The tick takes a lease on the type until the next mail may be sent, so that no other tick mails it.
- * 2. It reads the events and sends the mails.
- * 3. It marks the events up to the last position that it read as mailed.
- *
- * If the tick is killed before the third step, the mail is sent again when the lease expires. So a mail can arrive twice, an hour
- * apart, but none is lost.
+ * A trigger writes an alert in the transaction of each event that must be mailed: the object of the
+ * event, and the position of its first event that hasn't been mailed. A digest is about all alerts
+ * of one type in one organization. The tick takes a lease until the next mail may be sent, sends
+ * the mails, and marks the events that it read as mailed. If it is killed before that, the mail is
+ * sent again when the lease expires.
  */
 
-/** Limits of a tick: the number of due alerts that it reads, of digests that it sends, and of mails after which it stops. */
+/** Limits of a tick. It starts no digest after `MAX_MAILS`. */
 const MAX_ALERTS = 1000;
 const MAX_DIGESTS = 25;
 const MAX_MAILS = 500;
@@ -45,7 +41,7 @@ const MAX_MAILS = 500;
 /** The maximum number of events that a digest mails. It mentions that there are more. */
 const MAX_EVENTS = 1000;
 
-/** The number of events of any type, after the first one to mail, among which a digest finds its events. */
+/** The number of events of any type, from the first one to mail, that a digest reads. */
 const MAX_READ = 10_000;
 
 /** How long to wait if no mail could be sent. */
@@ -74,7 +70,6 @@ async function mailDue(env: Env, db: Database, at: number) {
 	});
 }
 
-/** Deletes alerts that are no longer needed. */
 async function forget(db: Database, condition: SQL | undefined) {
 	const rowid = sql`${alerts}.rowid`;
 	const gone = db
@@ -86,7 +81,7 @@ async function forget(db: Database, condition: SQL | undefined) {
 	await db.delete(alerts).where(inArray(rowid, gone));
 }
 
-/** Selects the groups with due alerts that no tick has a lease on, those that have been waiting longest first. */
+/** Selects the groups with due alerts and no lease, those that have been waiting longest first. */
 function selectDue(db: Database, at: number): PromiseLike<Group[]> {
 	const { organization_id, scope, activity, due_at, position } = alerts;
 	const isLater = exists(
@@ -117,7 +112,6 @@ function selectDue(db: Database, at: number): PromiseLike<Group[]> {
 		.limit(MAX_DIGESTS);
 }
 
-/** WHERE clause: the rows of a group. */
 const inGroup = (
 	table: typeof alerts | typeof notifications,
 	{ organization_id, scope, activity }: Group,
@@ -175,10 +169,7 @@ async function take(db: Database, group: Group, at: number) {
 	return lease;
 }
 
-/**
- * Reads the events of a group that haven't been mailed, one more than a digest has; the position of the last one; and the
- * organization's UUID and name.
- */
+/** Reads the events to mail, one more than a digest has, and the position of the last one read. */
 async function readGroup(db: Database, group: Group) {
 	const first = sql<
 		number | null
@@ -219,7 +210,7 @@ async function readGroup(db: Database, group: Group) {
 	return { events, last: range?.last ?? 0, organization };
 }
 
-/** Returns a statement that marks all events up to the position `last` as mailed. Later events remain due. */
+/** Marks all events up to the position `last` as mailed. */
 const settle = (
 	db: Database,
 	group: Group,

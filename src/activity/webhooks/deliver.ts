@@ -8,23 +8,22 @@ import { type Round, recordRound, take, type Webhook } from "./progress.ts";
 import { openSecrets } from "./secret.ts";
 
 /*
- * Delivers events to a webhook (docs/webhooks.md#how-events-are-delivered).
- *
- * The feed is the queue: a webhook's events are delivered up to `position`, and a trigger makes the webhook due when an event is
- * written. A worker takes a lease, sends the events one after another, and saves its progress every second. If it is killed,
- * another worker continues from there after the lease has expired. So an event may be sent twice, but none is skipped.
+ * Delivers events to a webhook (docs/webhooks.md#how-events-are-delivered). The feed is the queue:
+ * events are delivered up to `position`, and a trigger makes the webhook due when an event is
+ * written. A worker saves its progress every second. If it is killed, another one continues from
+ * there, so an event may be sent twice, but none is skipped.
  */
 
 /** How often a worker saves its progress, in milliseconds. */
 const RECORD_INTERVAL_MS = 1000;
 
 /**
- * How long a worker sends events before another one continues, which it starts with a message. It has 30 seconds in total, and an
- * attempt can take 15 seconds.
+ * How long a worker sends events before it starts another one with a message. It has 30 seconds in
+ * total, and an attempt can take 15.
  */
 const MAX_SENDING_MS = 10_000;
 
-/** The maximum delay of a message that is sent here. The schedule sends the messages for later attempts. */
+/** The schedule sends the messages for attempts after that. */
 const MAX_DELAY_MS = MINUTE_MS;
 
 const Message = z.object({ webhook: z.string() });
@@ -68,8 +67,8 @@ async function continueSoon(env: Env, { id, next_attempt_at }: Webhook) {
 }
 
 /**
- * Delivers a webhook's events, oldest first, until there are no more, one fails, or the time is up. `message` is the body of a
- * queue message.
+ * Delivers a webhook's events, oldest first, until there are no more, one fails, or the time is up.
+ * @param message the body of a queue message
  */
 export async function deliver(env: Env, message: unknown) {
 	const db = drizzle(env.DB);

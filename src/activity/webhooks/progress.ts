@@ -43,9 +43,7 @@ export type Round = {
 
 const leaseEnd = () => iso(Date.now() + LEASE_MS);
 
-/**
- * Takes a lease on a due webhook, and returns it with its next events. Undefined if it isn't due, or another worker has a lease.
- */
+/** Takes a lease on a due webhook, and returns it with its next events; undefined if it isn't due. */
 export async function take(db: Database, id: string) {
 	const lease_expires_at = leaseEnd();
 	const columnOf = (name: string) =>
@@ -73,7 +71,7 @@ export async function take(db: Database, id: string) {
 	return webhook && { webhook, events, end: end[0]?.position };
 }
 
-/** Returns the changes of the row after events were delivered. The lease ends if there are no more, or if the worker stops. */
+/** Returns the changes of the row after events were delivered. */
 function afterSuccess(
 	webhook: Webhook,
 	{ deliveries, position }: Round,
@@ -95,7 +93,7 @@ function whyDisabled({ delivery }: Attempt, failingSince: number) {
 	return isTooLong ? "No event could be delivered for five days." : null;
 }
 
-/** Returns the changes of the row after a failed attempt. The last attempt is `MAX_FAILING_MS` after the first. */
+/** Returns the changes of the row after a failed attempt. */
 function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure: Attempt) {
 	const hasSucceeded = deliveries.length > 1;
 	const failing_since = (!hasSucceeded && webhook.failing_since) || now();

@@ -117,8 +117,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			secret: await sealSecret(tenant.env, id, secret),
 			position: LAST_POSITION,
 		}),
-		// The webhook doesn't get the event of its own creation, because the receiver couldn't verify it before getting this
-		// response.
+		// The receiver can't verify the event of the webhook's creation before it has this response.
 		after: () => [
 			tenant.db
 				.update(webhooks)
@@ -143,11 +142,11 @@ const restart = ({ at }: Tenant, enabled: boolean | undefined) => ({
 	next_attempt_at: sql<string>`case when ${enabled ?? columns.enabled} then ${at} end`,
 });
 
-/** SQL for the position after a change of types. If all events are delivered, the new types apply only to later events. */
+/** SQL for the position after a change of types. They don't apply to events already passed. */
 const positionForTypes = sql<number>`case when ${columns.enabled} and ${columns.next_attempt_at} is null
 	then ${LAST_POSITION} else ${columns.position} end`;
 
-/** Returns the changes of a row. If they aren't only about the description, deliveries restart. */
+/** Returns the changes of a row. Deliveries restart unless only the description changes. */
 function changeOf(tenant: Tenant, row: Row, body: z.infer<typeof Update>) {
 	const { description: _, ...rest } = body;
 	const retyped = changes(row, { types: body.types }).length > 0;
@@ -160,8 +159,8 @@ function changeOf(tenant: Tenant, row: Row, body: z.infer<typeof Update>) {
 }
 
 /**
- * Updates a webhook. Repeats if the webhook was enabled or disabled in the meantime, by another request or because its endpoint
- * fails, since this decides whether deliveries restart.
+ * Updates a webhook. Repeats if it was enabled or disabled in the meantime, because that decides
+ * whether deliveries restart.
  */
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
 	retry(() => tryUpdate(tenant, id, body));

@@ -11,15 +11,15 @@ export type Attempt = {
 	env: Env;
 	ref: RunLease;
 	/**
-	 * The run's row and its export. They are loaded once, and every update by this attempt also changes the loaded row. If
-	 * another writer has changed the row in the database, both are loaded again.
+	 * The run's row and its export. They are loaded once; every update by this attempt also changes
+	 * the loaded row. If another writer has changed the row, both are loaded again.
 	 */
 	loaded: Loaded;
 	/** Whether `loaded` may differ from the row in the database. */
 	isStale: boolean;
-	/** Whether the row in `loaded` lacks its state, which isn't kept in memory because it can be large. */
+	/** Whether the row in `loaded` lacks its state, which can be large. */
 	lacksState: boolean;
-	/** The columns of a run that has begun, if they aren't stored yet. The next update of the row stores them. */
+	/** The columns of a run that has begun, which the next update of the row stores. */
 	begun: Partial<Loaded["run"]>;
 };
 
@@ -29,7 +29,6 @@ export async function openAttempt(env: Env, ref: RunLease): Promise<Attempt | un
 	return loaded && { env, ref, loaded, isStale: false, lacksState: false, begun: {} };
 }
 
-/** Loads the row again. */
 export async function reload(attempt: Attempt) {
 	const { env, ref } = attempt;
 	attempt.loaded = (await loadRun(drizzle(env.DB), ref)) ?? attempt.loaded;
@@ -45,7 +44,7 @@ export async function takeState(attempt: Attempt): Promise<unknown> {
 	return state;
 }
 
-/** Applies a stored change to the loaded row, without the state, which `takeState` reads when it is needed. */
+/** Applies a stored change to the loaded row, without the state, which `takeState` reads. */
 export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	const { run, batchExport } = attempt.loaded;
 	attempt.loaded = { batchExport, run: { ...run, ...set } };

@@ -12,8 +12,8 @@ const MAX_RUNS_EXAMINED = 24;
 const MAX_FAILURES_IN_A_ROW = 3;
 
 /**
- * Pauses the export of a failed run and writes an event, if the export's last three runs failed. Cancelled runs and runs before
- * the last pause don't count (docs/exports.md#runs).
+ * Pauses the export of a failed run and writes an event, if its last three runs failed. Cancelled
+ * runs and runs before the last pause don't count (docs/exports.md#runs).
  */
 export async function pauseIfFailing(env: Env, { run, batchExport }: Loaded) {
 	const db = drizzle(env.DB);

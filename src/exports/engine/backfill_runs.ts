@@ -32,10 +32,9 @@ type BatchExport = { row_id: number; team_id: number; interval: Interval };
 
 type Backfill = typeof batchExportBackfills.$inferSelect;
 
-/** A range, and what the windows in it select. */
 type Selection = Window & Pick<Backfill, "by">;
 
-/** Returns how many windows a range has. By arrival, the boundaries of the grid divide it, and none is left out. */
+/** Returns how many windows a range has. By arrival, the boundaries of the grid divide it. */
 const countWindows = (interval: Interval, { by, start, end }: Selection) =>
 	by === "arrival" ? partsOf(interval, { start, end }) : windowsIn(interval, start, end).total;
 
@@ -44,13 +43,13 @@ const SECONDS = sql.join(
 	sql` `,
 );
 
-/** SQL for the end of the last window of a running backfill by event time, whose range may be longer. */
+/** SQL for the end of the last window of a backfill by event time, whose range may be longer. */
 const LAST_END = sql`strftime('%Y-%m-%dT%H:%M:%fZ', running.start_at,
 	(running.total_runs * case running.interval ${SECONDS} end) || ' seconds')`;
 
 /**
- * Returns SQL for the id of a running backfill of the export that exports the range; null if there is none. By arrival, it is
- * enough that it exports a part of the range, because nothing may be exported twice.
+ * Returns SQL for the id of a running backfill that exports the range; null if there is none. By
+ * arrival, a part of the range is enough, because nothing may be exported twice.
  */
 function coveringBackfill({ row_id, team_id, interval }: BatchExport, range: Selection) {
 	const { by, start, end } = range;
@@ -65,8 +64,8 @@ function coveringBackfill({ row_id, team_id, interval }: BatchExport, range: Sel
 }
 
 /**
- * Returns the statements that insert, count and log a backfill, and its first run if it selects by event time. By arrival,
- * `advanceBackfill` adds the first run, because windows that have a run are left out.
+ * Returns the statements that insert, count and log a backfill, and its first run if it selects by
+ * event time. By arrival, `advanceBackfill` finds the first window without a run.
  */
 export function beginBackfill(db: Database, batchExport: BatchExport, range: Selection) {
 	const { row_id: batch_export_id, team_id, interval } = batchExport;
@@ -115,11 +114,10 @@ export function beginBackfill(db: Database, batchExport: BatchExport, range: Sel
 	};
 }
 
-/** SQL condition: it is this backfill. */
 const isBackfill = ({ batch_export_id, id }: Pick<Backfill, "batch_export_id" | "id">) =>
 	and(eq(batchExportBackfills.batch_export_id, batch_export_id), eq(batchExportBackfills.id, id));
 
-/** Returns the statement that counts new backfills and runs of an export, if `condition` is true. */
+/** Counts new backfills and runs of an export, if `condition` is true. */
 const count = (
 	db: Database,
 	batch_export_id: number,
@@ -135,7 +133,7 @@ const count = (
 		})
 		.where(and(eq(batchExports.id, batch_export_id), condition));
 
-/** Returns the statement that adds a run to a backfill, if `condition` is true. */
+/** Adds a run to a backfill, if `condition` is true. */
 const runOf = (
 	db: Database,
 	{ id: backfill_id, batch_export_id, by }: Pick<Backfill, "id" | "batch_export_id" | "by">,
@@ -204,8 +202,8 @@ async function nextMissing(
 }
 
 /**
- * Adds the next run to a running backfill, or completes it after its last window. Does nothing while one of its runs is
- * unfinished. Concurrent calls are safe: each window gets one run.
+ * Adds the next run to a running backfill, or completes it after its last window. Does nothing while
+ * a run is unfinished. Concurrent calls add one run to each window.
  */
 export async function advanceBackfill(db: Database, of: Pick<Backfill, "batch_export_id" | "id">) {
 	const [backfill] = await db.select().from(batchExportBackfills).where(isBackfill(of));

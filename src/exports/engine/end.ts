@@ -13,7 +13,6 @@ import { isCurrent, type Loaded, logOf } from "./loaded.ts";
 import { MAX_ATTEMPTS } from "./retries.ts";
 import { logWhere } from "./run_log.ts";
 
-/** The progress of a run. */
 export type Progress = {
 	records_completed: number;
 	bytes: number;
@@ -36,7 +35,6 @@ const describeUnfit = (values: number) =>
 		? ` Written as null, because the column can't hold them: ${pluralize(values, "value")}.`
 		: "";
 
-/** How a run ended. */
 type Outcome = Progress &
 	(
 		| {
@@ -49,13 +47,12 @@ type Outcome = Progress &
 		| { status: "Failed" | "FailedRetryable"; latest_error: string }
 	);
 
-/** What to do after a run has failed. */
 const NEXT_STEP = {
 	Failed: "Fix the cause, then retry the run.",
 	FailedRetryable: "Retry the run when the destination works again.",
 };
 
-/** Returns the log entry of a run that has ended: its totals and, if it failed, the reason and what to do. */
+/** Returns the log entry of a run that has ended. */
 function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
 	const { records_completed, bytes, unfit_values, latest_error } = outcome;
 	const window = `The run of ${run.data_interval_start} to ${run.data_interval_end}`;
@@ -111,8 +108,8 @@ const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert, co
 	});
 
 /**
- * Ends the run, logs its outcome and writes its event. Changes nothing if the run has already ended, or if another attempt has
- * taken over. If the run didn't succeed, removes its unfinished output.
+ * Ends the run, logs its outcome and writes its event, unless the run has already ended or another
+ * attempt has taken over. If it didn't succeed, removes its unfinished output.
  */
 export async function endRun(attempt: Attempt, outcome: Outcome) {
 	const { env, ref } = attempt;

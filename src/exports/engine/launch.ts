@@ -13,7 +13,7 @@ export type RunLease = { batch_export_id: number; run_id: string; lease: number 
 /** The maximum number of instances for `createBatch`. */
 const CREATE_BATCH_SIZE = 100;
 
-/** How many runs are launched at once: as many as an account may start in half a minute. */
+/** As many runs as an account may start in half a minute. */
 const LAUNCH_BATCH_SIZE = 3000;
 
 const { batch_export_id, id, status, finished_at, lease, lease_expires_at, last_updated_at } =
@@ -22,8 +22,8 @@ const { batch_export_id, id, status, finished_at, lease, lease_expires_at, last_
 const instanceId = ({ run_id, lease }: Pick<RunLease, "run_id" | "lease">) => `${run_id}-${lease}`;
 
 /**
- * The condition for runs that can be launched. The runs of a schedule run one after another, and so do the runs of a backfill.
- * While an export is paused, its scheduled runs wait, except for retries.
+ * SQL condition: the run can be launched. The runs of a schedule run one after another, and so do
+ * those of a backfill. While an export is paused, its scheduled runs wait, except for retries.
  */
 export const waiting = sql`${lease_expires_at} is null and (backfill_id is not null or ${lease} > 0 or exists (
 	select 1 from batch_exports as e where e.id = batch_export_runs.batch_export_id and not e.paused))
@@ -40,7 +40,7 @@ const MAX_QUEUED_MS = 5 * MINUTE_MS;
 /** The status of this many instances that haven't started is checked. */
 const STATUS_BATCH_SIZE = 20;
 
-/** Returns when a lease ends that is taken or extended now. `wait`: how long its holder waits before it continues, in ms. */
+/** Returns the end of a lease whose holder continues after `wait` milliseconds. */
 export const leaseEnd = (wait = 0) => iso(Date.now() + wait + LEASE_MS);
 
 const statusOf = (env: Env, run: Pick<RunLease, "run_id" | "lease">) =>
@@ -52,8 +52,8 @@ const statusOf = (env: Env, run: Pick<RunLease, "run_id" | "lease">) =>
 		);
 
 /**
- * Starts another attempt of each run whose instance was lost. While instances are queued, waits longer for runs that haven't started yet, because
- * another instance would only make the queue longer.
+ * Starts another attempt of each run whose instance was lost. While instances are queued, waits
+ * longer for runs that haven't started yet: another instance would only make the queue longer.
  */
 export async function launchLost(env: Env, at: number) {
 	const isLost = lt(lease_expires_at, iso(at));
@@ -108,8 +108,8 @@ export async function takeNext(
 }
 
 /**
- * Starts a Workflow instance for each unfinished run that meets `condition`, longest waiting first. The next tick launches the
- * runs whose instances couldn't be created.
+ * Starts a Workflow instance for each unfinished run that meets `condition`, longest waiting first.
+ * The next tick launches those that couldn't be started.
  */
 export async function launch(env: Env, condition: SQL) {
 	const db = drizzle(env.DB);
@@ -130,7 +130,6 @@ export async function launch(env: Env, condition: SQL) {
 		}
 }
 
-/** Ends leases, so that the next tick launches the runs. */
 async function endLeases(db: Database, starts: RunLease[]) {
 	await db
 		.update(batchExportRuns)

@@ -23,14 +23,14 @@ const { status, lease, lease_expires_at } = batchExportRuns;
 export type Turn = RunLease & { wait_ms: number };
 
 /**
- * Continues a run, then the next runs of its series, until a run has to wait or the budget of the step is used up.
+ * Continues a run, then the next ones of its series, until one has to wait or the budget of the
+ * step is used up.
  * @returns the run to continue with; null if none is left
  */
 export async function runSeries(env: Env, first: RunLease): Promise<Turn | null> {
 	const budget = newBudget();
 	for (let current = first; ; ) {
-		// Allows the local server to handle requests. Its storage is in the same process, so statements alone never yield to
-		// requests.
+		// Statements alone never yield to requests of the local server, which are in the same process.
 		await scheduler.wait(1);
 		const attempt = await openAttempt(env, current);
 		if (!attempt) return null;
@@ -53,8 +53,8 @@ const progressOf = ({ loaded: { run } }: Attempt): Progress => ({
 
 /**
  * Continues a run from its stored position.
- * @returns how many milliseconds to wait before the next call; null if the run has ended, or if another attempt has taken
- * over
+ * @returns how many milliseconds to wait before the next call; null if the run has ended, or
+ * another attempt has taken over
  */
 export async function continueRun(attempt: Attempt, budget = newBudget()): Promise<number | null> {
 	const progress = progressOf(attempt);
@@ -79,8 +79,8 @@ export async function continueRun(attempt: Attempt, budget = newBudget()): Promi
 }
 
 /**
- * Reports that the attempt is alive, even after the run was cancelled: if some files have appeared, all of them must, before a
- * tick removes the unfinished output.
+ * Extends the lease. Reports that the attempt is alive even after the run was cancelled: if some
+ * files have appeared, all of them must, before a tick removes the unfinished output.
  */
 const beat = ({ env, ref }: Attempt) =>
 	drizzle(env.DB)
@@ -146,8 +146,9 @@ export const release = async (env: Env, ref: RunLease) => {
 };
 
 /**
- * Follows up on a run that has ended: pauses the export if too many runs have failed, and adds the backfill's next run.
- * @returns the next run of the series; null if there is none, or if another attempt has taken over
+ * Follows up on a run that has ended: pauses the export if too many have failed, and adds the
+ * backfill's next run.
+ * @returns the next run of the series; null if there is none, or another attempt has taken over
  */
 export async function afterRun({ env, ref, loaded }: Attempt): Promise<RunLease | null> {
 	const db = drizzle(env.DB);

@@ -4,22 +4,16 @@ import { pluginJobs } from "../../db/schema/jobs.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
 
 /*
- * Organizations take turns: a job gets a turn number when it is queued, and jobs start in the order of these numbers. The number is
- * that of the next waiting job, or one more than that of its organization's last job, whichever is higher. So a job waits for at
- * most one job of each other organization.
+ * The order of jobs is the primary key of `plugin_jobs`. Organizations take turns: a job's turn is
+ * that of the next waiting job, or one more than that of its organization's last job, whichever is
+ * higher (docs/internals/decisions/0006-jobs-outbox.md).
  *
- * The queue is the primary key of `plugin_jobs`. Jobs that have started come before those that are waiting, and are few.
- *
- * A message doesn't name a job. It starts a consumer, which runs the next job and, while more jobs
- * wait, sends another message. So it doesn't matter how many messages each organization's jobs
- * sent. Messages can be lost or pile up: the schedule sends new ones every minute, and consumers
- * ignore messages older than two minutes.
+ * A message names no job. It starts a consumer, which runs the next job and, while more wait, sends
+ * another message. Messages can be lost or pile up: the schedule sends new ones every minute, and
+ * consumers ignore old ones.
  */
 
-/**
- * The maximum number of messages that a queue accepts in one batch. If more jobs wait, consumers
- * are running already.
- */
+/** The messages that a queue accepts in one batch. If more jobs wait, consumers are running. */
 export const MAX_CONSUMERS = 100;
 const MAX_MESSAGE_AGE_MS = 2 * MINUTE_MS;
 
@@ -32,7 +26,7 @@ const next = (columns: SQL) =>
 /** SQL condition: the job is the next one. */
 export const isNext = sql`(${pluginJobs.turn}, ${pluginJobs.id}) = ${next(sql`turn, id`)}`;
 
-/** SQL for the turn of the next waiting job. If none is waiting, new jobs get the turn of the last one that started. */
+/** SQL for the turn of the next waiting job; if there is none, of the last one that started. */
 export const currentTurn = sql`coalesce(${next(sql`turn`)}, (select max(turn) from plugin_jobs), 0)`;
 
 /** SQL for the turn of an organization's new job. */

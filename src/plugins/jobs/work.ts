@@ -32,8 +32,8 @@ const byKey = ({ turn, id }: Key) => and(eq(pluginJobs.turn, turn), eq(pluginJob
 const remove = (db: Database, key: Key) => db.delete(pluginJobs).where(byKey(key));
 
 /**
- * Takes the next job; undefined if none is waiting. `job` is undefined if its config has been deleted. `more` tells whether other
- * jobs are waiting.
+ * Takes the next job; undefined if none is waiting. `job` is undefined if its config has been
+ * deleted. `more`: whether other jobs are waiting.
  */
 async function take(db: Database) {
 	const [[job], files, [key], more] = await db.batch([
@@ -91,8 +91,8 @@ async function take(db: Database) {
 type Job = NonNullable<NonNullable<Awaited<ReturnType<typeof take>>>["job"]>;
 
 /**
- * Returns the isolate that a job shares with earlier jobs of its config (docs/plugins.md#the-sandbox); null if it needs its own,
- * because another job of the config is running.
+ * Returns the isolate that a job shares with earlier jobs of its config (docs/plugins.md#the-sandbox);
+ * null if another job of the config is running.
  */
 const isolateOf = ({ is_busy, uuid, generation }: Job) =>
 	is_busy ? null : `${uuid}:${generation}`;
@@ -189,12 +189,12 @@ const failureOf = ({ id, kind, name, ...ref }: Ending, error: string) => ({
 	project: sql`${ref.team_id}`,
 });
 
-/** Changes the isolate's id, so that no job gets an isolate in which one failed or is still running. */
+/** No other job gets an isolate in which one failed or is still running. */
 const newIsolate = { generation: sql`${pluginConfigs.generation} + 1` };
 
 /**
- * Stores the result and log of a job, and an event if it failed, and deletes the job. Does nothing if it has already ended, because
- * `tick` fails jobs that run for too long, or if its config has been deleted.
+ * Stores the result and log of a job, and an event if it failed, and deletes the job. Does nothing
+ * if it has already ended, or its config has been deleted.
  */
 async function finish(db: Database, job: Ending, entries: Entry[], error: string | null) {
 	const isUnfinished = exists(
@@ -233,7 +233,7 @@ export const findLost = (db: Database, limit: number) =>
 		.orderBy(pluginJobs.turn, pluginJobs.id)
 		.limit(limit);
 
-/** Ends a job as failed, with `why` as its error and in its log. Does nothing if it has already ended. */
+/** Ends a job as failed, with `why` as its error and in its log. */
 export async function fail(
 	db: Database,
 	{ config, ...job }: Awaited<ReturnType<typeof findLost>>[number],
