@@ -28,13 +28,6 @@ function fitting(keys: string[], order: "asc" | "desc", rows: SQL, max = MAX_PAG
 export const fits = (key: SQLiteColumn, order: "asc" | "desc", rows: SQL, max?: number) =>
 	sql`${key} in (${fitting([key.name], order, rows, max)})`;
 
-/** Returns the rows of a page without the one that shows that there are more, and whether there is one. */
-export function withoutLast<R extends { bytes: number }>(rows: R[], limit: number) {
-	const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
-	const end = bytes > MAX_PAGE_BYTES && rows.length > 1 ? rows.length - 1 : limit;
-	return { rows: rows.slice(0, end), isFull: end < rows.length };
-}
-
 /**
  * Limits a page of a list to the rows that fit.
  * @param bytes the size of a row, which must not exceed its size as JSON

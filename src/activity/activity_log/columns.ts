@@ -1,5 +1,28 @@
 import type { Download } from "../../http/download.ts";
-import type { Row } from "./queries.ts";
+import type { readAll } from "./queries.ts";
+
+/** An entry in a download. */
+type Row = ReturnType<typeof readAll> extends AsyncGenerator<(infer R)[]> ? R : never;
+
+/** Converts an entry to an `ActivityEntry`. */
+export const toEntry = ({
+	id,
+	user,
+	activity,
+	scope,
+	item_id,
+	detail,
+	changes,
+	created_at,
+}: Omit<Row, "size">) => ({
+	id,
+	user,
+	activity,
+	scope,
+	item_id,
+	detail: { name: detail.name, changes, trigger: detail.trigger },
+	created_at,
+});
 
 /** The columns of entries in a CSV file (docs/events.md#downloads). */
 export const columns: Download<Row>["columns"] = {
@@ -12,6 +35,6 @@ export const columns: Download<Row>["columns"] = {
 	scope: (row) => row.scope,
 	item_id: (row) => row.item_id,
 	name: (row) => row.detail.name,
-	changes: (row) => JSON.stringify(row.detail.changes),
+	changes: (row) => JSON.stringify(row.changes),
 	trigger: (row) => (row.detail.trigger ? JSON.stringify(row.detail.trigger) : null),
 };

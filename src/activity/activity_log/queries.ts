@@ -1,22 +1,22 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
 import { isAdmin, isOpenTo } from "../../access/visible.ts";
-import { fits, withoutLast } from "../../db/large.ts";
+import { fits, sizeOf } from "../../db/large.ts";
 import { countWhere } from "../../db/list.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { members } from "../../db/schema/members.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
 import { envelope, type Page } from "../../http/page.ts";
+import { toEntry } from "./columns.ts";
 import { between, type Filters, matches } from "./filters.ts";
+import { complete, grouped, smallChanges } from "./large.ts";
 import { entryColumns } from "./shape.ts";
 
 /** After this many entries, a page that leaves some of them out ends, with `next`. */
 const MAX_READ = 5000;
 
 const { position, organization_id, project_id, item_id } = activityLog;
-
-const bytesOfChanges = sql<number>`octet_length(${activityLog.changes})`;
 
 const ofPeople = sql`not ${activityLog.is_system}`;
 
@@ -25,7 +25,7 @@ const ofVisibleProjects = ({ organization, key }: Tenant) => sql`
 	from ${members} cross join ${projects} on ${projects.organization_id} = ${members.organization_id}
 	where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${isOpenTo(key.user_id)}`;
 
-/** SQL for the number of entries that match `where`, from a running total. */
+/** SQL for the number of entries that the running total `total` of entries that match `where` counts. */
 function span(total: string, where: SQL) {
 	const end = (order: "asc" | "desc") => sql`(
 		select ${sql.identifier(total)} as total, project_id is null as is_without from activity_log
@@ -35,7 +35,7 @@ function span(total: string, where: SQL) {
 		from ${end("desc")} as newest, ${end("asc")} as oldest), 0)`;
 }
 
-/** SQL for the number of entries that the caller can see. */
+/** SQL for the number of entries of the project or organization that the caller can see. */
 function visibleTotal(tenant: Tenant) {
 	if (tenant.kind === "project") return span("project_total", sql`project_id = ${tenant.project}`);
 	const ofOrganization = sql`organization_id = ${tenant.organization}`;
@@ -45,7 +45,7 @@ function visibleTotal(tenant: Tenant) {
 		${span("total_without_project", ofOrganization)} + ${ofProjects})`;
 }
 
-/** SQL conditions for the entries of an index that has the list, and for those that are visible. */
+/** SQL for the entries of an index in which the list is, and the condition for those that the caller can see. */
 function inIndex(tenant: Tenant, given: Filters) {
 	const ofOrganization = eq(organization_id, tenant.organization);
 	const inTheirs = sql`(${isAdmin(tenant)} or ${project_id} is null
@@ -90,7 +90,7 @@ function selection(tenant: Tenant, given: Filters, { before, skipped, rows }: Sl
 		select ${columns} from ${activityLog} where ${range} order by ${position} desc limit ${MAX_READ}) as activity_log`;
 	const filtered = sql`position, project_id, user_id, activity, scope, created_at`;
 	const shown = sql`
-		select position, bytes from ${read(sql`${filtered}, ${bytesOfChanges} as bytes`)} where ${wanted}
+		select position, bytes from ${read(sql`${filtered}, ${sizeOf(activityLog.changes)} as bytes`)} where ${wanted}
 		limit ${rows} offset ${skipped}`;
 	const all = sql`(
 		select count(*) as entries, count(*) filter (where ${seen ?? sql`true`}) as visible,
@@ -130,14 +130,9 @@ function selection(tenant: Tenant, given: Filters, { before, skipped, rows }: Sl
 
 const select = ({ db }: Tenant) =>
 	db
-		.select({ position, bytes: bytesOfChanges, ...entryColumns })
+		.select({ position, ...entryColumns })
 		.from(activityLog)
 		.leftJoin(users, eq(users.id, activityLog.user_id));
-
-export type Row = Awaited<ReturnType<typeof select>>[number];
-
-/** Converts a row to an `ActivityEntry`. */
-export const toEntry = ({ position: _, bytes: __, ...entry }: Row) => entry;
 
 /** Returns the position before which a page starts, and how many matching entries after it the page skips. */
 function startOf({ offset, after }: Page) {
@@ -164,7 +159,14 @@ export async function list(tenant: Tenant, page: Page, given: Filters) {
 	);
 	const { count: total = 0, end: last = null, matching: passed } = found ?? {};
 	const further = last === null ? undefined : [last, Math.max(0, skipped - (passed ?? 0))];
-	return envelope(page, rows, total, ({ position }) => [position], toEntry, further);
+	return envelope(
+		page,
+		rows,
+		total,
+		({ position }) => [position],
+		({ detail: { changes, ...detail }, ...row }) => toEntry({ ...row, detail, changes }),
+		further,
+	);
 }
 
 /** How many entries a download reads at a time. */
@@ -177,16 +179,35 @@ const DOWNLOAD_LIMIT = 1000;
 export async function* readAll(tenant: Tenant, given: Filters) {
 	let before: number | undefined;
 	do {
-		const slice = { before, skipped: 0, rows: DOWNLOAD_LIMIT + 1 };
+		const slice = { before, skipped: 0, rows: DOWNLOAD_LIMIT };
 		const { shown, read } = selection(tenant, given, slice);
-		const [found, [range]] = await tenant.read(
-			select(tenant)
-				.where(fits(position, "desc", shown))
+		// Groups are limited by `grouped`.
+		const [rows, [found]] = await tenant.read(
+			selectSmall(tenant)
+				.where(sql`${position} in (select position from (${shown}))`)
 				.orderBy(desc(position)),
 			tenant.db.select({ end: read.end.as("end") }).from(read.from),
 		);
-		const { rows, isFull } = withoutLast(found, DOWNLOAD_LIMIT);
-		if (rows.length > 0) yield rows;
-		before = (isFull ? rows.at(-1)?.position : range?.end) ?? undefined;
+		for (const group of grouped(rows)) yield await complete(tenant, group);
+		const last = rows.length === DOWNLOAD_LIMIT ? rows.at(-1)?.position : found?.end;
+		before = last ?? undefined;
 	} while (before !== undefined);
 }
+
+const {
+	detail: { changes: _, ...detailColumns },
+	...otherColumns
+} = entryColumns;
+
+/** Selects entries without their large changes. */
+const selectSmall = ({ db }: Tenant) =>
+	db
+		.select({
+			position,
+			...otherColumns,
+			detail: detailColumns,
+			changes: smallChanges(activityLog.changes).mapWith(activityLog.changes),
+			size: sql<number>`octet_length(${activityLog.changes})`,
+		})
+		.from(activityLog)
+		.leftJoin(users, eq(users.id, activityLog.user_id));

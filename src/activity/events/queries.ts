@@ -3,11 +3,11 @@ import type { Tenant } from "../../access/tenant.ts";
 import { isAdmin, visibleTo } from "../../access/visible.ts";
 import { entryId, hasId, lastOfNext, lastPosition, nextPositions } from "../../db/entries.ts";
 import { kindsOf } from "../../db/event_types.ts";
-import { fits, withoutLast } from "../../db/large.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
 import { invalid } from "../../http/errors.ts";
+import { complete, grouped, smallChanges } from "../activity_log/large.ts";
 import { type EventRow, eventColumns } from "./event.ts";
 
 /*
@@ -81,20 +81,22 @@ export async function read(tenant: Tenant, query: Query): Promise<Part> {
 	const until = types ? farthest : sql`iif(${isAdmin(tenant)}, null, ${farthest})`;
 	const seen = { ...next, until, where: isSeen(tenant) };
 	const wanted = { ...seen, where: and(seen.where, types && isOf(types)) };
-	const bytes = sql<number>`octet_length(${activityLog.changes})`;
-	const shown = sql`select ${position}, ${bytes} as bytes from ${activityLog}
-		where ${position} in (${nextPositions(wanted, limit + 1)})`;
+	const { changes, ...others } = eventColumns;
 	const at = (its: SQL) => db.select(columns).from(activityLog).where(sql`${position} = ${its}`);
-	const [start, found, [lastSeen], [end], [newest]] = await tenant.read(
+	const [start, rows, [lastSeen], [end], [newest]] = await tenant.read(
 		db
 			.select(columns)
 			.from(activityLog)
 			.where(isStart ?? sql`false`),
 		db
-			.select({ ...eventColumns, bytes })
+			.select({
+				...others,
+				changes: smallChanges(changes).mapWith(changes),
+				size: sql<number>`octet_length(${changes})`,
+			})
 			.from(activityLog)
 			.leftJoin(users, eq(users.id, activityLog.user_id))
-			.where(fits(position, "asc", shown))
+			.where(sql`${position} in (${nextPositions(wanted, limit + 1)})`)
 			.orderBy(position),
 		at(lastPosition(seen)),
 		at(until),
@@ -105,11 +107,12 @@ export async function read(tenant: Tenant, query: Query): Promise<Part> {
 		if (tenant.usePrimary()) return read(tenant, query);
 		throw unknownEvent();
 	}
-	const { rows: events, isFull } = withoutLast(found, limit);
+	const [events = []] = grouped(rows.slice(0, limit));
+	const isFull = events.length < rows.length;
 	// If possible, an event that the caller can see.
 	const last = isFull ? events.at(-1) : (lastSeen ?? end);
 	return {
-		events,
+		events: await complete(tenant, events),
 		after: last?.id ?? after ?? null,
 		more: isFull || end !== undefined,
 		newest: newest?.position ?? 0,

@@ -607,16 +607,16 @@ describe("a failure is reported and affects no other run", () => {
 				storage: { get: fails, set: async () => false, del: async () => {} },
 			});
 			expect(error).toBeNull();
-			const refusal = expect.any(String);
+			const rejection = expect.any(String);
 			expect(results).toEqual([
-				{ refusal },
-				{ refusal: "The storage failed." },
-				{ refusal },
-				{ refusal: "The storage is full: it can hold 1,000 keys and 1 MiB." },
-				{ refusal },
+				{ rejection },
+				{ rejection: "The storage failed." },
+				{ rejection },
+				{ rejection: "The storage is full: it can hold 1,000 keys and 1 MiB." },
+				{ rejection },
 				{},
-				{ refusal },
-				{ refusal: "A run may call the storage at most 900 times." },
+				{ rejection },
+				{ rejection: "A run may call the storage at most 900 times." },
 			]);
 		});
 
