@@ -10,15 +10,12 @@ import { isValue, type Row, rowReader } from "./rows.ts";
  * (docs/internals/architecture.md#cached-statements). A cached statement has no values of a request, only placeholders.
  */
 
-/** Everything that the SQL of a statement depends on. There must be few forms, since a statement is cached for each. */
-type Form = Record<string, string | boolean>;
-
 /**
- * Caches the result of `make` for each form.
+ * Caches the result of `make` for each form: everything that the SQL of a statement depends on. There must be few.
  * @param make gets only the form and nothing of a request, so all requests with the form can share the result. It must not depend
  * on the time or anything else that changes
  */
-export function cacheByForm<F extends Form, T>(make: (db: Database, form: F) => T) {
+export function cacheByForm<F extends object, T>(make: (db: Database, form: F) => T) {
 	const made = new Map<string, T>();
 	return ({ DB }: Pick<Env, "DB">, form: F): T => {
 		const name = JSON.stringify(form);

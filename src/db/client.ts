@@ -10,27 +10,29 @@ export type Connected = Database & { $client: Pick<D1Database, "prepare"> };
 
 type Statement = BatchItem<"sqlite">;
 
-type ResultOf<S> = S extends Statement ? S["_"]["result"] : undefined;
+type ResultOf<S> = S extends Statement
+	? S["_"]["result"]
+	: S extends readonly (infer One)[]
+		? ResultOf<One>[]
+		: undefined;
+
+type Part = Statement | readonly Statement[] | undefined;
 
 /**
- * Runs the statements in order, as one transaction in one round trip. Undefined statements are
- * skipped.
- * @returns the results, by the statements' names
+ * Runs the statements in order, as one transaction in one round trip. Each part is a statement, a
+ * list of statements, or undefined.
+ * @returns the results, by the names of the parts
  */
-export function runBatch<S extends Record<string, Statement | undefined>>(
+export function runBatch<S extends Record<string, Part>>(
 	db: Database,
-	statements: S,
+	parts: S,
 ): Promise<{ [K in keyof S]: ResultOf<S[K]> }>;
-export async function runBatch(
-	db: Database,
-	statements: Record<string, Statement | undefined>,
-): Promise<unknown> {
-	const named = Object.entries(statements).flatMap(([name, statement]) =>
-		statement ? [{ name, statement }] : [],
-	);
-	const [first, ...rest] = named.map(({ statement }) => statement);
-	const results = first ? await db.batch([first, ...rest]) : [];
-	return Object.fromEntries(named.map(({ name }, i) => [name, results[i]]));
+export async function runBatch(db: Database, parts: Record<string, Part>): Promise<unknown> {
+	const [first, ...rest] = Object.values(parts).flatMap((part) => part ?? []);
+	const results: unknown[] = first ? await db.batch([first, ...rest]) : [];
+	const resultsOf = (part: Part) =>
+		Array.isArray(part) ? results.splice(0, part.length) : part && results.shift();
+	return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, resultsOf(part)]));
 }
 
 /**
