@@ -4,7 +4,7 @@ import { asc } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import type { Database } from "../../db/client.ts";
-import { counted } from "../../db/counted.ts";
+import { countStatements } from "../../db/count_statements.ts";
 import { iso } from "../../db/now.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { isDue } from "../../delivery/lease.ts";
@@ -58,7 +58,7 @@ const Message = z.object({ audit_streams: z.int() });
  */
 export async function deliverDue(given: Env, message: unknown) {
 	const { audit_streams: at } = Message.parse(message);
-	const { DB, statements } = counted(given.DB);
+	const { DB, statements } = countStatements(given.DB);
 	const env = { ...given, DB };
 	const due = await drizzle(env.DB)
 		.select({ id: auditStreams.id })

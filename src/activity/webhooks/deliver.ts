@@ -1,6 +1,6 @@
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
-import { wake } from "../../access/wake.ts";
+import { enqueueDeliveries } from "../../access/deliveries.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
 import type { EventRow } from "../events/event.ts";
 import { attempts, type Endpoint } from "./attempt.ts";
@@ -63,7 +63,7 @@ async function continueSoon(env: Env, { id, next_attempt_at }: Webhook) {
 	if (next_attempt_at === null) return;
 	const delay = Math.max(0, Date.parse(next_attempt_at) - Date.now());
 	if (delay <= MAX_DELAY_MS)
-		await wake(env, [{ webhook: id, delaySeconds: Math.ceil(delay / 1000) }]);
+		await enqueueDeliveries(env, [{ webhook: id, delaySeconds: Math.ceil(delay / 1000) }]);
 }
 
 /**

@@ -1,8 +1,10 @@
 /** The attempts of a webhook, and those that requests start. */
+
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { now } from "../../db/now.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { users } from "../../db/schema/users.ts";
@@ -58,21 +60,24 @@ async function sendNow(
 	event: EventRow,
 ): Promise<z.infer<typeof WebhookDelivery>> {
 	const { env, db } = tenant;
-	const made = await tenant.once(async () => {
-		const { attempts } = await import("./attempt.ts");
-		const secrets = openSecrets(env, webhook);
-		secrets.catch(() => {});
-		const endpoint = { url: webhook.url, secrets };
-		return (await attempts(env)(endpoint, event, { reason, attempt: 1 })).delivery;
-	});
+	const { attempts } = await import("./attempt.ts");
+	const secrets = openSecrets(env, webhook);
+	secrets.catch(() => {});
+	const endpoint = { url: webhook.url, secrets };
+	const { delivery: made } = await attempts(env)(endpoint, event, { reason, attempt: 1 });
 	const its = byId(tenant, webhook.id);
 	const activity = reason === "test" ? "tested" : "delivery_replayed";
 	const [kept] = await tenant.write({
-		entry: { ...entryOf(activity, webhook), trigger: { event_id: event.id, status: made.status } },
-		change: db
-			.update(webhooks)
-			.set({ deliveries: withDeliveries([made]) })
-			.where(its),
+		checks: [assertExists(db, webhooks, its)],
+		changes: [
+			db
+				.update(webhooks)
+				.set({ deliveries: withDeliveries([made]) })
+				.where(its),
+		],
+		entries: [
+			{ ...entryOf(activity, webhook), trigger: { event_id: event.id, status: made.status } },
+		],
 		answer: db.select({ deliveries: webhooks.deliveries }).from(webhooks).where(its),
 	});
 	return toResult(found(kept?.deliveries.find(({ id }) => id === made.id)));

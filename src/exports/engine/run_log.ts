@@ -1,4 +1,4 @@
-import type { SQL } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
 import { append, type Logs } from "../../db/log.ts";
 import { batchExportLogs, type LEVELS } from "../../db/schema/batch_exports.ts";
@@ -19,9 +19,9 @@ type Entry = Line & {
 	more?: Line[];
 };
 
-/** Returns the statement that writes an entry to an export's log if `condition` is true. */
+/** Returns the statement that writes an entry to an export's log, by default always. */
 export const logWhere = (
 	db: Database,
 	{ batch_export_id: owner, run_id: run = null, level, message, more = [] }: Entry,
-	condition: SQL,
+	condition: SQL = sql`true`,
 ) => append(db, EXPORT_LOGS, { owner, run, entries: [{ level, message }, ...more] }, condition);
