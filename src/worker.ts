@@ -10,7 +10,7 @@ export { Outbound } from "./plugins/jobs/outbound.ts";
 /** A part of the schedule, which gets the time of the tick. Its code is loaded by the first tick. */
 type Part = (env: Env, at: number) => Promise<unknown>;
 
-/** What the schedule does, by the names in the log (docs/scale.md#what-one-tick-does). */
+/** What the schedule does, by the names in the log (docs/internals/scale.md#what-one-tick-does). */
 const EVERY_MINUTE: Record<string, Part> = {
 	"old activity": async (env) =>
 		(await import("./activity/activity_log/retention.ts")).deleteExpired(env),
