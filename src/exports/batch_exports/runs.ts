@@ -27,7 +27,7 @@ import {
 	UNSUCCESSFUL,
 } from "../../db/schema/batch_exports.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
-import { found, invalid } from "../../http/errors.ts";
+import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { sentence } from "../../outbound/reason.ts";
 import { logWhere } from "../engine/run_log.ts";
@@ -156,7 +156,7 @@ async function read(tenant: Tenant, id: string, run_id: string) {
 		selectName(tenant, id),
 		selectOne(tenant, id, run_id),
 	);
-	return { parent: found(parent), run: found(run) };
+	return { parent: orNotFound(parent), run: orNotFound(run) };
 }
 
 export const find = async (tenant: Tenant, id: string, run_id: string) =>
@@ -196,7 +196,7 @@ async function tryCancel(tenant: Tenant, id: string, run_id: string) {
 	});
 	// The next run of the same series may be waiting for this one.
 	launchWaiting(tenant, parent);
-	return found(after);
+	return orNotFound(after);
 }
 
 /** The progress of a run that starts over. */
@@ -277,5 +277,5 @@ async function tryRetry(
 		answer: selectOne(tenant, id, run_id),
 	});
 	launchWaiting(tenant, parent);
-	return found(after);
+	return orNotFound(after);
 }
