@@ -30,7 +30,10 @@ function columnsOf(table: SQLiteTable, { shape }: z.ZodObject) {
 	);
 }
 
-const ownRunColumns = columnsOf(batchExportRuns, BatchExportRun);
+const ownRunColumns = {
+	...columnsOf(batchExportRuns, BatchExportRun),
+	attempt: batchExportRuns.lease,
+};
 
 /** The export's id in responses, in statements over its runs or backfills. */
 const batchExport = (id: string) => sql<string>`${id.toLowerCase()}`.as("batch_export");
