@@ -38,7 +38,7 @@ const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 		],
 	],
 	auth: [
-		["addresses", "authenticate", "held", "ranges", "secrets", "usage"]
+		["addresses", "authenticate", "key_cache", "ranges", "secrets", "usage"]
 			.map((name) => `test/auth/${name}`)
 			.concat("test/accounts/personal_api_keys/"),
 		["test/app.test.ts", "test/accounts/service_accounts/", "test/accounts/two_factor/", SECURITY],

@@ -5,7 +5,7 @@ import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
 import { addressOf, checkAddress } from "../auth/addresses.ts";
 import { countFailure } from "../auth/authenticate.ts";
-import { cache, evict } from "../auth/keys.ts";
+import { cache, evict } from "../auth/key_cache.ts";
 import { changes } from "../db/changes.ts";
 import type { Connected, Database } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";

@@ -7,16 +7,8 @@ import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { type ApiError, badCredentials, notAuthenticated, throttled } from "../http/errors.ts";
 import { addressOf } from "./addresses.ts";
-import { held } from "./held.ts";
-import {
-	cache,
-	digest,
-	getCached,
-	isExpired,
-	isWellFormed,
-	type Key,
-	recordColumns,
-} from "./keys.ts";
+import * as keyCache from "./key_cache.ts";
+import { digest, isExpired, isWellFormed, type Key, recordColumns } from "./keys.ts";
 import { countUse } from "./usage.ts";
 
 declare module "hono" {
@@ -38,7 +30,7 @@ export async function countFailure(c: Context<App>, refusal: ApiError) {
 async function readRecord(c: Context<App>, value: string, hash: string) {
 	if (!isWellFormed(value)) throw await countFailure(c, badCredentials());
 	c.get("meter").kv_reads += 1;
-	return getCached(c.env, hash);
+	return keyCache.read(c.env, hash);
 }
 
 /** Finds the key of an active user in D1, and caches it in KV. */
@@ -51,7 +43,7 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 			.innerJoin(users, eq(users.id, personalApiKeys.user_id))
 			.where(and(eq(personalApiKeys.hash, hash), eq(users.is_active, true))),
 	]);
-	if (row) c.executionCtx.waitUntil(cache(c.env, hash, row));
+	if (row) c.executionCtx.waitUntil(keyCache.cache(c.env, hash, row));
 	return row;
 }
 
@@ -65,7 +57,7 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 	if (!value || extra !== undefined) throw await countFailure(c, badCredentials());
 	const hash = await digest(value);
 	// A key with a cached record is well-formed.
-	let key = held(hash) ?? (await readRecord(c, value, hash));
+	let key = keyCache.get(hash) ?? (await readRecord(c, value, hash));
 	if (!key || isExpired(key)) {
 		// Counted as a failure before D1 is queried, so that the limit also limits the cost of guessing.
 		const refusal = badCredentials();

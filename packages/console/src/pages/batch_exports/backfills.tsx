@@ -12,8 +12,8 @@ import { Choice, Field, Form, Group, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, type Mood, Time } from "../../ui/values.tsx";
-import type { Opened } from "./export.tsx";
 import { BUSY_MS } from "./intervals.ts";
+import type { Opened } from "./states.tsx";
 import { sayRange, windows } from "./states.tsx";
 import { boundaryBefore, LENGTHS, windowsIn } from "./windows.ts";
 

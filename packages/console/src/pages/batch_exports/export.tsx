@@ -1,8 +1,7 @@
 import { useState } from "preact/hooks";
 import lazy from "preact-iso/lazy";
 import { useRoute } from "preact-iso/router";
-import type { BatchExport, Received } from "tenantry-client";
-import { type Reloading, useLoad } from "../../load.ts";
+import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
@@ -18,6 +17,7 @@ import {
 	ExportState,
 	failureOf,
 	hasEnded,
+	type Opened,
 	placeOf,
 	Squares,
 	wordsOfInterval,
@@ -25,13 +25,6 @@ import {
 	wordsOfType,
 } from "./states.tsx";
 import { Unpause } from "./unpause.tsx";
-
-/** The export of a page, with the functions that load it again. */
-export type Opened = {
-	of: Received<BatchExport, "batchExports">;
-	/** The path of the export's page. */
-	path: string;
-} & Reloading<Received<BatchExport, "batchExports">>;
 
 const Settings = lazy(() => import("./settings.tsx"));
 const Metrics = lazy(() => import("./metrics.tsx"));

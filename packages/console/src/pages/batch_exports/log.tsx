@@ -8,8 +8,8 @@ import { Button } from "../../ui/button.tsx";
 import { Empty, Problem } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { Badge, type Mood } from "../../ui/values.tsx";
-import type { Opened } from "./export.tsx";
 import { BUSY_MS } from "./intervals.ts";
+import type { Opened } from "./states.tsx";
 
 type Entry = BatchExportLogEntry;
 type Level = Entry["level"];

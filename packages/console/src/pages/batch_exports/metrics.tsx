@@ -8,7 +8,7 @@ import { Empty, Show } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Count } from "../../ui/values.tsx";
-import type { Opened } from "./export.tsx";
+import type { Opened } from "./states.tsx";
 import { duration } from "./states.tsx";
 
 const DAY_MS = 86_400_000;

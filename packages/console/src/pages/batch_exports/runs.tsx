@@ -7,9 +7,9 @@ import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Count, Time } from "../../ui/values.tsx";
-import type { Opened } from "./export.tsx";
 import { BUSY_MS, IDLE_MS } from "./intervals.ts";
 import { RunActions } from "./run_actions.tsx";
+import type { Opened } from "./states.tsx";
 import {
 	duration,
 	hasEnded,

@@ -11,8 +11,8 @@ import { Form, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { Danger, DangerZone } from "../../ui/page.tsx";
 import { changesOf, isSecret, labelOf, settingsOf } from "./destinations.ts";
-import type { Opened } from "./export.tsx";
 import { besideSettings, chosen, ExportFields, updateWith } from "./fields.tsx";
+import type { Opened } from "./states.tsx";
 import { INTERVALS, MODELS } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
 

@@ -1,7 +1,15 @@
 /** Names and colours of runs and exports. */
-import type { BatchExport, BatchExportRun } from "tenantry-client";
+import type { BatchExport, BatchExportRun, Received } from "tenantry-client";
+import type { Reloading } from "../../load.ts";
 import { Badge, type Mood } from "../../ui/values.tsx";
 import { boundaryBefore, LENGTHS } from "./windows.ts";
+
+/** The export of a page, with the functions that load it again. */
+export type Opened = {
+	of: Received<BatchExport, "batchExports">;
+	/** The path of the export's page. */
+	path: string;
+} & Reloading<Received<BatchExport, "batchExports">>;
 
 type Status = BatchExportRun["status"];
 

@@ -1,15 +1,12 @@
 import { useState } from "preact/hooks";
-import type { CreatePersonalApiKeyBody, PersonalApiKey } from "tenantry-client";
+import type { PersonalApiKey } from "tenantry-client";
 import { Area, Field, Form, refusal, text, texts } from "../../ui/form.tsx";
 import { Expiry, expiryIn } from "./expiry.tsx";
-import type { Keys } from "./keys.ts";
+import type { KeySettings, Keys } from "./keys.ts";
 import { type Kind, kindOf, Reach } from "./reach.tsx";
 import { explain } from "./refusals.ts";
 import { ScopePicker } from "./scope_picker.tsx";
 import type { Scope } from "./scopes.ts";
-
-/** The values of the form. */
-export type Settings = Required<Omit<CreatePersonalApiKeyBody, "scoped_teams">>;
 
 /** The default scopes of a new key. */
 const FIRST: readonly Scope[] = ["project:read"];
@@ -91,14 +88,14 @@ export function KeyForm({
 	/** Whether the form starts with these as allowed IP addresses. */
 	isLimited?: boolean;
 	action: string;
-	onSubmit: (settings: Settings) => Promise<unknown>;
+	onSubmit: (settings: KeySettings) => Promise<unknown>;
 	onCancel: () => void;
 }) {
 	const [scopes, setScopes] = useState<readonly Scope[]>(before?.scopes ?? FIRST);
 	const [kind, setKind] = useState<Kind>(kindOf(before));
 
 	async function submit(fields: FormData) {
-		const settings: Settings = {
+		const settings: KeySettings = {
 			label: text(fields, "label"),
 			scopes: [...scopes],
 			...restrictionsIn(fields, kind, before),

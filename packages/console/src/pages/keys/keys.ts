@@ -39,6 +39,9 @@ export type Keys<K extends PersonalApiKey> = {
 	usage: (id: string, options: Options) => PromiseLike<Page<KeyDay>>;
 };
 
+/** The values of the form of a key. */
+export type KeySettings = Required<Omit<CreatePersonalApiKeyBody, "scoped_teams">>;
+
 /** The number of days that the service keeps. */
 export const USAGE_DAYS = 90;
 
