@@ -129,7 +129,7 @@ export const measured = (worker: Worker) => ({
 		if (new URL(request.url).pathname === TRIPS) return Response.json(last);
 		const spent = { trips: 0, read: 0, written: 0, kv: 0 };
 		last = [];
-		// An import would be loaded when the isolate starts (docs/architecture.md#what-is-loaded-when).
+		// An import would be loaded when the isolate starts (docs/internals/architecture.md#what-is-loaded-when).
 		const { AsyncLocalStorage } = process.getBuiltinModule("node:async_hooks");
 		requests ??= new AsyncLocalStorage();
 		bindings ??= watch(env);

@@ -1,5 +1,5 @@
 /**
- * `npm run admin`: the operator's command (docs/operating.md#the-operators-command). Modules that call the service are imported
+ * `npm run admin`: the operator's command (docs/operating/README.md#the-operators-command). Modules that call the service are imported
  * only after the arguments are checked.
  */
 import { type ParseArgsConfig, parseArgs } from "node:util";

@@ -1,7 +1,6 @@
 /**
- * Builds all files of public/: the OpenAPI document (scripts/api.ts), the documentation, from docs/*.md and scripts/docs (docs/architecture.md#the-documentation-pages),
- * the console, from packages/console (docs/architecture.md#the-console), and the workers that run in separate isolates
- * (docs/architecture.md#separate-isolates).
+ * Builds all files of public/ (docs/internals/architecture.md): the OpenAPI document, the documentation, the console, and the
+ * workers that run in separate isolates.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
@@ -61,7 +60,7 @@ function addReference(files: Files, shell: ReturnType<typeof layout>, script: st
 }
 
 function addPages(files: Files, assets: Assets) {
-	const { introduction, pages, decisions } = readPages();
+	const { introduction, pages, internals } = readPages();
 	const [first, second, ...others] = pages;
 	const entries = [first, second, REFERENCE, ...others].filter((page) => page !== undefined);
 	const shell = layout(assets, entries);
@@ -69,8 +68,8 @@ function addPages(files: Files, assets: Assets) {
 		"docs/index.html",
 		shell({ title: "Documentation", path: "/docs", main: overview(introduction, entries) }),
 	);
-	for (const page of [...pages, ...decisions]) {
-		const list = decisions.includes(page) ? decisions : entries;
+	for (const page of [...pages, ...internals]) {
+		const list = internals.includes(page) ? internals : entries;
 		const i = list.findIndex(({ path }) => path === page.path);
 		const main = html`<article>${raw(page.html)}</article>${neighbours(list[i - 1], list[i + 1])}`;
 		const contents = tableOfContents(page.headings);

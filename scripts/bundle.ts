@@ -119,7 +119,7 @@ export function minify(folder: string, bundled: string) {
 
 /**
  * Bundles a worker in three steps, so that isolates read it fast when they start
- * (docs/performance.md#how-a-new-isolate-starts):
+ * (docs/internals/performance.md#how-a-new-isolate-starts):
  *
  * 1. esbuild splits it. Otherwise, the functions of parts that are loaded later would be outside of the part's function.
  * 2. Wrangler bundles the files.

@@ -1,4 +1,4 @@
-/** Builds the files of the console from packages/console (docs/architecture.md#the-console). */
+/** Builds the files of the console from packages/console (docs/internals/architecture.md#the-console). */
 import { readFileSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { gzipSync } from "node:zlib";

@@ -1,4 +1,4 @@
-/** Checks the imports of src/ and packages/, types included (docs/architecture.md#where-things-are). */
+/** Checks the imports of src/ and packages/, types included (docs/internals/architecture.md#where-things-are). */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 

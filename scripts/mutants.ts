@@ -2,7 +2,7 @@
  * `npm run mutants`: makes careless changes in the folders that decide who may do what and what is delivered, one at a time, and
  * runs the tests that should notice. `--folder auth` selects a folder, `--sample 40` the number of changes in each (all by
  * default), `--seed 1` which ones. Lists the changes that no test noticed, and the share that was noticed in each folder
- * (docs/mutants.md). Changed files are never written to disk.
+ * (docs/internals/mutants.md). Changed files are never written to disk.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -77,10 +77,10 @@ const { values } = parseArgs({
 
 type Mutant = { file: string; code: string; change: Change };
 
-/** Returns all changes of a folder. `reference.ts` only has descriptions. */
+/** Returns all changes of a folder. `openapi.ts` only has descriptions. */
 const mutantsOf = (folder: string): Mutant[] =>
 	readdirSync(`${root}/src/${folder}`, { recursive: true, encoding: "utf8" })
-		.filter((name) => name.endsWith(".ts") && !name.endsWith("reference.ts"))
+		.filter((name) => name.endsWith(".ts") && !name.endsWith("openapi.ts"))
 		.sort()
 		.map((name) => `${root}/src/${folder}/${name}`)
 		.flatMap((file) => {

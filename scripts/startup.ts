@@ -1,6 +1,6 @@
 /**
  * Finds the code that the worker evaluates when an isolate starts, and measures how long this takes. The rest of the bundle is
- * behind `import()`, and evaluated when it is first used (docs/architecture.md#what-is-loaded-when).
+ * behind `import()`, and evaluated when it is first used (docs/internals/architecture.md#what-is-loaded-when).
  */
 import { gzipSync } from "node:zlib";
 import { build, type Metafile, type Plugin } from "esbuild";
@@ -71,7 +71,7 @@ export function findSlowness(script: string): string[] {
 	return [
 		...modules.map(
 			([, name]) =>
-				`${name} is loaded when an isolate starts. See docs/architecture.md#what-is-loaded-when.`,
+				`${name} is loaded when an isolate starts. See docs/internals/architecture.md#what-is-loaded-when.`,
 		),
 		...characters.map(
 			([text]) =>

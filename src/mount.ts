@@ -26,7 +26,7 @@ import { mcp } from "./mcp/routes.ts";
 
 export type Routes = Hono<App, Schema, string>;
 
-/** Loads the routes of a row on the first request for its path (docs/architecture.md#what-is-loaded-when). */
+/** Loads the routes of a row on the first request for its path (docs/internals/architecture.md#what-is-loaded-when). */
 type Load = () => Promise<Routes>;
 
 /** A family's path, the object of its scopes, the tenant that it acts in, and its routes. */

@@ -143,7 +143,7 @@ test.each<[Operation, () => Promise<Rows>]>([
 	["delivery", deliveries],
 	["use", uses],
 	["event", events],
-])("docs/scale.md says what one %s costs in rows, within a tenth", async (operation, measure) => {
+])("scale.md says what one %s costs in rows, within a tenth", async (operation, measure) => {
 	const { read, written } = await measure();
 	const said = ROWS[operation];
 	const isRight = [read / said.read, written / said.written].every((it) => it > 0.9 && it < 1.1);

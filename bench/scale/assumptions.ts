@@ -1,4 +1,4 @@
-/** The assumptions of docs/scale.md. `npm run scale` computes its tables from these numbers. Replace them with your own. */
+/** The assumptions of docs/internals/scale.md. `npm run scale` computes its tables from these numbers. Replace them with your own. */
 
 /** What an organization does in a month of thirty days. */
 export const LOAD = {

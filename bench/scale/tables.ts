@@ -296,7 +296,7 @@ const steps = () =>
 		],
 	]);
 
-/** Returns the tables of docs/scale.md, by title. */
+/** Returns the tables of docs/internals/scale.md, by title. */
 export const tables = (): Record<string, string> => ({
 	"What an operation costs": operations(),
 	"What is stored": kept(),

@@ -50,11 +50,13 @@ function readme() {
 	return { introduction, files };
 }
 
-/** Returns all pages, in the order of the navigation. */
+/** Returns the pages of the navigation, and the internal ones that they list, each in their order. */
 export function readPages() {
 	const { introduction, files } = readme();
-	const decisions = listed("docs/decisions/README.md").map((page) => ({ ...page, about: "" }));
-	const known = new Set([...files, ...decisions].map(({ file }) => file));
+	const internals = ["docs/internals/README.md", "docs/internals/decisions/README.md"]
+		.flatMap(listed)
+		.map((page) => ({ ...page, about: "" }));
+	const known = new Set([...files, ...internals].map(({ file }) => file));
 	/** Maps links between files of the repository to links between pages. */
 	const linkFrom = (file: string) => (href: string) => {
 		if (/^(#|https:)/.test(href)) return href;
@@ -73,6 +75,6 @@ export function readPages() {
 	return {
 		introduction: renderInline(introduction, linkFrom("README.md")),
 		pages: files.map(read),
-		decisions: decisions.map(read),
+		internals: internals.map(read),
 	};
 }

@@ -1,7 +1,7 @@
 /**
  * The ids of events and persons. Their bits are the project (22), the minute of arrival (25) and a number within the minute (16).
  * So a project's rows are stored in the order in which they arrive, and no index is needed to find them by their arrival
- * (docs/decisions/0008-events-in-order-of-arrival.md).
+ * (docs/internals/decisions/0008-events-in-order-of-arrival.md).
  *
  * If more rows arrive in a minute than it has numbers, or the clock goes back, ids continue after the last one. The arrival of a
  * row is never before the minute of its id.

@@ -7,7 +7,7 @@ import { isValue, type Row, rowReader } from "./rows.ts";
 
 /*
  * Statements that the isolate caches, so that their SQL isn't built for each request
- * (docs/architecture.md#cached-statements). A cached statement has no values of a request, only placeholders.
+ * (docs/internals/architecture.md#cached-statements). A cached statement has no values of a request, only placeholders.
  */
 
 /** Everything that the SQL of a statement depends on. There must be few forms, since a statement is cached for each. */

@@ -131,7 +131,7 @@ const append = (union: SQLiteSelect, select: SQLiteSelect) => union.unionAll(sel
 
 const identifier = (name: string) => sql`${sql.identifier(name)}`;
 
-/** SQL for a counter that triggers maintain in the row with this id (docs/decisions/0005-counters-by-triggers.md). */
+/** SQL for a counter that triggers maintain in the row with this id (docs/internals/decisions/0005-counters-by-triggers.md). */
 export const counter = (column: SQLiteColumn, id: SQL | string | number) =>
 	sql`coalesce((select ${column} from ${column.table} where ${column.table}.id = ${id}), 0)`;
 

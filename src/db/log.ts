@@ -1,6 +1,6 @@
 /**
  * Logs of exports and of plugin configs. A row of a log has the entries of a job or of a step of a run, so that they cost one written
- * row, and another when it is deleted (docs/decisions/0005-counters-by-triggers.md).
+ * row, and another when it is deleted (docs/internals/decisions/0005-counters-by-triggers.md).
  */
 import { and, getTableColumns, is, SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";

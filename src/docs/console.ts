@@ -22,7 +22,7 @@ const HASHED = /\.[0-9A-Z]{8}\.(?:js|css)$/;
 
 /**
  * Serves the console under /console: the same page for all paths, which then shows the page of the path
- * (docs/architecture.md#the-console), and the page's files.
+ * (docs/internals/architecture.md#the-console), and the page's files.
  */
 export const consolePages: MiddlewareHandler<App> = (c) => {
 	const path = c.req.path.startsWith(ASSETS) ? c.req.path : "/console/";

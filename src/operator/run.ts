@@ -31,7 +31,7 @@ const explain = (error: z.ZodError) =>
 		.join("\n");
 
 /**
- * Runs an operator command (docs/operating.md#the-operators-command).
+ * Runs an operator command (docs/operating/README.md#the-operators-command).
  * @throws errors that the options didn't cause, such as an unreachable database
  */
 export async function run(env: Env, name: string, options: unknown): Promise<shapes.Outcome> {

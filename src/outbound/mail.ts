@@ -14,7 +14,7 @@ export type Mail = {
 	link?: { label: string; url: string };
 };
 
-/** Whether mail is enabled: it needs a sender address and the service's address for links (docs/operating.md#deploying). */
+/** Whether mail is enabled: it needs a sender address and the service's address for links (docs/operating/README.md#deploying). */
 export const configured = ({ MAIL_FROM, APP_URL }: Env) => MAIL_FROM !== "" && APP_URL !== "";
 
 /**

@@ -102,7 +102,7 @@ inBrowser("what is saved", (open) => {
 		});
 	});
 
-	test("as a domain's name, after a conflict, is what was entered before it", async () => {
+	test("a domain's name is, after a conflict, what was entered before it", async () => {
 		const { client, organization, path } = await newOrganization();
 		const [first, mine, theirs] = [newDomain(), newDomain(), newDomain()];
 		const { id } = await client.domains.create(organization, { domain: first });

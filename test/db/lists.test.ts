@@ -559,7 +559,7 @@ describe("a list ten times as long costs the same", () => {
 		return { small, large };
 	};
 
-	test("while each counter says what count(*) would", async () => {
+	test("each counter says what count(*) would", async () => {
 		expect(await wrongCounters()).toEqual([]);
 	});
 

@@ -57,7 +57,7 @@ const isOwn = (link: string) => /^[/#]/.test(link) && link !== "/openapi.json";
 test("every link between the pages leads to a page and an anchor that exist", async () => {
 	const pages = await crawl();
 	expect([...pages.keys()]).toEqual(
-		expect.arrayContaining(["/docs", "/docs/api", "/docs/reference", "/docs/decisions"]),
+		expect.arrayContaining(["/docs", "/docs/api", "/docs/reference", "/docs/internals/decisions"]),
 	);
 	const dead = [...pages].flatMap(([from, { links }]) =>
 		links
@@ -163,7 +163,7 @@ describe.each(["/docs", "/docs/api", "/docs/reference", "/docs/reference/invites
 	},
 );
 
-test.each(["/docs/nowhere", "/docs/decisions/nowhere", "/docs/assets/nowhere.js"])(
+test.each(["/docs/nowhere", "/docs/internals/decisions/nowhere", "/docs/assets/nowhere.js"])(
 	"%s is a 404 with a page that leads back",
 	async (path) => {
 		const { response, links } = await read(path);

@@ -129,7 +129,7 @@ describe.each(changing.map((route) => [`${route.method} ${route.path}`, route] a
 			expect((await send(weak, route, headers)).status).toBeLessThan(300);
 		});
 
-		test("and If-None-Match: is carried out if the ETag is in the first and not in the second", async () => {
+		test("is carried out with If-None-Match if the ETag is in If-Match and not in If-None-Match", async () => {
 			const home = await furnished();
 			const tag = await current(home);
 			const both = (noneMatch: string) => ({ "if-match": tag, "if-none-match": noneMatch });
@@ -288,7 +288,7 @@ describe("If-Match", () => {
 		expect((await home.ask("PATCH", path, { body: { name: "y" }, headers })).status).toBe(412);
 	});
 
-	test("and Idempotency-Key: a repeated request gets its first response, although the object has changed", async () => {
+	test("with an Idempotency-Key changes nothing when it is repeated after the object has changed", async () => {
 		const home = await furnished();
 		const path = `/api/organizations/${home.id}/batch_exports/${home.batch_export}`;
 		const headers = { "if-match": tagOf(await home.ask("GET", path)), "idempotency-key": "k" };

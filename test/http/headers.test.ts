@@ -35,7 +35,7 @@ describe("every refusal links to its code in the documentation", () => {
 		}
 	});
 
-	test("and every code has a section there", () => {
+	test("every error code has a section in the documentation", () => {
 		const headings = Array.from(api.matchAll(/^### `(\w+)`$/gm), ([, code]) => code);
 		expect(headings.toSorted()).toEqual(ERROR_CODES.toSorted());
 	});

@@ -81,7 +81,7 @@ describe("the size of a text is limited in bytes, and that of JSON as it is writ
 		expect(field === "config" ? JSON.parse(value) : value).toEqual(make(max));
 	});
 
-	test("also for what plugin.json sets", async () => {
+	test("the texts of plugin.json have the same limits", async () => {
 		const home = await world();
 		const { body: plugin } = await home.here("POST", "/pipeline_destinations", { body: {} });
 		const path = `/pipeline_destinations/${plugin.id}/update_source`;
@@ -287,7 +287,7 @@ describe("a page ends at 4 MiB", () => {
 		},
 	);
 
-	test("of the feed, too", async () => {
+	test("a page of the feed ends at 4 MiB, too", async () => {
 		const pages = await follow(`/api/organizations/${home.id}/events?limit=1000`, "next");
 		expect(pages.length).toBeGreaterThan(1);
 		const ids = pages.flatMap(idsOf);
@@ -299,7 +299,7 @@ describe("a page ends at 4 MiB", () => {
 		}
 	});
 
-	test("and reads the texts of that page only", async () => {
+	test("a page of large plugins is shorter than its limit, in one round trip", async () => {
 		const { headers, body } = await home.ask("GET", `${lists["all plugins"]()}?limit=1000`);
 		expect(cost({ status: 200, headers, body }).trips).toBe(1);
 		expect(body.results.length).toBeLessThan(60);

@@ -550,7 +550,7 @@ test("an email address can have all characters of a dot-atom, in links and mails
 	}
 });
 
-test("only ASCII letters of an email address are converted to lower case", async () => {
+test("the ASCII letters of an email address are converted to lower case, and no others", async () => {
 	const { here } = await world();
 	const kelvin = "\u212a";
 	for (const target_email of [`${kelvin}@example.com`, `x@${kelvin}.com`])

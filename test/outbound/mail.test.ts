@@ -101,7 +101,7 @@ test("an error of the binding is logged without the mail's content", async () =>
 });
 
 describe("mail is sent", () => {
-	test("for an invite to its address, unless send_email is false or mail isn't configured", async () => {
+	test("an invite is mailed to its address, unless send_email is false or mail isn't configured", async () => {
 		const { here } = await world();
 		const { sent, env: other } = outbox();
 		const invite = (target_email: string, more: object = {}, variables: Partial<Env> = {}) =>
@@ -116,7 +116,7 @@ describe("mail is sent", () => {
 		expect(sent).toMatchObject([{ from: { email: FROM }, to: "one@invited.test" }]);
 	});
 
-	test("for an invite with its inviter, level, message and expiry, and a link to APP_URL", async () => {
+	test("the mail of an invite has its inviter, level, message and expiry, and a link to APP_URL", async () => {
 		const { owner, here } = await world("Acme");
 		const { sent, env: other } = outbox();
 		const invite = (level: number) =>
@@ -150,7 +150,7 @@ describe("mail is sent", () => {
 		);
 	});
 
-	test("to each admin but the new member when somebody joins, unless the organization turned that off", async () => {
+	test("a new member is announced to all other admins, unless the organization turned that off", async () => {
 		for (const wanted of [true, false]) {
 			const { here, id, owner } = await world();
 			const admin = await join(id, 8);

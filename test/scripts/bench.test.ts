@@ -169,7 +169,7 @@ describe("services that are compared", () => {
 		}
 	});
 
-	test("docs/scale.md says what a request costs in rows, within a tenth", async () => {
+	test("scale.md says what a request costs in rows, within a tenth", async () => {
 		const rows = async (operation: (typeof OPERATIONS)[number]) =>
 			(await count(serviceOf("tenantry"), operation)).spent ?? { read: 0, written: 0 };
 		const [list, domain, invite] = [await rows("list"), await rows("domain"), await rows("invite")];

@@ -59,7 +59,7 @@ withBrowser("in a browser", (newPage) => {
 		expect(paths.length).toBeGreaterThan(10);
 		for (const path of [
 			...paths,
-			"/docs/decisions/0001-guard-in-the-batch",
+			"/docs/internals/decisions/0001-guard-in-the-batch",
 			"/docs/reference/batch-exports",
 		]) {
 			expect([path, await visit(path)]).toEqual([path, 200]);

@@ -5,9 +5,9 @@ import { EVENT_BYTES, KEPT } from "../../bench/scale/assumptions.ts";
 import { tables } from "../../bench/scale/tables.ts";
 import { migrated, sizes } from "../../bench/sizes.ts";
 
-const page = readFileSync(`${import.meta.dirname}/../../docs/scale.md`, "utf8");
+const page = readFileSync(`${import.meta.dirname}/../../docs/internals/scale.md`, "utf8");
 
-describe("docs/scale.md has what `npm run scale` prints:", () => {
+describe("scale.md has what `npm run scale` prints:", () => {
 	test.each(Object.entries(tables()))("%s", (_, table) => {
 		expect({ table, isThere: page.includes(table) }).toEqual({ table, isThere: true });
 	});

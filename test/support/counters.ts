@@ -1,4 +1,4 @@
-/** The correct value of each counter of the database, as SQL over its table (docs/decisions/0005-counters-by-triggers.md). */
+/** The correct value of each counter of the database, as SQL over its table (docs/internals/decisions/0005-counters-by-triggers.md). */
 import { env } from "cloudflare:workers";
 
 const count = (from: string) => `(select count(*) from ${from})`;

@@ -31,7 +31,7 @@ const MAX_INVOCATION_MS = 10_000;
 const MAX_TICK_MS = 45_000;
 
 /**
- * After this many statements, an invocation starts no further streams or files (docs/scale.md#what-one-tick-does). So it starts
+ * After this many statements, an invocation starts no further streams or files (docs/internals/scale.md#what-one-tick-does). So it starts
  * at most this many streams. D1 allows 1,000 statements per invocation.
  *
  * Each stream that has started by then may need 25 more: 1 to claim it; 20 for a file (2 to plan it, 1 to survey its entries, at

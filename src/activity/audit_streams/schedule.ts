@@ -4,7 +4,7 @@ import { isDue } from "./state.ts";
 
 /**
  * Runs every minute: if a stream is due, sends a message, so that the streams are delivered in a separate invocation
- * (docs/scale.md#what-one-tick-does). If the message is lost, the next tick sends another.
+ * (docs/internals/scale.md#what-one-tick-does). If the message is lost, the next tick sends another.
  */
 export async function tick({ DB, DELIVERIES }: Env, at: number) {
 	const due = await drizzle(DB)

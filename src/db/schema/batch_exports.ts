@@ -213,7 +213,7 @@ export const batchExportRuns = sqliteTable(
 );
 
 /**
- * What old runs delivered and missed, in ranges that don't overlap (docs/decisions/0007-old-runs-become-ranges.md). WITHOUT ROWID
+ * What old runs delivered and missed, in ranges that don't overlap (docs/internals/decisions/0007-old-runs-become-ranges.md). WITHOUT ROWID
  * (in the migration).
  */
 export const batchExportRanges = sqliteTable(

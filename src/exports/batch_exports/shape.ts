@@ -39,7 +39,7 @@ export const BatchExportRun = z
 		finished_at: timestamp().nullable(),
 		last_updated_at: timestamp(),
 		batch_export: z.guid(),
-		// Not part of the interface (docs/choices.md).
+		// Not part of the interface (docs/internals/choices.md).
 		backfill_id: z.guid().nullable(),
 		by: z.enum(SELECTIONS),
 		attempt: z.int(),
@@ -194,7 +194,7 @@ export const BatchExportLogEntry = z
 	})
 	.meta({ id: "BatchExportLogEntry" });
 
-/** Not part of the interface (docs/choices.md): totals of the runs that ended on a day (UTC). */
+/** Not part of the interface (docs/internals/choices.md): totals of the runs that ended on a day (UTC). */
 export const BatchExportDay = z
 	.object({
 		day: z.iso.date(),

@@ -1,4 +1,4 @@
-/** What is known of the windows of runs that were folded (docs/decisions/0007-old-runs-become-ranges.md). */
+/** What is known of the windows of runs that were folded (docs/internals/decisions/0007-old-runs-become-ranges.md). */
 import type { Window } from "./windows.ts";
 
 /** An unbroken range of windows that were all delivered, or all not. */

@@ -68,7 +68,7 @@ const refuseBatch = () =>
 export type Message = { url: string; headers: Headers; body: Uint8Array; key: KeyInUse };
 
 /**
- * The MCP server, in a separate isolate (docs/architecture.md#separate-isolates). It must not store anything from a message,
+ * The MCP server, in a separate isolate (docs/internals/architecture.md#separate-isolates). It must not store anything from a message,
  * because the next message may be from another user.
  */
 export default class Mcp extends WorkerEntrypoint {

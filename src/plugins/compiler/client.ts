@@ -35,7 +35,7 @@ async function attempt(env: Env, files: SourceFile[]) {
 }
 
 /**
- * Compiles files of a plugin, in the order given (docs/architecture.md#the-compiler). Never throws.
+ * Compiles files of a plugin, in the order given (docs/internals/architecture.md#the-compiler). Never throws.
  * @returns null if the compiler itself failed. That says nothing about the files, so it must not be stored as their error
  */
 export async function compileFiles(env: Env, files: SourceFile[]): Promise<Output[] | null> {

@@ -16,7 +16,7 @@ type Due = Pick<typeof plugins.$inferSelect, "id" | "compile_at" | "updated_at" 
 /** Compiling isn't a change by a user. */
 const updated_at = sql`${plugins.updated_at}`;
 
-/** Compiles files whose compiler failed when they were saved (docs/architecture.md#the-compiler). */
+/** Compiles files whose compiler failed when they were saved (docs/internals/architecture.md#the-compiler). */
 export async function tick(env: Env, at: number) {
 	const db = drizzle(env.DB);
 	const { id, compile_at, capabilities } = plugins;

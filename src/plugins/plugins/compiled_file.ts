@@ -22,7 +22,7 @@ type StoredFile = Pick<typeof pluginSourceFiles.$inferSelect, "filename" | "comp
 
 const NOT_COMPILED: Compiled = { compiled: null, error: "The compiler failed or took too long." };
 
-/** A file as it was compiled when it was saved. One without output and error is compiled now (docs/architecture.md#the-compiler). */
+/** A file as it was compiled when it was saved. One without output and error is compiled now (docs/internals/architecture.md#the-compiler). */
 export async function compiledOf(env: Env, file: StoredFile): Promise<Compiled> {
 	const { filename, compiled, error, source } = file;
 	if (compiled !== null) return { compiled, error: null };

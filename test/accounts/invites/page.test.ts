@@ -102,7 +102,7 @@ test("the page of an expired invite shows that it has expired", async () => {
 	expect((await call("POST", path)).status).toBe(410);
 });
 
-test("only the page with the new key has a script, which its policy allows", async () => {
+test("the page with the new key is the only one with a script, which its policy allows", async () => {
 	const path = await page(await world());
 	expect((await call("GET", path)).body).not.toContain("<script");
 	const { headers, body } = await call("POST", path, {

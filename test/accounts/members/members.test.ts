@@ -269,7 +269,7 @@ describe("removing a member", () => {
 });
 
 describe("an organization always has an owner", () => {
-	test("when two owners demote each other 20 times at once", async () => {
+	test("one owner is left when two owners demote each other 20 times at once", async () => {
 		for (let round = 0; round < 5; round++) {
 			const { set, owner, owner2, id } = await people();
 			const requests = Array.from({ length: 20 }, (_, i) =>
@@ -285,7 +285,7 @@ describe("an organization always has an owner", () => {
 		}
 	});
 
-	test("when two owners demote and remove each other at once", async () => {
+	test("one owner is left when two owners demote and remove each other at once", async () => {
 		for (let round = 0; round < 5; round++) {
 			const { set, remove, owner, owner2, id } = await people();
 			await Promise.all([

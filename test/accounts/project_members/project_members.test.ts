@@ -32,7 +32,7 @@ test("an admin adds, lists and removes the members of a project", async () => {
 	expect((await ask("GET", path)).body.count).toBe(0);
 });
 
-test("only members of the organization can be added, and only by admins", async () => {
+test("admins can add members of the organization, and nobody else can be added or add", async () => {
 	const { ask, id, project } = await world();
 	const path = `/api/projects/${project}/members/`;
 	const stranger = (await world()).owner;

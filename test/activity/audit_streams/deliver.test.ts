@@ -631,7 +631,7 @@ describe("a bucket that fails", () => {
 		["an object at every key", at("/anything"), "There is an object at "],
 		["a redirect", at("/redirect/302"), "The bucket is at another address"],
 	])(
-		"for good (%s) says so, is mailed to the admins once a day, and is tried again",
+		"a lasting failure (%s) is shown, mailed to the admins once a day, and tried again",
 		async (_, destination, words) => {
 			const { organization_id, id, owner, show, patch, stream } = await streaming(destination);
 			await join(id, 1);
@@ -689,7 +689,7 @@ describe("a bucket that fails", () => {
 		expect(statements()).toBe(24);
 	});
 
-	test("for hours, though only temporarily, is told to the admins", async () => {
+	test("a temporary failure that lasts for hours is mailed to the admins", async () => {
 		const home = await streaming(at("/status/503"));
 		for (let h = 0; h < 6; h++) await deliver(env, LATE + h * HOUR);
 		expect(await digests(home, LATE + 5 * HOUR)).toEqual([]);

@@ -216,7 +216,7 @@ describe("a download has what the pages have", () => {
 		expect(rest).toEqual((await all(feed, home.key)).slice(1));
 	});
 
-	test("and a CSV file without entries has its header", async () => {
+	test("a CSV file without entries has its header", async () => {
 		const { body } = await get(`${pathsOf(home).organization}?after=2099-01-01`, home.key, CSV);
 		expect(body).toBe(
 			"id,created_at,user_uuid,user_first_name,user_email,activity,scope,item_id,name,changes,trigger\r\n",

@@ -197,7 +197,7 @@ describe("an endpoint that fails", () => {
 		expect(attempt?.error).toMatch(/^127\.0\.0\.1:\d+ did not answer within 15 seconds\.$/);
 	});
 
-	test("only to end its response has taken the event", async () => {
+	test("an endpoint that never ends its response has received the event", async () => {
 		const home = await world();
 		const one = await hook(home, "drip");
 		await change(home);
@@ -319,7 +319,7 @@ describe("an endpoint that fails", () => {
 		expect(await digests(home, Date.now())).toEqual([]);
 	});
 
-	test("for five days is disabled by the attempt at their end", async () => {
+	test("an endpoint that has failed for five days is disabled by the next attempt", async () => {
 		stopClock();
 		const home = await world();
 		const one = await hook(home, "500,*", { types: ["service_account.*"] });

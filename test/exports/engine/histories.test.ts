@@ -127,7 +127,7 @@ async function created(start: number, isFolded = false): Promise<Subject> {
 }
 
 test.each([1, 2, 3, 4, 5, 6, 7, 8])(
-	"so it is in an export's own rows and log: history %i",
+	"an export's rows and log have every window once: history %i",
 	async (seed) => {
 		const random = seeded(seed);
 		const start = (Math.floor(Date.now() / HOUR) + 1 / 3) * HOUR;
@@ -144,18 +144,21 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
 	},
 );
 
-test.each([1, 2, 3, 4])("so it is while its old runs are folded: history %i", async (seed) => {
-	const random = seeded(seed);
-	const start = (Math.ceil(latestIdAt() / HOUR) + 1 / 3) * HOUR;
-	const subject = await created(start, true);
-	await subject.wait(60 * HOUR, true);
-	await live(subject, random, {
-		steps: 10,
-		intervals: ["hour", "every 15 minutes", "day"],
-		maxDowntime: 30 * HOUR,
-	});
-	expect(overlap((await subject.state()).runs)).toBe(false);
-	await followAdvice(subject);
-	const state = await subject.state();
-	expect(flaw(state.runs, iso(Math.floor(start / HOUR) * HOUR), state.until)).toBeNull();
-});
+test.each([1, 2, 3, 4])(
+	"an export's rows and log have every window once while its old runs are folded: history %i",
+	async (seed) => {
+		const random = seeded(seed);
+		const start = (Math.ceil(latestIdAt() / HOUR) + 1 / 3) * HOUR;
+		const subject = await created(start, true);
+		await subject.wait(60 * HOUR, true);
+		await live(subject, random, {
+			steps: 10,
+			intervals: ["hour", "every 15 minutes", "day"],
+			maxDowntime: 30 * HOUR,
+		});
+		expect(overlap((await subject.state()).runs)).toBe(false);
+		await followAdvice(subject);
+		const state = await subject.state();
+		expect(flaw(state.runs, iso(Math.floor(start / HOUR) * HOUR), state.until)).toBeNull();
+	},
+);

@@ -152,7 +152,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		expect(new Set(rows.map(([uuid]) => uuid)).size).toBe(2300);
 	});
 
-	test("even if they arrived long after", async () => {
+	test("events are found that arrived long after", async () => {
 		const team_id = team();
 		const start = "2026-01-01T05:00:00.000Z";
 		await fill(team_id, 2300, { start, end: start, arrived: "2026-03-01T00:00:00.000Z" });
@@ -681,7 +681,7 @@ describe("the rows that D1 reads", () => {
 		expect(after).toBeNull();
 	});
 
-	test("even if large rows make pages short, or all rows have the same time", async () => {
+	test("D1 reads each row once if large rows make pages short, or all rows have the same time", async () => {
 		const team_id = team();
 		const at = "2026-01-01T00:00:00.000Z";
 		await fill(team_id, 1000, { padding: 50_000, start: at, end: at });
@@ -725,7 +725,7 @@ describe("the rows that D1 reads", () => {
 		expect(await reads((source) => source.count(selected))).toBeLessThan(4 * N);
 	});
 
-	test("even if all events that arrived late have the same time", async () => {
+	test("D1 reads each row once if all events that arrived late have the same time", async () => {
 		const team_id = team();
 		const start = "2026-01-01T05:00:00.000Z";
 		await fill(team_id, 20_000, { start, end: start, arrived: "2026-03-01T00:00:00.000Z" });

@@ -97,7 +97,7 @@ describe("events are stored", () => {
 	});
 
 	test.each(["1e400", "-1e400", "1e-400", `1${"0".repeat(400)}`])(
-		"except numbers that a double can't hold: %s",
+		"numbers that a double can't hold are rejected: %s",
 		async (number) => {
 			const { lines, kept } = await project();
 			expect(
@@ -107,7 +107,7 @@ describe("events are stored", () => {
 		},
 	);
 
-	test("except with a number instead of an object", async () => {
+	test("a number instead of an object is rejected", async () => {
 		const { lines } = await project();
 		expect(
 			await lines('{"event": "e", "distinct_id": "d", "properties": 1234567890123456789}'),
@@ -319,7 +319,7 @@ describe("an event is stored once", () => {
 		...seen({ properties: { n: 1 }, person_properties: { n: 1 } }),
 	};
 
-	test("even if it is sent again with other values", async () => {
+	test("an event that is sent again with other values is stored once", async () => {
 		const { post, kept, known } = await project();
 		await post([first]);
 		const [before, then] = [await kept(), await known()];
@@ -330,7 +330,7 @@ describe("an event is stored once", () => {
 		expect(await known()).toEqual(then);
 	});
 
-	test("even if a body has it twice: the first one counts", async () => {
+	test("an event that a body has twice is stored once, as the first one", async () => {
 		const { post, kept, known } = await project();
 		const again = { ...first, event: "other", person_properties: { n: 2 } };
 		expect((await post([first, again])).body).toEqual({ accepted: 2 });
@@ -338,7 +338,7 @@ describe("an event is stored once", () => {
 		expect(await known()).toMatchObject([{ properties: { n: 1 }, person_version: 1 }]);
 	});
 
-	test("even if requests race", async () => {
+	test("an event is stored once if requests race", async () => {
 		const { ask, path, post, kept, known } = await project();
 		const answer = await ask("POST", path, {
 			body: [first, seen()],
@@ -352,7 +352,7 @@ describe("an event is stored once", () => {
 		expect(await known()).toMatchObject([{ person_version: 1 }]);
 	});
 
-	test("in each project to which it is sent", async () => {
+	test("an event is stored once in each project to which it is sent", async () => {
 		const [one, other] = [await project(), await project()];
 		await one.post([first]);
 		await other.post([first]);
@@ -473,7 +473,7 @@ describe("person properties of events are merged", () => {
 		});
 	});
 
-	test("for each person separately", async () => {
+	test("each person has their own properties", async () => {
 		const { post, known } = await project();
 		await post([
 			tell({ n: 1 }, { distinct_id: "a" }),
@@ -531,7 +531,7 @@ describe("person properties of events are merged", () => {
 		]);
 	});
 
-	test("at a cost that doesn't grow with the number of persons", async () => {
+	test("merging properties costs the same for any number of persons", async () => {
 		const { post, project: team_id } = await project();
 		const body = [tell({ a: 1 }), tell({ b: 1 }, { distinct_id: "other" })];
 		await post(body);

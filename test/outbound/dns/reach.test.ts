@@ -101,7 +101,7 @@ describe("a name", () => {
 		},
 	);
 
-	test("for which the resolver returns an error is refused", async () => {
+	test("a name is rejected if the resolver returns an error", async () => {
 		expect(await resolveHost(strict, "x.servfail.example.test")).toBe(
 			"The resolver answered SERVFAIL for x.servfail.example.test.",
 		);

@@ -249,7 +249,7 @@ describe("a plugin’s main file is compiled when it is saved", () => {
 	const store = (plugin: number, row: Partial<typeof pluginSourceFiles.$inferInsert>) =>
 		db.update(pluginSourceFiles).set(row).where(eq(pluginSourceFiles.plugin_id, plugin));
 
-	test("and jobs run what was compiled then", async () => {
+	test("jobs run what was compiled when the file was saved", async () => {
 		const { read, start, ended, logs } = await home(go("console.log('saved')"));
 		const { plugin } = await read();
 		expect(await rowOf(plugin)).toMatchObject({
@@ -262,7 +262,7 @@ describe("a plugin’s main file is compiled when it is saved", () => {
 		expect(await logs()).toContain("CONSOLE LOG saved");
 	});
 
-	test("and compiled again by each save", async () => {
+	test("each save compiles the file again", async () => {
 		const { here, read, start, ended, logs } = await home(go("console.log('first')"));
 		const path = `/pipeline_destinations/${(await read()).plugin}/update_source`;
 		await here("PATCH", path, { body: { "index.js": go("console.log('second')") } });
@@ -271,7 +271,7 @@ describe("a plugin’s main file is compiled when it is saved", () => {
 		expect(await logs()).toContain("CONSOLE LOG second");
 	});
 
-	test("or by the job, if it was saved before compiled output was kept", async () => {
+	test("a job compiles a file that was saved before compiled output was kept", async () => {
 		const { read, start, ended, logs } = await home(go("console.log('compiled now')"));
 		await store((await read()).plugin, { compiled: null });
 		await start({ type: "go" });
@@ -279,7 +279,7 @@ describe("a plugin’s main file is compiled when it is saved", () => {
 		expect(await logs()).toContain("CONSOLE LOG compiled now");
 	});
 
-	test("or by the job, if it is too large to be kept with its output", async () => {
+	test("a job compiles a file that is too large to be kept with its output", async () => {
 		const source = `// ${"x".repeat(1_040_000)}\n${go("console.log('large')")}`;
 		const { read, start, ended, logs } = await home(source);
 		expect(await rowOf((await read()).plugin)).toMatchObject({ compiled: null, error: null });
@@ -288,7 +288,7 @@ describe("a plugin’s main file is compiled when it is saved", () => {
 		expect(await logs()).toContain("CONSOLE LOG large");
 	});
 
-	test("and if it doesn’t compile, the reason is kept, and its jobs fail with it", async () => {
+	test("the reason why a file doesn’t compile is kept, and its jobs fail with it", async () => {
 		const { here, read, start, ended } = await home(go(""));
 		const { plugin } = await read();
 		const { status } = await here("PATCH", `/pipeline_destinations/${plugin}/update_source`, {
@@ -473,7 +473,7 @@ describe("a job runs in the isolate of the jobs before it", () => {
 		return { ...here, run, seen };
 	}
 
-	test("if they are of the same config, and neither it nor its source has changed", async () => {
+	test("a job shares the isolate of jobs of the same config if neither it nor its source has changed", async () => {
 		const [here, other] = [await config(), await config()];
 		expect([await here.seen(), await here.seen()]).toEqual(["false", "true"]);
 		expect(await other.seen()).toBe("false");
@@ -485,7 +485,7 @@ describe("a job runs in the isolate of the jobs before it", () => {
 		expect([await here.seen(), await here.seen()]).toEqual(["false", "true"]);
 	});
 
-	test("never if another config of the same plugin ran them", async () => {
+	test("a job doesn't share the isolate of another config of the same plugin", async () => {
 		const here = await config();
 		expect([await here.seen(), await here.seen()]).toEqual(["false", "true"]);
 		const { plugin } = await here.read();
@@ -499,7 +499,7 @@ describe("a job runs in the isolate of the jobs before it", () => {
 		});
 	});
 
-	test("unless one of them is still running", async () => {
+	test("a job doesn't share the isolate of a job that is still running", async () => {
 		const here = await config();
 		expect([await here.seen(), await here.seen()]).toEqual(["false", "true"]);
 		await queue(here, { started_at: new Date().toISOString() });
@@ -511,14 +511,17 @@ describe("a job runs in the isolate of the jobs before it", () => {
 		expect(await here.seen()).toBe("true");
 	});
 
-	test.each(["fail", "abort"])("unless one of them failed (%s)", async (type) => {
-		const { run, seen } = await config();
-		expect([await seen(), await seen()]).toEqual(["false", "true"]);
-		await run(type);
-		expect([await seen(), await seen()]).toEqual(["false", "true"]);
-	});
+	test.each(["fail", "abort"])(
+		"a job doesn't share the isolate of a job that failed (%s)",
+		async (type) => {
+			const { run, seen } = await config();
+			expect([await seen(), await seen()]).toEqual(["false", "true"]);
+			await run(type);
+			expect([await seen(), await seen()]).toEqual(["false", "true"]);
+		},
+	);
 
-	test("unless one of them was interrupted", async () => {
+	test("a job doesn't share the isolate of a job that was interrupted", async () => {
 		const here = await config();
 		expect([await here.seen(), await here.seen()]).toEqual(["false", "true"]);
 		await queue(here, { started_at: new Date(Date.now() - 60_000).toISOString() });

@@ -105,7 +105,7 @@ describe("a plugin is run", () => {
 		expect([...stored]).toEqual([["k", '{"a":[1]}']]);
 	});
 
-	test("for a scheduled task", async () => {
+	test("a scheduled task runs the function of its name", async () => {
 		const call = { kind: "task", name: "runEveryHour" } as const;
 		const source = "export const runEveryHour = (meta) => meta.logger.log('tick');";
 		expect(await runPlugin(source, { call })).toMatchObject({
@@ -129,7 +129,7 @@ describe("a plugin is run", () => {
 		expect((await runPlugin(source)).lines).toEqual(["CONSOLE LOG undefined undefined"]);
 	});
 
-	test("only if the runtime has a sandbox", async () => {
+	test("a run fails if the runtime has no sandbox", async () => {
 		const message = "This runtime has no sandbox (LOADER), so plugins don't run.";
 		const { entries, error } = await run(undefined, {
 			isolate: null,
@@ -647,12 +647,12 @@ describe("a failure is reported and affects no other run", () => {
 describe("a plugin can connect to its allowed hosts", () => {
 	const hosts = ["127.0.0.1:9"];
 
-	test("and no others", async () => {
+	test("a plugin can't connect to hosts that aren't allowed", async () => {
 		const { error } = await runPlugin(go("await fetch('https://example.com/secret')"), { hosts });
 		expect(error).toBe("Error: This plugin may not reach example.com.");
 	});
 
-	test("and receives their responses", async () => {
+	test("a plugin receives the responses of its allowed hosts", async () => {
 		const { lines } = await runPlugin(
 			go(
 				"const answer = await fetch('https://example.com/'); console.log(answer.status, await answer.text())",
@@ -662,7 +662,7 @@ describe("a plugin can connect to its allowed hosts", () => {
 		expect(lines).toEqual(["CONSOLE LOG 599 Tests reach no host."]);
 	});
 
-	test("and follows their redirects to no others", async () => {
+	test("a plugin doesn't follow redirects to hosts that aren't allowed", async () => {
 		const { host } = new URL(env.NPM_REGISTRY_URL);
 		const url = `${env.NPM_REGISTRY_URL}straying/-/1.1.0.tgz`;
 		const { lines, error } = await runPlugin(
@@ -676,7 +676,7 @@ describe("a plugin can connect to its allowed hosts", () => {
 		expect(error).toBe(`Error: This plugin may not reach ${new URL(env.FOREIGN_URL).host}.`);
 	});
 
-	test("but opens no sockets, not even to them", async () => {
+	test("a plugin opens no sockets, not even to its allowed hosts", async () => {
 		const { host, hostname, port } = new URL(env.DOH_SILENT);
 		const { lines } = await runPlugin(
 			go(

@@ -143,7 +143,7 @@ type Part = {
 	within: (bind: Bind) => string;
 };
 
-/** Returns the parts of a window, in the order in which they are read (docs/decisions/0008-events-in-order-of-arrival.md). */
+/** Returns the parts of a window, in the order in which they are read (docs/internals/decisions/0008-events-in-order-of-arrival.md). */
 function partsOf({ model, team_id, by, start, end }: Scan): Part[] {
 	const [from, before] = [Date.parse(start), Date.parse(end)];
 	const isInWindow = (column: string) => (bind: Bind) =>

@@ -1,0 +1,67 @@
+/** The texts of all families, by mount path. */
+
+import domains from "../../src/accounts/domains/openapi.ts";
+import invites, {
+	acceptanceOperations,
+	pageOperations,
+} from "../../src/accounts/invites/openapi.ts";
+import members from "../../src/accounts/members/openapi.ts";
+import organizations from "../../src/accounts/organizations/openapi.ts";
+import * as apiKeys from "../../src/accounts/personal_api_keys/openapi.ts";
+import projectMembers from "../../src/accounts/project_members/openapi.ts";
+import * as projects from "../../src/accounts/projects/openapi.ts";
+import serviceAccounts from "../../src/accounts/service_accounts/openapi.ts";
+import signIn from "../../src/accounts/sign_in/openapi.ts";
+import twoFactor from "../../src/accounts/two_factor/openapi.ts";
+import users from "../../src/accounts/users/openapi.ts";
+import * as activityLog from "../../src/activity/activity_log/openapi.ts";
+import auditStreams from "../../src/activity/audit_streams/openapi.ts";
+import feed from "../../src/activity/events/openapi.ts";
+import notifications from "../../src/activity/notifications/openapi.ts";
+import webhooks from "../../src/activity/webhooks/openapi.ts";
+import type { families, publicRoutes, RoutesOf } from "../../src/app.ts";
+import service from "../../src/docs/openapi.ts";
+import * as batchExports from "../../src/exports/batch_exports/openapi.ts";
+import events from "../../src/exports/ingestion/openapi.ts";
+import type { OpenApi } from "../../src/http/openapi.ts";
+import pluginConfigs from "../../src/plugins/plugin_configs/openapi.ts";
+import * as plugins from "../../src/plugins/plugins/openapi.ts";
+
+type Row = (typeof families)[number] | (typeof publicRoutes)[number];
+
+/** The rows of src/app.ts. The first item is the path, the last one loads the routes. */
+type Texts = { [Each in Row as Each[0]]: OpenApi<RoutesOf<Each>> };
+
+export const texts: Texts = {
+	"/api/organizations": organizations,
+	"/api/organizations/:organization_id/batch_exports": batchExports.ofOrganization,
+	"/api/organizations/:organization_id/domains": domains,
+	"/api/organizations/:organization_id/invites": invites,
+	"/api/organizations/:organization_id/members": members,
+	"/api/organizations/:organization_id/service_accounts": serviceAccounts,
+	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys":
+		apiKeys.ofServiceAccount,
+	"/api/organizations/:organization_id/projects": projects.ofOrganization,
+	"/api/organizations/:organization_id/activity_log": activityLog.ofOrganization,
+	"/api/organizations/:organization_id/events": feed,
+	"/api/organizations/:organization_id/audit_streams": auditStreams,
+	"/api/organizations/:organization_id/notifications": notifications,
+	"/api/organizations/:organization_id/webhooks": webhooks,
+	"/api/organizations/:organization_id/plugins": plugins.ofAll,
+	"/api/organizations/:organization_id/pipeline_destinations": plugins.destinations,
+	"/api/organizations/:organization_id/pipeline_frontend_apps": plugins.frontendApps,
+	"/api/organizations/:organization_id/pipeline_import_apps": plugins.importApps,
+	"/api/projects": projects.ofCaller,
+	"/api/projects/:project_id/batch_exports": batchExports.ofProject,
+	"/api/projects/:project_id/plugin_configs": pluginConfigs,
+	"/api/projects/:project_id/events": events,
+	"/api/projects/:project_id/members": projectMembers,
+	"/api/projects/:project_id/activity_log": activityLog.ofProject,
+	"/api/users": users,
+	"/api/users/:uuid/two_factor": twoFactor,
+	"/api/personal_api_keys": apiKeys.ofCaller,
+	"/": service,
+	"/api/invites": acceptanceOperations,
+	"/api/sign_in": signIn,
+	"/invites": pageOperations,
+};
