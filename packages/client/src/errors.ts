@@ -49,7 +49,7 @@ export class PreconditionFailedError extends TenantryError {
 	override readonly name = "PreconditionFailedError";
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
+export const isObject = (value: unknown): value is Record<string, unknown> =>
 	typeof value === "object" && value !== null;
 
 /** Returns the error of a response. The body may be of any format, because a proxy can respond too. */

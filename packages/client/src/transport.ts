@@ -19,9 +19,10 @@ export type Request = {
 	mayBeDone?: (error: TenantryError) => Promise<{ value: unknown } | undefined>;
 };
 
-export type Answer = { value: unknown; etag: string | null };
+/** The parsed body of a response, and its ETag. */
+type Result = { value: unknown; etag: string | null };
 
-const TRIES = 5;
+const MAX_ATTEMPTS = 5;
 const TIMEOUT_MS = 60_000;
 const CALL_TIMEOUT_MS = 300_000;
 
@@ -90,8 +91,8 @@ export class Transport {
 	}
 
 	/** Sends a request, and retries it if necessary. */
-	async send(request: Request, options: RequestOptions = {}): Promise<Answer> {
-		const tries = options.tries ?? this.#options.tries ?? TRIES;
+	async send(request: Request, options: RequestOptions = {}): Promise<Result> {
+		const maxAttempts = options.maxAttempts ?? this.#options.maxAttempts ?? MAX_ATTEMPTS;
 		const ms = options.callTimeout ?? this.#options.callTimeout ?? CALL_TIMEOUT_MS;
 		const deadline = Date.now() + ms;
 		const maxDelay = options.maxDelay ?? this.#options.maxDelay ?? Number.POSITIVE_INFINITY;
@@ -102,7 +103,7 @@ export class Transport {
 			check();
 			const start = Date.now();
 			const entry = { call: request.call, route: `${request.verb} ${request.route}`, attempt };
-			const result = await this.#try(request, init, options, both);
+			const result = await this.#attempt(request, init, options, both);
 			const duration = Date.now() - start;
 			if (!(result instanceof TenantryError)) {
 				const { status, requestId } = result;
@@ -112,7 +113,7 @@ export class Transport {
 			const wait = Math.max(retryAfter(result.headers), backoff(attempt));
 			const isLast =
 				both.aborted ||
-				attempt >= tries ||
+				attempt >= maxAttempts ||
 				!canRetry(result, request) ||
 				wait > maxDelay ||
 				Date.now() + wait > deadline;
@@ -129,7 +130,12 @@ export class Transport {
 	}
 
 	/** Makes one attempt. Returns errors instead of throwing them. */
-	async #try({ path }: Request, init: RequestInit, options: RequestOptions, signal: AbortSignal) {
+	async #attempt(
+		{ path }: Request,
+		init: RequestInit,
+		options: RequestOptions,
+		signal: AbortSignal,
+	) {
 		const ms = options.timeout ?? this.#options.timeout ?? TIMEOUT_MS;
 		const limit = AbortSignal.timeout(ms);
 		const send = this.#options.fetch ?? fetch;
@@ -142,7 +148,7 @@ export class Transport {
 			const text = await response.text();
 			if (!response.ok) return errorOf(response, text);
 			this.#remember(response.headers.get("x-d1-bookmark"));
-			return answerOf(response, text);
+			return resultOf(response, text);
 		} catch (error) {
 			return limit.aborted
 				? connectionError("timeout", `No response in ${ms} ms.`, error)
@@ -181,7 +187,7 @@ export class Transport {
 const outcomeOf = ({ status, requestId, code, detail }: TenantryError) =>
 	status > 0 ? { status, requestId: requestId ?? undefined } : { error: `${code}: ${detail}` };
 
-function answerOf({ status, headers }: Response, text: string) {
+function resultOf({ status, headers }: Response, text: string) {
 	const isJson = headers.get("content-type")?.startsWith("application/json");
 	const value: unknown = text === "" ? undefined : isJson ? JSON.parse(text) : text;
 	const requestId = headers.get("x-request-id") ?? undefined;

@@ -3,17 +3,6 @@
 /** One of the known values, or any other string. */
 export type Alias<Known extends string> = Known | (string & Record<never, never>);
 
-declare const origin: unique symbol;
-
-/** An object that the client returned, or a copy. You can pass it in place of its path parameters. */
-export interface From<Name extends string> {
-	/** Exists only in the type. */
-	readonly [origin]: Name;
-}
-
-/** An object in a response. */
-export type Received<T, Name extends string> = T & From<Name>;
-
 /** A page of a list. */
 export interface Page<Item> {
 	/** The number of results on all pages. */
@@ -43,7 +32,7 @@ export interface RequestOptions {
 	/** The longest delay before another attempt, in milliseconds. A longer `Retry-After` ends the call. Default: no limit. */
 	maxDelay?: number | undefined;
 	/** The maximum number of attempts. Default: 5. */
-	tries?: number | undefined;
+	maxAttempts?: number | undefined;
 	/** The `Idempotency-Key` of a POST. By default, it is random and the same for all attempts of a call. */
 	idempotencyKey?: string | undefined;
 	/**
@@ -77,7 +66,7 @@ export interface LogEntry {
 
 /** Options of a client. */
 export interface Options
-	extends Pick<RequestOptions, "timeout" | "callTimeout" | "maxDelay" | "tries"> {
+	extends Pick<RequestOptions, "timeout" | "callTimeout" | "maxDelay" | "maxAttempts"> {
 	/** The URL of the service, such as `https://tenantry.example.com`. */
 	baseUrl: string;
 	/** An API key. Operations that don't require a key, such as accepting an invite, work without it. */

@@ -1,13 +1,15 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
-import { type Organization, type Received, TenantryError } from "tenantry-client";
+import { type Organization, TenantryError } from "tenantry-client";
 import { useLoad } from "./load.ts";
 import { api } from "./session.ts";
 import { Problem, Show } from "./ui/feedback.tsx";
 import { PageView } from "./ui/page.tsx";
 
 type Context = {
-	organization: Received<Organization, "organizations">;
+	organization: Organization;
+	/** The parameter of calls in this organization. */
+	at: { organization: string };
 	/** Loads the organization again after a change. */
 	reloadOrganization: () => Promise<unknown>;
 	/** Whether the user is an admin or owner. Buttons that the user isn't allowed to use are hidden. */
@@ -52,6 +54,7 @@ export function InOrganization({ id, children }: { id: string; children: Compone
 				<Current.Provider
 					value={{
 						organization,
+						at: { organization: id },
 						reloadOrganization: loaded.reload,
 						isAdmin: organization.membership_level >= 8,
 						isOwner: organization.membership_level >= 15,

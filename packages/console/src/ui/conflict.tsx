@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { PreconditionFailedError, type RequestOptions } from "tenantry-client";
+import { PreconditionFailedError } from "tenantry-client";
 import { Button, useAction } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { say } from "./feedback.tsx";
@@ -8,7 +8,7 @@ import { say } from "./feedback.tsx";
 type Values = object;
 
 /** How often changes are sent while other fields of the object change. */
-const MAX_TRIES = 3;
+const MAX_ATTEMPTS = 3;
 
 type Clash<T, Changes> = { theirs: T; changes: Changes };
 
@@ -51,7 +51,7 @@ export function useSave<T extends Values, Changes extends Values>({
 	/** Loads the current object with `get` of the client, which has the ETag. */
 	read: () => Promise<T>;
 	/** Updates the object with `update` of the client. */
-	update: (object: T, changes: Changes, options?: RequestOptions) => Promise<T>;
+	update: (object: T, changes: Changes) => Promise<T>;
 	/**
 	 * Called with the new object after the change, or after the user chose the other version. It must load the object again:
 	 * responses to changes have no ETag, and without one the next change could overwrite the changes of others.
@@ -69,10 +69,10 @@ export function useSave<T extends Values, Changes extends Values>({
 
 	/**
 	 * @param object the object that the page loaded with `get`
-	 * @param tries how often the changes may be sent
+	 * @param attempts how often the changes may be sent
 	 * @returns whether it was saved; if not, the dialog is open
 	 */
-	async function save(object: T, changes: Changes, tries = MAX_TRIES): Promise<boolean> {
+	async function save(object: T, changes: Changes, attempts = MAX_ATTEMPTS): Promise<boolean> {
 		let saved: T;
 		try {
 			saved = await update(object, changes);
@@ -83,8 +83,8 @@ export function useSave<T extends Values, Changes extends Values>({
 			const isSame = (name: string) => shown(fieldOf(now, name)) === shown(fieldOf(before, name));
 			// Only other fields have changed, such as its state.
 			if (Object.keys(changes).every(isSame)) {
-				if (tries === 1) throw error;
-				return saveOver(theirs, changes, tries - 1);
+				if (attempts === 1) throw error;
+				return saveOver(theirs, changes, attempts - 1);
 			}
 			setClash({ theirs, changes });
 			return false;
@@ -94,8 +94,8 @@ export function useSave<T extends Values, Changes extends Values>({
 	}
 
 	/** Saves changes to a newer version of the object than the form shows. */
-	async function saveOver(theirs: T, changes: Changes, tries?: number) {
-		const isSaved = await save(theirs, changes, tries);
+	async function saveOver(theirs: T, changes: Changes, attempts?: number) {
+		const isSaved = await save(theirs, changes, attempts);
 		if (isSaved) setVersion((version) => version + 1);
 		return isSaved;
 	}

@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
-import type { BatchExport, BatchExportBackfill, Received } from "tenantry-client";
+import type { BatchExport, BatchExportBackfill } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
-import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
@@ -17,7 +16,7 @@ import type { Opened } from "./states.tsx";
 import { sayRange, windows } from "./states.tsx";
 import { boundaryBefore, LENGTHS, windowsIn } from "./windows.ts";
 
-type Backfill = Received<BatchExportBackfill, "batchExports.backfill">;
+type Backfill = BatchExportBackfill;
 
 const MOODS: Record<Backfill["status"], Mood> = {
 	Running: "warn",
@@ -53,7 +52,7 @@ function Progress({ of }: { of: Backfill }) {
 	);
 }
 
-async function cancel(backfill: Backfill, onDone: () => void) {
+async function cancel(at: Opened["at"], { id }: Backfill, onDone: () => void) {
 	const isSure = await confirm({
 		title: "Cancel this backfill?",
 		text: "The current run is cancelled, and the remaining windows aren't exported. Exported data stays.",
@@ -61,7 +60,7 @@ async function cancel(backfill: Backfill, onDone: () => void) {
 		stay: "Keep it running",
 	});
 	if (!isSure) return;
-	await api.batchExports.cancelBackfill(backfill);
+	await api.batchExports.cancelBackfill({ ...at, backfill: id });
 	say("The backfill is cancelled.");
 	onDone();
 }
@@ -69,7 +68,7 @@ async function cancel(backfill: Backfill, onDone: () => void) {
 const rangeOf = ({ start_at, end_at }: Backfill) =>
 	sayRange({ start: Date.parse(start_at), end: Date.parse(end_at) });
 
-const columnsOf = (onDone: () => void): Column<Backfill>[] => [
+const columnsOf = (at: Opened["at"], onDone: () => void): Column<Backfill>[] => [
 	{
 		title: "Range",
 		cell: ({ start_at, end_at }) => (
@@ -91,7 +90,7 @@ const columnsOf = (onDone: () => void): Column<Backfill>[] => [
 				<Button
 					class="secondary outline small"
 					aria-label={`Cancel the backfill of ${rangeOf(of)}`}
-					onPress={() => cancel(of, onDone)}
+					onPress={() => cancel(at, of, onDone)}
 				>
 					Cancel
 				</Button>
@@ -139,10 +138,10 @@ const momentOf = (text: string | undefined) => {
 /** The form that starts a backfill. The default range is in the URL, for example from a gap of the timeline, or the newest windows. */
 function NewBackfill({
 	of,
+	at,
 	onClose,
 	onDone,
-}: {
-	of: Received<BatchExport, "batchExports">;
+}: Pick<Opened, "of" | "at"> & {
 	onClose: () => void;
 	onDone: () => void;
 }) {
@@ -158,7 +157,7 @@ function NewBackfill({
 	const end_at = fromLocal(until, proposed.until);
 	async function start(fields: FormData) {
 		const by = text(fields, "by") === "arrival" ? "arrival" : "event";
-		await api.batchExports.backfill(of, { start_at, end_at, by });
+		await api.batchExports.backfill(at, { start_at, end_at, by });
 		onClose();
 		say("The backfill has started.");
 		onDone();
@@ -210,8 +209,7 @@ function NewBackfill({
 }
 
 /** The backfills of an export, newest first. With a filter by time, they are sorted by their ranges. */
-export function Backfills({ of, reload }: Opened) {
-	const { organization } = useOrganization();
+export function Backfills({ of, at, reload }: Opened) {
 	const [{ from, status: named, after, before }, change] = useQuery();
 	const status = STATUSES.map(([value]) => value).find((value) => value === named) || undefined;
 	const isFiltered = Boolean(status || after || before);
@@ -224,8 +222,7 @@ export function Backfills({ of, reload }: Opened) {
 		(page, signal) =>
 			api.batchExports.listBackfills(
 				{
-					organization: organization.id,
-					id: of.id,
+					...at,
 					...page,
 					status: status && [status],
 					...(after && { after }),
@@ -256,7 +253,7 @@ export function Backfills({ of, reload }: Opened) {
 			<Table
 				list={list}
 				label="Backfills"
-				columns={columnsOf(reloadAll)}
+				columns={columnsOf(at, reloadAll)}
 				id={({ id }) => id}
 				empty={
 					isFiltered ? (
@@ -273,7 +270,7 @@ export function Backfills({ of, reload }: Opened) {
 					)
 				}
 			/>
-			{isAsking && <NewBackfill of={of} onClose={close} onDone={reloadAll} />}
+			{isAsking && <NewBackfill of={of} at={at} onClose={close} onDone={reloadAll} />}
 		</>
 	);
 }

@@ -37,7 +37,7 @@ const TABS = [
 	["settings", "Settings", Settings],
 ] as const;
 
-async function pause({ of, reload }: Opened) {
+async function pause({ of, at, reload }: Opened) {
 	const isSure = await confirm({
 		title: `Pause “${of.name}”?`,
 		text: (
@@ -53,7 +53,7 @@ async function pause({ of, reload }: Opened) {
 		isDangerous: false,
 	});
 	if (!isSure) return;
-	await api.batchExports.pause(of);
+	await api.batchExports.pause(at);
 	await reload();
 	say("The export is paused.");
 }
@@ -90,7 +90,7 @@ function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
 }
 
 function Export({ opened, tab }: { opened: Opened; tab: string }) {
-	const { of, path, reload, refresh } = opened;
+	const { of, at, path, reload, refresh } = opened;
 	const isBusy = of.latest_runs.some((run) => !hasEnded(run));
 	// Don't reload while the user edits the settings.
 	usePolling(refresh, isBusy ? BUSY_MS : IDLE_MS, tab !== "settings");
@@ -121,7 +121,7 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 			/>
 			<Content {...opened} />
 			{isUnpausing && (
-				<Unpause of={of} onClose={() => setUnpausing(false)} onDone={reload} path={path} />
+				<Unpause of={of} at={at} onClose={() => setUnpausing(false)} onDone={reload} path={path} />
 			)}
 		</PageView>
 	);
@@ -131,10 +131,8 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 export default function ExportPage() {
 	const { id = "", tab = "" } = useRoute().params;
 	const { organization, to } = useOrganization();
-	const loaded = useLoad(
-		(signal) => api.batchExports.get({ organization: organization.id, id }, { signal }),
-		[organization.id, id],
-	);
+	const at = { organization: organization.id, id };
+	const loaded = useLoad((signal) => api.batchExports.get(at, { signal }), Object.values(at));
 	const { reload, refresh } = loaded;
 	if (loaded.error && !loaded.data)
 		return (
@@ -145,7 +143,7 @@ export default function ExportPage() {
 	return (
 		<Show of={loaded}>
 			{(of) => (
-				<Export opened={{ of, path: to(`batch_exports/${id}`), reload, refresh }} tab={tab} />
+				<Export opened={{ of, at, path: to(`batch_exports/${id}`), reload, refresh }} tab={tab} />
 			)}
 		</Show>
 	);

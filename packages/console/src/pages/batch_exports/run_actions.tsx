@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import type { BatchExportRun, Received } from "tenantry-client";
+import type { BatchExportRun } from "tenantry-client";
+import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
@@ -8,14 +9,21 @@ import { Choice, Form, Group, text } from "../../ui/form.tsx";
 import { Count } from "../../ui/values.tsx";
 import { hasEnded, sayWindow, Window } from "./states.tsx";
 
-type Run = Received<BatchExportRun, "batchExports.run">;
+type Run = BatchExportRun;
+
+const parametersOf = (at: { organization: string }, { batch_export, id }: Run) => ({
+	...at,
+	id: batch_export,
+	run: id,
+});
 
 /** The dialog that retries a run. If the run can be continued, asks where to start. */
 function Retry({ run, onClose, onDone }: { run: Run; onClose: () => void; onDone: () => void }) {
+	const { at } = useOrganization();
 	const resumes = run.cursor !== null && run.records_completed > 0;
 	async function retry(fields: FormData) {
 		const from = text(fields, "from") === "start" ? "start" : undefined;
-		await api.batchExports.retryRun(run, { from });
+		await api.batchExports.retryRun(parametersOf(at, run), { from });
 		onClose();
 		say("The run is being retried.");
 		onDone();
@@ -51,7 +59,7 @@ function Retry({ run, onClose, onDone }: { run: Run; onClose: () => void; onDone
 	);
 }
 
-async function cancel(run: Run, onDone: () => void) {
+async function cancel(at: { organization: string }, run: Run, onDone: () => void) {
 	const isSure = await confirm({
 		title: "Cancel this run?",
 		text: (
@@ -64,7 +72,7 @@ async function cancel(run: Run, onDone: () => void) {
 		stay: "Keep it running",
 	});
 	if (!isSure) return;
-	await api.batchExports.cancelRun(run);
+	await api.batchExports.cancelRun(parametersOf(at, run));
 	say("The run is cancelled.");
 	onDone();
 }
@@ -79,6 +87,7 @@ export function RunActions({
 	isSmall?: boolean;
 	onDone: () => void;
 }) {
+	const { at } = useOrganization();
 	const [isAsking, setAsking] = useState(false);
 	const look = isSmall ? "secondary outline small" : "secondary outline";
 	if (!hasEnded(run))
@@ -86,7 +95,7 @@ export function RunActions({
 			<Button
 				class={look}
 				aria-label={`Cancel the run of ${sayWindow(run)}`}
-				onPress={() => cancel(run, onDone)}
+				onPress={() => cancel(at, run, onDone)}
 			>
 				Cancel
 			</Button>

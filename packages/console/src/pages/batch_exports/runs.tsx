@@ -1,4 +1,4 @@
-import type { BatchExportRun, Received } from "tenantry-client";
+import type { BatchExportRun } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
@@ -21,7 +21,7 @@ import {
 } from "./states.tsx";
 import { Timeline } from "./timeline.tsx";
 
-type Run = Received<BatchExportRun, "batchExports.run">;
+type Run = BatchExportRun;
 
 const statusOf = (value: string | undefined) =>
 	RUN_FILTER.map(([status]) => status).find((status) => status === value) || undefined;

@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import type { BatchExport, Received, UpdateBatchExportBody } from "tenantry-client";
+import type { BatchExport, UpdateBatchExportBody } from "tenantry-client";
 import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -12,11 +12,10 @@ import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { Danger, DangerZone } from "../../ui/page.tsx";
 import { changesOf, isSecret, labelOf, settingsOf } from "./destinations.ts";
 import { besideSettings, chosen, ExportFields, updateWith } from "./fields.tsx";
-import type { Opened } from "./states.tsx";
-import { INTERVALS, MODELS } from "./states.tsx";
+import { INTERVALS, MODELS, type Opened } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
 
-type Export = Received<BatchExport, "batchExports">;
+type Export = BatchExport;
 
 /** An export with its settings next to its other fields, which the dialog for conflicts compares. */
 type Flat = Record<string, unknown> & { source: Export };
@@ -64,7 +63,7 @@ function listed(type: string, { destination, ...others }: UpdateBatchExportBody)
 	return { ...others, ...Object.fromEntries(config) };
 }
 
-async function remove(of: Export, onDone: () => void) {
+async function remove({ of, at }: Opened, onDone: () => void) {
 	const isSure = await confirm({
 		title: `Delete “${of.name}”?`,
 		text: "Its runs and backfills are cancelled. Exported data stays at the destination. This can't be undone.",
@@ -72,14 +71,15 @@ async function remove(of: Export, onDone: () => void) {
 		typed: of.name,
 	});
 	if (!isSure) return;
-	await api.batchExports.delete(of);
+	await api.batchExports.delete(at);
 	say(`“${of.name}” is deleted.`);
 	onDone();
 }
 
 /** The settings of an export. */
-export default function Settings({ of, reload }: Opened) {
-	const { organization, to } = useOrganization();
+export default function Settings(opened: Opened) {
+	const { of, at, reload } = opened;
+	const { to } = useOrganization();
 	const navigate = useNavigate();
 	const { type } = of.destination;
 	const trial = useTrial();
@@ -87,10 +87,10 @@ export default function Settings({ of, reload }: Opened) {
 	const [before, setBefore] = useState(of);
 	/** The request body with secrets, which aren't passed to the dialog for conflicts. */
 	const body = useRef<UpdateBatchExportBody>({});
-	const parameters = { organization: organization.id, id: of.id };
 	const { save, dialog, version } = useSave<Flat, Record<string, unknown>>({
-		read: async () => flat(await api.batchExports.get(parameters)),
-		update: async ({ source }) => flat(await api.batchExports.update(source, body.current)),
+		read: async () => flat(await api.batchExports.get(at)),
+		update: async ({ source }) =>
+			flat(await api.batchExports.update({ ...at, ...source }, body.current)),
 		onSaved: async () => {
 			const read = await reload();
 			if (read) setBefore(read);
@@ -114,7 +114,7 @@ export default function Settings({ of, reload }: Opened) {
 	async function test(fields: FormData) {
 		const { destination, model, xql_query } = updateOf(before, fields);
 		await besideSettings(type, () =>
-			trial.run(type, () => api.batchExports.test(of, { destination, model, xql_query })),
+			trial.run(type, () => api.batchExports.test(at, { destination, model, xql_query })),
 		);
 	}
 
@@ -136,7 +136,10 @@ export default function Settings({ of, reload }: Opened) {
 					title="Delete this export"
 					text="Its runs and backfills are cancelled. Exported data stays at the destination."
 				>
-					<Button class="danger" onPress={() => remove(of, () => navigate(to("batch_exports")))}>
+					<Button
+						class="danger"
+						onPress={() => remove(opened, () => navigate(to("batch_exports")))}
+					>
 						Delete export
 					</Button>
 				</Danger>

@@ -1,15 +1,17 @@
 /** Names and colours of runs and exports. */
-import type { BatchExport, BatchExportRun, Received } from "tenantry-client";
+import type { BatchExport, BatchExportRun } from "tenantry-client";
 import type { Reloading } from "../../load.ts";
 import { Badge, type Mood } from "../../ui/values.tsx";
 import { boundaryBefore, LENGTHS } from "./windows.ts";
 
 /** The export of a page, with the functions that load it again. */
 export type Opened = {
-	of: Received<BatchExport, "batchExports">;
+	of: BatchExport;
+	/** The parameters of calls for it. */
+	at: { organization: string; id: string };
 	/** The path of the export's page. */
 	path: string;
-} & Reloading<Received<BatchExport, "batchExports">>;
+} & Reloading<BatchExport>;
 
 type Status = BatchExportRun["status"];
 

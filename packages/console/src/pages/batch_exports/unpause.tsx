@@ -1,28 +1,26 @@
-import type { BatchExport, Received } from "tenantry-client";
 import { useNavigate } from "../../load.ts";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Choice, Form, Group, text } from "../../ui/form.tsx";
 import { Time } from "../../ui/values.tsx";
-import { skippedBy, windows } from "./states.tsx";
+import { type Opened, skippedBy, windows } from "./states.tsx";
 
 /** The dialog that resumes an export, with a choice for the skipped windows. */
 export function Unpause({
 	of,
+	at,
 	path,
 	onClose,
 	onDone,
-}: {
-	of: Received<BatchExport, "batchExports">;
-	path: string;
+}: Pick<Opened, "of" | "at" | "path"> & {
 	onClose: () => void;
 	onDone: () => Promise<unknown>;
 }) {
 	const navigate = useNavigate();
 	const skipped = skippedBy(of);
 	async function resume(fields: FormData) {
-		const { backfill_id } = await api.batchExports.unpause(of, {
+		const { backfill_id } = await api.batchExports.unpause(at, {
 			backfill: text(fields, "backfill") === "yes",
 		});
 		await onDone();

@@ -14,14 +14,13 @@ import { enforcementName } from "./enforcement.ts";
 
 /** The domains of an organization (docs/organizations.md#domains). */
 export default function Domains() {
-	const { organization, isAdmin, to } = useOrganization();
+	const { at, isAdmin, to } = useOrganization();
 	const navigate = useNavigate();
 	const [isAdding, setAdding] = useState(false);
 	const [{ search }] = useQuery();
 	const list = useList(
-		(page, signal) =>
-			api.domains.list({ organization: organization.id, ...page, search }, { signal }),
-		[organization.id, search],
+		(page, signal) => api.domains.list({ ...at, ...page, search }, { signal }),
+		[at.organization, search],
 	);
 	const columns: Column<Domain>[] = [
 		{ title: "Domain", cell: ({ id, domain }) => <a href={to(`domains/${id}`)}>{domain}</a> },
@@ -82,7 +81,7 @@ export default function Domains() {
 						action="Add domain"
 						onCancel={() => setAdding(false)}
 						onSubmit={async (fields) => {
-							const { id } = await api.domains.create(organization, {
+							const { id } = await api.domains.create(at, {
 								// Users may enter an email address.
 								domain: text(fields, "domain").replace(/^.*@/, ""),
 							});

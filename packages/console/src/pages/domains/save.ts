@@ -1,4 +1,4 @@
-import type { Domain, Received, UpdateDomainBody } from "tenantry-client";
+import type { Domain, UpdateDomainBody } from "tenantry-client";
 import { api } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
 
@@ -12,7 +12,7 @@ export const LABELS = {
 	saml_x509_cert: "Certificate",
 };
 
-export type Row = Received<Domain, "domains">;
+export type Row = Domain;
 
 /** Saves changes of a domain. */
 export const useSaveDomain = (
@@ -21,7 +21,7 @@ export const useSaveDomain = (
 ) =>
 	useSave<Row, UpdateDomainBody>({
 		read: () => api.domains.get(at),
-		update: (domain, changes, options) => api.domains.update(domain, changes, options),
+		update: (domain, changes) => api.domains.update({ ...at, ...domain }, changes),
 		onSaved,
 		labels: LABELS,
 	});

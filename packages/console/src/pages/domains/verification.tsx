@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Domain, Received } from "tenantry-client";
+import type { Domain } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useAction } from "../../ui/button.tsx";
@@ -7,7 +7,7 @@ import { say } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Facts, Snippet, Time } from "../../ui/values.tsx";
 
-type Claimed = Received<Domain, "domains">;
+type Claimed = Domain;
 
 /** The interval of checks. */
 const AGAIN_MS = 20_000;
@@ -29,13 +29,13 @@ export const DnsRecord = ({ domain }: { domain: Claimed }) => (
 
 /** The steps that verify a domain. */
 export function Verification({ domain, onVerified }: { domain: Claimed; onVerified: () => void }) {
-	const { isAdmin } = useOrganization();
+	const { at, isAdmin } = useOrganization();
 	const { isBusy, run } = useAction();
 	const [seen, setSeen] = useState<{ text: string; at: string }>();
 
 	const check = () =>
 		run(async () => {
-			const { verification_error } = await api.domains.verify(domain);
+			const { verification_error } = await api.domains.verify({ ...at, ...domain });
 			if (verification_error === null) {
 				say(`${domain.domain} is verified.`);
 				onVerified();

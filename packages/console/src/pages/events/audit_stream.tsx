@@ -1,10 +1,5 @@
 import { useState } from "preact/hooks";
-import type {
-	AuditStream,
-	BatchExportTrial,
-	Received,
-	UpdateAuditStreamBody,
-} from "tenantry-client";
+import type { AuditStream, BatchExportTrial, UpdateAuditStreamBody } from "tenantry-client";
 import { type Reloading, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
@@ -28,7 +23,7 @@ import {
 	TrialDialog,
 } from "./stream.tsx";
 
-type Row = Received<AuditStream, "auditStreams">;
+type Row = AuditStream;
 type Save = (stream: Row, changes: UpdateAuditStreamBody) => Promise<boolean>;
 
 /** The interval of reloads. */
@@ -155,19 +150,21 @@ const BODY = Symbol("request body");
 /** Changes as labels and values, with the request body. */
 type Changes = Record<string, unknown> & { [BODY]: UpdateAuditStreamBody };
 
-const useSaveStream = (stream: Row, onSaved: () => Promise<unknown>) =>
-	useSave<Row, Changes>({
-		read: () => api.auditStreams.get(stream),
-		update: (object, changes, options) => api.auditStreams.update(object, changes[BODY], options),
+function useSaveStream({ id }: Row, onSaved: () => Promise<unknown>) {
+	const { at } = useOrganization();
+	return useSave<Row, Changes>({
+		read: () => api.auditStreams.get({ ...at, id }),
+		update: (stream, changes) => api.auditStreams.update({ ...at, ...stream }, changes[BODY]),
 		onSaved,
 		labels: LABELS,
 		fields: (stream) => ({ ...stream, ...stream.destination.config }),
 	});
+}
 
 const changesOf = (body: UpdateAuditStreamBody) => Object.assign(listed(body), { [BODY]: body });
 
 function Shown({ stream, reload, refresh }: { stream: Row } & Reloading) {
-	const { to } = useOrganization();
+	const { at, to } = useOrganization();
 	const navigate = useNavigate();
 	const [isEditing, setEditing] = useState(false);
 	const [trial, setTrial] = useState<BatchExportTrial>();
@@ -189,7 +186,7 @@ function Shown({ stream, reload, refresh }: { stream: Row } & Reloading) {
 			typed: stream.name,
 		});
 		if (!isSure) return;
-		await api.auditStreams.delete(stream);
+		await api.auditStreams.delete({ ...at, ...stream });
 		say(`${stream.name} is deleted.`);
 		navigate(to("audit_streams"), true);
 	}
@@ -204,7 +201,9 @@ function Shown({ stream, reload, refresh }: { stream: Row } & Reloading) {
 			above={[[to("audit_streams"), "Audit streams"]]}
 			actions={
 				<>
-					{button("Test bucket", async () => setTrial(await api.auditStreams.test(stream, {})))}
+					{button("Test bucket", async () =>
+						setTrial(await api.auditStreams.test({ ...at, ...stream }, {})),
+					)}
 					{stream.enabled
 						? button("Pause", () => enable(false))
 						: button("Resume", () => enable(true))}

@@ -1,4 +1,4 @@
-import type { AuditStream, Received } from "tenantry-client";
+import type { AuditStream } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -10,7 +10,7 @@ import { Count, Time } from "../../ui/values.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
 import { placeOf, STATES, StateBadge, stateDetail, stateOf } from "./stream.tsx";
 
-type Row = Received<AuditStream, "auditStreams">;
+type Row = AuditStream;
 
 const columnsOf = (to: (path: string) => string): Column<Row>[] => [
 	{

@@ -1,6 +1,7 @@
-import type { Received, Webhook, WebhookDelivery } from "tenantry-client";
+import type { Webhook, WebhookDelivery } from "tenantry-client";
 import type { List } from "../../load.ts";
 import { useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty, say, warn } from "../../ui/feedback.tsx";
@@ -10,7 +11,7 @@ import { Time } from "../../ui/values.tsx";
 import { durationOf, Outcome } from "./health.tsx";
 import { GROUPS, wordsOfType } from "./kinds.ts";
 
-type Row = Received<WebhookDelivery, "webhooks">;
+type Row = WebhookDelivery;
 
 /** Returns why an event was sent, or the number of the attempt. */
 function causeOf({ reason, attempt }: WebhookDelivery) {
@@ -81,13 +82,18 @@ export function Deliveries({
 	list,
 	onReplayed,
 }: {
-	webhook: Received<Webhook, "webhooks">;
+	webhook: Webhook;
 	list: List<Row>;
 	onReplayed: () => void;
 }) {
+	const { at } = useOrganization();
 	const [{ status = "", type = "" }] = useQuery();
 	const columns = columnsOf(async (row) => {
-		const { status, response_status, error } = await api.webhooks.replayDelivery(row);
+		const { status, response_status, error } = await api.webhooks.replayDelivery({
+			...at,
+			id: webhook.id,
+			delivery: row.id,
+		});
 		if (status === "delivered")
 			say(`The event was delivered. The endpoint responded with ${response_status}.`);
 		else warn(`The event wasn’t delivered. ${error}`);

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Notifications, Received, Subscription } from "tenantry-client";
+import type { Notifications, Subscription } from "tenantry-client";
 import { type Loaded, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -110,7 +110,7 @@ async function peopleOf(
 	return new Map<string, Person>(results.map(({ user }) => [user.uuid, user]));
 }
 
-type Data = { read: Received<Notifications, "notifications">; people: People };
+type Data = { read: Notifications; people: People };
 
 async function load(organization: string, signal?: AbortSignal): Promise<Data> {
 	const read = await api.notifications.get({ organization }, { signal });
@@ -136,14 +136,14 @@ type Change = Record<string, string> & { [CHOSEN]: Chosen };
 
 /** Saves the recipients of a type, unless someone else has changed them since they were loaded. */
 function useSaveRecipients(data: Data, { reload }: Loaded<Data>) {
-	const { organization } = useOrganization();
+	const { at, organization } = useOrganization();
 	const { save, dialog } = useSave<Data, Change>({
 		read: () => load(organization.id),
 		update: async (old, change) => {
 			const { subscription, people } = change[CHOSEN];
 			const body = { subscriptions: [subscription] };
 			return {
-				read: await api.notifications.update(old.read, body),
+				read: await api.notifications.update({ ...at, ...old.read }, body),
 				people: new Map([...old.people, ...people]),
 			};
 		},

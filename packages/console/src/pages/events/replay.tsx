@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import type { Received, Webhook } from "tenantry-client";
+import type { Webhook } from "tenantry-client";
+import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
@@ -15,10 +16,11 @@ export function ReplayDialog({
 	onReplayed,
 	onClose,
 }: {
-	webhook: Received<Webhook, "webhooks">;
+	webhook: Webhook;
 	onReplayed: () => void;
 	onClose: () => void;
 }) {
+	const { at } = useOrganization();
 	const [choice, setChoice] = useState("hour");
 	const [now] = useState(() => Date.now());
 	const since = (fields: FormData) => {
@@ -49,7 +51,7 @@ export function ReplayDialog({
 				action={choice === "skip" ? "Skip events" : "Replay events"}
 				onCancel={onClose}
 				onSubmit={async (fields) => {
-					await api.webhooks.replay(webhook, { since: since(fields) });
+					await api.webhooks.replay({ ...at, ...webhook }, { since: since(fields) });
 					say(
 						choice === "skip"
 							? "The waiting events are skipped."

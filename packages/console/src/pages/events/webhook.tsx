@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
+import type { UpdateWebhookBody, Webhook } from "tenantry-client";
 import { type Reloading, useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
@@ -16,7 +16,7 @@ import { HealthBadge, healthOf, hostOf, Types } from "./health.tsx";
 import { ReplayDialog } from "./replay.tsx";
 import { EditDialog, RollDialog } from "./webhook_dialogs.tsx";
 
-type Row = Received<Webhook, "webhooks">;
+type Row = Webhook;
 
 /** The interval of reloads. */
 const POLL_MS = 10_000;
@@ -70,12 +70,12 @@ function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
 
 /** Returns the actions of a webhook. */
 function useActions(webhook: Row, reload: () => void, save: Save) {
-	const { to } = useOrganization();
+	const { at, to } = useOrganization();
 	const navigate = useNavigate();
 	const host = hostOf(webhook.url);
 	return {
 		async test() {
-			const { status, response_status, error } = await api.webhooks.test(webhook);
+			const { status, response_status, error } = await api.webhooks.test({ ...at, ...webhook });
 			if (status === "delivered")
 				say(`The test was delivered. The endpoint responded with ${response_status}.`);
 			else warn(`The test wasn’t delivered. ${error}`);
@@ -91,7 +91,7 @@ function useActions(webhook: Row, reload: () => void, save: Save) {
 				action: "Delete webhook",
 			});
 			if (!isSure) return;
-			await api.webhooks.delete(webhook);
+			await api.webhooks.delete({ ...at, ...webhook });
 			say(`The webhook for ${host} is deleted.`);
 			navigate(to("webhooks"), true);
 		},
@@ -136,13 +136,13 @@ const About = ({ webhook, onRoll }: { webhook: Row; onRoll: () => void }) => (
 
 /** Loads the deliveries that match the filters in the URL. */
 function useDeliveries(webhook: Row) {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const [{ status, type }] = useQuery();
 	return useList(
 		(page, signal) =>
 			api.webhooks.listDeliveries(
 				{
-					organization: organization.id,
+					...at,
 					id: webhook.id,
 					...page,
 					...(isStatus(status) && { status }),
@@ -154,13 +154,15 @@ function useDeliveries(webhook: Row) {
 	);
 }
 
-const useSaveWebhook = (webhook: Row, onSaved: () => Promise<unknown>) =>
-	useSave<Row, UpdateWebhookBody>({
-		read: () => api.webhooks.get(webhook),
-		update: (object, changes, options) => api.webhooks.update(object, changes, options),
+function useSaveWebhook({ id }: Row, onSaved: () => Promise<unknown>) {
+	const { at } = useOrganization();
+	return useSave<Row, UpdateWebhookBody>({
+		read: () => api.webhooks.get({ ...at, id }),
+		update: (webhook, changes) => api.webhooks.update({ ...at, ...webhook }, changes),
 		onSaved,
 		labels: { url: "URL", description: "Description", types: "Events", enabled: "Enabled" },
 	});
+}
 
 function Shown({ webhook, reload, refresh }: { webhook: Row } & Reloading) {
 	const { to } = useOrganization();

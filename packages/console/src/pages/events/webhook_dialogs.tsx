@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
+import type { UpdateWebhookBody, Webhook } from "tenantry-client";
+import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
@@ -7,7 +8,7 @@ import { Field, Form, text } from "../../ui/form.tsx";
 import { Secret } from "./secret.tsx";
 import { typesToSend, WhichEvents } from "./types.tsx";
 
-type Row = Received<Webhook, "webhooks">;
+type Row = Webhook;
 
 /** Returns only the changed fields, so that saving doesn't overwrite others. */
 function changesIn(webhook: Row, fields: FormData, types: string[]) {
@@ -54,6 +55,7 @@ export function EditDialog({
 
 /** A dialog that rolls the secret of a webhook, and shows the new one. */
 export function RollDialog({ webhook, onClose }: { webhook: Row; onClose: () => void }) {
+	const { at } = useOrganization();
 	const [secret, setSecret] = useState<string>();
 	return (
 		<Dialog title={secret ? "New secret" : "Roll secret"} onClose={onClose}>
@@ -71,7 +73,9 @@ export function RollDialog({ webhook, onClose }: { webhook: Row; onClose: () => 
 				<Form
 					action="Roll secret"
 					onCancel={onClose}
-					onSubmit={async () => setSecret((await api.webhooks.roll(webhook)).secret ?? "")}
+					onSubmit={async () =>
+						setSecret((await api.webhooks.roll({ ...at, ...webhook })).secret ?? "")
+					}
 				>
 					<p>
 						You get a new secret. For 24 hours, each event is signed with both secrets, so that you

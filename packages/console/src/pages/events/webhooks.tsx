@@ -1,4 +1,4 @@
-import type { Received, Webhook } from "tenantry-client";
+import type { Webhook } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -18,7 +18,7 @@ import {
 	Types,
 } from "./health.tsx";
 
-type Row = Received<Webhook, "webhooks">;
+type Row = Webhook;
 
 const columnsOf = (to: (path: string) => string): Column<Row>[] => [
 	{

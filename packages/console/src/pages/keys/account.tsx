@@ -1,7 +1,7 @@
 import { createContext } from "preact";
 import { useContext, useState } from "preact/hooks";
 import { Route, Router, useRoute } from "preact-iso/router";
-import type { Received, ServiceAccount } from "tenantry-client";
+import type { ServiceAccount } from "tenantry-client";
 import { type Loaded, useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -21,7 +21,7 @@ import { NewKey } from "./new_view.tsx";
 
 const LABELS = { name: "Name", level: "Level", projects: "Private projects" };
 
-type Account = Received<ServiceAccount, "serviceAccounts">;
+type Account = ServiceAccount;
 
 type Context = { loaded: Loaded<Account>; account: Account; keys: ReturnType<typeof keysOf> };
 
@@ -36,11 +36,11 @@ function useAccount() {
 function Edit() {
 	const { loaded, account } = useAccount();
 	const [isOpen, setOpen] = useState(false);
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const close = () => setOpen(false);
 	const { save, dialog } = useSave<Account, AccountSettings>({
-		read: () => api.serviceAccounts.get({ organization: organization.id, id: account.id }),
-		update: (account, changes) => api.serviceAccounts.update(account, changes),
+		read: () => api.serviceAccounts.get({ ...at, id: account.id }),
+		update: (account, changes) => api.serviceAccounts.update({ ...at, ...account }, changes),
 		onSaved: async ({ name }) => {
 			await loaded.reload();
 			close();
@@ -70,7 +70,7 @@ function Edit() {
 
 function Delete() {
 	const { account } = useAccount();
-	const { to } = useOrganization();
+	const { at, to } = useOrganization();
 	const navigate = useNavigate();
 	async function remove() {
 		const isSure = await confirm({
@@ -80,7 +80,7 @@ function Delete() {
 			typed: account.name,
 		});
 		if (!isSure) return;
-		await api.serviceAccounts.delete(account);
+		await api.serviceAccounts.delete({ ...at, ...account });
 		navigate(to("service_accounts"));
 		say(`“${account.name}” is deleted.`);
 	}

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { CreateInviteBody, Invite, Received } from "tenantry-client";
+import type { CreateInviteBody, Invite } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
@@ -11,7 +11,7 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Snippet, Time } from "../../ui/values.tsx";
 import { People } from "./parts.tsx";
 
-type Row = Received<Invite, "invites">;
+type Row = Invite;
 
 /** The lifetime of an invite (docs/organizations.md#invites). */
 const LIFETIME_MS = 3 * 86_400_000;
@@ -41,13 +41,12 @@ async function canSeeLinks() {
 
 /** The open invites of an organization (docs/organizations.md#invites). */
 export default function Invites() {
-	const { organization, isAdmin, to } = useOrganization();
+	const { organization, at, isAdmin, to } = useOrganization();
 	const [link, setLink] = useState<{ email: string; url?: string }>();
 	const [{ search }] = useQuery();
 	const list = useList(
-		(page, signal) =>
-			api.invites.list({ organization: organization.id, ...page, search }, { signal }),
-		[organization.id, search],
+		(page, signal) => api.invites.list({ ...at, ...page, search }, { signal }),
+		[at.organization, search],
 	);
 	const mayRevoke = ({ created_by }: Row) => isAdmin || created_by.uuid === me.value?.uuid;
 	const mayRenew = (invite: Row) =>
@@ -62,13 +61,13 @@ export default function Invites() {
 			action: "Revoke invite",
 		});
 		if (!isSure) return;
-		await api.invites.delete(invite);
+		await api.invites.delete({ ...at, ...invite });
 		say(`The invite for ${invite.target_email} is revoked.`);
 		list.reload();
 	}
 	async function resend(invite: Row) {
 		const { target_email, emailing_attempt_made, accept_url } = await api.invites.create(
-			organization,
+			at,
 			again(invite, true),
 		);
 		if (accept_url) setLink({ email: target_email, url: accept_url });
@@ -85,10 +84,7 @@ export default function Invites() {
 			setLink({ email: invite.target_email });
 			return;
 		}
-		const { target_email, accept_url } = await api.invites.create(
-			organization,
-			again(invite, false),
-		);
+		const { target_email, accept_url } = await api.invites.create(at, again(invite, false));
 		if (accept_url) setLink({ email: target_email, url: accept_url });
 		list.reload();
 	}

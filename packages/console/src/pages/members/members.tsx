@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import type { Member, Received } from "tenantry-client";
+import type { Member } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { organizationIn, useOrganization } from "../../organization.tsx";
 import { api, me, reloadMe } from "../../session.ts";
@@ -13,18 +13,17 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 import { LevelChoice, levelIn, People } from "./parts.tsx";
 
-type Row = Received<Member, "members">;
+type Row = Member;
 
 /** The members of an organization (docs/organizations.md#members). */
 export default function Members() {
-	const { organization, isAdmin } = useOrganization();
+	const { organization, at, isAdmin } = useOrganization();
 	const { route } = useLocation();
 	const [{ search, order }] = useQuery();
 	const [changing, setChanging] = useState<Row>();
 	const list = useList(
-		(page, signal) =>
-			api.members.list({ organization: organization.id, ...page, search, order }, { signal }),
-		[organization.id, search, order],
+		(page, signal) => api.members.list({ ...at, ...page, search, order }, { signal }),
+		[at.organization, search, order],
 	);
 	const isMe = ({ user }: Row) => user.uuid === me.value?.uuid;
 	const mayChange = (member: Row) =>
@@ -37,7 +36,7 @@ export default function Members() {
 			action: "Remove member",
 		});
 		if (!isSure) return;
-		await api.members.remove(member);
+		await api.members.remove({ ...at, user: member.user.uuid });
 		say(`${nameOf(member.user)} is no longer a member.`);
 		list.reload();
 	}
@@ -48,7 +47,7 @@ export default function Members() {
 			action: "Leave organization",
 		});
 		if (!isSure) return;
-		await api.members.remove({ organization: organization.id, user: "@me" });
+		await api.members.remove({ ...at, user: "@me" });
 		await reloadMe();
 		say(`You left ${organization.name}.`);
 		if (organizationIn(location.pathname) === organization.id) route("/console");
@@ -157,7 +156,7 @@ function ChangeLevel({
 	onClose: () => void;
 	onChanged: () => void;
 }) {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const name = nameOf(member.user);
 	/** The level that the dialog has shown to the user. */
 	const [known, setKnown] = useState(member.level);
@@ -171,15 +170,14 @@ function ChangeLevel({
 					if (level !== known) {
 						// Members come from a list, so they have no ETag.
 						const { email } = member.user;
-						const current = (await api.members.list({ organization: organization.id, email }))
-							.results[0]?.level;
+						const current = (await api.members.list({ ...at, email })).results[0]?.level;
 						if (current !== undefined && current !== known) {
 							setKnown(current);
 							throw new Error(
 								`Someone else has changed the level of ${name} to ${levelName(current).toLowerCase()}. Choose again, or cancel.`,
 							);
 						}
-						await api.members.update(member, { level });
+						await api.members.update({ ...at, user: member.user.uuid }, { level });
 						say(`The level of ${name} is now ${levelName(level).toLowerCase()}.`);
 					}
 					onChanged();

@@ -56,13 +56,16 @@ function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["
 	const { save, dialog, version } = useSave<Config, Values>({
 		read: () => api.pluginConfigs.get({ project: before.team_id, id: before.id }),
 		update: (read, { name, description }) =>
-			api.pluginConfigs.update(read, {
-				...(name !== undefined && { name: String(name) || null }),
-				...(description !== undefined && { description: String(description) || null }),
-				...(Object.keys(settings.current).length > 0 && {
-					config: { ...parsed(read.config), ...settings.current },
-				}),
-			}),
+			api.pluginConfigs.update(
+				{ ...read, project: read.team_id },
+				{
+					...(name !== undefined && { name: String(name) || null }),
+					...(description !== undefined && { description: String(description) || null }),
+					...(Object.keys(settings.current).length > 0 && {
+						config: { ...parsed(read.config), ...settings.current },
+					}),
+				},
+			),
 		onSaved: async (saved) => {
 			const read = await reload();
 			if (read) setBefore(read);

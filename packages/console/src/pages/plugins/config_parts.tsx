@@ -1,4 +1,4 @@
-import type { PluginConfig, Received } from "tenantry-client";
+import type { PluginConfig } from "tenantry-client";
 import { useAction } from "../../ui/button.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Badge, type Mood } from "../../ui/values.tsx";
@@ -6,7 +6,7 @@ import { setEnabled } from "./enable.ts";
 import { pluginIn } from "./schema.ts";
 import { versionName } from "./words.tsx";
 
-export type Config = Received<PluginConfig, "pluginConfigs">;
+export type Config = PluginConfig;
 
 export const configName = ({ name, id }: PluginConfig) => name || `Config ${id}`;
 

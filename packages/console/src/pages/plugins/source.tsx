@@ -1,6 +1,6 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useRoute } from "preact-iso/router";
-import type { PluginSource, Received } from "tenantry-client";
+import type { PluginSource } from "tenantry-client";
 import { type Loaded, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -12,7 +12,7 @@ import { Field, Form, refusal, text } from "../../ui/form.tsx";
 import { type Changes, starter, useDrafts } from "./drafts.ts";
 import { PluginView, useRights } from "./plugin_view.tsx";
 
-type Source = Received<PluginSource, "pipelineDestinations">;
+type Source = PluginSource;
 
 /** The page with the source of a plugin. It can be edited if it was created here. */
 export default function SourcePage() {
@@ -32,13 +32,12 @@ export default function SourcePage() {
 
 /** Saves files, unless someone else has changed one since they were loaded. */
 function useSaveFiles(source: Source, loaded: Loaded<Source>, discard: (changes: Changes) => void) {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const answer = useRef(source);
 	const sent = useRef<Changes>({});
 	const { save, dialog } = useSave<Source, Changes>({
-		read: () =>
-			api.pipelineDestinations.getSource({ organization: organization.id, id: source.id }),
-		update: (read, changes) => api.pipelineDestinations.updateSource(read, changes),
+		read: () => api.pipelineDestinations.getSource({ ...at, id: source.id }),
+		update: (read, changes) => api.pipelineDestinations.updateSource({ ...at, ...read }, changes),
 		onSaved: async (saved) => {
 			answer.current = saved;
 			await loaded.reload();

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Member, Project, ProjectMember, Received } from "tenantry-client";
+import type { Member, Project, ProjectMember } from "tenantry-client";
 import { pageOf, useList, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -13,7 +13,7 @@ import { Section } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 
-type Row = Received<ProjectMember, "projectMembers">;
+type Row = ProjectMember;
 
 /** The URL parameter for the offset of this list. */
 const OFFSET = "members_offset";

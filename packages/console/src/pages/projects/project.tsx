@@ -1,5 +1,5 @@
 import { useRoute } from "preact-iso/router";
-import type { Project as ProjectType, Received, UpdateProjectBody } from "tenantry-client";
+import type { Project as ProjectType, UpdateProjectBody } from "tenantry-client";
 import { useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
@@ -13,7 +13,7 @@ import { Badge, Copy, Facts, Time } from "../../ui/values.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
 import { ProjectMembers } from "./members.tsx";
 
-type Row = Received<ProjectType, "organizationProjects">;
+type Row = ProjectType;
 
 /** Returns only the changed fields, so that saving doesn't overwrite others. */
 function changesIn(project: Row, fields: FormData) {
@@ -51,8 +51,7 @@ export default function Project() {
 	);
 	const { save, dialog, version } = useSave<Row, UpdateProjectBody>({
 		read: () => read(),
-		update: (project, changes, options) =>
-			api.organizationProjects.update(project, changes, options),
+		update: (project, changes) => api.organizationProjects.update(project, changes),
 		onSaved: () => Promise.all([loaded.reload(), reloadOrganization()]),
 		labels: { name: "Name", timezone: "Time zone", access_control: "Private" },
 	});

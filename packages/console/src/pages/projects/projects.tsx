@@ -14,14 +14,13 @@ import { ProjectFields, valuesIn } from "./fields.tsx";
 
 /** The projects of an organization that the user can see (docs/organizations.md#projects). */
 export default function Projects() {
-	const { organization, isAdmin, reloadOrganization, to } = useOrganization();
+	const { at, isAdmin, reloadOrganization, to } = useOrganization();
 	const navigate = useNavigate();
 	const [isCreating, setCreating] = useState(false);
 	const [{ search }] = useQuery();
 	const list = useList(
-		(page, signal) =>
-			api.organizationProjects.list({ organization: organization.id, ...page, search }, { signal }),
-		[organization.id, search],
+		(page, signal) => api.organizationProjects.list({ ...at, ...page, search }, { signal }),
+		[at.organization, search],
 	);
 	const columns: Column<Project>[] = [
 		{ title: "Name", cell: ({ id, name }) => <a href={to(`projects/${id}`)}>{name}</a> },
@@ -84,7 +83,7 @@ export default function Projects() {
 						action="Create project"
 						onCancel={() => setCreating(false)}
 						onSubmit={async (fields) => {
-							const { id } = await api.organizationProjects.create(organization, valuesIn(fields));
+							const { id } = await api.organizationProjects.create(at, valuesIn(fields));
 							reloadOrganization();
 							navigate(to(`projects/${id}`));
 						}}

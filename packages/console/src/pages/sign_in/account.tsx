@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Me, Received, TwoFactor, TwoFactorSetup, UpdateUserBody } from "tenantry-client";
+import type { Me, TwoFactor, TwoFactorSetup, UpdateUserBody } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { api, reloadMe } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
@@ -14,14 +14,14 @@ import { CodeField, SetUpForm } from "./two_factor_form.tsx";
 
 const ME = { user: "@me" } as const;
 
-type User = Received<Me, "users">;
+type User = Me;
 
 /** The form for the user's names. */
 function Names() {
 	const loaded = useLoad((signal) => api.users.get(ME, { signal }), []);
 	const { save, dialog, version } = useSave<User, UpdateUserBody>({
 		read: () => api.users.get(ME),
-		update: (user, changes, options) => api.users.update(user, changes, options),
+		update: (user, changes) => api.users.update({ ...user, ...ME }, changes),
 		// The menu also shows the user.
 		onSaved: () => Promise.all([loaded.reload(), attempt(reloadMe)]),
 		labels: { first_name: "First name", last_name: "Last name" },
