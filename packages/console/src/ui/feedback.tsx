@@ -111,6 +111,6 @@ export function Show<T>({
 export const Empty = ({ title, children }: { title: string; children?: ComponentChildren }) => (
 	<div class="empty">
 		<p class="empty-title">{title}</p>
-		{children}
+		<div>{children}</div>
 	</div>
 );

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { List } from "../load.ts";
 import { useQuery } from "../load.ts";
-import { Problem } from "./feedback.tsx";
+import { Empty, Problem } from "./feedback.tsx";
 import { formatNumber } from "./values.tsx";
 
 export type Column<T> = {
@@ -26,6 +26,7 @@ export function Table<T>({
 	label,
 	columns,
 	id,
+	notFound,
 	empty,
 }: {
 	list: Shown<T>;
@@ -34,12 +35,19 @@ export function Table<T>({
 	columns: Column<T>[];
 	/** Returns the id of a row. */
 	id: (row: T) => string | number;
-	/** Shown instead of a table without rows. */
-	empty: ComponentChildren;
+	/** The text if no row matches the filters, if there are any. */
+	notFound?: string | false | undefined;
+	/** Shown instead of a table that has no rows without filters either. */
+	empty?: ComponentChildren;
 }) {
-	/** The text for the loaded rows. `empty` may already be about filters that are still loading. */
-	const answered = useRef(empty);
-	if (!list.isLoading) answered.current = empty;
+	const text = notFound ? (
+		<Empty title={`No ${label.toLowerCase()} found`}>{notFound}</Empty>
+	) : (
+		empty
+	);
+	/** The text for the loaded rows. `text` may already be about filters that are still loading. */
+	const shown = useRef(text);
+	if (!list.isLoading) shown.current = text;
 	if (list.error && !list.data) return <Problem error={list.error} retry={list.reload} />;
 	if (!list.data)
 		return (
@@ -47,7 +55,7 @@ export function Table<T>({
 				Loading…
 			</p>
 		);
-	if (list.data.results.length === 0 && list.offset === 0) return <>{answered.current}</>;
+	if (list.data.results.length === 0 && list.offset === 0) return <>{shown.current}</>;
 	return (
 		<>
 			{list.error && <Problem error={list.error} retry={list.reload} />}

@@ -16,15 +16,13 @@ import type { Opened } from "./states.tsx";
 import { sayRange, windows } from "./states.tsx";
 import { boundaryBefore, LENGTHS, windowsIn } from "./windows.ts";
 
-type Backfill = BatchExportBackfill;
-
-const MOODS: Record<Backfill["status"], Mood> = {
+const MOODS: Record<BatchExportBackfill["status"], Mood> = {
 	Running: "warn",
 	Completed: "good",
 	Cancelled: "quiet",
 };
 
-const SELECTIONS: Record<Backfill["by"], string> = {
+const SELECTIONS: Record<BatchExportBackfill["by"], string> = {
 	event: "Event time",
 	arrival: "Arrival",
 };
@@ -38,7 +36,7 @@ const STATUSES = [
 ] as const;
 
 /** The progress of a backfill, as a bar and as text. */
-function Progress({ of }: { of: Backfill }) {
+function Progress({ of }: { of: BatchExportBackfill }) {
 	const { total_runs, finished_runs, failed_runs } = of;
 	const words = `${finished_runs} of ${windows(total_runs)}`;
 	return (
@@ -52,7 +50,7 @@ function Progress({ of }: { of: Backfill }) {
 	);
 }
 
-async function cancel(at: Opened["at"], { id }: Backfill, onDone: () => void) {
+async function cancel(at: Opened["at"], { id }: BatchExportBackfill, onDone: () => void) {
 	const isSure = await confirm({
 		title: "Cancel this backfill?",
 		text: "The current run is cancelled, and the remaining windows aren't exported. Exported data stays.",
@@ -65,10 +63,10 @@ async function cancel(at: Opened["at"], { id }: Backfill, onDone: () => void) {
 	onDone();
 }
 
-const rangeOf = ({ start_at, end_at }: Backfill) =>
+const rangeOf = ({ start_at, end_at }: BatchExportBackfill) =>
 	sayRange({ start: Date.parse(start_at), end: Date.parse(end_at) });
 
-const columnsOf = (at: Opened["at"], onDone: () => void): Column<Backfill>[] => [
+const columnsOf = (at: Opened["at"], onDone: () => void): Column<BatchExportBackfill>[] => [
 	{
 		title: "Range",
 		cell: ({ start_at, end_at }) => (
@@ -255,19 +253,11 @@ export function Backfills({ of, at, reload }: Opened) {
 				label="Backfills"
 				columns={columnsOf(at, reloadAll)}
 				id={({ id }) => id}
+				notFound={isFiltered && "Change or remove the filters."}
 				empty={
-					isFiltered ? (
-						<Empty title="No backfills found">
-							<p>Change or remove the filters.</p>
-						</Empty>
-					) : (
-						<Empty title="No backfills yet">
-							<p>
-								Start a backfill to export past events, for example from before you created the
-								export.
-							</p>
-						</Empty>
-					)
+					<Empty title="No backfills yet">
+						Start a backfill to export past events, for example from before you created the export.
+					</Empty>
 				}
 			/>
 			{isAsking && <NewBackfill of={of} at={at} onClose={close} onDone={reloadAll} />}

@@ -130,19 +130,14 @@ export default function BatchExports() {
 				label="Batch exports"
 				columns={columnsOf(projects, to)}
 				id={({ id }) => id}
+				notFound={(isFiltered || project) && "Change or remove the filters."}
 				empty={
-					isFiltered || project ? (
-						<Empty title="No exports found">
-							<p>Change or remove the filters.</p>
-						</Empty>
-					) : (
-						<Empty title="No exports yet">
-							<p>Create an export to get the events of a project to where you need them.</p>
-							<a class="button" href={to("batch_exports/new")}>
-								New export
-							</a>
-						</Empty>
-					)
+					<Empty title="No exports yet">
+						<p>Create an export to get the events of a project to where you need them.</p>
+						<a class="button" href={to("batch_exports/new")}>
+							New export
+						</a>
+					</Empty>
 				}
 			/>
 		</PageView>

@@ -179,11 +179,9 @@ export function Log({
 			)}
 			{entries?.list.length === 0 && (
 				<Empty title={entries.isFiltered ? "No entries found" : "No entries yet"}>
-					<p>
-						{entries.isFiltered
-							? "Change or remove the filters."
-							: "Entries of runs appear here automatically."}
-					</p>
+					{entries.isFiltered
+						? "Change or remove the filters."
+						: "Entries of runs appear here automatically."}
 				</Empty>
 			)}
 			{entries && entries.list.length > 0 && (

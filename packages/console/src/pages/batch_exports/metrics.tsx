@@ -72,7 +72,7 @@ function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
 	if (used.length === 0)
 		return (
 			<Empty title="No runs in this period">
-				<p>Rows, sizes and failures by day appear here after the first run.</p>
+				Rows, sizes and failures by day appear here after the first run.
 			</Empty>
 		);
 	const sum = (points: typeof rows) => points.reduce((total, { value }) => total + value, 0);

@@ -36,9 +36,7 @@ export default function NewExport() {
 		return (
 			<PageView title="New export" above={above}>
 				<Empty title="No projects">
-					<p>
-						Exports belong to projects. Ask an admin of your organization for access to a project.
-					</p>
+					Exports belong to projects. Ask an admin of your organization for access to a project.
 				</Empty>
 			</PageView>
 		);

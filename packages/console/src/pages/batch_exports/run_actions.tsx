@@ -9,16 +9,22 @@ import { Choice, Form, Group, text } from "../../ui/form.tsx";
 import { Count } from "../../ui/values.tsx";
 import { hasEnded, sayWindow, Window } from "./states.tsx";
 
-type Run = BatchExportRun;
-
-const parametersOf = (at: { organization: string }, { batch_export, id }: Run) => ({
+const parametersOf = (at: { organization: string }, { batch_export, id }: BatchExportRun) => ({
 	...at,
 	id: batch_export,
 	run: id,
 });
 
 /** The dialog that retries a run. If the run can be continued, asks where to start. */
-function Retry({ run, onClose, onDone }: { run: Run; onClose: () => void; onDone: () => void }) {
+function Retry({
+	run,
+	onClose,
+	onDone,
+}: {
+	run: BatchExportRun;
+	onClose: () => void;
+	onDone: () => void;
+}) {
 	const { at } = useOrganization();
 	const resumes = run.cursor !== null && run.records_completed > 0;
 	async function retry(fields: FormData) {
@@ -59,7 +65,7 @@ function Retry({ run, onClose, onDone }: { run: Run; onClose: () => void; onDone
 	);
 }
 
-async function cancel(at: { organization: string }, run: Run, onDone: () => void) {
+async function cancel(at: { organization: string }, run: BatchExportRun, onDone: () => void) {
 	const isSure = await confirm({
 		title: "Cancel this run?",
 		text: (
@@ -83,7 +89,7 @@ export function RunActions({
 	isSmall = false,
 	onDone,
 }: {
-	run: Run;
+	run: BatchExportRun;
 	isSmall?: boolean;
 	onDone: () => void;
 }) {

@@ -21,8 +21,6 @@ import {
 } from "./states.tsx";
 import { Timeline } from "./timeline.tsx";
 
-type Run = BatchExportRun;
-
 const statusOf = (value: string | undefined) =>
 	RUN_FILTER.map(([status]) => status).find((status) => status === value) || undefined;
 
@@ -53,7 +51,7 @@ const Took = ({ run, longest }: { run: BatchExportRun; longest: number }) => (
 	</span>
 );
 
-const columnsOf = (path: string, longest: number, reload: () => void): Column<Run>[] => [
+const columnsOf = (path: string, longest: number, reload: () => void): Column<BatchExportRun>[] => [
 	{
 		title: "Window",
 		cell: (run) => (

@@ -15,12 +15,10 @@ import { besideSettings, chosen, ExportFields, updateWith } from "./fields.tsx";
 import { INTERVALS, MODELS, type Opened } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
 
-type Export = BatchExport;
-
 /** An export with its settings next to its other fields, which the dialog for conflicts compares. */
-type Flat = Record<string, unknown> & { source: Export };
+type Flat = Record<string, unknown> & { source: BatchExport };
 
-const flat = (source: Export): Flat => ({ ...source, ...source.destination.config, source });
+const flat = (source: BatchExport): Flat => ({ ...source, ...source.destination.config, source });
 
 const LABELS: Record<string, string> = {
 	name: "Name",
@@ -35,7 +33,7 @@ const sameMoment = (value: string, stored: string | null) =>
 	value === (stored === null ? "" : toLocal(Date.parse(stored)));
 
 /** Returns only the changed fields. */
-function updateOf(of: Export, fields: FormData): UpdateBatchExportBody {
+function updateOf(of: BatchExport, fields: FormData): UpdateBatchExportBody {
 	const { type, config } = of.destination;
 	const name = text(fields, "name");
 	const model = chosen(fields, "model", MODELS);

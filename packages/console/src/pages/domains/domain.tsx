@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { useRoute } from "preact-iso/router";
+import type { Domain as DomainType } from "tenantry-client";
 import { useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -10,7 +11,7 @@ import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
 import { enforcementName } from "./enforcement.ts";
-import { LABELS, type Row, useSaveDomain } from "./save.ts";
+import { LABELS, useSaveDomain } from "./save.ts";
 import { SignInForm } from "./sign_in_form.tsx";
 import { DnsRecord, Verification } from "./verification.tsx";
 
@@ -35,7 +36,7 @@ export default function Domain() {
 			</PageView>
 		);
 
-	async function remove({ domain, ...rest }: Row) {
+	async function remove({ domain, ...rest }: DomainType) {
 		const isSure = await confirm({
 			title: `Delete ${domain}?`,
 			text: rest.is_verified

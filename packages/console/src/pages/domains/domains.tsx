@@ -59,20 +59,13 @@ export default function Domains() {
 				label="Domains"
 				columns={columns}
 				id={({ id }) => id}
+				notFound={search && `No domain contains “${search}”.`}
 				empty={
-					search ? (
-						<Empty title="No domains found">
-							<p>No domain contains “{search}”.</p>
-						</Empty>
-					) : (
-						<Empty title="No domains">
-							<p>
-								{isAdmin
-									? "Add the domain of your email addresses, then verify it with a TXT record."
-									: "Admins of the organization can add domains."}
-							</p>
-						</Empty>
-					)
+					<Empty title="No domains">
+						{isAdmin
+							? "Add the domain of your email addresses, then verify it with a TXT record."
+							: "Admins of the organization can add domains."}
+					</Empty>
 				}
 			/>
 			{isAdding && (

@@ -12,14 +12,12 @@ export const LABELS = {
 	saml_x509_cert: "Certificate",
 };
 
-export type Row = Domain;
-
 /** Saves changes of a domain. */
 export const useSaveDomain = (
 	at: { organization: string; id: string },
 	onSaved: () => Promise<unknown>,
 ) =>
-	useSave<Row, UpdateDomainBody>({
+	useSave<Domain, UpdateDomainBody>({
 		read: () => api.domains.get(at),
 		update: (domain, changes) => api.domains.update({ ...at, ...domain }, changes),
 		onSaved,

@@ -1,14 +1,14 @@
 import { useState } from "preact/hooks";
-import type { UpdateDomainBody } from "tenantry-client";
+import type { Domain, UpdateDomainBody } from "tenantry-client";
 import { say } from "../../ui/feedback.tsx";
 import { Area, Check, Field, Form, Group, Select, text } from "../../ui/form.tsx";
 import { ENFORCEMENTS, enforcementOf } from "./enforcement.ts";
-import { LABELS, type Row, useSaveDomain } from "./save.ts";
+import { LABELS, useSaveDomain } from "./save.ts";
 
 const SAML_FIELDS = ["saml_entity_id", "saml_acs_url", "saml_x509_cert"] as const;
 
 /** Returns only the changed fields, so that saving doesn't overwrite others. */
-function changesIn(before: Row, fields: FormData) {
+function changesIn(before: Domain, fields: FormData) {
 	const changes: UpdateDomainBody = {};
 	if (fields.has("sso_enforcement")) {
 		const enforcement = enforcementOf(text(fields, "sso_enforcement"));
@@ -30,8 +30,8 @@ export function SignInForm({
 	reload,
 }: {
 	at: { organization: string; id: string };
-	domain: Row;
-	reload: () => Promise<Row | undefined>;
+	domain: Domain;
+	reload: () => Promise<Domain | undefined>;
 }) {
 	/** The domain when the form was opened. Renaming and verifying load it again, and others may have changed it. */
 	const [before, setBefore] = useState(domain);

@@ -7,15 +7,13 @@ import { say } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Facts, Snippet, Time } from "../../ui/values.tsx";
 
-type Claimed = Domain;
-
 /** The interval of checks. */
 const AGAIN_MS = 20_000;
 
-const nameOf = ({ domain }: Claimed) => `_tenantry-challenge.${domain}`;
+const nameOf = ({ domain }: Domain) => `_tenantry-challenge.${domain}`;
 
 /** The TXT record of a domain. */
-export const DnsRecord = ({ domain }: { domain: Claimed }) => (
+export const DnsRecord = ({ domain }: { domain: Domain }) => (
 	<div class="record">
 		<Facts
 			rows={[
@@ -28,7 +26,7 @@ export const DnsRecord = ({ domain }: { domain: Claimed }) => (
 );
 
 /** The steps that verify a domain. */
-export function Verification({ domain, onVerified }: { domain: Claimed; onVerified: () => void }) {
+export function Verification({ domain, onVerified }: { domain: Domain; onVerified: () => void }) {
 	const { at, isAdmin } = useOrganization();
 	const { isBusy, run } = useAction();
 	const [seen, setSeen] = useState<{ text: string; at: string }>();

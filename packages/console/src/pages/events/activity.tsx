@@ -200,11 +200,9 @@ export default function Activity() {
 					id={({ id }) => id}
 					empty={
 						<Empty title="No entries found">
-							<p>
-								{isFiltered
-									? "No entry that you can see matches the filters."
-									: "Changes that people make in this organization appear here."}
-							</p>
+							{isFiltered
+								? "No entry that you can see matches the filters."
+								: "Changes that people make in this organization appear here."}
 						</Empty>
 					}
 				/>

@@ -9,7 +9,7 @@ import { PageView } from "../../ui/page.tsx";
 export const AdminsOnly = ({ title, text }: { title: string; text: string }) => (
 	<PageView title={title}>
 		<Empty title="Only admins can see this">
-			<p>{text} If you need a change, ask an admin of your organization.</p>
+			{text} If you need a change, ask an admin of your organization.
 		</Empty>
 	</PageView>
 );

@@ -23,13 +23,20 @@ import {
 	TrialDialog,
 } from "./stream.tsx";
 
-type Row = AuditStream;
-type Save = (stream: Row, changes: UpdateAuditStreamBody) => Promise<boolean>;
+type Save = (stream: AuditStream, changes: UpdateAuditStreamBody) => Promise<boolean>;
 
 /** The interval of reloads. */
 const POLL_MS = 20_000;
 
-function EditDialog({ stream, save, onClose }: { stream: Row; save: Save; onClose: () => void }) {
+function EditDialog({
+	stream,
+	save,
+	onClose,
+}: {
+	stream: AuditStream;
+	save: Save;
+	onClose: () => void;
+}) {
 	const [before] = useState(stream);
 	const { type, config } = before.destination;
 	return (
@@ -56,7 +63,7 @@ function EditDialog({ stream, save, onClose }: { stream: Row; save: Save; onClos
 }
 
 /** Shows the problems of a stream, and what happens next. */
-function State({ stream }: { stream: Row }) {
+function State({ stream }: { stream: AuditStream }) {
 	const state = stateOf(stream);
 	const { latest_error, next_attempt_at, missing_events } = stream;
 	return (
@@ -93,7 +100,7 @@ function State({ stream }: { stream: Row }) {
 }
 
 /** Shows the last digest, and the command that checks a copy of the files. */
-const Proof = ({ stream }: { stream: Row }) => (
+const Proof = ({ stream }: { stream: AuditStream }) => (
 	<Section title="Proof">
 		<p class="lead">
 			Each line of the files contains the digest of the previous line. Store the last digest in a
@@ -116,7 +123,7 @@ const Proof = ({ stream }: { stream: Row }) => (
 	</Section>
 );
 
-const factsOf = (stream: Row) =>
+const factsOf = (stream: AuditStream) =>
 	[
 		["State", <StateBadge stream={stream} />],
 		["Files", <code class="address">{placeOf(stream)}</code>],
@@ -150,9 +157,9 @@ const BODY = Symbol("request body");
 /** Changes as labels and values, with the request body. */
 type Changes = Record<string, unknown> & { [BODY]: UpdateAuditStreamBody };
 
-function useSaveStream({ id }: Row, onSaved: () => Promise<unknown>) {
+function useSaveStream({ id }: AuditStream, onSaved: () => Promise<unknown>) {
 	const { at } = useOrganization();
-	return useSave<Row, Changes>({
+	return useSave<AuditStream, Changes>({
 		read: () => api.auditStreams.get({ ...at, id }),
 		update: (stream, changes) => api.auditStreams.update({ ...at, ...stream }, changes[BODY]),
 		onSaved,
@@ -163,7 +170,7 @@ function useSaveStream({ id }: Row, onSaved: () => Promise<unknown>) {
 
 const changesOf = (body: UpdateAuditStreamBody) => Object.assign(listed(body), { [BODY]: body });
 
-function Shown({ stream, reload, refresh }: { stream: Row } & Reloading) {
+function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading) {
 	const { at, to } = useOrganization();
 	const navigate = useNavigate();
 	const [isEditing, setEditing] = useState(false);

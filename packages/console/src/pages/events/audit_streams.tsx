@@ -10,9 +10,7 @@ import { Count, Time } from "../../ui/values.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
 import { placeOf, STATES, StateBadge, stateDetail, stateOf } from "./stream.tsx";
 
-type Row = AuditStream;
-
-const columnsOf = (to: (path: string) => string): Column<Row>[] => [
+const columnsOf = (to: (path: string) => string): Column<AuditStream>[] => [
 	{
 		title: "Name",
 		cell: (stream) => (
@@ -88,17 +86,12 @@ function List() {
 				label="Audit streams"
 				columns={columnsOf(to)}
 				id={({ id }) => id}
+				notFound={state && "No audit stream has this state."}
 				empty={
-					state ? (
-						<Empty title="No audit streams found">
-							<p>No audit stream has this state.</p>
-						</Empty>
-					) : (
-						<Empty title="No audit streams yet">
-							<p>Add a bucket to keep the activity log for longer than 365 days.</p>
-							{add}
-						</Empty>
-					)
+					<Empty title="No audit streams yet">
+						<p>Add a bucket to keep the activity log for longer than 365 days.</p>
+						{add}
+					</Empty>
 				}
 			/>
 		</PageView>

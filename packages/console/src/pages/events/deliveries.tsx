@@ -11,8 +11,6 @@ import { Time } from "../../ui/values.tsx";
 import { durationOf, Outcome } from "./health.tsx";
 import { GROUPS, wordsOfType } from "./kinds.ts";
 
-type Row = WebhookDelivery;
-
 /** Returns why an event was sent, or the number of the attempt. */
 function causeOf({ reason, attempt }: WebhookDelivery) {
 	if (reason === "test") return "Test";
@@ -45,7 +43,7 @@ function typesOf({ types }: Webhook) {
 /** With seconds, because several attempts for an event can be in the same minute. */
 const SENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
-const columnsOf = (replay: (row: Row) => Promise<void>): Column<Row>[] => [
+const columnsOf = (replay: (row: WebhookDelivery) => Promise<void>): Column<WebhookDelivery>[] => [
 	{
 		title: "Event",
 		cell: ({ type, error }) => (
@@ -83,7 +81,7 @@ export function Deliveries({
 	onReplayed,
 }: {
 	webhook: Webhook;
-	list: List<Row>;
+	list: List<WebhookDelivery>;
 	onReplayed: () => void;
 }) {
 	const { at } = useOrganization();
@@ -110,16 +108,11 @@ export function Deliveries({
 				label="Deliveries"
 				columns={columns}
 				id={({ id }) => id}
+				notFound={(status || type) && "None of the last 100 attempts matches the filters."}
 				empty={
-					status || type ? (
-						<Empty title="No deliveries found">
-							<p>None of the last 100 attempts matches the filters.</p>
-						</Empty>
-					) : (
-						<Empty title="No deliveries yet">
-							<p>The next event is delivered immediately. To try the endpoint now, send a test.</p>
-						</Empty>
-					)
+					<Empty title="No deliveries yet">
+						The next event is delivered immediately. To try the endpoint now, send a test.
+					</Empty>
 				}
 			/>
 		</>

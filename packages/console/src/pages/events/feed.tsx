@@ -168,7 +168,7 @@ function Events({ events }: { events: FeedEvent[] }) {
 				]}
 				empty={
 					<Empty title="No events found">
-						<p>There were no such events in the last 365 days. New events appear automatically.</p>
+						There were no such events in the last 365 days. New events appear automatically.
 					</Empty>
 				}
 			/>

@@ -16,13 +16,11 @@ import { HealthBadge, healthOf, hostOf, Types } from "./health.tsx";
 import { ReplayDialog } from "./replay.tsx";
 import { EditDialog, RollDialog } from "./webhook_dialogs.tsx";
 
-type Row = Webhook;
-
 /** The interval of reloads. */
 const POLL_MS = 10_000;
 
 /** Shows the problems of a webhook, and how to solve them. */
-function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
+function State({ webhook, onReplay }: { webhook: Webhook; onReplay: () => void }) {
 	const health = healthOf(webhook);
 	const { failing_since, last_error, next_attempt_at, disabled_reason, missed_events } = webhook;
 	return (
@@ -69,7 +67,7 @@ function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
 }
 
 /** Returns the actions of a webhook. */
-function useActions(webhook: Row, reload: () => void, save: Save) {
+function useActions(webhook: Webhook, reload: () => void, save: Save) {
 	const { at, to } = useOrganization();
 	const navigate = useNavigate();
 	const host = hostOf(webhook.url);
@@ -98,13 +96,13 @@ function useActions(webhook: Row, reload: () => void, save: Save) {
 	};
 }
 
-type Save = (webhook: Row, changes: UpdateWebhookBody) => Promise<boolean>;
+type Save = (webhook: Webhook, changes: UpdateWebhookBody) => Promise<boolean>;
 
 const isStatus = (text: string | undefined) => text === "delivered" || text === "failed";
 
 type Open = "edit" | "replay" | "roll" | undefined;
 
-const About = ({ webhook, onRoll }: { webhook: Row; onRoll: () => void }) => (
+const About = ({ webhook, onRoll }: { webhook: Webhook; onRoll: () => void }) => (
 	<div class="panel">
 		<Facts
 			rows={[
@@ -135,7 +133,7 @@ const About = ({ webhook, onRoll }: { webhook: Row; onRoll: () => void }) => (
 );
 
 /** Loads the deliveries that match the filters in the URL. */
-function useDeliveries(webhook: Row) {
+function useDeliveries(webhook: Webhook) {
 	const { at } = useOrganization();
 	const [{ status, type }] = useQuery();
 	return useList(
@@ -154,9 +152,9 @@ function useDeliveries(webhook: Row) {
 	);
 }
 
-function useSaveWebhook({ id }: Row, onSaved: () => Promise<unknown>) {
+function useSaveWebhook({ id }: Webhook, onSaved: () => Promise<unknown>) {
 	const { at } = useOrganization();
-	return useSave<Row, UpdateWebhookBody>({
+	return useSave<Webhook, UpdateWebhookBody>({
 		read: () => api.webhooks.get({ ...at, id }),
 		update: (webhook, changes) => api.webhooks.update({ ...at, ...webhook }, changes),
 		onSaved,
@@ -164,7 +162,7 @@ function useSaveWebhook({ id }: Row, onSaved: () => Promise<unknown>) {
 	});
 }
 
-function Shown({ webhook, reload, refresh }: { webhook: Row } & Reloading) {
+function Shown({ webhook, reload, refresh }: { webhook: Webhook } & Reloading) {
 	const { to } = useOrganization();
 	const [open, setOpen] = useState<Open>();
 	const deliveries = useDeliveries(webhook);

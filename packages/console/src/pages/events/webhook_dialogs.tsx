@@ -8,10 +8,8 @@ import { Field, Form, text } from "../../ui/form.tsx";
 import { Secret } from "./secret.tsx";
 import { typesToSend, WhichEvents } from "./types.tsx";
 
-type Row = Webhook;
-
 /** Returns only the changed fields, so that saving doesn't overwrite others. */
-function changesIn(webhook: Row, fields: FormData, types: string[]) {
+function changesIn(webhook: Webhook, fields: FormData, types: string[]) {
 	const [url, description] = [text(fields, "url"), text(fields, "description")];
 	const isSame = types.toSorted().join() === webhook.types.toSorted().join();
 	return {
@@ -27,8 +25,8 @@ export function EditDialog({
 	save,
 	onClose,
 }: {
-	webhook: Row;
-	save: (webhook: Row, changes: UpdateWebhookBody) => Promise<boolean>;
+	webhook: Webhook;
+	save: (webhook: Webhook, changes: UpdateWebhookBody) => Promise<boolean>;
 	onClose: () => void;
 }) {
 	// The page reloads the webhook regularly, so keep the version that the form started with.
@@ -54,7 +52,7 @@ export function EditDialog({
 }
 
 /** A dialog that rolls the secret of a webhook, and shows the new one. */
-export function RollDialog({ webhook, onClose }: { webhook: Row; onClose: () => void }) {
+export function RollDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
 	const { at } = useOrganization();
 	const [secret, setSecret] = useState<string>();
 	return (

@@ -18,9 +18,7 @@ import {
 	Types,
 } from "./health.tsx";
 
-type Row = Webhook;
-
-const columnsOf = (to: (path: string) => string): Column<Row>[] => [
+const columnsOf = (to: (path: string) => string): Column<Webhook>[] => [
 	{
 		title: "Endpoint",
 		cell: ({ id, url, description }) => (
@@ -98,17 +96,12 @@ function List() {
 				label="Webhooks"
 				columns={columnsOf(to)}
 				id={({ id }) => id}
+				notFound={isFiltered && "No webhook matches the filters."}
 				empty={
-					isFiltered ? (
-						<Empty title="No webhooks found">
-							<p>No webhook matches the filters.</p>
-						</Empty>
-					) : (
-						<Empty title="No webhooks yet">
-							<p>Add the URL of your endpoint, and choose which events to send.</p>
-							{add}
-						</Empty>
-					)
+					<Empty title="No webhooks yet">
+						<p>Add the URL of your endpoint, and choose which events to send.</p>
+						{add}
+					</Empty>
 				}
 			/>
 		</PageView>

@@ -21,9 +21,11 @@ import { NewKey } from "./new_view.tsx";
 
 const LABELS = { name: "Name", level: "Level", projects: "Private projects" };
 
-type Account = ServiceAccount;
-
-type Context = { loaded: Loaded<Account>; account: Account; keys: ReturnType<typeof keysOf> };
+type Context = {
+	loaded: Loaded<ServiceAccount>;
+	account: ServiceAccount;
+	keys: ReturnType<typeof keysOf>;
+};
 
 const Current = createContext<Context | undefined>(undefined);
 
@@ -38,7 +40,7 @@ function Edit() {
 	const [isOpen, setOpen] = useState(false);
 	const { at } = useOrganization();
 	const close = () => setOpen(false);
-	const { save, dialog } = useSave<Account, AccountSettings>({
+	const { save, dialog } = useSave<ServiceAccount, AccountSettings>({
 		read: () => api.serviceAccounts.get({ ...at, id: account.id }),
 		update: (account, changes) => api.serviceAccounts.update({ ...at, ...account }, changes),
 		onSaved: async ({ name }) => {
@@ -146,11 +148,7 @@ function Overview() {
 				<KeyList
 					keys={keys}
 					currentId={undefined}
-					empty={
-						<Empty title="No keys yet">
-							<p>Create a key for the program.</p>
-						</Empty>
-					}
+					empty={<Empty title="No keys yet">Create a key for the program.</Empty>}
 				/>
 			</Section>
 		</PageView>

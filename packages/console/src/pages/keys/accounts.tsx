@@ -91,17 +91,12 @@ function List() {
 				label="Service accounts"
 				columns={columnsOf(to)}
 				id={({ id }) => id}
+				notFound={all.length > 0 && `No service account has “${search}” in its name.`}
 				empty={
-					all.length > 0 ? (
-						<Empty title="No service account found">
-							<p>No service account has “{search}” in its name.</p>
-						</Empty>
-					) : (
-						<Empty title="No service accounts yet">
-							<p>Create one for each program that uses the API, then give it a key.</p>
-							{newButton}
-						</Empty>
-					)
+					<Empty title="No service accounts yet">
+						<p>Create one for each program that uses the API, then give it a key.</p>
+						{newButton}
+					</Empty>
 				}
 			/>
 			{isMaking && <New onClose={() => setMaking(false)} />}
@@ -113,7 +108,7 @@ function List() {
 export const OnlyAdmins = () => (
 	<PageView title="Service accounts" lead={WHAT}>
 		<Empty title="Only admins can see this">
-			<p>If your program needs a service account, ask an admin of your organization.</p>
+			If your program needs a service account, ask an admin of your organization.
 		</Empty>
 	</PageView>
 );

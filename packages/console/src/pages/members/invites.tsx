@@ -11,8 +11,6 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Snippet, Time } from "../../ui/values.tsx";
 import { People } from "./parts.tsx";
 
-type Row = Invite;
-
 /** The lifetime of an invite (docs/organizations.md#invites). */
 const LIFETIME_MS = 3 * 86_400_000;
 
@@ -48,13 +46,13 @@ export default function Invites() {
 		(page, signal) => api.invites.list({ ...at, ...page, search }, { signal }),
 		[at.organization, search],
 	);
-	const mayRevoke = ({ created_by }: Row) => isAdmin || created_by.uuid === me.value?.uuid;
-	const mayRenew = (invite: Row) =>
+	const mayRevoke = ({ created_by }: Invite) => isAdmin || created_by.uuid === me.value?.uuid;
+	const mayRenew = (invite: Invite) =>
 		mayRevoke(invite) && invite.level <= organization.membership_level;
 	const projectName = (id: number) =>
 		organization.teams.find((team) => team.id === id)?.name ?? `Project ${id}`;
 
-	async function revoke(invite: Row) {
+	async function revoke(invite: Invite) {
 		const isSure = await confirm({
 			title: `Revoke the invite for ${invite.target_email}?`,
 			text: "Its link stops working. You can invite this person again.",
@@ -65,7 +63,7 @@ export default function Invites() {
 		say(`The invite for ${invite.target_email} is revoked.`);
 		list.reload();
 	}
-	async function resend(invite: Row) {
+	async function resend(invite: Invite) {
 		const { target_email, emailing_attempt_made, accept_url } = await api.invites.create(
 			at,
 			again(invite, true),
@@ -78,7 +76,7 @@ export default function Invites() {
 		);
 		list.reload();
 	}
-	async function renewLink(invite: Row) {
+	async function renewLink(invite: Invite) {
 		// Check this first, because a new link invalidates the old one.
 		if (!(await canSeeLinks())) {
 			setLink({ email: invite.target_email });
@@ -89,7 +87,7 @@ export default function Invites() {
 		list.reload();
 	}
 
-	const columns: Column<Row>[] = [
+	const columns: Column<Invite>[] = [
 		{
 			title: "Invited",
 			cell: ({ target_email, first_name }) => (
@@ -145,7 +143,7 @@ export default function Invites() {
 			isHidden: true,
 			align: "end",
 			cell: (invite) => {
-				const button = (words: string, work: (invite: Row) => Promise<void>) => (
+				const button = (words: string, work: (invite: Invite) => Promise<void>) => (
 					<Button
 						class="secondary outline small"
 						aria-label={`${words} for ${invite.target_email}`}
@@ -175,19 +173,12 @@ export default function Invites() {
 				label="Invites"
 				columns={columns}
 				id={({ id }) => id}
+				notFound={search && `No invite has “${search}” in its email address.`}
 				empty={
-					search ? (
-						<Empty title="No invites found">
-							<p>No invite has “{search}” in its email address.</p>
-						</Empty>
-					) : (
-						<Empty title="No open invites">
-							<p>
-								Invites stay here until they are accepted.{" "}
-								<a href={to("members/invite")}>Invite people</a> by email address.
-							</p>
-						</Empty>
-					)
+					<Empty title="No open invites">
+						Invites stay here until they are accepted.{" "}
+						<a href={to("members/invite")}>Invite people</a> by email address.
+					</Empty>
 				}
 			/>
 			{link && (

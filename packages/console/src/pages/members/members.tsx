@@ -6,30 +6,28 @@ import { organizationIn, useOrganization } from "../../organization.tsx";
 import { api, me, reloadMe } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { Empty, say } from "../../ui/feedback.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { Form, text } from "../../ui/form.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 import { LevelChoice, levelIn, People } from "./parts.tsx";
 
-type Row = Member;
-
 /** The members of an organization (docs/organizations.md#members). */
 export default function Members() {
 	const { organization, at, isAdmin } = useOrganization();
 	const { route } = useLocation();
 	const [{ search, order }] = useQuery();
-	const [changing, setChanging] = useState<Row>();
+	const [changing, setChanging] = useState<Member>();
 	const list = useList(
 		(page, signal) => api.members.list({ ...at, ...page, search, order }, { signal }),
 		[at.organization, search, order],
 	);
-	const isMe = ({ user }: Row) => user.uuid === me.value?.uuid;
-	const mayChange = (member: Row) =>
+	const isMe = ({ user }: Member) => user.uuid === me.value?.uuid;
+	const mayChange = (member: Member) =>
 		isAdmin && !isMe(member) && member.level <= organization.membership_level;
 
-	async function remove(member: Row) {
+	async function remove(member: Member) {
 		const isSure = await confirm({
 			title: `Remove ${nameOf(member.user)}?`,
 			text: "This person immediately loses access to the organization and all its projects. Invites that they sent stop working.",
@@ -53,7 +51,7 @@ export default function Members() {
 		if (organizationIn(location.pathname) === organization.id) route("/console");
 	}
 
-	const columns: Column<Row>[] = [
+	const columns: Column<Member>[] = [
 		{
 			title: "Name",
 			cell: (member) => <Person user={member.user}>{isMe(member) && <Badge>You</Badge>}</Person>,
@@ -127,11 +125,7 @@ export default function Members() {
 				label="Members"
 				columns={columns}
 				id={({ id }) => id}
-				empty={
-					<Empty title="No members found">
-						<p>No member has “{search}” in their name or email address.</p>
-					</Empty>
-				}
+				notFound={`No member has “${search}” in their name or email address.`}
 			/>
 			{changing && (
 				<ChangeLevel
@@ -152,7 +146,7 @@ function ChangeLevel({
 	onClose,
 	onChanged,
 }: {
-	member: Row;
+	member: Member;
 	onClose: () => void;
 	onChanged: () => void;
 }) {

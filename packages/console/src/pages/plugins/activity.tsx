@@ -119,16 +119,9 @@ export function Activity({
 				label="Activity"
 				columns={columnsOf(onPerson)}
 				id={({ id }) => id}
+				notFound={isFiltered && "Change or remove the filters."}
 				empty={
-					isFiltered ? (
-						<Empty title="No entries found">
-							<p>Change or remove the filters.</p>
-						</Empty>
-					) : (
-						<Empty title="No activity yet">
-							<p>Changes appear here with the person who made them.</p>
-						</Empty>
-					)
+					<Empty title="No activity yet">Changes appear here with the person who made them.</Empty>
 				}
 			/>
 		</>

@@ -48,9 +48,7 @@ export default function Configs() {
 		return (
 			<PageView title="Plugin configs">
 				<Empty title="No project">
-					<p>
-						Plugins are set up in projects. Create a project, or ask an admin for access to one.
-					</p>
+					Plugins are set up in projects. Create a project, or ask an admin for access to one.
 				</Empty>
 			</PageView>
 		);
@@ -123,10 +121,8 @@ function InProject({ project }: { project: Team }) {
 				if (configs.length === 0)
 					return (
 						<Empty title={`No plugins in ${project.name} yet`}>
-							<p>
-								<a href={to(`plugin_configs/new?project=${project.id}`)}>Set up a plugin</a>: choose
-								it, enter its settings, and enable it.
-							</p>
+							<a href={to(`plugin_configs/new?project=${project.id}`)}>Set up a plugin</a>: choose
+							it, enter its settings, and enable it.
 						</Empty>
 					);
 				const shown = configs.filter(
@@ -141,9 +137,7 @@ function InProject({ project }: { project: Team }) {
 				return (
 					<>
 						{shown.length === 0 && (
-							<Empty title="No plugin configs found">
-								<p>Change or remove the filters.</p>
-							</Empty>
+							<Empty title="No plugin configs found">Change or remove the filters.</Empty>
 						)}
 						{enabled.length > 0 && (
 							<Section title="Enabled, in order">

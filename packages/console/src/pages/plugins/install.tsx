@@ -167,7 +167,7 @@ function Catalogue({
 					if (shown.length === 0)
 						return (
 							<Empty title="No plugins found">
-								<p>Search for something else, or install a plugin from a URL.</p>
+								Search for something else, or install a plugin from a URL.
 							</Empty>
 						);
 					return (

@@ -108,11 +108,9 @@ export function Log({ log }: { log: ReturnType<typeof useLog> }) {
 				)
 			) : entries.length === 0 ? (
 				<Empty title={isFiltered ? "No entries found" : "No entries yet"}>
-					<p>
-						{isFiltered
-							? "Change or remove the filters."
-							: "Enable the plugin or start a job. Log entries appear here automatically, and are kept for seven days."}
-					</p>
+					{isFiltered
+						? "Change or remove the filters."
+						: "Enable the plugin or start a job. Log entries appear here automatically, and are kept for seven days."}
 				</Empty>
 			) : (
 				<Lines entries={entries} hasOlder={hasOlder} onOlder={log.readOlder} />

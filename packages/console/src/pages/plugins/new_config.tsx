@@ -41,9 +41,7 @@ export default function NewConfig() {
 					{(plugins) =>
 						plugins.length === 0 ? (
 							<Empty title="No plugins installed">
-								<p>
-									<a href={to("plugins/install")}>Install a plugin</a> first.
-								</p>
+								<a href={to("plugins/install")}>Install a plugin</a> first.
 							</Empty>
 						) : (
 							<SetUp plugins={plugins} />

@@ -111,7 +111,7 @@ export default function Plugins() {
 /** Replaces the pages of plugins if the organization isn't allowed to use them. */
 export const PluginsAreOff = () => (
 	<Empty title="Plugins are turned off">
-		<p>To use plugins, ask the operator of this service to turn them on for your organization.</p>
+		To use plugins, ask the operator of this service to turn them on for your organization.
 	</Empty>
 );
 
@@ -140,25 +140,18 @@ function PluginList({
 				label="Plugins"
 				columns={columnsIn(organization, to)}
 				id={({ id }) => id}
+				notFound={search && `No plugin has “${search}” in its name, description or URL.`}
 				empty={
-					search ? (
-						<Empty title="No plugins found">
-							<p>No plugin has “{search}” in its name, description or URL.</p>
-						</Empty>
-					) : (
-						<Empty title={family ? "No plugins of this family yet" : "No plugins yet"}>
-							<p>
-								{canInstall ? (
-									<>
-										<a href={to("plugins/install")}>Install a plugin</a> from npm, GitHub, GitLab or
-										the catalogue, or create your own.
-									</>
-								) : (
-									"Your organization can use plugins, but not install them."
-								)}
-							</p>
-						</Empty>
-					)
+					<Empty title={family ? "No plugins of this family yet" : "No plugins yet"}>
+						{canInstall ? (
+							<>
+								<a href={to("plugins/install")}>Install a plugin</a> from npm, GitHub, GitLab or the
+								catalogue, or create your own.
+							</>
+						) : (
+							"Your organization can use plugins, but not install them."
+						)}
+					</Empty>
 				}
 			/>
 		</>

@@ -12,8 +12,6 @@ import { Field, Form, refusal, text } from "../../ui/form.tsx";
 import { type Changes, starter, useDrafts } from "./drafts.ts";
 import { PluginView, useRights } from "./plugin_view.tsx";
 
-type Source = PluginSource;
-
 /** The page with the source of a plugin. It can be edited if it was created here. */
 export default function SourcePage() {
 	const { organization } = useOrganization();
@@ -31,11 +29,15 @@ export default function SourcePage() {
 }
 
 /** Saves files, unless someone else has changed one since they were loaded. */
-function useSaveFiles(source: Source, loaded: Loaded<Source>, discard: (changes: Changes) => void) {
+function useSaveFiles(
+	source: PluginSource,
+	loaded: Loaded<PluginSource>,
+	discard: (changes: Changes) => void,
+) {
 	const { at } = useOrganization();
 	const answer = useRef(source);
 	const sent = useRef<Changes>({});
-	const { save, dialog } = useSave<Source, Changes>({
+	const { save, dialog } = useSave<PluginSource, Changes>({
 		read: () => api.pipelineDestinations.getSource({ ...at, id: source.id }),
 		update: (read, changes) => api.pipelineDestinations.updateSource({ ...at, ...read }, changes),
 		onSaved: async (saved) => {
@@ -57,7 +59,7 @@ function useSaveFiles(source: Source, loaded: Loaded<Source>, discard: (changes:
 }
 
 /** Returns why the source can't be edited; undefined if it can. */
-function useReason({ plugin_type, url, ...plugin }: Source) {
+function useReason({ plugin_type, url, ...plugin }: PluginSource) {
 	const { isOwn, canChangeCode } = useRights({ plugin_type, url, ...plugin });
 	if (!isOwn) return "This plugin belongs to another organization, so you can only read it.";
 	if (plugin_type !== "source")
@@ -69,12 +71,12 @@ function useReason({ plugin_type, url, ...plugin }: Source) {
 }
 
 /** Returns the compile errors of saved files, without files that have unsaved changes. */
-const errorsOf = ({ errors }: Source, changes: Changes) =>
+const errorsOf = ({ errors }: PluginSource, changes: Changes) =>
 	Object.entries(errors).filter(([name]) => !(name in changes));
 
 const isEmpty = (files: Record<string, string>) => Object.keys(files).length === 0;
 
-function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
+function Files({ source, loaded }: { source: PluginSource; loaded: Loaded<PluginSource> }) {
 	const reason = useReason(source);
 	const isEditable = reason === undefined;
 	const [{ file }, change] = useQuery();
@@ -90,12 +92,7 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 	const open = (name: string) => change({ file: name });
 	const errors = new Map(errorsOf(source, drafts.changes));
 
-	if (!isEditable && current === undefined)
-		return (
-			<Empty title="No source">
-				<p>{reason}</p>
-			</Empty>
-		);
+	if (!isEditable && current === undefined) return <Empty title="No source">{reason}</Empty>;
 	return (
 		<>
 			{reason && <p class="lead">{reason}</p>}

@@ -13,8 +13,6 @@ import { Section } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 
-type Row = ProjectMember;
-
 /** The URL parameter for the offset of this list. */
 const OFFSET = "members_offset";
 
@@ -25,7 +23,7 @@ async function find(
 	page: { offset: number; limit: number },
 	signal: AbortSignal,
 ) {
-	const found: Row[] = [];
+	const found: ProjectMember[] = [];
 	for await (const member of api.projectMembers.list({ project, limit: 1000 }, { signal })) {
 		const { first_name, email } = member.user;
 		if (`${first_name} ${email}`.toLowerCase().includes(search.toLowerCase())) found.push(member);
@@ -46,7 +44,7 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 		{ parameter: OFFSET },
 	);
 
-	async function remove({ user }: Row) {
+	async function remove({ user }: ProjectMember) {
 		const isSure = await confirm({
 			title: `Remove ${nameOf(user)} from ${project.name}?`,
 			text: project.access_control
@@ -60,7 +58,7 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 		list.reload();
 	}
 
-	const columns: Column<Row>[] = [
+	const columns: Column<ProjectMember>[] = [
 		{ title: "Name", cell: ({ user }) => <Person user={user} /> },
 		{ title: "Level in the project", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
 		{ title: "Added", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
@@ -70,7 +68,7 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 						title: "Actions",
 						isHidden: true,
 						align: "end" as const,
-						cell: (member: Row) => (
+						cell: (member: ProjectMember) => (
 							<Button
 								class="secondary outline small"
 								aria-label={`Remove ${nameOf(member.user)}`}
@@ -105,23 +103,16 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 			</Filters>
 			<Table
 				list={list}
-				label="People of the project"
+				label="People"
 				columns={columns}
 				id={({ id }) => id}
+				notFound={search && `No one in this list has “${search}” in their name or email address.`}
 				empty={
-					search ? (
-						<Empty title="No people found">
-							<p>No one in this list has “{search}” in their name or email address.</p>
-						</Empty>
-					) : (
-						<Empty title="No people added">
-							<p>
-								{project.access_control
-									? "Only admins of the organization can see this project."
-									: "Add people to let them manage this project without being admins of the organization."}
-							</p>
-						</Empty>
-					)
+					<Empty title="No people added">
+						{project.access_control
+							? "Only admins of the organization can see this project."
+							: "Add people to let them manage this project without being admins of the organization."}
+					</Empty>
 				}
 			/>
 			{isAdding && (

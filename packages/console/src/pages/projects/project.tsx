@@ -13,10 +13,8 @@ import { Badge, Copy, Facts, Time } from "../../ui/values.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
 import { ProjectMembers } from "./members.tsx";
 
-type Row = ProjectType;
-
 /** Returns only the changed fields, so that saving doesn't overwrite others. */
-function changesIn(project: Row, fields: FormData) {
+function changesIn(project: ProjectType, fields: FormData) {
 	const { name, timezone, access_control } = valuesIn(fields);
 	const changes: UpdateProjectBody = {};
 	if (name !== project.name) changes.name = name;
@@ -49,7 +47,7 @@ export default function Project() {
 		},
 		[organization.id, id],
 	);
-	const { save, dialog, version } = useSave<Row, UpdateProjectBody>({
+	const { save, dialog, version } = useSave<ProjectType, UpdateProjectBody>({
 		read: () => read(),
 		update: (project, changes) => api.organizationProjects.update(project, changes),
 		onSaved: () => Promise.all([loaded.reload(), reloadOrganization()]),
@@ -64,7 +62,7 @@ export default function Project() {
 		);
 	const { project, mayChange } = loaded.data;
 
-	async function remove({ name }: Row) {
+	async function remove({ name }: ProjectType) {
 		const isSure = await confirm({
 			title: `Delete ${name}?`,
 			text: "Its events, exports and plugin configs are deleted too. This can't be undone.",

@@ -61,20 +61,13 @@ export default function Projects() {
 				label="Projects"
 				columns={columns}
 				id={({ id }) => id}
+				notFound={search && `No project that you can see has “${search}” in its name.`}
 				empty={
-					search ? (
-						<Empty title="No projects found">
-							<p>No project that you can see has “{search}” in its name.</p>
-						</Empty>
-					) : (
-						<Empty title="No projects">
-							<p>
-								{isAdmin
-									? "Create a project to send events to."
-									: "Ask an admin of the organization to add you to a project."}
-							</p>
-						</Empty>
-					)
+					<Empty title="No projects">
+						{isAdmin
+							? "Create a project to send events to."
+							: "Ask an admin of the organization to add you to a project."}
+					</Empty>
 				}
 			/>
 			{isCreating && (

@@ -14,12 +14,10 @@ import { CodeField, SetUpForm } from "./two_factor_form.tsx";
 
 const ME = { user: "@me" } as const;
 
-type User = Me;
-
 /** The form for the user's names. */
 function Names() {
 	const loaded = useLoad((signal) => api.users.get(ME, { signal }), []);
-	const { save, dialog, version } = useSave<User, UpdateUserBody>({
+	const { save, dialog, version } = useSave<Me, UpdateUserBody>({
 		read: () => api.users.get(ME),
 		update: (user, changes) => api.users.update({ ...user, ...ME }, changes),
 		// The menu also shows the user.
