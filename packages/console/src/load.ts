@@ -174,6 +174,18 @@ export const pageOf = <T>(
 	results: found.slice(offset, offset + limit),
 });
 
+/** Returns rows that are all shown as a list. */
+export const listOf = <T>(rows: T[]): List<T> => ({
+	data: { count: rows.length, next: null, previous: null, results: rows },
+	error: undefined,
+	isLoading: false,
+	reload: () => {},
+	refresh: () => {},
+	offset: 0,
+	limit: rows.length,
+	parameter: "offset",
+});
+
 /** The page size. */
 const ROWS = 50;
 

@@ -69,7 +69,6 @@ export function useSave<T extends Values, Changes extends Values>({
 
 	/**
 	 * @param object the object that the page loaded with `get`
-	 * @param attempts how often the changes may be sent
 	 * @returns whether it was saved; if not, the dialog is open
 	 */
 	async function save(object: T, changes: Changes, attempts = MAX_ATTEMPTS): Promise<boolean> {

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { Button } from "./button.tsx";
 
 /** Links to the parent pages. */
 type Above = readonly (readonly [path: string, words: string])[];
@@ -91,22 +92,31 @@ export const DangerZone = ({ children }: { children: ComponentChildren }) => (
 	</Section>
 );
 
-/** A dangerous action: title, consequences and button. The button is omitted if the action isn't possible now. */
+/** A dangerous action: title, consequences and button. */
 export const Danger = ({
 	title,
 	text,
-	children,
+	action,
+	look = "danger",
+	onPress,
 }: {
 	title: string;
 	text: string;
-	children?: ComponentChildren;
+	/** The label of the button; false if the action isn't possible now. */
+	action: string | false;
+	look?: "danger" | "secondary";
+	onPress: () => Promise<unknown>;
 }) => (
 	<div>
 		<p>
 			<strong>{title}</strong>
 			<small class="below">{text}</small>
 		</p>
-		{children}
+		{action && (
+			<Button class={look} onPress={onPress}>
+				{action}
+			</Button>
+		)}
 	</div>
 );
 

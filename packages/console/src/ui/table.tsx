@@ -6,7 +6,6 @@ import { Empty, Problem } from "./feedback.tsx";
 import { formatNumber } from "./values.tsx";
 
 export type Column<T> = {
-	/** The heading. A column of buttons also needs one for screen readers, with `isHidden`. */
 	title: string;
 	cell: (row: T) => ComponentChildren;
 	/** Whether the heading is only for screen readers. */
@@ -14,6 +13,14 @@ export type Column<T> = {
 	/** For numbers and buttons. */
 	align?: "end";
 };
+
+/** A column of buttons, with a heading for screen readers. */
+export const buttons = <T,>(cell: Column<T>["cell"], title = "Actions"): Column<T> => ({
+	title,
+	isHidden: true,
+	align: "end",
+	cell,
+});
 
 type Shown<T> = Omit<List<T>, "refresh">;
 

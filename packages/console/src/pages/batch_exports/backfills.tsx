@@ -9,7 +9,7 @@ import { Empty, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
 import { Choice, Field, Form, Group, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
-import { type Column, Table } from "../../ui/table.tsx";
+import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, type Mood, Time } from "../../ui/values.tsx";
 import { BUSY_MS } from "./intervals.ts";
 import type { Opened } from "./states.tsx";
@@ -79,11 +79,8 @@ const columnsOf = (at: Opened["at"], onDone: () => void): Column<BatchExportBack
 	{ title: "State", cell: ({ status }) => <Badge mood={MOODS[status]}>{status}</Badge> },
 	{ title: "Progress", cell: (of) => <Progress of={of} /> },
 	{ title: "Started", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
-	{
-		title: "Actions",
-		isHidden: true,
-		align: "end",
-		cell: (of) =>
+	buttons(
+		(of) =>
 			of.status === "Running" && (
 				<Button
 					class="secondary outline small"
@@ -93,7 +90,7 @@ const columnsOf = (at: Opened["at"], onDone: () => void): Column<BatchExportBack
 					Cancel
 				</Button>
 			),
-	},
+	),
 ];
 
 /** The number of windows in the default range. */

@@ -1,7 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { BatchExportDay } from "tenantry-client";
-import { useLoad, useQuery } from "../../load.ts";
-import { useOrganization } from "../../organization.tsx";
+import { listOf, useLoad, useQuery } from "../../load.ts";
 import { api } from "../../session.ts";
 import { Chart } from "../../ui/chart.tsx";
 import { Empty, Show } from "../../ui/feedback.tsx";
@@ -94,36 +93,17 @@ function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
 					<Chart points={failures} token="--bad" />
 				</figure>
 			)}
-			<Table
-				list={{
-					data: { count: used.length, next: null, previous: null, results: used },
-					error: undefined,
-					isLoading: false,
-					reload: () => {},
-					offset: 0,
-					limit: span,
-					parameter: "offset",
-				}}
-				label="Days"
-				columns={columns}
-				id={({ day }) => day}
-				empty={null}
-			/>
+			<Table list={listOf(used)} label="Days" columns={columns} id={({ day }) => day} />
 		</>
 	);
 }
 
 /** The metrics of an export by day, as charts and a table. */
-export default function Metrics({ of }: Opened) {
-	const { organization } = useOrganization();
+export default function Metrics({ of, at }: Opened) {
 	const [{ days }] = useQuery();
 	const span = Number(SPANS.find(([value]) => value === days)?.[0] || 30);
 	const loaded = useLoad(
-		(signal) =>
-			api.batchExports.listMetrics(
-				{ organization: organization.id, id: of.id, limit: span },
-				{ signal },
-			),
+		(signal) => api.batchExports.listMetrics({ ...at, limit: span }, { signal }),
 		[of.id, span],
 	);
 	return (

@@ -5,7 +5,7 @@ import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Count, Time } from "../../ui/values.tsx";
 import { BUSY_MS, IDLE_MS } from "./intervals.ts";
 import { RunActions } from "./run_actions.tsx";
@@ -76,12 +76,7 @@ const columnsOf = (path: string, longest: number, reload: () => void): Column<Ba
 			</span>
 		),
 	},
-	{
-		title: "Actions",
-		isHidden: true,
-		align: "end",
-		cell: (run) => <RunActions run={run} isSmall onDone={reload} />,
-	},
+	buttons((run) => <RunActions run={run} isSmall onDone={reload} />),
 ];
 
 /** The runs of an export, newest first. */

@@ -3,7 +3,6 @@ import type { BatchExport, UpdateBatchExportBody } from "tenantry-client";
 import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
@@ -133,14 +132,9 @@ export default function Settings(opened: Opened) {
 				<Danger
 					title="Delete this export"
 					text="Its runs and backfills are cancelled. Exported data stays at the destination."
-				>
-					<Button
-						class="danger"
-						onPress={() => remove(opened, () => navigate(to("batch_exports")))}
-					>
-						Delete export
-					</Button>
-				</Danger>
+					action="Delete export"
+					onPress={() => remove(opened, () => navigate(to("batch_exports")))}
+				/>
 			</DangerZone>
 		</>
 	);

@@ -227,11 +227,9 @@ function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading)
 				<Danger
 					title="Delete this audit stream"
 					text="Its files stay in the bucket. Entries that aren’t written yet won’t be written."
-				>
-					<Button class="danger" onPress={remove}>
-						Delete audit stream
-					</Button>
-				</Danger>
+					action="Delete audit stream"
+					onPress={remove}
+				/>
 			</DangerZone>
 			{isEditing && (
 				<EditDialog

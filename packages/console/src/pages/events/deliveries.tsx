@@ -6,7 +6,7 @@ import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty, say, warn } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
 import { durationOf, Outcome } from "./health.tsx";
 import { GROUPS, wordsOfType } from "./kinds.ts";
@@ -57,11 +57,8 @@ const columnsOf = (replay: (row: WebhookDelivery) => Promise<void>): Column<Webh
 	{ title: "Cause", cell: (row) => <span class="nowrap">{causeOf(row)}</span> },
 	{ title: "Duration", align: "end", cell: durationOf },
 	{ title: "Sent", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
-	{
-		title: "Replay",
-		isHidden: true,
-		align: "end",
-		cell: (row) =>
+	buttons(
+		(row) =>
 			row.reason !== "test" && (
 				<Button
 					class="secondary outline small"
@@ -71,7 +68,8 @@ const columnsOf = (replay: (row: WebhookDelivery) => Promise<void>): Column<Webh
 					Replay
 				</Button>
 			),
-	},
+		"Replay",
+	),
 ];
 
 /** The last attempts of a webhook. */

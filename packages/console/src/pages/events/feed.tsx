@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { FeedEvent } from "tenantry-client";
-import { useQuery } from "../../load.ts";
+import { listOf, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
@@ -130,19 +130,10 @@ function actorOf({ actor }: FeedEvent) {
 }
 
 function Events({ events }: { events: FeedEvent[] }) {
-	const list = {
-		data: { count: events.length, next: null, previous: null, results: events },
-		error: undefined,
-		isLoading: false,
-		reload: () => undefined,
-		offset: 0,
-		limit: KEPT,
-		parameter: "offset",
-	};
 	return (
 		<div class="activity-log events">
 			<Table
-				list={list}
+				list={listOf(events)}
 				label="Events"
 				id={({ id }) => id}
 				columns={[

@@ -218,11 +218,9 @@ function Shown({ webhook, reload, refresh }: { webhook: Webhook } & Reloading) {
 				<Danger
 					title="Delete this webhook"
 					text="It receives no more events, and its list of deliveries is deleted."
-				>
-					<Button class="danger" onPress={actions.remove}>
-						Delete webhook
-					</Button>
-				</Danger>
+					action="Delete webhook"
+					onPress={actions.remove}
+				/>
 			</DangerZone>
 			{open === "edit" && <EditDialog webhook={webhook} save={edit.save} onClose={close} />}
 			{open === "replay" && (

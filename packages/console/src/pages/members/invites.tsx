@@ -7,7 +7,7 @@ import { Button } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Snippet, Time } from "../../ui/values.tsx";
 import { People } from "./parts.tsx";
 
@@ -138,29 +138,24 @@ export default function Invites() {
 				</>
 			),
 		},
-		{
-			title: "Actions",
-			isHidden: true,
-			align: "end",
-			cell: (invite) => {
-				const button = (words: string, work: (invite: Invite) => Promise<void>) => (
-					<Button
-						class="secondary outline small"
-						aria-label={`${words} for ${invite.target_email}`}
-						onPress={() => work(invite)}
-					>
-						{words}
-					</Button>
-				);
-				return (
-					<span class="row-actions">
-						{mayRenew(invite) && button("Send again", resend)}
-						{mayRenew(invite) && button("New link", renewLink)}
-						{mayRevoke(invite) && button("Revoke", revoke)}
-					</span>
-				);
-			},
-		},
+		buttons((invite) => {
+			const button = (words: string, work: (invite: Invite) => Promise<void>) => (
+				<Button
+					class="secondary outline small"
+					aria-label={`${words} for ${invite.target_email}`}
+					onPress={() => work(invite)}
+				>
+					{words}
+				</Button>
+			);
+			return (
+				<span class="row-actions">
+					{mayRenew(invite) && button("Send again", resend)}
+					{mayRenew(invite) && button("New link", renewLink)}
+					{mayRevoke(invite) && button("Revoke", revoke)}
+				</span>
+			);
+		}),
 	];
 
 	return (

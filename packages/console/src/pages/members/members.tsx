@@ -9,7 +9,7 @@ import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { Form, text } from "../../ui/form.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 import { LevelChoice, levelIn, People } from "./parts.tsx";
 
@@ -72,39 +72,34 @@ export default function Members() {
 				),
 		},
 		{ title: "Joined", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
-		{
-			title: "Actions",
-			isHidden: true,
-			align: "end",
-			cell: (member) => (
-				<span class="row-actions">
-					{mayChange(member) && (
-						<button
-							type="button"
-							class="secondary outline small"
-							aria-label={`Change level of ${nameOf(member.user)}`}
-							onClick={() => setChanging(member)}
-						>
-							Change level
-						</button>
-					)}
-					{mayChange(member) && member.level < 15 && (
-						<Button
-							class="secondary outline small"
-							aria-label={`Remove ${nameOf(member.user)}`}
-							onPress={() => remove(member)}
-						>
-							Remove
-						</Button>
-					)}
-					{isMe(member) && member.level < 15 && (
-						<Button class="secondary outline small" onPress={leave}>
-							Leave
-						</Button>
-					)}
-				</span>
-			),
-		},
+		buttons((member) => (
+			<span class="row-actions">
+				{mayChange(member) && (
+					<button
+						type="button"
+						class="secondary outline small"
+						aria-label={`Change level of ${nameOf(member.user)}`}
+						onClick={() => setChanging(member)}
+					>
+						Change level
+					</button>
+				)}
+				{mayChange(member) && member.level < 15 && (
+					<Button
+						class="secondary outline small"
+						aria-label={`Remove ${nameOf(member.user)}`}
+						onPress={() => remove(member)}
+					>
+						Remove
+					</Button>
+				)}
+				{isMe(member) && member.level < 15 && (
+					<Button class="secondary outline small" onPress={leave}>
+						Leave
+					</Button>
+				)}
+			</span>
+		)),
 	];
 
 	return (

@@ -2,7 +2,6 @@ import { useLocation } from "preact-iso/router";
 import type { UpdateOrganizationBody } from "tenantry-client";
 import { organizationIn, useOrganization } from "../../organization.tsx";
 import { api, reloadMe } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, say } from "../../ui/feedback.tsx";
@@ -133,13 +132,9 @@ function Leave() {
 					? "Owners can't leave. Ask another owner to lower your level first."
 					: "You lose access immediately."
 			}
-		>
-			{!isOwner && (
-				<Button class="danger" onPress={leave}>
-					Leave organization
-				</Button>
-			)}
-		</Danger>
+			action={!isOwner && "Leave organization"}
+			onPress={leave}
+		/>
 	);
 }
 
@@ -166,11 +161,12 @@ function Delete() {
 		if (organizationIn(location.pathname) === id) route("/console");
 	}
 	return (
-		<Danger title="Delete this organization" text="Deletes everything in it. This can't be undone.">
-			<Button class="danger" onPress={remove}>
-				Delete organization
-			</Button>
-		</Danger>
+		<Danger
+			title="Delete this organization"
+			text="Deletes everything in it. This can't be undone."
+			action="Delete organization"
+			onPress={remove}
+		/>
 	);
 }
 

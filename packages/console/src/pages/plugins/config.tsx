@@ -2,7 +2,6 @@ import { useRef, useState } from "preact/hooks";
 import { type Loaded, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
@@ -156,11 +155,9 @@ function Remove({ config }: { config: Config }) {
 			<Danger
 				title="Remove from project"
 				text="Deletes its settings, log and stored data. To only stop it, disable it."
-			>
-				<Button class="danger" onPress={remove}>
-					Remove
-				</Button>
-			</Danger>
+				action="Remove"
+				onPress={remove}
+			/>
 		</DangerZone>
 	);
 }

@@ -190,11 +190,10 @@ function Dangers({ plugin, onChange }: Part) {
 							? "Other organizations can no longer set it up."
 							: "All organizations can set it up. Only yours can change it."
 					}
-				>
-					<Button class="secondary" onPress={share}>
-						{is_global ? "Make local" : "Make global"}
-					</Button>
-				</Danger>
+					look="secondary"
+					action={is_global ? "Make local" : "Make global"}
+					onPress={share}
+				/>
 			)}
 			<Danger
 				title="Remove this plugin"
@@ -203,13 +202,9 @@ function Dangers({ plugin, onChange }: Part) {
 						? "You can't remove a global plugin. Make it local first."
 						: "Also deletes its settings in all projects."
 				}
-			>
-				{!is_global && (
-					<Button class="danger" onPress={remove}>
-						Remove plugin
-					</Button>
-				)}
-			</Danger>
+				action={!is_global && "Remove plugin"}
+				onPress={remove}
+			/>
 		</DangerZone>
 	);
 }

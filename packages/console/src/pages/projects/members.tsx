@@ -10,7 +10,7 @@ import { Empty, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
 import { Choice, Field, Form, Group, refusal, text } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 
 /** The URL parameter for the offset of this list. */
@@ -64,20 +64,15 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 		{ title: "Added", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
 		...(mayChange
 			? [
-					{
-						title: "Actions",
-						isHidden: true,
-						align: "end" as const,
-						cell: (member: ProjectMember) => (
-							<Button
-								class="secondary outline small"
-								aria-label={`Remove ${nameOf(member.user)}`}
-								onPress={() => remove(member)}
-							>
-								Remove
-							</Button>
-						),
-					},
+					buttons((member: ProjectMember) => (
+						<Button
+							class="secondary outline small"
+							aria-label={`Remove ${nameOf(member.user)}`}
+							onPress={() => remove(member)}
+						>
+							Remove
+						</Button>
+					)),
 				]
 			: []),
 	];

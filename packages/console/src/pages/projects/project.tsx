@@ -3,7 +3,6 @@ import type { Project as ProjectType, UpdateProjectBody } from "tenantry-client"
 import { useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
@@ -116,11 +115,9 @@ export default function Project() {
 					<Danger
 						title="Delete this project"
 						text="Deletes its events, exports and plugin configs too."
-					>
-						<Button class="danger" onPress={() => remove(project)}>
-							Delete project
-						</Button>
-					</Danger>
+						action="Delete project"
+						onPress={() => remove(project)}
+					/>
 				</DangerZone>
 			)}
 			{dialog}
