@@ -95,7 +95,7 @@ const ListFilters = ({ projects }: { projects: Projects }) => (
 
 /** The exports of an organization (docs/console.md#batch-exports). */
 export default function BatchExports() {
-	const { organization, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const [{ project, search, state, type, interval }] = useQuery();
 	const filters = { search, state, type, interval };
 	const isFiltered = Object.values(filters).some(Boolean);
@@ -104,7 +104,7 @@ export default function BatchExports() {
 			const range = isFiltered ? { limit: MAX_FILTERED } : page;
 			const found = project
 				? await api.projectBatchExports.list({ project, ...range }, { signal })
-				: await api.batchExports.list({ organization: organization.id, ...range }, { signal });
+				: await api.batchExports.list({ ...at, ...range }, { signal });
 			if (!isFiltered) return found;
 			return pageOf(
 				found.results.filter((of) => matches(of, filters)),

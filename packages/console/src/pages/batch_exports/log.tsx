@@ -202,17 +202,14 @@ export function Log({
 
 /** The log of an export and of its runs. */
 export function ExportLog({ of, path }: Opened) {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	return (
 		<Log
 			id={of.id}
 			isLive={false}
 			path={path}
 			read={(filters, signal) =>
-				api.batchExports.listLogs(
-					{ organization: organization.id, id: of.id, ...filters },
-					{ signal },
-				)
+				api.batchExports.listLogs({ ...at, id: of.id, ...filters }, { signal })
 			}
 		/>
 	);

@@ -31,14 +31,14 @@ const NEXT = {
 /** The page of a run, with its log (docs/console.md#batch-exports). */
 export default function RunPage() {
 	const { id = "", run: run_id = "" } = useRoute().params;
-	const { organization, to } = useOrganization();
-	const parameters = { organization: organization.id, id, run: run_id };
+	const { at, organization, to } = useOrganization();
+	const parameters = { ...at, id, run: run_id };
 	const loaded = useLoad(
 		(signal) => api.batchExports.getRun(parameters, { signal }),
 		[organization.id, id, run_id],
 	);
 	const owner = useLoad(
-		(signal) => api.batchExports.get({ organization: organization.id, id }, { signal }),
+		(signal) => api.batchExports.get({ ...at, id }, { signal }),
 		[organization.id, id],
 	);
 	const { data: run, reload, refresh } = loaded;

@@ -81,15 +81,11 @@ const columnsOf = (path: string, longest: number, reload: () => void): Column<Ba
 
 /** The runs of an export, newest first. */
 export function Runs({ of, path, reload }: Opened) {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const [query] = useQuery();
 	const status = statusOf(query.status);
 	const list = useList(
-		(page, signal) =>
-			api.batchExports.listRuns(
-				{ organization: organization.id, id: of.id, ...page, status },
-				{ signal },
-			),
+		(page, signal) => api.batchExports.listRuns({ ...at, id: of.id, ...page, status }, { signal }),
 		[of.id, status],
 	);
 	const runs = list.data?.results ?? [];

@@ -53,12 +53,12 @@ type Loaded = {
 
 /** Loads the runs of a range, and finds the gaps between them. Until then, keeps showing the previous range. */
 function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof useRange>) {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const reachesNow = end > Date.now();
 	const loaded = useLoad(
 		async (signal): Promise<Loaded> => {
 			const asked = {
-				organization: organization.id,
+				...at,
 				id: of.id,
 				after: iso(start),
 				limit: MAX_RUNS,

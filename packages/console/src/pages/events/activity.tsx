@@ -81,12 +81,12 @@ const columnsOf = (change: ChangeFilters): Column<ActivityEntry>[] => [
 
 /** Searches members by name or email address. */
 function PersonFilter({ change }: { change: ChangeFilters }) {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const [found, setFound] = useState<{ uuid: string; email: string; first_name: string }[]>([]);
 	const { delay, cancel } = useDelay();
 	const search = async (text: string) => {
 		const { results } = await api.members.list({
-			organization: organization.id,
+			...at,
 			search: text,
 			limit: 10,
 		});
@@ -167,15 +167,14 @@ function ActivityFilters() {
 
 /** The activity log of an organization, newest first. */
 export default function Activity() {
-	const { organization } = useOrganization();
+	const { at, organization } = useOrganization();
 	const [query, change] = useQuery();
 	const [isDownloading, setDownloading] = useState(false);
 	const filters = Object.fromEntries(
 		NAMES.flatMap((name) => (query[name] ? [[name, query[name]]] : [])),
 	);
 	const list = useList(
-		(page, signal) =>
-			api.activityLog.list({ organization: organization.id, ...page, ...filters }, { signal }),
+		(page, signal) => api.activityLog.list({ ...at, ...page, ...filters }, { signal }),
 		[organization.id, JSON.stringify(filters)],
 	);
 	const isFiltered = Object.keys(filters).length > 0;

@@ -24,12 +24,9 @@ type One<T> = {
 };
 
 function LoadedOne<T>({ get, children }: One<T>) {
-	const { organization } = useOrganization();
+	const { at, organization } = useOrganization();
 	const { id = "" } = useRoute().params;
-	const loaded = useLoad(
-		(signal) => get({ organization: organization.id, id }, { signal }),
-		[organization.id, id],
-	);
+	const loaded = useLoad((signal) => get({ ...at, id }, { signal }), [organization.id, id]);
 	return <Show of={loaded}>{(object) => children(object, loaded)}</Show>;
 }
 

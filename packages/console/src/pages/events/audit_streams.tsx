@@ -54,14 +54,11 @@ const OPTIONS = [
 
 /** The audit streams of an organization. There are at most five, so they are filtered in the browser. */
 function List() {
-	const { organization, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const [{ state = "" }] = useQuery();
 	const list = useList(
 		async (page, signal) => {
-			const all = await api.auditStreams.list(
-				{ organization: organization.id, ...page },
-				{ signal },
-			);
+			const all = await api.auditStreams.list({ ...at, ...page }, { signal });
 			const results = all.results.filter((one) => state === "" || stateOf(one) === state);
 			return { ...all, results, count: results.length };
 		},

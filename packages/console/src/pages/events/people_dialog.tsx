@@ -23,13 +23,13 @@ export function PeopleDialog({
 	onChosen: (uuids: string[]) => void;
 	onClose: () => void;
 }) {
-	const { organization } = useOrganization();
+	const { at, organization } = useOrganization();
 	const [search, setSearch] = useState("");
 	const [chosen, setChosen] = useState<readonly string[]>(before);
 	const found = useLoad(
 		async (signal) => {
 			const { results, count } = await api.members.list(
-				{ organization: organization.id, limit: SHOWN, ...(search && { search }) },
+				{ ...at, limit: SHOWN, ...(search && { search }) },
 				{ signal },
 			);
 			return { results, count, search };

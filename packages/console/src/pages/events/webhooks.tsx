@@ -59,11 +59,11 @@ const STATES = [
 
 /** The webhooks of an organization. There are at most 20, so they are filtered in the browser. */
 function List() {
-	const { organization, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const [{ search = "", health = "" }] = useQuery();
 	const list = useList(
 		async (page, signal) => {
-			const all = await api.webhooks.list({ organization: organization.id, ...page }, { signal });
+			const all = await api.webhooks.list({ ...at, ...page }, { signal });
 			const results = all.results.filter(
 				(webhook) =>
 					[webhook.url, webhook.description].some((text) =>

@@ -168,9 +168,9 @@ function ChangeKey() {
 }
 
 function Pages({ id }: { id: string }) {
-	const { organization, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const loaded = useLoad(
-		(signal) => api.serviceAccounts.get({ organization: organization.id, id }, { signal }),
+		(signal) => api.serviceAccounts.get({ ...at, id }, { signal }),
 		[organization.id, id],
 	);
 	return (

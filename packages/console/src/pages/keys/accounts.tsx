@@ -37,7 +37,7 @@ const columnsOf = (to: (path: string) => string): Column<ServiceAccount>[] => [
 ];
 
 function New({ onClose }: { onClose: () => void }) {
-	const { organization, to } = useOrganization();
+	const { at, to } = useOrganization();
 	const navigate = useNavigate();
 	return (
 		<Dialog title="New service account" onClose={onClose}>
@@ -45,10 +45,7 @@ function New({ onClose }: { onClose: () => void }) {
 				action="Create account"
 				onCancel={onClose}
 				onSubmit={async (settings) => {
-					const { id, name } = await api.serviceAccounts.create(
-						{ organization: organization.id },
-						settings,
-					);
+					const { id, name } = await api.serviceAccounts.create(at, settings);
 					navigate(to(`service_accounts/${id}`));
 					say(`“${name}” is created. Next, create a key.`);
 				}}
@@ -61,12 +58,11 @@ const WHAT =
 	"Create service accounts for programs, such as deployments, scripts and dashboards. They belong to the organization, and stay when the person who created them leaves.";
 
 function List() {
-	const { organization, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const [{ search = "" }] = useQuery();
 	const [isMaking, setMaking] = useState(false);
 	const list = useList(
-		(page, signal) =>
-			api.serviceAccounts.list({ organization: organization.id, ...page }, { signal }),
+		(page, signal) => api.serviceAccounts.list({ ...at, ...page }, { signal }),
 		[organization.id],
 	);
 	const all = list.data?.results ?? [];

@@ -27,7 +27,7 @@ const aboutUrl = (error: unknown) =>
 
 /** The page that installs a plugin from a URL or the catalogue, or creates one. */
 export default function Install() {
-	const { organization, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const { canInstall } = useAccess();
 	const navigate = useNavigate();
 
@@ -38,11 +38,11 @@ export default function Install() {
 
 	async function install(url: string) {
 		try {
-			return await api.pipelineDestinations.create({ organization: organization.id }, { url });
+			return await api.pipelineDestinations.create(at, { url });
 		} catch (error) {
 			const id = installedId(error);
 			if (!id) throw error;
-			return api.pipelineDestinations.get({ organization: organization.id, id });
+			return api.pipelineDestinations.get({ ...at, id });
 		}
 	}
 

@@ -12,10 +12,10 @@ import { nameOf } from "./words.tsx";
 
 /** Loads the plugin in the URL. The paths of all families return it. */
 export function usePlugin() {
-	const { organization } = useOrganization();
+	const { at, organization } = useOrganization();
 	const { plugin: id = "" } = useRoute().params;
 	return useLoad<Plugin>(
-		(signal) => api.pipelineDestinations.get({ organization: organization.id, id }, { signal }),
+		(signal) => api.pipelineDestinations.get({ ...at, id }, { signal }),
 		[organization.id, id],
 	);
 }

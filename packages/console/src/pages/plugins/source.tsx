@@ -14,11 +14,10 @@ import { PluginView, useRights } from "./plugin_view.tsx";
 
 /** The page with the source of a plugin. It can be edited if it was created here. */
 export default function SourcePage() {
-	const { organization } = useOrganization();
+	const { at, organization } = useOrganization();
 	const { plugin: id = "" } = useRoute().params;
 	const loaded = useLoad(
-		(signal) =>
-			api.pipelineDestinations.getSource({ organization: organization.id, id }, { signal }),
+		(signal) => api.pipelineDestinations.getSource({ ...at, id }, { signal }),
 		[organization.id, id],
 	);
 	return (

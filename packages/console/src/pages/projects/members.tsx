@@ -133,11 +133,11 @@ function AddPerson({
 	onClose: () => void;
 	onAdded: () => void;
 }) {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const [search, setSearch] = useState("");
 	const { delay } = useDelay();
 	const found = useLoad(
-		(signal) => api.members.list({ organization: organization.id, search, limit: 20 }, { signal }),
+		(signal) => api.members.list({ ...at, search, limit: 20 }, { signal }),
 		[search],
 	);
 
@@ -146,7 +146,7 @@ function AddPerson({
 	 * @throws {TenantryError} if there is none
 	 */
 	async function memberWith(email: string): Promise<Member> {
-		const { results } = await api.members.list({ organization: organization.id, email });
+		const { results } = await api.members.list({ ...at, email });
 		const [member] = results;
 		if (member) return member;
 		throw refusal(

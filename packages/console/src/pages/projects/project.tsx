@@ -31,11 +31,10 @@ async function isProjectAdmin(project: number, signal: AbortSignal) {
 
 /** The page of a project, with its settings and members (docs/organizations.md#projects). */
 export default function Project() {
-	const { organization, isAdmin, isOwner, reloadOrganization, to } = useOrganization();
+	const { at, organization, isAdmin, isOwner, reloadOrganization, to } = useOrganization();
 	const navigate = useNavigate();
 	const id = Number(useRoute().params.project);
-	const read = (signal?: AbortSignal) =>
-		api.organizationProjects.get({ organization: organization.id, id }, { signal });
+	const read = (signal?: AbortSignal) => api.organizationProjects.get({ ...at, id }, { signal });
 	const loaded = useLoad(
 		async (signal) => {
 			const [project, mayChange] = await Promise.all([
@@ -69,7 +68,7 @@ export default function Project() {
 			typed: name,
 		});
 		if (!isSure) return;
-		await api.organizationProjects.delete({ organization: organization.id, id });
+		await api.organizationProjects.delete({ ...at, id });
 		say(`${name} is deleted.`);
 		reloadOrganization();
 		navigate(to("projects"));
