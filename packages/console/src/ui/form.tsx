@@ -7,6 +7,7 @@ import {
 } from "preact";
 import { useContext, useId, useRef, useState } from "preact/hooks";
 import { TenantryError } from "tenantry-client";
+import { Dialog } from "./dialog.tsx";
 import { wordsOf } from "./feedback.tsx";
 import { useUnsaved } from "./unsaved.ts";
 
@@ -48,11 +49,25 @@ function textBeside(
 	return isEntry ? `Entry ${Number(index) + 1}: ${wordsOf(error)}` : wordsOf(error);
 }
 
-/**
- * A form. Errors are shown next to the field in `attr`, or above the buttons if the form has no such
- * field.
- * @param onSubmit called with the fields. Its error is shown. It returns `false` if nothing is saved yet
- */
+type FormProps = {
+	/** The label of the button, such as "Save". */
+	action: string;
+	isDangerous?: boolean;
+	/** Whether another button is the main one of the page. */
+	isSecondary?: boolean;
+	/** Called with the fields. Its error is shown. It returns `false` if nothing is saved yet. */
+	onSubmit: (fields: FormData) => Promise<unknown>;
+	onCancel?: (() => void) | undefined;
+	/** Other buttons before the main one that also get the fields, such as "Test". */
+	others?: readonly (readonly [action: string, onSubmit: (fields: FormData) => Promise<unknown>])[];
+	/** Whether to ask before changes are lost. Set it to false if the form saves nothing, such as a choice of filters. */
+	asks?: boolean;
+	/** Whether to show the stored values after saving, unless the user entered something in the meantime. */
+	showsSaved?: boolean;
+	children: ComponentChildren;
+};
+
+/** A form. Errors are shown next to the field in `attr`, or above the buttons if the form has no such field. */
 export function Form({
 	action,
 	isDangerous = false,
@@ -63,22 +78,7 @@ export function Form({
 	asks = true,
 	showsSaved = false,
 	children,
-}: {
-	/** The label of the button, such as "Save". */
-	action: string;
-	isDangerous?: boolean;
-	/** Whether another button is the main one of the page. */
-	isSecondary?: boolean;
-	onSubmit: (fields: FormData) => Promise<unknown>;
-	onCancel?: (() => void) | undefined;
-	/** Other buttons before the main one that also get the fields, such as "Test". */
-	others?: readonly (readonly [action: string, onSubmit: (fields: FormData) => Promise<unknown>])[];
-	/** Whether to ask before changes are lost. Set it to false if the form saves nothing, such as a choice of filters. */
-	asks?: boolean;
-	/** Whether to show the stored values after saving, unless the user entered something in the meantime. */
-	showsSaved?: boolean;
-	children: ComponentChildren;
-}) {
+}: FormProps) {
 	const form = useRef<HTMLFormElement>(null);
 	const [wrong, setWrong] = useState<FieldError>();
 	const [problem, setProblem] = useState("");
@@ -159,6 +159,17 @@ export function Form({
 		</form>
 	);
 }
+
+/** A dialog with a form, which can be cancelled. */
+export const FormDialog = ({
+	title,
+	onClose,
+	...form
+}: Omit<FormProps, "onCancel"> & { title: string; onClose: () => void }) => (
+	<Dialog title={title} onClose={onClose}>
+		<Form {...form} onCancel={onClose} />
+	</Dialog>
+);
 
 /** Returns the trimmed text of a field; "" if it is missing. */
 export function text(fields: FormData, name: string) {

@@ -4,10 +4,10 @@ import { useList, useQuery } from "../../load.ts";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
-import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { confirm } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
-import { Choice, Field, Form, Group, text } from "../../ui/form.tsx";
+import { Choice, Field, FormDialog, Group, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, type Mood, Time } from "../../ui/values.tsx";
@@ -158,48 +158,46 @@ function NewBackfill({
 		onDone();
 	}
 	return (
-		<Dialog title="New backfill" onClose={onClose}>
-			<Form action="Start backfill" onSubmit={start} onCancel={onClose}>
-				<p>
-					A backfill exports the windows in this range, even if the export is paused. If a window
-					fails, the others are still exported.
-				</p>
-				<div class="pair">
-					<Field
-						name="start_at"
-						label="From"
-						type="datetime-local"
-						required
-						value={from}
-						onInput={({ currentTarget }) => setFrom(currentTarget.value)}
-					/>
-					<Field
-						name="end_at"
-						label="Until"
-						type="datetime-local"
-						required
-						value={until}
-						onInput={({ currentTarget }) => setUntil(currentTarget.value)}
-					/>
-				</div>
-				<Group label="Select">
-					<Choice
-						name="by"
-						value="event"
-						label="What happened in this range"
-						hint="Writes files of its own."
-						defaultChecked
-					/>
-					<Choice
-						name="by"
-						value="arrival"
-						label="What arrived in this range, whenever it happened"
-						hint="Exports only windows that the schedule has skipped, and writes its files."
-					/>
-				</Group>
-				<Estimate of={of} start={start_at} end={end_at} />
-			</Form>
-		</Dialog>
+		<FormDialog title="New backfill" action="Start backfill" onSubmit={start} onClose={onClose}>
+			<p>
+				A backfill exports the windows in this range, even if the export is paused. If a window
+				fails, the others are still exported.
+			</p>
+			<div class="pair">
+				<Field
+					name="start_at"
+					label="From"
+					type="datetime-local"
+					required
+					value={from}
+					onInput={({ currentTarget }) => setFrom(currentTarget.value)}
+				/>
+				<Field
+					name="end_at"
+					label="Until"
+					type="datetime-local"
+					required
+					value={until}
+					onInput={({ currentTarget }) => setUntil(currentTarget.value)}
+				/>
+			</div>
+			<Group label="Select">
+				<Choice
+					name="by"
+					value="event"
+					label="What happened in this range"
+					hint="Writes files of its own."
+					defaultChecked
+				/>
+				<Choice
+					name="by"
+					value="arrival"
+					label="What arrived in this range, whenever it happened"
+					hint="Exports only windows that the schedule has skipped, and writes its files."
+				/>
+			</Group>
+			<Estimate of={of} start={start_at} end={end_at} />
+		</FormDialog>
 	);
 }
 

@@ -3,9 +3,9 @@ import type { BatchExportRun } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
-import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
-import { Choice, Form, Group, text } from "../../ui/form.tsx";
+import { Choice, FormDialog, Group, text } from "../../ui/form.tsx";
 import { Count } from "../../ui/values.tsx";
 import { hasEnded, sayWindow, Window } from "./states.tsx";
 
@@ -35,33 +35,29 @@ function Retry({
 		onDone();
 	}
 	return (
-		<Dialog title="Retry this run?" onClose={onClose}>
-			<Form action="Retry run" onSubmit={retry} onCancel={onClose}>
-				<p>
-					This exports the window <Window run={run} /> again.
-				</p>
-				{resumes ? (
-					<Group label="Start">
-						<Choice
-							name="from"
-							value=""
-							label={
-								<>
-									Continue after <Count value={run.records_completed} /> rows
-								</>
-							}
-							hint="If the destination or the query has changed, the run starts from the first row."
-							defaultChecked
-						/>
-						<Choice name="from" value="start" label="From the first row" />
-					</Group>
-				) : (
-					<p>
-						The run starts from the first row. Files and rows that it already wrote are replaced.
-					</p>
-				)}
-			</Form>
-		</Dialog>
+		<FormDialog title="Retry this run?" action="Retry run" onSubmit={retry} onClose={onClose}>
+			<p>
+				This exports the window <Window run={run} /> again.
+			</p>
+			{resumes ? (
+				<Group label="Start">
+					<Choice
+						name="from"
+						value=""
+						label={
+							<>
+								Continue after <Count value={run.records_completed} /> rows
+							</>
+						}
+						hint="If the destination or the query has changed, the run starts from the first row."
+						defaultChecked
+					/>
+					<Choice name="from" value="start" label="From the first row" />
+				</Group>
+			) : (
+				<p>The run starts from the first row. Files and rows that it already wrote are replaced.</p>
+			)}
+		</FormDialog>
 	);
 }
 

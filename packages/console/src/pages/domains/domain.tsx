@@ -5,9 +5,9 @@ import { useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
-import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { confirm } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
-import { Field, Form, text } from "../../ui/form.tsx";
+import { Field, FormDialog, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
 import { enforcementName } from "./enforcement.ts";
@@ -108,27 +108,26 @@ export default function Domain() {
 				)}
 			</Section>
 			{isRenaming && (
-				<Dialog title={`Rename ${domain.domain}`} onClose={() => setRenaming(false)}>
-					<Form
-						action="Rename domain"
-						onCancel={() => setRenaming(false)}
-						onSubmit={async (fields) => {
-							const changes = { domain: text(fields, "domain") };
-							const isSaved = await rename.save(domain, changes);
-							if (isSaved) say(`The domain is now ${changes.domain}.`);
-							return isSaved;
-						}}
-					>
-						<Field
-							name="domain"
-							label="Domain"
-							defaultValue={domain.domain}
-							required
-							spellcheck={false}
-							hint="The new name has its own TXT record. You can remove the old one."
-						/>
-					</Form>
-				</Dialog>
+				<FormDialog
+					title={`Rename ${domain.domain}`}
+					action="Rename domain"
+					onClose={() => setRenaming(false)}
+					onSubmit={async (fields) => {
+						const changes = { domain: text(fields, "domain") };
+						const isSaved = await rename.save(domain, changes);
+						if (isSaved) say(`The domain is now ${changes.domain}.`);
+						return isSaved;
+					}}
+				>
+					<Field
+						name="domain"
+						label="Domain"
+						defaultValue={domain.domain}
+						required
+						spellcheck={false}
+						hint="The new name has its own TXT record. You can remove the old one."
+					/>
+				</FormDialog>
 			)}
 			{rename.dialog}
 		</PageView>

@@ -3,10 +3,9 @@ import type { Domain } from "tenantry-client";
 import { useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Dialog } from "../../ui/dialog.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
-import { Field, Form, text } from "../../ui/form.tsx";
+import { Field, FormDialog, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Time } from "../../ui/values.tsx";
@@ -69,28 +68,27 @@ export default function Domains() {
 				}
 			/>
 			{isAdding && (
-				<Dialog title="Add domain" onClose={() => setAdding(false)}>
-					<Form
-						action="Add domain"
-						onCancel={() => setAdding(false)}
-						onSubmit={async (fields) => {
-							const { id } = await api.domains.create(at, {
-								// Users may enter an email address.
-								domain: text(fields, "domain").replace(/^.*@/, ""),
-							});
-							navigate(to(`domains/${id}`));
-						}}
-					>
-						<Field
-							name="domain"
-							label="Domain"
-							placeholder="example.com"
-							required
-							spellcheck={false}
-							hint="The part of your email addresses after the @."
-						/>
-					</Form>
-				</Dialog>
+				<FormDialog
+					title="Add domain"
+					action="Add domain"
+					onClose={() => setAdding(false)}
+					onSubmit={async (fields) => {
+						const { id } = await api.domains.create(at, {
+							// Users may enter an email address.
+							domain: text(fields, "domain").replace(/^.*@/, ""),
+						});
+						navigate(to(`domains/${id}`));
+					}}
+				>
+					<Field
+						name="domain"
+						label="Domain"
+						placeholder="example.com"
+						required
+						spellcheck={false}
+						hint="The part of your email addresses after the @."
+					/>
+				</FormDialog>
 			)}
 		</PageView>
 	);

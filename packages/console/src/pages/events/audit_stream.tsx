@@ -6,9 +6,9 @@ import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
-import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
-import { Field, Form, text } from "../../ui/form.tsx";
+import { Field, FormDialog, text } from "../../ui/form.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Count, Facts, Snippet, Time } from "../../ui/values.tsx";
 import { OneForAdmins } from "./admins_only.tsx";
@@ -40,25 +40,24 @@ function EditDialog({
 	const [before] = useState(stream);
 	const { type, config } = before.destination;
 	return (
-		<Dialog title="Edit audit stream" onClose={onClose}>
-			<Form
-				action="Save"
-				onCancel={onClose}
-				onSubmit={async (fields) => {
-					const name = text(fields, "name");
-					const destination = destinationChangesOf(before, fields);
-					const isSaved = await save(before, {
-						...(name !== before.name && { name }),
-						...(destination && { destination }),
-					});
-					if (isSaved) say("The audit stream is saved.");
-					return isSaved;
-				}}
-			>
-				<Field name="name" label="Name" required maxLength={400} defaultValue={before.name} />
-				<BucketFields type={type} config={config} hasKey />
-			</Form>
-		</Dialog>
+		<FormDialog
+			title="Edit audit stream"
+			action="Save"
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				const name = text(fields, "name");
+				const destination = destinationChangesOf(before, fields);
+				const isSaved = await save(before, {
+					...(name !== before.name && { name }),
+					...(destination && { destination }),
+				});
+				if (isSaved) say("The audit stream is saved.");
+				return isSaved;
+			}}
+		>
+			<Field name="name" label="Name" required maxLength={400} defaultValue={before.name} />
+			<BucketFields type={type} config={config} hasKey />
+		</FormDialog>
 	);
 }
 

@@ -4,9 +4,8 @@ import { listOf, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
-import { Dialog } from "../../ui/dialog.tsx";
 import { Empty, Problem } from "../../ui/feedback.tsx";
-import { Form } from "../../ui/form.tsx";
+import { FormDialog } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
@@ -171,19 +170,18 @@ function TypesDialog({ types, onClose }: { types: string; onClose: () => void })
 	const [, change] = useQuery();
 	const [chosen, setChosen] = useState(types ? types.split(",") : undefined);
 	return (
-		<Dialog title="Choose events" onClose={onClose}>
-			<Form
-				action="Show events"
-				asks={false}
-				onCancel={onClose}
-				onSubmit={async () => {
-					change({ types: typesToSend(chosen).join(",") });
-					onClose();
-				}}
-			>
-				<WhichEvents types={chosen} onChange={setChosen} />
-			</Form>
-		</Dialog>
+		<FormDialog
+			title="Choose events"
+			action="Show events"
+			asks={false}
+			onClose={onClose}
+			onSubmit={async () => {
+				change({ types: typesToSend(chosen).join(",") });
+				onClose();
+			}}
+		>
+			<WhichEvents types={chosen} onChange={setChosen} />
+		</FormDialog>
 	);
 }
 

@@ -2,9 +2,8 @@ import { useState } from "preact/hooks";
 import type { Webhook } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Dialog } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
-import { Choice, Field, Form, Group, text } from "../../ui/form.tsx";
+import { Choice, Field, FormDialog, Group, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
 
 const HOUR_MS = 3_600_000;
@@ -46,50 +45,47 @@ export function ReplayDialog({
 		/>
 	);
 	return (
-		<Dialog title="Replay events" onClose={onClose}>
-			<Form
-				action={choice === "skip" ? "Skip events" : "Replay events"}
-				onCancel={onClose}
-				onSubmit={async (fields) => {
-					await api.webhooks.replay({ ...at, ...webhook }, { since: since(fields) });
-					say(
-						choice === "skip"
-							? "The waiting events are skipped."
-							: "The events are being replayed.",
-					);
-					onReplayed();
-					onClose();
-				}}
-			>
-				<p>
-					All events since then are delivered again in order, including events that were already
-					delivered. Older events that are still waiting are skipped.
-				</p>
-				<Group label="Replay events of">
-					{option("hour", "The last hour")}
-					{option("day", "The last 24 hours")}
-					{option("moment", "Since a time of your choice")}
-					{option(
-						"skip",
-						"None: skip all waiting events",
-						"Use this if your endpoint rejects an event.",
-					)}
-				</Group>
-				{choice === "moment" && (
-					<Field
-						name="since"
-						label="Since"
-						type="datetime-local"
-						step={1}
-						required
-						max={toLocal(now)}
-						defaultValue={toLocal(
-							webhook.failing_since ? Date.parse(webhook.failing_since) - 60_000 : now - HOUR_MS,
-						)}
-						hint="In your time zone."
-					/>
+		<FormDialog
+			title="Replay events"
+			action={choice === "skip" ? "Skip events" : "Replay events"}
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				await api.webhooks.replay({ ...at, ...webhook }, { since: since(fields) });
+				say(
+					choice === "skip" ? "The waiting events are skipped." : "The events are being replayed.",
+				);
+				onReplayed();
+				onClose();
+			}}
+		>
+			<p>
+				All events since then are delivered again in order, including events that were already
+				delivered. Older events that are still waiting are skipped.
+			</p>
+			<Group label="Replay events of">
+				{option("hour", "The last hour")}
+				{option("day", "The last 24 hours")}
+				{option("moment", "Since a time of your choice")}
+				{option(
+					"skip",
+					"None: skip all waiting events",
+					"Use this if your endpoint rejects an event.",
 				)}
-			</Form>
-		</Dialog>
+			</Group>
+			{choice === "moment" && (
+				<Field
+					name="since"
+					label="Since"
+					type="datetime-local"
+					step={1}
+					required
+					max={toLocal(now)}
+					defaultValue={toLocal(
+						webhook.failing_since ? Date.parse(webhook.failing_since) - 60_000 : now - HOUR_MS,
+					)}
+					hint="In your time zone."
+				/>
+			)}
+		</FormDialog>
 	);
 }

@@ -4,7 +4,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
-import { Field, Form, text } from "../../ui/form.tsx";
+import { Field, Form, FormDialog, text } from "../../ui/form.tsx";
 import { Secret } from "./secret.tsx";
 import { typesToSend, WhichEvents } from "./types.tsx";
 
@@ -33,21 +33,20 @@ export function EditDialog({
 	const [before] = useState(webhook);
 	const [types, setTypes] = useState(before.types.length > 0 ? before.types : undefined);
 	return (
-		<Dialog title="Edit webhook" onClose={onClose}>
-			<Form
-				action="Save"
-				onCancel={onClose}
-				onSubmit={async (fields) => {
-					const isSaved = await save(before, changesIn(before, fields, typesToSend(types)));
-					if (isSaved) say("The webhook is saved.");
-					return isSaved;
-				}}
-			>
-				<Field name="url" label="URL" type="url" required defaultValue={before.url} />
-				<Field name="description" label="Description" defaultValue={before.description} />
-				<WhichEvents types={types} onChange={setTypes} />
-			</Form>
-		</Dialog>
+		<FormDialog
+			title="Edit webhook"
+			action="Save"
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				const isSaved = await save(before, changesIn(before, fields, typesToSend(types)));
+				if (isSaved) say("The webhook is saved.");
+				return isSaved;
+			}}
+		>
+			<Field name="url" label="URL" type="url" required defaultValue={before.url} />
+			<Field name="description" label="Description" defaultValue={before.description} />
+			<WhichEvents types={types} onChange={setTypes} />
+		</FormDialog>
 	);
 }
 

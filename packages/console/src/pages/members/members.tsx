@@ -5,10 +5,10 @@ import { useList, useQuery } from "../../load.ts";
 import { organizationIn, useOrganization } from "../../organization.tsx";
 import { api, me, reloadMe } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
-import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
-import { Form, text } from "../../ui/form.tsx";
+import { FormDialog, text } from "../../ui/form.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 import { LevelChoice, levelIn, People } from "./parts.tsx";
@@ -150,30 +150,29 @@ function ChangeLevel({
 	/** The level that the dialog has shown to the user. */
 	const [known, setKnown] = useState(member.level);
 	return (
-		<Dialog title={`Change the level of ${name}`} onClose={onClose}>
-			<Form
-				action="Change level"
-				onCancel={onClose}
-				onSubmit={async (fields) => {
-					const level = levelIn(text(fields, "level"));
-					if (level !== known) {
-						// Members come from a list, so they have no ETag.
-						const { email } = member.user;
-						const current = (await api.members.list({ ...at, email })).results[0]?.level;
-						if (current !== undefined && current !== known) {
-							setKnown(current);
-							throw new Error(
-								`Someone else has changed the level of ${name} to ${levelName(current).toLowerCase()}. Choose again, or cancel.`,
-							);
-						}
-						await api.members.update({ ...at, user: member.user.uuid }, { level });
-						say(`The level of ${name} is now ${levelName(level).toLowerCase()}.`);
+		<FormDialog
+			title={`Change the level of ${name}`}
+			action="Change level"
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				const level = levelIn(text(fields, "level"));
+				if (level !== known) {
+					// Members come from a list, so they have no ETag.
+					const { email } = member.user;
+					const current = (await api.members.list({ ...at, email })).results[0]?.level;
+					if (current !== undefined && current !== known) {
+						setKnown(current);
+						throw new Error(
+							`Someone else has changed the level of ${name} to ${levelName(current).toLowerCase()}. Choose again, or cancel.`,
+						);
 					}
-					onChanged();
-				}}
-			>
-				<LevelChoice chosen={member.level} />
-			</Form>
-		</Dialog>
+					await api.members.update({ ...at, user: member.user.uuid }, { level });
+					say(`The level of ${name} is now ${levelName(level).toLowerCase()}.`);
+				}
+				onChanged();
+			}}
+		>
+			<LevelChoice chosen={member.level} />
+		</FormDialog>
 	);
 }

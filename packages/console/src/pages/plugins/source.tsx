@@ -6,9 +6,9 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
-import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { confirm } from "../../ui/dialog.tsx";
 import { attempt, Empty, say, warn } from "../../ui/feedback.tsx";
-import { Field, Form, refusal, text } from "../../ui/form.tsx";
+import { Field, FormDialog, refusal, text } from "../../ui/form.tsx";
 import { type Changes, starter, useDrafts } from "./drafts.ts";
 import { PluginView, useRights } from "./plugin_view.tsx";
 
@@ -235,30 +235,29 @@ function AddFile({
 	onAdd: (name: string) => void;
 }) {
 	return (
-		<Dialog title="Add file" onClose={onClose}>
-			<Form
-				action="Add file"
-				onCancel={onClose}
-				onSubmit={async (fields) => {
-					const name = text(fields, "filename");
-					if (names.includes(name)) throw refusal("filename", `The file ${name} already exists.`);
-					onAdd(name);
-				}}
-			>
-				<Field
-					name="filename"
-					label="Name"
-					required
-					maxlength={200}
-					hint={
-						<>
-							<code>index.ts</code> runs in jobs, <code>site.ts</code> and <code>frontend.tsx</code>{" "}
-							run in browsers. <code>plugin.json</code> defines the name and the settings.
-						</>
-					}
-				/>
-			</Form>
-		</Dialog>
+		<FormDialog
+			title="Add file"
+			action="Add file"
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				const name = text(fields, "filename");
+				if (names.includes(name)) throw refusal("filename", `The file ${name} already exists.`);
+				onAdd(name);
+			}}
+		>
+			<Field
+				name="filename"
+				label="Name"
+				required
+				maxlength={200}
+				hint={
+					<>
+						<code>index.ts</code> runs in jobs, <code>site.ts</code> and <code>frontend.tsx</code>{" "}
+						run in browsers. <code>plugin.json</code> defines the name and the settings.
+					</>
+				}
+			/>
+		</FormDialog>
 	);
 }
 

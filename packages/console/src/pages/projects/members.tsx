@@ -5,10 +5,10 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { useDelay } from "../../ui/delay.ts";
-import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { confirm } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
-import { Choice, Field, Form, Group, refusal, text } from "../../ui/form.tsx";
+import { Choice, Field, FormDialog, Group, refusal, text } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
@@ -156,54 +156,53 @@ function AddPerson({
 	}
 
 	return (
-		<Dialog title={`Add person to ${project.name}`} onClose={onClose}>
-			<Form
-				action="Add person"
-				onCancel={onClose}
-				onSubmit={async (fields) => {
-					const { user } = await memberWith(text(fields, "user_uuid"));
-					const level = text(fields, "level") === "8" ? 8 : 1;
-					await api.projectMembers.add({ project: project.id }, { user_uuid: user.uuid, level });
-					say(`${nameOf(user)} was added to the project.`);
-					onAdded();
+		<FormDialog
+			title={`Add person to ${project.name}`}
+			action="Add person"
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				const { user } = await memberWith(text(fields, "user_uuid"));
+				const level = text(fields, "level") === "8" ? 8 : 1;
+				await api.projectMembers.add({ project: project.id }, { user_uuid: user.uuid, level });
+				say(`${nameOf(user)} was added to the project.`);
+				onAdded();
+			}}
+		>
+			<Field
+				name="user_uuid"
+				label="Email address of a member"
+				hint="Type part of a name or email address, then choose from the list."
+				type="text"
+				inputMode="email"
+				list="members-found"
+				required
+				spellcheck={false}
+				onInput={({ currentTarget: { value } }) => {
+					delay(() => setSearch(value));
 				}}
-			>
-				<Field
-					name="user_uuid"
-					label="Email address of a member"
-					hint="Type part of a name or email address, then choose from the list."
-					type="text"
-					inputMode="email"
-					list="members-found"
-					required
-					spellcheck={false}
-					onInput={({ currentTarget: { value } }) => {
-						delay(() => setSearch(value));
-					}}
+			/>
+			<datalist id="members-found">
+				{found.data?.results.map(({ id, user }) => (
+					<option key={id} value={user.email}>
+						{nameOf(user)}
+					</option>
+				))}
+			</datalist>
+			<Group label="Level in the project">
+				<Choice
+					name="level"
+					value="1"
+					label="Member"
+					hint="Can see the project and work with it."
+					defaultChecked
 				/>
-				<datalist id="members-found">
-					{found.data?.results.map(({ id, user }) => (
-						<option key={id} value={user.email}>
-							{nameOf(user)}
-						</option>
-					))}
-				</datalist>
-				<Group label="Level in the project">
-					<Choice
-						name="level"
-						value="1"
-						label="Member"
-						hint="Can see the project and work with it."
-						defaultChecked
-					/>
-					<Choice
-						name="level"
-						value="8"
-						label="Admin"
-						hint="Can also change the project, and add and remove people."
-					/>
-				</Group>
-			</Form>
-		</Dialog>
+				<Choice
+					name="level"
+					value="8"
+					label="Admin"
+					hint="Can also change the project, and add and remove people."
+				/>
+			</Group>
+		</FormDialog>
 	);
 }

@@ -3,10 +3,9 @@ import type { Project } from "tenantry-client";
 import { useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Dialog } from "../../ui/dialog.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
-import { Form } from "../../ui/form.tsx";
+import { FormDialog } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Copy, Time } from "../../ui/values.tsx";
@@ -71,19 +70,18 @@ export default function Projects() {
 				}
 			/>
 			{isCreating && (
-				<Dialog title="Create project" onClose={() => setCreating(false)}>
-					<Form
-						action="Create project"
-						onCancel={() => setCreating(false)}
-						onSubmit={async (fields) => {
-							const { id } = await api.organizationProjects.create(at, valuesIn(fields));
-							reloadOrganization();
-							navigate(to(`projects/${id}`));
-						}}
-					>
-						<ProjectFields />
-					</Form>
-				</Dialog>
+				<FormDialog
+					title="Create project"
+					action="Create project"
+					onClose={() => setCreating(false)}
+					onSubmit={async (fields) => {
+						const { id } = await api.organizationProjects.create(at, valuesIn(fields));
+						reloadOrganization();
+						navigate(to(`projects/${id}`));
+					}}
+				>
+					<ProjectFields />
+				</FormDialog>
 			)}
 		</PageView>
 	);
