@@ -1,9 +1,11 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
 import { type Organization, TenantryError } from "tenantry-client";
 import { useLoad } from "./load.ts";
-import { api } from "./session.ts";
-import { Problem, Show } from "./ui/feedback.tsx";
+import { api, reloadMe } from "./session.ts";
+import { confirm } from "./ui/dialog.tsx";
+import { Problem, Show, say } from "./ui/feedback.tsx";
 import { PageView } from "./ui/page.tsx";
 
 type Context = {
@@ -66,6 +68,33 @@ export function InOrganization({ id, children }: { id: string; children: Compone
 			)}
 		</Show>
 	);
+}
+
+/** Returns a function that asks whether to leave the organization, and leaves it. */
+export function useLeave() {
+	const { organization, at } = useOrganization();
+	const goHome = useGoHome();
+	return async () => {
+		const isSure = await confirm({
+			title: `Leave ${organization.name}?`,
+			text: "You lose access immediately. To return, you need an invite.",
+			action: "Leave organization",
+		});
+		if (!isSure) return;
+		await api.members.remove({ ...at, user: "@me" });
+		await goHome(`You left ${organization.name}.`);
+	};
+}
+
+/** Returns a function to call when the user has lost the organization. It opens another one, unless it is open already. */
+export function useGoHome() {
+	const { organization } = useOrganization();
+	const { route } = useLocation();
+	return async (note: string) => {
+		await reloadMe();
+		say(note);
+		if (organizationIn(location.pathname) === organization.id) route("/console");
+	};
 }
 
 /** Returns the organization in the URL, and the user's permissions there. */

@@ -1,9 +1,8 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type { Member } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
-import { organizationIn, useOrganization } from "../../organization.tsx";
-import { api, me, reloadMe } from "../../session.ts";
+import { useLeave, useOrganization } from "../../organization.tsx";
+import { api, me } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
@@ -13,95 +12,78 @@ import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 import { LevelChoice, levelIn, People } from "./parts.tsx";
 
+const isMe = ({ user }: Member) => user.uuid === me.value?.uuid;
+
+function TwoFactor({ member }: { member: Member }) {
+	const { organization } = useOrganization();
+	if (member.is_2fa_enabled) return <Badge mood="good">On</Badge>;
+	return organization.enforce_2fa ? <Badge mood="warn">Off</Badge> : <>Off</>;
+}
+
+type Changes = { onChange: (member: Member) => void; reload: () => void };
+
+function Actions({ member, onChange, reload }: Changes & { member: Member }) {
+	const { organization, at, isAdmin } = useOrganization();
+	const leave = useLeave();
+	const name = nameOf(member.user);
+	const mayChange = isAdmin && !isMe(member) && member.level <= organization.membership_level;
+	async function remove() {
+		const isSure = await confirm({
+			title: `Remove ${name}?`,
+			text: "This person immediately loses access to the organization and all its projects. Invites that they sent stop working.",
+			action: "Remove member",
+		});
+		if (!isSure) return;
+		await api.members.remove({ ...at, user: member.user.uuid });
+		say(`${name} is no longer a member.`);
+		reload();
+	}
+	return (
+		<span class="row-actions">
+			{mayChange && (
+				<button
+					type="button"
+					class="secondary outline small"
+					aria-label={`Change level of ${name}`}
+					onClick={() => onChange(member)}
+				>
+					Change level
+				</button>
+			)}
+			{mayChange && member.level < 15 && (
+				<Button class="secondary outline small" aria-label={`Remove ${name}`} onPress={remove}>
+					Remove
+				</Button>
+			)}
+			{isMe(member) && member.level < 15 && (
+				<Button class="secondary outline small" onPress={leave}>
+					Leave
+				</Button>
+			)}
+		</span>
+	);
+}
+
+const columnsOf = (changes: Changes): Column<Member>[] => [
+	{
+		title: "Name",
+		cell: (member) => <Person user={member.user}>{isMe(member) && <Badge>You</Badge>}</Person>,
+	},
+	{ title: "Level", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
+	{ title: "Two-factor", cell: (member) => <TwoFactor member={member} /> },
+	{ title: "Joined", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
+	buttons((member) => <Actions member={member} {...changes} />),
+];
+
 /** The members of an organization (docs/organizations.md#members). */
 export default function Members() {
-	const { organization, at, isAdmin } = useOrganization();
-	const { route } = useLocation();
+	const { at } = useOrganization();
 	const [{ search, order }] = useQuery();
 	const [changing, setChanging] = useState<Member>();
 	const list = useList(
 		(page, signal) => api.members.list({ ...at, ...page, search, order }, { signal }),
 		[at.organization, search, order],
 	);
-	const isMe = ({ user }: Member) => user.uuid === me.value?.uuid;
-	const mayChange = (member: Member) =>
-		isAdmin && !isMe(member) && member.level <= organization.membership_level;
-
-	async function remove(member: Member) {
-		const isSure = await confirm({
-			title: `Remove ${nameOf(member.user)}?`,
-			text: "This person immediately loses access to the organization and all its projects. Invites that they sent stop working.",
-			action: "Remove member",
-		});
-		if (!isSure) return;
-		await api.members.remove({ ...at, user: member.user.uuid });
-		say(`${nameOf(member.user)} is no longer a member.`);
-		list.reload();
-	}
-	async function leave() {
-		const isSure = await confirm({
-			title: `Leave ${organization.name}?`,
-			text: "You lose access immediately. To return, you need an invite.",
-			action: "Leave organization",
-		});
-		if (!isSure) return;
-		await api.members.remove({ ...at, user: "@me" });
-		await reloadMe();
-		say(`You left ${organization.name}.`);
-		if (organizationIn(location.pathname) === organization.id) route("/console");
-	}
-
-	const columns: Column<Member>[] = [
-		{
-			title: "Name",
-			cell: (member) => <Person user={member.user}>{isMe(member) && <Badge>You</Badge>}</Person>,
-		},
-		{
-			title: "Level",
-			cell: ({ level }) => <Badge>{levelName(level)}</Badge>,
-		},
-		{
-			title: "Two-factor",
-			cell: ({ is_2fa_enabled }) =>
-				is_2fa_enabled ? (
-					<Badge mood="good">On</Badge>
-				) : organization.enforce_2fa ? (
-					<Badge mood="warn">Off</Badge>
-				) : (
-					"Off"
-				),
-		},
-		{ title: "Joined", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
-		buttons((member) => (
-			<span class="row-actions">
-				{mayChange(member) && (
-					<button
-						type="button"
-						class="secondary outline small"
-						aria-label={`Change level of ${nameOf(member.user)}`}
-						onClick={() => setChanging(member)}
-					>
-						Change level
-					</button>
-				)}
-				{mayChange(member) && member.level < 15 && (
-					<Button
-						class="secondary outline small"
-						aria-label={`Remove ${nameOf(member.user)}`}
-						onPress={() => remove(member)}
-					>
-						Remove
-					</Button>
-				)}
-				{isMe(member) && member.level < 15 && (
-					<Button class="secondary outline small" onPress={leave}>
-						Leave
-					</Button>
-				)}
-			</span>
-		)),
-	];
-
 	return (
 		<People current="members">
 			<Filters>
@@ -118,7 +100,7 @@ export default function Members() {
 			<Table
 				list={list}
 				label="Members"
-				columns={columns}
+				columns={columnsOf({ onChange: setChanging, reload: list.reload })}
 				id={({ id }) => id}
 				notFound={`No member has “${search}” in their name or email address.`}
 			/>

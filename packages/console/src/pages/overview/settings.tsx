@@ -1,6 +1,5 @@
-import { useLocation } from "preact-iso/router";
 import type { UpdateOrganizationBody } from "tenantry-client";
-import { organizationIn, useOrganization } from "../../organization.tsx";
+import { useGoHome, useLeave, useOrganization } from "../../organization.tsx";
 import { api, reloadMe } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
@@ -109,21 +108,8 @@ function SettingsForm() {
 }
 
 function Leave() {
-	const { organization, isOwner } = useOrganization();
-	const { route } = useLocation();
-	const { id, name } = organization;
-	async function leave() {
-		const isSure = await confirm({
-			title: `Leave ${name}?`,
-			text: "You lose access immediately. To return, you need an invite.",
-			action: "Leave organization",
-		});
-		if (!isSure) return;
-		await api.members.remove({ organization: id, user: "@me" });
-		await reloadMe();
-		say(`You left ${name}.`);
-		if (organizationIn(location.pathname) === id) route("/console");
-	}
+	const { isOwner } = useOrganization();
+	const leave = useLeave();
 	return (
 		<Danger
 			title="Leave this organization"
@@ -140,25 +126,18 @@ function Leave() {
 
 function Delete() {
 	const { organization } = useOrganization();
-	const { route } = useLocation();
-	const { id, name } = organization;
+	const goHome = useGoHome();
 	async function remove() {
+		const { name } = organization;
 		const isSure = await confirm({
 			title: `Delete ${name}?`,
-			text: (
-				<p>
-					Its projects, exports, plugins, webhooks, domains, invites and memberships are deleted,
-					and running exports are cancelled. Exported data stays. This can't be undone.
-				</p>
-			),
+			text: "Its projects, exports, plugins, webhooks, domains, invites and memberships are deleted, and running exports are cancelled. Exported data stays. This can't be undone.",
 			action: "Delete organization",
 			typed: name,
 		});
 		if (!isSure) return;
 		await api.organizations.delete(organization);
-		await reloadMe();
-		say(`${name} is deleted.`);
-		if (organizationIn(location.pathname) === id) route("/console");
+		await goHome(`${name} is deleted.`);
 	}
 	return (
 		<Danger
