@@ -1,6 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import type { Loaded } from "../load.ts";
 import { Button } from "./button.tsx";
+import { Show } from "./feedback.tsx";
 
 /** Links to the parent pages. */
 type Above = readonly (readonly [path: string, words: string])[];
@@ -62,6 +64,26 @@ export function PageView({
 		</>
 	);
 }
+
+/** A page about an object. Until it is loaded, the page has the name of its kind as title. */
+export const LoadedPage = <T,>({
+	of,
+	title,
+	above,
+	children,
+}: {
+	of: Loaded<T>;
+	title: string;
+	above: Above;
+	children: (data: T) => ComponentChildren;
+}) =>
+	of.data === undefined ? (
+		<PageView title={title} above={above}>
+			<Show of={of}>{() => null}</Show>
+		</PageView>
+	) : (
+		<>{children(of.data)}</>
+	);
 
 /** A section with a heading. */
 export const Section = ({

@@ -101,11 +101,9 @@ export default function Settings(opened: Opened) {
 	async function submit(fields: FormData) {
 		body.current = updateOf(before, fields);
 		if (Object.keys(body.current).length === 0) return say("No changes to save.");
-		const isSaved = await besideSettings(type, () =>
-			save(flat(before), listed(type, body.current)),
+		return besideSettings(type, () =>
+			save(flat(before), listed(type, body.current), "The export is saved."),
 		);
-		if (isSaved) say("The export is saved.");
-		return isSaved;
 	}
 
 	async function test(fields: FormData) {

@@ -1,4 +1,5 @@
 import type { Domain, UpdateDomainBody } from "tenantry-client";
+import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
 
@@ -13,13 +14,12 @@ export const LABELS = {
 };
 
 /** Saves changes of a domain. */
-export const useSaveDomain = (
-	at: { organization: string; id: string },
-	onSaved: () => Promise<unknown>,
-) =>
-	useSave<Domain, UpdateDomainBody>({
-		read: () => api.domains.get(at),
+export function useSaveDomain(id: string, onSaved: () => Promise<unknown>) {
+	const { at } = useOrganization();
+	return useSave<Domain, UpdateDomainBody>({
+		read: () => api.domains.get({ ...at, id }),
 		update: (domain, changes) => api.domains.update({ ...at, ...domain }, changes),
 		onSaved,
 		labels: LABELS,
 	});
+}

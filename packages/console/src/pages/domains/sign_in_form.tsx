@@ -1,6 +1,5 @@
 import { useState } from "preact/hooks";
 import type { Domain, UpdateDomainBody } from "tenantry-client";
-import { say } from "../../ui/feedback.tsx";
 import { Area, Check, Field, Form, Group, Select, text } from "../../ui/form.tsx";
 import { ENFORCEMENTS, enforcementOf } from "./enforcement.ts";
 import { LABELS, useSaveDomain } from "./save.ts";
@@ -25,17 +24,15 @@ function changesIn(before: Domain, fields: FormData) {
 
 /** The form for the sign-in settings of a domain. */
 export function SignInForm({
-	at,
 	domain,
 	reload,
 }: {
-	at: { organization: string; id: string };
 	domain: Domain;
 	reload: () => Promise<Domain | undefined>;
 }) {
 	/** The domain when the form was opened. Renaming and verifying load it again, and others may have changed it. */
 	const [before, setBefore] = useState(domain);
-	const { save, dialog, version } = useSaveDomain(at, async () => {
+	const { save, dialog, version } = useSaveDomain(domain.id, async () => {
 		const read = await reload();
 		if (read) setBefore(read);
 	});
@@ -47,9 +44,7 @@ export function SignInForm({
 				showsSaved
 				isSecondary={!domain.is_verified}
 				onSubmit={async (fields) => {
-					const isSaved = await save(before, changesIn(before, fields));
-					if (isSaved) say("The sign-in settings are saved.");
-					return isSaved;
+					return save(before, changesIn(before, fields), "The sign-in settings are saved.");
 				}}
 			>
 				{domain.is_verified ? (

@@ -5,12 +5,15 @@ import { api } from "../../session.ts";
 import { useAction } from "../../ui/button.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
-import { Facts, Snippet, Time } from "../../ui/values.tsx";
+import { Badge, Facts, Snippet, Time } from "../../ui/values.tsx";
 
 /** The interval of checks. */
 const AGAIN_MS = 20_000;
 
 const nameOf = ({ domain }: Domain) => `_tenantry-challenge.${domain}`;
+
+export const VerifiedBadge = ({ isVerified }: { isVerified: boolean }) =>
+	isVerified ? <Badge mood="good">Verified</Badge> : <Badge mood="warn">Not verified</Badge>;
 
 /** The TXT record of a domain. */
 export const DnsRecord = ({ domain }: { domain: Domain }) => (

@@ -23,7 +23,7 @@ import {
 	TrialDialog,
 } from "./stream.tsx";
 
-type Save = (stream: AuditStream, changes: UpdateAuditStreamBody) => Promise<boolean>;
+type Save = (stream: AuditStream, changes: UpdateAuditStreamBody, note: string) => Promise<boolean>;
 
 /** The interval of reloads. */
 const POLL_MS = 20_000;
@@ -47,12 +47,14 @@ function EditDialog({
 			onSubmit={async (fields) => {
 				const name = text(fields, "name");
 				const destination = destinationChangesOf(before, fields);
-				const isSaved = await save(before, {
-					...(name !== before.name && { name }),
-					...(destination && { destination }),
-				});
-				if (isSaved) say("The audit stream is saved.");
-				return isSaved;
+				return save(
+					before,
+					{
+						...(name !== before.name && { name }),
+						...(destination && { destination }),
+					},
+					"The audit stream is saved.",
+				);
 			}}
 		>
 			<Field name="name" label="Name" required maxLength={400} defaultValue={before.name} />
@@ -182,7 +184,7 @@ function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading)
 		setEditing(false);
 	});
 	async function enable(enabled: boolean) {
-		if (await save(stream, changesOf({ enabled }))) say(enabled ? "Resumed." : "Paused.");
+		await save(stream, changesOf({ enabled }), enabled ? "Resumed." : "Paused.");
 	}
 	async function remove() {
 		const isSure = await confirm({
@@ -233,7 +235,7 @@ function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading)
 			{isEditing && (
 				<EditDialog
 					stream={stream}
-					save={(before, body) => edit.save(before, changesOf(body))}
+					save={(before, body, note) => edit.save(before, changesOf(body), note)}
 					onClose={() => setEditing(false)}
 				/>
 			)}

@@ -5,7 +5,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useAction } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
-import { Show, say } from "../../ui/feedback.tsx";
+import { Show } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { PeopleDialog } from "./people_dialog.tsx";
 
@@ -158,8 +158,8 @@ function useSaveRecipients(data: Data, { reload }: Loaded<Data>) {
 		const words = wordsOf(subscription, people);
 		const chosen = { [CHOSEN]: { subscription, people } };
 		const changes = Object.assign(chosen, { [subscription.type]: words });
-		if (await save(data, changes))
-			say(choiceOf(subscription.recipients) === "" ? "Mails turned off." : "Recipients saved.");
+		const isOff = choiceOf(subscription.recipients) === "";
+		await save(data, changes, isOff ? "Mails turned off." : "Recipients saved.");
 	}
 	return { change, dialog };
 }

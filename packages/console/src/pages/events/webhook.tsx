@@ -80,7 +80,7 @@ function useActions(webhook: Webhook, reload: () => void, save: Save) {
 			reload();
 		},
 		async enable(enabled: boolean) {
-			if (await save(webhook, { enabled })) say(enabled ? "Resumed." : "Paused.");
+			await save(webhook, { enabled }, enabled ? "Resumed." : "Paused.");
 		},
 		async remove() {
 			const isSure = await confirm({
@@ -96,7 +96,7 @@ function useActions(webhook: Webhook, reload: () => void, save: Save) {
 	};
 }
 
-type Save = (webhook: Webhook, changes: UpdateWebhookBody) => Promise<boolean>;
+type Save = ReturnType<typeof useSaveWebhook>["save"];
 
 const isStatus = (text: string | undefined) => text === "delivered" || text === "failed";
 

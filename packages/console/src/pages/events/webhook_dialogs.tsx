@@ -3,7 +3,6 @@ import type { UpdateWebhookBody, Webhook } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
-import { say } from "../../ui/feedback.tsx";
 import { Field, Form, FormDialog, text } from "../../ui/form.tsx";
 import { Secret } from "./secret.tsx";
 import { typesToSend, WhichEvents } from "./types.tsx";
@@ -26,7 +25,7 @@ export function EditDialog({
 	onClose,
 }: {
 	webhook: Webhook;
-	save: (webhook: Webhook, changes: UpdateWebhookBody) => Promise<boolean>;
+	save: (webhook: Webhook, changes: UpdateWebhookBody, note: string) => Promise<boolean>;
 	onClose: () => void;
 }) {
 	// The page reloads the webhook regularly, so keep the version that the form started with.
@@ -38,9 +37,8 @@ export function EditDialog({
 			action="Save"
 			onClose={onClose}
 			onSubmit={async (fields) => {
-				const isSaved = await save(before, changesIn(before, fields, typesToSend(types)));
-				if (isSaved) say("The webhook is saved.");
-				return isSaved;
+				const changes = changesIn(before, fields, typesToSend(types));
+				return save(before, changes, "The webhook is saved.");
 			}}
 		>
 			<Field name="url" label="URL" type="url" required defaultValue={before.url} />

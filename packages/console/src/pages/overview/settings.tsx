@@ -63,9 +63,7 @@ function SettingsForm() {
 	async function submit(fields: FormData) {
 		const changes = changesOf(valuesOf(fields), organization);
 		if (Object.keys(changes).length === 0) return say("No changes to save.");
-		const isSaved = await save(organization, changes);
-		if (isSaved) say("The settings are saved.");
-		return isSaved;
+		return save(organization, changes, "The settings are saved.");
 	}
 	return (
 		<>

@@ -98,9 +98,7 @@ export default function Project() {
 						action="Save changes"
 						showsSaved
 						onSubmit={async (fields) => {
-							const isSaved = await save(project, changesIn(project, fields));
-							if (isSaved) say("The project is saved.");
-							return isSaved;
+							return save(project, changesIn(project, fields), "The project is saved.");
 						}}
 					>
 						<ProjectFields project={project} />

@@ -37,9 +37,7 @@ function Names() {
 								text(fields, "first_name"),
 								text(fields, "last_name"),
 							];
-							const isSaved = await save(user, { first_name, last_name });
-							if (isSaved) say("Your name is saved.");
-							return isSaved;
+							return save(user, { first_name, last_name }, "Your name is saved.");
 						}}
 					>
 						<Facts rows={[["Email address", user.email]]} />
