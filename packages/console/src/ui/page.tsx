@@ -82,7 +82,7 @@ export const LoadedPage = <T,>({
 			<Show of={of}>{() => null}</Show>
 		</PageView>
 	) : (
-		<>{children(of.data)}</>
+		<Show of={of}>{children}</Show>
 	);
 
 /** A section with a heading. */

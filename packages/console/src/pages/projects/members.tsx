@@ -31,6 +31,37 @@ async function find(
 	return pageOf(found, page);
 }
 
+async function remove({ user }: ProjectMember, project: Project, onDone: () => void) {
+	const isSure = await confirm({
+		title: `Remove ${nameOf(user)} from ${project.name}?`,
+		text: project.access_control
+			? "This person can no longer see the project, unless they are an admin of the organization."
+			: "This person loses their level in the project, but can still see it, like everyone in the organization.",
+		action: "Remove from project",
+	});
+	if (!isSure) return;
+	await api.projectMembers.remove({ project: project.id, user: user.uuid });
+	say(`${nameOf(user)} was removed from the project.`);
+	onDone();
+}
+
+const COLUMNS: Column<ProjectMember>[] = [
+	{ title: "Name", cell: ({ user }) => <Person user={user} /> },
+	{ title: "Level in the project", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
+	{ title: "Added", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
+];
+
+const actionsOf = (project: Project, reload: () => void) =>
+	buttons((member: ProjectMember) => (
+		<Button
+			class="secondary outline small"
+			aria-label={`Remove ${nameOf(member.user)}`}
+			onPress={() => remove(member, project, reload)}
+		>
+			Remove
+		</Button>
+	));
+
 /** The people who were added to a project. */
 export function ProjectMembers({ project, mayChange }: { project: Project; mayChange: boolean }) {
 	const [isAdding, setAdding] = useState(false);
@@ -43,39 +74,6 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 		[project.id, search],
 		{ parameter: OFFSET },
 	);
-
-	async function remove({ user }: ProjectMember) {
-		const isSure = await confirm({
-			title: `Remove ${nameOf(user)} from ${project.name}?`,
-			text: project.access_control
-				? "This person can no longer see the project, unless they are an admin of the organization."
-				: "This person loses their level in the project, but can still see it, like everyone in the organization.",
-			action: "Remove from project",
-		});
-		if (!isSure) return;
-		await api.projectMembers.remove({ project: project.id, user: user.uuid });
-		say(`${nameOf(user)} was removed from the project.`);
-		list.reload();
-	}
-
-	const columns: Column<ProjectMember>[] = [
-		{ title: "Name", cell: ({ user }) => <Person user={user} /> },
-		{ title: "Level in the project", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
-		{ title: "Added", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
-		...(mayChange
-			? [
-					buttons((member: ProjectMember) => (
-						<Button
-							class="secondary outline small"
-							aria-label={`Remove ${nameOf(member.user)}`}
-							onPress={() => remove(member)}
-						>
-							Remove
-						</Button>
-					)),
-				]
-			: []),
-	];
 
 	return (
 		<Section
@@ -99,7 +97,7 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 			<Table
 				list={list}
 				label="People"
-				columns={columns}
+				columns={mayChange ? [...COLUMNS, actionsOf(project, list.reload)] : COLUMNS}
 				id={({ id }) => id}
 				notFound={search && `No one in this list has “${search}” in their name or email address.`}
 				empty={
@@ -124,6 +122,52 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 	);
 }
 
+/**
+ * Returns the member with this email address.
+ * @throws {TenantryError} if there is none
+ */
+async function memberWith(at: { organization: string }, email: string): Promise<Member> {
+	const [member] = (await api.members.list({ ...at, email })).results;
+	if (member) return member;
+	throw refusal(
+		"user_uuid",
+		"No member of the organization has this email address. Invite this person first.",
+	);
+}
+
+/** A field for a member's email address, which searches members while the user types. */
+function MemberField() {
+	const { at } = useOrganization();
+	const [search, setSearch] = useState("");
+	const { delay } = useDelay();
+	const found = useLoad(
+		(signal) => api.members.list({ ...at, search, limit: 20 }, { signal }),
+		[search],
+	);
+	return (
+		<>
+			<Field
+				name="user_uuid"
+				label="Email address of a member"
+				hint="Type part of a name or email address, then choose from the list."
+				type="text"
+				inputMode="email"
+				list="members-found"
+				required
+				spellcheck={false}
+				onInput={({ currentTarget: { value } }) => delay(() => setSearch(value))}
+			/>
+			<datalist id="members-found">
+				{found.data?.results.map(({ id, user }) => (
+					<option key={id} value={user.email}>
+						{nameOf(user)}
+					</option>
+				))}
+			</datalist>
+		</>
+	);
+}
+
 function AddPerson({
 	project,
 	onClose,
@@ -134,60 +178,20 @@ function AddPerson({
 	onAdded: () => void;
 }) {
 	const { at } = useOrganization();
-	const [search, setSearch] = useState("");
-	const { delay } = useDelay();
-	const found = useLoad(
-		(signal) => api.members.list({ ...at, search, limit: 20 }, { signal }),
-		[search],
-	);
-
-	/**
-	 * Returns the member with this email address.
-	 * @throws {TenantryError} if there is none
-	 */
-	async function memberWith(email: string): Promise<Member> {
-		const { results } = await api.members.list({ ...at, email });
-		const [member] = results;
-		if (member) return member;
-		throw refusal(
-			"user_uuid",
-			"No member of the organization has this email address. Invite this person first.",
-		);
-	}
-
 	return (
 		<FormDialog
 			title={`Add person to ${project.name}`}
 			action="Add person"
 			onClose={onClose}
 			onSubmit={async (fields) => {
-				const { user } = await memberWith(text(fields, "user_uuid"));
+				const { user } = await memberWith(at, text(fields, "user_uuid"));
 				const level = text(fields, "level") === "8" ? 8 : 1;
 				await api.projectMembers.add({ project: project.id }, { user_uuid: user.uuid, level });
 				say(`${nameOf(user)} was added to the project.`);
 				onAdded();
 			}}
 		>
-			<Field
-				name="user_uuid"
-				label="Email address of a member"
-				hint="Type part of a name or email address, then choose from the list."
-				type="text"
-				inputMode="email"
-				list="members-found"
-				required
-				spellcheck={false}
-				onInput={({ currentTarget: { value } }) => {
-					delay(() => setSearch(value));
-				}}
-			/>
-			<datalist id="members-found">
-				{found.data?.results.map(({ id, user }) => (
-					<option key={id} value={user.email}>
-						{nameOf(user)}
-					</option>
-				))}
-			</datalist>
+			<MemberField />
 			<Group label="Level in the project">
 				<Choice
 					name="level"

@@ -5,9 +5,9 @@ import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { Show, say } from "../../ui/feedback.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
+import { Danger, DangerZone, LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { Badge, Copy, Facts, Time } from "../../ui/values.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
 import { ProjectMembers } from "./members.tsx";
@@ -29,38 +29,34 @@ async function isProjectAdmin(project: number, signal: AbortSignal) {
 	return false;
 }
 
-/** The page of a project, with its settings and members (docs/organizations.md#projects). */
-export default function Project() {
-	const { at, organization, isAdmin, isOwner, reloadOrganization, to } = useOrganization();
-	const navigate = useNavigate();
-	const id = Number(useRoute().params.project);
-	const read = (signal?: AbortSignal) => api.organizationProjects.get({ ...at, id }, { signal });
-	const loaded = useLoad(
-		async (signal) => {
-			const [project, mayChange] = await Promise.all([
-				read(signal),
-				isAdmin || isProjectAdmin(id, signal),
-			]);
-			return { project, mayChange };
-		},
-		[organization.id, id],
-	);
+function Settings({ project, reload }: { project: ProjectType; reload: () => Promise<unknown> }) {
+	const { at, reloadOrganization } = useOrganization();
 	const { save, dialog, version } = useSave<ProjectType, UpdateProjectBody>({
-		read: () => read(),
+		read: () => api.organizationProjects.get({ ...at, id: project.id }),
 		update: (project, changes) => api.organizationProjects.update(project, changes),
-		onSaved: () => Promise.all([loaded.reload(), reloadOrganization()]),
+		onSaved: () => Promise.all([reload(), reloadOrganization()]),
 		labels: { name: "Name", timezone: "Time zone", access_control: "Private" },
 	});
-	const above = [[to("projects"), "Projects"]] as const;
-	if (!loaded.data)
-		return (
-			<PageView title="Project" above={above}>
-				<Show of={loaded}>{() => null}</Show>
-			</PageView>
-		);
-	const { project, mayChange } = loaded.data;
+	return (
+		<>
+			<Form
+				key={version}
+				action="Save changes"
+				showsSaved
+				onSubmit={(fields) => save(project, changesIn(project, fields), "The project is saved.")}
+			>
+				<ProjectFields project={project} />
+			</Form>
+			{dialog}
+		</>
+	);
+}
 
-	async function remove({ name }: ProjectType) {
+function Delete({ project }: { project: ProjectType }) {
+	const { reloadOrganization, to } = useOrganization();
+	const navigate = useNavigate();
+	async function remove() {
+		const { name } = project;
 		const isSure = await confirm({
 			title: `Delete ${name}?`,
 			text: "Its events, exports and plugin configs are deleted too. This can't be undone.",
@@ -68,56 +64,70 @@ export default function Project() {
 			typed: name,
 		});
 		if (!isSure) return;
-		await api.organizationProjects.delete({ ...at, id });
+		await api.organizationProjects.delete(project);
 		say(`${name} is deleted.`);
 		reloadOrganization();
 		navigate(to("projects"));
 	}
-
 	return (
-		<PageView
-			title={project.name}
-			state={project.access_control && <Badge>Private</Badge>}
-			above={above}
-			lead={
-				<span class="row">
-					<span>
-						Project ID <code>{project.id}</code>
-					</span>
-					<Copy value={String(project.id)} what="the ID" />
-					<span>
-						Created <Time value={project.created_at} isRelative />
-					</span>
-				</span>
-			}
-		>
-			<Section title="Settings">
-				{mayChange && (
-					<Form
-						key={version}
-						action="Save changes"
-						showsSaved
-						onSubmit={async (fields) => {
-							return save(project, changesIn(project, fields), "The project is saved.");
-						}}
-					>
-						<ProjectFields project={project} />
-					</Form>
-				)}
-				{!mayChange && <Facts rows={[["Time zone", project.timezone]]} />}
-			</Section>
-			<ProjectMembers project={project} mayChange={mayChange} />
-			{isOwner && (
-				<DangerZone>
-					<Danger
-						title="Delete this project"
-						text="Deletes its events, exports and plugin configs too."
-						action="Delete project"
-						onPress={() => remove(project)}
-					/>
-				</DangerZone>
+		<Danger
+			title="Delete this project"
+			text="Deletes its events, exports and plugin configs too."
+			action="Delete project"
+			onPress={remove}
+		/>
+	);
+}
+
+/** The page of a project, with its settings and members (docs/organizations.md#projects). */
+export default function Project() {
+	const { at, isAdmin, isOwner, to } = useOrganization();
+	const id = Number(useRoute().params.project);
+	const loaded = useLoad(
+		async (signal) => {
+			const [project, mayChange] = await Promise.all([
+				api.organizationProjects.get({ ...at, id }, { signal }),
+				isAdmin || isProjectAdmin(id, signal),
+			]);
+			return { project, mayChange };
+		},
+		[at.organization, id],
+	);
+	const above = [[to("projects"), "Projects"]] as const;
+	return (
+		<LoadedPage of={loaded} title="Project" above={above}>
+			{({ project, mayChange }) => (
+				<PageView
+					title={project.name}
+					state={project.access_control && <Badge>Private</Badge>}
+					above={above}
+					lead={
+						<span class="row">
+							<span>
+								Project ID <code>{project.id}</code>
+							</span>
+							<Copy value={String(project.id)} what="the ID" />
+							<span>
+								Created <Time value={project.created_at} isRelative />
+							</span>
+						</span>
+					}
+				>
+					<Section title="Settings">
+						{mayChange ? (
+							<Settings project={project} reload={loaded.reload} />
+						) : (
+							<Facts rows={[["Time zone", project.timezone]]} />
+						)}
+					</Section>
+					<ProjectMembers project={project} mayChange={mayChange} />
+					{isOwner && (
+						<DangerZone>
+							<Delete project={project} />
+						</DangerZone>
+					)}
+				</PageView>
 			)}
-			{dialog}
-		</PageView>
+		</LoadedPage>
 	);
 }

@@ -11,6 +11,26 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Copy, Time } from "../../ui/values.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
 
+const columnsOf = (to: (path: string) => string): Column<Project>[] => [
+	{ title: "Name", cell: ({ id, name }) => <a href={to(`projects/${id}`)}>{name}</a> },
+	{
+		title: "Visibility",
+		cell: ({ access_control }) =>
+			access_control ? <Badge>Private</Badge> : <span class="whole-words">Everyone</span>,
+	},
+	{ title: "Time zone", cell: ({ timezone }) => timezone },
+	{ title: "Created", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
+	{
+		title: "ID",
+		align: "end",
+		cell: ({ id, name }) => (
+			<span class="row-actions">
+				<code>{id}</code> <Copy value={String(id)} what={`the ID of ${name}`} />
+			</span>
+		),
+	},
+];
+
 /** The projects of an organization that the user can see (docs/organizations.md#projects). */
 export default function Projects() {
 	const { at, isAdmin, reloadOrganization, to } = useOrganization();
@@ -21,25 +41,6 @@ export default function Projects() {
 		(page, signal) => api.organizationProjects.list({ ...at, ...page, search }, { signal }),
 		[at.organization, search],
 	);
-	const columns: Column<Project>[] = [
-		{ title: "Name", cell: ({ id, name }) => <a href={to(`projects/${id}`)}>{name}</a> },
-		{
-			title: "Visibility",
-			cell: ({ access_control }) =>
-				access_control ? <Badge>Private</Badge> : <span class="whole-words">Everyone</span>,
-		},
-		{ title: "Time zone", cell: ({ timezone }) => timezone },
-		{ title: "Created", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
-		{
-			title: "ID",
-			align: "end",
-			cell: ({ id, name }) => (
-				<span class="row-actions">
-					<code>{id}</code> <Copy value={String(id)} what={`the ID of ${name}`} />
-				</span>
-			),
-		},
-	];
 	return (
 		<PageView
 			title="Projects"
@@ -58,9 +59,9 @@ export default function Projects() {
 			<Table
 				list={list}
 				label="Projects"
-				columns={columns}
+				columns={columnsOf(to)}
 				id={({ id }) => id}
-				notFound={search && `No project that you can see has “${search}” in its name.`}
+				notFound={search && `No project that you can see has “$search” in its name.`}
 				empty={
 					<Empty title="No projects">
 						{isAdmin
