@@ -5,7 +5,7 @@ import { useLocation } from "preact-iso/router";
 import { guardForms } from "./leaving.ts";
 import { organizationIn, pathIn } from "./organization.tsx";
 import { MENU, OWN_MENU, SignInAgain } from "./pages.ts";
-import { changesUnderWay, me, renewal, signOut } from "./session.ts";
+import { changesInProgress, me, renewal, signOut } from "./session.ts";
 import { Boundary } from "./ui/boundary.tsx";
 import { Button } from "./ui/button.tsx";
 import { mayDiscard } from "./ui/dialog.tsx";
@@ -173,7 +173,7 @@ function Side({ organization }: { organization: string | undefined }) {
 
 /** A progress bar at the top of the page during changes. Dialogs cover it, so their forms have `aria-busy`. */
 const Working = () =>
-	changesUnderWay.value > 0 ? <div class="working" aria-hidden="true" /> : null;
+	changesInProgress.value > 0 ? <div class="working" aria-hidden="true" /> : null;
 
 /** The frame of all pages of a signed-in user: the menu and the page. */
 export function Shell({ children }: { children: ComponentChildren }) {

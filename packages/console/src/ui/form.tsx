@@ -11,8 +11,8 @@ import { Dialog } from "./dialog.tsx";
 import { wordsOf } from "./feedback.tsx";
 import { useUnsaved } from "./unsaved.ts";
 
-/** Returns an error of the page itself, which is shown next to a field. */
-export const refusal = (field: string, detail: string) =>
+/** Returns an error of the page itself, which is shown next to a field, or above the buttons. */
+export const rejection = (field: string | null, detail: string) =>
 	new TenantryError({
 		type: "validation_error",
 		code: "invalid_input",
@@ -86,7 +86,7 @@ export function Form({
 	const [saves, setSaves] = useState(0);
 	const sendChanges = useUnsaved(form, asks);
 
-	function refuse(error: unknown) {
+	function showError(error: unknown) {
 		const name = error instanceof TenantryError ? error.attr : null;
 		const field = name && form.current ? findField(form.current, name) : undefined;
 		if (name && field) {
@@ -111,7 +111,7 @@ export function Form({
 			else if ((await onSubmit(fields)) !== false && forgetChanges() && showsSaved)
 				setSaves((saves) => saves + 1);
 		} catch (error) {
-			refuse(error);
+			showError(error);
 		}
 		setBusy(false);
 	}

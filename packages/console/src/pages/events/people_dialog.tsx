@@ -1,30 +1,24 @@
 import { useState } from "preact/hooks";
-import { TenantryError } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Show } from "../../ui/feedback.tsx";
-import { Check, FormDialog } from "../../ui/form.tsx";
+import { Check, FormDialog, rejection } from "../../ui/form.tsx";
 
 /** The maximum number of search results. */
 const SHOWN = 50;
 
-/** A dialog to choose members of the organization. */
-export function PeopleDialog({
-	title,
-	chosen: before,
-	onChosen,
-	onClose,
+/** A search for members, with a checkbox for each. A search hides checkboxes, so they have no names. */
+function Choices({
+	chosen,
+	onChange,
 }: {
-	title: string;
 	/** UUIDs of users. */
 	chosen: readonly string[];
-	onChosen: (uuids: string[]) => void;
-	onClose: () => void;
+	onChange: (uuids: string[]) => void;
 }) {
-	const { at, organization } = useOrganization();
+	const { at } = useOrganization();
 	const [search, setSearch] = useState("");
-	const [chosen, setChosen] = useState<readonly string[]>(before);
 	const found = useLoad(
 		async (signal) => {
 			const { results, count } = await api.members.list(
@@ -33,24 +27,12 @@ export function PeopleDialog({
 			);
 			return { results, count, search };
 		},
-		[organization.id, search],
+		[at.organization, search],
 	);
+	const toggle = (uuid: string, isTicked: boolean) =>
+		onChange([...chosen.filter((one) => one !== uuid), ...(isTicked ? [uuid] : [])]);
 	return (
-		<FormDialog
-			title={`Choose recipients: ${title}`}
-			action="Save"
-			onClose={onClose}
-			onSubmit={async () => {
-				if (chosen.length === 0)
-					throw new TenantryError({
-						type: "validation_error",
-						code: "required",
-						status: 400,
-						detail: "Choose at least one person.",
-					});
-				onChosen([...chosen]);
-			}}
-		>
+		<>
 			<input
 				type="search"
 				aria-label="Search members"
@@ -63,27 +45,20 @@ export function PeopleDialog({
 				}}
 			/>
 			<div class="choices">
-				{/* A search hides checkboxes, so they have no names. The hidden field below has the value. */}
 				<Show of={found}>
 					{({ results, count, search }) => (
 						<>
-							{results.map(({ user }) => (
+							{results.map(({ user: { uuid, first_name, email } }) => (
 								<Check
-									key={user.uuid}
+									key={uuid}
 									name=""
 									label={
 										<>
-											{user.first_name || user.email}{" "}
-											{user.first_name && <small>{user.email}</small>}
+											{first_name || email} {first_name && <small>{email}</small>}
 										</>
 									}
-									checked={chosen.includes(user.uuid)}
-									onChange={(isTicked) =>
-										setChosen([
-											...chosen.filter((uuid) => uuid !== user.uuid),
-											...(isTicked ? [user.uuid] : []),
-										])
-									}
+									checked={chosen.includes(uuid)}
+									onChange={(isTicked) => toggle(uuid, isTicked)}
 								/>
 							))}
 							{results.length === 0 && (
@@ -98,6 +73,35 @@ export function PeopleDialog({
 					)}
 				</Show>
 			</div>
+		</>
+	);
+}
+
+/** A dialog to choose members of the organization. */
+export function PeopleDialog({
+	title,
+	chosen: before,
+	onChosen,
+	onClose,
+}: {
+	title: string;
+	/** UUIDs of users. */
+	chosen: readonly string[];
+	onChosen: (uuids: string[]) => void;
+	onClose: () => void;
+}) {
+	const [chosen, setChosen] = useState<readonly string[]>(before);
+	return (
+		<FormDialog
+			title={`Choose recipients: ${title}`}
+			action="Save"
+			onClose={onClose}
+			onSubmit={async () => {
+				if (chosen.length === 0) throw rejection(null, "Choose at least one person.");
+				onChosen([...chosen]);
+			}}
+		>
+			<Choices chosen={chosen} onChange={setChosen} />
 			<input type="hidden" name="chosen" value={chosen.toSorted().join(" ")} />
 			<p role="status">
 				<small>{chosen.length} chosen</small>

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import type { PersonalApiKey } from "tenantry-client";
-import { Area, Field, Form, refusal, text, texts } from "../../ui/form.tsx";
+import { Area, Field, Form, rejection, text, texts } from "../../ui/form.tsx";
 import { Expiry, expiryIn } from "./expiry.tsx";
 import type { KeySettings, Keys } from "./keys.ts";
 import { type Kind, kindOf, Reach } from "./reach.tsx";
-import { explain } from "./refusals.ts";
+import { explain } from "./rejections.ts";
 import { ScopePicker } from "./scope_picker.tsx";
 import type { Scope } from "./scopes.ts";
 
@@ -19,7 +19,7 @@ const entriesIn = (lines: string) =>
 
 /** Rejects an empty list, which would mean no restriction. */
 function assertChosen(attr: string, ids: readonly unknown[]) {
-	if (ids.length === 0) throw refusal(attr, "Select at least one, or remove the restriction.");
+	if (ids.length === 0) throw rejection(attr, "Select at least one, or remove the restriction.");
 }
 
 function restrictionsIn(fields: FormData, kind: Kind, before: PersonalApiKey | undefined) {

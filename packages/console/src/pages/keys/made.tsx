@@ -45,17 +45,20 @@ async function request(path: string, value: string) {
 }
 
 function Try({ path, value }: { path: string; value: string }) {
-	const [answer, setAnswer] = useState<Awaited<ReturnType<typeof request>>>();
+	const [response, setResponse] = useState<Awaited<ReturnType<typeof request>>>();
 	return (
 		<div class="row">
-			<Button class="secondary outline" onPress={async () => setAnswer(await request(path, value))}>
+			<Button
+				class="secondary outline"
+				onPress={async () => setResponse(await request(path, value))}
+			>
 				Send from this browser
 			</Button>
 			<span role="status">
-				{answer && (
+				{response && (
 					<>
-						<Badge mood={answer.ok ? "good" : "bad"}>{answer.status}</Badge>{" "}
-						{answer.ok ? "The key works." : answer.detail}
+						<Badge mood={response.ok ? "good" : "bad"}>{response.status}</Badge>{" "}
+						{response.ok ? "The key works." : response.detail}
 					</>
 				)}
 			</span>

@@ -39,8 +39,8 @@ function Bars({ days, max }: { days: KeyDay[]; max: number }) {
 			aria-hidden="true"
 		>
 			{days.map(({ day, requests, refusals }, index) => {
-				const refused = heightOf(refusals);
-				const answered = heightOf(requests);
+				const rejected = heightOf(refusals);
+				const all = heightOf(requests);
 				const place = { x: index * STEP + 1, width: STEP - 2 };
 				return (
 					<g key={day}>
@@ -48,8 +48,8 @@ function Bars({ days, max }: { days: KeyDay[]; max: number }) {
 							{`${wordsOf(day)}: ${NUMBER.format(requests)} requests, ${NUMBER.format(refusals)} rejected`}
 						</title>
 						<rect class="key-bar-room" {...place} y={0} height={HEIGHT} />
-						<rect class="key-bar" {...place} y={HEIGHT - answered} height={answered} />
-						<rect class="key-bar-refused" {...place} y={HEIGHT - refused} height={refused} />
+						<rect class="key-bar" {...place} y={HEIGHT - all} height={all} />
+						<rect class="key-bar-rejected" {...place} y={HEIGHT - rejected} height={rejected} />
 					</g>
 				);
 			})}
@@ -74,7 +74,7 @@ export function UseByDay({ days, shown }: { days: readonly KeyDay[]; shown: numb
 				<strong>{NUMBER.format(requests)}</strong> {requests === 1 ? "request" : "requests"}
 				{refusals > 0 && (
 					<>
-						, <strong class="key-refused">{NUMBER.format(refusals)}</strong> of them rejected
+						, <strong class="key-rejected">{NUMBER.format(refusals)}</strong> of them rejected
 					</>
 				)}
 				. The busiest day had {NUMBER.format(max)}.

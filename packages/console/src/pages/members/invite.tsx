@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { CreateInviteBody } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
-import { Area, Check, Form, refusal, text } from "../../ui/form.tsx";
+import { Area, Check, Form, rejection, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { accessIn, ProjectAccess } from "./access.tsx";
 import { type Addresses, addressesIn } from "./addresses.ts";
@@ -53,8 +53,8 @@ export default function InvitePeople() {
 
 	async function invite(fields: FormData) {
 		if (unknown.length > 0)
-			throw refusal("target_email", "Correct or remove invalid email addresses.");
-		if (invitees.length === 0) throw refusal("target_email", "Enter at least one email address.");
+			throw rejection("target_email", "Correct or remove invalid email addresses.");
+		if (invitees.length === 0) throw rejection("target_email", "Enter at least one email address.");
 		const bodies: CreateInviteBody[] = invitees.map((invitee) => ({
 			target_email: invitee.email,
 			first_name: invitee.first_name,

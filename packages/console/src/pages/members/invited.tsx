@@ -28,7 +28,7 @@ function Sent({
 
 /** Shows the result for each address. */
 export function Invited({
-	outcome: { invited, refused },
+	outcome: { invited, rejected },
 	onCorrect,
 }: {
 	outcome: Outcome;
@@ -41,7 +41,7 @@ export function Invited({
 	);
 	return (
 		<PageView
-			title={`${invited.length} of ${invited.length + refused.length} invited`}
+			title={`${invited.length} of ${invited.length + rejected.length} invited`}
 			above={[[to("members"), "Members"]]}
 			actions={
 				<>
@@ -54,25 +54,25 @@ export function Invited({
 				</>
 			}
 		>
-			{refused.length > 0 && (
+			{rejected.length > 0 && (
 				<Section
 					title="Not invited"
 					actions={
 						<button
 							type="button"
 							class="secondary outline"
-							onClick={() => onCorrect(refused.map(({ body }) => body.target_email).join("\n"))}
+							onClick={() => onCorrect(rejected.map(({ body }) => body.target_email).join("\n"))}
 						>
 							Correct these
 						</button>
 					}
 				>
 					<ul class="outcomes">
-						{refused.map(({ body: { target_email }, reason }) => (
+						{rejected.map(({ body: { target_email }, reason }) => (
 							<li key={target_email}>
 								<span>
 									<strong>{target_email}</strong>
-									<small class="below refusal">{reason}</small>
+									<small class="below rejection">{reason}</small>
 								</span>
 							</li>
 						))}

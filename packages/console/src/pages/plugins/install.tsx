@@ -6,7 +6,7 @@ import { api } from "../../session.ts";
 import { useAction } from "../../ui/button.tsx";
 import { Empty, Show, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
-import { Choice, Field, Form, Group, refusal, text } from "../../ui/form.tsx";
+import { Choice, Field, Form, Group, rejection, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge } from "../../ui/values.tsx";
 import { useAccess } from "./access.ts";
@@ -22,7 +22,7 @@ const installedId = (error: unknown) =>
 /** Assigns errors about the URL to its field. */
 const aboutUrl = (error: unknown) =>
 	error instanceof TenantryError && error.status === 400 && error.attr === null
-		? refusal("url", error.detail)
+		? rejection("url", error.detail)
 		: error;
 
 /** The page that installs a plugin from a URL or the catalogue, or creates one. */

@@ -8,7 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, Empty, say, warn } from "../../ui/feedback.tsx";
-import { Field, FormDialog, refusal, text } from "../../ui/form.tsx";
+import { Field, FormDialog, rejection, text } from "../../ui/form.tsx";
 import { type Changes, starter, useDrafts } from "./drafts.ts";
 import { PluginView, useRights } from "./plugin_view.tsx";
 
@@ -34,13 +34,13 @@ function useSaveFiles(
 	discard: (changes: Changes) => void,
 ) {
 	const { at } = useOrganization();
-	const answer = useRef(source);
+	const stored = useRef(source);
 	const sent = useRef<Changes>({});
 	const { save, dialog } = useSave<PluginSource, Changes>({
 		read: () => api.pipelineDestinations.getSource({ ...at, id: source.id }),
 		update: (read, changes) => api.pipelineDestinations.updateSource({ ...at, ...read }, changes),
 		onSaved: async (saved) => {
-			answer.current = saved;
+			stored.current = saved;
 			await loaded.reload();
 			discard(sent.current);
 		},
@@ -50,7 +50,7 @@ function useSaveFiles(
 	async function saveFiles(changes: Changes) {
 		sent.current = changes;
 		if (!(await save(source, changes))) return;
-		const broken = Object.keys(answer.current.errors).filter((name) => name in changes);
+		const broken = Object.keys(stored.current.errors).filter((name) => name in changes);
 		if (broken.length === 0) say("The source is saved.");
 		else warn(`The source is saved, but doesn't compile: ${broken.join(", ")}.`);
 	}
@@ -241,7 +241,7 @@ function AddFile({
 			onClose={onClose}
 			onSubmit={async (fields) => {
 				const name = text(fields, "filename");
-				if (names.includes(name)) throw refusal("filename", `The file ${name} already exists.`);
+				if (names.includes(name)) throw rejection("filename", `The file ${name} already exists.`);
 				onAdd(name);
 			}}
 		>

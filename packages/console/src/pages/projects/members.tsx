@@ -8,7 +8,7 @@ import { useDelay } from "../../ui/delay.ts";
 import { confirm } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
-import { Choice, Field, FormDialog, Group, refusal, text } from "../../ui/form.tsx";
+import { Choice, Field, FormDialog, Group, rejection, text } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
@@ -129,7 +129,7 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 async function memberWith(at: { organization: string }, email: string): Promise<Member> {
 	const [member] = (await api.members.list({ ...at, email })).results;
 	if (member) return member;
-	throw refusal(
+	throw rejection(
 		"user_uuid",
 		"No member of the organization has this email address. Invite this person first.",
 	);

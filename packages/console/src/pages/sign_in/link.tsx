@@ -39,9 +39,9 @@ export function Link({
 
 	async function complete(code?: string) {
 		try {
-			const answer = await api.signIn.complete({ token, code });
-			if (answer.recovery_codes) setDone(answer);
-			else await enter(answer);
+			const response = await api.signIn.complete({ token, code });
+			if (response.recovery_codes) setDone(response);
+			else await enter(response);
 		} catch (error) {
 			const next = codeOf(error);
 			if (next === "two_factor_required" && code === undefined) setStep({ kind: "code" });
