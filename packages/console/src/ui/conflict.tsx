@@ -33,6 +33,39 @@ function Value({ children }: { children: string }) {
 	return <pre tabIndex={0}>{children}</pre>;
 }
 
+type Row = { name: string; label: string; yours: string; saved: string };
+
+// biome-ignore-start lint/a11y/noRedundantRoles: as a list on phones, the elements would lose their roles
+const Versions = ({ rows }: { rows: Row[] }) => (
+	<table role="table" class="versions">
+		<thead role="rowgroup">
+			<tr role="row">
+				{["Field", YOURS, SAVED].map((title) => (
+					<th key={title} role="columnheader" scope="col">
+						{title}
+					</th>
+				))}
+			</tr>
+		</thead>
+		<tbody role="rowgroup">
+			{rows.map(({ name, label, yours, saved }) => (
+				<tr key={name} role="row">
+					<th role="rowheader" scope="row">
+						{label}
+					</th>
+					<td role="cell" data-title={YOURS}>
+						<Value>{yours}</Value>
+					</td>
+					<td role="cell" data-title={SAVED}>
+						<Value>{saved}</Value>
+					</td>
+				</tr>
+			))}
+		</tbody>
+	</table>
+);
+// biome-ignore-end lint/a11y/noRedundantRoles: as above
+
 /** Shows both versions of the fields that differ, and lets the user choose one. */
 function ConflictDialog({
 	theirs,
@@ -65,34 +98,7 @@ function ConflictDialog({
 				Someone else saved changes after you opened this page. Your changes aren't saved yet. Choose
 				which version to keep.
 			</p>
-			{/* biome-ignore-start lint/a11y/noRedundantRoles: as a list on phones, the elements would lose their roles */}
-			<table role="table" class="versions">
-				<thead role="rowgroup">
-					<tr role="row">
-						{["Field", YOURS, SAVED].map((title) => (
-							<th key={title} role="columnheader" scope="col">
-								{title}
-							</th>
-						))}
-					</tr>
-				</thead>
-				<tbody role="rowgroup">
-					{rows.map(({ name, label, yours, saved }) => (
-						<tr key={name} role="row">
-							<th role="rowheader" scope="row">
-								{label}
-							</th>
-							<td role="cell" data-title={YOURS}>
-								<Value>{yours}</Value>
-							</td>
-							<td role="cell" data-title={SAVED}>
-								<Value>{saved}</Value>
-							</td>
-						</tr>
-					))}
-				</tbody>
-			</table>
-			{/* biome-ignore-end lint/a11y/noRedundantRoles: as above */}
+			<Versions rows={rows} />
 			{rows.length === 0 && <p>Both versions have the same values.</p>}
 			<div class="buttons">
 				<button
@@ -109,18 +115,7 @@ function ConflictDialog({
 	);
 }
 
-/**
- * Saves changes of an object. If someone else has changed the same fields since the page loaded them, a dialog shows both
- * versions, and the user chooses. Add `dialog` to the page. `version` changes when the object has values that the form doesn't
- * show. Use it as the `key` of the form to show them.
- */
-export function useSave<T extends Values, Changes extends Values>({
-	read,
-	update,
-	onSaved,
-	labels,
-	fields = (object) => object,
-}: {
+type Saving<T, Changes> = {
 	/** Loads the current object with `get` of the client, which has the ETag. */
 	read: () => Promise<T>;
 	/** Updates the object with `update` of the client. */
@@ -134,7 +129,20 @@ export function useSave<T extends Values, Changes extends Values>({
 	labels: Partial<Record<keyof Changes & string, string>>;
 	/** Returns the values to compare by name, if they aren't the object's own fields. */
 	fields?: (object: T) => Values;
-}) {
+};
+
+/**
+ * Saves changes of an object. If someone else has changed the same fields since the page loaded them, a dialog shows both
+ * versions, and the user chooses. Add `dialog` to the page. `version` changes when the object has values that the form doesn't
+ * show. Use it as the `key` of the form to show them.
+ */
+export function useSave<T extends Values, Changes extends Values>({
+	read,
+	update,
+	onSaved,
+	labels,
+	fields = (object) => object,
+}: Saving<T, Changes>) {
 	const [conflict, setConflict] = useState<{ theirs: T; changes: Changes }>();
 	const [version, setVersion] = useState(0);
 	const showStored = () => setVersion((version) => version + 1);

@@ -84,6 +84,12 @@ export const Problem = ({ error, retry }: { error: unknown; retry?: (() => void)
 	</div>
 );
 
+export const Loading = () => (
+	<p class="loading" role="status" aria-busy="true">
+		Loading…
+	</p>
+);
+
 /** Shows loaded data; until then, that it is loading or its error. An error of a refresh is above the data. */
 export function Show<T>({
 	of,
@@ -100,11 +106,7 @@ export function Show<T>({
 			</>
 		);
 	if (of.error) return <Problem error={of.error} retry={of.reload} />;
-	return (
-		<p class="loading" role="status" aria-busy="true">
-			Loading…
-		</p>
-	);
+	return <Loading />;
 }
 
 /** The text of an empty list: what it will contain, and what to do next. */

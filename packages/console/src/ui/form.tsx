@@ -67,17 +67,49 @@ type FormProps = {
 	children: ComponentChildren;
 };
 
-/** A form. Errors are shown next to the field in `attr`, or above the buttons if the form has no such field. */
-export function Form({
+const Buttons = ({
 	action,
 	isDangerous = false,
 	isSecondary = false,
-	onSubmit,
 	onCancel,
+	others = [],
+	isBusy,
+}: Omit<FormProps, "onSubmit" | "children"> & { isBusy: boolean }) => (
+	<div class="buttons">
+		{onCancel && (
+			<button type="button" class="secondary outline" onClick={onCancel}>
+				Cancel
+			</button>
+		)}
+		{others.map(([words]) => (
+			<button
+				key={words}
+				type="submit"
+				class="secondary outline"
+				data-action={words}
+				aria-disabled={isBusy}
+			>
+				{words}
+			</button>
+		))}
+		<button
+			type="submit"
+			class={isDangerous ? "danger" : isSecondary ? "secondary outline" : undefined}
+			aria-disabled={isBusy}
+		>
+			{action}
+		</button>
+	</div>
+);
+
+/** A form. Errors are shown next to the field in `attr`, or above the buttons if the form has no such field. */
+export function Form({
+	onSubmit,
 	others = [],
 	asks = true,
 	showsSaved = false,
 	children,
+	...buttons
 }: FormProps) {
 	const form = useRef<HTMLFormElement>(null);
 	const [wrong, setWrong] = useState<FieldError>();
@@ -131,31 +163,7 @@ export function Form({
 			<div class="form-problem" role="alert">
 				{problem}
 			</div>
-			<div class="buttons">
-				{onCancel && (
-					<button type="button" class="secondary outline" onClick={onCancel}>
-						Cancel
-					</button>
-				)}
-				{others.map(([words]) => (
-					<button
-						key={words}
-						type="submit"
-						class="secondary outline"
-						data-action={words}
-						aria-disabled={isBusy}
-					>
-						{words}
-					</button>
-				))}
-				<button
-					type="submit"
-					class={isDangerous ? "danger" : isSecondary ? "secondary outline" : undefined}
-					aria-disabled={isBusy}
-				>
-					{action}
-				</button>
-			</div>
+			<Buttons {...buttons} others={others} isBusy={isBusy} />
 		</form>
 	);
 }

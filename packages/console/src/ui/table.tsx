@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { List } from "../load.ts";
 import { useQuery } from "../load.ts";
-import { Empty, Problem } from "./feedback.tsx";
+import { Empty, Loading, Problem } from "./feedback.tsx";
 import { formatNumber } from "./values.tsx";
 
 export type Column<T> = {
@@ -24,18 +24,7 @@ export const buttons = <T,>(cell: Column<T>["cell"], title = "Actions"): Column<
 
 type Shown<T> = Omit<List<T>, "refresh">;
 
-/**
- * A page of a list, with buttons for the previous and next page. On a phone, each row is a card, and
- * the roles keep it a table for screen readers.
- */
-export function Table<T>({
-	list,
-	label,
-	columns,
-	id,
-	notFound,
-	empty,
-}: {
+type TableProps<T> = {
 	list: Shown<T>;
 	/** The name of the list, such as "Members". */
 	label: string;
@@ -46,7 +35,52 @@ export function Table<T>({
 	notFound?: string | false | undefined;
 	/** Shown instead of a table that has no rows without filters either. */
 	empty?: ComponentChildren;
-}) {
+};
+
+// biome-ignore-start lint/a11y/noRedundantRoles: as cards, the elements would lose their roles
+const Rows = <T,>({
+	rows,
+	isLoading,
+	label,
+	columns,
+	id,
+}: Pick<TableProps<T>, "label" | "columns" | "id"> & { rows: T[]; isLoading: boolean }) => (
+	<table role="table" aria-label={label} aria-busy={isLoading}>
+		<thead role="rowgroup">
+			<tr role="row">
+				{columns.map(({ title, isHidden, align }) => (
+					<th key={title} role="columnheader" scope="col" data-align={align}>
+						<span class={isHidden ? "unseen" : undefined}>{title}</span>
+					</th>
+				))}
+			</tr>
+		</thead>
+		<tbody role="rowgroup">
+			{rows.map((row) => (
+				<tr key={id(row)} role="row">
+					{columns.map(({ title, isHidden, align, cell }) => (
+						<td
+							key={title}
+							role="cell"
+							data-title={isHidden ? undefined : title}
+							data-align={align}
+						>
+							{/* On a phone, the cell is next to its title, so it must be one element. */}
+							<div>{cell(row)}</div>
+						</td>
+					))}
+				</tr>
+			))}
+		</tbody>
+	</table>
+);
+// biome-ignore-end lint/a11y/noRedundantRoles: as above
+
+/**
+ * A page of a list, with buttons for the previous and next page. On a phone, each row is a card, and
+ * the roles keep it a table for screen readers.
+ */
+export function Table<T>({ list, label, columns, id, notFound, empty }: TableProps<T>) {
 	const text = notFound ? (
 		<Empty title={`No ${label.toLowerCase()} found`}>{notFound}</Empty>
 	) : (
@@ -56,46 +90,18 @@ export function Table<T>({
 	const shown = useRef(text);
 	if (!list.isLoading) shown.current = text;
 	if (list.error && !list.data) return <Problem error={list.error} retry={list.reload} />;
-	if (!list.data)
-		return (
-			<p class="loading" role="status" aria-busy="true">
-				Loading…
-			</p>
-		);
+	if (!list.data) return <Loading />;
 	if (list.data.results.length === 0 && list.offset === 0) return <>{shown.current}</>;
 	return (
 		<>
 			{list.error && <Problem error={list.error} retry={list.reload} />}
-			{/* biome-ignore-start lint/a11y/noRedundantRoles: as cards, the elements would lose their roles */}
-			<table role="table" aria-label={label} aria-busy={list.isLoading}>
-				<thead role="rowgroup">
-					<tr role="row">
-						{columns.map(({ title, isHidden, align }) => (
-							<th key={title} role="columnheader" scope="col" data-align={align}>
-								<span class={isHidden ? "unseen" : undefined}>{title}</span>
-							</th>
-						))}
-					</tr>
-				</thead>
-				<tbody role="rowgroup">
-					{list.data.results.map((row) => (
-						<tr key={id(row)} role="row">
-							{columns.map(({ title, isHidden, align, cell }) => (
-								<td
-									key={title}
-									role="cell"
-									data-title={isHidden ? undefined : title}
-									data-align={align}
-								>
-									{/* On a phone, the cell is next to its title, so it must be one element. */}
-									<div>{cell(row)}</div>
-								</td>
-							))}
-						</tr>
-					))}
-				</tbody>
-			</table>
-			{/* biome-ignore-end lint/a11y/noRedundantRoles: as above */}
+			<Rows
+				rows={list.data.results}
+				isLoading={list.isLoading}
+				label={label}
+				columns={columns}
+				id={id}
+			/>
 			<Pager list={list} label={label} />
 		</>
 	);

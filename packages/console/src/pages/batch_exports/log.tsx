@@ -5,7 +5,7 @@ import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
-import { Empty, Problem } from "../../ui/feedback.tsx";
+import { Empty, Loading, Problem } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { Badge, type Mood } from "../../ui/values.tsx";
 import { BUSY_MS } from "./intervals.ts";
@@ -172,11 +172,7 @@ export function Log({
 				</label>
 			</Filters>
 			{error !== undefined && <Problem error={error} retry={log.reload} />}
-			{!entries && error === undefined && (
-				<p class="loading" role="status" aria-busy="true">
-					Loading…
-				</p>
-			)}
+			{!entries && error === undefined && <Loading />}
 			{entries?.list.length === 0 && (
 				<Empty title={entries.isFiltered ? "No entries found" : "No entries yet"}>
 					{entries.isFiltered

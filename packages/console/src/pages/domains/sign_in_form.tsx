@@ -22,6 +22,30 @@ function changesIn(before: Domain, fields: FormData) {
 	return changes;
 }
 
+const Saml = ({ domain }: { domain: Domain }) => (
+	<Group label="SAML" hint="From your identity provider. SAML requires all three fields.">
+		<Field
+			name="saml_entity_id"
+			label={LABELS.saml_entity_id}
+			defaultValue={domain.saml_entity_id ?? ""}
+			spellcheck={false}
+		/>
+		<Field
+			name="saml_acs_url"
+			label={LABELS.saml_acs_url}
+			defaultValue={domain.saml_acs_url ?? ""}
+			spellcheck={false}
+		/>
+		<Area
+			name="saml_x509_cert"
+			label={LABELS.saml_x509_cert}
+			hint="X.509 in PEM format, with the BEGIN and END lines."
+			defaultValue={domain.saml_x509_cert ?? ""}
+			spellcheck={false}
+		/>
+	</Group>
+);
+
 /** The form for the sign-in settings of a domain. */
 export function SignInForm({
 	domain,
@@ -69,27 +93,7 @@ export function SignInForm({
 						join without an invite. You can prepare SAML now.
 					</p>
 				)}
-				<Group label="SAML" hint="From your identity provider. SAML requires all three fields.">
-					<Field
-						name="saml_entity_id"
-						label={LABELS.saml_entity_id}
-						defaultValue={before.saml_entity_id ?? ""}
-						spellcheck={false}
-					/>
-					<Field
-						name="saml_acs_url"
-						label={LABELS.saml_acs_url}
-						defaultValue={before.saml_acs_url ?? ""}
-						spellcheck={false}
-					/>
-					<Area
-						name="saml_x509_cert"
-						label={LABELS.saml_x509_cert}
-						hint="X.509 in PEM format, with the BEGIN and END lines."
-						defaultValue={before.saml_x509_cert ?? ""}
-						spellcheck={false}
-					/>
-				</Group>
+				<Saml domain={before} />
 			</Form>
 			{dialog}
 		</>

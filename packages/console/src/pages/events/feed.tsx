@@ -4,7 +4,7 @@ import { listOf, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
-import { Empty, Problem } from "../../ui/feedback.tsx";
+import { Empty, Loading, Problem } from "../../ui/feedback.tsx";
 import { FormDialog } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -230,9 +230,7 @@ export default function Feed() {
 					)}
 				</>
 			) : (
-				<p class="loading" role="status" aria-busy="true">
-					Loading…
-				</p>
+				<Loading />
 			)}
 			{open === "types" && <TypesDialog types={types} onClose={close} />}
 			{open === "download" && (

@@ -9,6 +9,19 @@ import { fromLocal, toLocal } from "../../ui/moments.ts";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
+function sinceOf(choice: string, fields: FormData, now: number) {
+	switch (choice) {
+		case "hour":
+			return new Date(now - HOUR_MS).toISOString();
+		case "day":
+			return new Date(now - DAY_MS).toISOString();
+		case "skip":
+			return new Date().toISOString();
+		default:
+			return fromLocal(text(fields, "since")) ?? "";
+	}
+}
+
 /** A dialog that replays all events since a time, or skips waiting events. */
 export function ReplayDialog({
 	webhook,
@@ -22,18 +35,6 @@ export function ReplayDialog({
 	const { at } = useOrganization();
 	const [choice, setChoice] = useState("hour");
 	const [now] = useState(() => Date.now());
-	const since = (fields: FormData) => {
-		switch (choice) {
-			case "hour":
-				return new Date(now - HOUR_MS).toISOString();
-			case "day":
-				return new Date(now - DAY_MS).toISOString();
-			case "skip":
-				return new Date().toISOString();
-			default:
-				return fromLocal(text(fields, "since")) ?? "";
-		}
-	};
 	const option = (value: string, label: string, hint?: string) => (
 		<Choice
 			name="choice"
@@ -50,7 +51,7 @@ export function ReplayDialog({
 			action={choice === "skip" ? "Skip events" : "Replay events"}
 			onClose={onClose}
 			onSubmit={async (fields) => {
-				await api.webhooks.replay({ ...at, ...webhook }, { since: since(fields) });
+				await api.webhooks.replay({ ...at, ...webhook }, { since: sinceOf(choice, fields, now) });
 				say(
 					choice === "skip" ? "The waiting events are skipped." : "The events are being replayed.",
 				);

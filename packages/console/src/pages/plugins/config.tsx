@@ -44,19 +44,18 @@ function shownSettings(config: Config) {
 	);
 }
 
-function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["reload"] }) {
-	/** The config that the form started with. The switch reloads the config, which others may have changed. */
-	const [before, setBefore] = useState(config);
-	const plugin = pluginIn(before);
-	const fields = fieldsOf(plugin.config_schema);
-	const stored = parsed(before.config);
-	/** The changed settings with secrets, which aren't passed to the dialog for conflicts. */
-	const settings = useRef<Values>({});
-	const { save, dialog, version } = useSave<Config, Values>({
-		read: () => api.pluginConfigs.get({ project: before.team_id, id: before.id }),
+/** Saves settings of a config. Secrets are only in `settings`, which isn't passed to the dialog for conflicts. */
+function useSaveConfig(
+	{ id, team_id: project, ...config }: Config,
+	settings: { current: Values },
+	onSaved: () => Promise<unknown>,
+) {
+	const fields = fieldsOf(pluginIn(config).config_schema);
+	return useSave<Config, Values>({
+		read: () => api.pluginConfigs.get({ project, id }),
 		update: (read, { name, description }) =>
 			api.pluginConfigs.update(
-				{ ...read, project: read.team_id },
+				{ ...read, project },
 				{
 					...(name !== undefined && { name: String(name) || null }),
 					...(description !== undefined && { description: String(description) || null }),
@@ -66,8 +65,7 @@ function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["
 				},
 			),
 		onSaved: async (saved) => {
-			const read = await reload();
-			if (read) setBefore(read);
+			await onSaved();
 			say(`${configName(saved)} is saved.`);
 		},
 		labels: {
@@ -80,6 +78,20 @@ function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["
 			description: config.description,
 			...underNames(shownSettings(config)),
 		}),
+	});
+}
+
+function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["reload"] }) {
+	/** The config that the form started with. The switch reloads the config, which others may have changed. */
+	const [before, setBefore] = useState(config);
+	const plugin = pluginIn(before);
+	const fields = fieldsOf(plugin.config_schema);
+	const stored = parsed(before.config);
+	/** The changed settings, with secrets. */
+	const settings = useRef<Values>({});
+	const { save, dialog, version } = useSaveConfig(before, settings, async () => {
+		const read = await reload();
+		if (read) setBefore(read);
 	});
 
 	function changesIn(form: FormData) {

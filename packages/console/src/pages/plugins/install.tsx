@@ -142,6 +142,49 @@ async function readCatalogue(organization: string, signal: AbortSignal) {
 	return entries;
 }
 
+const CatalogueEntry = ({
+	entry,
+	isBusy,
+	isInstalling,
+	onInstall,
+}: {
+	entry: RepositoryEntry;
+	isBusy: boolean;
+	isInstalling: boolean;
+	onInstall: () => void;
+}) => (
+	<li class="panel">
+		<div>
+			<h3>
+				<a href={entry.url} rel="noreferrer" target="_blank">
+					{entry.name}
+				</a>{" "}
+				{entry.verified && <Badge mood="good">Verified</Badge>}
+			</h3>
+			<p>{entry.description}</p>
+		</div>
+		<div class="catalogue-foot">
+			<small>
+				{TYPES[entry.type] ?? entry.type} · by {entry.maintainer}
+			</small>
+			{entry.installed ? (
+				<Badge>Installed</Badge>
+			) : (
+				<button
+					type="button"
+					class="secondary outline small"
+					aria-label={`Install ${entry.name}`}
+					aria-disabled={isBusy}
+					aria-busy={isInstalling}
+					onClick={onInstall}
+				>
+					{isInstalling ? "Installing…" : "Install"}
+				</button>
+			)}
+		</div>
+	</li>
+);
+
 function Catalogue({
 	organization,
 	onInstall,
@@ -173,41 +216,18 @@ function Catalogue({
 					return (
 						<ul class="catalogue">
 							{shown.map((entry) => (
-								<li key={entry.url} class="panel">
-									<div>
-										<h3>
-											<a href={entry.url} rel="noreferrer" target="_blank">
-												{entry.name}
-											</a>{" "}
-											{entry.verified && <Badge mood="good">Verified</Badge>}
-										</h3>
-										<p>{entry.description}</p>
-									</div>
-									<div class="catalogue-foot">
-										<small>
-											{TYPES[entry.type] ?? entry.type} · by {entry.maintainer}
-										</small>
-										{entry.installed ? (
-											<Badge>Installed</Badge>
-										) : (
-											<button
-												type="button"
-												class="secondary outline small"
-												aria-label={`Install ${entry.name}`}
-												aria-disabled={isBusy}
-												aria-busy={isBusy && installing === entry.url}
-												onClick={() =>
-													run(() => {
-														setInstalling(entry.url);
-														return onInstall(entry.url);
-													})
-												}
-											>
-												{isBusy && installing === entry.url ? "Installing…" : "Install"}
-											</button>
-										)}
-									</div>
-								</li>
+								<CatalogueEntry
+									key={entry.url}
+									entry={entry}
+									isBusy={isBusy}
+									isInstalling={isBusy && installing === entry.url}
+									onInstall={() =>
+										run(() => {
+											setInstalling(entry.url);
+											return onInstall(entry.url);
+										})
+									}
+								/>
 							))}
 						</ul>
 					);

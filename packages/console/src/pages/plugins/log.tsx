@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PluginLogEntry } from "tenantry-client";
 import { useQuery } from "../../load.ts";
 import { Button } from "../../ui/button.tsx";
-import { Empty, Problem, wordsOf } from "../../ui/feedback.tsx";
+import { Empty, Loading, Problem, wordsOf } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import type { LogFilters, useLog } from "./follow.ts";
 
@@ -100,9 +100,7 @@ export function Log({ log }: { log: ReturnType<typeof useLog> }) {
 			</div>
 			{entries === undefined ? (
 				error === undefined ? (
-					<p class="loading" role="status" aria-busy="true">
-						Loading…
-					</p>
+					<Loading />
 				) : (
 					<Problem error={error} />
 				)

@@ -115,45 +115,7 @@ function Files({ source, loaded }: { source: PluginSource; loaded: Loaded<Plugin
 					/>
 				)}
 			</div>
-			{isEditable && (
-				<div class="source-buttons">
-					<span role="status">
-						{drafts.isChanged
-							? `Unsaved: ${Object.keys(drafts.changes).sort().join(", ")}`
-							: "All changes are saved."}
-					</span>
-					<span class="row">
-						{current !== undefined && (
-							<button
-								type="button"
-								class="secondary outline"
-								onClick={() => drafts.write(current, null)}
-							>
-								Delete {current}
-							</button>
-						)}
-						{drafts.isChanged && (
-							<button
-								type="button"
-								class="secondary outline"
-								onClick={async () => {
-									const yes = await confirm({
-										title: "Discard your changes?",
-										text: <p>All files are reset to the saved version.</p>,
-										action: "Discard changes",
-									});
-									if (yes) drafts.discard(drafts.changes);
-								}}
-							>
-								Discard changes
-							</button>
-						)}
-						<Button isOff={!drafts.isChanged} onPress={() => saveFiles(drafts.changes)}>
-							Save
-						</Button>
-					</span>
-				</div>
-			)}
+			{isEditable && <SaveBar current={current} drafts={drafts} onSave={saveFiles} />}
 			{isAdding && (
 				<AddFile
 					names={names}
@@ -167,6 +129,54 @@ function Files({ source, loaded }: { source: PluginSource; loaded: Loaded<Plugin
 			)}
 			{dialog}
 		</>
+	);
+}
+
+/** The state of unsaved changes, and the buttons for the current file and for all changes. */
+function SaveBar({
+	current,
+	drafts,
+	onSave,
+}: {
+	current: string | undefined;
+	drafts: ReturnType<typeof useDrafts>;
+	onSave: (changes: Changes) => Promise<void>;
+}) {
+	async function discard() {
+		const isSure = await confirm({
+			title: "Discard your changes?",
+			text: "All files are reset to the saved version.",
+			action: "Discard changes",
+		});
+		if (isSure) drafts.discard(drafts.changes);
+	}
+	return (
+		<div class="source-buttons">
+			<span role="status">
+				{drafts.isChanged
+					? `Unsaved: ${Object.keys(drafts.changes).sort().join(", ")}`
+					: "All changes are saved."}
+			</span>
+			<span class="row">
+				{current !== undefined && (
+					<button
+						type="button"
+						class="secondary outline"
+						onClick={() => drafts.write(current, null)}
+					>
+						Delete {current}
+					</button>
+				)}
+				{drafts.isChanged && (
+					<button type="button" class="secondary outline" onClick={discard}>
+						Discard changes
+					</button>
+				)}
+				<Button isOff={!drafts.isChanged} onPress={() => onSave(drafts.changes)}>
+					Save
+				</Button>
+			</span>
+		</div>
 	);
 }
 
@@ -314,25 +324,19 @@ function CompileError({
 	);
 }
 
-function Editor({
-	filename,
-	value,
-	error,
-	isReadOnly,
-	onChange,
-}: {
+type Content = {
 	filename: string;
 	value: string;
-	/** The compile error, if there is one. */
-	error: string | undefined;
 	isReadOnly: boolean;
 	onChange: (value: string) => void;
-}) {
+};
+
+/** Opens the editor in the element `place`. `select` goes to a line. */
+function useEditor({ filename, value, isReadOnly, onChange }: Content, describedBy: string) {
 	const place = useRef<HTMLDivElement>(null);
 	const editor = useRef<Opened>(undefined);
 	const latest = useRef({ value, onChange });
 	latest.current = { value, onChange };
-	const hint = useId();
 	const [isOpen, setOpen] = useState(false);
 
 	useEffect(() => {
@@ -344,7 +348,7 @@ function Editor({
 				filename,
 				value: latest.current.value,
 				readOnly: isReadOnly,
-				describedBy: hint,
+				describedBy,
 				onChange: (text) => latest.current.onChange(text),
 			});
 			setOpen(true);
@@ -368,13 +372,24 @@ function Editor({
 		// This also scrolls to the selection.
 		textarea.focus();
 	}
+	return { place, isOpen, select };
+}
 
+function Editor({
+	error,
+	...content
+}: Content & {
+	/** The compile error, if there is one. */
+	error: string | undefined;
+}) {
+	const hint = useId();
+	const { place, isOpen, select } = useEditor(content, hint);
 	return (
 		<div class="editor">
 			<CompileError error={error} isOpen={isOpen} onSelect={select} />
 			<div ref={place} class="editor-place" aria-busy={!isOpen} />
 			<small id={hint} class="hint">
-				{isReadOnly
+				{content.isReadOnly
 					? "This file is read-only."
 					: "Tab indents. To leave the editor, press Escape, then Tab."}
 			</small>
