@@ -33,6 +33,12 @@ const textOf = (stored: unknown) =>
 			? ""
 			: String(stored);
 
+export const Optional = ({ label }: { label: string }) => (
+	<>
+		{label} <span class="export-optional">optional</span>
+	</>
+);
+
 /** The field of a setting. Stored secrets are never shown. */
 function SettingField({
 	setting,
@@ -50,13 +56,7 @@ function SettingField({
 	const common = {
 		name: fieldOf(name),
 		label:
-			isRequired || kind === "boolean" || kind === "choice" ? (
-				label
-			) : (
-				<>
-					{label} <span class="export-optional">optional</span>
-				</>
-			),
+			isRequired || kind === "boolean" || kind === "choice" ? label : <Optional label={label} />,
 		hint,
 		required: isRequired && !mayBeEmpty && !isKept,
 		maxLength: setting.maxLength,

@@ -9,7 +9,7 @@ import type {
 import { TenantryError } from "tenantry-client";
 import { Field, Select, text } from "../../ui/form.tsx";
 import { toLocal } from "../../ui/moments.ts";
-import { DestinationFields } from "./destination_fields.tsx";
+import { DestinationFields, Optional } from "./destination_fields.tsx";
 import { type Config, configOf, fieldOf, settingsOf } from "./destinations.ts";
 import { FilePreview } from "./file_preview.tsx";
 import { QueryField } from "./query_field.tsx";
@@ -102,22 +102,14 @@ const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildr
 			<div class="pair">
 				<Field
 					name="start_at"
-					label={
-						<>
-							Not before <span class="export-optional">optional</span>
-						</>
-					}
+					label={<Optional label="Not before" />}
 					type="datetime-local"
 					hint="In your time zone."
 					defaultValue={moment(of?.start_at)}
 				/>
 				<Field
 					name="end_at"
-					label={
-						<>
-							Not after <span class="export-optional">optional</span>
-						</>
-					}
+					label={<Optional label="Not after" />}
 					type="datetime-local"
 					defaultValue={moment(of?.end_at)}
 				/>
@@ -125,6 +117,21 @@ const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildr
 		</details>
 		{last}
 	</section>
+);
+
+const ModelSelect = ({ model, onChange }: { model: string; onChange: (model: string) => void }) => (
+	<Select
+		name="model"
+		label="Rows"
+		options={MODELS}
+		defaultValue={model}
+		hint={
+			model === "persons"
+				? "Your users, with their properties."
+				: "Events, with the persons who caused them."
+		}
+		onChange={({ currentTarget }) => onChange(currentTarget.value)}
+	/>
 );
 
 /** All fields of an export. The type of a stored export's destination can't be changed. */
@@ -173,18 +180,7 @@ export function ExportFields({
 					onInput={({ currentTarget }) => setName(currentTarget.value)}
 				/>
 				{children}
-				<Select
-					name="model"
-					label="Rows"
-					options={MODELS}
-					defaultValue={model}
-					hint={
-						model === "persons"
-							? "Your users, with their properties."
-							: "Events, with the persons who caused them."
-					}
-					onChange={({ currentTarget }) => setModel(currentTarget.value)}
-				/>
+				<ModelSelect model={model} onChange={setModel} />
 				{model === "events" && <QueryField defaultValue={of?.xql_query ?? ""} />}
 			</section>
 			<section class="panel form-part">

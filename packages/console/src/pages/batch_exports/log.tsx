@@ -122,6 +122,40 @@ const Line = ({ entry, path }: { entry: Entry; path: string | undefined }) => (
 	</li>
 );
 
+function Entries({
+	log: { entries, error, reload, readOlder },
+	path,
+}: {
+	log: ReturnType<typeof useLog>;
+	path: string | undefined;
+}) {
+	return (
+		<>
+			{error !== undefined && <Problem error={error} retry={reload} />}
+			{!entries && error === undefined && <Loading />}
+			{entries?.list.length === 0 && (
+				<Empty title={entries.isFiltered ? "No entries found" : "No entries yet"}>
+					{entries.isFiltered
+						? "Change or remove the filters."
+						: "Entries of runs appear here automatically."}
+				</Empty>
+			)}
+			{entries && entries.list.length > 0 && (
+				<ol class="export-log" aria-label="Log, newest first">
+					{entries.list.map((entry) => (
+						<Line key={entry.id} entry={entry} path={path} />
+					))}
+				</ol>
+			)}
+			{entries?.hasMore && (
+				<Button class="secondary outline" onPress={readOlder}>
+					Show older entries
+				</Button>
+			)}
+		</>
+	);
+}
+
 /**
  * A log that shows new entries as they appear, newest first.
  * @param id the id of the object that the log belongs to
@@ -143,8 +177,7 @@ export function Log({
 	const [isFollowing, setFollowing] = useState(true);
 	const levels = LEVELS.find(([value]) => value === (level ?? ""))?.[2];
 	const log = useLog(read, { level: levels, search }, [id, level, search]);
-	const { entries, error } = log;
-	usePolling(log.readNew, BUSY_MS, isFollowing && entries !== undefined);
+	usePolling(log.readNew, BUSY_MS, isFollowing && log.entries !== undefined);
 	const wasLive = useRef(isLive);
 	useEffect(() => {
 		// Load the last entries of the run immediately.
@@ -171,27 +204,7 @@ export function Log({
 					Follow
 				</label>
 			</Filters>
-			{error !== undefined && <Problem error={error} retry={log.reload} />}
-			{!entries && error === undefined && <Loading />}
-			{entries?.list.length === 0 && (
-				<Empty title={entries.isFiltered ? "No entries found" : "No entries yet"}>
-					{entries.isFiltered
-						? "Change or remove the filters."
-						: "Entries of runs appear here automatically."}
-				</Empty>
-			)}
-			{entries && entries.list.length > 0 && (
-				<ol class="export-log" aria-label="Log, newest first">
-					{entries.list.map((entry) => (
-						<Line key={entry.id} entry={entry} path={path} />
-					))}
-				</ol>
-			)}
-			{entries?.hasMore && (
-				<Button class="secondary outline" onPress={log.readOlder}>
-					Show older entries
-				</Button>
-			)}
+			<Entries log={log} path={path} />
 		</>
 	);
 }

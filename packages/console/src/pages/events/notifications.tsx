@@ -164,6 +164,45 @@ function useSaveRecipients(data: Data, { reload }: Loaded<Data>) {
 	return { change, dialog };
 }
 
+/** The list of the kinds of recipients. It keeps showing the saved value until another one is saved. */
+const Choice = ({
+	type,
+	value,
+	isBusy,
+	onChoose,
+}: {
+	type: Type;
+	value: string;
+	isBusy: boolean;
+	onChoose: (chosen: string) => void;
+}) => (
+	<select
+		aria-label={`Recipients: ${TYPES[type][0]}`}
+		aria-disabled={isBusy}
+		aria-busy={isBusy}
+		value={value}
+		onChange={({ currentTarget }) => {
+			const chosen = currentTarget.value;
+			currentTarget.value = value;
+			if (!isBusy) onChoose(chosen);
+		}}
+	>
+		{optionsOf(type).map(([one, words]) => (
+			<option key={one} value={one} selected={one === value}>
+				{words}
+			</option>
+		))}
+	</select>
+);
+
+/** Returns the names of people; those that aren't loaded are counted. */
+function namesOf(uuids: readonly string[], people: People) {
+	const names = uuids.flatMap((uuid) => people.get(uuid) ?? []).map(nameOf);
+	const rest = uuids.length - names.length;
+	const more = rest === 1 ? "one more" : `${rest} more`;
+	return (rest > 0 ? [...names, more] : names).join(", ");
+}
+
 function Recipient({
 	subscription: { type, recipients },
 	people,
@@ -180,35 +219,21 @@ function Recipient({
 	const [title] = TYPES[type];
 	const value = choiceOf(recipients);
 	const list = Array.isArray(recipients) ? recipients : [];
-	const names = list.flatMap((uuid) => people.get(uuid) ?? []).map(nameOf);
-	const rest = list.length - names.length;
-	const named = (rest > 0 ? [...names, rest === 1 ? "one more" : `${rest} more`] : names).join(
-		", ",
-	);
+	const named = namesOf(list, people);
 	if (!isAdmin)
 		return <>{list.length > 0 ? named : optionsOf(type).find(([one]) => one === value)?.[1]}</>;
 	return (
 		<>
-			<select
-				aria-label={`Recipients: ${title}`}
-				aria-disabled={isBusy}
-				aria-busy={isBusy}
+			<Choice
+				type={type}
 				value={value}
-				onChange={({ currentTarget }) => {
-					const chosen = currentTarget.value;
-					// The select keeps showing the saved value until people are chosen.
-					currentTarget.value = value;
-					if (isBusy) return;
-					if (chosen === PEOPLE) setChoosing(true);
-					else choose(chosen === "admins" || chosen === "owner" ? chosen : []);
-				}}
-			>
-				{optionsOf(type).map(([one, words]) => (
-					<option key={one} value={one} selected={one === value}>
-						{words}
-					</option>
-				))}
-			</select>
+				isBusy={isBusy}
+				onChoose={(chosen) =>
+					chosen === PEOPLE
+						? setChoosing(true)
+						: choose(chosen === "admins" || chosen === "owner" ? chosen : [])
+				}
+			/>
 			{list.length > 0 && (
 				<p class="people">
 					{named}{" "}

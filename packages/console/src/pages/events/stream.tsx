@@ -70,6 +70,16 @@ type More = {
 	defaultValue?: string;
 };
 
+function bucketField(
+	name: string,
+	label: string,
+	defaultValue: string,
+	{ isSecret = false, ...more }: More = {},
+) {
+	const attributes = { name: `destination__config__${name}`, label, defaultValue, ...more };
+	return <Field key={name} {...(isSecret && { type: "password" })} {...attributes} />;
+}
+
 /** The fields of a bucket. Secrets are never shown. */
 export function BucketFields({
 	type,
@@ -81,19 +91,8 @@ export function BucketFields({
 	/** Whether an access key is stored. Empty fields then leave it unchanged. */
 	hasKey?: boolean;
 }) {
-	const field = (name: string, label: string, { isSecret = false, ...more }: More = {}) => {
-		const attributes = {
-			name: `destination__config__${name}`,
-			label,
-			defaultValue: textOf(config[name]),
-			...more,
-		};
-		return isSecret ? (
-			<Field key={name} type="password" {...attributes} />
-		) : (
-			<Field key={name} {...attributes} />
-		);
-	};
+	const field = (name: string, label: string, more?: More) =>
+		bucketField(name, label, textOf(config[name]), more);
 	const kept = hasKey ? { placeholder: "Unchanged" } : { required: true };
 	const prefix = field("prefix", "Prefix", {
 		placeholder: "tenantry",

@@ -42,6 +42,16 @@ function Preview({ invitees, unknown, repeated }: Addresses) {
 	);
 }
 
+const bodiesOf = (invitees: Addresses["invitees"], fields: FormData): CreateInviteBody[] =>
+	invitees.map((invitee) => ({
+		target_email: invitee.email,
+		first_name: invitee.first_name,
+		level: levelIn(text(fields, "level")),
+		message: text(fields, "message") || null,
+		private_project_access: accessIn(fields),
+		send_email: fields.has("send_email"),
+	}));
+
 /** The form that invites people by email address (docs/organizations.md#invites). */
 export default function InvitePeople() {
 	const { organization, to } = useOrganization();
@@ -55,15 +65,7 @@ export default function InvitePeople() {
 		if (unknown.length > 0)
 			throw rejection("target_email", "Correct or remove invalid email addresses.");
 		if (invitees.length === 0) throw rejection("target_email", "Enter at least one email address.");
-		const bodies: CreateInviteBody[] = invitees.map((invitee) => ({
-			target_email: invitee.email,
-			first_name: invitee.first_name,
-			level: levelIn(text(fields, "level")),
-			message: text(fields, "message") || null,
-			private_project_access: accessIn(fields),
-			send_email: fields.has("send_email"),
-		}));
-		setOutcome(await sendInvites(organization, bodies));
+		setOutcome(await sendInvites(organization, bodiesOf(invitees, fields)));
 	}
 
 	if (outcome)

@@ -4,6 +4,11 @@ import { PageView, Section } from "../../ui/page.tsx";
 import { Copy } from "../../ui/values.tsx";
 import type { Outcome } from "./send.ts";
 
+type Correcting = {
+	/** Opens the form again with this text. */
+	onCorrect: (text: string) => void;
+};
+
 function Sent({
 	invite: { target_email, emailing_attempt_made, accept_url },
 }: {
@@ -26,15 +31,39 @@ function Sent({
 	);
 }
 
+function Rejected({ rejected, onCorrect }: Pick<Outcome, "rejected"> & Correcting) {
+	return (
+		<Section
+			title="Not invited"
+			actions={
+				<button
+					type="button"
+					class="secondary outline"
+					onClick={() => onCorrect(rejected.map(({ body }) => body.target_email).join("\n"))}
+				>
+					Correct these
+				</button>
+			}
+		>
+			<ul class="outcomes">
+				{rejected.map(({ body: { target_email }, reason }) => (
+					<li key={target_email}>
+						<span>
+							<strong>{target_email}</strong>
+							<small class="below rejection">{reason}</small>
+						</span>
+					</li>
+				))}
+			</ul>
+		</Section>
+	);
+}
+
 /** Shows the result for each address. */
 export function Invited({
 	outcome: { invited, rejected },
 	onCorrect,
-}: {
-	outcome: Outcome;
-	/** Opens the form again with this text. */
-	onCorrect: (text: string) => void;
-}) {
+}: Correcting & { outcome: Outcome }) {
 	const { to } = useOrganization();
 	const links = invited.flatMap(({ target_email, accept_url }) =>
 		accept_url ? [`${target_email} ${accept_url}`] : [],
@@ -54,31 +83,7 @@ export function Invited({
 				</>
 			}
 		>
-			{rejected.length > 0 && (
-				<Section
-					title="Not invited"
-					actions={
-						<button
-							type="button"
-							class="secondary outline"
-							onClick={() => onCorrect(rejected.map(({ body }) => body.target_email).join("\n"))}
-						>
-							Correct these
-						</button>
-					}
-				>
-					<ul class="outcomes">
-						{rejected.map(({ body: { target_email }, reason }) => (
-							<li key={target_email}>
-								<span>
-									<strong>{target_email}</strong>
-									<small class="below rejection">{reason}</small>
-								</span>
-							</li>
-						))}
-					</ul>
-				</Section>
-			)}
+			{rejected.length > 0 && <Rejected rejected={rejected} onCorrect={onCorrect} />}
 			{invited.length > 0 && (
 				<Section
 					title="Invited"

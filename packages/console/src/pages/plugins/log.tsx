@@ -59,45 +59,49 @@ const dayOf = (entry: PluginLogEntry | undefined) => entry && DAY.format(new Dat
 /** A log counts as scrolled to its end within this distance in pixels. */
 const NEAR = 24;
 
+const Head = ({ log }: { log: ReturnType<typeof useLog> }) => (
+	<div class="log-head">
+		<Filters>
+			<Search label="Search the log" />
+			<Filter
+				name="type"
+				label="Type"
+				options={[
+					["", "All types"],
+					["errors", "Errors"],
+					["warnings", "Warnings and errors"],
+					["info", "All except debug"],
+				]}
+			/>
+			<Filter
+				name="period"
+				label="Period"
+				options={[
+					["", "Last 7 days"],
+					["day", "Last 24 hours"],
+					["hour", "Last hour"],
+				]}
+			/>
+		</Filters>
+		<label class="live">
+			<input
+				type="checkbox"
+				role="switch"
+				checked={log.isFollowing}
+				aria-checked={log.isFollowing}
+				onChange={({ currentTarget }) => log.setFollowing(currentTarget.checked)}
+			/>
+			Live
+		</label>
+	</div>
+);
+
 /** A log, newest entry last. It scrolls to new entries if it was scrolled to the end. */
 export function Log({ log }: { log: ReturnType<typeof useLog> }) {
-	const { entries, error, hasOlder, isFollowing, isFiltered } = log;
+	const { entries, error, hasOlder, isFiltered } = log;
 	return (
 		<>
-			<div class="log-head">
-				<Filters>
-					<Search label="Search the log" />
-					<Filter
-						name="type"
-						label="Type"
-						options={[
-							["", "All types"],
-							["errors", "Errors"],
-							["warnings", "Warnings and errors"],
-							["info", "All except debug"],
-						]}
-					/>
-					<Filter
-						name="period"
-						label="Period"
-						options={[
-							["", "Last 7 days"],
-							["day", "Last 24 hours"],
-							["hour", "Last hour"],
-						]}
-					/>
-				</Filters>
-				<label class="live">
-					<input
-						type="checkbox"
-						role="switch"
-						checked={isFollowing}
-						aria-checked={isFollowing}
-						onChange={({ currentTarget }) => log.setFollowing(currentTarget.checked)}
-					/>
-					Live
-				</label>
-			</div>
+			<Head log={log} />
 			{entries === undefined ? (
 				error === undefined ? (
 					<Loading />
