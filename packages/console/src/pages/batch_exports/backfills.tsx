@@ -130,6 +130,24 @@ const momentOf = (text: string | undefined) => {
 	return Number.isNaN(at) ? undefined : at;
 };
 
+const Selection = () => (
+	<Group label="Select">
+		<Choice
+			name="by"
+			value="event"
+			label="What happened in this range"
+			hint="Writes files of its own."
+			defaultChecked
+		/>
+		<Choice
+			name="by"
+			value="arrival"
+			label="What arrived in this range, whenever it happened"
+			hint="Exports only windows that the schedule has skipped, and writes its files."
+		/>
+	</Group>
+);
+
 /** The form that starts a backfill. The default range is in the URL, for example from a gap of the timeline, or the newest windows. */
 function NewBackfill({
 	of,
@@ -181,21 +199,7 @@ function NewBackfill({
 					onInput={({ currentTarget }) => setUntil(currentTarget.value)}
 				/>
 			</div>
-			<Group label="Select">
-				<Choice
-					name="by"
-					value="event"
-					label="What happened in this range"
-					hint="Writes files of its own."
-					defaultChecked
-				/>
-				<Choice
-					name="by"
-					value="arrival"
-					label="What arrived in this range, whenever it happened"
-					hint="Exports only windows that the schedule has skipped, and writes its files."
-				/>
-			</Group>
+			<Selection />
 			<Estimate of={of} start={start_at} end={end_at} />
 		</FormDialog>
 	);

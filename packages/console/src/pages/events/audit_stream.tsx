@@ -171,21 +171,9 @@ function useSaveStream({ id }: AuditStream, onSaved: () => Promise<unknown>) {
 
 const changesOf = (body: UpdateAuditStreamBody) => Object.assign(listed(body), { [BODY]: body });
 
-function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading) {
+function Delete({ stream }: { stream: AuditStream }) {
 	const { at, to } = useOrganization();
 	const navigate = useNavigate();
-	const [isEditing, setEditing] = useState(false);
-	const [trial, setTrial] = useState<BatchExportTrial>();
-	// A failed load could replace the page, with the input of an open dialog.
-	usePolling(() => !isEditing && !trial && refresh(), POLL_MS);
-	const { save, dialog } = useSaveStream(stream, reload);
-	const edit = useSaveStream(stream, async () => {
-		await reload();
-		setEditing(false);
-	});
-	async function enable(enabled: boolean) {
-		await save(stream, changesOf({ enabled }), enabled ? "Resumed." : "Paused.");
-	}
 	async function remove() {
 		const isSure = await confirm({
 			title: `Delete ${stream.name}?`,
@@ -197,6 +185,30 @@ function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading)
 		await api.auditStreams.delete({ ...at, ...stream });
 		say(`${stream.name} is deleted.`);
 		navigate(to("audit_streams"), true);
+	}
+	return (
+		<Danger
+			title="Delete this audit stream"
+			text="Its files stay in the bucket. Entries that aren’t written yet won’t be written."
+			action="Delete audit stream"
+			onPress={remove}
+		/>
+	);
+}
+
+function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading) {
+	const { at, to } = useOrganization();
+	const [isEditing, setEditing] = useState(false);
+	const [trial, setTrial] = useState<BatchExportTrial>();
+	// A failed load could replace the page, with the input of an open dialog.
+	usePolling(() => !isEditing && !trial && refresh(), POLL_MS);
+	const { save, dialog } = useSaveStream(stream, reload);
+	const edit = useSaveStream(stream, async () => {
+		await reload();
+		setEditing(false);
+	});
+	async function enable(enabled: boolean) {
+		await save(stream, changesOf({ enabled }), enabled ? "Resumed." : "Paused.");
 	}
 	const button = (words: string, work: () => Promise<unknown>) => (
 		<Button class="secondary outline" onPress={work}>
@@ -225,12 +237,7 @@ function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading)
 			</div>
 			<Proof stream={stream} />
 			<DangerZone>
-				<Danger
-					title="Delete this audit stream"
-					text="Its files stay in the bucket. Entries that aren’t written yet won’t be written."
-					action="Delete audit stream"
-					onPress={remove}
-				/>
+				<Delete stream={stream} />
 			</DangerZone>
 			{isEditing && (
 				<EditDialog

@@ -8,6 +8,20 @@ import { Check, FormDialog, rejection } from "../../ui/form.tsx";
 /** The maximum number of search results. */
 const SHOWN = 50;
 
+const SearchMembers = ({ onChange }: { onChange: (search: string) => void }) => (
+	<input
+		type="search"
+		aria-label="Search members"
+		placeholder="Search members"
+		onChange={({ currentTarget }) => onChange(currentTarget.value)}
+		onKeyDown={(event) => {
+			if (event.key !== "Enter") return;
+			event.preventDefault();
+			onChange(event.currentTarget.value);
+		}}
+	/>
+);
+
 /** A search for members, with a checkbox for each. A search hides checkboxes, so they have no names. */
 function Choices({
 	chosen,
@@ -33,17 +47,7 @@ function Choices({
 		onChange([...chosen.filter((one) => one !== uuid), ...(isTicked ? [uuid] : [])]);
 	return (
 		<>
-			<input
-				type="search"
-				aria-label="Search members"
-				placeholder="Search members"
-				onChange={({ currentTarget }) => setSearch(currentTarget.value)}
-				onKeyDown={(event) => {
-					if (event.key !== "Enter") return;
-					event.preventDefault();
-					setSearch(event.currentTarget.value);
-				}}
-			/>
+			<SearchMembers onChange={setSearch} />
 			<div class="choices">
 				<Show of={found}>
 					{({ results, count, search }) => (

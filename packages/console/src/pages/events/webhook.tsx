@@ -162,20 +162,43 @@ function useSaveWebhook({ id }: Webhook, onSaved: () => Promise<unknown>) {
 	});
 }
 
-function Shown({ webhook, reload, refresh }: { webhook: Webhook } & Reloading) {
+function Actions({
+	webhook,
+	actions,
+	onEdit,
+}: {
+	webhook: Webhook;
+	actions: ReturnType<typeof useActions>;
+	onEdit: () => Promise<unknown>;
+}) {
+	const button = (words: string, work: () => Promise<unknown>) => (
+		<Button class="secondary outline" onPress={work}>
+			{words}
+		</Button>
+	);
+	return (
+		<>
+			{button("Send test", actions.test)}
+			{webhook.enabled
+				? button("Pause", () => actions.enable(false))
+				: button("Resume", () => actions.enable(true))}
+			{button("Edit", onEdit)}
+		</>
+	);
+}
+
+function Shown({ webhook, ...loaded }: { webhook: Webhook } & Reloading) {
+	const { reload } = loaded;
 	const { to } = useOrganization();
 	const [open, setOpen] = useState<Open>();
 	const deliveries = useDeliveries(webhook);
-	const reloadAll = () => {
-		reload();
-		deliveries.reload();
+	const both = (name: "reload" | "refresh") => () => {
+		loaded[name]();
+		deliveries[name]();
 	};
-	const refreshAll = () => {
-		refresh();
-		deliveries.refresh();
-	};
+	const reloadAll = both("reload");
 	// A failed load could replace the page, with a secret that is shown only once.
-	usePolling(() => open === undefined && refreshAll(), POLL_MS);
+	usePolling(() => open === undefined && both("refresh")(), POLL_MS);
 	const close = () => setOpen(undefined);
 	const { save, dialog } = useSaveWebhook(webhook, reload);
 	const edit = useSaveWebhook(webhook, async () => {
@@ -183,24 +206,11 @@ function Shown({ webhook, reload, refresh }: { webhook: Webhook } & Reloading) {
 		close();
 	});
 	const actions = useActions(webhook, reloadAll, save);
-	const button = (words: string, work: () => Promise<unknown>) => (
-		<Button class="secondary outline" onPress={work}>
-			{words}
-		</Button>
-	);
 	return (
 		<PageView
 			title={hostOf(webhook.url)}
 			above={[[to("webhooks"), "Webhooks"]]}
-			actions={
-				<>
-					{button("Send test", actions.test)}
-					{webhook.enabled
-						? button("Pause", () => actions.enable(false))
-						: button("Resume", () => actions.enable(true))}
-					{button("Edit", async () => setOpen("edit"))}
-				</>
-			}
+			actions={<Actions webhook={webhook} actions={actions} onEdit={async () => setOpen("edit")} />}
 		>
 			<State webhook={webhook} onReplay={() => setOpen("replay")} />
 			<About webhook={webhook} onRoll={() => setOpen("roll")} />

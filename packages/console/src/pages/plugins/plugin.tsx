@@ -145,23 +145,10 @@ function Abilities({ plugin }: { plugin: Plugin }) {
 	);
 }
 
-function Dangers({ plugin, onChange }: Part) {
+function Remove({ plugin }: { plugin: Plugin }) {
 	const { to } = useOrganization();
 	const navigate = useNavigate();
-	const { isRoot } = useAccess();
-	const { isOwn } = useRights(plugin);
-	if (!isOwn) return null;
 	const { is_global } = plugin;
-
-	async function share() {
-		onChange(await api.pipelineDestinations.update(at(plugin), { is_global: !is_global }));
-		say(
-			is_global
-				? "Only your organization can use the plugin now."
-				: "All organizations can use the plugin now.",
-		);
-	}
-
 	async function remove() {
 		const yes = await confirm({
 			title: `Remove ${nameOf(plugin)}?`,
@@ -179,6 +166,34 @@ function Dangers({ plugin, onChange }: Part) {
 		say(`${nameOf(plugin)} is removed.`);
 		navigate(to("plugins"));
 	}
+	return (
+		<Danger
+			title="Remove this plugin"
+			text={
+				is_global
+					? "You can't remove a global plugin. Make it local first."
+					: "Also deletes its settings in all projects."
+			}
+			action={!is_global && "Remove plugin"}
+			onPress={remove}
+		/>
+	);
+}
+
+function Dangers({ plugin, onChange }: Part) {
+	const { isRoot } = useAccess();
+	const { isOwn } = useRights(plugin);
+	if (!isOwn) return null;
+	const { is_global } = plugin;
+
+	async function share() {
+		onChange(await api.pipelineDestinations.update(at(plugin), { is_global: !is_global }));
+		say(
+			is_global
+				? "Only your organization can use the plugin now."
+				: "All organizations can use the plugin now.",
+		);
+	}
 
 	return (
 		<DangerZone>
@@ -195,16 +210,7 @@ function Dangers({ plugin, onChange }: Part) {
 					onPress={share}
 				/>
 			)}
-			<Danger
-				title="Remove this plugin"
-				text={
-					is_global
-						? "You can't remove a global plugin. Make it local first."
-						: "Also deletes its settings in all projects."
-				}
-				action={!is_global && "Remove plugin"}
-				onPress={remove}
-			/>
+			<Remove plugin={plugin} />
 		</DangerZone>
 	);
 }
