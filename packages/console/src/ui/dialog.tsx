@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import { X } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { SecondaryButton } from "./button.tsx";
 import { dialogs, Notes } from "./feedback.tsx";
 import { Icon } from "./icon.tsx";
 import { hasUnsaved, watchForms } from "./unsaved.ts";
@@ -172,9 +173,7 @@ function Asked({
 					</label>
 				)}
 				<div class="buttons">
-					<button type="button" class="secondary outline" onClick={() => answer(false)}>
-						{stay}
-					</button>
+					<SecondaryButton onPress={() => answer(false)}>{stay}</SecondaryButton>
 					<button
 						type="submit"
 						class={isDangerous ? "danger" : undefined}

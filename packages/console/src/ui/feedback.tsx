@@ -41,7 +41,7 @@ export function wordsOf(error: unknown) {
 }
 
 /** Runs an action, and shows its error as a note. Returns whether it succeeded. */
-export async function attempt(work: () => Promise<unknown>) {
+export async function attempt(work: () => unknown) {
 	try {
 		await work();
 		return true;

@@ -7,6 +7,7 @@ import {
 } from "preact";
 import { useContext, useId, useRef, useState } from "preact/hooks";
 import { TenantryError } from "tenantry-client";
+import { SecondaryButton } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { wordsOf } from "./feedback.tsx";
 import { useUnsaved } from "./unsaved.ts";
@@ -76,11 +77,7 @@ const Buttons = ({
 	isBusy,
 }: Omit<FormProps, "onSubmit" | "children"> & { isBusy: boolean }) => (
 	<div class="buttons">
-		{onCancel && (
-			<button type="button" class="secondary outline" onClick={onCancel}>
-				Cancel
-			</button>
-		)}
+		{onCancel && <SecondaryButton onPress={onCancel}>Cancel</SecondaryButton>}
 		{others.map(([words]) => (
 			<button
 				key={words}

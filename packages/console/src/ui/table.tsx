@@ -24,13 +24,13 @@ export const buttons = <T,>(cell: Column<T>["cell"], title = "Actions"): Column<
 
 type Shown<T> = Omit<List<T>, "refresh">;
 
+type Identified = { id: string | number };
+
 type TableProps<T> = {
 	list: Shown<T>;
 	/** The name of the list, such as "Members". */
 	label: string;
 	columns: Column<T>[];
-	/** Returns the id of a row. */
-	id: (row: T) => string | number;
 	/** The text if no row matches the filters, if there are any. */
 	notFound?: string | false | undefined;
 	/** Shown instead of a table that has no rows without filters either. */
@@ -38,13 +38,12 @@ type TableProps<T> = {
 };
 
 // biome-ignore-start lint/a11y/noRedundantRoles: as cards, the elements would lose their roles
-const Rows = <T,>({
+const Rows = <T extends Identified>({
 	rows,
 	isLoading,
 	label,
 	columns,
-	id,
-}: Pick<TableProps<T>, "label" | "columns" | "id"> & { rows: T[]; isLoading: boolean }) => (
+}: Pick<TableProps<T>, "label" | "columns"> & { rows: T[]; isLoading: boolean }) => (
 	<table role="table" aria-label={label} aria-busy={isLoading}>
 		<thead role="rowgroup">
 			<tr role="row">
@@ -57,7 +56,7 @@ const Rows = <T,>({
 		</thead>
 		<tbody role="rowgroup">
 			{rows.map((row) => (
-				<tr key={id(row)} role="row">
+				<tr key={row.id} role="row">
 					{columns.map(({ title, isHidden, align, cell }) => (
 						<td
 							key={title}
@@ -80,7 +79,13 @@ const Rows = <T,>({
  * A page of a list, with buttons for the previous and next page. On a phone, each row is a card, and
  * the roles keep it a table for screen readers.
  */
-export function Table<T>({ list, label, columns, id, notFound, empty }: TableProps<T>) {
+export function Table<T extends Identified>({
+	list,
+	label,
+	columns,
+	notFound,
+	empty,
+}: TableProps<T>) {
 	const text = notFound ? (
 		<Empty title={`No ${label.toLowerCase()} found`}>{notFound}</Empty>
 	) : (
@@ -95,13 +100,7 @@ export function Table<T>({ list, label, columns, id, notFound, empty }: TablePro
 	return (
 		<>
 			{list.error && <Problem error={list.error} retry={list.reload} />}
-			<Rows
-				rows={list.data.results}
-				isLoading={list.isLoading}
-				label={label}
-				columns={columns}
-				id={id}
-			/>
+			<Rows rows={list.data.results} isLoading={list.isLoading} label={label} columns={columns} />
 			<Pager list={list} label={label} />
 		</>
 	);

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { SmallButton } from "./button.tsx";
 
 const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const AGO = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
@@ -75,10 +76,8 @@ export function Copy({
 }) {
 	const [isCopied, setCopied] = useState(false);
 	return (
-		<button
-			type="button"
-			class="secondary outline small"
-			onClick={async () => {
+		<SmallButton
+			onPress={async () => {
 				await navigator.clipboard.writeText(value);
 				setCopied(true);
 				setTimeout(() => setCopied(false), 2000);
@@ -86,7 +85,7 @@ export function Copy({
 		>
 			<span aria-live="polite">{isCopied ? "Copied" : label}</span>
 			{what && <span class="unseen"> {what}</span>}
-		</button>
+		</SmallButton>
 	);
 }
 

@@ -3,7 +3,7 @@ import type { BatchExport, BatchExportBackfill } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SmallButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
@@ -82,13 +82,12 @@ const columnsOf = (at: Opened["at"], onDone: () => void): Column<BatchExportBack
 	buttons(
 		(of) =>
 			of.status === "Running" && (
-				<Button
-					class="secondary outline small"
+				<SmallButton
 					aria-label={`Cancel the backfill of ${rangeOf(of)}`}
 					onPress={() => cancel(at, of, onDone)}
 				>
 					Cancel
-				</Button>
+				</SmallButton>
 			),
 	),
 ];
@@ -251,7 +250,6 @@ export function Backfills({ of, at, reload }: Opened) {
 				list={list}
 				label="Backfills"
 				columns={columnsOf(at, reloadAll)}
-				id={({ id }) => id}
 				notFound={isFiltered && "Change or remove the filters."}
 				empty={
 					<Empty title="No backfills yet">

@@ -5,7 +5,7 @@ import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Problem, Show, say } from "../../ui/feedback.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
@@ -107,9 +107,7 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 						Resume
 					</button>
 				) : (
-					<Button class="secondary outline" onPress={() => pause(opened)}>
-						Pause
-					</Button>
+					<SecondaryButton onPress={() => pause(opened)}>Pause</SecondaryButton>
 				)
 			}
 		>

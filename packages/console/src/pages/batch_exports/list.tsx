@@ -2,6 +2,7 @@ import type { BatchExport } from "tenantry-client";
 import { pageOf, useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
@@ -118,25 +119,18 @@ export default function BatchExports() {
 		<PageView
 			title="Batch exports"
 			lead="A batch export regularly writes the events or persons of a project to a bucket, a database or an HTTP receiver."
-			actions={
-				<a class="button" href={to("batch_exports/new")}>
-					New export
-				</a>
-			}
+			actions={<LinkButton href={to("batch_exports/new")}>New export</LinkButton>}
 		>
 			<ListFilters projects={projects} />
 			<Table
 				list={list}
 				label="Batch exports"
 				columns={columnsOf(projects, to)}
-				id={({ id }) => id}
 				notFound={(isFiltered || project) && "Change or remove the filters."}
 				empty={
 					<Empty title="No exports yet">
 						<p>Create an export to get the events of a project to where you need them.</p>
-						<a class="button" href={to("batch_exports/new")}>
-							New export
-						</a>
+						<LinkButton href={to("batch_exports/new")}>New export</LinkButton>
 					</Empty>
 				}
 			/>

@@ -4,7 +4,7 @@ import { useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { Empty, Loading, Problem } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { Badge, type Mood } from "../../ui/values.tsx";
@@ -148,9 +148,7 @@ function Entries({
 				</ol>
 			)}
 			{entries?.hasMore && (
-				<Button class="secondary outline" onPress={readOlder}>
-					Show older entries
-				</Button>
+				<SecondaryButton onPress={readOlder}>Show older entries</SecondaryButton>
 			)}
 		</>
 	);

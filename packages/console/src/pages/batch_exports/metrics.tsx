@@ -93,7 +93,11 @@ function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
 					<Chart points={failures} token="--bad" />
 				</figure>
 			)}
-			<Table list={listOf(used)} label="Days" columns={columns} id={({ day }) => day} />
+			<Table
+				list={listOf(used.map((day) => ({ ...day, id: day.day })))}
+				label="Days"
+				columns={columns}
+			/>
 		</>
 	);
 }

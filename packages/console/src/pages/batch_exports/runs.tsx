@@ -108,7 +108,6 @@ export function Runs({ of, path, reload }: Opened) {
 				list={list}
 				label="Runs"
 				columns={columnsOf(path, longest, reloadAll)}
-				id={({ id }) => id}
 				empty={
 					status ? (
 						<Empty title="No runs found" />

@@ -4,7 +4,7 @@ import type { Domain as DomainType } from "tenantry-client";
 import { useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, SecondaryButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Field, FormDialog, text } from "../../ui/form.tsx";
@@ -51,9 +51,7 @@ function Rename({ domain, reload }: { domain: DomainType; reload: () => Promise<
 	});
 	return (
 		<>
-			<button type="button" class="secondary outline" onClick={() => setOpen(true)}>
-				Rename
-			</button>
+			<SecondaryButton onPress={() => setOpen(true)}>Rename</SecondaryButton>
 			{isOpen && (
 				<FormDialog
 					title={`Rename ${domain.domain}`}

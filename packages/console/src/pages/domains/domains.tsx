@@ -79,7 +79,6 @@ export default function Domains() {
 				list={list}
 				label="Domains"
 				columns={columnsOf(to)}
-				id={({ id }) => id}
 				notFound={search && `No domain contains “${search}”.`}
 				empty={
 					<Empty title="No domains">

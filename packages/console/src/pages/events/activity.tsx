@@ -3,6 +3,7 @@ import type { ActivityEntry } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { useDelay } from "../../ui/delay.ts";
 import { attempt, Empty } from "../../ui/feedback.tsx";
 import { Chip, Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
@@ -182,11 +183,7 @@ export default function Activity() {
 	return (
 		<PageView
 			title="Activity"
-			actions={
-				<button type="button" class="secondary outline" onClick={() => setDownloading(true)}>
-					Download…
-				</button>
-			}
+			actions={<SecondaryButton onPress={() => setDownloading(true)}>Download…</SecondaryButton>}
 		>
 			<ActivityTabs current="activity" />
 			<ActivityFilters />
@@ -196,7 +193,6 @@ export default function Activity() {
 					list={list}
 					label="Activity"
 					columns={columnsOf(change)}
-					id={({ id }) => id}
 					empty={
 						<Empty title="No entries found">
 							{isFiltered

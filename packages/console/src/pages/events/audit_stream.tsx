@@ -4,7 +4,7 @@ import { type Reloading, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
@@ -211,9 +211,7 @@ function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading)
 		await save(stream, changesOf({ enabled }), enabled ? "Resumed." : "Paused.");
 	}
 	const button = (words: string, work: () => Promise<unknown>) => (
-		<Button class="secondary outline" onPress={work}>
-			{words}
-		</Button>
+		<SecondaryButton onPress={work}>{words}</SecondaryButton>
 	);
 	return (
 		<PageView

@@ -2,6 +2,7 @@ import type { AuditStream } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
@@ -64,11 +65,7 @@ function List() {
 		},
 		[organization.id, state],
 	);
-	const add = (
-		<a class="button" href={to("audit_streams/new")}>
-			Add audit stream
-		</a>
-	);
+	const add = <LinkButton href={to("audit_streams/new")}>Add audit stream</LinkButton>;
 	return (
 		<PageView
 			title="Audit streams"
@@ -82,7 +79,6 @@ function List() {
 				list={list}
 				label="Audit streams"
 				columns={columnsOf(to)}
-				id={({ id }) => id}
 				notFound={state && "No audit stream has this state."}
 				empty={
 					<Empty title="No audit streams yet">

@@ -3,7 +3,7 @@ import type { List } from "../../load.ts";
 import { useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SmallButton } from "../../ui/button.tsx";
 import { Empty, say, warn } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
@@ -60,13 +60,12 @@ const columnsOf = (replay: (row: WebhookDelivery) => Promise<void>): Column<Webh
 	buttons(
 		(row) =>
 			row.reason !== "test" && (
-				<Button
-					class="secondary outline small"
+				<SmallButton
 					aria-label={`Replay ${wordsOf(row.type)}, sent ${SENT.format(new Date(row.created_at))}`}
 					onPress={() => replay(row)}
 				>
 					Replay
-				</Button>
+				</SmallButton>
 			),
 		"Replay",
 	),
@@ -105,7 +104,6 @@ export function Deliveries({
 				list={list}
 				label="Deliveries"
 				columns={columns}
-				id={({ id }) => id}
 				notFound={(status || type) && "None of the last 100 attempts matches the filters."}
 				empty={
 					<Empty title="No deliveries yet">

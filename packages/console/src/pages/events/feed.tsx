@@ -4,6 +4,7 @@ import { listOf, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { Empty, Loading, Problem } from "../../ui/feedback.tsx";
 import { FormDialog } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
@@ -134,7 +135,6 @@ function Events({ events }: { events: FeedEvent[] }) {
 			<Table
 				list={listOf(events)}
 				label="Events"
-				id={({ id }) => id}
 				columns={[
 					{
 						title: "What",
@@ -197,17 +197,13 @@ export default function Feed() {
 	return (
 		<PageView
 			title="Activity"
-			actions={
-				<button type="button" class="secondary outline" onClick={() => setOpen("download")}>
-					Download…
-				</button>
-			}
+			actions={<SecondaryButton onPress={() => setOpen("download")}>Download…</SecondaryButton>}
 		>
 			<ActivityTabs current="activity/events" />
 			<p class="row">
-				<button type="button" class="secondary outline" onClick={() => setOpen("types")}>
+				<SecondaryButton onPress={() => setOpen("types")}>
 					Types: {types ? wordsOfTypes(types.split(",")).join(", ") : "all"}
-				</button>
+				</SecondaryButton>
 				<small>Includes events without a user, such as export runs. New events appear here.</small>
 			</p>
 			<p class="newer" role="status">

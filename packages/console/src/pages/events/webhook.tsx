@@ -4,7 +4,7 @@ import { type Reloading, useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SecondaryButton, SmallButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say, warn } from "../../ui/feedback.tsx";
@@ -35,9 +35,7 @@ function State({ webhook, onReplay }: { webhook: Webhook; onReplay: () => void }
 						this event is delivered.
 					</p>
 					{last_error && <p class="said">{last_error}</p>}
-					<button type="button" class="secondary outline small" onClick={onReplay}>
-						Replay or skip events
-					</button>
+					<SmallButton onPress={onReplay}>Replay or skip events</SmallButton>
 				</div>
 			)}
 			{health === "disabled" && (
@@ -122,9 +120,7 @@ const About = ({ webhook, onRoll }: { webhook: Webhook; onRoll: () => void }) =>
 						) : (
 							<span>Shown only once, after you added the webhook</span>
 						)}
-						<button type="button" class="secondary outline small" onClick={onRoll}>
-							Roll secret
-						</button>
+						<SmallButton onPress={onRoll}>Roll secret</SmallButton>
 					</span>,
 				],
 			]}
@@ -172,9 +168,7 @@ function Actions({
 	onEdit: () => Promise<unknown>;
 }) {
 	const button = (words: string, work: () => Promise<unknown>) => (
-		<Button class="secondary outline" onPress={work}>
-			{words}
-		</Button>
+		<SecondaryButton onPress={work}>{words}</SecondaryButton>
 	);
 	return (
 		<>
@@ -216,11 +210,7 @@ function Shown({ webhook, ...loaded }: { webhook: Webhook } & Reloading) {
 			<About webhook={webhook} onRoll={() => setOpen("roll")} />
 			<Section
 				title="Deliveries"
-				actions={
-					<button type="button" class="secondary outline" onClick={() => setOpen("replay")}>
-						Replay…
-					</button>
-				}
+				actions={<SecondaryButton onPress={() => setOpen("replay")}>Replay…</SecondaryButton>}
 			>
 				<Deliveries webhook={webhook} list={deliveries} onReplayed={reloadAll} />
 			</Section>

@@ -2,6 +2,7 @@ import type { Webhook } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
@@ -76,11 +77,7 @@ function List() {
 		[organization.id, search, health],
 	);
 	const isFiltered = search !== "" || health !== "";
-	const add = (
-		<a class="button" href={to("webhooks/new")}>
-			Add webhook
-		</a>
-	);
+	const add = <LinkButton href={to("webhooks/new")}>Add webhook</LinkButton>;
 	return (
 		<PageView
 			title="Webhooks"
@@ -95,7 +92,6 @@ function List() {
 				list={list}
 				label="Webhooks"
 				columns={columnsOf(to)}
-				id={({ id }) => id}
 				notFound={isFiltered && "No webhook matches the filters."}
 				empty={
 					<Empty title="No webhooks yet">

@@ -5,7 +5,7 @@ import type { ServiceAccount } from "tenantry-client";
 import { type Loaded, useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, LinkButton, SecondaryButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { Empty, Show, say } from "../../ui/feedback.tsx";
@@ -52,9 +52,7 @@ function Edit() {
 	});
 	return (
 		<>
-			<button type="button" class="secondary outline" onClick={() => setOpen(true)}>
-				Edit
-			</button>
+			<SecondaryButton onPress={() => setOpen(true)}>Edit</SecondaryButton>
 			{isOpen && (
 				<Dialog title={`Edit “${account.name}”`} onClose={close}>
 					<AccountForm
@@ -112,11 +110,7 @@ function Projects() {
 function Overview() {
 	const { account, keys } = useAccount();
 	const { to } = useOrganization();
-	const newKey = (
-		<a class="button" href={keys.to("new")}>
-			New key
-		</a>
-	);
+	const newKey = <LinkButton href={keys.to("new")}>New key</LinkButton>;
 	return (
 		<PageView
 			title={account.name}

@@ -86,7 +86,6 @@ function List() {
 				}
 				label="Service accounts"
 				columns={columnsOf(to)}
-				id={({ id }) => id}
 				notFound={all.length > 0 && `No service account has “${search}” in its name.`}
 				empty={
 					<Empty title="No service accounts yet">

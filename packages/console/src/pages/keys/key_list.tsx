@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { PersonalApiKey } from "tenantry-client";
 import { type List, useList, useQuery } from "../../load.ts";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -134,17 +135,12 @@ export function KeyList<K extends PersonalApiKey>({
 				list={filtered(list, search, state)}
 				label="Keys"
 				columns={columnsOf(keys, currentId)}
-				id={({ id }) => id}
 				empty={
 					hasFilters && all.length > 0 ? (
 						<Empty title="No keys found">
-							<button
-								type="button"
-								class="secondary outline"
-								onClick={() => change({ search: undefined, state: undefined })}
-							>
+							<SecondaryButton onPress={() => change({ search: undefined, state: undefined })}>
 								Show all keys
-							</button>
+							</SecondaryButton>
 						</Empty>
 					) : (
 						empty

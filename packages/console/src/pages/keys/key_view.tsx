@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { PersonalApiKey } from "tenantry-client";
 import { useLoad, useNavigate, useQuery } from "../../load.ts";
 import { continueWith, isByMail, revokeAndSignOut } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, SecondaryButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
 import { Filter } from "../../ui/filters.tsx";
@@ -152,9 +152,7 @@ function Actions<K extends PersonalApiKey>({
 			<a class="button secondary" href={keys.to(`${of.id}/edit`)}>
 				Edit
 			</a>
-			<Button class="secondary outline" onPress={roll}>
-				Roll
-			</Button>
+			<SecondaryButton onPress={roll}>Roll</SecondaryButton>
 			<Button class="danger" onPress={revoke}>
 				Revoke
 			</Button>

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { PersonalApiKey } from "tenantry-client";
-import { Button } from "../../ui/button.tsx";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { Badge, Copy, Snippet } from "../../ui/values.tsx";
 import { includes, type Scope } from "./scopes.ts";
 
@@ -48,12 +48,9 @@ function Try({ path, value }: { path: string; value: string }) {
 	const [response, setResponse] = useState<Awaited<ReturnType<typeof request>>>();
 	return (
 		<div class="row">
-			<Button
-				class="secondary outline"
-				onPress={async () => setResponse(await request(path, value))}
-			>
+			<SecondaryButton onPress={async () => setResponse(await request(path, value))}>
 				Send from this browser
-			</Button>
+			</SecondaryButton>
 			<span role="status">
 				{response && (
 					<>

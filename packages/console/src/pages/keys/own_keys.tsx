@@ -1,4 +1,5 @@
 import { useLoad } from "../../load.ts";
+import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { KeyList } from "./key_list.tsx";
@@ -11,11 +12,7 @@ export default function OwnKeys() {
 		<PageView
 			title="API keys"
 			lead="Use keys to call the API as yourself, in scripts and on the command line. For programs that others depend on, create a service account."
-			actions={
-				<a class="button" href={ownKeys.to("new")}>
-					New key
-				</a>
-			}
+			actions={<LinkButton href={ownKeys.to("new")}>New key</LinkButton>}
 		>
 			<KeyList
 				keys={ownKeys}

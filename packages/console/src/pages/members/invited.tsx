@@ -1,5 +1,6 @@
 import type { NewInvite } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
+import { LinkButton, SecondaryButton } from "../../ui/button.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Copy } from "../../ui/values.tsx";
 import type { Outcome } from "./send.ts";
@@ -36,13 +37,11 @@ function Rejected({ rejected, onCorrect }: Pick<Outcome, "rejected"> & Correctin
 		<Section
 			title="Not invited"
 			actions={
-				<button
-					type="button"
-					class="secondary outline"
-					onClick={() => onCorrect(rejected.map(({ body }) => body.target_email).join("\n"))}
+				<SecondaryButton
+					onPress={() => onCorrect(rejected.map(({ body }) => body.target_email).join("\n"))}
 				>
 					Correct these
-				</button>
+				</SecondaryButton>
 			}
 		>
 			<ul class="outcomes">
@@ -74,12 +73,8 @@ export function Invited({
 			above={[[to("members"), "Members"]]}
 			actions={
 				<>
-					<button type="button" class="secondary outline" onClick={() => onCorrect("")}>
-						Invite more people
-					</button>
-					<a class="button" href={to("members/invites")}>
-						View open invites
-					</a>
+					<SecondaryButton onPress={() => onCorrect("")}>Invite more people</SecondaryButton>
+					<LinkButton href={to("members/invites")}>View open invites</LinkButton>
 				</>
 			}
 		>

@@ -3,7 +3,7 @@ import type { CreateInviteBody, Invite } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SmallButton } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
@@ -86,13 +86,9 @@ function Actions({ invite, actions }: { invite: Invite; actions: ReturnType<type
 	const mayRevoke = isAdmin || invite.created_by.uuid === me.value?.uuid;
 	const mayRenew = mayRevoke && invite.level <= organization.membership_level;
 	const button = (words: string, work: (invite: Invite) => Promise<void>) => (
-		<Button
-			class="secondary outline small"
-			aria-label={`${words} for ${invite.target_email}`}
-			onPress={() => work(invite)}
-		>
+		<SmallButton aria-label={`${words} for ${invite.target_email}`} onPress={() => work(invite)}>
 			{words}
-		</Button>
+		</SmallButton>
 	);
 	return (
 		<span class="row-actions">
@@ -203,7 +199,6 @@ export default function Invites() {
 				list={list}
 				label="Invites"
 				columns={columnsOf(actions)}
-				id={({ id }) => id}
 				notFound={search && `No invite has “${search}” in its email address.`}
 				empty={
 					<Empty title="No open invites">

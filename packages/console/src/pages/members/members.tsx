@@ -3,7 +3,7 @@ import type { Member } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useLeave, useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SmallButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
@@ -41,25 +41,16 @@ function Actions({ member, onChange, reload }: Changes & { member: Member }) {
 	return (
 		<span class="row-actions">
 			{mayChange && (
-				<button
-					type="button"
-					class="secondary outline small"
-					aria-label={`Change level of ${name}`}
-					onClick={() => onChange(member)}
-				>
+				<SmallButton aria-label={`Change level of ${name}`} onPress={() => onChange(member)}>
 					Change level
-				</button>
+				</SmallButton>
 			)}
 			{mayChange && member.level < 15 && (
-				<Button class="secondary outline small" aria-label={`Remove ${name}`} onPress={remove}>
+				<SmallButton aria-label={`Remove ${name}`} onPress={remove}>
 					Remove
-				</Button>
+				</SmallButton>
 			)}
-			{isMe(member) && member.level < 15 && (
-				<Button class="secondary outline small" onPress={leave}>
-					Leave
-				</Button>
-			)}
+			{isMe(member) && member.level < 15 && <SmallButton onPress={leave}>Leave</SmallButton>}
 		</span>
 	);
 }
@@ -101,7 +92,6 @@ export default function Members() {
 				list={list}
 				label="Members"
 				columns={columnsOf({ onChange: setChanging, reload: list.reload })}
-				id={({ id }) => id}
 				notFound={`No member has “${search}” in their name or email address.`}
 			/>
 			{changing && (

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useOrganization } from "../../organization.tsx";
+import { LinkButton } from "../../ui/button.tsx";
 import { Choice, Group } from "../../ui/form.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
 import { LEVELS } from "../../ui/values.tsx";
@@ -19,11 +20,7 @@ export function People({
 		<PageView
 			title="Members"
 			lead={lead}
-			actions={
-				<a class="button" href={to("members/invite")}>
-					Invite people
-				</a>
-			}
+			actions={<LinkButton href={to("members/invite")}>Invite people</LinkButton>}
 		>
 			<Tabs
 				label="Members and invites"

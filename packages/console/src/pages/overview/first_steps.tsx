@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { useOrganization } from "../../organization.tsx";
+import { SmallButton } from "../../ui/button.tsx";
 import { Section } from "../../ui/page.tsx";
 
 type Step = {
@@ -60,16 +61,14 @@ export function FirstSteps(found: Found) {
 					<small>
 						{done} of {steps.length} done
 					</small>
-					<button
-						type="button"
-						class="secondary outline small"
-						onClick={() => {
+					<SmallButton
+						onPress={() => {
 							localStorage.setItem(hiddenAt(organization.id), "hidden");
 							setHidden(true);
 						}}
 					>
 						Hide
-					</button>
+					</SmallButton>
 				</>
 			}
 		>

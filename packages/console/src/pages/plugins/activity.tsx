@@ -118,7 +118,6 @@ export function Activity({
 				list={list}
 				label="Activity"
 				columns={columnsOf(onPerson)}
-				id={({ id }) => id}
 				notFound={isFiltered && "Change or remove the filters."}
 				empty={
 					<Empty title="No activity yet">Changes appear here with the person who made them.</Empty>

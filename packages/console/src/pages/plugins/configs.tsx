@@ -3,6 +3,7 @@ import type { PluginConfig } from "tenantry-client";
 import { type Loaded, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
+import { LinkButton } from "../../ui/button.tsx";
 import { Empty, Show } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
@@ -62,9 +63,7 @@ export default function Configs() {
 				</>
 			}
 			actions={
-				<a class="button" href={to(`plugin_configs/new?project=${project.id}`)}>
-					Set up plugin
-				</a>
+				<LinkButton href={to(`plugin_configs/new?project=${project.id}`)}>Set up plugin</LinkButton>
 			}
 		>
 			<Filters>

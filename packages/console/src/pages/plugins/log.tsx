@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PluginLogEntry } from "tenantry-client";
 import { useQuery } from "../../load.ts";
-import { Button } from "../../ui/button.tsx";
+import { SmallButton } from "../../ui/button.tsx";
 import { Empty, Loading, Problem, wordsOf } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import type { LogFilters, useLog } from "./follow.ts";
@@ -161,11 +161,7 @@ function Lines({
 					if (isAtEnd.current) setSeen(newest);
 				}}
 			>
-				{hasOlder && (
-					<Button class="secondary outline small" onPress={onOlder}>
-						Show older entries
-					</Button>
-				)}
+				{hasOlder && <SmallButton onPress={onOlder}>Show older entries</SmallButton>}
 				<ol>
 					{entries.map((entry, i) => (
 						<Line key={entry.id} entry={entry} dayBefore={dayOf(entries[i - 1])} />

@@ -2,6 +2,7 @@ import type { ListedPlugin } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
@@ -87,13 +88,7 @@ export default function Plugins() {
 					<a href={to("plugin_configs")}>plugin config</a>.
 				</>
 			}
-			actions={
-				canInstall && (
-					<a class="button" href={to("plugins/install")}>
-						Install plugin
-					</a>
-				)
-			}
+			actions={canInstall && <LinkButton href={to("plugins/install")}>Install plugin</LinkButton>}
 		>
 			<Tabs
 				label="Families"
@@ -139,7 +134,6 @@ function PluginList({
 				list={list}
 				label="Plugins"
 				columns={columnsIn(organization, to)}
-				id={({ id }) => id}
 				notFound={search && `No plugin has “${search}” in its name, description or URL.`}
 				empty={
 					<Empty title={family ? "No plugins of this family yet" : "No plugins yet"}>

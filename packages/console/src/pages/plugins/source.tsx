@@ -4,7 +4,7 @@ import type { PluginSource } from "tenantry-client";
 import { type Loaded, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, SecondaryButton, SmallButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, Empty, say, warn } from "../../ui/feedback.tsx";
@@ -159,19 +159,11 @@ function SaveBar({
 			</span>
 			<span class="row">
 				{current !== undefined && (
-					<button
-						type="button"
-						class="secondary outline"
-						onClick={() => drafts.write(current, null)}
-					>
+					<SecondaryButton onPress={() => drafts.write(current, null)}>
 						Delete {current}
-					</button>
+					</SecondaryButton>
 				)}
-				{drafts.isChanged && (
-					<button type="button" class="secondary outline" onClick={discard}>
-						Discard changes
-					</button>
-				)}
+				{drafts.isChanged && <SecondaryButton onPress={discard}>Discard changes</SecondaryButton>}
 				<Button isOff={!drafts.isChanged} onPress={() => onSave(drafts.changes)}>
 					Save
 				</Button>
@@ -226,11 +218,7 @@ function FileList({
 					</li>
 				))}
 			</ul>
-			{onAdd && (
-				<button type="button" class="secondary outline small" onClick={onAdd}>
-					Add file
-				</button>
-			)}
+			{onAdd && <SmallButton onPress={onAdd}>Add file</SmallButton>}
 		</nav>
 	);
 }

@@ -3,7 +3,7 @@ import type { Member, Project, ProjectMember } from "tenantry-client";
 import { pageOf, useList, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SecondaryButton, SmallButton } from "../../ui/button.tsx";
 import { useDelay } from "../../ui/delay.ts";
 import { confirm } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
@@ -53,13 +53,12 @@ const COLUMNS: Column<ProjectMember>[] = [
 
 const actionsOf = (project: Project, reload: () => void) =>
 	buttons((member: ProjectMember) => (
-		<Button
-			class="secondary outline small"
+		<SmallButton
 			aria-label={`Remove ${nameOf(member.user)}`}
 			onPress={() => remove(member, project, reload)}
 		>
 			Remove
-		</Button>
+		</SmallButton>
 	));
 
 /** The people who were added to a project. */
@@ -79,11 +78,7 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 		<Section
 			title="People"
 			actions={
-				mayChange && (
-					<button type="button" class="secondary outline" onClick={() => setAdding(true)}>
-						Add person
-					</button>
-				)
+				mayChange && <SecondaryButton onPress={() => setAdding(true)}>Add person</SecondaryButton>
 			}
 		>
 			<p class="quiet">
@@ -98,7 +93,6 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 				list={list}
 				label="People"
 				columns={mayChange ? [...COLUMNS, actionsOf(project, list.reload)] : COLUMNS}
-				id={({ id }) => id}
 				notFound={search && `No one in this list has “${search}” in their name or email address.`}
 				empty={
 					<Empty title="No people added">

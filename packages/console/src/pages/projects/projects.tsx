@@ -60,7 +60,6 @@ export default function Projects() {
 				list={list}
 				label="Projects"
 				columns={columnsOf(to)}
-				id={({ id }) => id}
 				notFound={search && `No project that you can see has “$search” in its name.`}
 				empty={
 					<Empty title="No projects">

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Me, TwoFactor, TwoFactorSetup, UpdateUserBody } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { api, reloadMe } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { attempt, Show, say } from "../../ui/feedback.tsx";
@@ -174,12 +174,11 @@ function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => vo
 					{is_required &&
 						"One of your organizations requires a second factor, so you have to set it up when you next sign in."}
 				</p>
-				<Button
-					class="secondary outline"
+				<SecondaryButton
 					onPress={async () => onOpen({ kind: "set_up", setup: await api.twoFactor.begin(ME) })}
 				>
 					Set up a second factor
-				</Button>
+				</SecondaryButton>
 			</div>
 		);
 	return (
@@ -197,9 +196,9 @@ function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => vo
 			/>
 			{is_required && <p>You can't disable it, because one of your organizations requires it.</p>}
 			<div class="buttons">
-				<button type="button" class="secondary outline" onClick={() => onOpen({ kind: "replace" })}>
+				<SecondaryButton onPress={() => onOpen({ kind: "replace" })}>
 					Replace recovery codes
-				</button>
+				</SecondaryButton>
 				{!is_required && (
 					<button type="button" class="danger" onClick={() => onOpen({ kind: "disable" })}>
 						Disable
