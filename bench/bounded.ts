@@ -49,7 +49,10 @@ const keys = (table: "keys" | "accountKeys", user: number): Columns => ({
 	created_at: TIME,
 });
 
-/** Returns the columns of days on which a key was used. It isn't the key of the benchmark, which is used on other days. */
+/**
+ * Returns the columns of days on which a key was used. It isn't the key of the benchmark, which is
+ * used on other days.
+ */
 const days = (key: string): Columns => ({
 	key_id: `'${key}'`,
 	day: "date('2026-01-01', -i || ' days')",

@@ -10,7 +10,9 @@ const INVITES = 800;
 
 type Options = { invites?: number };
 
-/** The operations without a caller. Tests compare their rows with the service (test/scale.test.ts). */
+/**
+ * The operations without a caller. Tests compare their rows with the service (test/scale.test.ts).
+ */
 const BACKGROUND: [operation: Operation, title: string][] = [
 	["run", "Run of an hourly export"],
 	["job", "Plugin job"],
@@ -48,7 +50,10 @@ async function bytesOfInvite({ service }: Measured, invites: number) {
 	return after === undefined ? undefined : Math.round((after - before) / invites);
 }
 
-/** Returns a line with the size of an invite, and one with what storing a million of them costs in a month. */
+/**
+ * Returns a line with the size of an invite, and one with what storing a million of them costs in a
+ * month.
+ */
 async function storageCosts(all: Measured[], invites: number) {
 	const bytes: Line = { title: `${TITLES.invite}: bytes in D1`, cells: {} };
 	const cost: Line = { title: `${TITLES.invite}: storing a million for a month`, cells: {} };
@@ -63,7 +68,8 @@ async function storageCosts(all: Measured[], invites: number) {
 }
 
 /**
- * Returns the lines about money. The services must be new: the database doesn't grow where rows were deleted before.
+ * Returns the lines about money. The services must be new: the database doesn't grow where rows
+ * were deleted before.
  */
 export async function compareCosts(
 	all: Measured[],

@@ -1,8 +1,9 @@
 /**
- * `npm run bench:exports`: measures the CPU time of exports, compared with common tools that export the same rows, and the
- * memory of runs. Measurements alternate in rounds, so that other load on the computer affects all of them.
+ * `npm run bench:exports`: measures the CPU time of exports, compared with common tools that export
+ * the same rows, and the memory of runs. Measurements alternate in rounds, so that other load on
+ * the computer affects all of them.
  *
- * npm run bench:exports -- [rows] [rounds] [rows of a memory run] [memory runs] [JSONLines or Parquet]
+ * npm run bench:exports -- [rows] [rounds] [memory rows] [memory runs] [JSONLines or Parquet]
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { pythonWithDuckDb, sqliteWithGzip } from "./files.ts";

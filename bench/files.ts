@@ -12,7 +12,10 @@ const LINE = `json_object('uuid', uuid, 'event', event, 'distinct_id', distinct_
 	'properties', json(properties), 'person_properties', json(person_properties), 'elements_chain', elements_chain,
 	'timestamp', timestamp, 'created_at', created_at, '_inserted_at', _inserted_at)`;
 
-/** Writes JSON Lines with the sqlite3 command line and gzip. Returns null if one of them isn't installed. */
+/**
+ * Writes JSON Lines with the sqlite3 command line and gzip. Returns null if one of them isn't
+ * installed.
+ */
 export function sqliteWithGzip({ database, window, output }: Task) {
 	if (!findProgram("sqlite3") || !findProgram("gzip")) return null;
 	const query = `select ${LINE} from ${window.events}`;
@@ -20,7 +23,10 @@ export function sqliteWithGzip({ database, window, output }: Task) {
 		cpuOfCommand('sqlite3 -readonly "$1" "$2" | gzip -6 > "$3"', [database, query, output]);
 }
 
-/** Reads with Python's sqlite3, and writes Parquet with zstd with DuckDB. Returns null if they can't be installed. */
+/**
+ * Reads with Python's sqlite3, and writes Parquet with zstd with DuckDB. Returns null if they can't
+ * be installed.
+ */
 export async function pythonWithDuckDb({ database, window, output }: Task) {
 	const interpreter = await python();
 	if (!interpreter) return null;

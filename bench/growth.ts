@@ -36,7 +36,10 @@ export type Reading = {
 	filter: string;
 	/** How many rows the page reads at each size. */
 	read: number[];
-	/** How many rows match at each size. The event feed has no count, so for it, these are the rows of the page. */
+	/**
+	 * How many rows match at each size. The event feed has no count, so for it, these are the rows of
+	 * the page.
+	 */
 	matches: number[];
 	/** How many rows the page returns at the last size. */
 	answered: number;
@@ -75,7 +78,10 @@ async function createOwners(stores: Stores) {
 	return owners;
 }
 
-/** Fills all lists up to each of the sizes, or to their limit, and reads the first page of each list with each filter. */
+/**
+ * Fills all lists up to each of the sizes, or to their limit, and reads the first page of each list
+ * with each filter.
+ */
 export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 	const database = await worker.database();
 	await migrate(database);
@@ -121,7 +127,10 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 	return readings;
 }
 
-/** Describes the growth of the rows read by a page: multiples of the shortest list, or rows per additional match of a filter. */
+/**
+ * Describes the growth of the rows read by a page: multiples of the shortest list, or rows per
+ * additional match of a filter.
+ */
 function growthOf({ filter, read, matches }: Reading) {
 	const [first = 0, ...others] = read;
 	const found = (matches.at(-1) ?? 0) - (matches[0] ?? 0);
@@ -130,7 +139,10 @@ function growthOf({ filter, read, matches }: Reading) {
 	return `${(((read.at(-1) ?? 0) - first) / found).toFixed(2)} per additional match`;
 }
 
-/** Returns the lines of the table: the rows read in the shortest list, their growth, and the rows returned. */
+/**
+ * Returns the lines of the table: the rows read in the shortest list, their growth, and the rows
+ * returned.
+ */
 export const growthLines = (readings: Reading[], sizes: number[]): Line[] => [
 	{
 		title: `**Rows that page 1 reads in lists of ${sizes.map((size) => size.toLocaleString("en")).join("; ")} rows**`,

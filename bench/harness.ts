@@ -1,7 +1,7 @@
 /**
- * Wraps a worker to measure it. If a request has the header `x-bench-delay`, its cost is counted: each round trip to D1 is
- * delayed by this many milliseconds, and the response has the cost in the header `x-bench-spent`. Other requests are passed on
- * unchanged.
+ * Wraps a worker to measure it. If a request has the header `x-bench-delay`, its cost is counted:
+ * each round trip to D1 is delayed by this many milliseconds, and the response has the cost in the
+ * header `x-bench-spent`. Other requests are passed on unchanged.
  */
 import type { AsyncLocalStorage } from "node:async_hooks";
 
@@ -66,7 +66,8 @@ function watched(database: D1Database): D1Database {
 			},
 			raw: (options?: { columnNames: false }) =>
 				trip([itself], async () => {
-					// `raw` doesn't return its cost, and `all` loses columns of the same name. If time is measured, only `raw` runs.
+					// `raw` doesn't return its cost, and `all` loses columns of the same name. If time is
+					// measured, only `raw` runs.
 					if (current().delay > 0) return native.raw(options);
 					const { results } = count(await native.all<object>());
 					return /^\s*select\b/i.test(sql)
@@ -109,8 +110,8 @@ const counting = (namespace: KVNamespace): KVNamespace =>
 	});
 
 /**
- * The bindings of counted requests. Like real bindings, they are the same objects in all requests, because workers cache data per
- * database object.
+ * The bindings of counted requests. Like real bindings, they are the same objects in all requests,
+ * because workers cache data per database object.
  */
 let bindings: Partial<Environment> | undefined;
 
@@ -129,7 +130,8 @@ export const measured = (worker: Worker) => ({
 		if (new URL(request.url).pathname === TRIPS) return Response.json(last);
 		const spent = { trips: 0, read: 0, written: 0, kv: 0 };
 		last = [];
-		// An import would be loaded when the isolate starts (docs/internals/architecture.md#what-is-loaded-when).
+		// An import would be loaded when the isolate starts
+		// (docs/internals/architecture.md#what-is-loaded-when).
 		const { AsyncLocalStorage } = process.getBuiltinModule("node:async_hooks");
 		requests ??= new AsyncLocalStorage();
 		bindings ??= watch(env);

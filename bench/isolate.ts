@@ -1,4 +1,7 @@
-/** Measures the memory of this service's isolate, where its time goes, and how long a new isolate takes to start. */
+/**
+ * Measures the memory of this service's isolate, where its time goes, and how long a new isolate
+ * takes to start.
+ */
 import { truncateSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
@@ -12,7 +15,10 @@ import type { Owner } from "./seed.ts";
 import { type Line, tell } from "./table.ts";
 import { newFolder, startWorker } from "./workers.ts";
 
-/** Measures the size of the worker, and how long a new isolate takes compared with an empty Hono worker. */
+/**
+ * Measures the size of the worker, and how long a new isolate takes compared with an empty Hono
+ * worker.
+ */
 export async function measureStart(script: string): Promise<Line[]> {
 	tell("start-up");
 	const { kib } = await startPart();
@@ -58,9 +64,13 @@ export async function measureMemory(
 	const worker = await startWorker({ script, state, inspect: true });
 	process.env = before;
 	const service = asService("tenantry", owner, worker);
-	/** Returns the memory after a collection, which can take long on a busy computer, and the peak since the last call. */
+	/**
+	 * Returns the memory after a collection, which can take long on a busy computer, and the peak
+	 * since the last call.
+	 */
 	const look = async () => {
-		// The inspector isn't connected during the other requests, because it would have to wait for their work.
+		// The inspector isn't connected during the other requests, because it would have to wait for
+		// their work.
 		const memory = await watchMemory(await worker.inspector(), log);
 		let peak = 0;
 		let held: number | null = null;
@@ -131,8 +141,8 @@ const SMALLEST_SHARE = 0.01;
 /**
  * Profiles the isolate while an operation is repeated.
  * @param script the bundle, not minified
- * @returns the share of each package and folder of `src` in the isolate's CPU time. The simulators run in separate isolates,
- * which aren't in the profile.
+ * @returns the share of each package and folder of `src` in the isolate's CPU time. The simulators
+ * run in separate isolates, which aren't in the profile.
  */
 export async function profile(
 	script: string,
@@ -163,7 +173,8 @@ export async function profile(
 	const sources = sourcesOf(script);
 	const byId = new Map(
 		nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => {
-			// A function without a URL is native. One with another URL than the bundle's is part of the runtime, such as the D1 client.
+			// A function without a URL is native. One with another URL than the bundle's is part of the
+			// runtime, such as the D1 client.
 			const isBundle = url.endsWith("worker.js");
 			return [
 				id,

@@ -8,7 +8,10 @@ type List = {
 	owner: OwnerName;
 	/** Filters that match five rows. */
 	few?: string[];
-	/** The same, without an index of their own: a page reads the rows of the list, at most a constant number of them. */
+	/**
+	 * The same, without an index of their own: a page reads the rows of the list, at most a constant
+	 * number of them.
+	 */
 	inside?: string[];
 	/** Filters that match nearly all rows. */
 	most?: string[];

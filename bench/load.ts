@@ -12,7 +12,10 @@ const TIMEOUT_MS = 60_000;
 export type Received = { body: string; spent: Spent | null; timing: string };
 
 type Options = {
-	/** The delay of each round trip to D1, in milliseconds. If it is set, the response reports the cost of the request. */
+	/**
+	 * The delay of each round trip to D1, in milliseconds. If it is set, the response reports the
+	 * cost of the request.
+	 */
 	delay?: number | undefined;
 	/** A string to append to the path. */
 	query?: string;
@@ -94,7 +97,10 @@ export async function sendMany(
 	}
 }
 
-/** Calls an operation repeatedly. Returns the service's CPU time and the elapsed time, in milliseconds per request. */
+/**
+ * Calls an operation repeatedly. Returns the service's CPU time and the elapsed time, in
+ * milliseconds per request.
+ */
 export async function measure(
 	service: Service,
 	operation: Operation,

@@ -1,6 +1,7 @@
 /**
- * `npm run bench`: measures the cost of the service, compared with a handwritten worker and other services, and prints one table
- * (docs/internals/performance.md). Measurements alternate in rounds, so that other load on the computer affects all of them.
+ * `npm run bench`: measures the cost of the service, compared with a handwritten worker and other
+ * services, and prints one table (docs/internals/performance.md). Measurements alternate in rounds,
+ * so that other load on the computer affects all of them.
  *
  * npm run bench -- [--quick] [--rounds 50] [--only list,growth]; bench/options.ts has the parts.
  */

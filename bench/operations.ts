@@ -18,7 +18,9 @@ export type Call = {
 	body?: string;
 };
 
-/** A response: the total number of objects, and the email addresses or domains of the returned ones. */
+/**
+ * A response: the total number of objects, and the email addresses or domains of the returned ones.
+ */
 export type Answer = { count: number; names: string[] };
 
 let invited = 0;
@@ -35,7 +37,10 @@ export type Service = {
 	/** The name of its folder in bench/peers; "tenantry" for this service. */
 	name: string;
 	url: URL;
-	/** Returns the request of an operation; null if the service has no such operation. Each call invites another address. */
+	/**
+	 * Returns the request of an operation; null if the service has no such operation. Each call
+	 * invites another address.
+	 */
 	call: (operation: Operation) => Call | null;
 	/** Parses the body of a response. */
 	read: (operation: Operation, body: unknown) => Answer;
@@ -45,7 +50,10 @@ export type Service = {
 	size?: () => Promise<number>;
 	/** Deletes the invites. */
 	reset: () => Promise<unknown>;
-	/** Whether responses can report the cost of the request. Only workers support this (bench/harness.ts). */
+	/**
+	 * Whether responses can report the cost of the request. Only workers support this
+	 * (bench/harness.ts).
+	 */
 	counts: boolean;
 	stop: () => Promise<unknown>;
 };

@@ -5,10 +5,16 @@ import { readdirSync, readFileSync } from "node:fs";
 /** /proc/<pid>/stat counts in clock ticks of 10 ms. */
 const TICKS_PER_SECOND = 100;
 
-/** Its two times are rounded down separately, so their sum can be this much less than that of the threads. */
+/**
+ * Its two times are rounded down separately, so their sum can be this much less than that of the
+ * threads.
+ */
 const ROUNDING_SECONDS = 2 / TICKS_PER_SECOND;
 
-/** A running process. `seconds` is its CPU time, `children` the CPU time of its children that have ended. */
+/**
+ * A running process. `seconds` is its CPU time, `children` the CPU time of its children that have
+ * ended.
+ */
 type Process = {
 	pid: number;
 	name: string;
@@ -18,7 +24,10 @@ type Process = {
 	children: number;
 };
 
-/** Returns the CPU time of a process's current threads in seconds, to the nanosecond; 0 if the kernel doesn't count it. */
+/**
+ * Returns the CPU time of a process's current threads in seconds, to the nanosecond; 0 if the
+ * kernel doesn't count it.
+ */
 function secondsOfThreads(pid: number) {
 	const nanoseconds = readdirSync(`/proc/${pid}/task`).map((thread) => {
 		try {
@@ -31,8 +40,8 @@ function secondsOfThreads(pid: number) {
 }
 
 /**
- * Returns the CPU time of a process: the exact time of its threads, unless its stat includes the time of threads that have
- * ended.
+ * Returns the CPU time of a process: the exact time of its threads, unless its stat includes the
+ * time of threads that have ended.
  */
 const secondsOf = (threads: number, stat: number) =>
 	stat - threads > ROUNDING_SECONDS ? stat : threads;

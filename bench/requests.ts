@@ -42,7 +42,10 @@ const offers =
 	({ service }: Measured) =>
 		service.call(operation) !== null;
 
-/** Runs `work` for each service that has the operation, and returns the services for which it succeeded. */
+/**
+ * Runs `work` for each service that has the operation, and returns the services for which it
+ * succeeded.
+ */
 async function withEach(
 	all: Measured[],
 	operation: Operation,
@@ -93,7 +96,10 @@ async function measureRounds(
 	return { results, columns: services.map(({ column }) => column) };
 }
 
-/** Compares the CPU time and the requests a second of one operation. Figures are multiples of this service's. */
+/**
+ * Compares the CPU time and the requests a second of one operation. Figures are multiples of this
+ * service's.
+ */
 async function compare(all: Measured[], operation: Operation, options: Options): Promise<Line[]> {
 	const { results, columns } = await measureRounds(all, operation, options);
 	const ratio = (one: Column, other: Column, of: "cpu" | "time") => {
@@ -169,7 +175,8 @@ const TIMES = 3;
 /**
  * Measures how long a response takes if each round trip to D1 has a delay.
  * @param distances the delays, in milliseconds
- * @returns lines with multiples of the delay: how often the caller waits for D1, plus the service's other work
+ * @returns lines with multiples of the delay: how often the caller waits for D1, plus the service's
+ * other work
  */
 export async function compareDistances(
 	all: Measured[],

@@ -1,10 +1,13 @@
 /**
- * Rows for the lists of the API without a limit; bench/bounded.ts has those with one. Each list has its own organization, so that
- * the lists don't affect each other. Five rows are special: filters that match few rows match these, at any length.
+ * Rows for the lists of the API without a limit; bench/bounded.ts has those with one. Each list has
+ * its own organization, so that the lists don't affect each other. Five rows are special: filters
+ * that match few rows match these, at any length.
  */
 import { FIRST_PERSON, memberships, people, TIME, uuid, uuidSql } from "./seed.ts";
 
-/** The owners of the organizations, by list. The number is the id of the user and of the project. */
+/**
+ * The owners of the organizations, by list. The number is the id of the user and of the project.
+ */
 export const OWNERS = {
 	members: 1,
 	organizations: 2,
@@ -37,7 +40,9 @@ export const special = (few: string, others: string) => `iif(i < ${FEW}, ${few},
 /** Times: a few rows are from the distant future, a few from the past. */
 const TIMES = `case when i < ${FEW} then '2100-01-01T00:00:0' || i || '.000Z' when i < ${2 * FEW} then '1999-01-01T00:00:0' || i || '.000Z' else ${TIME} end`;
 
-/** Positions in a log: a few rows are from the past, because rows are added in the order of time. */
+/**
+ * Positions in a log: a few rows are from the past, because rows are added in the order of time.
+ */
 const POSITION = `unixepoch(${special("'1999-01-01T00:00:00.000Z'", TIME)}) * 1000 + i`;
 
 export const EXPORT = uuid("other", 1);
@@ -58,7 +63,10 @@ const FRONTEND_APP = "'{}'";
 const IMPORT_APP = `'{"scheduled_tasks":["runEveryHour"]}'`;
 const DESTINATION_AND_IMPORT_APP = `'{"methods":["onEvent"],"scheduled_tasks":["runEveryHour"]}'`;
 
-/** Two families have few plugins, which match the filters in `most`. All other plugins are in the third family. */
+/**
+ * Two families have few plugins, which match the filters in `most`. All other plugins are in the
+ * third family.
+ */
 const CAPABILITIES = `case when i between ${2 * FEW} and ${3 * FEW - 1} then ${FRONTEND_APP} when i between ${3 * FEW} and ${4 * FEW - 1} then ${IMPORT_APP} else ${DESTINATION} end`;
 
 export const TEXT = special("'Lovelace ' || i", "'Row ' || i");
@@ -70,7 +78,10 @@ const milliseconds = (time: string) =>
 /** The same times in milliseconds. */
 export const MILLISECONDS = milliseconds(TIMES);
 
-/** Columns of the activity log, whose entries are in the order of time. Two organizations have entries. */
+/**
+ * Columns of the activity log, whose entries are in the order of time. Two organizations have
+ * entries.
+ */
 const entry = (name: "activity" | "plugins") => ({
 	position: `${special("1000000", "0")} + 2 * i + ${name === "activity" ? 0 : 1}`,
 	organization_id: OWNERS[name],
@@ -113,7 +124,10 @@ export type Columns = Record<string, string | number>;
 /** The id of the row of `EXPORT`. */
 export const EXPORT_ROW = 1_000_000_000;
 
-/** Statements that count runs, backfills and entries of the activity log, as those of the service that insert them do. */
+/**
+ * Statements that count runs, backfills and entries of the activity log, as those of the service
+ * that insert them do.
+ */
 export const COUNTS = [
 	`update batch_exports set
 		runs = (select count(*) from batch_export_runs where batch_export_id = ${EXPORT_ROW}),
@@ -140,10 +154,15 @@ export const ONCE: [table: string, columns: Columns][] = [
 	],
 ];
 
-/** As many objects of most kinds an organization can have (docs/api.md#limits). A user's organizations are as many here. */
+/**
+ * As many objects of most kinds an organization can have (docs/api.md#limits). A user's
+ * organizations are as many here.
+ */
 const MAX_OBJECTS = 1_000;
 
-/** Tables with as many rows as the lists are long, at most `max`. Ids increase, as in the service. */
+/**
+ * Tables with as many rows as the lists are long, at most `max`. Ids increase, as in the service.
+ */
 export const MANY: [table: string, columns: Columns, max?: number][] = [
 	["users", people],
 	["members", memberships(OWNERS.members)],

@@ -16,7 +16,10 @@ export const uuid = (table: (typeof TABLES)[number], n: number) =>
 export const uuidSql = (table: (typeof TABLES)[number], n: string) =>
 	`printf('${hex(table)}%012x', ${n})`;
 
-/** A user who owns an organization with one project. The number of the tenant is the id of all three; `organization` is the UUID. */
+/**
+ * A user who owns an organization with one project. The number of the tenant is the id of all
+ * three; `organization` is the UUID.
+ */
 export type Owner = { id: number; organization: string; project: number; key: string };
 
 const STARTED = "2026-01-01T00:00:00.000Z";
@@ -87,7 +90,9 @@ export const insertRows = (table: string, columns: Record<string, string | numbe
 /** The first id of users who own no organization. */
 export const FIRST_PERSON = 1_000;
 
-/** The columns of people, with the names and email addresses of members in all compared services. */
+/**
+ * The columns of people, with the names and email addresses of members in all compared services.
+ */
 export const people = {
 	id: `${FIRST_PERSON} + i`,
 	uuid: uuidSql("user", `${FIRST_PERSON} + i`),

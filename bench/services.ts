@@ -9,7 +9,10 @@ import { createWorld, type Owner } from "./seed.ts";
 import { COLUMNS, type Column, tell } from "./table.ts";
 import { migrate, newFolder, startWorker } from "./workers.ts";
 
-/** Creates a folder with the initial data of this service and of services with the same tables. Returns it with the owner. */
+/**
+ * Creates a folder with the initial data of this service and of services with the same tables.
+ * Returns it with the owner.
+ */
 export async function createState(script: string) {
 	const state = newFolder();
 	const worker = await startWorker({ script, state });
@@ -24,7 +27,10 @@ export async function createState(script: string) {
 const startOwn = async (script: string, owner: Owner, state: string) =>
 	asService("tenantry", owner, await startWorker({ script, state: newFolder(state) }));
 
-/** Starts a service that may not be installed. Returns null, and reports it, if it can't be installed or started. */
+/**
+ * Starts a service that may not be installed. Returns null, and reports it, if it can't be
+ * installed or started.
+ */
 async function startIfThere<T>(column: Column, start: () => Promise<T | null>) {
 	tell(`starting ${COLUMNS[column]}`);
 	const service = await start().catch((error: unknown) => {
@@ -37,7 +43,8 @@ async function startIfThere<T>(column: Column, start: () => Promise<T | null>) {
 
 /**
  * Starts this service twice, and the services that it is compared with.
- * @param peers whether to start better-auth and Django: "installed" only if their packages are installed already
+ * @param peers whether to start better-auth and Django: "installed" only if their packages are
+ * installed already
  */
 export async function startAll(
 	script: string,

@@ -1,4 +1,7 @@
-/** Measures the share of the local simulators in the CPU time of a request: the handwritten worker runs without each part. */
+/**
+ * Measures the share of the local simulators in the CPU time of a request: the handwritten worker
+ * runs without each part.
+ */
 import { measure, sendMany } from "./load.ts";
 import type { Service } from "./operations.ts";
 import { figureOf, type Line, lowerMean, shuffled, tell } from "./table.ts";
@@ -19,7 +22,10 @@ const VARIANTS = {
 
 type Variant = keyof typeof VARIANTS;
 
-/** Measures the share of each simulator in the CPU time of listing members, for the handwritten worker and for this service. */
+/**
+ * Measures the share of each simulator in the CPU time of listing members, for the handwritten
+ * worker and for this service.
+ */
 export async function measureSimulators(
 	floor: Service,
 	service: Service,
@@ -27,7 +33,10 @@ export async function measureSimulators(
 ): Promise<Line[]> {
 	await sendMany(floor, "list", WARM_UP);
 	await sendMany(service, "list", WARM_UP);
-	/** Each part, with a function that computes its CPU time. `own` is the CPU time of the service, which the share refers to. */
+	/**
+	 * Each part, with a function that computes its CPU time. `own` is the CPU time of the service,
+	 * which the share refers to.
+	 */
 	const parts: [title: string, cost: (cpu: Record<Variant, number>, own: number) => number][] = [
 		["rate limiter simulator", (cpu) => cpu.nothing - cpu.limiter],
 		["one KV read, only in a key's first request", (cpu) => cpu.held - cpu.nothing],
@@ -49,7 +58,10 @@ export async function measureSimulators(
 		results.push(cpu);
 		tell(`simulators, round ${round + 1} of ${rounds}`);
 	}
-	/** Returns the share of a part in the CPU time of the handwritten worker (`nothing`) or of this service (`own`). */
+	/**
+	 * Returns the share of a part in the CPU time of the handwritten worker (`nothing`) or of this
+	 * service (`own`).
+	 */
 	const share = (
 		cost: (cpu: Record<Variant, number>, own: number) => number,
 		of: "nothing" | "own",

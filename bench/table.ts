@@ -23,13 +23,19 @@ export const median = (numbers: number[]) => {
 		: ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
 };
 
-/** Returns the mean of the lower half of the numbers, because other load on the computer only makes measurements larger. */
+/**
+ * Returns the mean of the lower half of the numbers, because other load on the computer only makes
+ * measurements larger.
+ */
 export function lowerMean(numbers: number[]) {
 	const lower = numbers.toSorted((a, b) => a - b).slice(0, Math.ceil(numbers.length / 2));
 	return lower.reduce((sum, each) => sum + each, 0) / lower.length;
 }
 
-/** Returns a figure of all rounds and, in brackets, the same figure for every other round and for the remaining rounds. */
+/**
+ * Returns a figure of all rounds and, in brackets, the same figure for every other round and for
+ * the remaining rounds.
+ */
 export function figureOf<T>(rounds: T[], figure: (rounds: T[]) => number) {
 	const all = figure(rounds).toFixed(2);
 	if (rounds.length < 2) return all;

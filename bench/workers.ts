@@ -1,4 +1,7 @@
-/** Runs workers on workerd, with local simulators of D1, KV and the rate limiter, and without a proxy. */
+/**
+ * Runs workers on workerd, with local simulators of D1, KV and the rate limiter, and without a
+ * proxy.
+ */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -40,7 +43,8 @@ export const SERVICE = `${root}/src/worker.ts`;
 /**
  * Bundles a worker, with `measured` of bench/harness.ts around it.
  * @param path the file with the worker
- * @param form bundled as for a deployment, only minified, or readable, with comments that show the source files
+ * @param form bundled as for a deployment, only minified, or readable, with comments that show the
+ * source files
  */
 export function bundleWorker(
 	path: string,

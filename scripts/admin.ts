@@ -1,6 +1,6 @@
 /**
- * `npm run admin`: the operator's command (docs/operating/README.md#the-operators-command). Modules that call the service are imported
- * only after the arguments are checked.
+ * `npm run admin`: the operator's command (docs/operating/README.md#the-operators-command). Modules
+ * that call the service are imported only after the arguments are checked.
  */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { fail, messageOf } from "./run.ts";
@@ -190,7 +190,10 @@ function table(rows: Record<string, unknown>[]) {
 const line = ([field, value]: [string, unknown]) =>
 	`${field}: ${typeof value === "object" && value !== null ? JSON.stringify(value) : value}`;
 
-/** Checks files of audit streams, prints the result and exits: with 1 if there are problems, and 2 for a wrong argument. */
+/**
+ * Checks files of audit streams, prints the result and exits: with 1 if there are problems, and 2
+ * for a wrong argument.
+ */
 async function verifyAudit(folder: string, [head, after]: (string | undefined)[]): Promise<never> {
 	for (const digest of [head, after])
 		if (digest !== undefined && !/^[0-9a-f]{64}$/.test(digest))

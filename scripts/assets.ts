@@ -1,6 +1,6 @@
 /**
- * Builds all files of public/ (docs/internals/architecture.md): the OpenAPI document, the documentation, the console, and the
- * workers that run in separate isolates.
+ * Builds all files of public/ (docs/internals/architecture.md): the OpenAPI document, the
+ * documentation, the console, and the workers that run in separate isolates.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync } from "node:fs";

@@ -1,4 +1,6 @@
-/** Checks files of audit streams (docs/audit.md#checking-the-files), without a server or a network. */
+/**
+ * Checks files of audit streams (docs/audit.md#checking-the-files), without a server or a network.
+ */
 import { createHash } from "node:crypto";
 import { createReadStream, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -120,7 +122,10 @@ async function headerOf({ report }: Findings, path: string): Promise<File | null
 	return null;
 }
 
-/** Returns the digest of a line, and its problem, if any. `number` is the expected number of its entry; null for the first line. */
+/**
+ * Returns the digest of a line, and its problem, if any. `number` is the expected number of its
+ * entry; null for the first line.
+ */
 function problemOf(line: Buffer, previous: string | null, number: number | null) {
 	const link = Link.safeParse(parse(line)).data;
 	const digest = link?.digest ?? null;
@@ -208,8 +213,8 @@ async function checkStream(
 }
 
 /**
- * Checks all files of streams in a folder: the digests of their lines, that each line follows the one before, and that no
- * file is missing.
+ * Checks all files of streams in a folder: the digests of their lines, that each line follows the
+ * one before, and that no file is missing.
  * @throws if the folder can't be read
  */
 export async function verify(folder: string, { head, after }: Options) {
@@ -242,7 +247,10 @@ export async function verify(folder: string, { head, after }: Options) {
 const many = (n: number, noun: string, plural = `${noun}s`) =>
 	`${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
 
-/** Control characters, with which a file could hide what is printed or write over it, and characters that reorder a line. */
+/**
+ * Control characters, with which a file could hide what is printed or write over it, and characters
+ * that reorder a line.
+ */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 const escaped = (text: string) =>
@@ -258,7 +266,10 @@ type Result = Awaited<ReturnType<typeof verify>>;
 /** Formats the result as JSON. */
 export const toJson = (result: Result) => escaped(JSON.stringify(result));
 
-/** Formats the result as text. Names and contents of files were written by others, so nothing of them is printed raw. */
+/**
+ * Formats the result as text. Names and contents of files were written by others, so nothing of
+ * them is printed raw.
+ */
 export function describe({ ok, streams, problems, more_problems }: Result) {
 	const lines = [
 		...streams.map(({ stream, files, entries, sequence, digest, missing }) =>

@@ -4,10 +4,16 @@ import { readFileSync } from "node:fs";
 
 const CONTRACT = "docs/contract.txt";
 
-/** What a line says about an operation or a field. Alternatives with fields of the same name have several lines. */
+/**
+ * What a line says about an operation or a field. Alternatives with fields of the same name have
+ * several lines.
+ */
 type Contract = Map<string, { rest: string[]; isOptional: boolean }>;
 
-/** A line: an operation and perhaps its parameter or a field of its body, or a field of a schema; then what it is. */
+/**
+ * A line: an operation and perhaps its parameter or a field of its body, or a field of a schema;
+ * then what it is.
+ */
 const LINE =
 	/^([A-Z]+ \/\S*(?: (?:path|query|body|[a-z]+\/[a-z-]+)(?:[.[]\S+)?(?= ))?|\S+) (.+?)( optional)?$/;
 
@@ -48,7 +54,9 @@ function schemasIn(contract: Contract, startsHere: (subject: string) => boolean)
 
 const isWithin = (part: string[], whole: string[]) => part.every((one) => whole.includes(one));
 
-/** Returns the differences that break a client that was written for the contract `before`, in words. */
+/**
+ * Returns the differences that break a client that was written for the contract `before`, in words.
+ */
 export function breakingChanges(before: string, after: string): string[] {
 	const [old, now] = [parse(before), parse(after)];
 	const sent = schemasIn(old, (subject) => / /.test(subject) && !isOperation(subject));
@@ -90,7 +98,10 @@ export function breakingChanges(before: string, after: string): string[] {
 const git = (...words: string[]) =>
 	execFileSync("git", words, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
 
-/** Returns the contract at the commit where this branch left `main`; undefined if git or the commit isn't there. */
+/**
+ * Returns the contract at the commit where this branch left `main`; undefined if git or the commit
+ * isn't there.
+ */
 function contractBefore() {
 	for (const main of ["origin/main", "main"])
 		try {

@@ -17,8 +17,8 @@ function withImports(path: string, outputs: Outputs, found = new Set<string>()) 
 }
 
 /**
- * Converts the exports of an ES module that esbuild wrote to CommonJS. They are its last statement. The imports stay as they are,
- * because bundlers support this mixture.
+ * Converts the exports of an ES module that esbuild wrote to CommonJS. They are its last statement.
+ * The imports stay as they are, because bundlers support this mixture.
  */
 function toCommonJs(text: string) {
 	// A CommonJS package. As in Node.js, its exports are both named exports and the default export.
@@ -42,8 +42,8 @@ function toCommonJs(text: string) {
 }
 
 /**
- * Splits a worker into files that are evaluated when an isolate starts, and parts that `import()` loads. Parts are CommonJS,
- * because a bundler puts all of a CommonJS module into one function.
+ * Splits a worker into files that are evaluated when an isolate starts, and parts that `import()`
+ * loads. Parts are CommonJS, because a bundler puts all of a CommonJS module into one function.
  * @param folder the folder for the files
  * @param config the path of wrangler's configuration
  * @param env the environment in the configuration
@@ -90,7 +90,8 @@ function split(folder: string, config: string, env: string) {
 }
 
 /**
- * Bundles a worker with wrangler, without minifying it. Comments in the bundle show the source files.
+ * Bundles a worker with wrangler, without minifying it. Comments in the bundle show the source
+ * files.
  * @param folder the folder for the files
  * @param options options of `wrangler deploy`
  * @returns the path of the bundle
@@ -121,10 +122,11 @@ export function minify(folder: string, bundled: string) {
  * Bundles a worker in three steps, so that isolates read it fast when they start
  * (docs/internals/performance.md#how-a-new-isolate-starts):
  *
- * 1. esbuild splits it. Otherwise, the functions of parts that are loaded later would be outside of the part's function.
+ * 1. esbuild splits it. Otherwise, the functions of parts that are loaded later would be outside of
+ *    the part's function.
  * 2. Wrangler bundles the files.
- * 3. esbuild minifies the bundle. If wrangler did, the parts would be arrow functions, of which V8 parses every statement. Now
- *    they are methods, of which V8 only finds the end.
+ * 3. esbuild minifies the bundle. If wrangler did, the parts would be arrow functions, of which V8
+ *    parses every statement. Now they are methods, of which V8 only finds the end.
  * @param folder the folder for the files
  * @param options wrangler's environment, and the path of its configuration
  * @returns the path of the script to deploy, and esbuild's metafile of the first step

@@ -1,4 +1,7 @@
-/** Builds the files of the console from packages/console (docs/internals/architecture.md#the-console). */
+/**
+ * Builds the files of the console from packages/console
+ * (docs/internals/architecture.md#the-console).
+ */
 import { readFileSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -19,8 +22,8 @@ type Output = {
 };
 
 /**
- * Bundles the console: a main script, a style sheet, and a script for each page, which is loaded when the page is opened. Names
- * contain content hashes.
+ * Bundles the console: a main script, a style sheet, and a script for each page, which is loaded
+ * when the page is opened. Names contain content hashes.
  */
 function bundleConsole(): Output[] {
 	const { outputFiles, metafile } = buildSync({
@@ -108,7 +111,10 @@ export function consoleFiles() {
 const kib = (files: Iterable<Output>) =>
 	[...files].reduce((sum, { text }) => sum + gzipSync(text).length, 0) / 1024;
 
-/** Returns the compressed size of each page in KiB if it is opened first, with the shell. The largest page comes first. */
+/**
+ * Returns the compressed size of each page in KiB if it is opened first, with the shell. The
+ * largest page comes first.
+ */
 export function pageSizes() {
 	const bundle = bundleConsole();
 	const pages = `${sources}/pages/`;

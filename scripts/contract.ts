@@ -1,6 +1,7 @@
 /**
- * Writes docs/contract.txt, what clients rely on: a line for each operation and each field of the OpenAPI document. Reviews see
- * there what a change does to the API, and `npm run check` what would break clients (scripts/breaking.ts).
+ * Writes docs/contract.txt, what clients rely on: a line for each operation and each field of the
+ * OpenAPI document. Reviews see there what a change does to the API, and `npm run check` what would
+ * break clients (scripts/breaking.ts).
  */
 import { CURRENT_VERSION } from "../src/http/versions.ts";
 import { document } from "./client/document.ts";

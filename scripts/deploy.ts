@@ -1,10 +1,11 @@
 /**
- * `npm run deploy`: builds the documentation and the worker, applies migrations and deploys. Options such as `--env staging` and
- * `--dry-run` are passed to `wrangler deploy`.
+ * `npm run deploy`: builds the documentation and the worker, applies migrations and deploys.
+ * Options such as `--env staging` and `--dry-run` are passed to `wrangler deploy`.
  *
- * Migrations only add tables, columns and indexes, and drop indexes that the deployed code doesn't need. So the deployed code
- * also works with the next version's schema, and migrations are applied before the new code is deployed. Only the first
- * deployment, which creates the database, applies them afterwards. Until then, the API returns 503.
+ * Migrations only add tables, columns and indexes, and drop indexes that the deployed code doesn't
+ * need. So the deployed code also works with the next version's schema, and migrations are applied
+ * before the new code is deployed. Only the first deployment, which creates the database, applies
+ * them afterwards. Until then, the API returns 503.
  */
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
@@ -51,7 +52,9 @@ function readConfig() {
 
 const database = readConfig().d1_databases[0]?.database_name;
 
-/** Runs wrangler in this terminal, where it can prompt the user. Ends the script if wrangler fails. */
+/**
+ * Runs wrangler in this terminal, where it can prompt the user. Ends the script if wrangler fails.
+ */
 function wrangler(words: string[], hint = "") {
 	const all = [...words, `--env=${environment}`];
 	const { status } = spawnSync("wrangler", all, { stdio: "inherit" });

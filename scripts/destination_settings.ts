@@ -42,7 +42,10 @@ const SECRET = " Secret: never returned.";
 /** Secrets with a higher limit, such as private keys, have several lines. */
 const MAX_LINE = 4096;
 
-/** The default of a setting in its description: "…; null for one file per run.", "…; 5432 by default." */
+/**
+ * The default of a setting in its description: "…; null for one file per run.", "…; 5432 by
+ * default."
+ */
 const OTHERWISE = /; (?:null for )?(.+?)(?: by default)?\./;
 const HAS_OTHERWISE = /; null for |; \S+ by default\./;
 

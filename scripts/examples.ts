@@ -1,6 +1,7 @@
 /**
- * `npm run examples`: calls the operations of the API on a new local server, and writes the requests and responses to
- * scripts/openapi/examples.json. The OpenAPI document takes its examples from there. Run it after changing requests or responses.
+ * `npm run examples`: calls the operations of the API on a new local server, and writes the
+ * requests and responses to scripts/openapi/examples.json. The OpenAPI document takes its examples
+ * from there. Run it after changing requests or responses.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -33,7 +34,10 @@ if (left < 3 * MINUTE_MS) {
 /** The TXT records in the DNS, by name. */
 const texts = new Map<string, string>();
 
-/** A resolver with only these records (RFC 8484). It never responds at /slow, and accepts all requests at /webhook. */
+/**
+ * A resolver with only these records (RFC 8484). It never responds at /slow, and accepts all
+ * requests at /webhook.
+ */
 const peer = createServer(async (request, response) => {
 	if (request.url === "/slow") return;
 	if (request.url === "/webhook") {

@@ -13,7 +13,10 @@ export const filesOf = (...patterns: string[]) =>
 		.split("\n")
 		.filter((path) => path !== "" && existsSync(path));
 
-/** Writes a file, by its path in the repository, unless it has this content. No other program reads half of it. */
+/**
+ * Writes a file, by its path in the repository, unless it has this content. No other program reads
+ * half of it.
+ */
 export function write(path: string, text: string) {
 	const file = `${root}/${path}`;
 	if (existsSync(file) && readFileSync(file, "utf8") === text) return;

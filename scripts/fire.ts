@@ -1,9 +1,9 @@
 /**
- * `npm run fire`: clients post events to a real server that is killed repeatedly, and six exports write the events. Meanwhile,
- * users pause the exports, change their intervals, and repeat runs. DuckDB compares the exported events with the acknowledged
- * ones. `--minutes N` sets how long clients post, `--kills N` how often the
- * server is killed, and `--seed N` selects other random choices. The command fails on any difference. It needs PostgreSQL
- * (Debian: `postgresql`).
+ * `npm run fire`: clients post events to a real server that is killed repeatedly, and six exports
+ * write the events. Meanwhile, users pause the exports, change their intervals, and repeat runs.
+ * DuckDB compares the exported events with the acknowledged ones. `--minutes N` sets how long
+ * clients post, `--kills N` how often the server is killed, and `--seed N` selects other random
+ * choices. The command fails on any difference. It needs PostgreSQL (Debian: `postgresql`).
  */
 import { rmSync } from "node:fs";
 import { resolve } from "node:path";
@@ -49,7 +49,10 @@ const { minutes, kills, seed } = parsed.data;
 
 const until = (moment: number) => sleep(Math.max(0, moment - Date.now()));
 
-/** Returns when to kill the server: half of the times at random, half of the times while runs are likely in progress. */
+/**
+ * Returns when to kill the server: half of the times at random, half of the times while runs are
+ * likely in progress.
+ */
 function killMoments(random: Random, start: number, end: number) {
 	const ends: [number, ...number[]] = [windowEnd(start)];
 	for (let at = ends[0]; at < end; at += INTERVAL_MS) ends.push(at + INTERVAL_MS);

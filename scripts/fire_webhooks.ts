@@ -1,8 +1,10 @@
 /**
- * `npm run fire:webhooks`: requests cause events on a real server that is killed repeatedly, and webhooks send the events to
- * endpoints, some of which fail. Each event must arrive at each endpoint, in order (repeated messages excepted), with a signature
- * that the published Python library verifies. `--events N`, `--endpoints N` and `--kills N` set the numbers, `--seed N` selects
- * other random choices, and `--port N` sets the server's port. The command fails on any difference.
+ * `npm run fire:webhooks`: requests cause events on a real server that is killed repeatedly, and
+ * webhooks send the events to endpoints, some of which fail. Each event must arrive at each
+ * endpoint, in order (repeated messages excepted), with a signature that the published Python
+ * library verifies. `--events N`, `--endpoints N` and `--kills N` set the numbers, `--seed N`
+ * selects other random choices, and `--port N` sets the server's port. The command fails on any
+ * difference.
  */
 import { globSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
@@ -23,7 +25,10 @@ const CLIENTS = 6;
 const RETRY_MS = 500;
 const POLL_MS = 3000;
 
-/** How often a failing endpoint fails, but at most for a tenth of the events. Each failure delays it by five seconds or more. */
+/**
+ * How often a failing endpoint fails, but at most for a tenth of the events. Each failure delays it
+ * by five seconds or more.
+ */
 const FAILURES = 8;
 
 /** A timeout that is reached only if something hangs. */

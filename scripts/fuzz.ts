@@ -1,8 +1,9 @@
 /**
- * `npm run fuzz`: Schemathesis tests the service against its OpenAPI document, on a real server with its own, populated
- * state. `--max-examples N` sets how many requests it tries for each operation, `--seed N` selects other random values,
- * `--quick` is a short run for CI; other options are passed to Schemathesis. It needs Python 3.10 or newer and, for
- * the first run, a Python package index. The command fails on any failure that test/fuzz/expected.toml doesn't list.
+ * `npm run fuzz`: Schemathesis tests the service against its OpenAPI document, on a real server
+ * with its own, populated state. `--max-examples N` sets how many requests it tries for each
+ * operation, `--seed N` selects other random values, `--quick` is a short run for CI; other options
+ * are passed to Schemathesis. It needs Python 3.10 or newer and, for the first run, a Python
+ * package index. The command fails on any failure that test/fuzz/expected.toml doesn't list.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -38,7 +39,9 @@ function install() {
 	writeFileSync(mark, requirements);
 }
 
-/** Returns the options for Schemathesis: those of the command line, and defaults for missing ones. */
+/**
+ * Returns the options for Schemathesis: those of the command line, and defaults for missing ones.
+ */
 function options(words: string[]) {
 	const quick = words.includes("--quick");
 	const given = words.filter((word) => word !== "--quick");

@@ -7,8 +7,8 @@ import { serve } from "./server.ts";
 const TICK_MS = 30_000;
 
 /**
- * Empties the folder of a command, and creates the folder of a state in it. Servers of this process also register in the
- * command's folder.
+ * Empties the folder of a command, and creates the folder of a state in it. Servers of this process
+ * also register in the command's folder.
  * @returns the folder of the state
  */
 export function prepareState(work: string) {

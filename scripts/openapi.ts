@@ -1,7 +1,7 @@
 /**
- * Builds public/openapi.json from the table of families, the zod schemas of requests and responses, and the text in each
- * family's openapi.ts. Also builds public/operations.json, the index of operations that the worker reads
- * (src/mcp/operations.ts).
+ * Builds public/openapi.json from the table of families, the zod schemas of requests and responses,
+ * and the text in each family's openapi.ts. Also builds public/operations.json, the index of
+ * operations that the worker reads (src/mcp/operations.ts).
  */
 import type { RouterRoute } from "hono/types";
 import * as z from "zod";
@@ -45,7 +45,10 @@ const all: Family[] = [
 	return { ...row, tag, texts: operations };
 });
 
-/** Returns the security of a route. Routes of families require a key. For others, it is optional or not accepted. */
+/**
+ * Returns the security of a route. Routes of families require a key. For others, it is optional or
+ * not accepted.
+ */
 function security(path: string, method: string, object?: ScopeObject) {
 	if (object) return [{ personal_api_key: [scopeFor(object, method)] }];
 	return takesKey({ open: true, path }) ? [{}, { personal_api_key: [] }] : [];

@@ -1,4 +1,7 @@
-/** Runs the operator's commands: through a server if one is running, otherwise on the files of the local state. */
+/**
+ * Runs the operator's commands: through a server if one is running, otherwise on the files of the
+ * local state.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getPlatformProxy } from "wrangler";
@@ -11,8 +14,8 @@ const START_TIMEOUT_MS = 120_000;
 type Service = { run: (command: string, options: string) => Promise<string> };
 
 /**
- * Opens bindings. It doesn't use wrangler.toml, because this has bindings that only the worker's process can use, such as
- * Workflows.
+ * Opens bindings. It doesn't use wrangler.toml, because this has bindings that only the worker's
+ * process can use, such as Workflows.
  */
 async function connect<B extends object>(bindings: object, persist: boolean) {
 	mkdirSync(`${root}/.wrangler`, { recursive: true });
@@ -44,7 +47,10 @@ export const openFiles = () =>
 		true,
 	);
 
-/** Binds to the operator's entrypoint of a worker on this computer or, with `remote`, of a deployed worker. */
+/**
+ * Binds to the operator's entrypoint of a worker on this computer or, with `remote`, of a deployed
+ * worker.
+ */
 export const openService = (service: string, remote: boolean) =>
 	connect<{ OPERATOR: Service }>(
 		{

@@ -1,4 +1,7 @@
-/** Filters the output of `wrangler dev` for `npm start`: shows requests and errors in one line each, and hides the rest. */
+/**
+ * Filters the output of `wrangler dev` for `npm start`: shows requests and errors in one line each,
+ * and hides the rest.
+ */
 import { openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { basename } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -57,7 +60,10 @@ function describe(json: string) {
 	return `${kind}: ${first.replace(/^Error: /, "")}`.slice(0, MAX_ERROR_LENGTH);
 }
 
-/** The position in the runtime's source that precedes an error: `e = rust/worker/ffi.rs:110: failed: `. */
+/**
+ * The position in the runtime's source that precedes an error:
+ * `e = rust/worker/ffi.rs:110: failed: `.
+ */
 const RUNTIME_SOURCE = /^(?:\w+ = )?\S+\.(?:rs|c\+\+|h):\d+: (?:failed: )?/;
 
 /** Formats a line of the server's stderr. Returns undefined for a line to hide. */
@@ -77,8 +83,8 @@ const linkIn = (mail: string) =>
 	/https?:\/\/\S+\/(?:invites\/|console\/sign_in#token=)[\w-]{43}/.exec(mail)?.[0];
 
 /**
- * Writes a mail's headers and text into the state's folder, because the server deletes its files when it stops. Returns a line to
- * show.
+ * Writes a mail's headers and text into the state's folder, because the server deletes its files
+ * when it stops. Returns a line to show.
  * @param headers the lines about its sender, recipients and subject
  */
 function keepMail(file: string, headers: string[]) {
@@ -91,7 +97,8 @@ function keepMail(file: string, headers: string[]) {
 
 /**
  * Formats a line of the server's stdout. Returns undefined for a line to hide.
- * @param headers collects the headers of a mail, which come before the line with the file of its text
+ * @param headers collects the headers of a mail, which come before the line with the file of its
+ * text
  */
 function show(line: string, headers: string[]) {
 	if (MAIL_HEADER.test(line)) headers.push(line);
@@ -111,7 +118,10 @@ function show(line: string, headers: string[]) {
 export function reader() {
 	const log = openSync(logFile, "w", 0o600);
 	const headers: string[] = [];
-	/** @returns the text to show, if any, and whether the line shows that the server responded to a request */
+	/**
+	 * @returns the text to show, if any, and whether the line shows that the server responded to a
+	 * request
+	 */
 	return (raw: string, stream: "stdout" | "stderr") => {
 		try {
 			writeSync(log, `${raw}\n`);

@@ -31,7 +31,10 @@ const linksOf = (page: string) =>
 const mentionsOf = (file: string) =>
 	[...read(file).matchAll(/\bdocs\/[\w/]+\.md(?:#[\w-]+)?/g)].map(([mention]) => mention);
 
-/** Finds references to pages or headings that don't exist. Returns each with the file that contains it. */
+/**
+ * Finds references to pages or headings that don't exist. Returns each with the file that contains
+ * it.
+ */
 export const findDeadReferences = () => [
 	...filesOf("*.md").flatMap((page) =>
 		linksOf(page)

@@ -1,6 +1,7 @@
 /**
- * Finds regular expressions that backtrack: on a text of 10 KB, one can take minutes, in which its isolate does nothing else.
- * Checks those in src, packages, the code in docs, and the OpenAPI document, which contains zod's.
+ * Finds regular expressions that backtrack: on a text of 10 KB, one can take minutes, in which its
+ * isolate does nothing else. Checks those in src, packages, the code in docs, and the OpenAPI
+ * document, which contains zod's.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -118,7 +119,10 @@ function cached() {
 	return { growth, save };
 }
 
-/** Finds expressions that may backtrack and have no reason in `ACCEPTED`. Returns each with its file. */
+/**
+ * Finds expressions that may backtrack and have no reason in `ACCEPTED`. Returns each with its
+ * file.
+ */
 export function findBacktracking(): string[] {
 	const { growth, save } = cached();
 	const files = [...filesOf("src", "packages", "docs"), "public/openapi.json"].filter(

@@ -1,6 +1,7 @@
 /**
- * `npm run release -- 0.2.0`: checks and tests the project, sets the version, moves the entries of CHANGELOG.md under it, packs
- * the client and the command line, commits, and tags the commit. It doesn't push. `--dry-run` only packs the packages.
+ * `npm run release -- 0.2.0`: checks and tests the project, sets the version, moves the entries of
+ * CHANGELOG.md under it, packs the client and the command line, commits, and tags the commit. It
+ * doesn't push. `--dry-run` only packs the packages.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -38,7 +39,9 @@ export function isNewer(version: string, before: string) {
 	return (numbers[i] ?? 0) > (others[i] ?? 0);
 }
 
-/** Returns the changelog with its unreleased entries under a version; undefined if there are none. */
+/**
+ * Returns the changelog with its unreleased entries under a version; undefined if there are none.
+ */
 export function released(changelog: string, version: string, date: string) {
 	const [, entries = ""] = /^## Unreleased\n(.*?)(?=^## |$(?![\s\S]))/ms.exec(changelog) ?? [];
 	if (!entries.includes("\n- ")) return undefined;

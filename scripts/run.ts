@@ -15,14 +15,20 @@ export function fail(why: string, code = 1): never {
 	process.exit(code);
 }
 
-/** What to do about a database of a build whose migrations are no longer there. Its first one is `0000_tenants.sql`. */
+/**
+ * What to do about a database of a build whose migrations are no longer there. Its first one is
+ * `0000_tenants.sql`.
+ */
 export const earlierBuild = (fresh: string) =>
 	`A database of a build before the migration 0000_init can't be migrated. Start with an empty one (${fresh}), or stay on commit 09bdb724.`;
 
 export const messageOf = (error: unknown) =>
 	error instanceof Error ? error.message : String(error);
 
-/** Sends a signal to the group of a process that was started with `detached`. Does nothing if all its processes have ended. */
+/**
+ * Sends a signal to the group of a process that was started with `detached`. Does nothing if all
+ * its processes have ended.
+ */
 export function signalGroup({ pid }: ChildProcess, name: "SIGINT" | "SIGKILL") {
 	try {
 		if (pid) process.kill(-pid, name);
@@ -31,7 +37,9 @@ export function signalGroup({ pid }: ChildProcess, name: "SIGINT" | "SIGKILL") {
 	}
 }
 
-/** Runs a command and returns its stdout. If it fails, prints all of its output and ends the script. */
+/**
+ * Runs a command and returns its stdout. If it fails, prints all of its output and ends the script.
+ */
 export function run(command: string, ...words: string[]) {
 	try {
 		return execFileSync(command, words, {

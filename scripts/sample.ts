@@ -1,4 +1,7 @@
-/** Sample data for a new state: a few thousand events, and an hourly export of them to R2 with a short backfill. */
+/**
+ * Sample data for a new state: a few thousand events, and an hourly export of them to R2 with a
+ * short backfill.
+ */
 import * as z from "zod";
 import { HOUR_MS } from "../src/lib/durations.ts";
 
@@ -11,7 +14,10 @@ const BROWSERS = ["Chrome", "Firefox", "Safari"];
 
 const pick = <T>(list: T[], i: number) => list[i % list.length];
 
-/** Returns event number `i`. Only its time depends on `now`: the events are spread over the last six whole hours. */
+/**
+ * Returns event number `i`. Only its time depends on `now`: the events are spread over the last six
+ * whole hours.
+ */
 const event = (i: number, now: number) => ({
 	uuid: `00000000-0000-4000-8000-${i.toString(16).padStart(12, "0")}`,
 	event: pick(NAMES, i * 7 + (i % 3)),
@@ -31,7 +37,10 @@ const event = (i: number, now: number) => ({
 
 const Created = z.object({ id: z.string() });
 
-/** Sends the events, creates the export and backfills the last six hours. Returns the export's id and the number of events. */
+/**
+ * Sends the events, creates the export and backfills the last six hours. Returns the export's id
+ * and the number of events.
+ */
 export async function sample(url: string, key: string) {
 	const post = async (path: string, body: unknown) => {
 		const response = await fetch(`${url}/api/projects/@current${path}`, {

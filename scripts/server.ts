@@ -1,4 +1,7 @@
-/** Runs a server for commands that test the service from outside: `wrangler dev` with a separate configuration and state. */
+/**
+ * Runs a server for commands that test the service from outside: `wrangler dev` with a separate
+ * configuration and state.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { openSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -13,7 +16,9 @@ const Owner = z.object({ key: z.string(), organization: z.string(), project: z.i
 /** An owner that `bootstrap` has created, with the organization, the project and a key. */
 export type Owner = z.infer<typeof Owner>;
 
-/** Creates the tables of a state, and an owner. Later commands of this process use the same state. */
+/**
+ * Creates the tables of a state, and an owner. Later commands of this process use the same state.
+ */
 export function bootstrap(
 	state: string,
 	{ email = "owner@example.com", organization }: { email?: string; organization?: string } = {},
@@ -34,7 +39,10 @@ const isFree = (port: number) =>
 			.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
 	});
 
-/** Writes the project's configuration without rate limits to a folder, with absolute paths. Returns the path of the file. */
+/**
+ * Writes the project's configuration without rate limits to a folder, with absolute paths. Returns
+ * the path of the file.
+ */
 function configure(folder: string) {
 	const config = `${folder}/wrangler.toml`;
 	writeFileSync(
@@ -69,7 +77,10 @@ type Options = {
 	log?: string;
 };
 
-/** Starts a server and waits until it responds. DNS lookups and the hosts of plugin sources are disabled. */
+/**
+ * Starts a server and waits until it responds. DNS lookups and the hosts of plugin sources are
+ * disabled.
+ */
 export async function serve(options: Options) {
 	const { name, port, folder, state, log } = options;
 	const nowhere = "http://127.0.0.1:1";

@@ -1,4 +1,6 @@
-/** `npm run setup`: creates the missing tables, settings and first key that `wrangler dev` needs. */
+/**
+ * `npm run setup`: creates the missing tables, settings and first key that `wrangler dev` needs.
+ */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import * as z from "zod";
 import { mask } from "../src/auth/keys.ts";
@@ -46,7 +48,10 @@ async function command(env: Env, name: string, options: object) {
 const User = z.object({ key: z.string().nullable(), keys: z.array(z.string()) });
 const NewKey = z.object({ key: z.string() });
 
-/** Returns the key in the state's folder if it still works, otherwise a new one, which it stores there. */
+/**
+ * Returns the key in the state's folder if it still works, otherwise a new one, which it stores
+ * there.
+ */
 async function exampleKey(env: Env): Promise<string> {
 	const file = `${state}/example-key`;
 	const user = User.parse(await command(env, "bootstrap", { email: EMAIL }));
@@ -59,8 +64,8 @@ async function exampleKey(env: Env): Promise<string> {
 }
 
 /**
- * Prepares the state and builds the files of `scripts/assets.ts`. This process must have locked the state.
- * Returns a key with all scopes.
+ * Prepares the state and builds the files of `scripts/assets.ts`. This process must have locked the
+ * state. Returns a key with all scopes.
  */
 export async function setup() {
 	mkdirSync(state, { recursive: true });

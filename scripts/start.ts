@@ -1,4 +1,7 @@
-/** `npm start`: runs the whole service on this computer, on the port PORT, with its state in STATE_DIR. */
+/**
+ * `npm start`: runs the whole service on this computer, on the port PORT, with its state in
+ * STATE_DIR.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -12,7 +15,10 @@ import { expectNoArguments, WRONG_USAGE } from "./usage.ts";
 const port = Number(process.env.PORT || 8787);
 const url = `http://localhost:${port}`;
 
-/** A server that responds to no request for this long is restarted. A busy server still responds to some. */
+/**
+ * A server that responds to no request for this long is restarted. A busy server still responds to
+ * some.
+ */
 const HANG_SECONDS = Number(process.env.HANG_SECONDS || 120);
 
 /** Ends the script if the port is not available. */
@@ -33,10 +39,16 @@ const answers = (path: string, seconds: number) =>
 		() => false,
 	);
 
-/** Attempts to start the server. Wrangler chooses more ports for itself, which another process may take before it uses them. */
+/**
+ * Attempts to start the server. Wrangler chooses more ports for itself, which another process may
+ * take before it uses them.
+ */
 const MAX_STARTS = 3;
 
-/** Whether the server has started. Until then, its output is collected, and shown only if the start fails. */
+/**
+ * Whether the server has started. Until then, its output is collected, and shown only if the start
+ * fails.
+ */
 let started = false;
 let startupOutput = "";
 
@@ -44,14 +56,17 @@ let startupOutput = "";
 let silence = 0;
 
 /**
- * Runs Wrangler, and kills its process group when standard input ends: if this process is killed, the server must not stay behind
- * with the port and the state. (A background command of a shell ignores Ctrl-C, and would have no input without the descriptor 3.)
+ * Runs Wrangler, and kills its process group when standard input ends: if this process is killed,
+ * the server must not stay behind with the port and the state. (A background command of a shell
+ * ignores Ctrl-C, and would have no input without the descriptor 3.)
  */
 const RUN_WRANGLER = `exec 3<&0
 { cat <&3; kill -s KILL 0; } >/dev/null 2>&1 &
 exec wrangler "$@" 3<&- </dev/null`;
 
-/** Starts the server as the leader of a process group, so that killing the group also kills workerd. */
+/**
+ * Starts the server as the leader of a process group, so that killing the group also kills workerd.
+ */
 function serve() {
 	// The registry entry of a killed server would prevent the new one from registering.
 	rmSync(registry, { recursive: true, force: true });
@@ -94,7 +109,10 @@ async function isReady(server: ChildProcess) {
 	return false;
 }
 
-/** Waits until the server has ended, or has responded to no request for `HANG_SECONDS`. Sends requests itself to test this. */
+/**
+ * Waits until the server has ended, or has responded to no request for `HANG_SECONDS`. Sends
+ * requests itself to test this.
+ */
 async function watch(server: ChildProcess) {
 	let isProbing = false;
 	for (silence = 0; silence < HANG_SECONDS && !hasEnded(server); silence += 1) {
@@ -114,7 +132,10 @@ async function watch(server: ChildProcess) {
 	}
 }
 
-/** Adds the sample events and their export to a new state. Returns the export's id, or undefined if this fails. */
+/**
+ * Adds the sample events and their export to a new state. Returns the export's id, or undefined if
+ * this fails.
+ */
 async function sample(key: string) {
 	const file = `${state}/sampled`;
 	const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -152,7 +173,10 @@ const key = await setup();
 console.log("Starting the server…");
 let server = serve();
 process.on("exit", () => signalGroup(server, "SIGKILL"));
-/** Stops the server and ends this process. Ending the process kills a server that has not stopped within 3 seconds. */
+/**
+ * Stops the server and ends this process. Ending the process kills a server that has not stopped
+ * within 3 seconds.
+ */
 async function stop() {
 	signalGroup(server, "SIGINT");
 	for (let i = 0; i < 30 && !hasEnded(server); i++) await sleep(100);
@@ -160,7 +184,8 @@ async function stop() {
 }
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(name, stop);
 
-// npm doesn't forward signals to scripts. But when npm ends, the script gets another parent process.
+// npm doesn't forward signals to scripts. But when npm ends, the script gets another parent
+// process.
 const parent = process.ppid;
 setInterval(() => process.ppid === parent || stop(), 1000).unref();
 
@@ -195,7 +220,8 @@ Data is stored in ${state}. Details of errors are in ${logFile}. Press Ctrl-C to
 `);
 started = true;
 
-// The local server has no cron trigger. Twice a minute, so that interrupted work resumes within a minute.
+// The local server has no cron trigger. Twice a minute, so that interrupted work resumes within a
+// minute.
 setInterval(() => answers("/cdn-cgi/local/scheduled?cron=*+*+*+*+*", 25), 30_000);
 
 for (;;) {

@@ -1,6 +1,7 @@
 /**
- * Finds the code that the worker evaluates when an isolate starts, and measures how long this takes. The rest of the bundle is
- * behind `import()`, and evaluated when it is first used (docs/internals/architecture.md#what-is-loaded-when).
+ * Finds the code that the worker evaluates when an isolate starts, and measures how long this
+ * takes. The rest of the bundle is behind `import()`, and evaluated when it is first used
+ * (docs/internals/architecture.md#what-is-loaded-when).
  */
 import { gzipSync } from "node:zlib";
 import { build, type Metafile, type Plugin } from "esbuild";
@@ -37,7 +38,9 @@ async function bundle(contents: string, plugins: Plugin[] = []) {
 	return { text: outputFiles[0]?.text ?? "", metafile };
 }
 
-/** Returns the matches of `pattern` in the paths of a bundle's files, sorted and without duplicates. */
+/**
+ * Returns the matches of `pattern` in the paths of a bundle's files, sorted and without duplicates.
+ */
 const namesIn = ({ outputs }: Metafile, pattern: RegExp) => {
 	const paths = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
 	const names = paths.map((path) => pattern.exec(path)?.[1] ?? []);
@@ -45,8 +48,8 @@ const namesIn = ({ outputs }: Metafile, pattern: RegExp) => {
 };
 
 /**
- * Bundles the part that is evaluated when an isolate starts. Returns its script, its compressed size in KiB, its npm packages and
- * its schema files.
+ * Bundles the part that is evaluated when an isolate starts. Returns its script, its compressed
+ * size in KiB, its npm packages and its schema files.
  */
 export async function startPart() {
 	const { text, metafile } = await bundle(
@@ -62,7 +65,8 @@ export async function startPart() {
 }
 
 /**
- * Finds everything in a script that makes isolates start slowly, apart from the code that is evaluated.
+ * Finds everything in a script that makes isolates start slowly, apart from the code that is
+ * evaluated.
  * @param script the bundled worker
  */
 export function findSlowness(script: string): string[] {
@@ -83,7 +87,9 @@ export function findSlowness(script: string): string[] {
 /** The smallest worker with the same framework. */
 const EMPTY = 'import { Hono } from "hono"; export default new Hono().get("/", (c) => c.json({}));';
 
-/** Starts an isolate of one of `scripts` for each request, and returns the response of its route /. */
+/**
+ * Starts an isolate of one of `scripts` for each request, and returns the response of its route /.
+ */
 const host = (scripts: Record<string, string>) => `
 const scripts = ${JSON.stringify(scripts)};
 export default {
@@ -102,7 +108,8 @@ export default {
 const ROUNDS = 50;
 
 /**
- * Measures how long a new isolate takes until its first response, for the worker and for an empty worker.
+ * Measures how long a new isolate takes until its first response, for the worker and for an empty
+ * worker.
  * @param script the bundled worker
  * @returns means of the lower half of the rounds, in milliseconds. Only their ratio is meaningful.
  */

@@ -26,21 +26,30 @@ const isDefault = state === DEFAULT_STATE;
 export const WORKER = "tenantry";
 
 /**
- * The folder in which a server on this state registers its address. By default, all workers of a user share one registry, where
- * servers of different checkouts or states would have the same name.
+ * The folder in which a server on this state registers its address. By default, all workers of a
+ * user share one registry, where servers of different checkouts or states would have the same name.
  */
 export const registry = `${state}/registry`;
 const REGISTRY = "CLOUDFLARE_DEV_REGISTRY_PATH";
 environment[REGISTRY] = registry;
 process.env[REGISTRY] = registry;
 
-/** The file with the variables of `wrangler dev`. For a state other than the default, it is in the state's folder. */
+/**
+ * The file with the variables of `wrangler dev`. For a state other than the default, it is in the
+ * state's folder.
+ */
 export const variablesFile = isDefault ? `${root}/.dev.vars` : `${state}/dev.vars`;
 
-/** A running server updates its registry entry more often than this. The server of an older entry has stopped. */
+/**
+ * A running server updates its registry entry more often than this. The server of an older entry
+ * has stopped.
+ */
 const STALE_MS = 90_000;
 
-/** Returns the address for entrypoint calls to the state's server; undefined without a recent registry entry. */
+/**
+ * Returns the address for entrypoint calls to the state's server; undefined without a recent
+ * registry entry.
+ */
 function serverAddress() {
 	const entry = `${registry}/${WORKER}`;
 	try {
@@ -101,7 +110,10 @@ export function unlock() {
 	held = undefined;
 }
 
-/** Locks the state for this process. Ends the script if another process uses it, or if its folder can't be used. */
+/**
+ * Locks the state for this process. Ends the script if another process uses it, or if its folder
+ * can't be used.
+ */
 export async function lockOrFail(holder: string) {
 	if (!lock(holder)) {
 		const file = `${state}/lock-holder`;

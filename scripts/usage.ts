@@ -14,8 +14,8 @@ export function expectNoArguments(usage: string) {
 }
 
 /**
- * Ends the script if npm has kept one of these options for itself, because no `--` precedes it. Without this check,
- * `npm run deploy --env=staging` would deploy to production.
+ * Ends the script if npm has kept one of these options for itself, because no `--` precedes it.
+ * Without this check, `npm run deploy --env=staging` would deploy to production.
  */
 export function expectOptionsAfterDashes(command: string, names: string[]) {
 	const name = names.find((name) => process.env[`npm_config_${name.replaceAll("-", "_")}`]);

@@ -11,7 +11,10 @@ import {
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Operations that people cause, more of them in the busiest hour. User events aren't in D1 at this size. */
+/**
+ * Operations that people cause, more of them in the busiest hour. User events aren't in D1 at this
+ * size.
+ */
 const CAUSED: Operation[] = ["read", "write", "job", "delivery", "use"];
 
 const HOURS_A_MONTH = 720;
@@ -19,11 +22,17 @@ const HOURS_A_MONTH = 720;
 /** Returns how often an organization causes an operation in the busiest hour. */
 const perPeakHour = (operation: Operation) => (LOAD[operation] * PEAK) / HOURS_A_MONTH;
 
-/** Returns how many milliseconds the operations of an organization keep D1's thread busy in the busiest hour. */
+/**
+ * Returns how many milliseconds the operations of an organization keep D1's thread busy in the
+ * busiest hour.
+ */
 export const causedBusyMs = (operations = CAUSED) =>
 	operations.reduce((sum, name) => sum + perPeakHour(name) * BUSY_MS[name], 0);
 
-/** Returns how many runs a tick launches in the first minutes of an hour, with one hourly export per organization. */
+/**
+ * Returns how many runs a tick launches in the first minutes of an hour, with one hourly export per
+ * organization.
+ */
 const launchedByTick = (organizations: number) =>
 	Math.min(organizations / (START_SPREAD_SECONDS / 60), LIMITS.launches_a_tick);
 
@@ -44,10 +53,12 @@ function randomNumbers(seed: number) {
 }
 
 /**
- * Simulates the busiest hour of one database, which runs one batch at a time in the order of arrival. Each minute, a tick
- * inserts the due runs and launches them. They start as fast as a Workflow creates instances.
- * @returns the utilization of the database, the minute in which the last run starts, and the waiting times of requests in
- * milliseconds: the median, the 99th percentile (`p99`) and the 99.99th (`most`)
+ * Simulates the busiest hour of one database, which runs one batch at a time in the order of
+ * arrival. Each minute, a tick inserts the due runs and launches them. They start as fast as a
+ * Workflow creates instances.
+ * @returns the utilization of the database, the minute in which the last run starts, and the
+ * waiting times of requests in milliseconds: the median, the 99th percentile (`p99`) and the
+ * 99.99th (`most`)
  */
 export function simulate(organizations: number) {
 	const random = randomNumbers(organizations);

@@ -152,8 +152,8 @@ const money = () =>
 	]);
 
 /**
- * Returns how many organizations fill a database's thread. Each causes `caused` milliseconds in the busiest hour, in addition
- * to its runs.
+ * Returns how many organizations fill a database's thread. Each causes `caused` milliseconds in the
+ * busiest hour, in addition to its runs.
  */
 function threadHolds(caused = causedBusyMs()) {
 	let organizations = 0;

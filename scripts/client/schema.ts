@@ -51,7 +51,10 @@ export type Document = {
 	components: { schemas: Record<string, Schema>; responses: Record<string, Response> };
 };
 
-/** Reads public/openapi.json. Parameters in headers are left out: they are the same for many operations (docs/api.md#headers). */
+/**
+ * Reads public/openapi.json. Parameters in headers are left out: they are the same for many
+ * operations (docs/api.md#headers).
+ */
 export function readDocument(): Document {
 	const document: Document = JSON.parse(
 		readFileSync(`${import.meta.dirname}/../../public/openapi.json`, "utf8"),
@@ -76,7 +79,10 @@ function limited(type: string, schema: Schema) {
 	return limits.length > 0 ? `${type}(${limits.join(",")})` : type;
 }
 
-/** Returns the type of a schema in one word, such as `Invite[]`, `"hour"|"day"` or `string(uuid)|null`. */
+/**
+ * Returns the type of a schema in one word, such as `Invite[]`, `"hour"|"day"` or
+ * `string(uuid)|null`.
+ */
 export function typeText(schema: Schema): string {
 	const name = nameOf(schema);
 	if (name !== undefined) return name;
@@ -96,7 +102,10 @@ export function typeText(schema: Schema): string {
 /** A field in a schema. `path` is below the schema, such as `.destination.type` or `[].id`. */
 export type Field = { path: string; schema: Schema; isRequired: boolean };
 
-/** Returns the fields of a schema, of an array's items and of a record's values, in all depths. References aren't followed. */
+/**
+ * Returns the fields of a schema, of an array's items and of a record's values, in all depths.
+ * References aren't followed.
+ */
 export function fieldsOf(schema: Schema, path = ""): Field[] {
 	const { properties, required = [], additionalProperties: values, items, anyOf = [] } = schema;
 	const withInner = (field: Field) => [field, ...fieldsOf(field.schema, field.path)];

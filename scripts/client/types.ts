@@ -69,7 +69,9 @@ type Field = {
 	type: string;
 };
 
-/** Returns an object type. Optional fields can be `undefined`, which means that they are not sent. */
+/**
+ * Returns an object type. Optional fields can be `undefined`, which means that they are not sent.
+ */
 export const fields = (all: Field[]) =>
 	`{\n${indented(
 		all

@@ -10,11 +10,16 @@ export type Rendered = { title: string; html: string; headings: Heading[] };
 const escapeHtml = (text: string) =>
 	text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/** Wraps a part that can be wider than the page, so that it scrolls separately, also by keyboard. */
+/**
+ * Wraps a part that can be wider than the page, so that it scrolls separately, also by keyboard.
+ */
 const scrollable = (name: string, label: string, content: string) =>
 	`<div class="${name}" role="region" aria-label="${label}" tabindex="0">${content}</div>\n`;
 
-/** Renders a diagram as SVG without styles. Its colours are variables of style.css, and its font is the page's. */
+/**
+ * Renders a diagram as SVG without styles. Its colours are variables of style.css, and its font is
+ * the page's.
+ */
 const diagram = (source: string) =>
 	renderMermaidSVG(source)
 		.replace(/<style>[\s\S]*?<\/style>/, "")

@@ -42,7 +42,8 @@ const S3 = {
 const R2 = { type: "R2", config: { prefix: "events/", compression: "gzip" } };
 
 /**
- * @param kind the word in operation ids: exports are below their organization and below their project
+ * @param kind the word in operation ids: exports are below their organization and below their
+ * project
  * @param slow the URL of an HTTP destination that never responds
  */
 export async function exports(recorder: Recorder, kind: "" | "Project", slow: string) {

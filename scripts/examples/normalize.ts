@@ -1,4 +1,7 @@
-/** Replaces values that differ from run to run: ids, times, keys, tokens and hosts. Equal values get equal replacements. */
+/**
+ * Replaces values that differ from run to run: ids, times, keys, tokens and hosts. Equal values get
+ * equal replacements.
+ */
 import { crc32 } from "node:zlib";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/lib/durations.ts";
 
@@ -72,8 +75,8 @@ export function normalizer({ texts, steps, keys }: Options) {
 	const token = numbered(exampleToken);
 
 	/**
-	 * Replaces a time. Whole hours, and whole minutes before the recording, keep their distance to the hour. Other times become the
-	 * time of their step, or the start of the hour.
+	 * Replaces a time. Whole hours, and whole minutes before the recording, keep their distance to
+	 * the hour. Other times become the time of their step, or the start of the hour.
 	 */
 	function time(text: string) {
 		const at = Date.parse(text);

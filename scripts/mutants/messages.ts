@@ -1,7 +1,10 @@
 /** The messages between the command and the process that runs tests. */
 import * as z from "zod";
 
-/** What to run: lists of test files or folders, one after another, and the changed content of a file. */
+/**
+ * What to run: lists of test files or folders, one after another, and the changed content of a
+ * file.
+ */
 export const Task = z.object({
 	tests: z.array(z.array(z.string())),
 	file: z.string().optional(),

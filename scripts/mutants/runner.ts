@@ -1,12 +1,15 @@
 /**
- * Runs the tests of the worker against changed files, in a process of its own that can be killed if a change makes the worker hang.
- * A changed file only exists in the memory of this process.
+ * Runs the tests of the worker against changed files, in a process of its own that can be killed if
+ * a change makes the worker hang. A changed file only exists in the memory of this process.
  */
 import { realpathSync } from "node:fs";
 import { createVitest, type TestRunResult, type TestSpecification, type Vite } from "vitest/node";
 import { Task } from "./messages.ts";
 
-/** Shorter limits than those of test/support/hang.ts, because most tests that wait for a broken worker wait in vain. */
+/**
+ * Shorter limits than those of test/support/hang.ts, because most tests that wait for a broken
+ * worker wait in vain.
+ */
 const TEST_TIMEOUT_MS = 180_000;
 const HANG_MS = 60_000;
 
@@ -50,7 +53,10 @@ const vitest = await createVitest(
 	{ ...config, logLevel: "error", test: { ...config.test, projects } },
 );
 
-/** Returns the first failure of a run; null if there is none. The result also has the test files of earlier runs. */
+/**
+ * Returns the first failure of a run; null if there is none. The result also has the test files of
+ * earlier runs.
+ */
 function failureOf(
 	{ testModules, unhandledErrors }: TestRunResult,
 	specifications: TestSpecification[],

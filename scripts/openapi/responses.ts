@@ -24,7 +24,10 @@ describe(ErrorBody, {
 	choices: "The values that are allowed, if `code` is `invalid_choice`.",
 });
 
-/** Returns the request body. An empty body counts as `{}`, so a body is required only if `{}` is invalid. */
+/**
+ * Returns the request body. An empty body counts as `{}`, so a body is required only if `{}` is
+ * invalid.
+ */
 export function requestBody({ id, operation: { body, lines, form } }: Route) {
 	const example = bodyExample(id);
 	if (body)
@@ -135,7 +138,10 @@ function codesOf(status: number, route: Route, own: string[]) {
 	return [...new Set(codes)];
 }
 
-/** Returns an error response. `x-codes` lists all possible codes. The codes of the operation's own rules have descriptions. */
+/**
+ * Returns an error response. `x-codes` lists all possible codes. The codes of the operation's own
+ * rules have descriptions.
+ */
 function errorResponse(status: number, route: Route, own: Record<string, string>) {
 	const isPage = route.operation.media === "text/html";
 	const rules = rulesOf(status, own);
@@ -215,7 +221,10 @@ function shared(
 	return { $ref: `#/components/responses/${id}` };
 }
 
-/** Returns all responses of an operation. `own` has the codes of the operation's own rules, with descriptions. */
+/**
+ * Returns all responses of an operation. `own` has the codes of the operation's own rules, with
+ * descriptions.
+ */
 export const responsesOf = (route: Route, own: Record<string, string> = {}) =>
 	Object.fromEntries(
 		partsOf(route, own).map(([status, parts]) => [

@@ -8,7 +8,10 @@ export type Json = Record<string, unknown>;
 /** The schemas with an id, for `components.schemas`. */
 export const schemas: Json = {};
 
-/** Lists the types of a value in `anyOf` if it has several besides null: most generators of clients only take one `type`. */
+/**
+ * Lists the types of a value in `anyOf` if it has several besides null: most generators of clients
+ * only take one `type`.
+ */
 function separateTypes(_key: string, value: unknown) {
 	if (!(value instanceof Object && "type" in value && Array.isArray(value.type))) return value;
 	const { type: types, ...rest } = value;
@@ -23,8 +26,9 @@ const finished = (schema: unknown): Json =>
 const isInteger = (value: unknown) => Number.isInteger(value);
 
 /**
- * Marks integers and 32-bit integers, and removes the bounds of safe integers. Requests also accept strings for integers and
- * booleans (docs/api.md#requests). The schema leaves them out, because clients should send numbers.
+ * Marks integers and 32-bit integers, and removes the bounds of safe integers. Requests also accept
+ * strings for integers and booleans (docs/api.md#requests). The schema leaves them out, because
+ * clients should send numbers.
  */
 function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
 	const types = [schema.type].flat();
@@ -72,8 +76,9 @@ function describeFields(shape: z.core.$ZodType, schema: z.core.JSONSchema.BaseSc
 }
 
 /**
- * Returns the JSON Schema of a zod schema. Schemas with an id become components. In a request, objects that aren't strict can
- * have additional fields, and strings that can't be blank must have a character that isn't white space.
+ * Returns the JSON Schema of a zod schema. Schemas with an id become components. In a request,
+ * objects that aren't strict can have additional fields, and strings that can't be blank must have
+ * a character that isn't white space.
  */
 export function schemaOf(shape: z.ZodType, request = false): Json {
 	const { $defs, properties } = z.toJSONSchema(z.object({ shape }), {
@@ -85,7 +90,8 @@ export function schemaOf(shape: z.ZodType, request = false): Json {
 			}
 			describeInteger(jsonSchema);
 			describeFields(zodSchema, jsonSchema);
-			// The format implies zod's pattern, except for email addresses, for which zod's pattern is stricter.
+			// The format implies zod's pattern, except for email addresses, for which zod's pattern is
+			// stricter.
 			if (jsonSchema.format && !(request && jsonSchema.format === "email"))
 				delete jsonSchema.pattern;
 			if (Object.keys(jsonSchema.propertyNames ?? {}).join() === "type")
@@ -105,8 +111,8 @@ const idOf = (shape: z.ZodType) => shape.meta()?.id;
 const pages = new Map<string, z.ZodType>();
 
 /**
- * Returns the schema of a response. A page gets an id, which consists of the id of its items and, if the page has the fields of
- * an object `within`, the id of the object.
+ * Returns the schema of a response. A page gets an id, which consists of the id of its items and,
+ * if the page has the fields of an object `within`, the id of the object.
  */
 export function namedPage(answer: z.ZodType, within?: z.ZodType): z.ZodType {
 	const results = answer instanceof z.ZodObject ? answer.shape.results : undefined;
@@ -119,7 +125,10 @@ export function namedPage(answer: z.ZodType, within?: z.ZodType): z.ZodType {
 	return page;
 }
 
-/** Returns the member `content` for a media type. `example` is the member `example`, if there is one. */
+/**
+ * Returns the member `content` for a media type. `example` is the member `example`, if there is
+ * one.
+ */
 export const content = (
 	schema: Json,
 	media = "application/json",

@@ -6,13 +6,13 @@ import { objects } from "../../src/access/scopes.ts";
 import { digest, mint } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { users } from "../../src/db/schema/users.ts";
-import { forbidden } from "../support/refusals.ts";
+import { forbidden } from "../support/errors.ts";
 import { address, guarded, type Route, type World } from "../support/routes.ts";
 import { call, cost, db, furnished, keyFor, person, world } from "../support/world.ts";
 
 const all = objects.flatMap((object) => [`${object}:read`, `${object}:write`]);
 
-const refused = {
+const rejected = {
 	status: 401,
 	body: {
 		type: "authentication_error",
@@ -54,42 +54,42 @@ describe.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as
 			expect(response.headers.get("www-authenticate")).toBe("Bearer");
 		});
 
-		test("refuses a bad checksum without a query to KV or D1", async () => {
+		test("rejects a bad checksum without a query to KV or D1", async () => {
 			const get = vi.fn();
 			const KEYS: KVNamespace = Object.assign(Object.create(env.KEYS), { get });
 			const key = `${home.key.slice(0, -1)}${home.key.endsWith("0") ? "1" : "0"}`;
 			const response = await ask(route, home, key, { KEYS });
-			expect(response).toMatchObject(refused);
+			expect(response).toMatchObject(rejected);
 			expect(cost(response).trips).toBe(0);
 			expect(get).not.toHaveBeenCalled();
 		});
 
-		test("refuses a key that was never created", async () => {
-			expect(await ask(route, home, mint())).toMatchObject(refused);
+		test("rejects a key that was never created", async () => {
+			expect(await ask(route, home, mint())).toMatchObject(rejected);
 		});
 
-		test("refuses an expired key", async () => {
+		test("rejects an expired key", async () => {
 			const key = await keyFor(home.owner.id, {
 				expires_at: new Date(Date.now() - 1).toISOString(),
 			});
-			expect(await ask(route, home, key)).toMatchObject(refused);
+			expect(await ask(route, home, key)).toMatchObject(rejected);
 		});
 
-		test("refuses a revoked key that the isolate and KV still have", async () => {
+		test("rejects a revoked key that the isolate and KV still have", async () => {
 			const key = await keyFor(home.owner.id);
 			await call("GET", "/api/users/@me", { key });
 			await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, await digest(key)));
-			expect(await ask(route, home, key)).toMatchObject(refused);
+			expect(await ask(route, home, key)).toMatchObject(rejected);
 		});
 
-		test("refuses the key of a deactivated user that the isolate and KV still have", async () => {
+		test("rejects the key of a deactivated user that the isolate and KV still have", async () => {
 			const someone = await person();
 			await call("GET", "/api/users/@me", { key: someone.key });
 			await db.update(users).set({ is_active: false }).where(eq(users.id, someone.id));
-			expect(await ask(route, home, someone.key)).toMatchObject(refused);
+			expect(await ask(route, home, someone.key)).toMatchObject(rejected);
 		});
 
-		test("refuses a key with all scopes but the route's", async () => {
+		test("rejects a key with all scopes but the route's", async () => {
 			const { scope } = route;
 			const others = all.filter(
 				(other) => other !== scope && other !== scope.replace(":read", ":write"),
@@ -100,7 +100,7 @@ describe.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as
 			);
 		});
 
-		test("refuses a key that lost the scope while the isolate and KV still have it", async () => {
+		test("rejects a key that lost the scope while the isolate and KV still have it", async () => {
 			const key = await keyFor(home.owner.id, {
 				scopes: [route.scope, "user:read"],
 			});
@@ -114,14 +114,14 @@ describe.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as
 		});
 
 		if (/^\/api\/(organizations|projects)\/:/.test(route.path)) {
-			test("refuses a key that is restricted to another organization", async () => {
+			test("rejects a key that is restricted to another organization", async () => {
 				const key = await keyFor(home.owner.id, { scoped_organizations: [v7()] });
 				expect(await ask(route, home, key)).toMatchObject(
 					forbidden(`API key does not have access to the requested organization: ID ${home.id}.`),
 				);
 			});
 
-			test("refuses a key that is restricted to another project", async () => {
+			test("rejects a key that is restricted to another project", async () => {
 				const key = await keyFor(home.owner.id, { scoped_projects: [2 ** 30] });
 				expect(await ask(route, home, key)).toMatchObject(
 					forbidden(
@@ -132,7 +132,7 @@ describe.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as
 				);
 			});
 
-			test("refuses a stranger, who learns nothing else", async () => {
+			test("rejects a stranger, who learns nothing else", async () => {
 				const stranger = await world();
 				const response = await ask(route, home, stranger.key);
 				expect(response.headers.get("server-timing")).toBe('d1_trips;desc="1"');

@@ -102,7 +102,9 @@ withBrowser("the console's hooks", (newPage) => {
 	describe("usePolling", () => {
 		const polls = (page: Page) => page.evaluate("polls");
 
-		/** Changes whether the tab is visible, as a browser does when another tab is opened or closed. */
+		/**
+		 * Changes whether the tab is visible, as a browser does when another tab is opened or closed.
+		 */
 		const see = (page: Page, visibility: "visible" | "hidden") =>
 			page.evaluate(`{
 				Object.defineProperty(document, "visibilityState", { value: "${visibility}", configurable: true });
@@ -159,7 +161,9 @@ withBrowser("the console's hooks", (newPage) => {
 			message,
 		});
 
-		/** Follows a log whose requests get these entries in turn, then none. Returns what was asked. */
+		/**
+		 * Follows a log whose requests get these entries in turn, then none. Returns what was asked.
+		 */
 		async function following(answers: ReturnType<typeof entry>[][]) {
 			const asked: (string | null)[] = [];
 			const page = await open("log", {

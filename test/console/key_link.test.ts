@@ -30,7 +30,9 @@ const question = (page: Page) => page.getByRole("dialog", { name: "Replace your 
 const answer = (page: Page, words: "Replace session" | "Stay signed in") =>
 	question(page).getByRole("button", { name: words }).click();
 
-/** Checks that the question names both accounts and organizations, first the one that is signed in. */
+/**
+ * Checks that the question names both accounts and organizations, first the one that is signed in.
+ */
 async function expectQuestion(page: Page, current: User, next: User) {
 	await question(page).waitFor();
 	const shown = await question(page).locator("dd").allInnerTexts();

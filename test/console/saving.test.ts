@@ -48,7 +48,10 @@ async function newConfig({ client, at, project }: World) {
 
 const conflict = (page: Page) => page.getByRole("dialog", { name: "Someone else changed this" });
 
-/** Sends a form that somebody else's change is in the way of, and sends it once more: what was entered is still there. */
+/**
+ * Sends a form that somebody else's change is in the way of, and sends it once more: what was
+ * entered is still there.
+ */
 async function insist(page: Page, save: string, row: string) {
 	for (const choice of ["Close", "Save your version"]) {
 		await button(page, save).click();

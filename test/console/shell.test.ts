@@ -9,7 +9,10 @@ const focused = (page: Page) => page.evaluate<string>("document.activeElement.te
 const inMenu = (page: Page, name: string) =>
 	page.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link", { name });
 
-/** Searches, goes to another page, and waits for much longer than a search waits for the next letter. */
+/**
+ * Searches, goes to another page, and waits for much longer than a search waits for the next
+ * letter.
+ */
 const SEARCH_AND_LEAVE = `{
 	const field = document.querySelector("[type=search]");
 	field.value = "apps";
@@ -289,7 +292,8 @@ inBrowser("the shell", (open) => {
 		expect(loaded.filter(isOfApi)).toEqual([]);
 		resolve();
 		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
-		// How many files of the page itself have arrived before the menu depends on the computer, so all of them count.
+		// How many files of the page itself have arrived before the menu depends on the computer, so
+		// all of them count.
 		const files = loaded.filter((response) => !isOfApi(response));
 		const bodies = await Promise.all(files.map((file) => file.body()));
 		const bytes = bodies.reduce((sum, body) => sum + gzipSync(body).length, 0);

@@ -193,7 +193,10 @@ inBrowser("an invite of a user with a second factor", (open) => {
 inBrowser("a session that ends while a form is open", (open) => {
 	const ended = (page: Page) => page.getByRole("dialog", { name: "Your session has ended" });
 
-	/** Changes the name of an organization in its settings with a key that is revoked before the change is sent. */
+	/**
+	 * Changes the name of an organization in its settings with a key that is revoked before the
+	 * change is sent.
+	 */
 	async function saveWithoutSession() {
 		const { client, organization, path } = await newOrganization();
 		const email = newAddress();

@@ -72,7 +72,9 @@ describe("the lanes of a timeline", () => {
 		...more,
 	});
 
-	/** What the lanes have: a run as its hour, a gap as its hours, a range of old runs with a word. */
+	/**
+	 * What the lanes have: a run as its hour, a gap as its hours, a range of old runs with a word.
+	 */
 	const shown = (
 		of: BatchExport,
 		found: BatchExportRun[],
@@ -117,7 +119,8 @@ describe("the lanes of a timeline", () => {
 	test("have no gap where no run is due: before start_at, after end_at, and while a run may still start", () => {
 		const of = exporting({ start_at: at(3.5), end_at: at(9) });
 		expect(shown(of, runs(4, 5))).toEqual([["Scheduled", "3 to 4", 4, 5, "6 to 9"]]);
-		// The first window is the one that ends at or after start_at, the last one ends at or before end_at.
+		// The first window is the one that ends at or after start_at, the last one ends at or before
+		// end_at.
 		const exact = exporting({ start_at: at(3), end_at: at(8) });
 		expect(shown(exact, runs(4, 5))).toEqual([["Scheduled", "2 to 4", 4, 5, "6 to 8"]]);
 		const between = exporting({ start_at: at(3.1), end_at: at(8.9) });
@@ -244,7 +247,10 @@ describe("the fields of a backfill", () => {
 	});
 });
 
-/** How often the pointer goes from one entry to another, and a script that counts the texts that are made of ranges then. */
+/**
+ * How often the pointer goes from one entry to another, and a script that counts the texts that are
+ * made of ranges then.
+ */
 const MOVES = 20;
 const WORDS_OF_MOVES = `(async () => {
 	const { formatRange } = Intl.DateTimeFormat.prototype;

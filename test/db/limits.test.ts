@@ -12,7 +12,9 @@ type Kind = {
 	body: (i: number, home: Home) => object;
 };
 
-/** The kinds of objects of which an organization can have a limited number, and how one is created. */
+/**
+ * The kinds of objects of which an organization can have a limited number, and how one is created.
+ */
 const KINDS: Record<string, Kind> = {
 	domains: {
 		path: ({ id }) => `/api/organizations/${id}/domains`,

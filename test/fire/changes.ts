@@ -3,15 +3,22 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "./random.ts";
 import type { Exports } from "./runs.ts";
 
-/** How long an export is paused or has another interval, and how long a user waits between two changes. */
+/**
+ * How long an export is paused or has another interval, and how long a user waits between two
+ * changes.
+ */
 const CHANGED_MS = [20_000, 200_000] as const;
 const UNCHANGED_MS = [5_000, 60_000] as const;
 
-/** The share of pauses after which the export is unpaused with a backfill. After the others, `followAdvice` exports the rest. */
+/**
+ * The share of pauses after which the export is unpaused with a backfill. After the others,
+ * `followAdvice` exports the rest.
+ */
 const WITH_BACKFILL = 0.6;
 
 /**
- * Changes an export until `until`, in milliseconds since 1970. In the end, it has its interval, and isn't paused.
+ * Changes an export until `until`, in milliseconds since 1970. In the end, it has its interval, and
+ * isn't paused.
  * @returns how often it was paused, had another interval, and had a run repeated
  */
 export async function changeExport(exports: Exports, id: string, until: number, random: Random) {

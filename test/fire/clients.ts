@@ -1,4 +1,6 @@
-/** Clients that post events until a given time, and record what they sent and what was acknowledged. */
+/**
+ * Clients that post events until a given time, and record what they sent and what was acknowledged.
+ */
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HANG_MS } from "../support/hang.ts";
@@ -14,7 +16,10 @@ const MAX_BATCH_EVENTS = 300;
 const MAX_PAUSE_MS = 1_000;
 const RETRY_MS = 500;
 
-/** The share of batches without a response that are never sent again, and of acknowledged ones that are sent again. */
+/**
+ * The share of batches without a response that are never sent again, and of acknowledged ones that
+ * are sent again.
+ */
 const GIVEN_UP = 0.1;
 const REPEATED = 0.05;
 

@@ -71,8 +71,8 @@ function filesOf(folder: string) {
 }
 
 /**
- * @param folder has `sent.jsonl`, `acknowledged.jsonl`, and `outputs/<name>/` with files that end in `.jsonl`, `.jsonl.gz` or
- * `.parquet`
+ * @param folder has `sent.jsonl`, `acknowledged.jsonl`, and `outputs/<name>/` with files that end
+ * in `.jsonl`, `.jsonl.gz` or `.parquet`
  * @param names of the outputs
  */
 export async function judge(folder: string, names: string[]): Promise<Map<string, Verdict>> {

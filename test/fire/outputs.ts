@@ -80,7 +80,10 @@ const database = (port: string) => ({
 	database: "postgres",
 });
 
-/** Creates a table that keeps JSON as it was sent. An export would create jsonb columns, which reformat it. */
+/**
+ * Creates a table that keeps JSON as it was sent. An export would create jsonb columns, which
+ * reformat it.
+ */
 export async function createTable(port: string) {
 	const client = new pg.Client(database(port));
 	await client.connect();
@@ -90,7 +93,9 @@ export async function createTable(port: string) {
 	await client.end();
 }
 
-/** Saves the rows of PostgreSQL as JSON lines, with the same order of columns as the other outputs. */
+/**
+ * Saves the rows of PostgreSQL as JSON lines, with the same order of columns as the other outputs.
+ */
 export async function savePostgres(port: string, folder: string) {
 	mkdirSync(folder, { recursive: true });
 	const file = createWriteStream(`${folder}/events.jsonl`);
@@ -147,7 +152,10 @@ export async function saveBucket(url: string, folder: string) {
 	}
 }
 
-/** Saves all objects of the worker's own bucket, each at its key below the folder. Nothing may be writing to it. */
+/**
+ * Saves all objects of the worker's own bucket, each at its key below the folder. Nothing may be
+ * writing to it.
+ */
 export async function saveR2(state: string, work: string, folder: string) {
 	const configPath = `${work}/r2.json`;
 	writeFileSync(

@@ -152,7 +152,9 @@ const inRequest = (value: unknown, fields: { [name: string]: Json }) =>
 		return { ...schema, properties: Object.fromEntries(named) };
 	});
 
-/** Sets the fields in an example that refer to objects, or depend on the time, to those of `fields`. */
+/**
+ * Sets the fields in an example that refer to objects, or depend on the time, to those of `fields`.
+ */
 const exampleFor = (example: unknown, fields: { [name: string]: Json }) =>
 	map(example, (object) =>
 		mapValues(object, (value, name) => {

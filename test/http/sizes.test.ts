@@ -6,7 +6,7 @@ import { invites } from "../../src/db/schema/invites.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
 import { insertLog } from "../support/activity.ts";
-import { wrong } from "../support/refusals.ts";
+import { wrong } from "../support/errors.ts";
 import { cost, db, times, world } from "../support/world.ts";
 
 const KIB = 1024;
@@ -273,7 +273,8 @@ describe("a page ends at 4 MiB", () => {
 				expect(body.count).toBe(ids.length);
 				expect(bytesOf(body.results)).toBeLessThanOrEqual(MAX_BYTES);
 				const after = pages[i + 1]?.body.results[0];
-				// What a list has more of than it shows may end a page, too: plugins of configs and of entries.
+				// What a list has more of than it shows may end a page, too: plugins of configs and of
+				// entries.
 				if (after && !/configs|activity$/.test(url.pathname))
 					expect(bytesOf([...body.results, after])).toBeGreaterThan(MAX_BYTES);
 			}

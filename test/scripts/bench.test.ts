@@ -239,8 +239,8 @@ describe("the growth of lists", () => {
 	const SIZES = [300, 3_000];
 
 	/**
-	 * What a page of 100 rows reads beside those that match: the guard's rows, and up to six for each of its own, some of them twice,
-	 * because their sizes are read first.
+	 * What a page of 100 rows reads beside those that match: the guard's rows, and up to six for each
+	 * of its own, some of them twice, because their sizes are read first.
 	 */
 	const ROWS_OF_A_PAGE = 620;
 
@@ -267,13 +267,19 @@ describe("the growth of lists", () => {
 		);
 	});
 
-	/** Lists of objects of which an organization can have 1,000 (docs/api.md#limits), and of what a user has. */
+	/**
+	 * Lists of objects of which an organization can have 1,000 (docs/api.md#limits), and of what a
+	 * user has.
+	 */
 	const isBounded = (name: string) =>
 		/^list(Plugin(s|Configs)|(Organization)?Projects|Organizations|Domains|(Unused)?(Destination|FrontendApp|ImportApp))/.test(
 			name,
 		);
 
-	/** Lists of which a page reads all rows: members of a project, and the log of the export while a run was running. */
+	/**
+	 * Lists of which a page reads all rows: members of a project, and the log of the export while a
+	 * run was running.
+	 */
 	const isReadWhole = (name: string) =>
 		/^list(ProjectMembers|(Project)?BatchExportRunLogs)/.test(name);
 

@@ -3,7 +3,9 @@ import { expect, test } from "vitest";
 import { DEFAULTS, itemIntervalMs, TYPES } from "../../src/activity/notifications/types.ts";
 import { EVENT_TYPES, SYSTEM_TYPES } from "../../src/db/event_types.ts";
 
-/** The rows of the table that follows a heading, each as its cells. The first one is in backquotes. */
+/**
+ * The rows of the table that follows a heading, each as its cells. The first one is in backquotes.
+ */
 function tableOf(page: string, heading: string) {
 	const text = readFileSync(`${import.meta.dirname}/../../docs/${page}`, "utf8");
 	const [, section = ""] = text.split(`\n## ${heading}\n`);

@@ -112,7 +112,9 @@ test("the commands of docs/getting-started.md print what the page shows", async 
 	}
 });
 
-/** The requests in the examples of the other pages. They use the functions that this page defines. */
+/**
+ * The requests in the examples of the other pages. They use the functions that this page defines.
+ */
 const requests = readdirSync("docs")
 	.filter((name) => name.endsWith(".md") && name !== "getting-started.md")
 	.flatMap((page) => blocks(page).map(({ commands }) => ({ page, commands })))

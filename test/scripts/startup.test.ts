@@ -29,7 +29,10 @@ for (const name of ["Error", "EvalError", "RangeError", "SyntaxError", "TypeErro
 	});
 `;
 
-/** Makes the script fail if it makes a shape before its first request: zod defines this property of each. */
+/**
+ * Makes the script fail if it makes a shape before its first request: zod defines this property of
+ * each.
+ */
 const REFUSE_SHAPES = `
 const define = Object.defineProperty;
 Object.defineProperty = (object, name, descriptor) => {

@@ -14,7 +14,10 @@ export const entries = (where: SQL | undefined) =>
 		.where(where)
 		.orderBy(asc(activityLog.position));
 
-/** SQL that sets the running totals of all entries, after some were inserted without them or deleted. */
+/**
+ * SQL that sets the running totals of all entries, after some were inserted without them or
+ * deleted.
+ */
 export const RETOTAL = `update activity_log set total = t.total, total_without_project = t.without, project_total = t.of_project
 	from (select position as at,
 		count(*) over (partition by organization_id order by position) as total,

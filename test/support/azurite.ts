@@ -1,4 +1,7 @@
-/** Starts Azurite, an emulator of Azure Blob Storage that checks signatures and shared access signatures. */
+/**
+ * Starts Azurite, an emulator of Azure Blob Storage that checks signatures and shared access
+ * signatures.
+ */
 import { onDemand, startServer } from "./peers.ts";
 
 /** Azurite's default account and its key. Microsoft publishes both. */

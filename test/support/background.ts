@@ -1,6 +1,7 @@
 /**
- * Modules that queues and workflows load on first use. These continue after a test: if they were the first to load a module while
- * a file ends, loading it would fail, also in each later file in the same runtime.
+ * Modules that queues and workflows load on first use. These continue after a test: if they were
+ * the first to load a module while a file ends, loading it would fail, also in each later file in
+ * the same runtime.
  */
 import "dns-packet";
 import "standardwebhooks";

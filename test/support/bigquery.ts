@@ -1,7 +1,8 @@
 /**
- * BigQuery on loopback. An emulator from PyPI stores the data, loads it and runs SQL. A server in front of it adds what the
- * emulator lacks: it issues access tokens for signed JWTs and requires them, never runs two jobs with the same ID, finishes
- * jobs after a delay, checks the dataset's location and quotas, and fails on demand.
+ * BigQuery on loopback. An emulator from PyPI stores the data, loads it and runs SQL. A server in
+ * front of it adds what the emulator lacks: it issues access tokens for signed JWTs and requires
+ * them, never runs two jobs with the same ID, finishes jobs after a delay, checks the dataset's
+ * location and quotas, and fails on demand.
  */
 import { createPublicKey, generateKeyPairSync, verify } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -64,13 +65,13 @@ const Header = z.strictObject({
 function issuer(publicKey: string) {
 	const tokens = new Set<string>();
 	const key = createPublicKey(publicKey);
-	const refusal = (error: string, error_description: string): Answer => ({
+	const rejection = (error: string, error_description: string): Answer => ({
 		status: 400,
 		body: { error, error_description },
 	});
 	function issue(body: URLSearchParams, uri: string): Answer {
 		if (body.get("grant_type") !== "urn:ietf:params:oauth:grant-type:jwt-bearer")
-			return refusal("unsupported_grant_type", "Invalid grant_type");
+			return rejection("unsupported_grant_type", "Invalid grant_type");
 		const assertion = body.get("assertion") ?? "";
 		const [header = "", claims = "", signature = ""] = assertion.split(".");
 		const part = (text: string) => JSON.parse(Buffer.from(text, "base64url").toString());
@@ -80,15 +81,16 @@ function issuer(publicKey: string) {
 			key,
 			Buffer.from(signature, "base64url"),
 		);
-		if (!isSigned) return refusal("invalid_grant", `Invalid JWT Signature. You sent ${assertion}`);
+		if (!isSigned)
+			return rejection("invalid_grant", `Invalid JWT Signature. You sent ${assertion}`);
 		if (!Header.safeParse(part(header)).success)
-			return refusal("invalid_grant", "Invalid JWT header.");
+			return rejection("invalid_grant", "Invalid JWT header.");
 		const { success, data } = Claims.safeParse(part(claims));
-		if (!success) return refusal("invalid_grant", "Invalid JWT claims.");
+		if (!success) return rejection("invalid_grant", "Invalid JWT claims.");
 		const now = Date.now() / 1000;
-		if (data.aud !== uri) return refusal("invalid_grant", "Invalid audience.");
+		if (data.aud !== uri) return rejection("invalid_grant", "Invalid audience.");
 		if (data.iat > now + 60 || data.exp < now || data.exp > data.iat + 3600)
-			return refusal("invalid_grant", "Invalid JWT: Token must be short-lived.");
+			return rejection("invalid_grant", "Invalid JWT: Token must be short-lived.");
 		const access_token = `token-${crypto.randomUUID()}`;
 		tokens.add(access_token);
 		return {
@@ -202,10 +204,11 @@ const TABLE_REFUSALS: Record<string, Refusal> = {
 const MAX_LOADS_A_TABLE = 1500;
 
 /**
- * Starts BigQuery. Under `/faults/<names>/<any name>`, the API fails as these names say: `503`, `rate`, `expired` and `dropped`
- * (the connection closes after the request was executed) at every third request of a method and path; `job-backend` and
- * `job-conflict` at the first job of each ID; `down`, `rejected` and the faults in the tables above always. `POST /sql` responds
- * with the result of a query, `GET /jobs/<table>` with the jobs of a table.
+ * Starts BigQuery. Under `/faults/<names>/<any name>`, the API fails as these names say: `503`,
+ * `rate`, `expired` and `dropped` (the connection closes after the request was executed) at every
+ * third request of a method and path; `job-backend` and `job-conflict` at the first job of each ID;
+ * `down`, `rejected` and the faults in the tables above always. `POST /sql` responds with the
+ * result of a query, `GET /jobs/<table>` with the jobs of a table.
  */
 export async function bigqueries() {
 	const { privateKey, publicKey } = generateKeyPairSync("rsa", {
@@ -323,8 +326,8 @@ export async function bigqueries() {
 		const kind = "load" in job.configuration ? "load" : "query";
 		if ((kind === "load") !== isUpload)
 			throw new Refusal(400, "invalid", "A load job needs an upload.");
-		const refusal = faults.map((name) => JOB_REFUSALS[name]).find(Boolean);
-		if (refusal) throw refusal;
+		const rejection = faults.map((name) => JOB_REFUSALS[name]).find(Boolean);
+		if (rejection) throw rejection;
 		if (location !== LOCATION)
 			throw new Refusal(
 				404,
@@ -395,8 +398,8 @@ export async function bigqueries() {
 		if (jobId !== undefined) return findJob(jobId, query);
 		if (resource === "/jobs" && method === "POST")
 			return insertJob(query, isUpload, body, type, faults);
-		const refusal = faults.map((name) => TABLE_REFUSALS[name]).find(Boolean);
-		if (refusal) throw refusal;
+		const rejection = faults.map((name) => TABLE_REFUSALS[name]).find(Boolean);
+		if (rejection) throw rejection;
 		const [, dataset] = /^\/datasets\/([^/]+)/.exec(resource) ?? [];
 		if (dataset !== ACCOUNT.dataset_id)
 			throw new Refusal(404, "notFound", `Not found: Dataset ${ACCOUNT.project_id}:${dataset}`);
@@ -465,7 +468,7 @@ export async function bigqueries() {
 				);
 			if (faults.includes("down") || isFaulty("503"))
 				throw new Refusal(503, "backendError", "Try again.");
-			for (const [name, refusal] of Object.entries(REFUSALS)) if (isFaulty(name)) throw refusal;
+			for (const [name, rejection] of Object.entries(REFUSALS)) if (isFaulty(name)) throw rejection;
 			const result = await answer(
 				{ method, path, query },
 				body,

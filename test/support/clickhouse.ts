@@ -7,7 +7,8 @@ import { pythonWith } from "./python.ts";
  */
 const ENGINE = "chdb-core==26.9.0";
 /**
- * Starts a ClickHouse on loopback. Without Python or a package index, it responds with `NOT_INSTALLED`.
+ * Starts a ClickHouse on loopback. Without Python or a package index, it responds with
+ * `NOT_INSTALLED`.
  */
 export async function clickhouse() {
 	const CLICKHOUSE_USER = "tenantry";

@@ -1,4 +1,7 @@
-/** The correct value of each counter of the database, as SQL over its table (docs/internals/decisions/0005-counters-by-triggers.md). */
+/**
+ * The correct value of each counter of the database, as SQL over its table
+ * (docs/internals/decisions/0005-counters-by-triggers.md).
+ */
 import { env } from "cloudflare:workers";
 
 const count = (from: string) => `(select count(*) from ${from})`;
@@ -6,7 +9,10 @@ const count = (from: string) => `(select count(*) from ${from})`;
 /** A deleted export's counters don't matter. */
 const ofExport = (table: string, column: string) =>
 	`iif(deleted, ${column}, ${count(`${table} where batch_export_id = it.id`)})`;
-/** The running total of a row of a log: that of the row before, and its own entries. The oldest row has nothing to compare with. */
+/**
+ * The running total of a row of a log: that of the row before, and its own entries. The oldest row
+ * has nothing to compare with.
+ */
 const total = (table: string, owner: string) => `coalesce((
 	select before.total + json_array_length(it.entries) from ${table} as before
 	where before.${owner} = it.${owner} and before.position < it.position order by before.position desc limit 1), it.total)`;
@@ -29,7 +35,10 @@ const COUNTERS = {
 	plugin_logs: { total: total("plugin_logs", "plugin_config_id") },
 };
 
-/** The length of each list of the activity log that its running totals say, with the number of its entries. */
+/**
+ * The length of each list of the activity log that its running totals say, with the number of its
+ * entries.
+ */
 const LISTS = (
 	[
 		["organization_id", "total", "true"],

@@ -6,7 +6,10 @@ import { events, persons } from "../../src/db/schema/events.ts";
 import { db } from "./world.ts";
 
 type Filling = {
-	/** The range over which the times of the events are spread evenly, without `end`. By default, one day. */
+	/**
+	 * The range over which the times of the events are spread evenly, without `end`. By default, one
+	 * day.
+	 */
 	start?: string;
 	end?: string;
 	/** When they arrived. By default, when they happened. */
@@ -26,7 +29,10 @@ export function newId(team_id: number, at: string) {
 	return String(BigInt(firstId(team_id, Date.parse(at))) + BigInt(taken % 2 ** 16));
 }
 
-/** Inserts `n` events into a project. Event number `i` has the name `event <i % 10>` and the property `i`. */
+/**
+ * Inserts `n` events into a project. Event number `i` has the name `event <i % 10>` and the
+ * property `i`.
+ */
 export async function fill(
 	team_id: number,
 	n: number,
@@ -69,7 +75,10 @@ export const personsOf = async (team_id: number) => {
 	return rows.map(({ id: _, ...row }) => derived(row));
 };
 
-/** Returns D1, and the number of rows that its statements have read and written so far. Statements of sessions aren't counted. */
+/**
+ * Returns D1, and the number of rows that its statements have read and written so far. Statements
+ * of sessions aren't counted.
+ */
 export function metered() {
 	const spent = { read: 0, written: 0 };
 	const add = <T>(result: D1Result<T>) => {

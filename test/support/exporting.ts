@@ -14,7 +14,10 @@ export type Target = Pick<Destination, "abort" | "test"> & {
 	open(...args: [...Open] | [Open[0], Open[1], Open[2]]): ReturnType<Destination["open"]>;
 };
 
-/** Like the engine's `destinationOf`, but loads the code on the first call, so that tests don't have to wait for it before. */
+/**
+ * Like the engine's `destinationOf`, but loads the code on the first call, so that tests don't have
+ * to wait for it before.
+ */
 export function destinationOf(...args: Parameters<typeof destinations.destinationOf>): Target {
 	const load = () => destinations.destinationOf(...args);
 	let loaded: ReturnType<typeof load> | undefined;
@@ -46,7 +49,10 @@ function* noise(seed: number) {
 	}
 }
 
-/** Returns row number `i`: hard to compress, sometimes with nulls and with characters that must be escaped. */
+/**
+ * Returns row number `i`: hard to compress, sometimes with nulls and with characters that must be
+ * escaped.
+ */
 function row(i: number): Row {
 	const random = noise(i);
 	const hex = Array.from({ length: 14 }, () =>
@@ -95,7 +101,10 @@ export const job = (more: Partial<Job> = {}): Job => ({
 
 const clone = <T>(value: T): T => JSON.parse(JSON.stringify(value));
 
-/** The result of a run: how often it was opened, how often its state was stored, and the maximum size of the state. */
+/**
+ * The result of a run: how often it was opened, how often its state was stored, and the maximum
+ * size of the state.
+ */
 type Result = {
 	opened: number;
 	kept: number;
@@ -107,8 +116,8 @@ type Result = {
 
 /**
  * Writes `n` rows to a destination like the engine: page by page, from the last stored state.
- * @param crashes simulates crashes, after which only the stored state is left: after every state, once between two states, and
- * right after closing
+ * @param crashes simulates crashes, after which only the stored state is left: after every state,
+ * once between two states, and right after closing
  * @param until aborts the run after this many rows
  */
 export async function run(
@@ -199,8 +208,8 @@ type Readings = {
 };
 
 /**
- * Returns what pyarrow and polars read in a Parquet file: its rows, with times in milliseconds, and whether the statistics of
- * each column are correct. Null if they can't be installed.
+ * Returns what pyarrow and polars read in a Parquet file: its rows, with times in milliseconds, and
+ * whether the statistics of each column are correct. Null if they can't be installed.
  */
 export async function parquetReaders(file: Uint8Array): Promise<Readings | null> {
 	const answer = await fetch(`${env.RECEIVER_URL}/parquet`, { method: "POST", body: file });
@@ -208,7 +217,10 @@ export async function parquetReaders(file: Uint8Array): Promise<Readings | null>
 	return JSON.parse(await answer.text());
 }
 
-/** Returns DuckDB's result for SQL about a file. In the SQL, PATH is the path of the file, and FILE reads it as Parquet. */
+/**
+ * Returns DuckDB's result for SQL about a file. In the SQL, PATH is the path of the file, and FILE
+ * reads it as Parquet.
+ */
 export async function duckdb(file: Uint8Array, sql: string): Promise<Record<string, unknown>[]> {
 	const answer = await fetch(`${env.RECEIVER_URL}/duckdb`, {
 		method: "POST",

@@ -1,11 +1,14 @@
-/** Limits the hosts that the tests' worker can reach: servers on this machine, and npm's registry. */
+/**
+ * Limits the hosts that the tests' worker can reach: servers on this machine, and npm's registry.
+ */
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import https from "node:https";
 import { pipeline } from "node:stream/promises";
 
 /**
- * Forwards requests to 127.0.0.1, which includes the hosts under receiver.test, and to one origin. All others get a 599. If the
- * worker aborts a request, the forwarded one is aborted. If the server's connection breaks, the worker's connection is closed.
+ * Forwards requests to 127.0.0.1, which includes the hosts under receiver.test, and to one origin.
+ * All others get a 599. If the worker aborts a request, the forwarded one is aborted. If the
+ * server's connection breaks, the worker's connection is closed.
  * @param origin the origin, or "" for none
  */
 export const outbound =

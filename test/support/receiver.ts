@@ -21,7 +21,10 @@ async function bodyOf(request: IncomingMessage) {
 	return Buffer.concat(chunks);
 }
 
-/** Returns the credentials of a request in the encodings in which servers repeat them: plain, JSON, URL, HTML, Base64. */
+/**
+ * Returns the credentials of a request in the encodings in which servers repeat them: plain, JSON,
+ * URL, HTML, Base64.
+ */
 function echo(authorization: string) {
 	const token = authorization
 		.replace("Bearer ", "")
@@ -39,7 +42,10 @@ function echo(authorization: string) {
 	].join("\n");
 }
 
-/** Returns DuckDB's result for SQL in which PATH is the path of the file, and FILE reads it as Parquet. */
+/**
+ * Returns DuckDB's result for SQL in which PATH is the path of the file, and FILE reads it as
+ * Parquet.
+ */
 async function duckdb(file: Uint8Array, sql: string) {
 	const { DuckDBInstance } = await import("@duckdb/node-api");
 	const folder = mkdtempSync(`${tmpdir()}/tenantry-duckdb-`);
@@ -57,7 +63,10 @@ async function duckdb(file: Uint8Array, sql: string) {
 	return rows;
 }
 
-/** Returns what pyarrow and polars read in a Parquet file (parquet.py), as JSON; null if they can't be installed. */
+/**
+ * Returns what pyarrow and polars read in a Parquet file (parquet.py), as JSON; null if they can't
+ * be installed.
+ */
 async function parquetReaders(file: Uint8Array) {
 	const interpreter = await python();
 	if (!interpreter) return "null";
@@ -90,8 +99,8 @@ const runProgram = (program: string, words: string[]): Promise<Result> =>
 	);
 
 /**
- * Returns the results of `npm run admin -- audit verify` and of the Python in the documentation for files. `python` is null if
- * there is none.
+ * Returns the results of `npm run admin -- audit verify` and of the Python in the documentation for
+ * files. `python` is null if there is none.
  * @param body JSON: the files with their bytes in base64, and the command's other arguments
  */
 async function audit(body: string) {
@@ -112,8 +121,8 @@ async function audit(body: string) {
 }
 
 /**
- * Returns the results of the Python library of Standard Webhooks for messages (webhooks.py), as JSON; null if it can't be
- * installed.
+ * Returns the results of the Python library of Standard Webhooks for messages (webhooks.py), as
+ * JSON; null if it can't be installed.
  */
 async function pythonVerdicts(messages: string) {
 	const interpreter = await pythonWith([STANDARD_WEBHOOKS]).catch(() => null);
@@ -167,11 +176,14 @@ function answerAs(way: string, request: IncomingMessage, response: ServerRespons
  * - `/hang` never responds, `/close` closes the connection, `/redirect/<n>` redirects.
  * - `/flaky/<name>` fails every other request.
  * - `/duckdb` responds with DuckDB's result for the file in the body and the SQL in a header.
- * - `/parquet` responds with what pyarrow and polars read in the file in the body, or null if they aren't installed.
- * - `/plan/<ways>/<name>` responds in the first of the ways, then in the second, and so on, and in the end with a 200. The
- *   ways are separated by commas: a status, one with a Retry-After (`503-60`), `hang`, `close`, `cut`, `drip`, `huge`, `slow`,
- *   `redirect`. `*` repeats the way before it for ever.
- * - `/verify` responds with what Python says of the messages in the body, or null if it isn't installed.
+ * - `/parquet` responds with what pyarrow and polars read in the file in the body, or null if they
+ *   aren't installed.
+ * - `/plan/<ways>/<name>` responds in the first of the ways, then in the second, and so on, and in
+ *   the end with a 200. The ways are separated by commas: a status, one with a Retry-After
+ *   (`503-60`), `hang`, `close`, `cut`, `drip`, `huge`, `slow`, `redirect`. `*` repeats the way
+ *   before it for ever.
+ * - `/verify` responds with what Python says of the messages in the body, or null if it isn't
+ *   installed.
  * - `/audit` responds with what two verifiers say about the files in the body.
  * - `/unlisted` is a bucket that can't be listed.
  * - `/undeletable` is a bucket whose objects can't be deleted.

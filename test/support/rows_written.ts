@@ -1,6 +1,7 @@
 /**
- * The rows that D1 writes for each operation, with index entries. A row written costs as much as a thousand rows read, so a test
- * fails if an operation writes one more. (The worker's own tests set up mail, so an invite also writes three rows about its mail.)
+ * The rows that D1 writes for each operation, with index entries. A row written costs as much as a
+ * thousand rows read, so a test fails if an operation writes one more. (The worker's own tests set
+ * up mail, so an invite also writes three rows about its mail.)
  */
 export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/organizations": 16,

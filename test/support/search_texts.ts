@@ -1,7 +1,10 @@
 /** Texts for searches. */
 import fc from "fast-check";
 
-/** Letters with and without case, some of which fold to others, and characters that are special in LIKE. */
+/**
+ * Letters with and without case, some of which fold to others, and characters that are special in
+ * LIKE.
+ */
 const LETTERS = Array.from(
 	"aAbBkKsSßẞςσΣıIİiµμΜÅåΩωǅǆǄöÖğĞéÉдДაᲐᏸᏰ𐐨𐐀東京 '\"*%_-.:^()+ᾈᾀθ\u017f\u03d1\u03f4\u2126\u212a\u212b\u0301\u0308",
 );

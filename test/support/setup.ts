@@ -5,7 +5,8 @@ import { wrongCounters } from "./counters.ts";
 import "./background.ts";
 import "./time.ts";
 
-// The runtime unloads storage that hasn't been used for ten seconds, and `reset` skips unloaded storage.
+// The runtime unloads storage that hasn't been used for ten seconds, and `reset` skips unloaded
+// storage.
 await Promise.all([
 	env.DB.exec("select 1"),
 	env.KEYS.list({ limit: 1 }),

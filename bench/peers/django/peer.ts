@@ -30,7 +30,10 @@ export const isInstalled = () => isPythonWith(PACKAGES);
  */
 export const install = () => pythonWith(PACKAGES);
 
-/** Connects to the server through a proxy's port. Returns the client, the server's process id, and variables with its own port. */
+/**
+ * Connects to the server through a proxy's port. Returns the client, the server's process id, and
+ * variables with its own port.
+ */
 async function connect(port: string) {
 	const login = { user: "owner", password: PASSWORD, database: "postgres", host: "127.0.0.1" };
 	const client = new pg.Client({ ...login, port: Number(port) });

@@ -1,10 +1,16 @@
 /** Statements of the service, with placeholders for values that differ in each request. */
 import type { Statement } from "../../harness.ts";
 
-/** A part of a string: a literal, the address of the invite, the nth generated id, a generated hash, or a time relative to now. */
+/**
+ * A part of a string: a literal, the address of the invite, the nth generated id, a generated hash,
+ * or a time relative to now.
+ */
 export type Part = string | { email: true } | { uuid: number } | { hash: true } | { ms: number };
 
-/** A literal value, a string of parts, the current time in milliseconds, or a random number of 26 bits. */
+/**
+ * A literal value, a string of parts, the current time in milliseconds, or a random number of 26
+ * bits.
+ */
 export type Value = { value: unknown } | { parts: Part[] } | { number: "now" | "random" };
 
 /** A statement with placeholders. */

@@ -1,10 +1,11 @@
 /**
- * The handwritten worker, which shows the minimum cost of a request. It has no framework, calls the rate limiter, and sends the
- * recorded statements of the service. Like the service, it caches the record of a key from KV, uses a D1 session, and sends the
- * ETag and the other headers. It validates only what it needs.
+ * The handwritten worker, which shows the minimum cost of a request. It has no framework, calls the
+ * rate limiter, and sends the recorded statements of the service. Like the service, it caches the
+ * record of a key from KV, uses a D1 session, and sends the ETag and the other headers. It
+ * validates only what it needs.
  *
- * To measure parts, `?without=limiter,d1` leaves them out, and `?without=held` reads KV in each request. `?without=headers` leaves
- * out the session, the ETag and the headers.
+ * To measure parts, `?without=limiter,d1` leaves them out, and `?without=held` reads KV in each
+ * request. `?without=headers` leaves out the session, the ETag and the headers.
  */
 import type { Part, Recipe, Value } from "./recipe.ts";
 

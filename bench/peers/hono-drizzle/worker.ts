@@ -1,6 +1,6 @@
 /**
- * Three operations of the service, as a team would typically write them with Hono, Drizzle and zod: one query after another. The
- * tables, the responses and the checks of the caller are the same.
+ * Three operations of the service, as a team would typically write them with Hono, Drizzle and zod:
+ * one query after another. The tables, the responses and the checks of the caller are the same.
  */
 import { zValidator } from "@hono/zod-validator";
 import { and, count, desc, eq, getTableColumns } from "drizzle-orm";
@@ -34,7 +34,9 @@ async function digest(text: string) {
 	return new Uint8Array(hash).toHex();
 }
 
-/** Requires a known key that still exists, has an active owner, and hasn't reached its rate limit. */
+/**
+ * Requires a known key that still exists, has an active owner, and hasn't reached its rate limit.
+ */
 const authenticated = createMiddleware<App>(async (c, next) => {
 	const value = c.req.header("authorization")?.replace(/^Bearer /, "") ?? "";
 	const hash = await digest(value);

@@ -80,7 +80,10 @@ export function keyOf(text: string) {
 	return key;
 }
 
-/** Returns the URL and key for a command. A saved key is used only with the URL that it was saved with. */
+/**
+ * Returns the URL and key for a command. A saved key is used only with the URL that it was saved
+ * with.
+ */
 export function account(): { url: string; key: string | undefined } {
 	const { TENANTRY_URL, TENANTRY_KEY } = process.env;
 	const own = TENANTRY_URL && TENANTRY_KEY ? undefined : saved();

@@ -39,7 +39,10 @@ function sampleOf({ name, kind, choices: [choice = "text"] = [] }: Field) {
 
 const flag = (field: Field) => `--${field.name.replaceAll("_", "-")} ${sampleOf(field)}`;
 
-/** Returns the options of an example: all required fields; if there are none, the first field of an update. */
+/**
+ * Returns the options of an example: all required fields; if there are none, the first field of an
+ * update.
+ */
 function optionsOf({ body = [], needsBody, verb }: Command) {
 	const required = body.filter(({ isRequired }) => isRequired);
 	if (required.length > 0) return required.map(flag);

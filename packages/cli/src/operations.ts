@@ -15,7 +15,10 @@ import { bodyOf, given, optionOf } from "./values.ts";
 /** The page size of `--all`. */
 const PAGE_SIZE = 1000;
 
-/** Returns the body fields that have options. `--organization` and `--project` are always part of the path. */
+/**
+ * Returns the body fields that have options. `--organization` and `--project` are always part of
+ * the path.
+ */
 const bodyOptions = ({ body = [], path }: Operation) =>
 	body.filter(({ name }) => !path.some((field) => isScope(field) && field.name === name));
 

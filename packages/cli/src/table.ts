@@ -23,7 +23,10 @@ export type Command = {
 	description: string;
 	path: Field[];
 	query: Field[];
-	/** The fields of the body; undefined if there is no body, empty if the body isn't an object with known fields. */
+	/**
+	 * The fields of the body; undefined if there is no body, empty if the body isn't an object with
+	 * known fields.
+	 */
 	body?: Field[];
 	needsBody?: true;
 	/** The operation doesn't require a key. */

@@ -74,7 +74,8 @@ export function optionOf({ name, kind, help, choices, alias }: Field) {
 	const text = notes.length > 0 ? `${help} (${notes.join("; ")})` : help;
 	const option = new Option(`--${kebab(name)} <${HINTS[kind]}>`, text);
 	option.argParser(PARSERS[kind]);
-	// For shell completion only. The service checks the value, because it may support more than this program.
+	// For shell completion only. The service checks the value, because it may support more than this
+	// program.
 	if (choices) option.argChoices = choices;
 	return option;
 }

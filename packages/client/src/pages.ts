@@ -3,7 +3,8 @@ import type { Pages } from "./types.ts";
 type AnyPage = { next: string | null; results: unknown[] };
 
 /**
- * Returns a list, which sends no request before it is awaited or iterated. The first page is cached.
+ * Returns a list, which sends no request before it is awaited or iterated. The first page is
+ * cached.
  * @param read requests the page with this query string; without one, the first page
  */
 export function pagesOf<First extends AnyPage>(

@@ -106,8 +106,9 @@ function SignedIn() {
 }
 
 /**
- * After signing in, the user sees the page in the URL, which stays the same. Links in mails have their own path. The key makes
- * another session begin with new pages, even if nothing is drawn between the two.
+ * After signing in, the user sees the page in the URL, which stays the same. Links in mails have
+ * their own path. The key makes another session begin with new pages, even if nothing is drawn
+ * between the two.
  */
 function Session() {
 	const { path } = useLocation();

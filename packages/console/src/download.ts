@@ -30,8 +30,8 @@ async function errorOf(response: Response) {
 }
 
 /**
- * Downloads a file from the API. If the browser can write files, it asks for the location and writes
- * the file while it arrives. Otherwise, the file is kept in memory until it is complete.
+ * Downloads a file from the API. If the browser can write files, it asks for the location and
+ * writes the file while it arrives. Otherwise, the file is kept in memory until it is complete.
  * Call this directly in a click handler, because browsers ask only after a click.
  * @param path the path in the API, with the query string
  * @param onBytes called with the number of received bytes

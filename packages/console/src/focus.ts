@@ -1,4 +1,7 @@
-/** Elements that may be replaced while they have the focus. Links aren't included, because a new page sets the focus. */
+/**
+ * Elements that may be replaced while they have the focus. Links aren't included, because a new
+ * page sets the focus.
+ */
 const CONTROLS = "button, input, select, textarea";
 
 /** Returns the name that identifies a control. */
@@ -16,9 +19,9 @@ function nearest(controls: HTMLElement[], place: Node) {
 }
 
 /**
- * Restores the focus after a change removed the focused control, such as the button of a saved form or a deleted row. The
- * focus moves to the nearest control with the same name, or to a control that replaced it; otherwise to a button of the
- * dialog or the title of the page.
+ * Restores the focus after a change removed the focused control, such as the button of a saved form
+ * or a deleted row. The focus moves to the nearest control with the same name, or to a control that
+ * replaced it; otherwise to a button of the dialog or the title of the page.
  */
 export function keepFocus() {
 	let last: Element | undefined;

@@ -1,10 +1,16 @@
-/** Links with an API key after `#key=`, such as the link of `npm start`. Browsers don't send this part to servers. */
+/**
+ * Links with an API key after `#key=`, such as the link of `npm start`. Browsers don't send this
+ * part to servers.
+ */
 import { TenantryError } from "tenantry-client";
 import { mayReplace } from "./replacing.tsx";
 import { continueWith, isSignedIn, renewal, signIn, signInNotice } from "./session.ts";
 import { warn, wordsOf } from "./ui/feedback.tsx";
 
-/** A host that only this machine can be. On other hosts, a link to somebody else's account could be sent to anyone. */
+/**
+ * A host that only this machine can be. On other hosts, a link to somebody else's account could be
+ * sent to anyone.
+ */
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /** Returns the key in the URL, and removes it from there. */

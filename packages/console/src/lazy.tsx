@@ -3,7 +3,10 @@ import lazyModule from "preact-iso/lazy";
 import { Problem } from "./ui/feedback.tsx";
 import { PageView } from "./ui/page.tsx";
 
-/** Whether the service has a newer console than this tab. The files of this tab's console may then be deleted. */
+/**
+ * Whether the service has a newer console than this tab. The files of this tab's console may then
+ * be deleted.
+ */
 async function isOutdated() {
 	const script = document.querySelector("script[src]")?.getAttribute("src") ?? "";
 	const page = await fetch("/console", { cache: "no-store" });
@@ -19,7 +22,10 @@ const Missing = () => (
 	</PageView>
 );
 
-/** Reloads the tab if its console is outdated. This can't loop, because the tab then has the newest console. */
+/**
+ * Reloads the tab if its console is outdated. This can't loop, because the tab then has the newest
+ * console.
+ */
 async function recover() {
 	if (await isOutdated().catch(() => false)) location.reload();
 	return { default: Missing };

@@ -1,7 +1,10 @@
 import { mayDiscard } from "./ui/dialog.tsx";
 import { forgetUnsaved, hasUnsaved } from "./ui/unsaved.ts";
 
-/** Whether a URL is of another page. Filters and offsets change only the query string, so the forms stay. */
+/**
+ * Whether a URL is of another page. Filters and offsets change only the query string, so the forms
+ * stay.
+ */
 const isOtherPage = (url: string) => new URL(url).pathname !== location.pathname;
 
 /** Returns the link of a click, if it opens a page of the console in this tab. */
@@ -26,8 +29,8 @@ async function leave(go: () => void) {
 }
 
 /**
- * Asks for confirmation before the user leaves a page with unsaved changes by a link, by Back and Forward, or by closing
- * the tab. Returns a function that stops this.
+ * Asks for confirmation before the user leaves a page with unsaved changes by a link, by Back and
+ * Forward, or by closing the tab. Returns a function that stops this.
  * @param route opens a page
  */
 export function guardForms(route: (url: string) => void) {

@@ -9,16 +9,25 @@ export type Loaded<T> = {
 	/** The error of the last load; undefined if it succeeded. */
 	error: TenantryError | Error | undefined;
 	isLoading: boolean;
-	/** Loads again, for example after a change. Resolves to the data; undefined after an error or if the page was left. */
+	/**
+	 * Loads again, for example after a change. Resolves to the data; undefined after an error or if
+	 * the page was left.
+	 */
 	reload: () => Promise<T | undefined>;
 	/**
-	 * Loads again in the background, unless it is already loading. If the service can't be reached for a moment, the previous
-	 * data stays.
+	 * Loads again in the background, unless it is already loading. If the service can't be reached
+	 * for a moment, the previous data stays.
 	 */
 	refresh: () => void;
-	/** Replaces the data until the next load. Don't use it for objects of `useSave`, because only loaded objects have ETags. */
+	/**
+	 * Replaces the data until the next load. Don't use it for objects of `useSave`, because only
+	 * loaded objects have ETags.
+	 */
 	replace: (data: T) => void;
-	/** Changes a part of the data. The function gets the current data, which may include other changes. */
+	/**
+	 * Changes a part of the data. The function gets the current data, which may include other
+	 * changes.
+	 */
 	change: (changed: (data: T) => T) => void;
 };
 

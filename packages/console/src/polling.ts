@@ -1,6 +1,9 @@
 import { useEffect, useRef } from "preact/hooks";
 
-/** Calls a function at this interval while `isOn` is true and the tab is visible, and when the tab becomes visible. */
+/**
+ * Calls a function at this interval while `isOn` is true and the tab is visible, and when the tab
+ * becomes visible.
+ */
 export function usePolling(work: () => unknown, everyMs: number, isOn = true) {
 	const latest = useRef(work);
 	latest.current = work;

@@ -1,4 +1,6 @@
-/** The question before another session replaces the one of this tab (docs/console.md#signing-in). */
+/**
+ * The question before another session replaces the one of this tab (docs/console.md#signing-in).
+ */
 import type { Me } from "tenantry-client";
 import { organizationIn } from "./organization.tsx";
 import { organizationOf } from "./session.ts";
@@ -24,8 +26,8 @@ const Account = ({
 );
 
 /**
- * Asks whether `next` may take the place of `current`. Anyone can send a link that signs in to their own account, so that
- * others enter data there.
+ * Asks whether `next` may take the place of `current`. Anyone can send a link that signs in to
+ * their own account, so that others enter data there.
  */
 export const mayReplace = async (next: Me, current: Me) =>
 	(await mayDiscard()) &&

@@ -12,8 +12,9 @@ export const keepPosition = () => {
 const GESTURES = ["wheel", "touchstart", "pointerdown", "keydown"];
 
 /**
- * Scrolls to a position, and again when the height of the page changes, until the user does something.
- * The height changes several times: first the old page is shown, then an empty one, then the content.
+ * Scrolls to a position, and again when the height of the page changes, until the user does
+ * something. The height changes several times: first the old page is shown, then an empty one, then
+ * the content.
  */
 function scrollBackTo(top: number) {
 	const controller = new AbortController();
@@ -26,7 +27,10 @@ function scrollBackTo(top: number) {
 	observer.observe(document.body);
 }
 
-/** Restores scroll positions on Back and Forward. The browser can't, because the content is loaded later. */
+/**
+ * Restores scroll positions on Back and Forward. The browser can't, because the content is loaded
+ * later.
+ */
 export function rememberScroll() {
 	addEventListener("scroll", keepPosition, { passive: true });
 	addEventListener("popstate", () => {

@@ -24,8 +24,8 @@ export const signInNotice = signal("");
 export const changesInProgress = signal(0);
 
 /**
- * Settles when the user has signed in again or left the page. Undefined while the session lasts, and if no one is
- * signed in.
+ * Settles when the user has signed in again or left the page. Undefined while the session lasts,
+ * and if no one is signed in.
  */
 export const renewal = signal<PromiseWithResolvers<void> | undefined>();
 
@@ -36,12 +36,15 @@ const REQUEST_MS = 60_000;
 const CALL_MS = 24 * 60 * 60 * 1000;
 
 /**
- * The longest delay before a request is repeated, in milliseconds. Some limits ask to wait up to an hour: the user then
- * sees the error.
+ * The longest delay before a request is repeated, in milliseconds. Some limits ask to wait up to an
+ * hour: the user then sees the error.
  */
 const MAX_DELAY_MS = 5000;
 
-/** The number of sessions that have ended in this tab. What belongs to one isn't used in a later one, which may be another user's. */
+/**
+ * The number of sessions that have ended in this tab. What belongs to one isn't used in a later
+ * one, which may be another user's.
+ */
 export const endedSessions = signal(0);
 
 const isSignal = (value: unknown) => value instanceof AbortSignal;
@@ -58,8 +61,9 @@ async function counted(url: string, init: RequestInit) {
 }
 
 /**
- * Sends a request. If the service rejects the key, the page stays open: the request waits until the user has signed in
- * again, and is then sent with the new key. This is safe, because a rejected request changed nothing.
+ * Sends a request. If the service rejects the key, the page stays open: the request waits until the
+ * user has signed in again, and is then sent with the new key. This is safe, because a rejected
+ * request changed nothing.
  * @param ms the time limit of one attempt, in milliseconds
  */
 async function send(url: string, init: RequestInit, ms?: number): Promise<Response> {
@@ -76,7 +80,9 @@ async function send(url: string, init: RequestInit, ms?: number): Promise<Respon
 	return send(url, { ...init, headers }, ms);
 }
 
-/** Waits until the user has signed in again. If no user was loaded yet, there is no page to keep. */
+/**
+ * Waits until the user has signed in again. If no user was loaded yet, there is no page to keep.
+ */
 async function signInAgain() {
 	if (!me.value) return giveUp();
 	renewal.value ??= Promise.withResolvers();
@@ -130,7 +136,10 @@ function remember(key: string, isByMail: boolean) {
 	endRenewal();
 }
 
-/** Whether the user signed in by mail. The session can then create keys that expire later than its own key. */
+/**
+ * Whether the user signed in by mail. The session can then create keys that expire later than its
+ * own key.
+ */
 export const isByMail = () => sessionStorage.getItem(BY_MAIL) === "true";
 
 /** Removes the key from this tab without revoking it. */
@@ -154,7 +163,10 @@ export async function reloadMe() {
 
 const userOf = (key: string) => new Tenantry({ ...OPTIONS, key }).users.get({ user: "@me" });
 
-/** Returns the user of this tab's session; undefined if there is none, or if the service rejects its key. */
+/**
+ * Returns the user of this tab's session; undefined if there is none, or if the service rejects its
+ * key.
+ */
 async function currentUser() {
 	if (!isSignedIn.value) return undefined;
 	try {
@@ -166,7 +178,8 @@ async function currentUser() {
 }
 
 /**
- * Continues the session with another key of the same user, unless the user has left the page in the meantime.
+ * Continues the session with another key of the same user, unless the user has left the page in the
+ * meantime.
  * @throws {TenantryError} if the key is invalid
  * @throws {Error} if the key is another user's
  */
@@ -203,7 +216,10 @@ export async function signIn(
 	return true;
 }
 
-/** The channel on which a tab sends its key, after signing in by mail, to tabs whose session has ended. */
+/**
+ * The channel on which a tab sends its key, after signing in by mail, to tabs whose session has
+ * ended.
+ */
 const CHANNEL = "tenantry.session";
 
 /** Sends a new key to the tabs that wait for one. */
@@ -213,7 +229,10 @@ export function shareKey(key: string) {
 	channel.close();
 }
 
-/** Calls `use` when the user has signed in by mail in another tab. Returns a function that stops listening. */
+/**
+ * Calls `use` when the user has signed in by mail in another tab. Returns a function that stops
+ * listening.
+ */
 export function awaitKey(use: (key: string) => void) {
 	const channel = new BroadcastChannel(CHANNEL);
 	channel.onmessage = ({ data }) => use(String(data));

@@ -171,7 +171,10 @@ function Side({ organization }: { organization: string | undefined }) {
 	);
 }
 
-/** A progress bar at the top of the page during changes. Dialogs cover it, so their forms have `aria-busy`. */
+/**
+ * A progress bar at the top of the page during changes. Dialogs cover it, so their forms have
+ * `aria-busy`.
+ */
 const Working = () =>
 	changesInProgress.value > 0 ? <div class="working" aria-hidden="true" /> : null;
 

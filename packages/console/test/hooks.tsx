@@ -1,4 +1,6 @@
-/** A page on which `test/console/hooks.test.ts` uses the hooks that load data. `?hook=` chooses one. */
+/**
+ * A page on which `test/console/hooks.test.ts` uses the hooks that load data. `?hook=` chooses one.
+ */
 import { render } from "preact";
 import { useState } from "preact/hooks";
 import { useLoad } from "../src/load.ts";

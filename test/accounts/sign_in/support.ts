@@ -51,12 +51,12 @@ export const complete = send("complete");
 export const setUp = send("two_factor");
 
 /** A 400. */
-export const refused = (code: string, attr: string | null = null) => ({
+export const rejected = (code: string, attr: string | null = null) => ({
 	status: 400,
 	body: { code, attr },
 });
 
-export const expired = refused("expired", "token");
+export const expired = rejected("expired", "token");
 
 /** Marks the address of a user as its own. */
 export const verify = ({ id }: { id: number }) =>
@@ -87,7 +87,10 @@ export async function withFactor() {
 	return { ...user, secret, codes };
 }
 
-/** A user with an address of a domain that no organization has verified, and how to enforce SSO for it. */
+/**
+ * A user with an address of a domain that no organization has verified, and how to enforce SSO for
+ * it.
+ */
 export async function inDomain({ id: organization_id }: { id: string }) {
 	const user = await verified();
 	const domain = `${v7()}.example.com`;

@@ -8,7 +8,10 @@ type Event = { id: string; type: string; data: { name: string } };
 /** So many requests in a minute that they would be throttled. */
 const unlimited: Partial<Env> = { REQUESTS: { limit: async () => ({ success: true }) } };
 
-/** The tests' D1 at changing distances: an event gets its id and time before others that are written earlier. */
+/**
+ * The tests' D1 at changing distances: an event gets its id and time before others that are written
+ * earlier.
+ */
 const withSession = (start: string) => {
 	const session = env.DB.withSession(start);
 	return {
@@ -28,7 +31,10 @@ const distant: Partial<Env> = {
 const WRITERS = 20;
 const ROUNDS = 3;
 
-/** Reads the feed until `isOver`, and then to its end: from where the last answer ended, a few events at a time. */
+/**
+ * Reads the feed until `isOver`, and then to its end: from where the last answer ended, a few
+ * events at a time.
+ */
 async function follow(path: string, key: string, limit: number, isOver: () => boolean) {
 	const seen: Event[] = [];
 	let after: string | null = null;

@@ -1,4 +1,7 @@
-/** Random histories of an export: pauses, downtime, changes of the interval, and backfills of what wasn't exported. */
+/**
+ * Random histories of an export: pauses, downtime, changes of the interval, and backfills of what
+ * wasn't exported.
+ */
 import { type Interval, LENGTHS, type Window } from "../../../src/exports/engine/windows.ts";
 import { DAY_MS } from "../../../src/lib/durations.ts";
 import type { Random } from "../../fire/random.ts";
@@ -16,7 +19,10 @@ export type Subject = {
 	backfill(range: Window): Promise<void>;
 	/** Lets all backfills end. */
 	drain(): Promise<void>;
-	/** Where the schedule has come, the windows of all runs by arrival, and the ranges that the log says are missing. */
+	/**
+	 * Where the schedule has come, the windows of all runs by arrival, and the ranges that the log
+	 * says are missing.
+	 */
 	state(): Promise<{ until: string; runs: Window[]; missing: Window[] }>;
 };
 
@@ -67,7 +73,10 @@ export async function followAdvice(subject: Subject) {
 	}
 }
 
-/** Returns what is wrong with windows that should cover the time from `start` until `until` once; null if nothing is. */
+/**
+ * Returns what is wrong with windows that should cover the time from `start` until `until` once;
+ * null if nothing is.
+ */
 export function flaw(runs: Window[], start: string, until: string) {
 	let at = start;
 	for (const run of runs.toSorted((a, b) => (a.start < b.start ? -1 : 1))) {

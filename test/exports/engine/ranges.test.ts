@@ -62,7 +62,10 @@ test("a day of runs changes one range", () => {
 	});
 });
 
-/** Says of every moment whether it was delivered, and otherwise whether a run tried to: where one of these begins. */
+/**
+ * Says of every moment whether it was delivered, and otherwise whether a run tried to: where one of
+ * these begins.
+ */
 function say(ranges: Range[]) {
 	const changes = ranges
 		.flatMap(({ start, end, latest_error }) => [

@@ -5,7 +5,10 @@ import { db } from "../../support/world.ts";
 
 const MINUTE = 60_000;
 
-/** Returns the last time, at most now, at which a tick folds the old runs of an export (src/exports/engine/fold.ts). */
+/**
+ * Returns the last time, at most now, at which a tick folds the old runs of an export
+ * (src/exports/engine/fold.ts).
+ */
 export async function turnOf(id: number) {
 	const [{ most } = { most: 0 }] = await db
 		.select({ most: sql<number>`max(${batchExports.id})` })
@@ -17,7 +20,7 @@ export async function turnOf(id: number) {
 }
 
 /**
- * Returns a time that is at least that of every id so far. Ids never go back, even if a test file before this one set the clock
- * to the future, and old runs are recognized by their ids.
+ * Returns a time that is at least that of every id so far. Ids never go back, even if a test file
+ * before this one set the clock to the future, and old runs are recognized by their ids.
  */
 export const latestIdAt = () => Number.parseInt(v7().replace("-", "").slice(0, 12), 16);

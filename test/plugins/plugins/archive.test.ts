@@ -71,7 +71,7 @@ describe("an archive", () => {
 	});
 
 	test.each(["a\nb", "a\x7f", `${"x/".repeat(60)}${"y".repeat(136)}`])(
-		"with the file name %j is refused",
+		"with the file name %j is rejected",
 		async (path) => {
 			await expectRefused(
 				await tgz([[path, ""]]),
@@ -302,7 +302,10 @@ describe("plugin.json", () => {
 			'{"name": "a\\u0007b"}',
 			"Could not read plugin.json.name: Control characters are not allowed.",
 		],
-		['{"config": 1}', "Could not read plugin.json.config: Must be a list or an object"],
+		[
+			'{"config": 1}',
+			"Could not read plugin.json.config: Expected a list or a dictionary of items.",
+		],
 		['{"publicJobs": []}', /^Could not read plugin\.json\.publicJobs: /],
 	])("%s is rejected", (text, message) => {
 		expect(() => read(text)).toThrow(message);

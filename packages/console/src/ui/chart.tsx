@@ -92,7 +92,8 @@ async function draw(
 }
 
 /**
- * Numbers by day (UTC) as bars. It is hidden from screen readers, so add a table with the same numbers.
+ * Numbers by day (UTC) as bars. It is hidden from screen readers, so add a table with the same
+ * numbers.
  * @param token the CSS variable of the colour, such as `--accent`
  */
 export function Chart({

@@ -3,8 +3,8 @@ import { useEffect, useRef } from "preact/hooks";
 const DELAY_MS = 250;
 
 /**
- * Delays an action, so that it isn't repeated for each letter that the user types. A later action replaces the one that
- * waits, and leaving the page cancels it.
+ * Delays an action, so that it isn't repeated for each letter that the user types. A later action
+ * replaces the one that waits, and leaving the page cancels it.
  */
 export function useDelay() {
 	const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);

@@ -7,7 +7,9 @@ import { dialogs, Notes } from "./feedback.tsx";
 import { Icon } from "./icon.tsx";
 import { hasUnsaved, watchForms } from "./unsaved.ts";
 
-/** The element that gets the focus when a dialog opens: the first field, or the button that cancels. */
+/**
+ * The element that gets the focus when a dialog opens: the first field, or the button that cancels.
+ */
 const FIRST =
 	"form :is(input:not([type=hidden], [type=radio]:not(:checked)), select, textarea, .buttons > button)";
 
@@ -22,7 +24,10 @@ function openerOf(element: Element) {
 	return undefined;
 }
 
-/** A dialog. It exists while it is open. Escape and × call `onClose`, unless the user wants to keep unsaved changes. */
+/**
+ * A dialog. It exists while it is open. Escape and × call `onClose`, unless the user wants to keep
+ * unsaved changes.
+ */
 export function Dialog({
 	title,
 	about,
@@ -122,8 +127,9 @@ export const confirm = (question: Question) =>
 	});
 
 /**
- * Asks for confirmation if forms within this part of the page have unsaved changes. Returns whether they can be
- * discarded. If they are saved or their form is removed in the meantime, the dialog closes and the result is false.
+ * Asks for confirmation if forms within this part of the page have unsaved changes. Returns whether
+ * they can be discarded. If they are saved or their form is removed in the meantime, the dialog
+ * closes and the result is false.
  */
 export async function mayDiscard(within?: Node) {
 	if (!hasUnsaved(within)) return true;

@@ -2,8 +2,8 @@ import type { RefObject } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 
 /**
- * Closes a menu: on Escape, which moves the focus back to the button, on a click on a link in the menu,
- * and when the user clicks or moves the focus outside of `root`.
+ * Closes a menu: on Escape, which moves the focus back to the button, on a click on a link in the
+ * menu, and when the user clicks or moves the focus outside of `root`.
  * @param root contains the button and the menu
  */
 export function useDismiss(

@@ -55,8 +55,8 @@ export async function attempt(work: () => unknown) {
 export const dialogs = signal<readonly string[]>([]);
 
 /**
- * Shows the notes of `say`, `warn` and `attempt`. The app and each dialog have one, and only the topmost shows the notes,
- * because users and screen readers can't access elements below a dialog.
+ * Shows the notes of `say`, `warn` and `attempt`. The app and each dialog have one, and only the
+ * topmost shows the notes, because users and screen readers can't access elements below a dialog.
  * @param dialog the id of the dialog around it
  */
 export const Notes = ({ dialog }: { dialog?: string }) => (
@@ -90,7 +90,10 @@ export const Loading = () => (
 	</p>
 );
 
-/** Shows loaded data; until then, that it is loading or its error. An error of a refresh is above the data. */
+/**
+ * Shows loaded data; until then, that it is loading or its error. An error of a refresh is above
+ * the data.
+ */
 export function Show<T>({
 	of,
 	children,

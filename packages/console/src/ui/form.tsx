@@ -27,8 +27,8 @@ type FieldError = { name: string; text: string };
 const Wrong = createContext<FieldError | undefined>(undefined);
 
 /**
- * Returns the field of an error. An error of a nested value, such as `allowed_ips__1`, belongs to the
- * field of the whole value.
+ * Returns the field of an error. An error of a nested value, such as `allowed_ips__1`, belongs to
+ * the field of the whole value.
  */
 function findField(form: HTMLFormElement, attr: string) {
 	for (let name = attr; name; name = name.slice(0, Math.max(0, name.lastIndexOf("__")))) {
@@ -39,7 +39,10 @@ function findField(form: HTMLFormElement, attr: string) {
 	return undefined;
 }
 
-/** Returns the message of an error next to a field, with the number of the entry in a multi-line field. */
+/**
+ * Returns the message of an error next to a field, with the number of the entry in a multi-line
+ * field.
+ */
 function textBeside(
 	error: unknown,
 	attr: string,
@@ -61,9 +64,15 @@ type FormProps = {
 	onCancel?: (() => void) | undefined;
 	/** Other buttons before the main one that also get the fields, such as "Test". */
 	others?: readonly (readonly [action: string, onSubmit: (fields: FormData) => Promise<unknown>])[];
-	/** Whether to ask before changes are lost. Set it to false if the form saves nothing, such as a choice of filters. */
+	/**
+	 * Whether to ask before changes are lost. Set it to false if the form saves nothing, such as a
+	 * choice of filters.
+	 */
 	asks?: boolean;
-	/** Whether to show the stored values after saving, unless the user entered something in the meantime. */
+	/**
+	 * Whether to show the stored values after saving, unless the user entered something in the
+	 * meantime.
+	 */
 	showsSaved?: boolean;
 	children: ComponentChildren;
 };
@@ -99,7 +108,10 @@ const Buttons = ({
 	</div>
 );
 
-/** A form. Errors are shown next to the field in `attr`, or above the buttons if the form has no such field. */
+/**
+ * A form. Errors are shown next to the field in `attr`, or above the buttons if the form has no
+ * such field.
+ */
 export function Form({
 	onSubmit,
 	others = [],
@@ -187,7 +199,10 @@ export const texts = (fields: FormData, name: string) =>
 	fields.getAll(name).filter((value) => typeof value === "string");
 
 type Described = {
-	/** The name of the field, which is the `attr` of its errors, such as `destination__config__bucket_name`. */
+	/**
+	 * The name of the field, which is the `attr` of its errors, such as
+	 * `destination__config__bucket_name`.
+	 */
 	name: string;
 	label: ComponentChildren;
 	/** Help for filling in the field. */

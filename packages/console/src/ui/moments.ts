@@ -10,8 +10,8 @@ export function toLocal(at: number) {
 
 /**
  * Converts the value of an input to a time in ISO 8601; null if it is empty.
- * @param meant the initial time of the input, which is returned if the input still shows it. At the end of daylight saving
- * time, two times have the same local time.
+ * @param meant the initial time of the input, which is returned if the input still shows it. At the
+ * end of daylight saving time, two times have the same local time.
  */
 export function fromLocal(value: string, meant?: number) {
 	if (!value) return null;

@@ -34,7 +34,8 @@ export function PageView({
 		document.title = `${title} · Tenantry`;
 	}, [title]);
 	useEffect(() => {
-		// Don't move the focus if the user is already elsewhere, such as in a search field or an open menu.
+		// Don't move the focus if the user is already elsewhere, such as in a search field or an open
+		// menu.
 		const { activeElement } = document;
 		if (activeElement === document.body || activeElement?.matches("nav a[aria-current=page]"))
 			heading.current?.focus({ preventScroll: true });
@@ -107,7 +108,10 @@ export const Section = ({
 	);
 };
 
-/** The last section of a settings page, with a `Danger` for each action that can't be undone or affects others. */
+/**
+ * The last section of a settings page, with a `Danger` for each action that can't be undone or
+ * affects others.
+ */
 export const DangerZone = ({ children }: { children: ComponentChildren }) => (
 	<Section title="Danger zone">
 		<div class="panel dangers">{children}</div>

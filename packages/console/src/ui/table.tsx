@@ -76,8 +76,8 @@ const Rows = <T extends Identified>({
 // biome-ignore-end lint/a11y/noRedundantRoles: as above
 
 /**
- * A page of a list, with buttons for the previous and next page. On a phone, each row is a card, and
- * the roles keep it a table for screen readers.
+ * A page of a list, with buttons for the previous and next page. On a phone, each row is a card,
+ * and the roles keep it a table for screen readers.
  */
 export function Table<T extends Identified>({
 	list,

@@ -32,8 +32,8 @@ export function watchForms(watcher: () => void) {
 
 /**
  * Tracks changes of a form.
- * @returns a function to call when the values are sent. It returns a function to call when they are saved,
- * which returns whether the form has no newer changes
+ * @returns a function to call when the values are sent. It returns a function to call when they are
+ * saved, which returns whether the form has no newer changes
  */
 export function useUnsaved(ref: RefObject<HTMLFormElement | null>, isWatched: boolean) {
 	/** The values before the first change. Some are loaded after the form appears. */

@@ -63,7 +63,8 @@ export const Badge = ({
 
 /**
  * A button that copies text.
- * @param what describes the text for screen readers, because buttons on a page should have different names
+ * @param what describes the text for screen readers, because buttons on a page should have
+ * different names
  */
 export function Copy({
 	value,

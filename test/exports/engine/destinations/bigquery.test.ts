@@ -96,8 +96,9 @@ const isState = (state: unknown): state is State =>
 	typeof state === "object" && state !== null && "staging" in state;
 
 /**
- * Feeds `n` rows through a destination as the engine does, in pages of 1,000, and goes on from the last kept state after
- * each error that may pass. Answers those errors, and the states that were kept.
+ * Feeds `n` rows through a destination as the engine does, in pages of 1,000, and goes on from the
+ * last kept state after each error that may pass. Answers those errors, and the states that were
+ * kept.
  */
 async function persist(destination: Target, what: Job, n: number) {
 	const errors: unknown[] = [];

@@ -277,7 +277,10 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 	});
 
 	describe("an insert whose response was lost", () => {
-		/** Writes a row to the table although the response to the first insert is lost. Returns what the run warns of. */
+		/**
+		 * Writes a row to the table although the response to the first insert is lost. Returns what the
+		 * run warns of.
+		 */
 		async function insertTwice(table_name: string) {
 			const what = job({ columns: KEY });
 			let kept: unknown = null;
@@ -520,7 +523,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 				/The url redirects/,
 			],
 			[
-				"a refusal of something in between",
+				"a rejection of something in between",
 				async () => ({ url: `${env.RECEIVER_URL}/status/404` }),
 				"sign in",
 				/^127\.0\.0\.1:\d+ answered 404: "Oops"\.$/,

@@ -67,7 +67,10 @@ async function walk(
 	return pages;
 }
 
-/** The rows of a selection. Checks that they are the same with a new source for each page, and as many as are counted. */
+/**
+ * The rows of a selection. Checks that they are the same with a new source for each page, and as
+ * many as are counted.
+ */
 async function rowsOf(layout: string, selected: Selection) {
 	const source = open(layout);
 	const pages = await walk(selected, () => source);
@@ -270,7 +273,8 @@ describe.skipIf(noClickHouse)(`tables that have copies of rows${noClickHouse}`, 
 });
 
 /**
- * Until the test ends, replaces the response to the first query for events by the result of `change`.
+ * Until the test ends, replaces the response to the first query for events by the result of
+ * `change`.
  * @returns the queries for events
  */
 function changeFirstAnswer(

@@ -111,7 +111,10 @@ function SettingField({
 	}
 }
 
-/** Whether a setting isn't under "More settings": required settings, secrets, and the format of files. */
+/**
+ * Whether a setting isn't under "More settings": required settings, secrets, and the format of
+ * files.
+ */
 const isFirst = ({ isRequired, kind, name }: Setting) =>
 	isRequired || kind === "secret" || name === "file_format" || name === "compression";
 

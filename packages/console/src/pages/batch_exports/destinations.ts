@@ -21,7 +21,10 @@ export type Setting = {
 	max?: number;
 };
 
-/** The settings of each type. scripts/destination_settings.ts generates them when the console is built. */
+/**
+ * The settings of each type. scripts/destination_settings.ts generates them when the console is
+ * built.
+ */
 declare const DESTINATION_SETTINGS: Record<string, Setting[]>;
 
 export const settingsOf = (type: string) => DESTINATION_SETTINGS[type] ?? [];
@@ -84,7 +87,10 @@ export const configOf = (type: string, fields: FormData): Config =>
 			.filter(([, value]) => value !== undefined),
 	);
 
-/** Returns the changes to a stored config. Null removes a setting. An empty secret leaves the stored one unchanged. */
+/**
+ * Returns the changes to a stored config. Null removes a setting. An empty secret leaves the stored
+ * one unchanged.
+ */
 export function changesOf(type: string, fields: FormData, stored: Config): Config {
 	const changes: Config = {};
 	for (const setting of settingsOf(type)) {

@@ -48,8 +48,8 @@ export const chosen = <T extends string>(
 ): T => [first, ...others].find(([value]) => value === text(fields, name))?.[0] ?? first[0];
 
 /**
- * Sends a request about a destination. If an error names a setting only in its message, adds the name
- * of the field, so that the form shows the error next to it.
+ * Sends a request about a destination. If an error names a setting only in its message, adds the
+ * name of the field, so that the form shows the error next to it.
  */
 export async function besideSettings<T>(type: string, request: () => Promise<T>): Promise<T> {
 	try {

@@ -5,7 +5,10 @@ import { boundaryBefore, type Interval, LENGTHS } from "./windows.ts";
 const has = <T extends string>(value: unknown, ...choices: T[]) =>
 	choices.find((choice) => choice === value);
 
-/** Returns the settings that determine the names of files; undefined if the destination has no files. */
+/**
+ * Returns the settings that determine the names of files; undefined if the destination has no
+ * files.
+ */
 function filesOf({ prefix, file_format, compression, max_file_size_mb }: Config) {
 	if (typeof prefix !== "string") return undefined;
 	return {

@@ -62,8 +62,8 @@ const EXAMPLE =
 	"SELECT uuid, event, timestamp, toString(properties.$browser) AS browser FROM events WHERE event LIKE 'sign%'";
 
 /**
- * A field for the query of an export. It shows the columns and their types while the user types, with
- * the same parser as the service.
+ * A field for the query of an export. It shows the columns and their types while the user types,
+ * with the same parser as the service.
  */
 export function QueryField({ defaultValue = "" }: { defaultValue?: string }) {
 	const [text, setText] = useState(defaultValue);

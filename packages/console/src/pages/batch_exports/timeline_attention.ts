@@ -9,7 +9,10 @@ export type Attention = {
 	active: Signal<string | undefined>;
 	/** The key of the entry that had the focus last. Tab moves the focus to it. */
 	chosen: Signal<string | undefined>;
-	/** Selects an entry, and adds it to the URL after a delay; immediately if the user is leaving the page. */
+	/**
+	 * Selects an entry, and adds it to the URL after a delay; immediately if the user is leaving the
+	 * page.
+	 */
 	choose: (key: string, isLeaving?: boolean) => void;
 	/** Clears the selection, for example when another range is shown. */
 	forget: () => void;

@@ -15,7 +15,10 @@ const HOUR = new Intl.DateTimeFormat(undefined, { hour: "numeric" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 
-/** Returns a time in the user's time zone, so that ticks are at the same local times on days of 23 or 25 hours. */
+/**
+ * Returns a time in the user's time zone, so that ticks are at the same local times on days of 23
+ * or 25 hours.
+ */
 const local = (start: number, days: number, minutes: number) => {
 	const first = new Date(start);
 	return new Date(

@@ -35,7 +35,9 @@ function useWidth() {
 	return [ref, width] as const;
 }
 
-/** Whether the browser handles a key or a click itself, such as a new tab, or Alt+Left to go back. */
+/**
+ * Whether the browser handles a key or a click itself, such as a new tab, or Alt+Left to go back.
+ */
 const isForBrowser = ({ ctrlKey, metaKey, shiftKey, altKey }: MouseEvent | KeyboardEvent) =>
 	ctrlKey || metaKey || shiftKey || altKey;
 
@@ -138,7 +140,10 @@ type Drawn = {
 	attention: Attention;
 };
 
-/** Returns the tab indexes of entries by key. Tab moves the focus to the selected entry, otherwise to the newest. */
+/**
+ * Returns the tab indexes of entries by key. Tab moves the focus to the selected entry, otherwise
+ * to the newest.
+ */
 const useTabIndexes = (lanes: Lane[], chosen: Attention["chosen"]) =>
 	useMemo(() => {
 		const keys = lanes.flatMap(({ entries }) => entries.map(({ key }) => key));
@@ -152,7 +157,10 @@ function Entries({ of, path, lanes, now, attention, x }: Drawn & { x: Scale }) {
 	const { active, chosen, choose } = attention;
 	const { route } = useLocation();
 	const tabIndexes = useTabIndexes(lanes, chosen);
-	/** The key of the entry that was touched first. The first tap only shows its description, the second opens it. */
+	/**
+	 * The key of the entry that was touched first. The first tap only shows its description, the
+	 * second opens it.
+	 */
 	const touched = useRef<string | undefined>(undefined);
 	// The router doesn't handle links in an SVG.
 	const follow = (event: MouseEvent, { key }: Entry, link: string) => {

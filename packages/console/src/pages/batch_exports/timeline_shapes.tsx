@@ -1,4 +1,7 @@
-/** The shapes of runs, ranges and gaps. Each state has its own shape, so that the colours aren't required. */
+/**
+ * The shapes of runs, ranges and gaps. Each state has its own shape, so that the colours aren't
+ * required.
+ */
 import type { BatchExportRun } from "tenantry-client";
 import { moodOfRun } from "./states.tsx";
 
@@ -84,7 +87,9 @@ export const RunBar = ({
 	</g>
 );
 
-/** The hatched bar of windows without a run. It is thinner if backfills have exported all of them. */
+/**
+ * The hatched bar of windows without a run. It is thinner if backfills have exported all of them.
+ */
 export const GapBar = ({ isExported, ...box }: Box & { isExported: boolean }) => (
 	<rect
 		class="timeline-gap"

@@ -22,7 +22,10 @@ export function remarks(run: BatchExportRun, of: BatchExport, now: number) {
 	];
 }
 
-/** Describes a gap: the number of windows, the reason if it is known, and whether backfills exported them. */
+/**
+ * Describes a gap: the number of windows, the reason if it is known, and whether backfills exported
+ * them.
+ */
 export function whyGap({ windows: count, isPaused, exported }: GapEntry) {
 	const why = isPaused ? ", the export was paused" : "";
 	const how =
@@ -65,7 +68,10 @@ export function sayEntry(entry: Entry, of: BatchExport, now: number) {
 
 const iso = (at: number) => new Date(at).toISOString();
 
-/** Returns the link of an entry: the page of the run, the totals by day, or a backfill of the windows of the gap. */
+/**
+ * Returns the link of an entry: the page of the run, the totals by day, or a backfill of the
+ * windows of the gap.
+ */
 export function linkOf(entry: Entry, path: string) {
 	switch (entry.kind) {
 		case "run":

@@ -54,7 +54,10 @@ export function SignInForm({
 	domain: Domain;
 	reload: () => Promise<Domain | undefined>;
 }) {
-	/** The domain when the form was opened. Renaming and verifying load it again, and others may have changed it. */
+	/**
+	 * The domain when the form was opened. Renaming and verifying load it again, and others may have
+	 * changed it.
+	 */
 	const [before, setBefore] = useState(domain);
 	const { save, dialog, version } = useSaveDomain(domain.id, async () => {
 		const read = await reload();

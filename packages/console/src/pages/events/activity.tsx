@@ -121,7 +121,9 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 	);
 }
 
-/** Shows the filters that were set by clicking a name in the list, with buttons that remove them. */
+/**
+ * Shows the filters that were set by clicking a name in the list, with buttons that remove them.
+ */
 function Chips({ entries }: { entries: ActivityEntry[] }) {
 	const [{ user, item_id }] = useQuery();
 	const person = entries.find((entry) => entry.user?.uuid === user)?.user;

@@ -144,7 +144,9 @@ const ENCRYPTIONS = ["AES256", "aws:kms"] as const;
 
 const at = (fields: FormData, name: string) => text(fields, `destination__config__${name}`);
 
-/** Returns the values of `BucketFields`. Empty optional fields are null, which removes a setting. */
+/**
+ * Returns the values of `BucketFields`. Empty optional fields are null, which removes a setting.
+ */
 function settingsOf(fields: FormData) {
 	const encryption = at(fields, "encryption");
 	return {
@@ -169,7 +171,10 @@ export const destinationOf = (type: "S3" | "R2", fields: FormData): AuditStreamD
 		? { type, config: { prefix: at(fields, "prefix") } }
 		: { type, config: { ...settingsOf(fields), ...keyOf(fields) } };
 
-/** Returns the settings that differ from the stored ones, if any. An empty access key leaves the stored one unchanged. */
+/**
+ * Returns the settings that differ from the stored ones, if any. An empty access key leaves the
+ * stored one unchanged.
+ */
 export function destinationChangesOf(
 	{ destination: { type, config } }: AuditStream,
 	fields: FormData,
@@ -183,7 +188,10 @@ export function destinationChangesOf(
 
 const KEY = ["aws_access_key_id", "aws_secret_access_key"];
 
-/** Returns the changes for the dialog for conflicts: settings next to the other fields, access keys masked. */
+/**
+ * Returns the changes for the dialog for conflicts: settings next to the other fields, access keys
+ * masked.
+ */
 export function listed({ destination, ...others }: UpdateAuditStreamBody) {
 	const settings = Object.entries(destination?.config ?? {}).map(([name, value]) => [
 		name,

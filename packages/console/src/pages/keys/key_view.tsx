@@ -33,7 +33,10 @@ const MayDo = ({ scopes }: Pick<PersonalApiKey, "scopes">) =>
 		</ul>
 	);
 
-/** The names of the organizations or projects of a key. Those that the user can't see are shown as ids. */
+/**
+ * The names of the organizations or projects of a key. Those that the user can't see are shown as
+ * ids.
+ */
 function Names<Id>({ ids, all }: { ids: readonly Id[]; all: readonly { id: Id; name: string }[] }) {
 	const names = new Map(all.map(({ id, name }) => [id, name]));
 	return <>{ids.map((id) => names.get(id) ?? String(id)).join(", ")}</>;

@@ -23,8 +23,8 @@ function findExcess(settings: KeySettings, current: PersonalApiKey) {
 }
 
 /**
- * Adds the field and the reason to the error for a key with more permissions than the key in use. The
- * API doesn't return them.
+ * Adds the field and the reason to the error for a key with more permissions than the key in use.
+ * The API doesn't return them.
  */
 export function explain(
 	error: unknown,

@@ -3,7 +3,10 @@ import type { PersonalApiKey } from "tenantry-client";
 
 const DAY_MS = 86_400_000;
 
-/** A key expires soon if it expires within this many days. The event `key.expiring` uses the same limit. */
+/**
+ * A key expires soon if it expires within this many days. The event `key.expiring` uses the same
+ * limit.
+ */
 const SOON_DAYS = 7;
 
 /** A key counts as unused after this many days. */

@@ -23,7 +23,10 @@ const isAboutAddress = ({ status, attr }: TenantryError) =>
 /** The fields of the form that all invites share. */
 const COMMON = ["level", "message"];
 
-/** Returns the error with the name of the field in the form. The API returns the field of the first invite. */
+/**
+ * Returns the error with the name of the field in the form. The API returns the field of the first
+ * invite.
+ */
 function asOfForm({ type, code, detail, attr, status, headers }: TenantryError) {
 	const field = attr?.replace(/^\d+__/, "") ?? "";
 	const shownAt = COMMON.includes(field) ? field : null;

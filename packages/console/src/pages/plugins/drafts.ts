@@ -1,4 +1,7 @@
-/** Unsaved changes of source, by plugin. They are kept until the tab is closed, so that users can visit other pages. */
+/**
+ * Unsaved changes of source, by plugin. They are kept until the tab is closed, so that users can
+ * visit other pages.
+ */
 import { useEffect, useState } from "preact/hooks";
 import type { Plugin } from "tenantry-client";
 

@@ -1,4 +1,7 @@
-/** The source editor, with the grammars of the languages of plugins. It is loaded when it is first shown. */
+/**
+ * The source editor, with the grammars of the languages of plugins. It is loaded when it is first
+ * shown.
+ */
 import { createEditor } from "prism-code-editor";
 import { defaultKeymap, editHistory, editorCommands } from "prism-code-editor/commands";
 import { highlightBracketPairs } from "prism-code-editor/highlight-brackets";

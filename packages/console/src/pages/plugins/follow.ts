@@ -10,8 +10,9 @@ const QUIET_MS = 8000;
 const BUSY_FOR_MS = 60_000;
 
 /**
- * Requests for new entries overlap by this much. The entries of a job have the times at which it wrote
- * them, but appear when it ends, at most ten seconds later. So new entries can be older than known ones.
+ * Requests for new entries overlap by this much. The entries of a job have the times at which it
+ * wrote them, but appear when it ends, at most ten seconds later. So new entries can be older than
+ * known ones.
  */
 const OVERLAP_MS = 30_000;
 
@@ -86,8 +87,8 @@ function useRepeated(
 }
 
 /**
- * Loads the log of a config, oldest entry first, then only new entries, and nothing while the tab is
- * hidden.
+ * Loads the log of a config, oldest entry first, then only new entries, and nothing while the tab
+ * is hidden.
  */
 export function useLog(
 	{ project, id }: { project: string; id: string },

@@ -13,7 +13,10 @@ import { useAccess } from "./access.ts";
 import { PluginsAreOff } from "./plugins.tsx";
 import { FAMILIES, FAMILY_WORDS, isFamily, nameOf } from "./words.tsx";
 
-/** Returns the id of the installed plugin, if the error links to it because the URL is already installed. */
+/**
+ * Returns the id of the installed plugin, if the error links to it because the URL is already
+ * installed.
+ */
 const installedId = (error: unknown) =>
 	error instanceof TenantryError
 		? /\/(\d+)\/>; rel="item"/.exec(error.headers.get("link") ?? "")?.[1]

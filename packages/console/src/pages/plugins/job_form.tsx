@@ -7,7 +7,10 @@ type Payload = Record<string, unknown>;
 const nameOf = (key: string) => `payload__${key}`;
 const RAW = "payload";
 
-/** The form that starts a job, with the fields that the plugin describes, otherwise with a JSON object. */
+/**
+ * The form that starts a job, with the fields that the plugin describes, otherwise with a JSON
+ * object.
+ */
 export function JobForm({
 	jobs,
 	onStart,

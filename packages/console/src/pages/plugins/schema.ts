@@ -42,7 +42,10 @@ export type SettingField = {
 	initial: unknown;
 };
 
-/** Returns the fields of a `config_schema`, which is a list or a map by key (docs/plugins.md#plugin-configs). */
+/**
+ * Returns the fields of a `config_schema`, which is a list or a map by key
+ * (docs/plugins.md#plugin-configs).
+ */
 export function fieldsOf(schema: unknown): SettingField[] {
 	const entries = Array.isArray(schema)
 		? schema

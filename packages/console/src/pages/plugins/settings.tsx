@@ -11,13 +11,18 @@ export const nameOfSetting = (key: string) => `config__${key}`;
 
 const HOSTS = "allowed_hosts";
 
-/** Every plugin has the setting for allowed hosts, even if its schema doesn't (docs/plugins.md#the-sandbox). */
+/**
+ * Every plugin has the setting for allowed hosts, even if its schema doesn't
+ * (docs/plugins.md#the-sandbox).
+ */
 const hasHosts = (fields: SettingField[]) => fields.some(({ key }) => key === HOSTS);
 
 const hostsText = (value: unknown) =>
 	Array.isArray(value) ? value.map(String).join(", ") : shownText(value);
 
-/** The fields of a plugin's settings. `stored` has the current values; undefined for a new config. */
+/**
+ * The fields of a plugin's settings. `stored` has the current values; undefined for a new config.
+ */
 export const SettingFields = ({
 	fields,
 	stored,
@@ -78,7 +83,10 @@ type Option = readonly [string, string];
 
 const removalOf = (key: string) => `remove__${key}`;
 
-/** The field of a secret. A saved secret isn't loaded, and stays unless the user replaces or removes it. */
+/**
+ * The field of a secret. A saved secret isn't loaded, and stays unless the user replaces or removes
+ * it.
+ */
 function Secret({ field, isStored }: { field: SettingField; isStored: boolean }) {
 	const { key, label, hint, isRequired } = field;
 	const [isReplacing, setReplacing] = useState(!isStored);
@@ -153,7 +161,9 @@ function Attachment({ value, ...field }: Parameters<typeof Area>[0] & { value: s
 	);
 }
 
-/** Returns the value for the API. A JSON field sends text if its current value or default is text. */
+/**
+ * Returns the value for the API. A JSON field sends text if its current value or default is text.
+ */
 function settingOf({ type, key, initial }: SettingField, given: string, stored: unknown) {
 	if (type !== "json" || given === "") return given;
 	const value = jsonIn(nameOfSetting(key), given);

@@ -32,7 +32,10 @@ export const hasUpdate = ({ tag, latest_tag }: Versioned) =>
 /** The URL of a version of an npm package. */
 const NPM_VERSION = /^(https?:\/\/(?:www\.)?npmjs\.com\/package\/(?:@[^/]+\/)?[^/]+\/v\/).+$/;
 
-/** Returns the body of an upgrade to the newest version. An npm URL with a version must have the new version. */
+/**
+ * Returns the body of an upgrade to the newest version. An npm URL with a version must have the new
+ * version.
+ */
 export const newest = ({ url, latest_tag }: Plugin) =>
 	url !== null && latest_tag !== null
 		? { url: url.replace(NPM_VERSION, (_, page) => page + latest_tag) }

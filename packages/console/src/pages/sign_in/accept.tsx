@@ -7,7 +7,10 @@ import { Button } from "../../ui/button.tsx";
 import { Show } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
 
-/** The secret part of the invite's link. It stays in the URL, so that the page can be reloaded after signing in. */
+/**
+ * The secret part of the invite's link. It stays in the URL, so that the page can be reloaded after
+ * signing in.
+ */
 const tokenIn = () => new URLSearchParams(location.hash.slice(1)).get("invite") ?? "";
 
 function Invite({ invitation, token }: { invitation: Invitation; token: string }) {
