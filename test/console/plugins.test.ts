@@ -272,7 +272,7 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Save", exact: true }).click();
 		await page.getByText("All changes are saved.").waitFor();
 		const [plugin] = (await client.plugins.list({ organization: organization.id })).results;
-		const of = { ...at, id: plugin?.id ?? 0 };
+		const of = { organization: organization.id, id: plugin?.id ?? 0 };
 		const source = async () => (await client.pipelineDestinations.getSource(of)).files;
 		expect((await source())["index.ts"]).toContain("added");
 		expect(plugin?.capabilities).toMatchObject({ methods: ["onEvent"], jobs: ["hello"] });

@@ -296,14 +296,14 @@ inBrowser("what is saved", (open) => {
 		const made = await newExport(world);
 		const page = await open(`${world.path}/batch_exports/${made.id}/settings`);
 		await page.getByLabel("Database").fill("mine");
-		await world.client.batchExports.update({ ...at, ...made }, { name: "Theirs" });
+		await world.client.batchExports.update({ ...world.at, ...made }, { name: "Theirs" });
 		await button(page, "Pause").click();
 		await button(page, "Pause export").click();
 		await button(page, "Resume").waitFor();
 		expect(await page.getByLabel("Database").inputValue()).toBe("mine");
 		await button(page, "Save changes").click();
 		await page.getByText("The export is saved.").waitFor();
-		const { name, destination } = await world.client.batchExports.get({ ...at, ...made });
+		const { name, destination } = await world.client.batchExports.get({ ...world.at, ...made });
 		expect([name, destination.config]).toEqual([
 			"Theirs",
 			{ host: "db.example.com", database: "mine" },
