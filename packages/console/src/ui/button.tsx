@@ -18,7 +18,7 @@ export function useAction() {
 	return { isBusy, run };
 }
 
-/** A button with a slow action. Until the action ends, the button is busy and ignores clicks. */
+/** A button. Until its action ends, it is busy and ignores clicks. */
 export function Button({
 	onPress,
 	isOff = false,
