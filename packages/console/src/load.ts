@@ -198,7 +198,7 @@ export const listOf = <T>(rows: T[]): List<T> => ({
 	refresh: () => {},
 	offset: 0,
 	limit: rows.length,
-	parameter: "offset",
+	parameter: undefined,
 });
 
 /** The page size. */
@@ -210,8 +210,8 @@ export type List<T> = Omit<Loaded<Page<T>>, "reload" | "replace" | "change"> & {
 	offset: number;
 	/** The page size. */
 	limit: number;
-	/** The URL parameter of the offset. */
-	parameter: string;
+	/** The URL parameter of the offset; undefined if all rows are shown. */
+	parameter: string | undefined;
 };
 
 /**

@@ -101,14 +101,22 @@ export function Table<T extends Identified>({
 		<>
 			{list.error && <Problem error={list.error} retry={list.reload} />}
 			<Rows rows={list.data.results} isLoading={list.isLoading} label={label} columns={columns} />
-			<Pager list={list} label={label} />
+			{list.parameter && <Pager list={list} label={label} parameter={list.parameter} />}
 		</>
 	);
 }
 
-function Pager<T>({ list, label }: { list: Shown<T>; label: string }) {
+function Pager<T>({
+	list,
+	label,
+	parameter,
+}: {
+	list: Shown<T>;
+	label: string;
+	parameter: string;
+}) {
 	const [, change] = useQuery();
-	const { data, offset, limit, parameter } = list;
+	const { data, offset, limit } = list;
 	if (!data) return null;
 	const { count, results } = data;
 	/** A disabled button keeps the focus, which it has after the user opened the last page. */
