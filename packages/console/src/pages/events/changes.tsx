@@ -13,7 +13,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const isNothing = (value: unknown) => value === null || value === undefined;
 
 /** Returns the values that differ, with their paths. Objects are compared key by key. */
-export function leavesOf(path: string, before: unknown, after: unknown): Leaf[] {
+function leavesOf(path: string, before: unknown, after: unknown): Leaf[] {
 	const isPair = (isObject(before) || isNothing(before)) && (isObject(after) || isNothing(after));
 	if (!isPair || (isNothing(before) && isNothing(after))) return [{ path, before, after }];
 	const old = isObject(before) ? before : {};
@@ -34,7 +34,7 @@ const isLong = (value: unknown) =>
 const linesOf = (value: unknown) => (typeof value === "string" && value ? value.split("\n") : []);
 
 /** Returns the lines that differ, without the common start and end of both texts. */
-export function changedLines(before: readonly string[], after: readonly string[]) {
+function changedLines(before: readonly string[], after: readonly string[]) {
 	const shorter = Math.min(before.length, after.length);
 	let start = 0;
 	while (start < shorter && before[start] === after[start]) start += 1;

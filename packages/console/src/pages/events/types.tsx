@@ -77,7 +77,7 @@ const contains = (text: string, search: string) =>
  * Checkboxes for event types, and for groups, which include types that are added later.
  * @param chosen types, and wildcards such as `member.*`
  */
-export function TypePicker({
+function TypePicker({
 	chosen,
 	onChange,
 }: {
