@@ -1,6 +1,6 @@
 /**
- * Builds packages/client/src/generated.ts from public/openapi.json: a table of the operations, and the types of the client's
- * methods, with the document's descriptions as comments.
+ * Builds packages/client/src/generated.ts from public/openapi.json: a table of the operations, and
+ * the types of the client's methods, with the document's descriptions as comments.
  */
 import type { Operation as Known } from "../packages/client/src/operation.ts";
 import { CURRENT_VERSION } from "../src/http/versions.ts";
@@ -13,7 +13,9 @@ import { write } from "./files.ts";
 const all = calls();
 const resources = Map.groupBy(all, ({ resource }) => resource);
 
-/** Returns the type of an id in a path. Numbers can also be strings. Editors suggest the aliases. */
+/**
+ * Returns the type of an id in a path. Numbers can also be strings. Editors suggest the aliases.
+ */
 function pathType({ schema }: Parameter) {
 	const alias =
 		schema.anyOf?.find((part) => part.const !== undefined)?.const ??
@@ -23,7 +25,10 @@ function pathType({ schema }: Parameter) {
 	return isNumber ? `number | ${type}` : type;
 }
 
-/** Returns the fields of a call's first argument, without `cursor`, which is only for links to pages. */
+/**
+ * Returns the fields of a call's first argument, without `cursor`, which is only for links to
+ * pages.
+ */
 const parametersOf = ({ operation }: Call) =>
 	operation.parameters
 		.filter(({ name }) => name !== "cursor")
@@ -34,7 +39,9 @@ const parametersOf = ({ operation }: Call) =>
 			type: parameter.in === "path" ? pathType(parameter) : queryType(parameter),
 		}));
 
-/** Returns the type of a query parameter. For a repeatable choice, a single value is also accepted. */
+/**
+ * Returns the type of a query parameter. For a repeatable choice, a single value is also accepted.
+ */
 const queryType = ({ schema }: Parameter) =>
 	schema.type === "array" ? `${typeOf(schema)} | ${typeOf(schema.items ?? {})}` : typeOf(schema);
 

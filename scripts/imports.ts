@@ -1,10 +1,13 @@
-/** Checks the imports of src/ and packages/, types included (docs/internals/architecture.md#where-things-are). */
+/**
+ * Checks the imports of src/ and packages/, types included
+ * (docs/internals/architecture.md#where-things-are).
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /**
- * A group may import only from itself and from groups before it. Of the files directly in src/, groups import only `env.ts`,
- * which imports nothing.
+ * A group may import only from itself and from groups before it. Of the files directly in src/,
+ * groups import only `env.ts`, which imports nothing.
  */
 const GROUPS = [
 	"lib",

@@ -2,7 +2,10 @@
 import { document, resolve } from "./document.ts";
 import type { Operation, Schema } from "./schema.ts";
 
-/** The client's resources, by the word for the object in operation ids: `listMembers` has `Member`, so it is `members.list`. */
+/**
+ * The client's resources, by the word for the object in operation ids: `listMembers` has `Member`,
+ * so it is `members.list`.
+ */
 const RESOURCES: Record<string, string> = {
 	Organization: "organizations",
 	OrganizationProject: "organizationProjects",
@@ -72,7 +75,10 @@ export type Call = {
 	body: Schema | undefined;
 };
 
-/** Returns the word for the object in an operation id: the first one, and the longest of those that start there. */
+/**
+ * Returns the word for the object in an operation id: the first one, and the longest of those that
+ * start there.
+ */
 function wordOf(id: string) {
 	const [word] = Object.keys(RESOURCES)
 		.map((word) => ({ word, at: id.indexOf(word) }))
@@ -119,7 +125,10 @@ function checkArguments({ operation, verb, path, item, body }: Call) {
 const isForBrowsers = ({ responses }: Operation) =>
 	responses["200"]?.content?.["text/html"] !== undefined;
 
-/** Returns all calls. If `createInvite` and `createInvites` would both be `create`, the second is `createMany`. */
+/**
+ * Returns all calls. If `createInvite` and `createInvites` would both be `create`, the second is
+ * `createMany`.
+ */
 export function calls() {
 	const found = Object.entries(document.paths)
 		.filter(([path]) => path !== "/openapi.json")

@@ -8,7 +8,10 @@ import type { Options, RequestOptions } from "./types.ts";
 /** An operation with the name of its method, such as `members.list`. */
 type Call = Operation & { call: string };
 
-/** The key of the ETag in objects that `get` returned. Copies such as `{ ...object }` have it, too. It isn't part of JSON. */
+/**
+ * The key of the ETag in objects that `get` returned. Copies such as `{ ...object }` have it, too.
+ * It isn't part of JSON.
+ */
 const ETAG = Symbol("ETag");
 
 type Parameters = Record<string, unknown> & { [ETAG]?: string | null };
@@ -32,7 +35,10 @@ const hasAll = (value: unknown, part: unknown): boolean =>
 /** Returns the names of the parameters in a path. */
 const namesIn = (path: string) => Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => name);
 
-/** Returns the query string with all parameters that aren't in the path. A list becomes repeated parameters. */
+/**
+ * Returns the query string with all parameters that aren't in the path. A list becomes repeated
+ * parameters.
+ */
 function queryOf(path: string, parameters: Parameters) {
 	const query = new URLSearchParams();
 	const inPath = namesIn(path);
@@ -73,7 +79,10 @@ class Calls {
 		);
 	}
 
-	/** Calls an operation. `args` has its parameters and its body, if it takes them, and then the options. */
+	/**
+	 * Calls an operation. `args` has its parameters and its body, if it takes them, and then the
+	 * options.
+	 */
 	#call(operation: Call, args: unknown[]) {
 		const { path, hasBody, isList } = operation;
 		const rest = [...args];
@@ -112,8 +121,8 @@ class Calls {
 	}
 
 	/**
-	 * Returns a result if the error shows that an earlier attempt succeeded but its response was lost:
-	 * the object is gone, or has another ETag but the values that were sent.
+	 * Returns a result if the error shows that an earlier attempt succeeded but its response was
+	 * lost: the object is gone, or has another ETag but the values that were sent.
 	 */
 	async #mayBeDone(request: Request, { status }: TenantryError, options: RequestOptions) {
 		if (request.verb === "DELETE" && status === 404) return { value: undefined };

@@ -15,7 +15,10 @@ export type Request = {
 	body?: unknown;
 	/** Whether the service executes the request only once if it is sent twice. */
 	isRepeatable: boolean;
-	/** Returns a result if the error shows that an earlier attempt succeeded but its response was lost. */
+	/**
+	 * Returns a result if the error shows that an earlier attempt succeeded but its response was
+	 * lost.
+	 */
 	mayBeDone?: (error: TenantryError) => Promise<{ value: unknown } | undefined>;
 };
 
@@ -30,7 +33,10 @@ const CALL_TIMEOUT_MS = 300_000;
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 20_000;
 
-/** Returns a delay in milliseconds. It is random, so that clients that failed together don't retry together. */
+/**
+ * Returns a delay in milliseconds. It is random, so that clients that failed together don't retry
+ * together.
+ */
 const backoff = (attempt: number) =>
 	Math.random() * Math.min(FIRST_DELAY_MS * 2 ** (attempt - 1), MAX_DELAY_MS);
 
@@ -174,7 +180,10 @@ export class Transport {
 		return sent;
 	}
 
-	/** Stores the newest bookmark. Bookmarks sort by time, but responses of parallel requests come in any order. */
+	/**
+	 * Stores the newest bookmark. Bookmarks sort by time, but responses of parallel requests come in
+	 * any order.
+	 */
 	#remember(bookmark: string | null) {
 		if (bookmark !== null && bookmark > this.#bookmark) this.#bookmark = bookmark;
 	}

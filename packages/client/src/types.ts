@@ -29,15 +29,21 @@ export interface RequestOptions {
 	timeout?: number | undefined;
 	/** The time limit of all attempts together, in milliseconds. Default: 300,000. */
 	callTimeout?: number | undefined;
-	/** The longest delay before another attempt, in milliseconds. A longer `Retry-After` ends the call. Default: no limit. */
+	/**
+	 * The longest delay before another attempt, in milliseconds. A longer `Retry-After` ends the
+	 * call. Default: no limit.
+	 */
 	maxDelay?: number | undefined;
 	/** The maximum number of attempts. Default: 5. */
 	maxAttempts?: number | undefined;
-	/** The `Idempotency-Key` of a POST. By default, it is random and the same for all attempts of a call. */
+	/**
+	 * The `Idempotency-Key` of a POST. By default, it is random and the same for all attempts of a
+	 * call.
+	 */
 	idempotencyKey?: string | undefined;
 	/**
-	 * The ETag that the object must still have, or `null` to update the object regardless. By default,
-	 * a PATCH of an object that this client got from `get` sends the object's ETag.
+	 * The ETag that the object must still have, or `null` to update the object regardless. By
+	 * default, a PATCH of an object that this client got from `get` sends the object's ETag.
 	 */
 	ifMatch?: string | null | undefined;
 	/** Additional headers. */
@@ -69,7 +75,9 @@ export interface Options
 	extends Pick<RequestOptions, "timeout" | "callTimeout" | "maxDelay" | "maxAttempts"> {
 	/** The URL of the service, such as `https://tenantry.example.com`. */
 	baseUrl: string;
-	/** An API key. Operations that don't require a key, such as accepting an invite, work without it. */
+	/**
+	 * An API key. Operations that don't require a key, such as accepting an invite, work without it.
+	 */
 	key?: string | undefined;
 	/** The version of the API. By default, the version that this client's types describe. */
 	version?: string | undefined;

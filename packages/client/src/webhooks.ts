@@ -49,7 +49,8 @@ function signedOf(id: string, timestamp: string, payload: string | Uint8Array) {
  * at most five minutes old. Signatures are compared in constant time.
  * @param payload the raw body, before parsing
  * @param secret the secret of the webhook (`whsec_…`); while you roll it, several
- * @throws {TenantryError} `type` is `webhook_error`; `code` is `missing_header`, `timestamp_out_of_range` or `signature_mismatch`
+ * @throws {TenantryError} `type` is `webhook_error`; `code` is `missing_header`,
+ * `timestamp_out_of_range` or `signature_mismatch`
  */
 export async function verifyWebhook<Event = unknown>(
 	payload: string | Uint8Array,

@@ -14,7 +14,9 @@ type Context = {
 	at: { organization: string };
 	/** Loads the organization again after a change. */
 	reloadOrganization: () => Promise<unknown>;
-	/** Whether the user is an admin or owner. Buttons that the user isn't allowed to use are hidden. */
+	/**
+	 * Whether the user is an admin or owner. Buttons that the user isn't allowed to use are hidden.
+	 */
 	isAdmin: boolean;
 	isOwner: boolean;
 	/** Returns the path of a page of this organization: `to("members")`. */
@@ -86,7 +88,10 @@ export function useLeave() {
 	};
 }
 
-/** Returns a function to call when the user has lost the organization. It opens another one, unless it is open already. */
+/**
+ * Returns a function to call when the user has lost the organization. It opens another one, unless
+ * it is open already.
+ */
 export function useGoHome() {
 	const { organization } = useOrganization();
 	const { route } = useLocation();

@@ -121,8 +121,9 @@ type Saving<T, Changes> = {
 	/** Updates the object with `update` of the client. */
 	update: (object: T, changes: Changes) => Promise<T>;
 	/**
-	 * Called with the new object after the change, or after the user chose the other version. It must load the object again:
-	 * responses to changes have no ETag, and without one the next change could overwrite the changes of others.
+	 * Called with the new object after the change, or after the user chose the other version. It must
+	 * load the object again: responses to changes have no ETag, and without one the next change could
+	 * overwrite the changes of others.
 	 */
 	onSaved: (object: T) => unknown;
 	/** The labels of the fields. */
@@ -132,9 +133,10 @@ type Saving<T, Changes> = {
 };
 
 /**
- * Saves changes of an object. If someone else has changed the same fields since the page loaded them, a dialog shows both
- * versions, and the user chooses. Add `dialog` to the page. `version` changes when the object has values that the form doesn't
- * show. Use it as the `key` of the form to show them.
+ * Saves changes of an object. If someone else has changed the same fields since the page loaded
+ * them, a dialog shows both versions, and the user chooses. Add `dialog` to the page. `version`
+ * changes when the object has values that the form doesn't show. Use it as the `key` of the form to
+ * show them.
  */
 export function useSave<T extends Values, Changes extends Values>({
 	read,

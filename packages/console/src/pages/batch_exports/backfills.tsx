@@ -147,7 +147,10 @@ const Selection = () => (
 	</Group>
 );
 
-/** The form that starts a backfill. The default range is in the URL, for example from a gap of the timeline, or the newest windows. */
+/**
+ * The form that starts a backfill. The default range is in the URL, for example from a gap of the
+ * timeline, or the newest windows.
+ */
 function NewBackfill({
 	of,
 	at,
@@ -204,7 +207,9 @@ function NewBackfill({
 	);
 }
 
-/** The backfills of an export, newest first. With a filter by time, they are sorted by their ranges. */
+/**
+ * The backfills of an export, newest first. With a filter by time, they are sorted by their ranges.
+ */
 export function Backfills({ of, at, reload }: Opened) {
 	const [{ from, status: named, after, before }, change] = useQuery();
 	const status = STATUSES.map(([value]) => value).find((value) => value === named) || undefined;

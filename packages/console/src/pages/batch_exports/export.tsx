@@ -125,7 +125,10 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 	);
 }
 
-/** The page of an export: runs, backfills, log, metrics and settings (docs/console.md#batch-exports). */
+/**
+ * The page of an export: runs, backfills, log, metrics and settings
+ * (docs/console.md#batch-exports).
+ */
 export default function ExportPage() {
 	const { id = "", tab = "" } = useRoute().params;
 	const { organization, to } = useOrganization();

@@ -17,7 +17,10 @@ type Level = Entry["level"];
 /** The page size. */
 const ENTRIES = 100;
 
-/** Requests for new entries overlap by this much, because entries may be stored slightly out of order. */
+/**
+ * Requests for new entries overlap by this much, because entries may be stored slightly out of
+ * order.
+ */
 const OVERLAP_MS = 5000;
 
 const MOODS: Record<Level, Mood> = { DEBUG: "quiet", INFO: "quiet", WARNING: "warn", ERROR: "bad" };

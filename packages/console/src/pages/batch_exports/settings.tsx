@@ -14,7 +14,9 @@ import { besideSettings, chosen, ExportFields, updateWith } from "./fields.tsx";
 import { INTERVALS, MODELS, type Opened } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
 
-/** An export with its settings next to its other fields, which the dialog for conflicts compares. */
+/**
+ * An export with its settings next to its other fields, which the dialog for conflicts compares.
+ */
 type Flat = Record<string, unknown> & { source: BatchExport };
 
 const flat = (source: BatchExport): Flat => ({ ...source, ...source.destination.config, source });
@@ -51,7 +53,10 @@ function updateOf(of: BatchExport, fields: FormData): UpdateBatchExportBody {
 	};
 }
 
-/** Returns the changes for the dialog for conflicts: settings next to the other fields, secrets masked. */
+/**
+ * Returns the changes for the dialog for conflicts: settings next to the other fields, secrets
+ * masked.
+ */
 function listed(type: string, { destination, ...others }: UpdateBatchExportBody) {
 	const config = Object.entries(destination?.config ?? {}).map(([name, value]) => [
 		name,
@@ -80,7 +85,10 @@ export default function Settings(opened: Opened) {
 	const navigate = useNavigate();
 	const { type } = of.destination;
 	const trial = useTrial();
-	/** The export that the form started with. Pausing reloads the export, which others may have changed. */
+	/**
+	 * The export that the form started with. Pausing reloads the export, which others may have
+	 * changed.
+	 */
 	const [before, setBefore] = useState(of);
 	/** The request body with secrets, which aren't passed to the dialog for conflicts. */
 	const body = useRef<UpdateBatchExportBody>({});

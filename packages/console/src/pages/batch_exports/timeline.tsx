@@ -14,7 +14,10 @@ import { knownOf, type Lane, lanesOf, type Range, rangeOf, SPANS } from "./timel
 import { Detail, Legend, Summary } from "./timeline_parts.tsx";
 import { LENGTHS } from "./windows.ts";
 
-/** More than a range has windows. Still, a range can have more runs: of several backfills, or of an earlier, shorter interval. */
+/**
+ * More than a range has windows. Still, a range can have more runs: of several backfills, or of an
+ * earlier, shorter interval.
+ */
 const MAX_RUNS = 1000;
 
 const NOT_LOADED: Lane[] = [{ name: "Scheduled", entries: [] }];
@@ -51,7 +54,10 @@ type Loaded = {
 	isPart: boolean;
 };
 
-/** Loads the runs of a range, and finds the gaps between them. Until then, keeps showing the previous range. */
+/**
+ * Loads the runs of a range, and finds the gaps between them. Until then, keeps showing the
+ * previous range.
+ */
 function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof useRange>) {
 	const { at } = useOrganization();
 	const reachesNow = end > Date.now();
@@ -64,8 +70,8 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 				limit: MAX_RUNS,
 			};
 			const [{ results: runs, next }, { results: old }] = await Promise.all([
-				// The API returns every window of a backfill that ends by this time, but not all that end after it. So the request
-				// covers one more window. Runs after the range aren't drawn.
+				// The API returns every window of a backfill that ends by this time, but not all that end
+				// after it. So the request covers one more window. Runs after the range aren't drawn.
 				api.batchExports.listRuns(
 					{ ...asked, starts_before: iso(end + LENGTHS[of.interval]) },
 					{ signal },

@@ -101,7 +101,9 @@ function Delete({ domain: { id, domain, is_verified } }: { domain: DomainType })
 	);
 }
 
-/** The page of a domain, with its verification and sign-in settings (docs/organizations.md#domains). */
+/**
+ * The page of a domain, with its verification and sign-in settings (docs/organizations.md#domains).
+ */
 export default function Domain() {
 	const { at, isAdmin, to } = useOrganization();
 	const { domain: id = "" } = useRoute().params;

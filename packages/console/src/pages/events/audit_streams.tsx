@@ -53,7 +53,10 @@ const OPTIONS = [
 	...Object.entries(STATES).map(([value, [words]]) => [value, words] as const),
 ] as const;
 
-/** The audit streams of an organization. There are at most five, so they are filtered in the browser. */
+/**
+ * The audit streams of an organization. There are at most five, so they are filtered in the
+ * browser.
+ */
 function List() {
 	const { at, organization, to } = useOrganization();
 	const [{ state = "" }] = useQuery();

@@ -164,7 +164,9 @@ function useSaveRecipients(data: Data, { reload }: Loaded<Data>) {
 	return { change, dialog };
 }
 
-/** The list of the kinds of recipients. It keeps showing the saved value until another one is saved. */
+/**
+ * The list of the kinds of recipients. It keeps showing the saved value until another one is saved.
+ */
 const Choice = ({
 	type,
 	value,

@@ -22,7 +22,9 @@ const SearchMembers = ({ onChange }: { onChange: (search: string) => void }) => 
 	/>
 );
 
-/** A search for members, with a checkbox for each. A search hides checkboxes, so they have no names. */
+/**
+ * A search for members, with a checkbox for each. A search hides checkboxes, so they have no names.
+ */
 function Choices({
 	chosen,
 	onChange,

@@ -87,8 +87,8 @@ export function keysOf(
 }
 
 /**
- * Returns the key of this session, which limits new keys; undefined if its scopes don't allow reading
- * it. If the user signed in by mail, the key can create keys that expire later than itself.
+ * Returns the key of this session, which limits new keys; undefined if its scopes don't allow
+ * reading it. If the user signed in by mail, the key can create keys that expire later than itself.
  */
 export const getCurrentKey = (options?: Options): Promise<PersonalApiKey | undefined> =>
 	api.personalApiKeys.get({ id: "@current" }, options).then(

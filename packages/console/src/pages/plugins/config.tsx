@@ -44,7 +44,10 @@ function shownSettings(config: Config) {
 	);
 }
 
-/** Saves settings of a config. Secrets are only in `settings`, which isn't passed to the dialog for conflicts. */
+/**
+ * Saves settings of a config. Secrets are only in `settings`, which isn't passed to the dialog for
+ * conflicts.
+ */
 function useSaveConfig(
 	{ id, team_id: project, ...config }: Config,
 	settings: { current: Values },
@@ -82,7 +85,10 @@ function useSaveConfig(
 }
 
 function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["reload"] }) {
-	/** The config that the form started with. The switch reloads the config, which others may have changed. */
+	/**
+	 * The config that the form started with. The switch reloads the config, which others may have
+	 * changed.
+	 */
 	const [before, setBefore] = useState(config);
 	const plugin = pluginIn(before);
 	const fields = fieldsOf(plugin.config_schema);

@@ -202,7 +202,10 @@ function isSameOrder(configs: readonly PluginConfig[], order: readonly number[])
 	return enabled.filter((id) => order.includes(id)).join() === known.join();
 }
 
-/** Saves the order of the enabled configs, unless someone else has changed it since this page last showed or saved it. */
+/**
+ * Saves the order of the enabled configs, unless someone else has changed it since this page last
+ * showed or saved it.
+ */
 function useSavedOrder(configs: PluginConfig[], project: number, loaded: List) {
 	const known = useRef<number[]>([]);
 	known.current = configs.map(({ id }) => id);
@@ -225,7 +228,10 @@ function useSavedOrder(configs: PluginConfig[], project: number, loaded: List) {
 	});
 }
 
-/** Buttons that move a config up and down. They keep the focus after a move, which takes it from the moved item. */
+/**
+ * Buttons that move a config up and down. They keep the focus after a move, which takes it from the
+ * moved item.
+ */
 function useMoveButtons(count: number, move: (config: PluginConfig, to: number) => void) {
 	const pressed = useRef<{ id: number; word: string }>(undefined);
 	useLayoutEffect(() => {

@@ -16,7 +16,9 @@ import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 /** The URL parameter for the offset of this list. */
 const OFFSET = "members_offset";
 
-/** Searches people by name or email address. The API has no search for this list, so all are loaded. */
+/**
+ * Searches people by name or email address. The API has no search for this list, so all are loaded.
+ */
 async function find(
 	project: number,
 	search: string,
