@@ -2,6 +2,7 @@ import {
 	type ComponentChildren,
 	createContext,
 	type InputHTMLAttributes,
+	type RefObject,
 	type SelectHTMLAttributes,
 	type TextareaHTMLAttributes,
 } from "preact";
@@ -108,6 +109,33 @@ const Buttons = ({
 	</div>
 );
 
+/** The error of a form: beside a field, or above the buttons. */
+function useErrors(form: RefObject<HTMLFormElement | null>) {
+	const [wrong, setWrong] = useState<FieldError>();
+	const [problem, setProblem] = useState("");
+	function clear() {
+		setWrong(undefined);
+		setProblem("");
+	}
+	function showError(error: unknown) {
+		const name = error instanceof TenantryError ? error.attr : null;
+		const field = name && form.current ? findField(form.current, name) : undefined;
+		if (name && field) {
+			setWrong({ name: field.name, text: textBeside(error, name, field) });
+			const folded = field.first.closest("details");
+			if (folded) folded.open = true;
+			field.first.focus();
+		} else setProblem(name ? `${name}: ${wordsOf(error)}` : wordsOf(error));
+	}
+	/** Removes the error of the form, and of a field if it changes. */
+	function onInput({ target }: InputEvent) {
+		setProblem("");
+		if (wrong && target instanceof Element && target.closest(`[name="${CSS.escape(wrong.name)}"]`))
+			setWrong(undefined);
+	}
+	return { wrong, problem, showError, clear, onInput };
+}
+
 /**
  * A form. Errors are shown next to the field in `attr`, or above the buttons if the form has no
  * such field.
@@ -121,29 +149,16 @@ export function Form({
 	...buttons
 }: FormProps) {
 	const form = useRef<HTMLFormElement>(null);
-	const [wrong, setWrong] = useState<FieldError>();
-	const [problem, setProblem] = useState("");
+	const { wrong, problem, showError, clear, onInput } = useErrors(form);
 	const [isBusy, setBusy] = useState(false);
 	const [saves, setSaves] = useState(0);
 	const sendChanges = useUnsaved(form, asks);
-
-	function showError(error: unknown) {
-		const name = error instanceof TenantryError ? error.attr : null;
-		const field = name && form.current ? findField(form.current, name) : undefined;
-		if (name && field) {
-			setWrong({ name: field.name, text: textBeside(error, name, field) });
-			const folded = field.first.closest("details");
-			if (folded) folded.open = true;
-			field.first.focus();
-		} else setProblem(name ? `${name}: ${wordsOf(error)}` : wordsOf(error));
-	}
 
 	async function submit(event: SubmitEvent) {
 		event.preventDefault();
 		if (isBusy || !form.current) return;
 		setBusy(true);
-		setWrong(undefined);
-		setProblem("");
+		clear();
 		try {
 			const fields = new FormData(form.current);
 			const forgetChanges = sendChanges();
@@ -155,13 +170,6 @@ export function Form({
 			showError(error);
 		}
 		setBusy(false);
-	}
-
-	/** Removes the error of the form, and of a field if it changes. */
-	function onInput({ target }: InputEvent) {
-		setProblem("");
-		if (wrong && target instanceof Element && target.closest(`[name="${CSS.escape(wrong.name)}"]`))
-			setWrong(undefined);
 	}
 
 	return (

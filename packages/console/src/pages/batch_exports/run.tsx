@@ -1,4 +1,5 @@
 import { useRoute } from "preact-iso/router";
+import type { BatchExportRun } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
@@ -27,6 +28,21 @@ const NEXT = {
 	FailedRetryable:
 		"The run failed after several attempts. Retry it when the destination works again.",
 };
+
+const RunFacts = ({ run }: { run: BatchExportRun }) => (
+	<div class="panel">
+		<Facts
+			rows={[
+				["State", <RunState key="state" status={run.status} />],
+				["Window (UTC)", <WindowInUtc key="window" run={run} />],
+				["Rows", <Rows key="rows" run={run} />],
+				["Duration", duration(lengthOf(run))],
+				["Scheduled", <Time key="created" value={run.created_at} />],
+				["Ended", <Time key="ended" value={run.finished_at} />],
+			]}
+		/>
+	</div>
+);
 
 /** The page of a run, with its log (docs/console.md#batch-exports). */
 export default function RunPage() {
@@ -64,18 +80,7 @@ export default function RunPage() {
 								<p>{run.status === "Failed" ? NEXT.Failed : NEXT.FailedRetryable}</p>
 							</div>
 						)}
-						<div class="panel">
-							<Facts
-								rows={[
-									["State", <RunState key="state" status={run.status} />],
-									["Window (UTC)", <WindowInUtc key="window" run={run} />],
-									["Rows", <Rows key="rows" run={run} />],
-									["Duration", duration(lengthOf(run))],
-									["Scheduled", <Time key="created" value={run.created_at} />],
-									["Ended", <Time key="ended" value={run.finished_at} />],
-								]}
-							/>
-						</div>
+						<RunFacts run={run} />
 					</>
 				)}
 			</Show>

@@ -78,9 +78,30 @@ async function remove({ of, at }: Opened, onDone: () => void) {
 	onDone();
 }
 
+const useSaveExport = (
+	{ of, at, reload }: Opened,
+	body: { current: UpdateBatchExportBody },
+	onRead: (of: BatchExport) => void,
+) =>
+	useSave<Flat, Record<string, unknown>>({
+		read: async () => flat(await api.batchExports.get(at)),
+		update: async ({ source }) =>
+			flat(await api.batchExports.update({ ...at, ...source }, body.current)),
+		onSaved: async () => {
+			const read = await reload();
+			if (read) onRead(read);
+		},
+		labels: {
+			...LABELS,
+			...Object.fromEntries(
+				settingsOf(of.destination.type).map(({ name }) => [name, labelOf(name)]),
+			),
+		},
+	});
+
 /** The settings of an export. */
 export default function Settings(opened: Opened) {
-	const { of, at, reload } = opened;
+	const { of, at } = opened;
 	const { to } = useOrganization();
 	const navigate = useNavigate();
 	const { type } = of.destination;
@@ -92,19 +113,7 @@ export default function Settings(opened: Opened) {
 	const [before, setBefore] = useState(of);
 	/** The request body with secrets, which aren't passed to the dialog for conflicts. */
 	const body = useRef<UpdateBatchExportBody>({});
-	const { save, dialog, version } = useSave<Flat, Record<string, unknown>>({
-		read: async () => flat(await api.batchExports.get(at)),
-		update: async ({ source }) =>
-			flat(await api.batchExports.update({ ...at, ...source }, body.current)),
-		onSaved: async () => {
-			const read = await reload();
-			if (read) setBefore(read);
-		},
-		labels: {
-			...LABELS,
-			...Object.fromEntries(settingsOf(type).map(({ name }) => [name, labelOf(name)])),
-		},
-	});
+	const { save, dialog, version } = useSaveExport(opened, body, setBefore);
 
 	async function submit(fields: FormData) {
 		body.current = updateOf(before, fields);

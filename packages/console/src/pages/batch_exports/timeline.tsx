@@ -1,5 +1,5 @@
 import { useMemo, useRef } from "preact/hooks";
-import type { BatchExportRange, BatchExportRun } from "tenantry-client";
+import type { BatchExport, BatchExportRange, BatchExportRun } from "tenantry-client";
 import { useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
@@ -25,7 +25,7 @@ const NOT_LOADED: Lane[] = [{ name: "Scheduled", entries: [] }];
 const iso = (at: number) => new Date(at).toISOString();
 
 /** Returns the range in the URL. */
-function useRange(interval: Opened["of"]["interval"], now: number) {
+function useRange(interval: BatchExport["interval"], now: number) {
 	const [{ span, until }] = useQuery();
 	const [shortest] = SPANS[interval];
 	const windows = SPANS[interval].find(([windows]) => String(windows) === span)?.[0] ?? shortest[0];
@@ -99,12 +99,29 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 	return { lanes, shown, isLoaded, error, reload };
 }
 
+function SpanFilter({ interval }: { interval: BatchExport["interval"] }) {
+	const [{ span = "" }, change] = useQuery();
+	return (
+		<select
+			aria-label="Span"
+			value={span}
+			onChange={({ currentTarget }) => change({ span: currentTarget.value })}
+		>
+			{SPANS[interval].map(([windows, words], i) => (
+				<option key={windows} value={i === 0 ? "" : windows}>
+					{words}
+				</option>
+			))}
+		</select>
+	);
+}
+
 /**
  * The runs of an export on a time axis, by the windows that they cover.
  * @param fresh newer versions of runs, from the list of runs
  */
 export function Timeline({ of, path, fresh }: Shown) {
-	const [{ span = "" }, change] = useQuery();
+	const [, change] = useQuery();
 	const attention = useAttention();
 	const now = Date.now();
 	const chosen = useRange(of.interval, now);
@@ -124,17 +141,7 @@ export function Timeline({ of, path, fresh }: Shown) {
 	return (
 		<section class="panel timeline-panel" aria-label="Timeline" aria-busy={!isLoaded}>
 			<div class="filters">
-				<select
-					aria-label="Span"
-					value={span}
-					onChange={({ currentTarget }) => change({ span: currentTarget.value })}
-				>
-					{SPANS[of.interval].map(([windows, words], i) => (
-						<option key={windows} value={i === 0 ? "" : windows}>
-							{words}
-						</option>
-					))}
-				</select>
+				<SpanFilter interval={of.interval} />
 				{button("Earlier", start - length)}
 				{button("Later", 2 * end - start - length, end > now)}
 				<span class="timeline-range">{sayRange(range)}</span>

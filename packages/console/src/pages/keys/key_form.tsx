@@ -68,17 +68,7 @@ function Addresses({ defaultValue, seen }: { defaultValue: string[]; seen: reado
 	);
 }
 
-/** The form for a new key, or for an existing one. */
-export function KeyForm({
-	keys,
-	before,
-	current,
-	seen = [],
-	isLimited = false,
-	action,
-	onSubmit,
-	onCancel,
-}: {
+type Props = {
 	keys: Pick<Keys<PersonalApiKey>, "projects" | "organizations" | "organization">;
 	before?: PersonalApiKey;
 	/** The key of this session. */
@@ -90,28 +80,47 @@ export function KeyForm({
 	action: string;
 	onSubmit: (settings: KeySettings) => Promise<unknown>;
 	onCancel: () => void;
-}) {
+};
+
+/** Returns `onSubmit` with errors that say which field exceeds the key of this session. */
+const explained =
+	(onSubmit: Props["onSubmit"], { organization }: Props["keys"], current: Props["current"]) =>
+	async (settings: KeySettings) => {
+		try {
+			return await onSubmit(settings);
+		} catch (error) {
+			// Keys of service accounts are always restricted to their organization.
+			const sent = organization ? { ...settings, scoped_organizations: [organization] } : settings;
+			throw explain(error, sent, current);
+		}
+	};
+
+/** The form for a new key, or for an existing one. */
+export function KeyForm({
+	keys,
+	before,
+	current,
+	seen = [],
+	isLimited = false,
+	action,
+	onSubmit,
+	onCancel,
+}: Props) {
 	const [scopes, setScopes] = useState<readonly Scope[]>(before?.scopes ?? FIRST);
 	const [kind, setKind] = useState<Kind>(kindOf(before));
 
-	async function submit(fields: FormData) {
-		const settings: KeySettings = {
+	const submit = (fields: FormData) =>
+		explained(
+			onSubmit,
+			keys,
+			current,
+		)({
 			label: text(fields, "label"),
 			scopes: [...scopes],
 			...restrictionsIn(fields, kind, before),
 			allowed_ips: entriesIn(text(fields, "allowed_ips")),
 			expires_at: expiryIn(fields, before, current),
-		};
-		try {
-			return await onSubmit(settings);
-		} catch (error) {
-			// Keys of service accounts are always restricted to their organization.
-			const { organization } = keys;
-			const sent = organization ? { ...settings, scoped_organizations: [organization] } : settings;
-			throw explain(error, sent, current);
-		}
-	}
-
+		});
 	const addresses = before?.allowed_ips ?? [];
 	return (
 		<div class="key-form">
