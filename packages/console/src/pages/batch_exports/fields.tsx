@@ -134,6 +134,18 @@ const ModelSelect = ({ model, onChange }: { model: string; onChange: (model: str
 	/>
 );
 
+/** The names of the first files, which `update` reads from the form around `root`. */
+function useFiles(type: string) {
+	const [files, setFiles] = useState<ReturnType<typeof readFiles>>();
+	const root = useRef<HTMLDivElement>(null);
+	const update = () => {
+		const form = root.current?.closest("form");
+		if (form) setFiles(readFiles(form, type));
+	};
+	useEffect(update, [type]);
+	return { root, files, update };
+}
+
 /** All fields of an export. The type of a stored export's destination can't be changed. */
 export function ExportFields({
 	of,
@@ -152,13 +164,7 @@ export function ExportFields({
 	const [type, setType] = useState<string>(of?.destination.type ?? TYPES[0][0]);
 	const [model, setModel] = useState<string>(of?.model ?? MODELS[0][0]);
 	const [name, setName] = useState<string | undefined>(of?.name);
-	const [files, setFiles] = useState<ReturnType<typeof readFiles>>();
-	const root = useRef<HTMLDivElement>(null);
-	const update = () => {
-		const form = root.current?.closest("form");
-		if (form) setFiles(readFiles(form, type));
-	};
-	useEffect(update, [type]);
+	const { root, files, update } = useFiles(type);
 	const rows = MODELS.find(([value]) => value === model)?.[1] ?? "Rows";
 	return (
 		<div

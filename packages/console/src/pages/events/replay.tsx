@@ -22,6 +22,21 @@ function sinceOf(choice: string, fields: FormData, now: number) {
 	}
 }
 
+const SinceField = ({ webhook, now }: { webhook: Webhook; now: number }) => (
+	<Field
+		name="since"
+		label="Since"
+		type="datetime-local"
+		step={1}
+		required
+		max={toLocal(now)}
+		defaultValue={toLocal(
+			webhook.failing_since ? Date.parse(webhook.failing_since) - 60_000 : now - HOUR_MS,
+		)}
+		hint="In your time zone."
+	/>
+);
+
 /** A dialog that replays all events since a time, or skips waiting events. */
 export function ReplayDialog({
 	webhook,
@@ -73,20 +88,7 @@ export function ReplayDialog({
 					"Use this if your endpoint rejects an event.",
 				)}
 			</Group>
-			{choice === "moment" && (
-				<Field
-					name="since"
-					label="Since"
-					type="datetime-local"
-					step={1}
-					required
-					max={toLocal(now)}
-					defaultValue={toLocal(
-						webhook.failing_since ? Date.parse(webhook.failing_since) - 60_000 : now - HOUR_MS,
-					)}
-					hint="In your time zone."
-				/>
-			)}
+			{choice === "moment" && <SinceField webhook={webhook} now={now} />}
 		</FormDialog>
 	);
 }

@@ -52,6 +52,18 @@ const bodiesOf = (invitees: Addresses["invitees"], fields: FormData): CreateInvi
 		send_email: fields.has("send_email"),
 	}));
 
+const Mail = () => (
+	<>
+		<Area name="message" label="Message" hint="Optional. It is included in the mail." rows={3} />
+		<Check
+			name="send_email"
+			label="Send the invites by mail"
+			hint="Otherwise, you get a link for each person to send yourself."
+			defaultChecked
+		/>
+	</>
+);
+
 /** The form that invites people by email address (docs/organizations.md#invites). */
 export default function InvitePeople() {
 	const { organization, to } = useOrganization();
@@ -98,18 +110,7 @@ export default function InvitePeople() {
 					<Preview {...addresses} />
 					<LevelChoice chosen={level} onChange={setLevel} />
 					{level === 1 && <ProjectAccess />}
-					<Area
-						name="message"
-						label="Message"
-						hint="Optional. It is included in the mail."
-						rows={3}
-					/>
-					<Check
-						name="send_email"
-						label="Send the invites by mail"
-						hint="Otherwise, you get a link for each person to send yourself."
-						defaultChecked
-					/>
+					<Mail />
 				</Form>
 			</div>
 		</PageView>

@@ -84,6 +84,23 @@ function useSaveConfig(
 	});
 }
 
+/** Returns the changes for the dialog for conflicts: with masked secrets. */
+function changesIn(form: FormData, before: Config, settings: Values) {
+	const fields = fieldsOf(pluginIn(before).config_schema);
+	const isSecret = (key: string) => fields.some((field) => field.key === key && field.isSecret);
+	const compared = Object.entries(settings).map(([key, value]) => [
+		key,
+		isSecret(key) && value !== "" ? "New value" : value,
+	]);
+	const name = text(form, "name");
+	const description = text(form, "description");
+	return {
+		...underNames(Object.fromEntries(compared)),
+		...(name !== before.name && { name }),
+		...(description !== before.description && { description }),
+	};
+}
+
 function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["reload"] }) {
 	/**
 	 * The config that the form started with. The switch reloads the config, which others may have
@@ -100,22 +117,6 @@ function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["
 		if (read) setBefore(read);
 	});
 
-	function changesIn(form: FormData) {
-		settings.current = changedSettings(fields, form, stored);
-		const isSecret = (key: string) => fields.some((field) => field.key === key && field.isSecret);
-		const compared = Object.entries(settings.current).map(([key, value]) => [
-			key,
-			isSecret(key) && value !== "" ? "New value" : value,
-		]);
-		const name = text(form, "name");
-		const description = text(form, "description");
-		return {
-			...underNames(Object.fromEntries(compared)),
-			...(name !== before.name && { name }),
-			...(description !== before.description && { description }),
-		};
-	}
-
 	return (
 		<>
 			<Form
@@ -123,7 +124,8 @@ function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["
 				action="Save"
 				showsSaved
 				onSubmit={async (form) => {
-					const changes = changesIn(form);
+					settings.current = changedSettings(fields, form, stored);
+					const changes = changesIn(form, before, settings.current);
 					if (Object.keys(changes).length > 0) return save(before, changes);
 					return say("No changes to save.");
 				}}

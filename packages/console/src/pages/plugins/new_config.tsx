@@ -55,6 +55,30 @@ export default function NewConfig() {
 	);
 }
 
+function PluginSelect({
+	plugins,
+	plugin,
+}: {
+	plugins: ListedPlugin[];
+	plugin: ListedPlugin | undefined;
+}) {
+	const [query, change] = useQuery();
+	return (
+		<Select
+			name="plugin"
+			label="Plugin"
+			required
+			value={query.plugin ?? ""}
+			options={[
+				["", "Choose…"],
+				...plugins.map((plugin): [string, string] => [String(plugin.id), nameOf(plugin)]),
+			]}
+			onChange={({ currentTarget }) => change({ plugin: currentTarget.value })}
+			{...(plugin?.description && { hint: plugin.description })}
+		/>
+	);
+}
+
 function SetUp({ plugins }: { plugins: ListedPlugin[] }) {
 	const { organization, to } = useOrganization();
 	const navigate = useNavigate();
@@ -81,18 +105,7 @@ function SetUp({ plugins }: { plugins: ListedPlugin[] }) {
 
 	return (
 		<Form action="Set up" onSubmit={create}>
-			<Select
-				name="plugin"
-				label="Plugin"
-				required
-				value={query.plugin ?? ""}
-				options={[
-					["", "Choose…"],
-					...plugins.map((plugin): [string, string] => [String(plugin.id), nameOf(plugin)]),
-				]}
-				onChange={({ currentTarget }) => change({ plugin: currentTarget.value })}
-				{...(plugin?.description && { hint: plugin.description })}
-			/>
+			<PluginSelect plugins={plugins} plugin={plugin} />
 			<Select
 				name="project"
 				label="Project"
