@@ -47,7 +47,6 @@ const Unavailable = ({ error, retry }: { error: Error; retry: () => void }) =>
 		</PageView>
 	);
 
-/** Loads the organization in the URL for its pages. */
 export function InOrganization({ id, children }: { id: string; children: ComponentChildren }) {
 	const loaded = useLoad((signal) => api.organizations.get({ id }, { signal }), [id]);
 	if (loaded.error && !loaded.data)

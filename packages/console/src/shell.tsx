@@ -36,14 +36,12 @@ function Entry({
 	);
 }
 
-/** The first letter of a name, as an icon. */
 const Initial = ({ name }: { name: string }) => (
 	<span class="initial" aria-hidden="true">
 		{[...name.toUpperCase()][0]}
 	</span>
 );
 
-/** The current organization, with a list of the user's organizations. */
 function Switch({ current }: { current: string | undefined }) {
 	const root = useRef<HTMLDivElement>(null);
 	const id = useId();
@@ -178,7 +176,6 @@ function Side({ organization }: { organization: string | undefined }) {
 const Working = () =>
 	changesInProgress.value > 0 ? <div class="working" aria-hidden="true" /> : null;
 
-/** The frame of all pages of a signed-in user: the menu and the page. */
 export function Shell({ children }: { children: ComponentChildren }) {
 	const { path, route } = useLocation();
 	useEffect(() => guardForms(route), []);

@@ -12,7 +12,6 @@ const EXACT = new Intl.NumberFormat();
 const tokenOf = (element: Element, name: string) =>
 	getComputedStyle(element).getPropertyValue(name).trim();
 
-/** Returns the axes of days and of numbers. */
 function axesOf(element: Element): Axis[] {
 	/** The chart scales with the user's font size. */
 	const scale = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;

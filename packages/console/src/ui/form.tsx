@@ -248,7 +248,6 @@ function useField({ name, hint }: Pick<Described, "name" | "hint">) {
 	};
 }
 
-/** A single-line field. */
 export function Field({
 	name,
 	label,
@@ -265,7 +264,6 @@ export function Field({
 	);
 }
 
-/** A multi-line field. */
 export function Area({
 	name,
 	label,
@@ -284,7 +282,6 @@ export function Area({
 
 type Choices = readonly (readonly [value: string, words: string])[];
 
-/** A dropdown list. */
 export function Select({
 	name,
 	label,
@@ -346,7 +343,6 @@ function Ticked({
 	);
 }
 
-/** A checkbox. */
 export const Check = (props: Tick) => <Ticked {...props} kind="checkbox" />;
 
 /** A radio button, in a `Group`. */

@@ -86,7 +86,6 @@ export const LoadedPage = <T,>({
 		<Show of={of}>{children}</Show>
 	);
 
-/** A section with a heading. */
 export const Section = ({
 	title,
 	actions,

@@ -99,7 +99,6 @@ export const Snippet = ({ value, label }: { value: string; label?: string }) => 
 	</div>
 );
 
-/** A list of names and values. */
 export const Facts = ({
 	rows,
 }: {

@@ -35,7 +35,6 @@ const STATUSES = [
 	["Cancelled", "Cancelled"],
 ] as const;
 
-/** The progress of a backfill, as a bar and as text. */
 function Progress({ of }: { of: BatchExportBackfill }) {
 	const { total_runs, finished_runs, failed_runs } = of;
 	const words = `${finished_runs} of ${windows(total_runs)}`;

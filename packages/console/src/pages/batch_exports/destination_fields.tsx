@@ -1,7 +1,6 @@
 import { Area, Check, Field, Select } from "../../ui/form.tsx";
 import { type Config, fieldOf, labelOf, type Setting, settingsOf } from "./destinations.ts";
 
-/** A description with code in backticks. */
 const Words = ({ text }: { text: string }) => (
 	<>
 		{text.split("`").map((part, i) => {

@@ -28,13 +28,11 @@ const isUpdate = (
 	value: object & { type?: string | undefined },
 ): value is BatchExportDestinationUpdate => isKnown(value);
 
-/** Returns a destination for a request. */
 export function destinationWith(destination: Destination): BatchExportDestination {
 	if (!isNew(destination)) throw new Error("Choose a destination.");
 	return destination;
 }
 
-/** Returns the changes to a destination for a request. */
 export function updateWith(destination: Destination): BatchExportDestinationUpdate {
 	if (!isUpdate(destination)) throw new Error("Choose a destination.");
 	return destination;
@@ -86,7 +84,6 @@ const isTested = (field: EventTarget | null) =>
 	field instanceof Element &&
 	/^(type|model|xql_query|destination__.*)$/.test(field.getAttribute("name") ?? "");
 
-/** The fields of the schedule. */
 const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildren }) => (
 	<section class="panel form-part">
 		<h2>Schedule</h2>

@@ -32,7 +32,6 @@ const matches = (of: BatchExport, { search, state, type, interval }: Filtered) =
 	(!type || of.destination.type === type) &&
 	(!interval || of.interval === interval);
 
-/** The error of the last run. */
 function Failure({ of }: { of: BatchExport }) {
 	const failure = failureOf(of);
 	return failure ? <small class="below failure">{failure.latest_error}</small> : null;

@@ -210,7 +210,6 @@ export function Log({
 	);
 }
 
-/** The log of an export and of its runs. */
 export function ExportLog({ of, path }: Opened) {
 	const { at } = useOrganization();
 	return (

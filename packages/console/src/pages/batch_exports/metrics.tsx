@@ -102,7 +102,6 @@ function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
 	);
 }
 
-/** The metrics of an export by day, as charts and a table. */
 export default function Metrics({ of, at }: Opened) {
 	const [{ days }] = useQuery();
 	const span = Number(SPANS.find(([value]) => value === days)?.[0] || 30);

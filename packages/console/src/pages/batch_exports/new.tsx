@@ -10,7 +10,6 @@ import { besideSettings, chosen, destinationWith, ExportFields } from "./fields.
 import { INTERVALS, MODELS } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
 
-/** Returns the body of the request. */
 function bodyOf(fields: FormData) {
 	const type = text(fields, "type");
 	return {

@@ -79,7 +79,6 @@ async function cancel(at: { organization: string }, run: BatchExportRun, onDone:
 	onDone();
 }
 
-/** The button that cancels a run in progress, or retries a finished one. */
 export function RunActions({
 	run,
 	isSmall = false,

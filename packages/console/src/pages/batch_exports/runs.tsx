@@ -79,7 +79,6 @@ const columnsOf = (path: string, longest: number, reload: () => void): Column<Ba
 	buttons((run) => <RunActions run={run} isSmall onDone={reload} />),
 ];
 
-/** The runs of an export, newest first. */
 export function Runs({ of, path, reload }: Opened) {
 	const { at } = useOrganization();
 	const [query] = useQuery();

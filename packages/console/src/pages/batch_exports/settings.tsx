@@ -99,7 +99,6 @@ const useSaveExport = (
 		},
 	});
 
-/** The settings of an export. */
 export default function Settings(opened: Opened) {
 	const { of, at } = opened;
 	const { to } = useOrganization();

@@ -61,7 +61,6 @@ export const sayRange = ({ start, end }: { start: number; end: number }) =>
 
 const utc = (moment: string) => moment.slice(0, 16).replace("T", " ");
 
-/** The window of a run in the user's time zone, with UTC in the tooltip. */
 export const Window = ({ run }: { run: BatchExportRun }) => (
 	<span title={`${utc(run.data_interval_start)} to ${utc(run.data_interval_end)} UTC`}>
 		{sayWindow(run)}
@@ -74,7 +73,6 @@ export const WindowInUtc = ({ run }: { run: BatchExportRun }) => (
 	</>
 );
 
-/** The latest runs as squares with links, newest last. */
 export function Squares({ of, path }: { of: BatchExport; path: string }) {
 	if (of.latest_runs.length === 0) return <span class="soft nowrap">No runs yet</span>;
 	return (

@@ -24,7 +24,6 @@ const NOT_LOADED: Lane[] = [{ name: "Scheduled", entries: [] }];
 
 const iso = (at: number) => new Date(at).toISOString();
 
-/** Returns the range in the URL. */
 function useRange(interval: BatchExport["interval"], now: number) {
 	const [{ span, until }] = useQuery();
 	const [shortest] = SPANS[interval];

@@ -42,7 +42,6 @@ const gapsOf = ({ entries }: Lane) => entries.filter((entry) => entry.kind === "
 const countOf = (runs: RunEntry[], status: Status) =>
 	runs.filter(({ run }) => run.status === status).length;
 
-/** Returns a summary of a lane. */
 function sayLane(lane: Lane) {
 	const runs = runsOf(lane);
 	const old = rangesOf(lane).reduce((sum, { windows }) => sum + windows, 0);
@@ -62,7 +61,6 @@ export const Summary = ({ lanes }: { lanes: Lane[] }) => (
 	<p class="timeline-summary">{lanes.map(sayLane).join(" ")}</p>
 );
 
-/** Explains the shapes that are shown. */
 export function Legend({
 	lanes,
 	of,
@@ -161,7 +159,6 @@ function RunDetail({
 	);
 }
 
-/** Describes the entry with the pointer or the focus. */
 export function Detail({
 	lanes,
 	of,

@@ -46,7 +46,6 @@ const Saml = ({ domain }: { domain: Domain }) => (
 	</Group>
 );
 
-/** The form for the sign-in settings of a domain. */
 export function SignInForm({
 	domain,
 	reload,

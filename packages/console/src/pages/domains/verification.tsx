@@ -15,7 +15,6 @@ const nameOf = ({ domain }: Domain) => `_tenantry-challenge.${domain}`;
 export const VerifiedBadge = ({ isVerified }: { isVerified: boolean }) =>
 	isVerified ? <Badge mood="good">Verified</Badge> : <Badge mood="warn">Not verified</Badge>;
 
-/** The TXT record of a domain. */
 export const DnsRecord = ({ domain }: { domain: Domain }) => (
 	<div class="record">
 		<Facts
@@ -28,7 +27,6 @@ export const DnsRecord = ({ domain }: { domain: Domain }) => (
 	</div>
 );
 
-/** The steps that verify a domain. */
 export function Verification({ domain, onVerified }: { domain: Domain; onVerified: () => void }) {
 	const { at, isAdmin } = useOrganization();
 	const { isBusy, run } = useAction();

@@ -80,7 +80,6 @@ const columnsOf = (change: ChangeFilters): Column<ActivityEntry>[] => [
 	{ title: "When", cell: ({ created_at }) => <Time value={created_at} /> },
 ];
 
-/** Searches members by name or email address. */
 function PersonFilter({ change }: { change: ChangeFilters }) {
 	const { at } = useOrganization();
 	const [found, setFound] = useState<{ uuid: string; email: string; first_name: string }[]>([]);
@@ -168,7 +167,6 @@ function ActivityFilters() {
 	);
 }
 
-/** The activity log of an organization, newest first. */
 export default function Activity() {
 	const { at, organization } = useOrganization();
 	const [query, change] = useQuery();

@@ -63,7 +63,6 @@ function EditDialog({
 	);
 }
 
-/** Shows the problems of a stream, and what happens next. */
 function State({ stream }: { stream: AuditStream }) {
 	const state = stateOf(stream);
 	const { latest_error, next_attempt_at, missing_events } = stream;
@@ -251,7 +250,6 @@ function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading)
 	);
 }
 
-/** The page of an audit stream, with its state and digest. */
 export default function AuditStreamPage() {
 	return (
 		<OneForAdmins

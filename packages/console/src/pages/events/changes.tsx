@@ -60,7 +60,6 @@ const Added = ({ children }: { children: ComponentChildren }) => (
 	</ins>
 );
 
-/** Shows the changes of a long text, such as the source of a plugin. */
 function Lines({ path, before, after }: Leaf) {
 	const { start, removed, added } = changedLines(linesOf(before), linesOf(after));
 	return (
@@ -90,7 +89,6 @@ function shown(path: string, value: unknown): string {
 	return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Shows the added and removed items of a list. */
 function Items({ path, before, after }: { path: string; before: unknown[]; after: unknown[] }) {
 	const has = (list: unknown[], item: unknown) =>
 		list.some((one) => JSON.stringify(one) === JSON.stringify(item));
@@ -134,7 +132,6 @@ const Row = (leaf: Leaf) =>
 		</div>
 	);
 
-/** Shows the old and new value of each change. */
 export function Changes({ changes }: { changes: readonly Change[] }) {
 	const leaves = changes.flatMap(({ field, before, after }) => leavesOf(field, before, after));
 	const rest = leaves.slice(SHOWN);

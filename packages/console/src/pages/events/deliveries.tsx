@@ -71,7 +71,6 @@ const columnsOf = (replay: (row: WebhookDelivery) => Promise<void>): Column<Webh
 	),
 ];
 
-/** The last attempts of a webhook. */
 export function Deliveries({
 	webhook,
 	list,

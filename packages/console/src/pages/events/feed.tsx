@@ -185,7 +185,6 @@ function TypesDialog({ types, onClose }: { types: string; onClose: () => void })
 	);
 }
 
-/** The event feed of an organization, which updates itself. */
 export default function Feed() {
 	const { organization } = useOrganization();
 	const [{ types = "" }] = useQuery();

@@ -7,7 +7,6 @@ import { PageView } from "../../ui/page.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
 import { BucketFields, destinationOf } from "./stream.tsx";
 
-/** The form that adds an audit stream. */
 export default function NewAuditStream() {
 	const { at, isAdmin, to } = useOrganization();
 	const navigate = useNavigate();

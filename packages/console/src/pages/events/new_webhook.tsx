@@ -10,7 +10,6 @@ import { typesToSend, WhichEvents } from "./types.tsx";
 
 type Created = { id: string; secret: string };
 
-/** The form that adds a webhook, then its secret. */
 export default function NewWebhook() {
 	const { at, isAdmin, to } = useOrganization();
 	const navigate = useNavigate();

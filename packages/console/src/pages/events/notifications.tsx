@@ -303,7 +303,6 @@ function Subscriptions({ data, loaded }: { data: Data; loaded: Loaded<Data> }) {
 	);
 }
 
-/** The page that sets the recipients of each type. */
 export default function NotificationsPage() {
 	const { organization, isAdmin } = useOrganization();
 	const loaded = useLoad((signal) => load(organization.id, signal), [organization.id]);

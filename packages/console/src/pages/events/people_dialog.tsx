@@ -83,7 +83,6 @@ function Choices({
 	);
 }
 
-/** A dialog to choose members of the organization. */
 export function PeopleDialog({
 	title,
 	chosen: before,

@@ -32,7 +32,6 @@ export function StateBadge({ stream }: { stream: AuditStream }) {
 	return <Badge mood={mood}>{words}</Badge>;
 }
 
-/** Returns details about the state. */
 export function stateDetail(stream: AuditStream): ComponentChildren {
 	switch (stateOf(stream)) {
 		case "failing":
@@ -215,7 +214,6 @@ export const LABELS = {
 	kms_key_id: "KMS key",
 };
 
-/** Shows the result of each step of a test. */
 export function TrialDialog({ trial, onClose }: { trial: BatchExportTrial; onClose: () => void }) {
 	const [{ success, steps }] = useState(trial);
 	return (

@@ -19,7 +19,6 @@ import { EditDialog, RollDialog } from "./webhook_dialogs.tsx";
 /** The interval of reloads. */
 const POLL_MS = 10_000;
 
-/** Shows the problems of a webhook, and how to solve them. */
 function State({ webhook, onReplay }: { webhook: Webhook; onReplay: () => void }) {
 	const health = healthOf(webhook);
 	const { failing_since, last_error, next_attempt_at, disabled_reason, missed_events } = webhook;
@@ -64,7 +63,6 @@ function State({ webhook, onReplay }: { webhook: Webhook; onReplay: () => void }
 	);
 }
 
-/** Returns the actions of a webhook. */
 function useActions(webhook: Webhook, reload: () => void, save: Save) {
 	const { at, to } = useOrganization();
 	const navigate = useNavigate();
@@ -241,7 +239,6 @@ function Shown({ webhook, ...loaded }: { webhook: Webhook } & Reloading) {
 	);
 }
 
-/** The page of a webhook, with its state and deliveries. */
 export default function WebhookPage() {
 	return (
 		<OneForAdmins

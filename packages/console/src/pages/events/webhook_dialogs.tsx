@@ -48,7 +48,6 @@ export function EditDialog({
 	);
 }
 
-/** A dialog that rolls the secret of a webhook, and shows the new one. */
 export function RollDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
 	const { at } = useOrganization();
 	const [secret, setSecret] = useState<string>();

@@ -91,7 +91,6 @@ function Delete() {
 	);
 }
 
-/** The projects that an account can access. */
 function Projects() {
 	const { account } = useAccount();
 	const { organization } = useOrganization();
@@ -106,7 +105,6 @@ function Projects() {
 	);
 }
 
-/** The page of a service account, with its keys. */
 function Overview() {
 	const { account, keys } = useAccount();
 	const { to } = useOrganization();

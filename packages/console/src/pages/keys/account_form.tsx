@@ -27,7 +27,6 @@ const LevelChoice = ({ level, onChange }: { level: 1 | 8; onChange: (level: 1 | 
 	</Group>
 );
 
-/** The form for a new service account, or for an existing one. */
 export function AccountForm({
 	before,
 	action,

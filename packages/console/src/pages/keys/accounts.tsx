@@ -108,7 +108,6 @@ export const OnlyAdmins = () => (
 	</PageView>
 );
 
-/** The service accounts of an organization. */
 export default function Accounts() {
 	const { isAdmin } = useOrganization();
 	return isAdmin ? <List /> : <OnlyAdmins />;

@@ -38,7 +38,6 @@ function changesOf(key: PersonalApiKey, settings: KeySettings, isOwn: boolean) {
 	return changes;
 }
 
-/** The page that edits a key. */
 export function EditKey<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>; id: string }) {
 	const navigate = useNavigate();
 	const [{ limit }] = useQuery();

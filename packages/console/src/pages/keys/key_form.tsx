@@ -95,7 +95,6 @@ const explained =
 		}
 	};
 
-/** The form for a new key, or for an existing one. */
 export function KeyForm({
 	keys,
 	before,

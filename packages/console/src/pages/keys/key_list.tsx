@@ -84,7 +84,6 @@ function filtered<K extends PersonalApiKey>(list: List<K>, search: string, state
 	return { ...list, data: { ...list.data, results, count: results.length } };
 }
 
-/** Shows how many keys expire soon. */
 function Soon({ keys }: { keys: readonly PersonalApiKey[] }) {
 	const [, change] = useQuery();
 	const count = keys.filter(expiresSoon).length;
@@ -103,7 +102,6 @@ function Soon({ keys }: { keys: readonly PersonalApiKey[] }) {
 	);
 }
 
-/** The keys of an owner, with filters. */
 export function KeyList<K extends PersonalApiKey>({
 	keys,
 	currentId,

@@ -112,7 +112,6 @@ function Use<K extends PersonalApiKey>({ keys, of }: { keys: Keys<K>; of: K }) {
 	);
 }
 
-/** The buttons that change or end a key. */
 function Actions<K extends PersonalApiKey>({
 	keys,
 	of,
@@ -201,7 +200,6 @@ function KeyFacts({
 	);
 }
 
-/** The page of a key, with its permissions and its use by day. */
 export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>; id: string }) {
 	const [made, setMade] = useState<PersonalApiKey>();
 	const loaded = useLoad(

@@ -5,7 +5,6 @@ import { PageView } from "../../ui/page.tsx";
 import { KeyList } from "./key_list.tsx";
 import { getCurrentKey, ownKeys } from "./keys.ts";
 
-/** The keys of the signed-in user. */
 export default function OwnKeys() {
 	const current = useLoad((signal) => getCurrentKey({ signal }), []);
 	return (

@@ -33,7 +33,6 @@ const COLUMNS: Column<KeyDay>[] = [
 const pointsOf = (days: readonly KeyDay[], name: "requests" | "refusals") =>
 	days.map((day) => ({ day: day.day, value: day[name] }));
 
-/** The requests of a key by day, as charts and a table. */
 export function UseByDay({ days, shown }: { days: readonly KeyDay[]; shown: number }) {
 	const { all, requests, rejected } = useMemo(() => {
 		const all = fill(days, shown);

@@ -58,7 +58,6 @@ function Rejected({ rejected, onCorrect }: Pick<Outcome, "rejected"> & Correctin
 	);
 }
 
-/** Shows the result for each address. */
 export function Invited({
 	outcome: { invited, rejected },
 	onCorrect,

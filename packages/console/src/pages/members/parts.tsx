@@ -5,7 +5,6 @@ import { Choice, Group } from "../../ui/form.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
 import { LEVELS } from "../../ui/values.tsx";
 
-/** The page frame of members and invites. */
 export function People({
 	current,
 	lead,
@@ -42,7 +41,6 @@ const MAY: Record<string, string> = {
 	15: "Can also add owners, and delete projects and the organization.",
 };
 
-/** The choice of a level, up to the user's own. */
 export function LevelChoice({
 	chosen,
 	onChange,

@@ -26,7 +26,6 @@ const LABELS = {
 
 type Values = ReturnType<typeof valuesOf>;
 
-/** Returns the values of the form. */
 const valuesOf = (fields: FormData) => ({
 	name: text(fields, "name"),
 	logo_media_id: text(fields, "logo_media_id") || null,
@@ -147,7 +146,6 @@ function Delete() {
 	);
 }
 
-/** The settings of an organization. */
 export default function Settings() {
 	const { organization, isAdmin, isOwner } = useOrganization();
 	return (

@@ -69,7 +69,6 @@ const NAMES = ["user", "activity", "after", "before"] as const;
 
 type ActivityFilters = Partial<Record<(typeof NAMES)[number], string>>;
 
-/** The activity log of one object, newest first. */
 export function Activity({
 	load,
 	id,

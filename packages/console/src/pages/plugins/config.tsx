@@ -12,7 +12,6 @@ import { ConfigView, useConfig } from "./config_view.tsx";
 import { fieldsOf, parsed, pluginIn } from "./schema.ts";
 import { changedSettings, nameOfSetting, SettingFields } from "./settings.tsx";
 
-/** The page of a plugin config, with its settings. */
 export default function ConfigPage() {
 	const loaded = useConfig();
 	return (

@@ -10,7 +10,6 @@ export type Config = PluginConfig;
 
 export const configName = ({ name, id }: PluginConfig) => name || `Config ${id}`;
 
-/** The name and version of a config's plugin. */
 export function PluginLine({ config }: { config: PluginConfig }) {
 	const { name, tag } = pluginIn(config);
 	return <>{[name !== config.name && name, tag && versionName(tag)].filter(Boolean).join(" · ")}</>;
@@ -18,7 +17,6 @@ export function PluginLine({ config }: { config: PluginConfig }) {
 
 const moodOf = (share: number): Mood => (share === 1 ? "good" : share >= 0.9 ? "warn" : "bad");
 
-/** The share of jobs and tasks that succeeded in the last 24 hours. */
 export function Success({ rate }: { rate: string | null }) {
 	if (rate === null) return null;
 	const share = Number(rate);

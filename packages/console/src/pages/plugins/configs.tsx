@@ -34,7 +34,6 @@ export async function readConfigs(project: number, signal?: AbortSignal) {
 	return configs;
 }
 
-/** The plugin configs of a project. */
 export default function Configs() {
 	const { organization, to } = useOrganization();
 	const { canConfigure } = useAccess();

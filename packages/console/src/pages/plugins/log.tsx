@@ -18,7 +18,6 @@ const isType = (value: string | undefined): value is keyof typeof TYPES =>
 const HOUR_MS = 3_600_000;
 const PERIODS: Record<string, number> = { hour: HOUR_MS, day: 24 * HOUR_MS };
 
-/** Returns the filters in the URL. */
 export function useLogFilters(): LogFilters {
 	const [{ search, type, period }] = useQuery();
 	return {

@@ -20,7 +20,6 @@ async function readPlugins(organization: string, signal: AbortSignal) {
 	return plugins.sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
 }
 
-/** The form that sets up a plugin in a project. */
 export default function NewConfig() {
 	const { organization, to } = useOrganization();
 	const { canConfigure } = useAccess();

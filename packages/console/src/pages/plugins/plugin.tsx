@@ -12,7 +12,6 @@ import { PluginView, usePlugin, useRights } from "./plugin_view.tsx";
 import { fieldsOf, jobsOf } from "./schema.ts";
 import { hasUpdate, nameOf, newest, originOf, Version, versionName } from "./words.tsx";
 
-/** The page of a plugin. */
 export default function PluginPage() {
 	const loaded = usePlugin();
 	return (
@@ -69,7 +68,6 @@ function About({ plugin, onChange }: Part) {
 	);
 }
 
-/** The buttons that check for a newer version and install it. */
 function Updates({ plugin, onChange }: Part) {
 	const { canChangeCode, isOwn } = useRights(plugin);
 	// One at a time, because the response to a check may arrive after the response to an upgrade.

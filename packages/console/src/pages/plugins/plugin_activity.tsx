@@ -4,7 +4,6 @@ import { api } from "../../session.ts";
 import { Activity } from "./activity.tsx";
 import { PluginView, usePlugin } from "./plugin_view.tsx";
 
-/** The page with the activity of a plugin. */
 export default function PluginActivity() {
 	const { at } = useOrganization();
 	const { plugin: id = "" } = useRoute().params;

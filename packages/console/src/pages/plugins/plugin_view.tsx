@@ -20,7 +20,6 @@ export function usePlugin() {
 	);
 }
 
-/** Returns the user's permissions for a plugin. */
 export function useRights(plugin: Plugin) {
 	const { organization, isAdmin } = useOrganization();
 	const { canInstall } = useAccess();
@@ -33,7 +32,6 @@ export function useRights(plugin: Plugin) {
 	};
 }
 
-/** The page frame of a plugin. */
 export function PluginView<T extends Plugin>({
 	of,
 	tab,

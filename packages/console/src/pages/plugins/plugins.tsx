@@ -63,7 +63,6 @@ const columnsIn = (organization: string, to: (path: string) => string): Column<L
 	{ title: "Version", cell: (plugin) => <Version plugin={plugin} /> },
 ];
 
-/** The plugins that an organization can use. */
 export default function Plugins() {
 	const { organization, to } = useOrganization();
 	const { canConfigure, canInstall } = useAccess();

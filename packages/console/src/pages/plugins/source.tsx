@@ -267,7 +267,6 @@ function lineOf(error: string) {
 	return line === undefined ? undefined : Number(line);
 }
 
-/** Returns the start and end of a line in a text. */
 function placeOf(line: number, text: string) {
 	const before = text.split("\n").slice(0, line - 1);
 	const start = before.reduce((sum, { length }) => sum + length + 1, 0);
@@ -275,7 +274,6 @@ function placeOf(line: number, text: string) {
 	return [start, end < 0 ? text.length : end] as const;
 }
 
-/** Shows a compile error, with a button that goes to its line. */
 function CompileError({
 	error,
 	isOpen,

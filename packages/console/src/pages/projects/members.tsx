@@ -63,7 +63,6 @@ const actionsOf = (project: Project, reload: () => void) =>
 		</SmallButton>
 	));
 
-/** The people who were added to a project. */
 export function ProjectMembers({ project, mayChange }: { project: Project; mayChange: boolean }) {
 	const [isAdding, setAdding] = useState(false);
 	const [{ people: search = "" }] = useQuery();

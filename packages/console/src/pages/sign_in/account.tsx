@@ -14,7 +14,6 @@ import { CodeField, SetUpForm } from "./two_factor_form.tsx";
 
 const ME = { user: "@me" } as const;
 
-/** The form for the user's names. */
 function Names() {
 	const loaded = useLoad((signal) => api.users.get(ME, { signal }), []);
 	const { save, dialog, version } = useSave<Me, UpdateUserBody>({
@@ -63,7 +62,6 @@ function Names() {
 	);
 }
 
-/** A dialog for an action that requires a code. */
 const CodeDialog = ({
 	title,
 	words,
@@ -163,7 +161,6 @@ const left = (n: number) =>
 		`${n} left`
 	);
 
-/** The state of the second factor, with its actions. */
 function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => void }) {
 	const { is_enabled, enabled_at, is_required, recovery_codes_left } = state;
 	if (!is_enabled)

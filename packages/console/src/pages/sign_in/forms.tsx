@@ -3,7 +3,6 @@ import { api } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 
-/** The form that sends a link. */
 export function MailForm({ email = "" }: { email?: string | undefined }) {
 	const [sentTo, setSentTo] = useState("");
 	if (sentTo)
