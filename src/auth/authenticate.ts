@@ -7,8 +7,16 @@ import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { type ApiError, badCredentials, notAuthenticated, throttled } from "../http/errors.ts";
 import { addressOf } from "./addresses.ts";
-import * as keyCache from "./key_cache.ts";
-import { digest, isExpired, isWellFormed, type Key, recordColumns } from "./keys.ts";
+import { keyCache } from "./key_cache.ts";
+import {
+	cache,
+	digest,
+	getCached,
+	isExpired,
+	isWellFormed,
+	type Key,
+	recordColumns,
+} from "./keys.ts";
 import { countUse } from "./usage.ts";
 
 declare module "hono" {
@@ -17,10 +25,10 @@ declare module "hono" {
 	}
 }
 
-/** Counts a failed authentication from the caller's IP address. Returns `refusal`, or a 429 after too many failures. */
-export async function countFailure(c: Context<App>, refusal: ApiError) {
+/** Counts a failed authentication from the caller's IP address. Returns `error`, or a 429 after too many failures. */
+export async function countFailure(c: Context<App>, error: ApiError) {
 	const { success } = await c.env.AUTH_FAILURES.limit({ key: addressOf(c) ?? "unknown" });
-	return success ? refusal : throttled(60);
+	return success ? error : throttled(60);
 }
 
 /**
@@ -30,7 +38,7 @@ export async function countFailure(c: Context<App>, refusal: ApiError) {
 async function readRecord(c: Context<App>, value: string, hash: string) {
 	if (!isWellFormed(value)) throw await countFailure(c, badCredentials());
 	c.get("meter").kv_reads += 1;
-	return keyCache.read(c.env, hash);
+	return getCached(c.env, hash);
 }
 
 /** Finds the key of an active user in D1, and caches it in KV. */
@@ -43,7 +51,7 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 			.innerJoin(users, eq(users.id, personalApiKeys.user_id))
 			.where(and(eq(personalApiKeys.hash, hash), eq(users.is_active, true))),
 	]);
-	if (row) c.executionCtx.waitUntil(keyCache.cache(c.env, hash, row));
+	if (row) c.executionCtx.waitUntil(cache(c.env, hash, row));
 	return row;
 }
 
@@ -60,16 +68,14 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 	let key = keyCache.get(hash) ?? (await readRecord(c, value, hash));
 	if (!key || isExpired(key)) {
 		// Counted as a failure before D1 is queried, so that the limit also limits the cost of guessing.
-		const refusal = badCredentials();
-		const failure = await countFailure(c, refusal);
-		if (failure !== refusal) throw failure;
+		const error = await countFailure(c, badCredentials());
+		if (error.status === 429) throw error;
 		key = await findKey(c, hash);
-		if (!key) throw refusal;
+		if (!key) throw error;
 	}
 	if (isExpired(key)) {
-		const refusal = badCredentials();
-		countUse(c, key.id, refusal.status);
-		throw refusal;
+		countUse(c, key.id, 401);
+		throw badCredentials();
 	}
 	c.set("key", { ...key, hash });
 	await next();

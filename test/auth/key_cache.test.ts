@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
-import * as keyCache from "../../src/auth/key_cache.ts";
+import { keyCache, MAX_RECORDS } from "../../src/auth/key_cache.ts";
 import { digest, mint } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { users } from "../../src/db/schema/users.ts";
@@ -55,12 +55,12 @@ describe("the record of a key", () => {
 		const { key, hash } = await warmKey();
 		const record = keyCache.get(hash);
 		if (!record) throw new Error("The record is not cached.");
-		const others = Array.from({ length: keyCache.MAX_CACHED }, () => v7());
+		const others = Array.from({ length: MAX_RECORDS }, () => v7());
 		for (const other of others.slice(1)) keyCache.set(other, record);
 		expect(await readsOf(key)).toBe(0);
 		keyCache.set(others[0] ?? "", record);
 		expect(await readsOf(key)).toBe(1);
-		for (const other of others) keyCache.remove(other);
+		for (const other of others) keyCache.delete(other);
 	});
 
 	test("is not cached for a key that doesn't exist", async () => {
@@ -89,7 +89,7 @@ describe("the record of a key", () => {
 	});
 });
 
-describe("while the isolate caches the record, the next request", () => {
+describe("while the isolate holds the record, the next request", () => {
 	test("of a revoked key is rejected, and the record is dropped", async () => {
 		const { key, hash } = await warmKey();
 		await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, hash));

@@ -1,8 +1,7 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
-import { cache } from "../../src/auth/key_cache.ts";
-import { digest } from "../../src/auth/keys.ts";
+import { cache, digest } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { RETOTAL } from "../support/activity.ts";

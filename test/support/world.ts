@@ -8,8 +8,8 @@ import { newOrganization } from "../../src/accounts/organizations/queries.ts";
 import { genesis } from "../../src/activity/audit_streams/chain.ts";
 import { newSecret, sealSecret } from "../../src/activity/webhooks/secret.ts";
 import { app } from "../../src/app.ts";
-import { cache, remove } from "../../src/auth/key_cache.ts";
-import { digest, mask, mint, newToken } from "../../src/auth/keys.ts";
+import { keyCache } from "../../src/auth/key_cache.ts";
+import { cache, digest, mask, mint, newToken } from "../../src/auth/keys.ts";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { auditStreams } from "../../src/db/schema/audit_streams.ts";
@@ -202,7 +202,7 @@ export async function keyFor(user_id: number, options: KeyOptions = {}) {
  * Removes the record of a key from the isolate's cache, as if another isolate had served its
  * requests.
  */
-export const forget = async (key: string) => remove(await digest(key));
+export const forget = async (key: string) => keyCache.delete(await digest(key));
 
 /** Creates a tenant: a user, an organization that the user owns, and its project. */
 export async function world(name = "Acme") {

@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
-import { evict } from "../../auth/key_cache.ts";
+import { evict } from "../../auth/keys.ts";
 import { inList } from "../../db/client.ts";
 import { MEMBER } from "../../db/levels.ts";
 import { countWhere } from "../../db/list.ts";

@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { keyStillWorks } from "../../access/guard.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { evict } from "../../auth/key_cache.ts";
+import { evict } from "../../auth/keys.ts";
 import { insertEach, insertWhere } from "../../db/client.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
 import { now } from "../../db/now.ts";
