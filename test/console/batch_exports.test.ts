@@ -162,7 +162,7 @@ inBrowser("batch exports", (open) => {
 		await row.getByText(/rejected the token.*Unknown token/).waitFor();
 		await checkLooks(page, "exports-list");
 		await page.getByRole("combobox", { name: "State" }).selectOption("paused");
-		await page.getByText("No exports found").waitFor();
+		await page.getByText("No batch exports found").waitFor();
 		await expect.poll(() => page.url()).toMatch(/\?type=HTTP&state=paused$/);
 	});
 

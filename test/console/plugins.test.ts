@@ -349,7 +349,7 @@ inBrowser("plugins", (open) => {
 		await added.waitFor({ state: "detached" });
 		await page.getByRole("cell", { name: "Upgraded" }).waitFor();
 		await page.goto(page.url().replace("activity=upgraded", "before=2001-01-01T00:00:00Z"));
-		await page.getByText("No entries found").waitFor();
+		await page.getByText("No activity found").waitFor();
 		await page.goto(page.url().replace("before=", "after="));
 		await added.waitFor();
 		await page.getByRole("link", { name: "Overview" }).last().click();
