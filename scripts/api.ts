@@ -1,6 +1,7 @@
 /**
- * Builds the parser of queries, and what is made from the code of the API: public/openapi.json and public/operations.json, and
- * from these the code of the client and the command line. None of it is tracked; docs/contract.txt is (scripts/contract.ts).
+ * Builds the parser of queries, and what is made from the code of the API: public/openapi.json and
+ * public/operations.json, and from these the code of the client and the command line. None of it is
+ * tracked; docs/contract.txt is (scripts/contract.ts).
  */
 import { readdirSync, readFileSync, statSync, utimesSync } from "node:fs";
 import peggy from "peggy";
@@ -58,7 +59,10 @@ function build() {
 	for (const path of BUILT) utimesSync(path, start, start);
 }
 
-/** Builds the files if a source is newer, or `always`. It takes seconds, because it loads all of the service. */
+/**
+ * Builds the files if a source is newer, or `always`. It takes seconds, because it loads all of the
+ * service.
+ */
 export function buildApi(always = false) {
 	buildParser();
 	const sources = Math.max(...SOURCES.map((path) => changedAt(`${root}/${path}`)));

@@ -1,6 +1,5 @@
 import type { Step } from "../../../outbound/steps.ts";
 import type { Column, Model, Row } from "../rows.ts";
-import type { Sample } from "../sample.ts";
 
 export type Job = {
 	run_id: string;
@@ -18,6 +17,9 @@ export type Job = {
 	/** Whether an earlier run or try may have written the window. */
 	again: boolean;
 };
+
+/** The input of a test: rows, and the job of the run that they would belong to. */
+export type Sample = { job: Job; rows: Row[] };
 
 /** What a run has written: the names of its files, if it has files, and what its log warns of. */
 type Closed = { files?: string[]; warnings?: string[] };
