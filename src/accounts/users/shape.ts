@@ -39,7 +39,7 @@ export const Membership = z.object({
 });
 export type Membership = z.infer<typeof Membership>;
 
-/** The caller, with its current organization and all its organizations (docs/organizations.md#users). */
+/** The caller, with its organizations (docs/organizations.md#users). */
 export const Me = z
 	.object({
 		...User.shape,
