@@ -127,12 +127,12 @@ const envelopeOf = (item: z.ZodType) => ({
 	results: z.array(item),
 });
 
-/** 200 with a page of `item`. */
-export const paginated = <I extends z.ZodType>(item: I, more: Pick<Operation, "download"> = {}) =>
-	document<Documenting<Envelope<z.output<I>>, 200>, PageInput>({
+/** 200 with a page. Its schemas are created only for the OpenAPI document. */
+const page = <R>(answer: () => z.ZodType, more: Pick<Operation, "within" | "download"> = {}) =>
+	document<Documenting<R, 200>, PageInput>({
 		status: 200,
 		get answer() {
-			return z.object(envelopeOf(item));
+			return answer();
 		},
 		get query() {
 			return paging();
@@ -140,36 +140,26 @@ export const paginated = <I extends z.ZodType>(item: I, more: Pick<Operation, "d
 		...more,
 	});
 
-/**
- * 200 with a page of `item` and the fields of `shape`, which are from the first result, or null if
- * there are no results (docs/api.md#responses-with-extra-fields).
- */
-export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
-	document<Documenting<Nullable<z.output<S>> & Envelope<z.output<I>>, 200>, PageInput>({
-		status: 200,
-		get answer() {
-			return z.object({ ...nullable(shape).shape, ...envelopeOf(item) });
-		},
-		within: shape,
-		get query() {
-			return paging();
-		},
-	});
+/** 200 with a page of `item`. */
+export const paginated = <I extends z.ZodType>(item: I, more: Pick<Operation, "download"> = {}) =>
+	page<Envelope<z.output<I>>>(() => z.object(envelopeOf(item)), more);
 
 /**
- * 200 with the fields of `shape` and a page of `item` (docs/api.md#responses-with-extra-fields).
+ * 200 with a page of `item` and the fields of `shape`, which are from the first result, or null if there are no results
+ * (docs/api.md#responses-with-extra-fields).
  */
+export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
+	page<Nullable<z.output<S>> & Envelope<z.output<I>>>(
+		() => z.object({ ...nullable(shape).shape, ...envelopeOf(item) }),
+		{ within: shape },
+	);
+
+/** 200 with the fields of `shape` and a page of `item` (docs/api.md#responses-with-extra-fields). */
 export const paginatedWithin = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
-	document<Documenting<z.output<S> & Envelope<z.output<I>>, 200>, PageInput>({
-		status: 200,
-		get answer() {
-			return z.object({ ...shape.shape, ...envelopeOf(item) });
-		},
-		within: shape,
-		get query() {
-			return paging();
-		},
-	});
+	page<z.output<S> & Envelope<z.output<I>>>(
+		() => z.object({ ...shape.shape, ...envelopeOf(item) }),
+		{ within: shape },
+	);
 
 /** The query parameter of a feed. It is only documented, like those of `paging`. */
 const feedPaging = lazy(() => paging().pick({ limit: true }));
