@@ -20,7 +20,7 @@ import { meter } from "./http/meter.ts";
 import { READS } from "./http/methods.ts";
 import { allowedOrigins } from "./http/origins.ts";
 import { logRequests } from "./http/request_log.ts";
-import { answerInVersion, chooseVersion } from "./http/versions.ts";
+import { chooseVersion, respondInVersion } from "./http/versions.ts";
 import { type Api, mcp } from "./mcp/routes.ts";
 
 export type Routes = Hono<App, Schema, string>;
@@ -62,7 +62,7 @@ const EXPOSED_HEADERS = [
 ];
 
 /** Security headers. The routes that send pages add the headers that only pages need. */
-const secureAnswers = secureHeaders({
+const secureResponses = secureHeaders({
 	crossOriginOpenerPolicy: false,
 	originAgentCluster: false,
 	xDnsPrefetchControl: false,
@@ -97,7 +97,7 @@ export const createApp = (api: Api): Routes =>
 	new Hono<App>({ strict: false, router: new TrieRouter() })
 		.use(requestId(), logRequests, meter)
 		.use("/api/*", caching)
-		.use(formatJson, answerInVersion(), secureAnswers, crossOrigin)
+		.use(formatJson, respondInVersion(), secureResponses, crossOrigin)
 		.use("/docs/*", onlyReads, documentation)
 		.use("/console/*", onlyReads, consolePages)
 		.route("/mcp", mcp(api))

@@ -7,7 +7,7 @@ import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { type ApiError, badCredentials, notAuthenticated, throttled } from "../http/errors.ts";
 import { addressOf } from "./addresses.ts";
-import { held } from "./held.ts";
+import { keyCache } from "./key_cache.ts";
 import {
 	cache,
 	digest,
@@ -25,10 +25,10 @@ declare module "hono" {
 	}
 }
 
-/** Counts a failed authentication from the caller's IP address. Returns `refusal`, or a 429 after too many failures. */
-export async function countFailure(c: Context<App>, refusal: ApiError) {
+/** Counts a failed authentication from the caller's IP address. Returns `error`, or a 429 after too many failures. */
+export async function countFailure(c: Context<App>, error: ApiError) {
 	const { success } = await c.env.AUTH_FAILURES.limit({ key: addressOf(c) ?? "unknown" });
-	return success ? refusal : throttled(60);
+	return success ? error : throttled(60);
 }
 
 /**
@@ -65,19 +65,17 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 	if (!value || extra !== undefined) throw await countFailure(c, badCredentials());
 	const hash = await digest(value);
 	// A key with a cached record is well-formed.
-	let key = held(hash) ?? (await readRecord(c, value, hash));
+	let key = keyCache.get(hash) ?? (await readRecord(c, value, hash));
 	if (!key || isExpired(key)) {
 		// Counted as a failure before D1 is queried, so that the limit also limits the cost of guessing.
-		const refusal = badCredentials();
-		const failure = await countFailure(c, refusal);
-		if (failure !== refusal) throw failure;
+		const error = await countFailure(c, badCredentials());
+		if (error.status === 429) throw error;
 		key = await findKey(c, hash);
-		if (!key) throw refusal;
+		if (!key) throw error;
 	}
 	if (isExpired(key)) {
-		const refusal = badCredentials();
-		countUse(c, key.id, refusal.status);
-		throw refusal;
+		countUse(c, key.id, 401);
+		throw badCredentials();
 	}
 	c.set("key", { ...key, hash });
 	await next();

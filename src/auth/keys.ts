@@ -3,7 +3,7 @@ import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { toBase64url } from "../lib/base64url.ts";
 import { lazy } from "../lib/lazy.ts";
 import { logWarning } from "../lib/log.ts";
-import { held, hold, release } from "./held.ts";
+import { keyCache } from "./key_cache.ts";
 
 /** A key's record in KV, stored under `key:<SHA-256 of its value, hex>` (docs/keys.md#the-kv-record). */
 const shape = lazy(() =>
@@ -109,7 +109,7 @@ export async function getCached({ KEYS }: Env, hash: string): Promise<Key | unde
 	const record = await KEYS.get(kvKey(hash), { type: "json", cacheTtl: 60 });
 	const { data } = shape().safeParse(record);
 	// A record that another request has cached in the meantime is newer.
-	if (data && !held(hash)) hold(hash, data);
+	if (data && !keyCache.get(hash)) keyCache.set(hash, data);
 	return data;
 }
 
@@ -118,12 +118,12 @@ const logKvError = (error: unknown) => logWarning("KV was not written", error);
 
 /** Stores a key's record in KV and in the isolate. */
 export function cache({ KEYS }: Env, hash: string, key: Key) {
-	hold(hash, key);
+	keyCache.set(hash, key);
 	return KEYS.put(kvKey(hash), JSON.stringify(key)).catch(logKvError);
 }
 
 /** Removes a key's record from KV and from the isolate. */
 export function evict({ KEYS }: Env, hash: string) {
-	release(hash);
+	keyCache.delete(hash);
 	return KEYS.delete(kvKey(hash)).catch(logKvError);
 }

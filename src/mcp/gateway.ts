@@ -19,7 +19,7 @@ export class Gateway extends RpcTarget {
 	/** Whether the API has checked the key. */
 	wasChecked = false;
 	/** The error with which the API rejected the key, if it did. */
-	refusal: ApiError | undefined;
+	error: ApiError | undefined;
 
 	constructor(c: Context<App>, api: Api) {
 		super();
@@ -66,7 +66,7 @@ export class Gateway extends RpcTarget {
 	/** Adds the cost of the request to the cost of the MCP request. */
 	#note({ status, headers }: Response) {
 		this.wasChecked = true;
-		if (status === 401) this.refusal = badCredentials();
+		if (status === 401) this.error = badCredentials();
 		const { meter } = this.#c.var;
 		for (const [, name, n] of headers.get("server-timing")?.matchAll(/\b(\w+);desc="(\d+)"/g) ?? [])
 			if (isCost(meter, name)) meter[name] += Number(n);

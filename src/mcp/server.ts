@@ -33,8 +33,8 @@ export async function serve(c: Context<App>, api: Api): Promise<Response> {
 	const gateway = new Gateway(c, api);
 	const mcp = await server(c.env);
 	const message = { url: c.req.url, headers: new Headers(headers), body, key };
-	const answer = await mcp.answer(message, gateway);
-	if (gateway.refusal) throw gateway.refusal;
+	const response = await mcp.respond(message, gateway);
+	if (gateway.error) throw gateway.error;
 	if (!gateway.wasChecked) await c.var.tenant.read();
-	return new Response(answer.body, answer);
+	return new Response(response.body, response);
 }

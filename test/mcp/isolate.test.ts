@@ -13,7 +13,7 @@ const READ = {
 	params: { name: "read", arguments: { operationId: "listOrganizations" } },
 };
 
-type Answer = Mcp["answer"];
+type Answer = Mcp["respond"];
 
 /** A LOADER that passes calls on, and the arguments of these calls. */
 function recorder() {
@@ -21,7 +21,7 @@ function recorder() {
 	const answer = vi.fn<Answer>();
 	get.mockImplementation((name, getCode) => {
 		const mcp = env.LOADER.get(name, getCode).getEntrypoint<Mcp>();
-		answer.mockImplementation((message, calls) => mcp.answer(message, calls));
+		answer.mockImplementation((message, calls) => mcp.respond(message, calls));
 		return Object.assign(Object.create(null), { getEntrypoint: () => ({ answer }) });
 	});
 	return { LOADER: loader({ get }), get, answer };

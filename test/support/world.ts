@@ -8,7 +8,7 @@ import { newOrganization } from "../../src/accounts/organizations/queries.ts";
 import { genesis } from "../../src/activity/audit_streams/chain.ts";
 import { newSecret, sealSecret } from "../../src/activity/webhooks/secret.ts";
 import { app } from "../../src/app.ts";
-import { release } from "../../src/auth/held.ts";
+import { keyCache } from "../../src/auth/key_cache.ts";
 import { cache, digest, mask, mint, newToken } from "../../src/auth/keys.ts";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
@@ -193,7 +193,7 @@ export async function keyFor(user_id: number, options: KeyOptions = {}) {
  * Removes the record of a key from the isolate's cache, as if another isolate had served its
  * requests.
  */
-export const forget = async (key: string) => release(await digest(key));
+export const forget = async (key: string) => keyCache.delete(await digest(key));
 
 /** Creates a tenant: a user, an organization that the user owns, and its project. */
 export async function world(name = "Acme") {
