@@ -35,14 +35,13 @@ const secureConsole = secureHeaders({
 });
 
 /** Files with a hash of their content in their names, which can be cached for a year. */
-const HASHED =
-	/^\/docs\/assets\/.*\.[0-9a-f]{16}[./]|^\/console\/assets\/.*\.[0-9A-Z]{8}\.(?:js|css)$/;
+const HASHED = [/^\/docs\/assets\/.*\.[0-9a-f]{16}[./]/, /\.[0-9A-Z]{8}\.(?:js|css)$/];
 
 /** Sends a file of `public/`. Files have ETags. */
 async function sendFile(c: Context<App>, path: string) {
 	const file = await c.env.ASSETS.fetch(new Request(new URL(path, c.req.url), c.req.raw));
 	c.res = c.newResponse(file.body, file);
-	if (HASHED.test(path) && file.status < 400)
+	if (HASHED.some((hashed) => hashed.test(path)) && file.status < 400)
 		c.header("Cache-Control", "public, max-age=31536000, immutable");
 }
 
