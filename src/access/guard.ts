@@ -1,4 +1,4 @@
-import { and, type Column, eq, gte, or, type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import { and, type Column, eq, gte, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { checkAddress } from "../auth/addresses.ts";
 import { isExpired, type Key, recordColumns } from "../auth/keys.ts";
 import { assertThat } from "../db/assertion.ts";
@@ -198,7 +198,7 @@ export function keyStillWorks(
 	hash: string | SQLWrapper,
 	{ scopes, organizations: scopedOrganizations, projects: scopedProjects, allowed_ips }: KeyTerms,
 ) {
-	const theKey = and(
+	const isCallerKey = and(
 		eq(personalApiKeys.hash, hash),
 		eq(personalApiKeys.scopes, scopes),
 		eq(personalApiKeys.scoped_organizations, scopedOrganizations),
@@ -206,80 +206,63 @@ export function keyStillWorks(
 		eq(personalApiKeys.allowed_ips, allowed_ips),
 		eq(users.is_active, true),
 	);
-	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${theKey})`;
+	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${isCallerKey})`;
 }
 
 /** What `assertStillAllowed` checks, in addition to the key. */
 type AccessForm = {
-	/** Whether the request is about an organization, and about a project. */
-	organization: boolean;
+	/** Whether the request is about a project. */
 	project: boolean;
 	/** Whether the caller is a member of the organization, and of the project. */
 	member: boolean;
 	projectMember: boolean;
-	/** Whether the assertion passes if they have been deleted. */
-	orGone: boolean;
 };
 
 const assertion = cacheByForm((db, form: AccessForm) => {
 	const user_id = placeholder<number>("user_id");
 	const organization_id = placeholder<number>("organization_id");
 	const project_id = placeholder<number>("project_id");
-	const theMember = and(
+	const isMember = and(
 		eq(members.organization_id, organization_id),
 		eq(members.user_id, user_id),
 		gte(members.level, placeholder("member_level")),
 	);
-	const theProject = and(eq(projects.id, project_id), visibleTo(user_id));
-	const theProjectMember = and(
+	const isProject = and(eq(projects.id, project_id), visibleTo(user_id));
+	const isProjectMember = and(
 		eq(projectMembers.project_id, project_id),
 		eq(projectMembers.user_id, user_id),
 		gte(projectMembers.level, placeholder("project_level")),
 	);
-	const still = and(
+	const hasAccess = sql`${and(
 		keyStillWorks(placeholder("hash"), {
 			scopes: placeholder("scopes"),
 			organizations: placeholder("organizations"),
 			projects: placeholder("projects"),
 			allowed_ips: placeholder("allowed_ips"),
 		}),
-		form.member ? sql`exists (select 1 from ${members} where ${theMember})` : undefined,
-		form.project ? sql`exists (select 1 from ${projects} where ${theProject})` : undefined,
+		form.member ? sql`exists (select 1 from ${members} where ${isMember})` : undefined,
+		form.project ? sql`exists (select 1 from ${projects} where ${isProject})` : undefined,
 		form.projectMember
-			? sql`exists (select 1 from ${projectMembers} where ${theProjectMember})`
+			? sql`exists (select 1 from ${projectMembers} where ${isProjectMember})`
 			: undefined,
-	);
-	const deleted = or(
-		form.organization
-			? sql`not exists (select 1 from ${organizations} where ${organizations.id} = ${organization_id})`
-			: undefined,
-		form.project
-			? sql`not exists (select 1 from ${projects} where ${projects.id} = ${project_id})`
-			: undefined,
-	);
-	const holds = form.orGone ? or(still, deleted) : still;
-	return new CachedStatement(assertThat(db, sql`${holds}`));
+	)}`;
+	return new CachedStatement(assertThat(db, hasAccess, "has_access"));
 });
 
 /**
  * Returns a statement that makes its batch fail if the caller has lost the access that `authorize`
  * found.
- * @param orGone whether to pass if the organization or project was deleted, so that a second DELETE
- * gets a 404 instead of a 403
  */
 export function assertStillAllowed(
 	env: Env,
 	db: Connected,
 	hash: string,
 	{ key, organization_id, member_level, project_id, project_level }: Caller,
-	{ orGone = false } = {},
 ) {
 	const form = {
-		organization: organization_id !== null,
 		project: project_id !== null,
 		member: member_level !== null,
 		projectMember: project_level !== null,
-		orGone,
 	};
 	const { user_id, scopes, organizations, projects, allowed_ips } = key;
 	return assertion(env, form).bind(db, {

@@ -7,7 +7,8 @@ import { isValue, type Row, rowReader } from "./rows.ts";
 
 /*
  * Statements that the isolate caches, so that their SQL isn't built for each request
- * (docs/internals/architecture.md#cached-statements). A cached statement has no values of a request, only placeholders.
+ * (docs/internals/architecture.md#cached-statements). A cached statement has no values of a
+ * request, only placeholders.
  */
 
 /**
@@ -47,7 +48,8 @@ type Prepared = {
 type MapResult = (result: { results: Row[] }) => unknown;
 
 /**
- * Returns how the result of a statement is read. The rows of most selects are read by `rowReader`, which is faster than Drizzle.
+ * Returns how the result of a statement is read. The rows of most selects are read by `rowReader`,
+ * which is faster than Drizzle.
  */
 function mapperOf(statement: Preparable<unknown>, prepared: Prepared): MapResult {
 	if (!is(statement, SQLiteSelectBase) || mayLackObjects(statement._.selectedFields, prepared))
@@ -56,7 +58,9 @@ function mapperOf(statement: Preparable<unknown>, prepared: Prepared): MapResult
 	return ({ results }) => results.map(read);
 }
 
-/** Whether a nested object of a select can be null as a whole, which Drizzle decides by its columns. */
+/**
+ * Whether a nested object of a select can be null as a whole, which Drizzle decides by its columns.
+ */
 function mayLackObjects(fields: object, prepared: Prepared) {
 	const joined: object = Reflect.get(prepared, "joinsNotNullableMap") ?? {};
 	return !Object.values(fields).every(isValue) && Object.values(joined).includes(false);
@@ -66,7 +70,8 @@ function mayLackObjects(fields: object, prepared: Prepared) {
 const MADE_ONCE = /\d{4}-\d\d-\d\dT\d\d:|[\da-f]{8}(-[\da-f]{4}){3}-/;
 
 /**
- * Returns how a parameter of a cached statement is bound: a constant, or the value of a placeholder.
+ * Returns how a parameter of a cached statement is bound: a constant, or the value of a
+ * placeholder.
  * @throws if the parameter was generated for the request in which the statement is built
  */
 function binderOf(param: unknown): (values: Values) => unknown {

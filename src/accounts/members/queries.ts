@@ -5,6 +5,7 @@ import { retry } from "../../access/retry.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { userWith } from "../../access/visible.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { contains } from "../../db/contains.ts";
 import { ADMIN, OWNER } from "../../db/levels.ts";
 import { counter, matching } from "../../db/list.ts";
@@ -124,7 +125,10 @@ const isSame = (tenant: Tenant, { id, user }: Row) =>
 		eq(members.id, id),
 	);
 
-export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof Update>) {
+export const update = (tenant: Tenant, uuid: string, body: z.infer<typeof Update>) =>
+	retry(() => tryUpdate(tenant, uuid, body));
+
+async function tryUpdate(tenant: Tenant, uuid: string, body: z.infer<typeof Update>) {
 	const member = await find(tenant, uuid);
 	const { level = member.level } = body;
 	if (body.level !== undefined && isSelf(tenant, member))
@@ -137,13 +141,12 @@ export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof 
 		);
 	const entry = { scope: "Member" as const, name: member.user.email };
 	const after = await tenant.patch(member, body, entry, () => ({
-		change: tenant.db
-			.update(members)
-			.set({ level, updated_at: now() })
-			.where(and(isSame(tenant, member), editable(tenant))),
+		checks: [assertExists(tenant.db, members, and(isSame(tenant, member), editable(tenant)))],
+		changes: [
+			tenant.db.update(members).set({ level, updated_at: now() }).where(isSame(tenant, member)),
+		],
 		answer: select(tenant).where(isSame(tenant, member)),
 	}));
-	if (after.level !== level) throw forbidden(ABOVE_YOU);
 	return after;
 }
 
@@ -155,11 +158,9 @@ export const remove = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
 		const member = await find(tenant, uuid);
 		if (member.level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
-		return tenant.remove(
+		await tenant.remove(
 			{ scope: "Member", item_id: member.id, name: member.user.email },
-			tenant.db
-				.delete(members)
-				.where(and(isSame(tenant, member), lt(members.level, OWNER), editable(tenant)))
-				.returning({ id: members.id }),
+			members,
+			and(isSame(tenant, member), lt(members.level, OWNER), editable(tenant)),
 		);
 	});
