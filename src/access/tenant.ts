@@ -1,4 +1,4 @@
-import { and, eq, isNull, lt, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, isNull, lt, or, type SQL } from "drizzle-orm";
 import type { BatchItem, BatchResponse } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteSelect, SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -20,12 +20,7 @@ import { badCredentials, found } from "../http/errors.ts";
 import { type Envelope, envelope, type Page } from "../http/page.ts";
 import { countRequest } from "../http/rate_limit.ts";
 import { HOUR_MS } from "../lib/durations.ts";
-import {
-	type Cacheable,
-	givenFrom,
-	type TenantList,
-	type TenantStatement,
-} from "./cached_statements.ts";
+import type { TenantList, TenantStatement } from "./cached_statements.ts";
 import { assertStillAllowed, authorize, type Caller, cachedGuard } from "./guard.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { checkKey } from "./permit.ts";
@@ -333,17 +328,12 @@ export class Tenant {
 	}
 
 	/** Returns a cached statement with the values of this request. */
-	cached<S extends Cacheable, N extends string>(
-		{ names, build, statement }: TenantStatement<S, N>,
+	cached<R, N extends string>(
+		{ statement }: TenantStatement<R, N>,
 		values: Record<N, string | number | null>,
 	) {
-		const anew = () =>
-			build(
-				this,
-				givenFrom(names, (name) => sql`${values[name]}`),
-			);
-		const all = { ...values, ...this.#values };
-		return statement(this.env, formOf(this.#place)).bind(this.db, all, anew);
+		const cached = statement(this.env, formOf(this.#place));
+		return cached.bind(this.db, { ...values, ...this.#values });
 	}
 
 	/** Returns a page of a list whose first page is cached. */
