@@ -23,7 +23,10 @@ import { type Api, mcp } from "./mcp/routes.ts";
 
 export type Routes = Hono<App, Schema, string>;
 
-/** A family: its path, the object of its scopes, the tenant that it acts in, and its routes, which its first request loads. */
+/**
+ * A family: its path, the object of its scopes, the tenant that it acts in, and its routes, which
+ * its first request loads.
+ */
 export type Family = {
 	path: string;
 	object: ScopeObject;
@@ -87,8 +90,8 @@ const notFound: NotFoundHandler<App> = async (c) => {
 };
 
 /**
- * Returns the app with the middleware of all requests, to which `mount` adds rows. (Hono's default router accepts no more routes
- * after the first request.)
+ * Returns the app with the middleware of all requests, to which `mount` adds rows. (Hono's default
+ * router accepts no more routes after the first request.)
  * @param api the function that `/mcp` calls
  */
 export const createApp = (api: Api): Routes =>

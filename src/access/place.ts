@@ -8,7 +8,10 @@ import { currentOrganization, currentProject } from "./visible.ts";
 export type Place = {
 	/** What the routes act in: an organization, a project, or only the caller. */
 	kind: "caller" | "organization" | "project";
-	/** A UUID, `@current`, or the id that the guard found. Undefined if the path has none, as in a list. */
+	/**
+	 * A UUID, `@current`, or the id that the guard found. Undefined if the path has none, as in a
+	 * list.
+	 */
 	organization?: string | number | undefined;
 	/** An id or `@current`. With the kind `organization`, a project of the organization. */
 	project?: number | "@current" | undefined;

@@ -41,8 +41,9 @@ type TenantWrite = Pick<Write, "checks" | "changes" | "after"> & {
 type Answer<R> = Statement & { _: { result: R[] } };
 
 /**
- * The only way for families to access the database. The guard (credentials, scope, restrictions, existence, membership, level)
- * runs in the same batch as the request's queries, so no query can run without it, and it needs no additional round trip.
+ * The only way for families to access the database. The guard (credentials, scope, restrictions,
+ * existence, membership, level) runs in the same batch as the request's queries, so no query can
+ * run without it, and it needs no additional round trip.
  */
 export class Tenant {
 	readonly db: Connected;
@@ -107,7 +108,10 @@ export class Tenant {
 		return { organizations: organizations.length > 0, projects: projects.length > 0 };
 	}
 
-	/** SQL for the organization's id, null if there is none. After `read`, it is the id that the guard found. */
+	/**
+	 * SQL for the organization's id, null if there is none. After `read`, it is the id that the guard
+	 * found.
+	 */
 	get organization(): SQL<number> {
 		return idsOf(this.#place, this.key.user_id).organization;
 	}
@@ -141,8 +145,8 @@ export class Tenant {
 	}
 
 	/**
-	 * Runs the guard and `queries` in one round trip. If KV's record of the key forbids the request, D1 is queried before the
-	 * request is rejected, since the record may be a minute old.
+	 * Runs the guard and `queries` in one round trip. If KV's record of the key forbids the request,
+	 * D1 is queried before the request is rejected, since the record may be a minute old.
 	 * @throws the guard's error: 401, 403, 404 or 429
 	 */
 	read<Q extends readonly Statement[]>(...queries: Q): Promise<BatchResponse<Q>>;
@@ -177,7 +181,8 @@ export class Tenant {
 	}
 
 	/**
-	 * Sends the guard and other statements in one batch. If a replica doesn't have the key, asks the primary.
+	 * Sends the guard and other statements in one batch. If a replica doesn't have the key, asks the
+	 * primary.
 	 * @throws the guard's error
 	 */
 	async #send(

@@ -11,9 +11,10 @@ import { isValue, type Row, rowReader } from "./rows.ts";
  */
 
 /**
- * Caches the result of `make` for each form: everything that the SQL of a statement depends on. There must be few.
- * @param make gets only the form and nothing of a request, so all requests with the form can share the result. It must not depend
- * on the time or anything else that changes
+ * Caches the result of `make` for each form: everything that the SQL of a statement depends on.
+ * There must be few.
+ * @param make gets only the form and nothing of a request, so all requests with the form can share
+ * the result. It must not depend on the time or anything else that changes
  */
 export function cacheByForm<F extends object, T>(make: (db: Database, form: F) => T) {
 	const made = new Map<string, T>();

@@ -84,7 +84,9 @@ export const forbidden = (
 
 export const notFound = (detail = "Not found.") => error(404, "not_found", detail);
 
-/** 409: by default, other requests changed the object during every attempt (docs/api.md#conflicts). */
+/**
+ * 409: by default, other requests changed the object during every attempt (docs/api.md#conflicts).
+ */
 export const conflict = (
 	detail = "Other requests are changing this object at the same time. Try again.",
 ) => error(409, "conflict", detail);
@@ -97,14 +99,19 @@ export const limitReached = () => error(409, "limit_reached", LIMIT_REACHED);
 
 const KEY_IN_USE = "A request with this Idempotency-Key is in progress.";
 
-/** 409: another request with the same `Idempotency-Key` is in progress (docs/api.md#safe-retries). */
+/**
+ * 409: another request with the same `Idempotency-Key` is in progress (docs/api.md#safe-retries).
+ */
 export const idempotencyKeyInUse = () =>
 	error(409, "idempotency_key_in_use", KEY_IN_USE, { "Retry-After": "1" });
 
 const OUTCOME_UNKNOWN =
 	"The first request with this Idempotency-Key ended before its response was stored. Its change was made. Check the state, then use a new key.";
 
-/** 409: the first request with the `Idempotency-Key` was killed after its change (docs/api.md#safe-retries). */
+/**
+ * 409: the first request with the `Idempotency-Key` was killed after its change
+ * (docs/api.md#safe-retries).
+ */
 export const outcomeUnknown = () => error(409, "outcome_unknown", OUTCOME_UNKNOWN);
 
 const KEY_REUSED =
@@ -118,7 +125,10 @@ const UNKNOWN_VERSION = "Tenantry-Version is not a version of this API.";
 export const unknownVersion = (choices: string[]) =>
 	new ApiError({ status: 400, code: "unknown_version", detail: UNKNOWN_VERSION, choices });
 
-/** 412: `If-Match` or `If-None-Match` isn't fulfilled (docs/api.md#caching-and-conditional-requests). */
+/**
+ * 412: `If-Match` or `If-None-Match` isn't fulfilled
+ * (docs/api.md#caching-and-conditional-requests).
+ */
 export const preconditionFailed = (
 	detail = "The object has changed: its ETag is not in If-Match.",
 ) => error(412, "precondition_failed", detail);
@@ -134,7 +144,10 @@ export const tooLarge = (bytes: number) =>
 export const unsupportedMediaType = (type: string) =>
 	error(415, "unsupported_media_type", `Unsupported media type "${type}" in request.`);
 
-/** 415: `Accept-Encoding` tells it from an unsupported media type (RFC 9110, sections 8.4 and 15.5.16). */
+/**
+ * 415: `Accept-Encoding` tells it from an unsupported media type (RFC 9110, sections 8.4 and
+ * 15.5.16).
+ */
 export const unsupportedEncoding = (encoding: string) =>
 	error(415, "unsupported_media_type", `Unsupported content encoding "${encoding}" in request.`, {
 		"Accept-Encoding": "identity",
@@ -202,9 +215,10 @@ const replay = (c: Context, { status, headers, body }: StoredResponse) => {
 };
 
 /**
- * Sends the error response that was thrown. Any other error is logged with the request's id and returns a 500 that reveals
- * nothing.
- * @param translate converts a database error to an error response; returns undefined if the error is unexpected
+ * Sends the error response that was thrown. Any other error is logged with the request's id and
+ * returns a 500 that reveals nothing.
+ * @param translate converts a database error to an error response; returns undefined if the error
+ * is unexpected
  */
 export const onError =
 	(translate: (error: Error) => ApiError | undefined): ErrorHandler<App> =>

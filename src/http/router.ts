@@ -145,8 +145,8 @@ export const paginated = <I extends z.ZodType>(item: I, more: Pick<Operation, "d
 	page<Envelope<z.output<I>>>(() => z.object(envelopeOf(item)), more);
 
 /**
- * 200 with a page of `item` and the fields of `shape`, which are from the first result, or null if there are no results
- * (docs/api.md#responses-with-extra-fields).
+ * 200 with a page of `item` and the fields of `shape`, which are from the first result, or null if
+ * there are no results (docs/api.md#responses-with-extra-fields).
  */
 export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
 	page<Nullable<z.output<S>> & Envelope<z.output<I>>>(
@@ -154,7 +154,9 @@ export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(shape: S
 		{ within: shape },
 	);
 
-/** 200 with the fields of `shape` and a page of `item` (docs/api.md#responses-with-extra-fields). */
+/**
+ * 200 with the fields of `shape` and a page of `item` (docs/api.md#responses-with-extra-fields).
+ */
 export const paginatedWithin = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
 	page<z.output<S> & Envelope<z.output<I>>>(
 		() => z.object({ ...shape.shape, ...envelopeOf(item) }),

@@ -10,8 +10,8 @@ import type { Api } from "./routes.ts";
 const PASSED_ON = ["authorization", "cf-connecting-ip", "x-d1-bookmark"];
 
 /**
- * What the isolate of the MCP server can call: the API, with the key of an MCP request, so that the API decides what is allowed.
- * The key stays in this isolate.
+ * What the isolate of the MCP server can call: the API, with the key of an MCP request, so that the
+ * API decides what is allowed. The key stays in this isolate.
  */
 export class Gateway extends RpcTarget {
 	readonly #c: Context<App>;

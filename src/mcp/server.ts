@@ -21,8 +21,8 @@ async function server(env: Env) {
 }
 
 /**
- * Responds to a POST to `/mcp`. Operations of the API check the caller. A message that calls none is checked here, so that each
- * message counts once against the rate limit of the key.
+ * Responds to a POST to `/mcp`. Operations of the API check the caller. A message that calls none
+ * is checked here, so that each message counts once against the rate limit of the key.
  * @throws 401, 413 or 429
  */
 export async function serve(c: Context<App>, api: Api): Promise<Response> {
