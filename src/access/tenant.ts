@@ -311,16 +311,11 @@ export class Tenant {
 	 * Returns a page of `select`, which `list` filters and sorts, in one round trip.
 	 * @param to converts a row to a result
 	 */
-	page<S extends SQLiteSelect>(
+	page<S extends SQLiteSelect, R = RowOf<S>>(
 		page: Page,
 		select: () => S,
 		list: List<S>,
-	): Promise<Envelope<RowOf<S>>>;
-	page<S extends SQLiteSelect, R>(
-		page: Page,
-		select: () => S,
-		list: List<S>,
-		to: (row: RowOf<S>) => R,
+		to?: (row: RowOf<S>) => R,
 	): Promise<Envelope<R>>;
 	async page<S extends SQLiteSelect>(
 		page: Page,
