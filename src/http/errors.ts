@@ -158,6 +158,10 @@ export const throttled = (
 	detail = `Request was throttled. Expected available in ${seconds} seconds.`,
 ) => error(429, "throttled", detail, { "Retry-After": String(seconds) });
 
+/** 429 until a time in milliseconds. */
+export const throttledUntil = (at: number) =>
+	throttled(Math.max(1, Math.ceil((at - Date.now()) / 1000)));
+
 /** The stored response to an earlier request, thrown like an error (docs/api.md#safe-retries). */
 export class Replay extends Error {
 	readonly response: StoredResponse;
