@@ -19,7 +19,8 @@ import { READS } from "./http/methods.ts";
 import { allowedOrigins } from "./http/origins.ts";
 import { logRequests } from "./http/request_log.ts";
 import { chooseVersion, respondInVersion } from "./http/versions.ts";
-import { type Api, mcp } from "./mcp/routes.ts";
+import type { Api } from "./mcp/gateway.ts";
+import { mcp } from "./mcp/routes.ts";
 
 export type Routes = Hono<App, Schema, string>;
 

@@ -21,7 +21,10 @@ export type Route = {
 
 export const isBelowApi = ({ path }: Route) => path.startsWith("/api/");
 
-/** Whether the route accepts a key. Accepting an invite does, although it needs none. Signing in doesn't. */
+/**
+ * Whether the route accepts a key. Accepting an invite does, although it needs none. Signing in
+ * doesn't.
+ */
 export const takesKey = ({ open, path }: Pick<Route, "open" | "path">) =>
 	!open || path.startsWith("/api/invites/");
 

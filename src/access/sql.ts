@@ -1,7 +1,6 @@
 import type { SQL } from "drizzle-orm";
 import { placeholder } from "../db/cached_statements.ts";
 import type { Database } from "../db/client.ts";
-import type { Place } from "./place.ts";
 
 /**
  * A tenant and its caller for SQL. A `Tenant` has the values of its request, a cached statement has
@@ -9,7 +8,8 @@ import type { Place } from "./place.ts";
  */
 export type TenantSql = {
 	readonly db: Database;
-	readonly kind: Place["kind"];
+	/** What the routes act in: an organization, a project, or only the caller. */
+	readonly kind: "caller" | "organization" | "project";
 	/** SQL for the id of the organization or project; null if there is none. */
 	readonly organization: SQL<number>;
 	readonly project: SQL<number>;

@@ -1,4 +1,4 @@
-import type { Key } from "./keys.ts";
+import type { Key } from "./key_record.ts";
 
 const MAX_AGE_MS = 30_000;
 

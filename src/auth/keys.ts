@@ -1,32 +1,10 @@
-import * as z from "zod";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { toBase64url } from "../lib/base64url.ts";
-import { lazy } from "../lib/lazy.ts";
 import { logWarning } from "../lib/log.ts";
 import { keyCache } from "./key_cache.ts";
+import { type Key, keyRecord } from "./key_record.ts";
 
-/**
- * A key's record in KV, stored under `key:<SHA-256 of its value, hex>`
- * (docs/keys.md#the-kv-record).
- */
-const shape = lazy(() =>
-	z.object({
-		id: z.string(),
-		user_id: z.int(),
-		scopes: z.array(z.string()),
-		/** Empty: all. */
-		organizations: z.array(z.string()),
-		/** Empty: all. */
-		projects: z.array(z.int()),
-		/** IP addresses and CIDR ranges that the key can be used from. Empty or missing: all. */
-		allowed_ips: z.array(z.string()).default([]),
-		/** ISO 8601; null: never. */
-		expires_at: z.string().nullable(),
-		/** The API version that the key was created with. Missing: the first version. */
-		version: z.string().optional(),
-	}),
-);
-export type Key = z.infer<ReturnType<typeof shape>>;
+export type { Key };
 
 const { user_id, scopes, scoped_organizations, scoped_projects, allowed_ips, expires_at, version } =
 	personalApiKeys;
@@ -114,7 +92,7 @@ const kvKey = (hash: string) => `key:${hash}`;
  */
 export async function getCached({ KEYS }: Env, hash: string): Promise<Key | undefined> {
 	const record = await KEYS.get(kvKey(hash), { type: "json", cacheTtl: 60 });
-	const { data } = shape().safeParse(record);
+	const { data } = keyRecord().safeParse(record);
 	// A record that another request has cached in the meantime is newer.
 	if (data && !keyCache.get(hash)) keyCache.set(hash, data);
 	return data;

@@ -4,7 +4,9 @@ import type { App } from "../env.ts";
 import { type ApiError, badCredentials } from "../http/errors.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
 import { logRequestError } from "../lib/log.ts";
-import type { Api } from "./routes.ts";
+
+/** Sends a request to the API without leaving this worker. */
+export type Api = (request: Request, c: Context<App>) => Response | Promise<Response>;
 
 /** The headers of the MCP request that are copied to requests to the API. */
 const PASSED_ON = ["authorization", "cf-connecting-ip", "x-d1-bookmark"];

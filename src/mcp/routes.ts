@@ -1,4 +1,3 @@
-import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { asCaller } from "../access/middleware.ts";
 import { anyKey } from "../access/scopes.ts";
@@ -8,9 +7,7 @@ import { forbidden, methodNotAllowed } from "../http/errors.ts";
 import { formatted } from "../http/json.ts";
 import { allowedOrigins } from "../http/origins.ts";
 import { router } from "../http/router.ts";
-
-/** Sends a request to the API without leaving this worker. */
-export type Api = (request: Request, c: Context<App>) => Response | Promise<Response>;
+import type { Api } from "./gateway.ts";
 
 /** JSON-RPC's code for errors that the server defines (https://www.jsonrpc.org/specification). */
 const SERVER_ERROR = -32000;

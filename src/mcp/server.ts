@@ -2,8 +2,7 @@ import type { Context } from "hono";
 import type { App } from "../env.ts";
 import { bytesOf } from "../http/body.ts";
 import { readWorker } from "../outbound/isolates.ts";
-import { Gateway } from "./gateway.ts";
-import type { Api } from "./routes.ts";
+import { type Api, Gateway } from "./gateway.ts";
 import type Mcp from "./server/worker.ts";
 
 /** The headers of the protocol. Others, such as the key, stay in this isolate. */

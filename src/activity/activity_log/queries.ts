@@ -8,7 +8,6 @@ import { members } from "../../db/schema/members.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
 import { envelope, type Page } from "../../http/page.ts";
-import { toEntry } from "./columns.ts";
 import { between, type Filters, matches } from "./filters.ts";
 import { complete, grouped, smallChanges } from "./large.ts";
 import { entryColumns } from "./shape.ts";
@@ -193,6 +192,29 @@ export async function* readAll(tenant: Tenant, given: Filters) {
 		before = last ?? undefined;
 	} while (before !== undefined);
 }
+
+/** An entry in a download. */
+export type Row = ReturnType<typeof readAll> extends AsyncGenerator<(infer R)[]> ? R : never;
+
+/** Converts an entry to an `ActivityEntry`. */
+export const toEntry = ({
+	id,
+	user,
+	activity,
+	scope,
+	item_id,
+	detail,
+	changes,
+	created_at,
+}: Omit<Row, "size">) => ({
+	id,
+	user,
+	activity,
+	scope,
+	item_id,
+	detail: { name: detail.name, changes, trigger: detail.trigger },
+	created_at,
+});
 
 const {
 	detail: { changes: _, ...detailColumns },
