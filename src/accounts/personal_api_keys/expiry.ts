@@ -95,7 +95,7 @@ async function announce(
 	});
 	const stillDue = sql`exists (select 1 from personal_api_keys as k where k.id = value ->> 'item_id'
 		and k.expires_at = value ->> 'expires_at' and k.expiry_notified_for is not k.expires_at)`;
-	// Prevents a second event after expires_at was changed to another time and back. The first one is about as old as the notice.
+	// No second event after expires_at was changed to another time and back.
 	const isNew = sql`not exists (select 1 from activity_log as told
 		where told.organization_id = value ->> 'organization_id' and told.is_system
 		and told.position >= ${positionFrom(iso(at - NOTICE_MS))} and told.scope = 'Key' and told.activity = 'expiring'

@@ -133,8 +133,8 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 }
 
 /**
- * Returns the columns that make the next event due at the time of the request, as its first attempt. The request then starts a
- * worker; one that is delivering stops.
+ * Returns the columns that make the next event due at the time of the request, as its first
+ * attempt. The request then starts a worker; one that is delivering stops.
  */
 const restart = ({ at }: Tenant, enabled: boolean | undefined) => ({
 	...NO_LEASE,

@@ -57,7 +57,8 @@ export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
 
 /**
  * Changes the run's row.
- * @throws SupersededError if the run was cancelled or another attempt has taken over, after cleaning up
+ * @throws SupersededError if the run was cancelled or another attempt has taken over, after
+ * cleaning up
  */
 export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	const { env, ref } = attempt;
