@@ -11,7 +11,6 @@ export function checkRange(start_at: string | null, end_at: string | null) {
 		throw invalid("end_at", "end_at must not be before start_at.");
 }
 
-/** Returns the columns for a query, with its normalised text. */
 export function parsedQuery(text: string | null) {
 	const schema = text === null ? null : parse(text).schema;
 	return { xql_query: schema?.xql_query ?? null, schema };

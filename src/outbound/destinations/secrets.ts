@@ -5,7 +5,6 @@ import { endpointOf, parseConfig, secretsOf } from "./config.ts";
 
 type Config = Destination["config"];
 
-/** Returns the cipher for the secrets of an export's destination. */
 export const exportCipher = (env: Env, { id }: { id: string }) =>
 	cipherOf(env, "batch_exports", id);
 

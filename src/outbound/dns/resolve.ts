@@ -51,9 +51,8 @@ export async function resolve(...options: Parameters<typeof query>): Promise<Ans
 }
 
 /**
- * The shortest TTL of the records, in seconds. If there is no record of the type, also considers
- * the TTL of the negative response from the zone's SOA record (RFC 2308, section 5), or 0 if it is
- * missing.
+ * The shortest TTL of the records, in seconds. If no record has the type, also that of the negative
+ * response (RFC 2308, section 5), or 0 if it is missing.
  */
 function ttlOf({ answers = [], authorities = [] }: DecodedPacket, type: RecordType) {
 	const ttls = answers.map((record) => ("ttl" in record ? (record.ttl ?? 0) : 0));
@@ -62,7 +61,6 @@ function ttlOf({ answers = [], authorities = [] }: DecodedPacket, type: RecordTy
 	return Math.min(...ttls, soa?.ttl ?? 0, soa?.data.minimum ?? 0);
 }
 
-/** Returns why this isn't a valid DNS name, or null if it is. */
 function whyInvalid(name: string): string | null {
 	const bytes = (text: string) => new TextEncoder().encode(text).length;
 	const labels = name.replace(/\.$/, "").split(".");
@@ -74,17 +72,12 @@ function whyInvalid(name: string): string | null {
 		: null;
 }
 
-/** Returns the resolver's DNS message, or an error message if the HTTP status isn't 2xx. */
 async function ask(resolver: string, name: string, type: RecordType) {
 	const { default: dns } = await import("dns-packet");
 	const response = await fetch(resolver, {
 		method: "POST",
 		headers: { accept: MESSAGE, "content-type": MESSAGE },
-		body: dns.encode({
-			type: "query",
-			flags: dns.RECURSION_DESIRED,
-			questions: [{ type, name }],
-		}),
+		body: dns.encode({ type: "query", flags: dns.RECURSION_DESIRED, questions: [{ type, name }] }),
 		signal: AbortSignal.timeout(TIMEOUT_MS),
 	});
 	if (!response.ok) return `The resolver answered with the HTTP status ${response.status}.`;

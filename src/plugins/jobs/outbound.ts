@@ -20,9 +20,9 @@ export class Outbound extends WorkerEntrypoint<Env, { hosts: string[] }> {
 	override async fetch(request: Request) {
 		const { host, hostname } = new URL(request.url);
 		if (!this.ctx.props.hosts.includes(host)) throw new Error(`This plugin may not reach ${host}.`);
-		const { resolveHost } = await import("../../outbound/dns/reach.ts");
-		const reason = await resolveHost(this.env, hostname);
-		if (reason !== null) throw new Error(`This plugin may not reach ${host}: ${reason}`);
+		const { checkPublicHost } = await import("../../outbound/dns/reach.ts");
+		const failure = await checkPublicHost(this.env, hostname);
+		if (failure) throw new Error(`This plugin may not reach ${host}: ${failure.error}`);
 		return fetch(request, { redirect: "manual" });
 	}
 }

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { containerUrl } from "../../../../src/outbound/buckets/azure.ts";
-import { configs } from "../../../../src/outbound/destinations/config.ts";
+import { configs } from "../../../../src/outbound/destinations/configs.ts";
 import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
 import { ask, CONTAINER, createContainer, list, pathOf, read } from "../../../support/azure.ts";
 import { ACCOUNT } from "../../../support/azurite.ts";

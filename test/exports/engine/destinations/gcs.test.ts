@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { gcsBucketUrl } from "../../../../src/outbound/buckets/gcs.ts";
-import { configs } from "../../../../src/outbound/destinations/config.ts";
+import { configs } from "../../../../src/outbound/destinations/configs.ts";
 import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
 import { KEYS } from "../../../support/bucket.ts";
 import { askS3, destinationOf, job, listS3, rows, run } from "../../../support/exporting.ts";
