@@ -179,10 +179,7 @@ type StoredResponse = {
 	body: string | null;
 };
 
-/**
- * Returns the row.
- * @throws 404 if there is none
- */
+/** Returns the row. Throws OperatorError if there is none. */
 export function orNotFound<T>(row: T | undefined | null): T {
 	if (row === undefined || row === null) throw notFound();
 	return row;

@@ -81,10 +81,7 @@ export const respondInVersion = (versions: readonly Version[] = VERSIONS) =>
 		c.res = new Response(formatted(c, older), c.res);
 	});
 
-/**
- * Sets the version for the following routes: the one in `Tenantry-Version`, else the one that the
- * key was created with, else the newest.
- */
+/** Sets the version: `Tenantry-Version`'s, else the key's, else the newest. */
 export const chooseVersion = (versions: readonly Version[] = VERSIONS) =>
 	createMiddleware<App>(async (c, next) => {
 		const asked = c.req.header("tenantry-version")?.trim();
@@ -94,10 +91,7 @@ export const chooseVersion = (versions: readonly Version[] = VERSIONS) =>
 		await next();
 	});
 
-/**
- * Returns the version of a key. Keys created with an unsupported version get the oldest supported
- * one.
- */
+/** Returns the version of a key, or the oldest supported one. */
 function versionOf(
 	key: { version?: string | undefined } | undefined,
 	versions: readonly Version[],

@@ -23,10 +23,7 @@ export function checkModel({ model, destination: { type } }: Omit<Content, "xql_
 		throw invalid("model", "HTTP destinations only accept events.");
 }
 
-/**
- * @throws 400 if the model can't be queried, or if the destination doesn't support the query's
- * fields
- */
+/** @throws 400 if the model or the destination doesn't support the query's fields */
 export function checkQuery({ model, xql_query, destination: { type } }: Content) {
 	if (xql_query === null) return;
 	if (model !== "events") throw invalid("xql_query", "Only events can be queried.");

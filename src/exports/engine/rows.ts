@@ -11,10 +11,7 @@ export type Row = (string | number | bigint | boolean | null)[];
 /** Returns the size of a row's values as text, in bytes, without a file format or compression. */
 export const bytesOf = (row: Row) => Buffer.byteLength(row.join(""));
 
-/**
- * Copies a text; returns other values unchanged. The text of a column may be a slice of the text of
- * a whole row, which would then stay in memory as long as the slice.
- */
+/** Copies a text, which may be a slice that keeps a whole row's text in memory. */
 export const copied = <T extends Row[number]>(value: T) =>
 	typeof value === "string" ? ` ${value}`.slice(1) : value;
 

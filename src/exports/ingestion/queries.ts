@@ -92,10 +92,7 @@ const insertEvents = ({ db, project }: Tenant, team_id: number, list: string) =>
 			from arrived where true`)
 		.onConflictDoNothing({ target: [events.team_id, events.uuid] });
 
-/**
- * SQL for the JSON of a row of `json_each` over a document. `json_each` converts booleans to
- * numbers and loses digits of numbers, so these values are read from the document itself.
- */
+/** SQL for the JSON of a row of `json_each`, which converts booleans and loses digits. */
 const json = (row: string, document: string) =>
 	sql.raw(`case
 		when ${row}.type in ('true', 'false') then ${row}.type

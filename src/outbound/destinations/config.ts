@@ -5,10 +5,7 @@ import { toApiError } from "../../http/valid.ts";
 import { MisconfiguredError } from "../errors.ts";
 import { blobServiceOf, configs, KEY_HALVES, POSTGRES_PORT, SECRETS } from "./configs.ts";
 
-/**
- * Parses a stored config.
- * @throws MisconfiguredError if it was stored under older rules and is no longer valid
- */
+/** Parses a stored config. Throws MisconfiguredError if it is no longer valid. */
 export function parseStored<T extends Type>(type: T, config: unknown): Config<T>;
 export function parseStored(type: Type, config: unknown): Config {
 	const { success, data } = configs[type].safeParse(config);
@@ -65,10 +62,7 @@ export const secretsOf = (type: string) => (isType(type) && SECRETS[type]) || []
 const missingField = (key: string) =>
 	invalid("destination", `Configuration missing required field: '${key}'`);
 
-/**
- * Parses a config of the type (docs/exports.md#destinations).
- * @throws 400 if it is invalid
- */
+/** Parses a config (docs/exports.md#destinations). Throws 400 if it is invalid. */
 export function parseConfig(type: string, config: unknown): Config {
 	if (!isType(type)) throw invalid("destination__type", notAChoice(type), "invalid_choice", TYPES);
 	const shape: z.ZodObject = configs[type];

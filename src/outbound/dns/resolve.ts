@@ -18,10 +18,7 @@ export type Failure = { error: string; retryable: boolean };
 /** The records (none if the name doesn't exist), and how many seconds they may be cached. */
 type Answered = { records: Answer[]; ttl: number };
 
-/**
- * Queries a resolver with DNS over HTTPS (RFC 8484).
- * @returns the records, or why there are none
- */
+/** Queries a resolver (DNS over HTTPS, RFC 8484). Returns records, or why there are none. */
 export async function query(
 	resolver: string,
 	name: string,
@@ -50,10 +47,7 @@ export async function resolve(...options: Parameters<typeof query>): Promise<Ans
 	return "error" in answer ? answer : answer.records;
 }
 
-/**
- * The shortest TTL of the records, in seconds. If no record has the type, also that of the negative
- * response (RFC 2308, section 5), or 0 if it is missing.
- */
+/** The shortest TTL in seconds: of the records, or of a negative response (RFC 2308, 5). */
 function ttlOf({ answers = [], authorities = [] }: DecodedPacket, type: RecordType) {
 	const ttls = answers.map((record) => ("ttl" in record ? (record.ttl ?? 0) : 0));
 	if (answers.some((record) => record.type === type)) return Math.min(...ttls);

@@ -24,10 +24,7 @@ export type Sample = { job: Job; rows: Row[] };
 /** What a run has written: the names of its files, if it has files, and what its log warns of. */
 type Closed = { files?: string[]; warnings?: string[] };
 
-/**
- * Writes the rows of one run. Its state is JSON and survives a crash: it is stored together with
- * the matching position in the source, and passed to `open` when the run continues.
- */
+/** Writes the rows of a run. `open` gets its state, stored with the source's position. */
 export type Sink<State> = {
 	/**
 	 * Writes the next rows. It may remove them from the list, so that they don't stay in memory.
@@ -62,9 +59,6 @@ export type Destination<State = unknown> = {
 	): Promise<Sink<State>>;
 	/** Removes the unfinished output of a run that has ended. */
 	abort(job: Job, state: State): Promise<void>;
-	/**
-	 * Tests the destination: reach, sign in, write, remove. Stops at the first step that fails.
-	 * @param sample rows as a run would write them
-	 */
+	/** Tests the destination with rows as a run writes them, up to the first step that fails. */
 	test(sample?: Sample): Promise<Step[]>;
 };

@@ -64,10 +64,7 @@ const INTEGER_OPERATIONS = {
 	"*": (a: bigint, b: bigint) => a * b,
 };
 
-/**
- * Computes with two integers. A result of 64 bits keeps all digits.
- * @param rounded the result of the same operation with doubles
- */
+/** Computes with integers of 64 bits, or else returns `rounded`, the result of doubles. */
 export function computeExactly(
 	operator: keyof typeof INTEGER_OPERATIONS,
 	a: Numeric,

@@ -54,10 +54,7 @@ export function weightsOf(fields: Field[], columns: string[]): Weights {
 	return { copies: Object.fromEntries(copies), fixed };
 }
 
-/**
- * SQL for the size of a row, in bytes.
- * @param length SQL for the bytes of a column's text, 0 for null
- */
+/** SQL for a row's size in bytes, with the `length` of a column's text. */
 export const weight = ({ weights: { copies, fixed } }: Scan, length: (column: string) => string) =>
 	[fixed, ...Object.entries(copies).map(([column, times]) => `${times} * ${length(column)}`)].join(
 		" + ",

@@ -42,10 +42,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** Returns the digits of a UUID as they are stored; "" if no UUID has this text. */
 const digits = (text: string) => (UUID.test(text) ? text.replaceAll("-", "").toUpperCase() : "");
 
-/**
- * SQL for the position of a column's text in a list, from 1; 0 if it isn't in the list. The list is
- * a single text, because SQLite would evaluate a list again for each row.
- */
+/** SQL for a text's position in a list, from 1, or 0: one text, evaluated once. */
 const positionIn = (bind: Bind, column: string, texts: string[]) =>
 	`instr(${bind(`,${texts.map(column === "uuid" ? digits : hex)},`)}, ',' || hex(${column}) || ',')`;
 

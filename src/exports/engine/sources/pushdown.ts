@@ -13,10 +13,7 @@ const TIME_COLUMNS = new Set(["timestamp", "created_at"]);
 /** The years that every database can represent. */
 const COMMON_YEARS = /^(?:19[7-9]|20|21)/;
 
-/**
- * Splits a condition into filters that the database can check with the same result, and the rest,
- * which is null if nothing is left. Filters compare a text or time column with literals.
- */
+/** Splits a condition into the database's filters and the rest, or null. */
 export function pushDown(where: Expression | null) {
 	const filters: Filter[] = [];
 	const unfiltered: Expression[] = [];

@@ -77,7 +77,10 @@ test("a test that can't remove its blob names it", async () => {
 });
 
 describe("a window that is exported again", () => {
-	/** Exports a window, then again in another format. Returns what the second run warns of, and the blobs. */
+	/**
+	 * Exports a window, then again in another format. Returns what the second run warns of, and the
+	 * blobs.
+	 */
 	async function twice(more: object) {
 		const prefix = `${crypto.randomUUID()}/a b+c`;
 		const what = job();

@@ -76,7 +76,10 @@ test.each([1, 30_000])("an object of another export is not replaced by %i rows",
 });
 
 describe("files of an earlier run that the key", () => {
-	/** Exports a window, then again in another format. Returns what the second run warns of, and the objects. */
+	/**
+	 * Exports a window, then again in another format. Returns what the second run warns of, and the
+	 * objects.
+	 */
 	async function twice(prefix: string) {
 		const what = job();
 		await run(to({ prefix, file_format: "CSV" }), what, 1);

@@ -50,10 +50,7 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 			return found?.schema.fields ?? null;
 		},
 
-		/**
-		 * Creates a table if it doesn't exist.
-		 * @param lifetimeMs after this time, BigQuery removes the table; undefined for never
-		 */
+		/** Creates a table if it is missing. BigQuery removes it after `lifetimeMs`, if given. */
 		async createTable(table: string, fields: Fields, lifetimeMs?: number) {
 			await ask(z.unknown(), [409], "POST", `${dataset}/tables`, {
 				body: JSON.stringify({

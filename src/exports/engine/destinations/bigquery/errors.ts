@@ -58,10 +58,7 @@ function meaningOf({ reason, message }: Problem, { project_id, dataset_id }: Set
 	return undefined;
 }
 
-/**
- * Returns the error for a problem, with a message for the user.
- * @param secrets the texts to remove from the API's message
- */
+/** Returns the error for a problem, with a message without `secrets`. */
 export function errorOf(
 	problem: Problem,
 	{ config, url, secrets }: { config: Settings; url: string; secrets: string[] },

@@ -22,10 +22,7 @@ function encoderOf(config: FilesConfig, columns: Column[], offset = 0, state = "
 	}
 }
 
-/**
- * Encodes rows into the files of a run, one after another.
- * @param state the state of the encoder that the run continues with
- */
+/** Encodes rows into the files of a run, from the `state` of the encoder on. */
 export function fileWriter(
 	config: FilesConfig,
 	columns: Column[],

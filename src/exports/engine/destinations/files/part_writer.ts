@@ -42,10 +42,7 @@ function partBuffer(initial: Uint8Array) {
 	};
 }
 
-/**
- * Uploads the bytes of a run's files in parts. Only the part that is being filled is in memory.
- * @param initial the state that the run continues from
- */
+/** Uploads a run's files in parts, of which one is in memory, from the state `initial` on. */
 export function partWriter(uploads: Uploads, initial: Pick<State, "current" | "rest">) {
 	let { current } = initial;
 	const rest = partBuffer(Buffer.from(initial.rest, "base64"));

@@ -2,10 +2,7 @@ import { fieldBytes } from "../../formats/csv.ts";
 import type { Column, Row } from "../../rows.ts";
 import type { FilesConfig } from "./names.ts";
 
-/**
- * The approximate size of rows that are encoded at once, in bytes. V8 stores texts of 128 KiB and
- * more separately and collects them late, so larger portions would need more memory.
- */
+/** Bytes that are encoded at once: V8 collects texts from 128 KiB on late. */
 const PORTION_BYTES = 120 * 2 ** 10;
 
 const csvBytesOf = (row: Row) =>

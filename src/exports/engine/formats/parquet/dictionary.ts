@@ -4,10 +4,7 @@ import { copied, type Row } from "../../rows.ts";
 import { free } from "./buffers.ts";
 import { sizeOf, type Value } from "./values.ts";
 
-/**
- * After this many distinct values, or bytes of them, a dictionary is given up if most values were
- * distinct. Fewer than `MIN_COUNT` values are too few to decide, however long they are.
- */
+/** When a dictionary is given up if most values were distinct, of at least `MIN_COUNT`. */
 const MIN_DISTINCT = 2048;
 const MIN_DISTINCT_BYTES = 2 ** 20;
 const MIN_COUNT = 16;

@@ -34,10 +34,7 @@ const CONTENT: Record<Model, string> = {
 /** SQL that parses a parameter with a time. The finest precision of a column is nanoseconds. */
 const moment = (name: string) => `parseDateTime64BestEffort({${name}:String}, 9, 'UTC')`;
 
-/**
- * SQL condition: a time is in the selection's window. The upper bound is inclusive: with an index
- * by day, "before midnight" would also read the day that begins then.
- */
+/** SQL condition: a time is in the window. Inclusive, since an index by day reads less then. */
 const isInWindow = (at: string) =>
 	`${at} >= ${moment("start")} and ${at} <= ${moment("end")} - toIntervalNanosecond(1)`;
 
