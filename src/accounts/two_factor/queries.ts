@@ -97,7 +97,9 @@ const entry = <A extends ActivityOf<"TwoFactor">>(
 const alreadyEnabled = () =>
 	invalid(null, "The second factor is enabled. Disable it first to set up another one.");
 
-/** Creates a secret, which replaces an earlier one. `confirm` makes it valid with one of its codes. */
+/**
+ * Creates a secret, which replaces an earlier one. `confirm` makes it valid with one of its codes.
+ */
 export const begin = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
 		const row = await read(tenant, uuid);
