@@ -1,6 +1,7 @@
 /**
- * Builds what is made from the code of the API: public/openapi.json and public/operations.json, and from these the code of the
- * client and the command line. None of it is tracked; docs/contract.txt is (scripts/contract.ts).
+ * Builds what is made from the code of the API: public/openapi.json and public/operations.json, and
+ * from these the code of the client and the command line. None of it is tracked; docs/contract.txt
+ * is (scripts/contract.ts).
  */
 import { readdirSync, statSync, utimesSync } from "node:fs";
 import { run } from "./run.ts";

@@ -155,10 +155,6 @@ export function appendEach(
 	return insertRows(db, logs, row, sql`from json_each(${JSON.stringify(rows)}) where ${condition}`);
 }
 
-/** SQL condition: the newest row of the log is the one that was added with this id. */
-export const isNewest = (logs: Logs, owner: Owner, id: string) =>
-	sql`${newest(logs, logs.table.id, owner)} is ${id}`;
-
 /** How many rows a page of a filtered log reads at most. */
 const MAX_ROWS_READ = 5_000;
 

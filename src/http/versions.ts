@@ -45,7 +45,7 @@ export function represent(
 	);
 	const steps = newer.flatMap(({ downgrade }) => downgrade?.[operation] ?? []);
 	if (steps.length === 0) return body;
-	return JSON.stringify(steps.reduce((answer, step) => step(answer), JSON.parse(body)));
+	return JSON.stringify(steps.reduce((value, step) => step(value), JSON.parse(body)));
 }
 
 /** How many months a version is supported after the next one is released. */
@@ -67,7 +67,7 @@ function deprecation(version: string, versions: readonly Version[]): Record<stri
  * Converts the responses of the following routes to the version of the request, and adds the header
  * that names it (docs/api.md#versions).
  */
-export const answerInVersion = (versions: readonly Version[] = VERSIONS) =>
+export const respondInVersion = (versions: readonly Version[] = VERSIONS) =>
 	createMiddleware<App>(async (c, next) => {
 		await next();
 		const version = c.get("version") ?? CURRENT_VERSION;

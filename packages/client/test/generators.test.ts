@@ -34,7 +34,10 @@ async function withCopy(name: string, use: (folder: string) => Promise<void>) {
 	}
 }
 
-/** Expects a program to have printed the caller's projects, and the export and the invite that it created. */
+/**
+ * Expects a program to have printed the caller's projects, and the export and the invite that it
+ * created.
+ */
 async function expectObjects(printed: string, key: string, language: string) {
 	const tenantry = new Tenantry({ baseUrl: url, key });
 	const { results: projects } = await tenantry.projects.list();
@@ -53,7 +56,10 @@ async function expectObjects(printed: string, key: string, language: string) {
 	expect([otherExports, otherInvites]).toEqual([[], []]);
 }
 
-/** The folders of Go's caches. Without the flag, modules are read-only, and `npm ci` can't remove them. */
+/**
+ * The folders of Go's caches. Without the flag, modules are read-only, and `npm ci` can't remove
+ * them.
+ */
 const GO_ENVIRONMENT = {
 	...process.env,
 	GOFLAGS: `${process.env.GOFLAGS ?? ""} -modcacherw`.trim(),

@@ -1,6 +1,5 @@
 import type { Step } from "../../../outbound/steps.ts";
 import type { Column, Model, Row } from "../rows.ts";
-import type { Sample } from "../sample.ts";
 
 /** The run that a destination writes. */
 export type Job = {
@@ -19,6 +18,9 @@ export type Job = {
 	/** Whether an earlier run or try may have written the window. */
 	again: boolean;
 };
+
+/** The input of a test: rows, and the job of the run that they would belong to. */
+export type Sample = { job: Job; rows: Row[] };
 
 /** What a run has written: the names of its files, if it has files, and what its log warns of. */
 export type Closed = { files?: string[]; warnings?: string[] };
