@@ -1,6 +1,6 @@
 /**
  * Builds public/openapi.json from the table of families, the zod schemas of requests and responses, and the text in each
- * family's reference.ts. Also builds public/operations.json, the index of operations that the worker reads
+ * family's openapi.ts. Also builds public/operations.json, the index of operations that the worker reads
  * (src/mcp/operations.ts).
  */
 import type { RouterRoute } from "hono/types";
@@ -8,12 +8,12 @@ import * as z from "zod";
 import about from "../package.json" with { type: "json" };
 import { type ScopeObject, scopeFor } from "../src/access/scopes.ts";
 import { families, publicRoutes } from "../src/app.ts";
-import type { OperationText, Tag } from "../src/http/reference.ts";
+import type { OperationText, Tag } from "../src/http/openapi.ts";
 import { descriptionOf, type Operation } from "../src/http/router.ts";
 import { write } from "./files.ts";
+import { texts } from "./openapi/families.ts";
 import { headers } from "./openapi/headers.ts";
 import { parametersOf } from "./openapi/parameters.ts";
-import { references } from "./openapi/references.ts";
 import { requestBody, responses, responsesOf } from "./openapi/responses.ts";
 import { takesKey } from "./openapi/route.ts";
 import { type Json, schemas } from "./openapi/schemas.ts";
@@ -24,7 +24,7 @@ type Family = {
 	object?: ScopeObject;
 	routes: RouterRoute[];
 	tag: Tag;
-	texts: Record<string, Record<string, OperationText>>;
+	texts: Record<string, OperationText>;
 };
 
 const all: Family[] = [
@@ -41,7 +41,7 @@ const all: Family[] = [
 		}),
 	)),
 ].map((row) => {
-	const { tag, operations } = references[row.mount];
+	const { tag, operations } = texts[row.mount];
 	return { ...row, tag, texts: operations };
 });
 
@@ -61,8 +61,8 @@ function merge(handlers: RouterRoute[]): Operation {
 function operationOf(family: Family, method: string, below: string, handlers: RouterRoute[]) {
 	const { mount, object, tag, texts } = family;
 	const path = pathOf(family, below);
-	const text = texts[below]?.[method.toLowerCase()];
-	if (!text) throw new Error(`${method} ${path} has no text in a reference.ts.`);
+	const text = texts[`${method} ${below}`];
+	if (!text) throw new Error(`${method} ${path} has no text in an openapi.ts.`);
 	const operation = merge(handlers);
 	const route = { id: text.id, method, mount, below, path, operation, open: object === undefined };
 	return {

@@ -1,6 +1,6 @@
 /** The parameters of operations. */
 import * as z from "zod";
-import { descriptionOfField } from "../../src/http/reference.ts";
+import { descriptionOfField } from "../../src/http/openapi.ts";
 import { parameterExample } from "./examples.ts";
 import { requestHeadersOf } from "./headers.ts";
 import type { Route } from "./route.ts";

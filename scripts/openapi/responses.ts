@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { MEDIA } from "../../src/http/download.ts";
 import { ErrorBody } from "../../src/http/error_body.ts";
-import { describe } from "../../src/http/reference.ts";
+import { describe } from "../../src/http/openapi.ts";
 import { documentedAs, paging } from "../../src/http/router.ts";
 import { answerExample, bodyExample, errorExample } from "./examples.ts";
 import { headersOf } from "./headers.ts";

@@ -1,6 +1,6 @@
 /** Converts zod schemas to JSON Schemas. */
 import * as z from "zod";
-import { descriptionOfField } from "../../src/http/reference.ts";
+import { descriptionOfField } from "../../src/http/openapi.ts";
 import { documentedAs } from "../../src/http/router.ts";
 
 export type Json = Record<string, unknown>;

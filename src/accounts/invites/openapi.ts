@@ -1,4 +1,4 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import { Entry } from "./access.ts";
 import type page from "./page.ts";
 import type invites from "./routes.ts";
@@ -17,49 +17,42 @@ import {
 const NOT_INVITABLE =
 	"the address already belongs to a member; `private_project_access` has a project that you can't see, or a level above yours; or the organization would have more than 1,000 open invites.";
 
-const reference: Reference<typeof invites> = {
+export default {
 	tag: {
 		name: "Invites",
 		description:
 			"An invite lets the person with an email address join an organization. It works once, expires after three days, and is valid only while its inviter can grant its level.",
 	},
 	operations: {
-		"/": {
-			get: {
-				id: "listInvites",
-				summary: "List the invites",
-				description:
-					"Lists the invites that haven't been accepted, including expired ones, newest first. Any member may do so.",
-			},
-			post: {
-				id: "createInvite",
-				summary: "Invite a person",
-				description:
-					"Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the response, unless `send_email` is false or the operator hasn't set up mail: then the response has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, and so may a user in all organizations, unless the operator has set another limit. An address gets at most 10 a day from people who share no organization with it. More are a 429 with `Retry-After`.",
-				errors: { invalid_input: `The invite breaks a rule: ${NOT_INVITABLE}` },
+		"GET /": {
+			id: "listInvites",
+			summary: "List the invites",
+			description:
+				"Lists the invites that haven't been accepted, including expired ones, newest first. Any member may do so.",
+		},
+		"POST /": {
+			id: "createInvite",
+			summary: "Invite a person",
+			description:
+				"Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the response, unless `send_email` is false or the operator hasn't set up mail: then the response has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, and so may a user in all organizations, unless the operator has set another limit. An address gets at most 10 a day from people who share no organization with it. More are a 429 with `Retry-After`.",
+			errors: { invalid_input: `The invite breaks a rule: ${NOT_INVITABLE}` },
+		},
+		"POST /bulk": {
+			id: "createInvites",
+			summary: "Invite several people",
+			description:
+				"Accepts a list of at most 20 invites and creates all or none, by the rules of `createInvite`. The response has the fields of the first invite, and all of them as `results`.",
+			errors: {
+				invalid_input: `An address is in the list twice. Or, for one of the invites: ${NOT_INVITABLE}`,
 			},
 		},
-		"/bulk": {
-			post: {
-				id: "createInvites",
-				summary: "Invite several people",
-				description:
-					"Accepts a list of at most 20 invites and creates all or none, by the rules of `createInvite`. The response has the fields of the first invite, and all of them as `results`.",
-				errors: {
-					invalid_input: `An address is in the list twice. Or, for one of the invites: ${NOT_INVITABLE}`,
-				},
-			},
-		},
-		"/:id": {
-			delete: {
-				id: "deleteInvite",
-				summary: "Delete an invite",
-				description: "Its link stops working. Requires level 8, or that you are the inviter.",
-			},
+		"DELETE /:id": {
+			id: "deleteInvite",
+			summary: "Delete an invite",
+			description: "Its link stops working. Requires level 8, or that you are the inviter.",
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof invites>;
 
 const ACCEPTANCE = {
 	name: "Accepting invites",
@@ -69,52 +62,46 @@ const ACCEPTANCE = {
 const UNKNOWN =
 	"A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your IP address.";
 
-export const acceptanceReference: Reference<typeof acceptance> = {
+export const acceptanceOperations: OpenApi<typeof acceptance> = {
 	tag: ACCEPTANCE,
 	operations: {
-		"/:token": {
-			get: {
-				id: "previewInvite",
-				summary: "Preview an invite",
-				description: `Returns the organization, the inviter and the invited email address. Changes nothing. ${UNKNOWN}`,
-			},
+		"GET /:token": {
+			id: "previewInvite",
+			summary: "Preview an invite",
+			description: `Returns the organization, the inviter and the invited email address. Changes nothing. ${UNKNOWN}`,
 		},
-		"/:token/accept": {
-			post: {
-				id: "acceptInvite",
-				summary: "Accept an invite",
-				description: `The person becomes a member, and the organization becomes their current one. A new person becomes a user and gets a key; only this response shows its value. If you have a key, send it: it identifies you, and needs no scope. If the email address of an existing user was never verified, and the link was mailed, accepting without a key revokes the user's keys and creates a new one for you. ${UNKNOWN}`,
-				errors: {
-					expired: "The invite is older than three days.",
-					inviter_lost_access:
-						"Its inviter has left, was deactivated, or is now below the invite's level.",
-					invalid_recipient:
-						"The invite is for another user or a deactivated one. Or its user exists, no mail carried the link, and the request has no key of that user.",
-					sign_in_required:
-						"The user has a second factor, an organization of theirs requires one, or the address's domain enforces single sign-on: a key of the user is required.",
-					user_already_member: "The user is already a member.",
-				},
+		"POST /:token/accept": {
+			id: "acceptInvite",
+			summary: "Accept an invite",
+			description: `The person becomes a member, and the organization becomes their current one. A new person becomes a user and gets a key; only this response shows its value. If you have a key, send it: it identifies you, and needs no scope. If the email address of an existing user was never verified, and the link was mailed, accepting without a key revokes the user's keys and creates a new one for you. ${UNKNOWN}`,
+			errors: {
+				expired: "The invite is older than three days.",
+				inviter_lost_access:
+					"Its inviter has left, was deactivated, or is now below the invite's level.",
+				invalid_recipient:
+					"The invite is for another user or a deactivated one. Or its user exists, no mail carried the link, and the request has no key of that user.",
+				sign_in_required:
+					"The user has a second factor, an organization of theirs requires one, or the address's domain enforces single sign-on: a key of the user is required.",
+				user_already_member: "The user is already a member.",
 			},
 		},
 	},
 };
 
-export const pageReference: Reference<typeof page> = {
+export const pageOperations: OpenApi<typeof page> = {
 	tag: ACCEPTANCE,
 	operations: {
-		"/:token": {
-			get: {
-				id: "showInvitePage",
-				summary: "Show an invite as a web page",
-				description:
-					"The page that the link in an invite's mail leads to, with a form to accept it. Changes nothing. An expired invite is a 410.",
-			},
-			post: {
-				id: "acceptInviteOnPage",
-				summary: "Accept an invite on its web page",
-				description:
-					"Sent by the form on the invite's page. Does the same as `acceptInvite` without a key. The response is a page that shows a new user their key, once. An invite that no longer works is a 410.",
-			},
+		"GET /:token": {
+			id: "showInvitePage",
+			summary: "Show an invite as a web page",
+			description:
+				"The page that the link in an invite's mail leads to, with a form to accept it. Changes nothing. An expired invite is a 410.",
+		},
+		"POST /:token": {
+			id: "acceptInviteOnPage",
+			summary: "Accept an invite on its web page",
+			description:
+				"Sent by the form on the invite's page. Does the same as `acceptInvite` without a key. The response is a page that shows a new user their key, once. An invite that no longer works is a 410.",
 		},
 	},
 };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { describe, descriptionOfField, type Reference } from "../../src/http/reference.ts";
+import { describe, descriptionOfField, type OpenApi } from "../../src/http/openapi.ts";
 import { created, ok, router } from "../../src/http/router.ts";
 
 const Thing = z.object({
@@ -18,26 +18,22 @@ const tag = { name: "Things", description: "Things." };
 const text = { id: "getThing", summary: "Retrieve a thing", description: "Answers with it." };
 
 /** The compiler checks these. */
-export const complete: Reference<typeof routes> = {
+export const complete: OpenApi<typeof routes> = {
 	tag,
-	operations: { "/": { get: text }, "/:id/copy": { post: text } },
+	operations: { "GET /": text, "POST /:id/copy": text },
 };
-export const incomplete: Reference<typeof routes> = {
-	tag,
-	// @ts-expect-error POST /:id/copy has no text
-	operations: { "/": { get: text } },
-};
-export const withoutMethod: Reference<typeof routes> = {
+export const incomplete: OpenApi<typeof routes> = {
 	tag,
 	// @ts-expect-error POST /:id/copy has no text
-	operations: { "/": { get: text }, "/:id/copy": {} },
+	operations: { "GET /": text },
 };
-export const stale: Reference<typeof routes> = {
+export const stale: OpenApi<typeof routes> = {
 	tag,
 	operations: {
 		// @ts-expect-error there is no DELETE /
-		"/": { get: text, delete: text },
-		"/:id/copy": { post: text },
+		"DELETE /": text,
+		"GET /": text,
+		"POST /:id/copy": text,
 	},
 };
 

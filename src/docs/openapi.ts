@@ -1,36 +1,29 @@
-import { describe, type Reference } from "../http/reference.ts";
+import { describe, type OpenApi } from "../http/openapi.ts";
 import type service from "./service.ts";
 import { Health, OpenApiDocument, ServiceInfo } from "./service.ts";
 
-const reference: Reference<typeof service> = {
+export default {
 	tag: { name: "Service", description: "The service itself. These operations need no key." },
 	operations: {
-		"/": {
-			get: {
-				id: "getService",
-				summary: "Name the service",
-				description: "Answers with the service's name, its version and where its documentation is.",
-			},
+		"GET /": {
+			id: "getService",
+			summary: "Name the service",
+			description: "Answers with the service's name, its version and where its documentation is.",
 		},
-		"/openapi.json": {
-			get: {
-				id: "getOpenApiDocument",
-				summary: "Describe the API",
-				description:
-					"Answers with this document. With `If-None-Match` it is sent only if it has changed.",
-			},
+		"GET /openapi.json": {
+			id: "getOpenApiDocument",
+			summary: "Describe the API",
+			description:
+				"Answers with this document. With `If-None-Match` it is sent only if it has changed.",
 		},
-		"/healthz": {
-			get: {
-				id: "getHealth",
-				summary: "Check the service",
-				description:
-					"For load balancers and monitors. A 200 if every field is true, and a 503 with the same fields if one isn't.",
-			},
+		"GET /healthz": {
+			id: "getHealth",
+			summary: "Check the service",
+			description:
+				"For load balancers and monitors. A 200 if every field is true, and a 503 with the same fields if one isn't.",
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof service>;
 
 describe(ServiceInfo, {
 	name: "Always `Tenantry`.",

@@ -1,51 +1,46 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type organizations from "./routes.ts";
 import { create, Organization, update } from "./shape.ts";
 
-const reference: Reference<typeof organizations> = {
+export default {
 	tag: {
 		name: "Organizations",
 		description:
 			"An organization has members, projects, domains, plugins and exports. `@current` stands for your current one.",
 	},
 	operations: {
-		"/": {
-			get: {
-				id: "listOrganizations",
-				summary: "List your organizations",
-				description:
-					"Lists the organizations that you are a member of and that your key can access, newest first.",
-			},
-			post: {
-				id: "createOrganization",
-				summary: "Create an organization",
-				description:
-					"You become its owner. A project `Default project` is created with it, and both become your current ones. A user can create 50 in a day, unless the operator has set another limit; more are a 429 with `Retry-After`. A key restricted to organizations or projects can't create one.",
-			},
+		"GET /": {
+			id: "listOrganizations",
+			summary: "List your organizations",
+			description:
+				"Lists the organizations that you are a member of and that your key can access, newest first.",
 		},
-		"/:id": {
-			get: {
-				id: "getOrganization",
-				summary: "Retrieve an organization",
-				description:
-					"Returns the organization, with your level and the projects that you can see. An organization that you don't belong to is a 404.",
-			},
-			patch: {
-				id: "updateOrganization",
-				summary: "Change an organization",
-				description:
-					"Requires level 8. Fields that aren't in the body don't change. Returns the organization.",
-			},
-			delete: {
-				id: "deleteOrganization",
-				summary: "Delete an organization",
-				description:
-					"Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users aren't deleted; if it was their current organization, another of theirs becomes the current one. This can't be undone.",
-			},
+		"POST /": {
+			id: "createOrganization",
+			summary: "Create an organization",
+			description:
+				"You become its owner. A project `Default project` is created with it, and both become your current ones. A user can create 50 in a day, unless the operator has set another limit; more are a 429 with `Retry-After`. A key restricted to organizations or projects can't create one.",
+		},
+		"GET /:id": {
+			id: "getOrganization",
+			summary: "Retrieve an organization",
+			description:
+				"Returns the organization, with your level and the projects that you can see. An organization that you don't belong to is a 404.",
+		},
+		"PATCH /:id": {
+			id: "updateOrganization",
+			summary: "Change an organization",
+			description:
+				"Requires level 8. Fields that aren't in the body don't change. Returns the organization.",
+		},
+		"DELETE /:id": {
+			id: "deleteOrganization",
+			summary: "Delete an organization",
+			description:
+				"Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users aren't deleted; if it was their current organization, another of theirs becomes the current one. This can't be undone.",
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof organizations>;
 
 const NAME = "What people call the organization, at most 64 characters. Doesn't have to be unique.";
 const LOGO =

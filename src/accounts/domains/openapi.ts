@@ -1,72 +1,65 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type domains from "./routes.ts";
 import { create, Domain, filters, update, Verified } from "./shape.ts";
 
 const TAKEN =
 	"The domain already belongs to your organization, or to another one that has verified it or added it within the last three days.";
 
-const reference: Reference<typeof domains> = {
+export default {
 	tag: {
 		name: "Domains",
 		description:
 			"Email domains of an organization, with their settings for single sign-on. A domain is only a claim until it is verified with a DNS record. The settings are for the service that signs people in through providers. Here, a domain that enforces single sign-on prevents people from signing in by mail.",
 	},
 	operations: {
-		"/": {
-			get: {
-				id: "listDomains",
-				summary: "List the domains",
-				description: "Lists the organization's domains by name. Any member may do so.",
-			},
-			post: {
-				id: "createDomain",
-				summary: "Add a domain",
-				description:
-					"Requires level 8. The response has the `verification_challenge` to publish in the DNS. A domain belongs to one organization only. Adding it replaces another organization's unverified claim that is older than three days.",
-				errors: {
-					unique: TAKEN,
-					invalid_input:
-						"`domain` isn't a valid name in lower case, or anyone can register names under it, as with `co.uk`.",
-				},
+		"GET /": {
+			id: "listDomains",
+			summary: "List the domains",
+			description: "Lists the organization's domains by name. Any member may do so.",
+		},
+		"POST /": {
+			id: "createDomain",
+			summary: "Add a domain",
+			description:
+				"Requires level 8. The response has the `verification_challenge` to publish in the DNS. A domain belongs to one organization only. Adding it replaces another organization's unverified claim that is older than three days.",
+			errors: {
+				unique: TAKEN,
+				invalid_input:
+					"`domain` isn't a valid name in lower case, or anyone can register names under it, as with `co.uk`.",
 			},
 		},
-		"/:id": {
-			get: {
-				id: "getDomain",
-				summary: "Retrieve a domain",
-				description: "Returns the domain. Any member may read it.",
-			},
-			patch: {
-				id: "updateDomain",
-				summary: "Change a domain",
-				description:
-					"Requires level 8. Fields that aren't in the body don't change. `jit_provisioning_enabled` and `sso_enforcement` can be set once the domain is verified. Renaming an unverified domain makes a new `verification_challenge`. Returns the domain.",
-				errors: {
-					unique: TAKEN,
-					verification_required: "Only a verified domain can have this setting.",
-					invalid_input:
-						"A verified domain can't be renamed: delete it and add the other one. Or `sso_enforcement` is `saml`, and one of the three SAML fields would be empty.",
-				},
-			},
-			delete: {
-				id: "deleteDomain",
-				summary: "Delete a domain",
-				description:
-					"Requires level 8. Also deletes its settings. After that, other organizations can add the domain.",
+		"GET /:id": {
+			id: "getDomain",
+			summary: "Retrieve a domain",
+			description: "Returns the domain. Any member may read it.",
+		},
+		"PATCH /:id": {
+			id: "updateDomain",
+			summary: "Change a domain",
+			description:
+				"Requires level 8. Fields that aren't in the body don't change. `jit_provisioning_enabled` and `sso_enforcement` can be set once the domain is verified. Renaming an unverified domain makes a new `verification_challenge`. Returns the domain.",
+			errors: {
+				unique: TAKEN,
+				verification_required: "Only a verified domain can have this setting.",
+				invalid_input:
+					"A verified domain can't be renamed: delete it and add the other one. Or `sso_enforcement` is `saml`, and one of the three SAML fields would be empty.",
 			},
 		},
-		"/:id/verify": {
-			post: {
-				id: "verifyDomain",
-				summary: "Verify a domain",
-				description:
-					"Requires level 8. Looks for the `verification_challenge` in the TXT records of `_tenantry-challenge.<domain>`. The response is a 200 in either case. If the domain wasn't verified, `verification_error` says what was found. Try again after you have changed the DNS.",
-				errors: { already_verified: "The domain is already verified." },
-			},
+		"DELETE /:id": {
+			id: "deleteDomain",
+			summary: "Delete a domain",
+			description:
+				"Requires level 8. Also deletes its settings. After that, other organizations can add the domain.",
+		},
+		"POST /:id/verify": {
+			id: "verifyDomain",
+			summary: "Verify a domain",
+			description:
+				"Requires level 8. Looks for the `verification_challenge` in the TXT records of `_tenantry-challenge.<domain>`. The response is a 200 in either case. If the domain wasn't verified, `verification_error` says what was found. Try again after you have changed the DNS.",
+			errors: { already_verified: "The domain is already verified." },
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof domains>;
 
 const NAME =
 	"A domain name such as `example.com`, in lower case and of at most 128 characters. It must be a registrable domain or a subdomain of one. Unique across all organizations.";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { describe } from "../../http/reference.ts";
+import { describe } from "../../http/openapi.ts";
 import { configs, TYPES } from "./config.ts";
 
 const FILTERS = {

@@ -1,38 +1,38 @@
 /** The texts of all families, by mount path. */
 
-import domains from "../../src/accounts/domains/reference.ts";
+import domains from "../../src/accounts/domains/openapi.ts";
 import invites, {
-	acceptanceReference,
-	pageReference,
-} from "../../src/accounts/invites/reference.ts";
-import members from "../../src/accounts/members/reference.ts";
-import organizations from "../../src/accounts/organizations/reference.ts";
-import * as apiKeys from "../../src/accounts/personal_api_keys/reference.ts";
-import projectMembers from "../../src/accounts/project_members/reference.ts";
-import * as projects from "../../src/accounts/projects/reference.ts";
-import serviceAccounts from "../../src/accounts/service_accounts/reference.ts";
-import signIn from "../../src/accounts/sign_in/reference.ts";
-import twoFactor from "../../src/accounts/two_factor/reference.ts";
-import users from "../../src/accounts/users/reference.ts";
-import * as activityLog from "../../src/activity/activity_log/reference.ts";
-import auditStreams from "../../src/activity/audit_streams/reference.ts";
-import feed from "../../src/activity/events/reference.ts";
-import notifications from "../../src/activity/notifications/reference.ts";
-import webhooks from "../../src/activity/webhooks/reference.ts";
+	acceptanceOperations,
+	pageOperations,
+} from "../../src/accounts/invites/openapi.ts";
+import members from "../../src/accounts/members/openapi.ts";
+import organizations from "../../src/accounts/organizations/openapi.ts";
+import * as apiKeys from "../../src/accounts/personal_api_keys/openapi.ts";
+import projectMembers from "../../src/accounts/project_members/openapi.ts";
+import * as projects from "../../src/accounts/projects/openapi.ts";
+import serviceAccounts from "../../src/accounts/service_accounts/openapi.ts";
+import signIn from "../../src/accounts/sign_in/openapi.ts";
+import twoFactor from "../../src/accounts/two_factor/openapi.ts";
+import users from "../../src/accounts/users/openapi.ts";
+import * as activityLog from "../../src/activity/activity_log/openapi.ts";
+import auditStreams from "../../src/activity/audit_streams/openapi.ts";
+import feed from "../../src/activity/events/openapi.ts";
+import notifications from "../../src/activity/notifications/openapi.ts";
+import webhooks from "../../src/activity/webhooks/openapi.ts";
 import type { families, publicRoutes, RoutesOf } from "../../src/app.ts";
-import service from "../../src/docs/service_reference.ts";
-import * as batchExports from "../../src/exports/batch_exports/reference.ts";
-import events from "../../src/exports/ingestion/reference.ts";
-import type { Reference } from "../../src/http/reference.ts";
-import pluginConfigs from "../../src/plugins/plugin_configs/reference.ts";
-import * as plugins from "../../src/plugins/plugins/reference.ts";
+import service from "../../src/docs/openapi.ts";
+import * as batchExports from "../../src/exports/batch_exports/openapi.ts";
+import events from "../../src/exports/ingestion/openapi.ts";
+import type { OpenApi } from "../../src/http/openapi.ts";
+import pluginConfigs from "../../src/plugins/plugin_configs/openapi.ts";
+import * as plugins from "../../src/plugins/plugins/openapi.ts";
 
 type Row = (typeof families)[number] | (typeof publicRoutes)[number];
 
 /** The rows of src/app.ts. The first item is the path, the last one loads the routes. */
-type References = { [Each in Row as Each[0]]: Reference<RoutesOf<Each>> };
+type Texts = { [Each in Row as Each[0]]: OpenApi<RoutesOf<Each>> };
 
-export const references: References = {
+export const texts: Texts = {
 	"/api/organizations": organizations,
 	"/api/organizations/:organization_id/batch_exports": batchExports.ofOrganization,
 	"/api/organizations/:organization_id/domains": domains,
@@ -61,7 +61,7 @@ export const references: References = {
 	"/api/users/:uuid/two_factor": twoFactor,
 	"/api/personal_api_keys": apiKeys.ofCaller,
 	"/": service,
-	"/api/invites": acceptanceReference,
+	"/api/invites": acceptanceOperations,
 	"/api/sign_in": signIn,
-	"/invites": pageReference,
+	"/invites": pageOperations,
 };

@@ -1,35 +1,32 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type notifications from "./routes.ts";
 import { Notifications, Subscription, update } from "./shape.ts";
 
-const reference: Reference<typeof notifications> = {
+export default {
 	tag: {
 		name: "Notifications",
 		description:
 			"Which events of an organization are sent by mail, and to whom: failed export runs, expiring keys, and so on. A mail lists the events since the last one. There is at most one mail an hour for each type.",
 	},
 	operations: {
-		"/": {
-			get: {
-				id: "getNotifications",
-				summary: "Retrieve the notifications",
-				description:
-					"Returns all event types that can be mailed, with their recipients. Any member may do so.",
-			},
-			patch: {
-				id: "updateNotifications",
-				summary: "Change the notifications",
-				description:
-					"Requires level 8. Types that aren't in the body don't change. `recipients` `[]` turns off the mails of a type. Returns all types.",
-				errors: {
-					invalid_input: "A type is listed twice.",
-					does_not_exist: "One of `recipients` isn't an active member of the organization.",
-				},
+		"GET /": {
+			id: "getNotifications",
+			summary: "Retrieve the notifications",
+			description:
+				"Returns all event types that can be mailed, with their recipients. Any member may do so.",
+		},
+		"PATCH /": {
+			id: "updateNotifications",
+			summary: "Change the notifications",
+			description:
+				"Requires level 8. Types that aren't in the body don't change. `recipients` `[]` turns off the mails of a type. Returns all types.",
+			errors: {
+				invalid_input: "A type is listed twice.",
+				does_not_exist: "One of `recipients` isn't an active member of the organization.",
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof notifications>;
 
 const RECIPIENTS =
 	"Who gets mail: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody.";

@@ -1,35 +1,32 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type users from "./routes.ts";
 import { Me, Membership, User, update } from "./shape.ts";
 
-const reference: Reference<typeof users> = {
+export default {
 	tag: {
 		name: "Users",
 		description:
 			"Your profile, and your current organization and project, which `@current` stands for in paths.",
 	},
 	operations: {
-		"/:uuid": {
-			get: {
-				id: "getUser",
-				summary: "Retrieve yourself",
-				description:
-					"Returns your user, your organizations, and your current organization and project. Other users are a 404.",
-			},
-			patch: {
-				id: "updateUser",
-				summary: "Change yourself",
-				description:
-					"Changes your names, or your current organization and project, for all your keys. For service accounts, this is a 403. A project also sets its organization. An organization alone also sets the oldest project in it that you can see. Returns the same as `getUser`.",
-				errors: {
-					does_not_exist:
-						"You or your key can't see the organization or the project, or the project belongs to another organization than the one in the body.",
-				},
+		"GET /:uuid": {
+			id: "getUser",
+			summary: "Retrieve yourself",
+			description:
+				"Returns your user, your organizations, and your current organization and project. Other users are a 404.",
+		},
+		"PATCH /:uuid": {
+			id: "updateUser",
+			summary: "Change yourself",
+			description:
+				"Changes your names, or your current organization and project, for all your keys. For service accounts, this is a 403. A project also sets its organization. An organization alone also sets the oldest project in it that you can see. Returns the same as `getUser`.",
+			errors: {
+				does_not_exist:
+					"You or your key can't see the organization or the project, or the project belongs to another organization than the one in the body.",
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof users>;
 
 describe(User, {
 	id: "A number that identifies the user. In paths and bodies, use the `uuid`.",

@@ -1,113 +1,94 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import { PluginConfig } from "../plugins/plugin_config.ts";
 import type pluginConfigs from "./routes.ts";
 import { create, documentedJob, logFilters, PluginLogEntry, rearrange, update } from "./shape.ts";
 
 const UNAVAILABLE = "the organization's `plugins_access_level` is below 3";
 
-const reference: Reference<typeof pluginConfigs> = {
+export default {
 	tag: {
 		name: "Plugin configs",
 		description: `A plugin that is configured for a project, with its settings, log and jobs. Anyone who can see the project may use these operations. While ${UNAVAILABLE}, lists are empty, ids are a 404, and adding or reordering configs and starting jobs is a 400.`,
 	},
 	operations: {
-		"/": {
-			get: {
-				id: "listPluginConfigs",
-				summary: "List the plugin configs",
-				description:
-					"Lists the project's configs by `order`, lowest first, then by id. Deleted ones are omitted.",
-			},
-			post: {
-				id: "createPluginConfig",
-				summary: "Add a plugin config",
-				description: `Configures a plugin for the project. A project can have several configs of one plugin. Returns the config, its secrets masked.
+		"GET /": {
+			id: "listPluginConfigs",
+			summary: "List the plugin configs",
+			description:
+				"Lists the project's configs by `order`, lowest first, then by id. Deleted ones are omitted.",
+		},
+		"POST /": {
+			id: "createPluginConfig",
+			summary: "Add a plugin config",
+			description: `Configures a plugin for the project. A project can have several configs of one plugin. Returns the config, its secrets masked.
 
 400 if the organization can't see the plugin (\`does_not_exist\`), or ${UNAVAILABLE}. 400 on \`config__<key>\` if a value doesn't match the plugin's \`config_schema\`, or a required value of an enabled config is missing.`,
-				errors: { does_not_exist: "The organization can't see the plugin." },
-			},
+			errors: { does_not_exist: "The organization can't see the plugin." },
 		},
-		"/rearrange": {
-			patch: {
-				id: "rearrangePluginConfigs",
-				summary: "Reorder the plugin configs",
-				description: `Sets the \`order\` of several configs at once, with one entry in the activity log. Configs that aren't enabled don't change. The response has no body. 400 if ${UNAVAILABLE}.`,
-			},
+		"PATCH /rearrange": {
+			id: "rearrangePluginConfigs",
+			summary: "Reorder the plugin configs",
+			description: `Sets the \`order\` of several configs at once, with one entry in the activity log. Configs that aren't enabled don't change. The response has no body. 400 if ${UNAVAILABLE}.`,
 		},
-		"/:id": {
-			get: {
-				id: "getPluginConfig",
-				summary: "Retrieve a plugin config",
-				description:
-					"Returns the config, its secrets masked. Also finds one that `deleted` hides from the list.",
-			},
-			patch: {
-				id: "updatePluginConfig",
-				summary: "Change a plugin config",
-				description:
-					"Fields that aren't in the body don't change; the plugin can't be changed. Returns the config. Its log has an entry if it was enabled, disabled or configured. 400 on `config__<key>` if a value doesn't match the plugin's `config_schema`, or a required value of an enabled config is missing.",
-			},
-			delete: {
-				id: "deletePluginConfig",
-				summary: "Permanently delete a plugin config",
-				description:
-					"Also deletes its log, its storage and its waiting jobs. If you may want to restore the config, set `deleted` instead.",
-			},
+		"GET /:id": {
+			id: "getPluginConfig",
+			summary: "Retrieve a plugin config",
+			description:
+				"Returns the config, its secrets masked. Also finds one that `deleted` hides from the list.",
 		},
-		"/:id/activity": {
-			get: {
-				id: "getPluginConfigActivity",
-				summary: "Find a plugin config's activity log",
-				description:
-					'The response has no body. Its header `Link` leads to the entries (`rel="alternate"`), which require the scope `activity_log:read`.',
-			},
+		"PATCH /:id": {
+			id: "updatePluginConfig",
+			summary: "Change a plugin config",
+			description:
+				"Fields that aren't in the body don't change; the plugin can't be changed. Returns the config. Its log has an entry if it was enabled, disabled or configured. 400 on `config__<key>` if a value doesn't match the plugin's `config_schema`, or a required value of an enabled config is missing.",
 		},
-		"/:id/frontend": {
-			get: {
-				id: "getPluginConfigFrontend",
-				summary: "Find a plugin config's browser script",
-				description:
-					'The response has no body. Its header `Link` leads to the script (`rel="alternate"`); there is none if the plugin has no `frontend.tsx`, or it doesn\'t compile.',
-			},
+		"DELETE /:id": {
+			id: "deletePluginConfig",
+			summary: "Permanently delete a plugin config",
+			description:
+				"Also deletes its log, its storage and its waiting jobs. If you may want to restore the config, set `deleted` instead.",
 		},
-		"/:id/frontend.js": {
-			get: {
-				id: "getPluginConfigScript",
-				summary: "Retrieve a plugin config's browser script",
-				description:
-					"Returns the JavaScript of the plugin's `frontend.tsx`, an ES module. 404 if the plugin has no such file, or it doesn't compile.",
-			},
+		"GET /:id/activity": {
+			id: "getPluginConfigActivity",
+			summary: "Find a plugin config's activity log",
+			description:
+				'The response has no body. Its header `Link` leads to the entries (`rel="alternate"`), which require the scope `activity_log:read`.',
 		},
-		"/:id/job": {
-			post: {
-				id: "startPluginConfigJob",
-				summary: "Start a job",
-				description: `Queues a job of the config's plugin, even if the config is disabled. The response has no body and doesn't wait for the job. Its header \`Link\` leads to the config's log (\`rel="monitor"\`), where the job writes its output.
+		"GET /:id/frontend": {
+			id: "getPluginConfigFrontend",
+			summary: "Find a plugin config's browser script",
+			description:
+				'The response has no body. Its header `Link` leads to the script (`rel="alternate"`); there is none if the plugin has no `frontend.tsx`, or it doesn\'t compile.',
+		},
+		"GET /:id/frontend.js": {
+			id: "getPluginConfigScript",
+			summary: "Retrieve a plugin config's browser script",
+			description:
+				"Returns the JavaScript of the plugin's `frontend.tsx`, an ES module. 404 if the plugin has no such file, or it doesn't compile.",
+		},
+		"POST /:id/job": {
+			id: "startPluginConfigJob",
+			summary: "Start a job",
+			description: `Queues a job of the config's plugin, even if the config is disabled. The response has no body and doesn't wait for the job. Its header \`Link\` leads to the config's log (\`rel="monitor"\`), where the job writes its output.
 
 A job runs once, for at most ten seconds, and can connect only to the hosts in the config's \`allowed_hosts\`. Organizations take turns, so jobs of others delay it only briefly. A job that fails or is interrupted by a restart isn't run again.
 
 400 if \`type\` is missing or not a job of the plugin, if the config is deleted, or if ${UNAVAILABLE}.`,
-			},
 		},
-		"/:id/migrate": {
-			post: {
-				id: "migratePluginConfig",
-				summary: "Migrate a plugin config",
-				description:
-					"Always a 400 for a config that exists: there is nothing to migrate to (see `x_function_migration_available`).",
-			},
+		"POST /:id/migrate": {
+			id: "migratePluginConfig",
+			summary: "Migrate a plugin config",
+			description:
+				"Always a 400 for a config that exists: there is nothing to migrate to (see `x_function_migration_available`).",
 		},
-		"/:plugin_config_id/logs": {
-			get: {
-				id: "listPluginConfigLogs",
-				summary: "List the log of a plugin config",
-				description:
-					"Lists log entries of the service and the plugin's code, newest first. Secrets of the config are masked. Entries are kept for seven days, at most 1,000 per run.",
-			},
+		"GET /:plugin_config_id/logs": {
+			id: "listPluginConfigLogs",
+			summary: "List the log of a plugin config",
+			description:
+				"Lists log entries of the service and the plugin's code, newest first. Secrets of the config are masked. Entries are kept for seven days, at most 1,000 per run.",
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof pluginConfigs>;
 
 describe(PluginConfig, {
 	id: "Identifies the config, in paths too.",

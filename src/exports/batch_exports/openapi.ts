@@ -1,6 +1,6 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import { documentAs } from "../../http/router.ts";
-import { Destination, DestinationUpdate } from "../../outbound/destinations/reference.ts";
+import { Destination, DestinationUpdate } from "../../outbound/destinations/openapi.ts";
 import { TestResult } from "../../outbound/destinations/shape.ts";
 import type batchExports from "./routes.ts";
 import {
@@ -23,7 +23,7 @@ import {
 	update,
 } from "./shape.ts";
 
-type BatchExports = Reference<typeof batchExports>;
+type BatchExports = OpenApi<typeof batchExports>;
 
 const DESCRIPTION =
 	"An export writes a project's events or persons to a destination, window after window. A backfill exports a range of time. Any member who can see the project can use all operations.";
@@ -32,150 +32,114 @@ const DESCRIPTION =
 const named = (Id: string, tag: string, list: string, create: string): BatchExports => ({
 	tag: { name: tag, description: DESCRIPTION },
 	operations: {
-		"/": {
-			get: { id: `list${Id}s`, summary: "List the exports", description: list },
-			post: { id: `create${Id}`, summary: "Create an export", description: create },
+		"GET /": { id: `list${Id}s`, summary: "List the exports", description: list },
+		"POST /": { id: `create${Id}`, summary: "Create an export", description: create },
+		"POST /test": {
+			id: `testNew${Id}`,
+			summary: "Test a destination before it is saved",
+			description:
+				"Does what a run would do, with a test row, and removes what it wrote. The response is a 200 in either case, with the result of each step.",
 		},
-		"/test": {
-			post: {
-				id: `testNew${Id}`,
-				summary: "Test a destination before it is saved",
-				description:
-					"Does what a run would do, with a test row, and removes what it wrote. The response is a 200 in either case, with the result of each step.",
-			},
+		"GET /:id": {
+			id: `get${Id}`,
+			summary: "Retrieve an export",
+			description: "Returns the export and its latest runs. Secrets are omitted.",
 		},
-		"/:id": {
-			get: {
-				id: `get${Id}`,
-				summary: "Retrieve an export",
-				description: "Returns the export and its latest runs. Secrets are omitted.",
-			},
-			patch: {
-				id: `update${Id}`,
-				summary: "Change an export",
-				description:
-					"The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. If you change the destination to another server, you must send its secrets again.",
-			},
-			delete: {
-				id: `delete${Id}`,
-				summary: "Delete an export",
-				description: "Cancels its runs and backfills. What was written stays at the destination.",
-			},
+		"PATCH /:id": {
+			id: `update${Id}`,
+			summary: "Change an export",
+			description:
+				"The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. If you change the destination to another server, you must send its secrets again.",
 		},
-		"/:id/backfill": {
-			post: {
-				id: `backfill${Id}`,
-				summary: "Start a backfill",
-				description:
-					"Exports the windows in the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills. 409 if a running backfill exports the range already.",
-			},
+		"DELETE /:id": {
+			id: `delete${Id}`,
+			summary: "Delete an export",
+			description: "Cancels its runs and backfills. What was written stays at the destination.",
 		},
-		"/:id/pause": {
-			post: {
-				id: `pause${Id}`,
-				summary: "Pause an export",
-				description:
-					"Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing. Other fields in the body are validated, but not applied.",
-			},
+		"POST /:id/backfill": {
+			id: `backfill${Id}`,
+			summary: "Start a backfill",
+			description:
+				"Exports the windows in the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills. 409 if a running backfill exports the range already.",
 		},
-		"/:id/unpause": {
-			post: {
-				id: `unpause${Id}`,
-				summary: "Unpause an export",
-				description:
-					"Scheduled runs start again. With `backfill`, what arrived during the pause is exported too, and the response has the `backfill_id`.",
-			},
+		"POST /:id/pause": {
+			id: `pause${Id}`,
+			summary: "Pause an export",
+			description:
+				"Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing. Other fields in the body are validated, but not applied.",
 		},
-		"/:id/test": {
-			post: {
-				id: `test${Id}`,
-				summary: "Test the destination of an export",
-				description:
-					"Tests the stored destination, with the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.",
-			},
+		"POST /:id/unpause": {
+			id: `unpause${Id}`,
+			summary: "Unpause an export",
+			description:
+				"Scheduled runs start again. With `backfill`, what arrived during the pause is exported too, and the response has the `backfill_id`.",
 		},
-		"/:id/logs": {
-			get: {
-				id: `list${Id}Logs`,
-				summary: "List the log of an export",
-				description:
-					"Lists the log entries of the export and its runs, newest first, with the fields of the export.",
-			},
+		"POST /:id/test": {
+			id: `test${Id}`,
+			summary: "Test the destination of an export",
+			description:
+				"Tests the stored destination, with the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.",
 		},
-		"/:id/metrics": {
-			get: {
-				id: `list${Id}Metrics`,
-				summary: "List the daily totals of an export",
-				description: "Lists the totals of the runs that ended on each day (UTC), newest first.",
-			},
+		"GET /:id/logs": {
+			id: `list${Id}Logs`,
+			summary: "List the log of an export",
+			description:
+				"Lists the log entries of the export and its runs, newest first, with the fields of the export.",
 		},
-		"/:id/ranges": {
-			get: {
-				id: `list${Id}Ranges`,
-				summary: "List the ranges of old runs",
-				description:
-					"Runs are deleted after 60 days. Lists what they delivered or missed, in ranges that don't overlap, newest first: those by arrival, and those by event time.",
-			},
+		"GET /:id/metrics": {
+			id: `list${Id}Metrics`,
+			summary: "List the daily totals of an export",
+			description: "Lists the totals of the runs that ended on each day (UTC), newest first.",
 		},
-		"/:id/runs": {
-			get: {
-				id: `list${Id}Runs`,
-				summary: "List the runs of an export",
-				description:
-					"Lists scheduled runs and those of backfills, newest first. With `after`, `before` or `starts_before`, those with the newest windows first.",
-			},
+		"GET /:id/ranges": {
+			id: `list${Id}Ranges`,
+			summary: "List the ranges of old runs",
+			description:
+				"Runs are deleted after 60 days. Lists what they delivered or missed, in ranges that don't overlap, newest first: those by arrival, and those by event time.",
 		},
-		"/:id/runs/:run_id": {
-			get: {
-				id: `get${Id}Run`,
-				summary: "Retrieve a run",
-				description: "Returns the run with its progress.",
-			},
+		"GET /:id/runs": {
+			id: `list${Id}Runs`,
+			summary: "List the runs of an export",
+			description:
+				"Lists scheduled runs and those of backfills, newest first. With `after`, `before` or `starts_before`, those with the newest windows first.",
 		},
-		"/:id/runs/:run_id/cancel": {
-			post: {
-				id: `cancel${Id}Run`,
-				summary: "Cancel a run",
-				description:
-					"The run ends as `Cancelled`. 400 if it has already ended. Its window isn't exported again unless you retry the run.",
-			},
+		"GET /:id/runs/:run_id": {
+			id: `get${Id}Run`,
+			summary: "Retrieve a run",
+			description: "Returns the run with its progress.",
 		},
-		"/:id/runs/:run_id/retry": {
-			post: {
-				id: `retry${Id}Run`,
-				summary: "Retry a run",
-				description:
-					"Continues where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or its unfinished output is still being removed.",
-			},
+		"POST /:id/runs/:run_id/cancel": {
+			id: `cancel${Id}Run`,
+			summary: "Cancel a run",
+			description:
+				"The run ends as `Cancelled`. 400 if it has already ended. Its window isn't exported again unless you retry the run.",
 		},
-		"/:id/runs/:run_id/logs": {
-			get: {
-				id: `list${Id}RunLogs`,
-				summary: "List the log of a run",
-				description: "Lists the log entries of the run, newest first.",
-			},
+		"POST /:id/runs/:run_id/retry": {
+			id: `retry${Id}Run`,
+			summary: "Retry a run",
+			description:
+				"Continues where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or its unfinished output is still being removed.",
 		},
-		"/:id/backfills": {
-			get: {
-				id: `list${Id}Backfills`,
-				summary: "List the backfills of an export",
-				description:
-					"Lists the backfills with their progress, newest first. With `after` or `before`, those with the newest ranges first.",
-			},
+		"GET /:id/runs/:run_id/logs": {
+			id: `list${Id}RunLogs`,
+			summary: "List the log of a run",
+			description: "Lists the log entries of the run, newest first.",
 		},
-		"/:id/backfills/:backfill_id": {
-			get: {
-				id: `get${Id}Backfill`,
-				summary: "Retrieve a backfill",
-				description: "Returns the backfill with its progress.",
-			},
+		"GET /:id/backfills": {
+			id: `list${Id}Backfills`,
+			summary: "List the backfills of an export",
+			description:
+				"Lists the backfills with their progress, newest first. With `after` or `before`, those with the newest ranges first.",
 		},
-		"/:id/backfills/:backfill_id/cancel": {
-			post: {
-				id: `cancel${Id}Backfill`,
-				summary: "Cancel a backfill",
-				description: "Cancels its runs that haven't ended. What they wrote stays.",
-			},
+		"GET /:id/backfills/:backfill_id": {
+			id: `get${Id}Backfill`,
+			summary: "Retrieve a backfill",
+			description: "Returns the backfill with its progress.",
+		},
+		"POST /:id/backfills/:backfill_id/cancel": {
+			id: `cancel${Id}Backfill`,
+			summary: "Cancel a backfill",
+			description: "Cancels its runs that haven't ended. What they wrote stays.",
 		},
 	},
 });

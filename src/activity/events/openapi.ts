@@ -1,32 +1,29 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type feed from "./routes.ts";
 import { FeedEvent, filters } from "./shape.ts";
 
-const reference: Reference<typeof feed> = {
+export default {
 	tag: {
 		name: "Feed",
 		description:
 			"Everything that happens in an organization, in order: changes by people and the operator, and events without a caller, such as the end of an export run. Changes are kept for 365 days by default, events without a caller for 60.",
 	},
 	operations: {
-		"/": {
-			get: {
-				id: "listFeedEvents",
-				summary: "Follow the events of an organization",
-				description: `Lists events, oldest first. Any member may do so. Events of a private project are visible to those who can see it, events of deleted projects to admins (level 8).
+		"GET /": {
+			id: "listFeedEvents",
+			summary: "Follow the events of an organization",
+			description: `Lists events, oldest first. Any member may do so. Events of a private project are visible to those who can see it, events of deleted projects to admins (level 8).
 
 Request \`next\` until it is null. Then wait, and send a request with \`after\` of the last response. You get each event once and miss none, even while others write. A page can have fewer events than \`limit\`, or none, although there is a \`next\`.
 
 With \`Accept: text/csv\` or \`application/x-ndjson\` the response is a file with all events after \`after\`. \`limit\` is ignored.`,
-				errors: {
-					does_not_exist:
-						"`after` isn't an event of this organization, or is too old to be kept. To start with the oldest event, omit it.",
-				},
+			errors: {
+				does_not_exist:
+					"`after` isn't an event of this organization, or is too old to be kept. To start with the oldest event, omit it.",
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof feed>;
 
 describe(FeedEvent, {
 	id: "Identifies the event. Entries of the activity log have the same ids.",

@@ -1,28 +1,25 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type events from "./routes.ts";
 import { Accepted, event } from "./shape.ts";
 
-const reference: Reference<typeof events> = {
+export default {
 	tag: {
 		name: "Events",
 		description:
 			"What happened in a project, and to whom. The project's exports read events, and the persons that are derived from them.",
 	},
 	operations: {
-		"/": {
-			post: {
-				id: "ingestEvents",
-				summary: "Ingest events",
-				description: `Accepts a list of events, a single event, or one event per line (\`application/x-ndjson\` or \`application/jsonl\`), at most 1 MiB. Stores all of them or none. Anyone who can see the project may do so, with the scope \`project:write\`.
+		"POST /": {
+			id: "ingestEvents",
+			summary: "Ingest events",
+			description: `Accepts a list of events, a single event, or one event per line (\`application/x-ndjson\` or \`application/jsonl\`), at most 1 MiB. Stores all of them or none. Anyone who can see the project may do so, with the scope \`project:write\`.
 
 An event whose \`uuid\` the project already has is ignored and changes no person, so you can safely repeat a request. Writes no activity log entry.
 
 A 400 is about the first invalid event. \`attr\` starts with its position, as in \`0__event\`.`,
-			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof events>;
 
 describe(event, {
 	uuid: "Identifies the event in the project. By default a new one, so that sending the event again stores it twice.",

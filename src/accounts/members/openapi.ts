@@ -1,40 +1,34 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type members from "./routes.ts";
 import { filters, Member, update } from "./shape.ts";
 
-const reference: Reference<typeof members> = {
+export default {
 	tag: {
 		name: "Members",
 		description:
 			"The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. To add someone, create an invite.",
 	},
 	operations: {
-		"/": {
-			get: {
-				id: "listMembers",
-				summary: "List the active members",
-				description:
-					"Lists the members whose users are active, newest first. Any member may do so.",
-			},
+		"GET /": {
+			id: "listMembers",
+			summary: "List the active members",
+			description: "Lists the members whose users are active, newest first. Any member may do so.",
 		},
-		"/:user__uuid": {
-			patch: {
-				id: "updateMember",
-				summary: "Change a member's level",
-				description:
-					"Requires level 8. You can't change your own level, change a member whose level is above yours, or grant a level above yours: each is a 403. Returns the member.",
-			},
-			delete: {
-				id: "removeMember",
-				summary: "Remove a member, or leave the organization",
-				description:
-					"Removing others requires level 8, and at least their level. To leave the organization, use `@me`; owners can't. The member immediately loses access, and is also removed from the organization's projects.",
-				errors: { invalid_input: "The member is an owner: lower the level first." },
-			},
+		"PATCH /:user__uuid": {
+			id: "updateMember",
+			summary: "Change a member's level",
+			description:
+				"Requires level 8. You can't change your own level, change a member whose level is above yours, or grant a level above yours: each is a 403. Returns the member.",
+		},
+		"DELETE /:user__uuid": {
+			id: "removeMember",
+			summary: "Remove a member, or leave the organization",
+			description:
+				"Removing others requires level 8, and at least their level. To leave the organization, use `@me`; owners can't. The member immediately loses access, and is also removed from the organization's projects.",
+			errors: { invalid_input: "The member is an owner: lower the level first." },
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof members>;
 
 describe(Member, {
 	id: "Identifies the membership. In paths, use the `uuid` of the `user`.",

@@ -1,8 +1,8 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type projects from "./routes.ts";
 import { create, filters, Project, update } from "./shape.ts";
 
-type Projects = Reference<typeof projects>;
+type Projects = OpenApi<typeof projects>;
 
 const TAG = {
 	name: "Projects",
@@ -21,64 +21,56 @@ const ONE = {
 export const ofCaller: Projects = {
 	tag: TAG,
 	operations: {
-		"/": {
-			get: {
-				id: "listProjects",
-				summary: "List your projects",
-				description:
-					"Lists the projects that you can see and that your key can access, grouped by organization, newest first in each.",
-			},
-			post: {
-				id: "createProject",
-				summary: "Create a project",
-				description:
-					"Requires level 8 in the project's organization, by default your current one. A key restricted to projects can't create one.",
-				errors: {
-					does_not_exist: "You aren't a member of `organization`, or your key can't access it.",
-					required:
-						"A required field is missing. `organization` is required if you have no current one.",
-				},
+		"GET /": {
+			id: "listProjects",
+			summary: "List your projects",
+			description:
+				"Lists the projects that you can see and that your key can access, grouped by organization, newest first in each.",
+		},
+		"POST /": {
+			id: "createProject",
+			summary: "Create a project",
+			description:
+				"Requires level 8 in the project's organization, by default your current one. A key restricted to projects can't create one.",
+			errors: {
+				does_not_exist: "You aren't a member of `organization`, or your key can't access it.",
+				required:
+					"A required field is missing. `organization` is required if you have no current one.",
 			},
 		},
-		"/:id": {
-			get: { id: "getProject", summary: "Retrieve a project", description: ONE.get },
-			patch: { id: "updateProject", summary: "Change a project", description: ONE.patch },
-			delete: { id: "deleteProject", summary: "Delete a project", description: ONE.delete },
-		},
+		"GET /:id": { id: "getProject", summary: "Retrieve a project", description: ONE.get },
+		"PATCH /:id": { id: "updateProject", summary: "Change a project", description: ONE.patch },
+		"DELETE /:id": { id: "deleteProject", summary: "Delete a project", description: ONE.delete },
 	},
 };
 
 export const ofOrganization: Projects = {
 	tag: TAG,
 	operations: {
-		"/": {
-			get: {
-				id: "listOrganizationProjects",
-				summary: "List the projects of an organization",
-				description: "Lists the organization's projects that you can see, newest first.",
-			},
-			post: {
-				id: "createOrganizationProject",
-				summary: "Create a project in an organization",
-				description: "Requires level 8. Ignores `organization` in the body.",
-			},
+		"GET /": {
+			id: "listOrganizationProjects",
+			summary: "List the projects of an organization",
+			description: "Lists the organization's projects that you can see, newest first.",
 		},
-		"/:id": {
-			get: {
-				id: "getOrganizationProject",
-				summary: "Retrieve a project of an organization",
-				description: ONE.get,
-			},
-			patch: {
-				id: "updateOrganizationProject",
-				summary: "Change a project of an organization",
-				description: ONE.patch,
-			},
-			delete: {
-				id: "deleteOrganizationProject",
-				summary: "Delete a project of an organization",
-				description: ONE.delete,
-			},
+		"POST /": {
+			id: "createOrganizationProject",
+			summary: "Create a project in an organization",
+			description: "Requires level 8. Ignores `organization` in the body.",
+		},
+		"GET /:id": {
+			id: "getOrganizationProject",
+			summary: "Retrieve a project of an organization",
+			description: ONE.get,
+		},
+		"PATCH /:id": {
+			id: "updateOrganizationProject",
+			summary: "Change a project of an organization",
+			description: ONE.patch,
+		},
+		"DELETE /:id": {
+			id: "deleteOrganizationProject",
+			summary: "Delete a project of an organization",
+			description: ONE.delete,
 		},
 	},
 };

@@ -1,8 +1,8 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type apiKeys from "./routes.ts";
 import { create, KeyDay, PersonalApiKey, update } from "./shape.ts";
 
-type Operations = Reference<ReturnType<typeof apiKeys>>["operations"];
+type Operations = OpenApi<ReturnType<typeof apiKeys>>["operations"];
 
 const EXPIRY_REQUIRED =
 	"The key has no `expires_at`, and an organization that it can access requires one.";
@@ -10,7 +10,7 @@ const EXPIRY_REQUIRED =
 const USAGE =
 	"Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are omitted. The numbers are saved up to half a minute after the responses.";
 
-export const ofCaller: Reference<ReturnType<typeof apiKeys>> = {
+export const ofCaller: OpenApi<ReturnType<typeof apiKeys>> = {
 	tag: {
 		name: "Personal API keys",
 		description:
@@ -27,7 +27,7 @@ export const ofCaller: Reference<ReturnType<typeof apiKeys>> = {
 	}),
 };
 
-export const ofServiceAccount: Reference<ReturnType<typeof apiKeys>> = {
+export const ofServiceAccount: OpenApi<ReturnType<typeof apiKeys>> = {
 	tag: {
 		name: "Service accounts",
 		description:
@@ -49,53 +49,49 @@ function operationsOf(word: string, words: Words): Operations {
 	const { cantSee: does_not_exist, full, access, whose, others } = words;
 	const expiry_required = EXPIRY_REQUIRED;
 	return {
-		"/": {
-			get: { id: `list${word}s`, summary: `List ${whose}`, description: words.list },
-			post: {
-				id: `create${word}`,
-				summary: "Create a key",
-				description: `Only this response shows the key's \`value\`: store it. A key can't create a key with more permissions or a longer life than its own: that is a 403.${access}`,
-				errors: { does_not_exist, expiry_required, invalid_input: full },
+		"GET /": { id: `list${word}s`, summary: `List ${whose}`, description: words.list },
+		"POST /": {
+			id: `create${word}`,
+			summary: "Create a key",
+			description: `Only this response shows the key's \`value\`: store it. A key can't create a key with more permissions or a longer life than its own: that is a 403.${access}`,
+			errors: { does_not_exist, expiry_required, invalid_input: full },
+		},
+		"GET /:id": {
+			id: `get${word}`,
+			summary: "Retrieve a key",
+			description: `Returns one of ${whose}, without its value. ${others}`,
+		},
+		"PATCH /:id": {
+			id: `update${word}`,
+			summary: "Change a key",
+			description: `Changes one of ${whose}. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body don't change. You can't give a key more permissions or a longer life than those of the key in use: that is a 403. The key in use must still allow your IP address.`,
+			errors: {
+				does_not_exist,
+				expiry_required,
+				invalid_input:
+					"`scoped_projects` and `scoped_teams` list different projects, or the key in use would no longer allow your IP address.",
 			},
 		},
-		"/:id": {
-			get: {
-				id: `get${word}`,
-				summary: "Retrieve a key",
-				description: `Returns one of ${whose}, without its value. ${others}`,
-			},
-			patch: {
-				id: `update${word}`,
-				summary: "Change a key",
-				description: `Changes one of ${whose}. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body don't change. You can't give a key more permissions or a longer life than those of the key in use: that is a 403. The key in use must still allow your IP address.`,
-				errors: {
-					does_not_exist,
-					expiry_required,
-					invalid_input:
-						"`scoped_projects` and `scoped_teams` list different projects, or the key in use would no longer allow your IP address.",
-				},
-			},
-			delete: {
-				id: `revoke${word}`,
-				summary: "Revoke a key",
-				description:
-					"Deletes the key. Requests with it are rejected from now on, even if it is the key in use.",
+		"DELETE /:id": {
+			id: `revoke${word}`,
+			summary: "Revoke a key",
+			description:
+				"Deletes the key. Requests with it are rejected from now on, even if it is the key in use.",
+		},
+		"POST /:id/roll": {
+			id: `roll${word}`,
+			summary: "Give a key a new value",
+			description:
+				"The old value immediately stops working. Only this response shows the new `value`: store it. Scopes, restrictions and expiry stay. You can't roll a key with more permissions or a longer life than the key in use: that is a 403.",
+			errors: {
+				expiry_required,
+				invalid_input: "Another request rolled, changed or revoked the key at the same time.",
 			},
 		},
-		"/:id/roll": {
-			post: {
-				id: `roll${word}`,
-				summary: "Give a key a new value",
-				description:
-					"The old value immediately stops working. Only this response shows the new `value`: store it. Scopes, restrictions and expiry stay. You can't roll a key with more permissions or a longer life than the key in use: that is a 403.",
-				errors: {
-					expiry_required,
-					invalid_input: "Another request rolled, changed or revoked the key at the same time.",
-				},
-			},
-		},
-		"/:id/usage": {
-			get: { id: `list${word}Usage`, summary: "List the use of a key by day", description: USAGE },
+		"GET /:id/usage": {
+			id: `list${word}Usage`,
+			summary: "List the use of a key by day",
+			description: USAGE,
 		},
 	};
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import { documentAs } from "../../http/router.ts";
 import { configs } from "../../outbound/destinations/config.ts";
 import type auditStreams from "./routes.ts";
@@ -9,60 +9,53 @@ const TOO_MANY = "The organization already has five streams.";
 const ELSEWHERE =
 	"The destination was changed to another server without its secrets, or a setting is unknown or invalid.";
 
-const reference: Reference<typeof auditStreams> = {
+export default {
 	tag: {
 		name: "Audit streams",
 		description:
 			"Write the organization's activity and events to your own bucket, every hour, as compressed JSON Lines. Each line has the digest of the previous line, so that you can detect changed, removed and added lines. All operations require level 8.",
 	},
 	operations: {
-		"/": {
-			get: {
-				id: "listAuditStreams",
-				summary: "List the audit streams",
-				description: "Lists the organization's streams, newest first. Requires level 8.",
-			},
-			post: {
-				id: "createAuditStream",
-				summary: "Create an audit stream",
-				description:
-					"Requires level 8. The first files are written within minutes. An organization can have five streams.",
-				errors: { invalid_input: TOO_MANY },
-			},
+		"GET /": {
+			id: "listAuditStreams",
+			summary: "List the audit streams",
+			description: "Lists the organization's streams, newest first. Requires level 8.",
 		},
-		"/:id": {
-			get: {
-				id: "getAuditStream",
-				summary: "Retrieve an audit stream",
-				description:
-					"Requires level 8. Returns the stream, with the number and digest of its last file, which you can compare with a copy of the files.",
-			},
-			patch: {
-				id: "updateAuditStream",
-				summary: "Change an audit stream",
-				description:
-					"Requires level 8. The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. A stream with a changed destination, or that is enabled again, continues within a minute where it stopped.",
-				errors: { invalid_input: ELSEWHERE },
-			},
-			delete: {
-				id: "deleteAuditStream",
-				summary: "Delete an audit stream",
-				description:
-					"Requires level 8. Files stay in the bucket. Undelivered entries are no longer delivered.",
-			},
+		"POST /": {
+			id: "createAuditStream",
+			summary: "Create an audit stream",
+			description:
+				"Requires level 8. The first files are written within minutes. An organization can have five streams.",
+			errors: { invalid_input: TOO_MANY },
 		},
-		"/:id/test": {
-			post: {
-				id: "testAuditStream",
-				summary: "Test the destination of an audit stream",
-				description:
-					"Requires level 8. Writes a small object and removes it, with the stored destination and the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.",
-				errors: { invalid_input: ELSEWHERE },
-			},
+		"GET /:id": {
+			id: "getAuditStream",
+			summary: "Retrieve an audit stream",
+			description:
+				"Requires level 8. Returns the stream, with the number and digest of its last file, which you can compare with a copy of the files.",
+		},
+		"PATCH /:id": {
+			id: "updateAuditStream",
+			summary: "Change an audit stream",
+			description:
+				"Requires level 8. The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. A stream with a changed destination, or that is enabled again, continues within a minute where it stopped.",
+			errors: { invalid_input: ELSEWHERE },
+		},
+		"DELETE /:id": {
+			id: "deleteAuditStream",
+			summary: "Delete an audit stream",
+			description:
+				"Requires level 8. Files stay in the bucket. Undelivered entries are no longer delivered.",
+		},
+		"POST /:id/test": {
+			id: "testAuditStream",
+			summary: "Test the destination of an audit stream",
+			description:
+				"Requires level 8. Writes a small object and removes it, with the stored destination and the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.",
+			errors: { invalid_input: ELSEWHERE },
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof auditStreams>;
 
 const NAME = "The stream's name.";
 const ENABLED = "Whether the stream delivers entries. After a pause, it continues without a gap.";

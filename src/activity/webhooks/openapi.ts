@@ -1,100 +1,85 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type webhooks from "./routes.ts";
 import { create, filters, replay, update, Webhook, WebhookDelivery } from "./shape.ts";
 
-const reference: Reference<typeof webhooks> = {
+export default {
 	tag: {
 		name: "Webhooks",
 		description:
 			"Send the events of an organization to your URLs: all entries of its activity log, and events without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint accepts them. All operations require level 8.",
 	},
 	operations: {
-		"/": {
-			get: {
-				id: "listWebhooks",
-				summary: "List the webhooks",
-				description: "Lists the organization's webhooks, newest first. Requires level 8.",
-			},
-			post: {
-				id: "createWebhook",
-				summary: "Add a webhook",
-				description:
-					"Requires level 8. The response has the `secret` that signs the deliveries; it isn't shown again. The webhook gets events that happen after its creation. An organization can have 20 webhooks.",
-				errors: {
-					invalid_input:
-						"The host of `url` is in a private network or has no address, a type is malformed, or the organization has 20 webhooks.",
-				},
+		"GET /": {
+			id: "listWebhooks",
+			summary: "List the webhooks",
+			description: "Lists the organization's webhooks, newest first. Requires level 8.",
+		},
+		"POST /": {
+			id: "createWebhook",
+			summary: "Add a webhook",
+			description:
+				"Requires level 8. The response has the `secret` that signs the deliveries; it isn't shown again. The webhook gets events that happen after its creation. An organization can have 20 webhooks.",
+			errors: {
+				invalid_input:
+					"The host of `url` is in a private network or has no address, a type is malformed, or the organization has 20 webhooks.",
 			},
 		},
-		"/:id": {
-			get: {
-				id: "getWebhook",
-				summary: "Retrieve a webhook",
-				description: "Returns the webhook, with the state of its deliveries. Requires level 8.",
-			},
-			patch: {
-				id: "updateWebhook",
-				summary: "Change a webhook",
-				description:
-					"Requires level 8. Fields that aren't in the body don't change. A change of `url`, `types` or `enabled` starts the next attempt immediately. While a webhook is disabled, events wait. Returns the webhook.",
-				errors: {
-					invalid_input:
-						"The host of `url` is in a private network or has no address, or a type is malformed.",
-				},
-			},
-			delete: {
-				id: "deleteWebhook",
-				summary: "Delete a webhook",
-				description: "Requires level 8. Also stops a delivery that is in progress.",
+		"GET /:id": {
+			id: "getWebhook",
+			summary: "Retrieve a webhook",
+			description: "Returns the webhook, with the state of its deliveries. Requires level 8.",
+		},
+		"PATCH /:id": {
+			id: "updateWebhook",
+			summary: "Change a webhook",
+			description:
+				"Requires level 8. Fields that aren't in the body don't change. A change of `url`, `types` or `enabled` starts the next attempt immediately. While a webhook is disabled, events wait. Returns the webhook.",
+			errors: {
+				invalid_input:
+					"The host of `url` is in a private network or has no address, or a type is malformed.",
 			},
 		},
-		"/:id/test": {
-			post: {
-				id: "testWebhook",
-				summary: "Test a webhook",
-				description:
-					"Requires level 8. Sends an event of the type `webhook.test` immediately, even if the webhook is disabled, and returns the attempt. The response is a 200 in either case: `status` and `error` show whether your endpoint accepted the event.",
-			},
+		"DELETE /:id": {
+			id: "deleteWebhook",
+			summary: "Delete a webhook",
+			description: "Requires level 8. Also stops a delivery that is in progress.",
 		},
-		"/:id/roll": {
-			post: {
-				id: "rollWebhook",
-				summary: "Roll the secret of a webhook",
-				description:
-					"Requires level 8. The response has a new `secret`; it isn't shown again. For 24 hours, deliveries are signed with both the new and the old secret.",
-				errors: { invalid_input: "Another request rolled or deleted the webhook first." },
-			},
+		"POST /:id/test": {
+			id: "testWebhook",
+			summary: "Test a webhook",
+			description:
+				"Requires level 8. Sends an event of the type `webhook.test` immediately, even if the webhook is disabled, and returns the attempt. The response is a 200 in either case: `status` and `error` show whether your endpoint accepted the event.",
 		},
-		"/:id/replay": {
-			post: {
-				id: "replayWebhook",
-				summary: "Deliver the events since a time",
-				description:
-					"Requires level 8. Moves the webhook to a time, and delivers all events from there, even those that were delivered before. Events before that time are no longer delivered: to skip an event that your endpoint doesn't accept, use a later time.",
-			},
+		"POST /:id/roll": {
+			id: "rollWebhook",
+			summary: "Roll the secret of a webhook",
+			description:
+				"Requires level 8. The response has a new `secret`; it isn't shown again. For 24 hours, deliveries are signed with both the new and the old secret.",
+			errors: { invalid_input: "Another request rolled or deleted the webhook first." },
 		},
-		"/:id/deliveries": {
-			get: {
-				id: "listWebhookDeliveries",
-				summary: "List the deliveries of a webhook",
-				description:
-					"Lists the attempts to deliver events, newest first. Only the last 100 are stored. Requires level 8.",
-			},
+		"POST /:id/replay": {
+			id: "replayWebhook",
+			summary: "Deliver the events since a time",
+			description:
+				"Requires level 8. Moves the webhook to a time, and delivers all events from there, even those that were delivered before. Events before that time are no longer delivered: to skip an event that your endpoint doesn't accept, use a later time.",
 		},
-		"/:id/deliveries/:delivery_id/replay": {
-			post: {
-				id: "replayWebhookDelivery",
-				summary: "Deliver an event again",
-				description:
-					"Requires level 8. Immediately sends the event of a delivery again, out of order, and returns the attempt. Other deliveries aren't affected.",
-				errors: {
-					invalid_input: "The delivery was a test, or its event no longer exists.",
-				},
+		"GET /:id/deliveries": {
+			id: "listWebhookDeliveries",
+			summary: "List the deliveries of a webhook",
+			description:
+				"Lists the attempts to deliver events, newest first. Only the last 100 are stored. Requires level 8.",
+		},
+		"POST /:id/deliveries/:delivery_id/replay": {
+			id: "replayWebhookDelivery",
+			summary: "Deliver an event again",
+			description:
+				"Requires level 8. Immediately sends the event of a delivery again, out of order, and returns the attempt. Other deliveries aren't affected.",
+			errors: {
+				invalid_input: "The delivery was a test, or its event no longer exists.",
 			},
 		},
 	},
-};
-export default reference;
+} satisfies OpenApi<typeof webhooks>;
 
 const URL =
 	"Where events are sent: an HTTP or HTTPS URL of at most 2,048 characters, without a user and password, whose host isn't in a private network.";

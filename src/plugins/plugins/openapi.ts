@@ -1,4 +1,4 @@
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import { RepositoryEntry } from "./repository.ts";
 import type { allPlugins, familyRoutes } from "./routes.ts";
 import {
@@ -18,24 +18,22 @@ const ACCESS =
 const SECRETS =
 	"requires level 8 if a config of the plugin, in any organization, stores a secret or has anything in its storage";
 
-export const ofAll: Reference<typeof allPlugins> = {
+export const ofAll: OpenApi<typeof allPlugins> = {
 	tag: {
 		name: "Plugins",
 		description: `The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id in the path of any of the three families. ${ACCESS}`,
 	},
 	operations: {
-		"/": {
-			get: {
-				id: "listPlugins",
-				summary: "List all plugins",
-				description:
-					"Lists the plugins that the organization can see, newest first: its own, global ones, and those with a config in one of its projects. Includes those that belong to no family.",
-			},
+		"GET /": {
+			id: "listPlugins",
+			summary: "List all plugins",
+			description:
+				"Lists the plugins that the organization can see, newest first: its own, global ones, and those with a config in one of its projects. Includes those that belong to no family.",
 		},
 	},
 };
 
-type Family = Reference<ReturnType<typeof familyRoutes>>;
+type Family = OpenApi<ReturnType<typeof familyRoutes>>;
 
 /** What the operations of a family are called, and what makes a plugin one of it. */
 type Nouns = {
@@ -62,116 +60,96 @@ const family = (nouns: Nouns): Family => ({
 
 /** The operations on the plugins of a family together. */
 const ofFamily = ({ id, one, many, capabilities }: Nouns) => ({
-	"/": {
-		get: {
-			id: `list${id}s`,
-			summary: `List the ${many}`,
-			description: `Lists the ${many} that the organization can see, newest first: its own, global ones, and those with a config in one of its projects.`,
-		},
-		post: {
-			id: `create${id}`,
-			summary: `Add a plugin to the ${many}`,
-			description: `Returns the plugin, which belongs to the organization.
+	"GET /": {
+		id: `list${id}s`,
+		summary: `List the ${many}`,
+		description: `Lists the ${many} that the organization can see, newest first: its own, global ones, and those with a config in one of its projects.`,
+	},
+	"POST /": {
+		id: `create${id}`,
+		summary: `Add a plugin to the ${many}`,
+		description: `Returns the plugin, which belongs to the organization.
 
 With a \`url\`, the plugin is downloaded from npm, GitHub or GitLab. Its \`plugin.json\` then determines \`name\`, \`description\`, \`icon\`, \`config_schema\` and \`public_jobs\`, its source the \`capabilities\`, and the version \`tag\`, whatever the body says. Only \`plugin.json\`, the main file, \`site.ts\` and \`frontend.tsx\` are stored.
 
 Without a \`url\`, the plugin has no source until you write it. Without \`capabilities\` either, it gets \`${capabilities}\`, which makes it ${one}.
 
 400 if the URL isn't supported, or the organization has already installed it (the header \`Link\` leads to that plugin); if the download fails or takes longer than ten seconds; if \`plugin.json\` or the main file is missing or invalid; or if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if \`is_global\` is true and the \`plugins_access_level\` is below 9.`,
-		},
 	},
-	"/activity": {
-		get: {
-			id: `list${id}Activity`,
-			summary: `List the activity of the ${many}`,
-			description: `Lists the entries of the organization's activity log about ${many}, newest first, with the fields of the plugin that the first entry is about (null if there are no entries). Entries of deleted plugins are only in the activity log itself.`,
-		},
+	"GET /activity": {
+		id: `list${id}Activity`,
+		summary: `List the activity of the ${many}`,
+		description: `Lists the entries of the organization's activity log about ${many}, newest first, with the fields of the plugin that the first entry is about (null if there are no entries). Entries of deleted plugins are only in the activity log itself.`,
 	},
-	"/exports_unsubscribe_configs": {
-		get: {
-			id: `list${id}ExportConfigs`,
-			summary: `List the enabled configs of ${many} that export`,
-			description: `Lists the enabled configs, in projects that you can see, of those ${many} that send events elsewhere, newest first, with the fields of the first one's plugin (null if there are none).`,
-		},
+	"GET /exports_unsubscribe_configs": {
+		id: `list${id}ExportConfigs`,
+		summary: `List the enabled configs of ${many} that export`,
+		description: `Lists the enabled configs, in projects that you can see, of those ${many} that send events elsewhere, newest first, with the fields of the first one's plugin (null if there are none).`,
 	},
-	"/repository": {
-		get: {
-			id: `list${id}Repository`,
-			summary: "List the plugins that can be installed",
-			description:
-				"Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't return a list within five seconds.",
-		},
+	"GET /repository": {
+		id: `list${id}Repository`,
+		summary: "List the plugins that can be installed",
+		description:
+			"Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't return a list within five seconds.",
 	},
-	"/unused": {
-		get: {
-			id: `listUnused${id}s`,
-			summary: `List the unused ${many}`,
-			description: `Lists the ${many} that the organization can see and has no enabled config of, newest first, with the fields of the first one (null if there are none).`,
-		},
+	"GET /unused": {
+		id: `listUnused${id}s`,
+		summary: `List the unused ${many}`,
+		description: `Lists the ${many} that the organization can see and has no enabled config of, newest first, with the fields of the first one (null if there are none).`,
 	},
 });
 
 /** The operations on the source of a plugin. */
 const ofSource = ({ id, one }: Nouns) => ({
-	"/:id/check_for_updates": {
-		get: {
-			id: `check${id}ForUpdates`,
-			summary: `Check ${one} for updates`,
-			description:
-				"Asks npm, GitHub or GitLab for the newest version at the plugin's URL, stores it as `latest_tag`, and returns the plugin. Plugins of other organizations and plugins without a URL aren't checked: the response has the stored version. 400 if the URL doesn't exist or doesn't respond within ten seconds.",
-		},
+	"GET /:id/check_for_updates": {
+		id: `check${id}ForUpdates`,
+		summary: `Check ${one} for updates`,
+		description:
+			"Asks npm, GitHub or GitLab for the newest version at the plugin's URL, stores it as `latest_tag`, and returns the plugin. Plugins of other organizations and plugins without a URL aren't checked: the response has the stored version. 400 if the URL doesn't exist or doesn't respond within ten seconds.",
 	},
-	"/:id/upgrade": {
-		post: {
-			id: `upgrade${id}`,
-			summary: `Upgrade ${one}`,
-			description: `Installs the plugin from its URL again: the newest version, unless the URL names one. With \`url\` in the body, installs that version of the same package or repository, and changes the plugin's URL to it. Replaces the installed version, and keeps configs. Returns the plugin. Other fields in the body are validated and not applied. A plugin of type \`source\` or \`local\`, or without a URL, doesn't change.
+	"POST /:id/upgrade": {
+		id: `upgrade${id}`,
+		summary: `Upgrade ${one}`,
+		description: `Installs the plugin from its URL again: the newest version, unless the URL names one. With \`url\` in the body, installs that version of the same package or repository, and changes the plugin's URL to it. Replaces the installed version, and keeps configs. Returns the plugin. Other fields in the body are validated and not applied. A plugin of type \`source\` or \`local\`, or without a URL, doesn't change.
 
 400 for the same reasons as when installing, and if \`url\` is of another package or repository, or of a plugin that is already installed. 403 for another organization's plugin. Upgrading ${SECRETS}.`,
-		},
 	},
-	"/:id/source": {
-		get: {
-			id: `get${id}Source`,
-			summary: `Retrieve the source of ${one}`,
-			description:
-				"Returns the plugin and the text of its files, whichever organization the plugin belongs to.",
-		},
+	"GET /:id/source": {
+		id: `get${id}Source`,
+		summary: `Retrieve the source of ${one}`,
+		description:
+			"Returns the plugin and the text of its files, whichever organization the plugin belongs to.",
 	},
-	"/:id/update_source": {
-		patch: {
-			id: `update${id}Source`,
-			summary: `Write the source of ${one}`,
-			description: `The body has the text of each file by its name, for at most 50 files. Null deletes a file. Other files don't change. Returns the plugin and all its files.
+	"PATCH /:id/update_source": {
+		id: `update${id}Source`,
+		summary: `Write the source of ${one}`,
+		description: `The body has the text of each file by its name, for at most 50 files. Null deletes a file. Other files don't change. Returns the plugin and all its files.
 
 \`plugin.json\` also sets \`name\`, and \`config_schema\` from its \`config\`. The main file, \`index.ts\` or else \`index.js\`, also sets \`capabilities\`, unless it can't be parsed. It is compiled immediately, as are \`site.ts\` and \`frontend.tsx\`. A compile error doesn't fail the request, but is in \`errors\`. If the main file doesn't compile, the plugin's jobs fail with that error.
 
 400 if the plugin's type isn't \`source\`, \`plugin.json\` is invalid, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing ${SECRETS}.`,
-		},
 	},
 });
 
 /** The operations on a plugin itself. */
 const ofPlugin = ({ id, one }: Nouns) => ({
-	"/:id": {
-		get: {
-			id: `get${id}`,
-			summary: `Retrieve ${one}`,
-			description: "Returns the plugin. 404 if the organization can't see it.",
-		},
-		patch: {
-			id: `update${id}`,
-			summary: `Change ${one}`,
-			description: `Fields that aren't in the body don't change. Returns the plugin. Values of configs that a new \`config_schema\` makes secret are masked immediately.
+	"GET /:id": {
+		id: `get${id}`,
+		summary: `Retrieve ${one}`,
+		description: "Returns the plugin. 404 if the organization can't see it.",
+	},
+	"PATCH /:id": {
+		id: `update${id}`,
+		summary: `Change ${one}`,
+		description: `Fields that aren't in the body don't change. Returns the plugin. Values of configs that a new \`config_schema\` makes secret are masked immediately.
 
 403 for another organization's plugin, and if the body has \`is_global\` and the \`plugins_access_level\` is below 9. Changing \`capabilities\` or \`public_jobs\` ${SECRETS}.`,
-		},
-		delete: {
-			id: `delete${id}`,
-			summary: `Delete ${one}`,
-			description:
-				"Deletes the plugin with its source, and its configs with their logs and storage. 400 if it is global, or another organization has a config of it that isn't deleted. 403 for another organization's plugin.",
-		},
+	},
+	"DELETE /:id": {
+		id: `delete${id}`,
+		summary: `Delete ${one}`,
+		description:
+			"Deletes the plugin with its source, and its configs with their logs and storage. 400 if it is global, or another organization has a config of it that isn't deleted. 403 for another organization's plugin.",
 	},
 });
 

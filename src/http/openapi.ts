@@ -1,5 +1,5 @@
 /**
- * What the OpenAPI document says beyond shapes. Only `reference.ts` files and scripts/openapi.ts
+ * What the OpenAPI document says beyond shapes. Only `openapi.ts` files and scripts/openapi.ts
  * use this, so it isn't part of the worker.
  */
 import type { Hono } from "hono";
@@ -23,18 +23,20 @@ export type OperationText = {
 /** A group of operations in the document. */
 export type Tag = { name: string; description: string };
 
-/** The text of a family: of each path and method of its routes `R`, no more and no fewer. */
-export type Reference<R> = { tag: Tag; operations: Operations<SchemaOf<R>> };
+/** The text of a family: of each method and path of its routes `R`, no more and no fewer. */
+export type OpenApi<R> = {
+	tag: Tag;
+	operations: { [Name in NameOf<SchemaOf<R>>]: OperationText };
+};
 
 type SchemaOf<R> = R extends Hono<App, infer S, string> ? S : never;
 
-type Operations<S> = {
-	[Path in keyof S & string]: {
-		[Method in keyof S[Path] & string as Method extends `$${infer Name}`
-			? Name
-			: never]: OperationText;
-	};
-};
+/** The name of an operation, such as `GET /:id`. */
+type NameOf<S> = {
+	[Path in keyof S & string]: keyof S[Path] extends `$${infer Method}`
+		? `${Uppercase<Method>} ${Path}`
+		: never;
+}[keyof S & string];
 
 /** The text of each field of an object. */
 type Texts<Shape> = { [Field in keyof Shape]: Text<Shape[Field]> };

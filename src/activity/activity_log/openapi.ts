@@ -1,5 +1,5 @@
 import { ACTIVITIES } from "../../db/event_types.ts";
-import { describe, type Reference } from "../../http/reference.ts";
+import { describe, type OpenApi } from "../../http/openapi.ts";
 import type activityLog from "./routes.ts";
 import { ActivityEntry, filters } from "./shape.ts";
 
@@ -9,7 +9,7 @@ const LOGGED_SCOPES = Object.keys(ACTIVITIES)
 	.map((scope) => `\`${scope}\``)
 	.join(", ");
 
-type ActivityLog = Reference<typeof activityLog>;
+type ActivityLog = OpenApi<typeof activityLog>;
 
 const TAG = {
 	name: "Activity log",
@@ -20,13 +20,11 @@ const TAG = {
 export const ofOrganization: ActivityLog = {
 	tag: TAG,
 	operations: {
-		"/": {
-			get: {
-				id: "listActivity",
-				summary: "List the activity of an organization",
-				description:
-					"Lists the entries of the organization and of its projects, newest first. A page reads at most 5,000 entries: follow `next` until it is null, even if a page is empty. With filters other than `item_id` in a longer log, `count` is an upper limit. Any member may do so. Entries of a private project are visible to those who can see it, entries of deleted projects to admins (level 8). Changes to a person's own account, such as keys, are in the log of their current organization.\n\nWith `Accept: text/csv` or `application/x-ndjson` the response is a file with all entries that match the filters. `limit` and `offset` are ignored.",
-			},
+		"GET /": {
+			id: "listActivity",
+			summary: "List the activity of an organization",
+			description:
+				"Lists the entries of the organization and of its projects, newest first. A page reads at most 5,000 entries: follow `next` until it is null, even if a page is empty. With filters other than `item_id` in a longer log, `count` is an upper limit. Any member may do so. Entries of a private project are visible to those who can see it, entries of deleted projects to admins (level 8). Changes to a person's own account, such as keys, are in the log of their current organization.\n\nWith `Accept: text/csv` or `application/x-ndjson` the response is a file with all entries that match the filters. `limit` and `offset` are ignored.",
 		},
 	},
 };
@@ -34,13 +32,11 @@ export const ofOrganization: ActivityLog = {
 export const ofProject: ActivityLog = {
 	tag: TAG,
 	operations: {
-		"/": {
-			get: {
-				id: "listProjectActivity",
-				summary: "List the activity of a project",
-				description:
-					"Lists the entries of the project, its exports and its plugin configs, newest first. A page reads at most 5,000 entries: follow `next` until it is null, even if a page is empty. With filters other than `item_id` in a longer log, `count` is an upper limit. Anyone who can see the project may do so.\n\nWith `Accept: text/csv` or `application/x-ndjson` the response is a file with all entries that match the filters. `limit` and `offset` are ignored.",
-			},
+		"GET /": {
+			id: "listProjectActivity",
+			summary: "List the activity of a project",
+			description:
+				"Lists the entries of the project, its exports and its plugin configs, newest first. A page reads at most 5,000 entries: follow `next` until it is null, even if a page is empty. With filters other than `item_id` in a longer log, `count` is an upper limit. Anyone who can see the project may do so.\n\nWith `Accept: text/csv` or `application/x-ndjson` the response is a file with all entries that match the filters. `limit` and `offset` are ignored.",
 		},
 	},
 };
