@@ -110,7 +110,7 @@ test("every response has a request id: the caller’s if it is plausible", async
 	expect(odd.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-test("other origins are refused, and responses have security headers", async () => {
+test("other origins are rejected, and responses have security headers", async () => {
 	const { headers } = await call("GET", "/", {
 		headers: { origin: "https://elsewhere.test" },
 	});

@@ -63,7 +63,7 @@ describe("what a request costs", () => {
 			expect(cost(await ask("GET", path)).trips).toBe(1);
 	});
 
-	test("a refused request takes one round trip at most", async () => {
+	test("a rejected request takes one round trip at most", async () => {
 		const { id } = await world();
 		const stranger = await world();
 		for (const request of [

@@ -3,8 +3,8 @@ import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
+import { forbidden, wrong } from "../support/errors.ts";
 import { post } from "../support/mcp.ts";
-import { forbidden, wrong } from "../support/refusals.ts";
 import { call, cost, db, forget, keyFor, racing, world } from "../support/world.ts";
 
 const path = "/api/personal_api_keys";
@@ -12,7 +12,7 @@ const INSIDE = "203.0.113.7";
 const OUTSIDE = "198.51.100.1";
 const allowed_ips = ["203.0.113.0/24", "2001:db8::/32"];
 
-const refusal = (address: string) =>
+const rejection = (address: string) =>
 	forbidden(`API key can't be used from this address: ${address}.`);
 
 /** Requests the caller's user from an address. */
@@ -30,7 +30,7 @@ const setInD1 = async (key: string, ranges: string[]) =>
 		.set({ allowed_ips: ranges })
 		.where(eq(personalApiKeys.hash, await digest(key)));
 
-test("a key with addresses works from these, in one round trip, and is refused elsewhere with the address seen", async () => {
+test("a key with addresses works from these, in one round trip, and is rejected elsewhere with the address seen", async () => {
 	const { owner } = await world();
 	const key = await keyFor(owner.id, { allowed_ips });
 	for (const address of [INSIDE, "::ffff:203.0.113.9", "2001:DB8::5"]) {
@@ -38,27 +38,27 @@ test("a key with addresses works from these, in one round trip, and is refused e
 		expect([response.status, cost(response).trips]).toEqual([200, 1]);
 	}
 	for (const address of [OUTSIDE, "203.0.114.1", "2001:db9::1", "::ffff:198.51.100.1", "nonsense"])
-		expect(await from(address, key)).toMatchObject(refusal(address));
-	expect(await from(undefined, key)).toMatchObject(refusal("unknown"));
+		expect(await from(address, key)).toMatchObject(rejection(address));
+	expect(await from(undefined, key)).toMatchObject(rejection("unknown"));
 });
 
 test("the address comes before the scope: a thief doesn't learn what the key may do", async () => {
 	const { owner } = await world();
 	const key = await keyFor(owner.id, { scopes: ["plugin:read"], allowed_ips });
-	expect(await from(OUTSIDE, key)).toMatchObject(refusal(OUTSIDE));
+	expect(await from(OUTSIDE, key)).toMatchObject(rejection(OUTSIDE));
 	expect(await from(INSIDE, key)).toMatchObject(
 		forbidden("API key missing required scope 'user:read'"),
 	);
 });
 
 describe("while KV has an old record of the key", () => {
-	test("an address that was taken away is refused in one round trip", async () => {
+	test("an address that was taken away is rejected in one round trip", async () => {
 		const { owner } = await world();
 		const key = await keyFor(owner.id);
 		expect((await from(OUTSIDE, key)).status).toBe(200);
 		await setInD1(key, allowed_ips);
 		const response = await from(OUTSIDE, key);
-		expect(response).toMatchObject(refusal(OUTSIDE));
+		expect(response).toMatchObject(rejection(OUTSIDE));
 		expect(cost(response).trips).toBe(1);
 		expect((await from(INSIDE, key)).status).toBe(200);
 	});
@@ -72,19 +72,19 @@ describe("while KV has an old record of the key", () => {
 		expect((await from(INSIDE, key)).status).toBe(403);
 	});
 
-	test("a record from before there were addresses allows none that D1 refuses", async () => {
+	test("a record from before there were addresses allows none that D1 rejects", async () => {
 		const { owner } = await world();
 		const key = await keyFor(owner.id, { allowed_ips });
 		const name = `key:${await digest(key)}`;
 		const { allowed_ips: _, ...old } = JSON.parse((await env.KEYS.get(name)) ?? "");
 		await env.KEYS.put(name, JSON.stringify(old));
 		await forget(key);
-		expect(await from(OUTSIDE, key)).toMatchObject(refusal(OUTSIDE));
+		expect(await from(OUTSIDE, key)).toMatchObject(rejection(OUTSIDE));
 		expect((await from(INSIDE, key)).status).toBe(200);
 	});
 });
 
-test("a write is refused if the key loses the address meanwhile", async () => {
+test("a write is rejected if the key loses the address meanwhile", async () => {
 	const { owner } = await world();
 	const key = await keyFor(owner.id);
 	const response = await call("PATCH", "/api/users/@me", {
@@ -105,10 +105,10 @@ test("accepting an invite, and /mcp, check the address, too", async () => {
 	const token = made.body.accept_url.split("/").at(-1);
 	const headers = { "cf-connecting-ip": OUTSIDE };
 	expect(await call("GET", `/api/invites/${token}`, { key, headers })).toMatchObject(
-		refusal(OUTSIDE),
+		rejection(OUTSIDE),
 	);
 	expect(await call("POST", `/api/invites/${token}/accept`, { key, headers })).toMatchObject(
-		refusal(OUTSIDE),
+		rejection(OUTSIDE),
 	);
 	for (const method of ["ping", "tools/call"]) {
 		const params = { name: "whoami", arguments: {} };
@@ -135,7 +135,7 @@ describe("the field allowed_ips", () => {
 		expect((await from(OUTSIDE, made.body.value)).status).toBe(200);
 	});
 
-	test("is refused with what is no address, or too many", async () => {
+	test("is rejected with what is no address, or too many", async () => {
 		const { ask, key_id } = { ...(await world()), key_id: "@current" };
 		for (const [list, code, detail, attr] of [
 			[
@@ -191,7 +191,7 @@ describe("the field allowed_ips", () => {
 		);
 	});
 
-	test("of the key in use can't refuse the address that it is used from", async () => {
+	test("of the key in use can't reject the address that it is used from", async () => {
 		const { owner } = await world();
 		const key = await keyFor(owner.id);
 		const set = (address: string | undefined) =>

@@ -41,7 +41,7 @@ test("nothing else authenticates", async () => {
 		expect((await call("GET", `/api/users/@me?${query}`)).body.code).toBe("not_authenticated");
 });
 
-test("a value that differs in one character is refused without a query to KV or D1", async () => {
+test("a value that differs in one character is rejected without a query to KV or D1", async () => {
 	const value = mint();
 	expect(isWellFormed(value)).toBe(true);
 	for (let i = 4; i < value.length; i++) {
@@ -61,13 +61,13 @@ test("a key that has used up its requests gets a 429 with Retry-After", async ()
 		.from(personalApiKeys)
 		.where(eq(personalApiKeys.user_id, id));
 	expect((await call("GET", "/api/users/@me", { key })).status).toBe(200);
-	const refused = await eventually(async () => {
+	const rejected = await eventually(async () => {
 		await exhaust(env.REQUESTS, row?.id ?? "");
 		const response = await call("GET", "/api/users/@me", { key });
 		expect(response.status).toBe(429);
 		return response;
 	});
-	expect(refused).toMatchObject({
+	expect(rejected).toMatchObject({
 		status: 429,
 		body: {
 			type: "throttled_error",
@@ -76,8 +76,8 @@ test("a key that has used up its requests gets a 429 with Retry-After", async ()
 			attr: null,
 		},
 	});
-	expect(refused.headers.get("retry-after")).toBe("60");
-	expect(cost(refused).trips).toBe(0);
+	expect(rejected.headers.get("retry-after")).toBe("60");
+	expect(cost(rejected).trips).toBe(0);
 	expect((await call("GET", "/api/users/@me", { key: other.key })).status).toBe(200);
 });
 

@@ -6,7 +6,7 @@ import { held, hold, MAX_HELD, release } from "../../src/auth/held.ts";
 import { digest, mint } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { users } from "../../src/db/schema/users.ts";
-import { forbidden } from "../support/refusals.ts";
+import { forbidden } from "../support/errors.ts";
 import { stopClock } from "../support/time.ts";
 import { call, cost, db, forget, keyFor, person, world } from "../support/world.ts";
 
@@ -90,20 +90,20 @@ describe("the record of a key", () => {
 });
 
 describe("while the isolate holds the record, the next request", () => {
-	test("of a revoked key is refused, and the record is dropped", async () => {
+	test("of a revoked key is rejected, and the record is dropped", async () => {
 		const { key, hash } = await warmKey();
 		await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, hash));
 		expect((await ask(key)).status).toBe(401);
 		expect(held(hash)).toBeUndefined();
 	});
 
-	test("of a key that has expired is refused", async () => {
+	test("of a key that has expired is rejected", async () => {
 		const { key, set } = await warmKey();
 		await set({ expires_at: new Date(Date.now() - 1).toISOString() });
 		expect((await ask(key)).status).toBe(401);
 	});
 
-	test("of a key whose time is up is refused", async () => {
+	test("of a key whose time is up is rejected", async () => {
 		stopClock();
 		const { key } = await warmKey({ expires_at: new Date(Date.now() + 10_000).toISOString() });
 		vi.setSystemTime(Date.now() + 10_000);
@@ -120,19 +120,19 @@ describe("while the isolate holds the record, the next request", () => {
 		expect((await ask(key)).status).toBe(200);
 	});
 
-	test("of a rolled key is refused", async () => {
+	test("of a rolled key is rejected", async () => {
 		const { key, set } = await warmKey();
 		await set({ hash: v7() });
 		expect((await ask(key)).status).toBe(401);
 	});
 
-	test("of a deactivated user is refused", async () => {
+	test("of a deactivated user is rejected", async () => {
 		const { key, user_id } = await warmKey();
 		await db.update(users).set({ is_active: false }).where(eq(users.id, user_id));
 		expect((await ask(key)).status).toBe(401);
 	});
 
-	test("of a key that lost a scope is refused, in one round trip", async () => {
+	test("of a key that lost a scope is rejected, in one round trip", async () => {
 		const { key, set } = await warmKey({ scopes: ["user:read"] });
 		await set({ scopes: ["plugin:read"] });
 		const response = await ask(key);
@@ -149,7 +149,7 @@ describe("while the isolate holds the record, the next request", () => {
 		expect([second.status, cost(second).trips]).toEqual([200, 1]);
 	});
 
-	test("of a key that was restricted is refused", async () => {
+	test("of a key that was restricted is rejected", async () => {
 		const { owner, id } = await world();
 		const key = await keyFor(owner.id);
 		const read = () => call("GET", `/api/organizations/${id}`, { key });

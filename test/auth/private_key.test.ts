@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { wrong } from "../support/refusals.ts";
+import { wrong } from "../support/errors.ts";
 import { world } from "../support/world.ts";
 
 const BEGIN = "-----BEGIN PRIVATE KEY-----";
@@ -11,7 +11,7 @@ test.each([
 	["8,000 line breaks", "\n".repeat(8_000)],
 	["8,000 line breaks in another key", `\n${"A".repeat(50)}${"\n".repeat(8_000)}A`],
 	["the end many times", `\n${`${END}\n`.repeat(300)}`],
-])("a private key of %s is refused like any other that can't be read", async (_, content) => {
+])("a private key of %s is rejected like any other that can't be read", async (_, content) => {
 	const { here, project } = await world();
 	const config = { project_id: "p", dataset_id: "d", client_email: "a@example.com" };
 	for (const private_key of [`${BEGIN}${content}x`, `${BEGIN}${content}${END}`])

@@ -6,7 +6,7 @@ import { objects } from "../../src/access/scopes.ts";
 import { digest, mint } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { users } from "../../src/db/schema/users.ts";
-import { forbidden } from "../support/refusals.ts";
+import { forbidden } from "../support/errors.ts";
 import { address, guarded, type Route, type World } from "../support/routes.ts";
 import { call, cost, db, furnished, keyFor, person, world } from "../support/world.ts";
 

@@ -25,7 +25,7 @@ async function used() {
 	return { ...home, key, key_id: id, days };
 }
 
-test("requests are counted by day, refused ones apart, with the last address", async () => {
+test("requests are counted by day, rejected ones apart, with the last address", async () => {
 	stopClock();
 	const { key, key_id, ask, days } = await used();
 	for (const address of ["192.0.2.1", "192.0.2.2", "192.0.2.3"])
@@ -47,7 +47,7 @@ test("requests are counted by day, refused ones apart, with the last address", a
 	);
 });
 
-test("what counts as refused: 403, 429, and 401 of an expired key", async () => {
+test("what counts as rejected: 403, 429, and 401 of an expired key", async () => {
 	const { key, key_id, days } = await used();
 	await call("GET", "/api/projects", { key });
 	await eventually(async () => {

@@ -115,7 +115,7 @@ inBrowser("batch exports", (open) => {
 		await checkLooks(page, "exports-run");
 	});
 
-	test("a destination that refuses shows its error beside the step, in the run and in the list", async () => {
+	test("a destination that rejects shows its error beside the step, in the run and in the list", async () => {
 		const { client, organization, project, path } = await newOrganization();
 		const event = { event: "signed up", distinct_id: "visitor-1", timestamp: hoursAgo(0.5) };
 		await client.events.ingest({ project: project.id }, [event]);
@@ -180,9 +180,9 @@ inBrowser("batch exports", (open) => {
 		});
 		const key = await newMember(organization.id);
 		const page = await open(`${path}/batch_exports/${created.id}`, { key });
-		const refused: string[] = [];
+		const rejected: string[] = [];
 		page.on("response", (response) => {
-			if (response.status() >= 400) refused.push(response.url());
+			if (response.status() >= 400) rejected.push(response.url());
 		});
 		await page.getByRole("button", { name: "Resume" }).click();
 		// There is a fourth window if an hour has just ended.
@@ -229,7 +229,7 @@ inBrowser("batch exports", (open) => {
 		await page.getByRole("button", { name: "Pause export" }).click();
 		// The log follows by itself.
 		await page.getByText("The export was paused.").waitFor();
-		expect(refused).toEqual([]);
+		expect(rejected).toEqual([]);
 	});
 
 	test("settings keep secrets, show other people's changes, and lead to deletion", async () => {
@@ -253,8 +253,8 @@ inBrowser("batch exports", (open) => {
 		const dialog = page.getByRole("dialog", { name: "Someone else changed this" });
 		await dialog.getByRole("row", { name: "Database two three" }).waitFor();
 		await checkLooks(page, "exports-conflict");
-		const refused = { type: "x", code: "y", detail: "Not now.", attr: null };
-		await page.route(`**/${created.id}`, (route) => route.fulfill({ status: 403, json: refused }));
+		const rejected = { type: "x", code: "y", detail: "Not now.", attr: null };
+		await page.route(`**/${created.id}`, (route) => route.fulfill({ status: 403, json: rejected }));
 		await dialog.getByRole("button", { name: "Save your version" }).click();
 		await dialog.getByRole("status").getByText("Not now.").waitFor();
 		await checkLooks(page, "exports-conflict-note");

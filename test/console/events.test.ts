@@ -167,7 +167,7 @@ inBrowser("events", (open) => {
 		expect(JSON.parse(String(saved))).toMatchObject({ scope: "Invite", activity: "created" });
 	});
 
-	test("a download that is refused says why, and saves nothing", async () => {
+	test("a download that is rejected says why, and saves nothing", async () => {
 		const { path } = await newOrganization();
 		const page = await open(`${path}/activity`);
 		const downloads: string[] = [];
@@ -336,9 +336,9 @@ inBrowser("events", (open) => {
 		const { organization, path } = await newOrganization();
 		const key = await newMember(organization.id);
 		const page = await open(`${path}/webhooks`, { key });
-		const refused: string[] = [];
+		const rejected: string[] = [];
 		page.on("response", (response) => {
-			if (response.status() === 403) refused.push(response.url());
+			if (response.status() === 403) rejected.push(response.url());
 		});
 		await page.getByText("Only admins can see this").waitFor();
 		await checkLooks(page, "events-webhooks-member");
@@ -352,6 +352,6 @@ inBrowser("events", (open) => {
 		await page.getByRole("row", { name: /Invite accepted/ }).waitFor();
 		await page.getByRole("link", { name: "All events" }).click();
 		await page.getByRole("row", { name: /Organization created/ }).waitFor();
-		expect(refused).toEqual([]);
+		expect(rejected).toEqual([]);
 	});
 });

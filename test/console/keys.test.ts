@@ -28,19 +28,19 @@ async function confirm(page: Page, action: string) {
 }
 
 /** Fails if the page makes a request that its user may not make. */
-function watchRefusals(page: Page) {
-	const refused: string[] = [];
+function watchRejections(page: Page) {
+	const rejected: string[] = [];
 	page.on("response", (response) => {
-		if (response.status() === 403) refused.push(response.url());
+		if (response.status() === 403) rejected.push(response.url());
 	});
-	return refused;
+	return rejected;
 }
 
 inBrowser("keys", (open) => {
 	test("a key is made, used from its address only, rolled and revoked", async () => {
 		const { key: session, project } = await newUser(1);
 		const page = await open("/console/keys", { key: session });
-		const refused = watchRefusals(page);
+		const rejected = watchRejections(page);
 		await page.getByText("This session").waitFor();
 		await page.getByRole("link", { name: "New key" }).click();
 
@@ -93,7 +93,7 @@ inBrowser("keys", (open) => {
 		await confirm(page, "Revoke key");
 		await page.getByText("“Nightly import” is revoked.").waitFor();
 		expect(await statusWith(second)).toBe(401);
-		expect(refused).toEqual([]);
+		expect(rejected).toEqual([]);
 	});
 
 	test("a member's short-lived key is marked, can't make one that lives longer, and ends the session", async () => {
@@ -110,7 +110,7 @@ inBrowser("keys", (open) => {
 			expires_at: inDays(-1),
 		});
 		const page = await open("/console/keys", { key: short.value ?? "" });
-		const refused = watchRefusals(page);
+		const rejected = watchRejections(page);
 		await page.getByText("One key expires within 7 days.").waitFor();
 		await page.getByText("This session").waitFor();
 		await checkLooks(page, "keys");
@@ -120,7 +120,7 @@ inBrowser("keys", (open) => {
 		await page.getByRole("link", { name: "Old import" }).waitFor();
 		await page.getByRole("link", { name: "Service accounts" }).click();
 		await page.getByText("Only admins can see this").waitFor();
-		expect([page.url().endsWith(`${path}/service_accounts`), refused]).toEqual([true, []]);
+		expect([page.url().endsWith(`${path}/service_accounts`), rejected]).toEqual([true, []]);
 
 		await page.getByRole("link", { name: "API keys" }).click();
 		await page.getByRole("link", { name: "New key" }).click();

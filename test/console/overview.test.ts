@@ -6,7 +6,7 @@ import { checkLooks, clientOf, inBrowser, newMember, newOrganization } from "./s
 
 const HOUR_MS = 3_600_000;
 
-/** A receiver that refuses what it gets. */
+/** A receiver that rejects what it gets. */
 async function refusing() {
 	const server = createServer((_, response) => response.writeHead(400).end("Unknown fields."));
 	await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -159,15 +159,15 @@ inBrowser("the overview", (open) => {
 			{ domain: `${organization.id}.example.com` },
 		);
 		const page = await open(path, { key: await newMember(organization.id) });
-		const refused: string[] = [];
+		const rejected: string[] = [];
 		page.on("response", (response) => {
-			if (response.status() >= 400) refused.push(response.url());
+			if (response.status() >= 400) rejected.push(response.url());
 		});
 		await page.getByText("Nothing is failing, paused or about to expire.").waitFor();
 		await expect
 			.poll(() => page.getByRole("heading", { name: "First steps" }).isVisible())
 			.toBe(false);
-		expect(refused).toEqual([]);
+		expect(rejected).toEqual([]);
 	});
 });
 

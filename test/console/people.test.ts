@@ -12,13 +12,13 @@ import {
 } from "./support/browser.ts";
 import { inviteTo } from "./support/people.ts";
 
-/** Collects the API's refusals of what a page asks for. */
-function refusalsOf(page: Page) {
-	const refusals: string[] = [];
+/** Collects the API's rejections of what a page asks for. */
+function rejectionsOf(page: Page) {
+	const rejections: string[] = [];
 	page.on("response", (response) => {
-		if (response.status() >= 400) refusals.push(`${response.status()} ${response.url()}`);
+		if (response.status() >= 400) rejections.push(`${response.status()} ${response.url()}`);
 	});
-	return refusals;
+	return rejections;
 }
 
 const newDomain = () => `acme-${randomUUID().slice(0, 8)}.example.com`;
@@ -107,7 +107,7 @@ inBrowser("people", (open) => {
 		expect((await client.members.list(organization)).count).toBe(1);
 	});
 
-	test("more people than one request can have are invited, and after a refusal each who isn't is named", async () => {
+	test("more people than one request can have are invited, and after a rejection each who isn't is named", async () => {
 		const { client, organization, path } = await newOrganization();
 		const invite = await client.invites.create(organization, {
 			target_email: newAddress(),
@@ -116,11 +116,11 @@ inBrowser("people", (open) => {
 		const people = Array.from({ length: 45 }, (_, i) => `person-${i}@example.org`);
 		const page = await open(`${path}/members/invite`);
 		const sent: string[][] = [];
-		let refused = 0;
+		let rejected = 0;
 		await page.route("**/invites/bulk*", (route) => {
 			const bodies: { target_email: string }[] = route.request().postDataJSON();
 			sent.push(bodies.map(({ target_email }) => target_email));
-			if (sent.length === refused) {
+			if (sent.length === rejected) {
 				const [type, code] = ["authentication_error", "permission_denied"];
 				const json = { type, code, detail: "Only owners can do this.", attr: null };
 				return route.fulfill({ status: 403, json });
@@ -134,7 +134,7 @@ inBrowser("people", (open) => {
 		expect(sent.map(({ length }) => length)).toEqual([20, 20, 5]);
 		expect(sent.flat()).toEqual(people);
 
-		refused = 5;
+		rejected = 5;
 		await button(page, "Invite more people").click();
 		await page.getByLabel("Email addresses").fill(people.join("\n"));
 		await button(page, "Invite 45 people").click();
@@ -144,7 +144,7 @@ inBrowser("people", (open) => {
 			.locator("li", { hasText: "Only owners can do this." })
 			.allInnerTexts();
 		expect(listed.map((text) => text.split(/\s/)[0])).toEqual(people.slice(20));
-		// What would be refused as well wasn't sent.
+		// What would be rejected as well wasn't sent.
 		expect(sent).toHaveLength(5);
 	});
 
@@ -189,7 +189,7 @@ inBrowser("people", (open) => {
 		const { id } = await client.domains.create(organization, { domain: newDomain() });
 		const key = await newMember(organization.id, 1, newAddress("eve"));
 		const page = await open(`${path}/members?search=eve`, { key });
-		const refusals = refusalsOf(page);
+		const rejections = rejectionsOf(page);
 		await button(page, "Leave").waitFor();
 		expect(await button(page, /Change level|Remove/).count()).toBe(0);
 		await checkLooks(page, "people-members-member");
@@ -204,7 +204,7 @@ inBrowser("people", (open) => {
 			const names = await page.locator("main button").allTextContents();
 			expect(names.filter((name) => !name.startsWith("Copy"))).toEqual([]);
 		}
-		expect(refusals).toEqual([]);
+		expect(rejections).toEqual([]);
 		await page.goto(`${inject("console").url}${path}/members`);
 		await button(page, "Leave").click();
 		await checkLooks(page, "people-leave");

@@ -226,7 +226,7 @@ describe("requests that share cached statements", () => {
 	});
 });
 
-/** A change that a caller tries, and what the activity log must have of it; null if it is refused. */
+/** A change that a caller tries, and what the activity log must have of it; null if it is rejected. */
 type Write = {
 	key: string;
 	method: string;

@@ -131,7 +131,7 @@ test("no write is about a project member or an invite, so none can race with its
 	expect(unchanged.map(([, scope]) => scope)).toEqual(UNCHANGED);
 });
 
-// A tenant that is deleted is refused by the guard, whatever the write.
+// A tenant that is deleted is rejected by the guard, whatever the write.
 const parts = objects.filter(([, scope]) => ![...TENANTS, ...UNCHANGED].includes(scope));
 
 test.each(parts)(
@@ -159,7 +159,7 @@ test.each(parts)(
 );
 
 describe("what a new object needs", () => {
-	test("may be deleted meanwhile: a config of the plugin is refused", async () => {
+	test("may be deleted meanwhile: a config of the plugin is rejected", async () => {
 		const { ask, project, id } = await furnished();
 		const plugins = `/api/organizations/${id}/pipeline_destinations`;
 		const created = await ask("POST", plugins, { body: {} });

@@ -448,7 +448,7 @@ test("entries are in the lists of the families that their plugin has now", async
 	}
 });
 
-test("a search below an organization that doesn't exist is refused like any other request", async () => {
+test("a search below an organization that doesn't exist is rejected like any other request", async () => {
 	const { key } = await person();
 	for (const id of ["ab", "", "x".repeat(200), v7()].map((id) => id || "%20"))
 		for (const list of ["domains", "invites", "members", "plugins", "projects"])

@@ -167,7 +167,7 @@ describe("a restricted key", () => {
 		}
 	});
 
-	test("is refused before the object is looked up and before the body is checked", async () => {
+	test("is rejected before the object is looked up and before the body is checked", async () => {
 		const { owner, id } = await world();
 		const key = await keyFor(owner.id, { scoped_organizations: [id] });
 		const missing = "00000000-0000-0000-0000-000000000000";

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { readRelativeMoment } from "../../src/lib/moment.ts";
-import { wrong } from "../support/refusals.ts";
+import { wrong } from "../support/errors.ts";
 import { call, join, world } from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof world>>;
@@ -271,7 +271,7 @@ describe("control characters", () => {
 		"\u2066",
 	];
 
-	test("are refused in names", async () => {
+	test("are rejected in names", async () => {
 		const { ask, here, project } = home;
 		const named = (value: string): [string, string, object, string][] => [
 			["POST", "/api/organizations", { name: value }, "name"],
@@ -298,7 +298,7 @@ describe("control characters", () => {
 			);
 	});
 
-	test("other than tabs and line breaks are refused in multiline text", async () => {
+	test("other than tabs and line breaks are rejected in multiline text", async () => {
 		const { here } = home;
 		const invite = (message: string) =>
 			here("POST", "/invites", {

@@ -14,8 +14,8 @@ import { call, db, furnished, world } from "../support/world.ts";
 const helpOf = ({ headers }: { headers: Headers }) =>
 	/<\/docs\/api#([\w-]+)>; rel="help"/.exec(headers.get("link") ?? "")?.[1];
 
-describe("every refusal links to its code in the documentation", () => {
-	test("whatever refuses it", async () => {
+describe("every rejection links to its code in the documentation", () => {
+	test("whatever rejects it", async () => {
 		const home = await furnished();
 		const domains = `/api/organizations/${home.id}/domains`;
 		for (const [response, code] of [
@@ -41,7 +41,7 @@ describe("every refusal links to its code in the documentation", () => {
 	});
 });
 
-describe("a refusal of a choice says which choices there are", () => {
+describe("a rejection of a choice says which choices there are", () => {
 	test("in bodies, queries and nested fields", async () => {
 		const home = await furnished();
 		const batchExports = `/api/organizations/${home.id}/batch_exports`;
@@ -100,11 +100,11 @@ test("a response names the rate limit of wrangler.toml, and what is left where t
 		.where(eq(personalApiKeys.user_id, home.owner.id));
 	await eventually(async () => {
 		await exhaust(env.REQUESTS, key?.id ?? "");
-		const refused = await home.ask("GET", "/api/projects");
-		expect(refused.status).toBe(429);
-		expect(refused.headers.get("ratelimit")).toBe('"requests";r=0;t=60');
-		expect(refused.headers.get("ratelimit-policy")).toBe('"requests";q=480;w=60');
-		expect(refused.headers.get("retry-after")).toBe("60");
+		const rejected = await home.ask("GET", "/api/projects");
+		expect(rejected.status).toBe(429);
+		expect(rejected.headers.get("ratelimit")).toBe('"requests";r=0;t=60');
+		expect(rejected.headers.get("ratelimit-policy")).toBe('"requests";q=480;w=60');
+		expect(rejected.headers.get("retry-after")).toBe("60");
 	});
 });
 

@@ -132,9 +132,9 @@ async function sendKilled(send: (options: Options) => unknown) {
 	expect(await Promise.race([dying.written, send({ env: dying.env })])).toBeUndefined();
 }
 
-/** Plugin configs have no migrations, so this POST is always refused. */
-const refused = posts.filter(({ path }) => path.endsWith("/migrate"));
-const changing = posts.filter((route) => !refused.includes(route));
+/** Plugin configs have no migrations, so this POST is always rejected. */
+const rejected = posts.filter(({ path }) => path.endsWith("/migrate"));
+const changing = posts.filter((route) => !rejected.includes(route));
 
 describe.each(changing.map((route) => [route.path, route] as const))("POST %s", (_, route) => {
 	let home: Home;
@@ -172,8 +172,8 @@ describe.each(changing.map((route) => [route.path, route] as const))("POST %s", 
 	});
 });
 
-test.each(refused.map(({ path }) => path))(
-	"POST %s, which is refused, leaves its Idempotency-Key free",
+test.each(rejected.map(({ path }) => path))(
+	"POST %s, which is rejected, leaves its Idempotency-Key free",
 	async (path) => {
 		const home = await furnished();
 		for (let i = 0; i < 2; i++) {
@@ -276,7 +276,7 @@ describe("an Idempotency-Key", () => {
 		expect(again.body).toEqual(first[0]?.body);
 	});
 
-	test("is refused with another body or path", async () => {
+	test("is rejected with another body or path", async () => {
 		const home = await world();
 		const path = `/api/organizations/${home.id}/domains`;
 		const body = domainOf();
@@ -372,7 +372,7 @@ describe("an Idempotency-Key", () => {
 		expect((await post(stranger, path, "", { body: { name: "P" } })).status).toBe(403);
 	});
 
-	test("stays free after a refusal", async () => {
+	test("stays free after a rejection", async () => {
 		const home = await world();
 		const path = `/api/organizations/${home.id}/domains`;
 		const { domain } = domainOf();
@@ -470,7 +470,7 @@ describe("an Idempotency-Key", () => {
 		});
 	});
 
-	test("is refused where secrets can't be sealed, and nothing is written", async () => {
+	test("is rejected where secrets can't be sealed, and nothing is written", async () => {
 		const home = await world();
 		const { status, body } = await post(home, "/api/projects", "k", {
 			body: { name: "P" },

@@ -6,7 +6,7 @@ import { invites } from "../../src/db/schema/invites.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
 import { insertLog } from "../support/activity.ts";
-import { wrong } from "../support/refusals.ts";
+import { wrong } from "../support/errors.ts";
 import { cost, db, times, world } from "../support/world.ts";
 
 const KIB = 1024;

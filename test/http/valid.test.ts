@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
+import { wrong } from "../support/errors.ts";
 import { outbox } from "../support/mail.ts";
-import { wrong } from "../support/refusals.ts";
 import { eventually } from "../support/time.ts";
 import { call, join, world } from "../support/world.ts";
 
@@ -221,7 +221,7 @@ test("a time without an offset is UTC, and any offset is converted", async () =>
 });
 
 /** A pattern with quadratic run time would need half an hour for this text. */
-test("a long text that isn't a time is refused in linear time", async () => {
+test("a long text that isn't a time is rejected in linear time", async () => {
 	const { here } = await world();
 	const response = await here("POST", "/batch_exports", {
 		body: {
@@ -509,15 +509,15 @@ describe("checks of access come before those of the body", () => {
 test("an email address must be one that mail servers accept", async () => {
 	const { here } = await world();
 	const invite = (target_email: string) => here("POST", "/invites", { body: { target_email } });
-	const refused = wrong("invalid_input", "Enter a valid email address.", "target_email");
-	expect(await invite(`${"x".repeat(65)}@example.com`)).toMatchObject(refused);
-	expect(await invite("x@-example.com")).toMatchObject(refused);
-	expect(await invite("x@example-.com")).toMatchObject(refused);
-	expect(await invite("x..y@example.com")).toMatchObject(refused);
+	const rejected = wrong("invalid_input", "Enter a valid email address.", "target_email");
+	expect(await invite(`${"x".repeat(65)}@example.com`)).toMatchObject(rejected);
+	expect(await invite("x@-example.com")).toMatchObject(rejected);
+	expect(await invite("x@example-.com")).toMatchObject(rejected);
+	expect(await invite("x..y@example.com")).toMatchObject(rejected);
 	expect((await invite(`${"x".repeat(64)}@example.com`)).status).toBe(201);
 	expect((await invite("O'Brien+list@Mail-1.Example.com")).status).toBe(201);
 	for (const local of [".x", "x.", "x y", '"x"', "x,y", "(x)", "<x>", "x;y", "x\\y", "\u00fc"])
-		expect(await invite(`${local}@example.com`)).toMatchObject(refused);
+		expect(await invite(`${local}@example.com`)).toMatchObject(rejected);
 });
 
 test("an email address can have all characters of a dot-atom, in links and mails, too", async () => {
@@ -583,7 +583,7 @@ test("a name of characters that nobody can see is blank", async () => {
 		expect((await here("PATCH", "", { body: { name } })).body.name).toBe(name);
 });
 
-test("an invalid key in an object is refused with the reason", async () => {
+test("an invalid key in an object is rejected with the reason", async () => {
 	const { here } = await world();
 	const path = "/pipeline_destinations";
 	const created = await here("POST", path, { body: { name: "Plugin" } });

@@ -19,7 +19,7 @@ import { call, db, forget, world } from "../support/world.ts";
 const FIRST = "2026-11-21";
 
 describe("the version of a request", () => {
-	test("is named in every response, also in refusals", async () => {
+	test("is named in every response, also in rejections", async () => {
 		const home = await world();
 		for (const response of [
 			await home.ask("GET", "/api/projects"),

@@ -74,7 +74,7 @@ describe.each(eras)("a client of revision %s", (_, era) => {
 		).toMatchObject({ isError: true, status: 400, error: { code: "required", attr: "name" } });
 	});
 
-	test("is refused with a key that was revoked, whichever tool it calls, also while KV has it", async () => {
+	test("is rejected with a key that was revoked, whichever tool it calls, also while KV has it", async () => {
 		const { owner } = await world();
 		for (const name of ["list_operations", "whoami"]) {
 			const key = await keyFor(owner.id);
@@ -106,7 +106,7 @@ describe("the endpoint", () => {
 		expect([status, headers.get("allow")]).toEqual([405, "POST"]);
 	});
 
-	test("refuses pages of other origins, also those of a name that was made to lead here", async () => {
+	test("rejects pages of other origins, also those of a name that was made to lead here", async () => {
 		const { key } = await world();
 		const status = async (origin: string, settings = {}, at = "https://tenantry.test") =>
 			(await post(key, PING, { headers: { origin }, at }, settings)).status;
@@ -156,7 +156,7 @@ describe("the endpoint", () => {
 		);
 	});
 
-	test("refuses a batch as the current revision does, calls nothing, and counts it once", async () => {
+	test("rejects a batch as the current revision does, calls nothing, and counts it once", async () => {
 		const { key } = await world();
 		const message = (id: number, name: string, given: object) => ({
 			jsonrpc: "2.0",

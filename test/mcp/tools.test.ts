@@ -180,7 +180,7 @@ describe("change", () => {
 		expect((await here("GET", "/projects")).body.count).toBe(before + 2);
 	});
 
-	test("refuses an object that has changed since the etag", async () => {
+	test("rejects an object that has changed since the etag", async () => {
 		const { key, here } = await world();
 		const { tool } = await connect(key);
 		const { etag } = await tool("read", {
@@ -228,7 +228,7 @@ describe("change", () => {
 		expect(await other.tool("whoami")).toMatchObject({ key: { scopes: ["user:read"] } });
 	});
 
-	test("takes a body of 500 KB, and refuses one of more than 1 MiB", async () => {
+	test("takes a body of 500 KB, and rejects one of more than 1 MiB", async () => {
 		const { key, project } = await world();
 		const { tool } = await connect(key);
 		const sent = (length: number) => ({
@@ -255,13 +255,13 @@ test("a key does what its scopes allow, and whoami works without any", async () 
 		isError: false,
 		data: { count: 0 },
 	});
-	const refusal = await tool("change", {
+	const rejection = await tool("change", {
 		operationId: "createDomain",
 		parameters: CURRENT,
 		body: { domain: "example.org" },
 		confirm: true,
 	});
-	expect(refusal).toMatchObject({
+	expect(rejection).toMatchObject({
 		isError: true,
 		status: 403,
 		error: { detail: "API key missing required scope 'organization:write'" },

@@ -86,7 +86,7 @@ test("a key is created with its scopes and revoked at once, and both are logged 
 	]);
 });
 
-test("a key with a time to expire is refused after it", async () => {
+test("a key with a time to expire is rejected after it", async () => {
 	stopClock();
 	const { owner } = await world();
 	const { result } = await operate("key create", {
@@ -134,7 +134,7 @@ test("a second factor that is reset is gone with its recovery codes, which each 
 	});
 });
 
-test("a deactivated user is refused at once, and each of its organizations gets one log entry", async () => {
+test("a deactivated user is rejected at once, and each of its organizations gets one log entry", async () => {
 	const [one, two, stranger] = [await world(), await world(), await world()];
 	const leaver = await join(one.id, 1);
 	await db

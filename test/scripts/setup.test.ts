@@ -121,7 +121,7 @@ test("the setup creates what wrangler dev needs, and keeps the developer's own s
 	expect(existsSync(`${clone}/.wrangler/state/registry/tenantry`)).toBe(true);
 });
 
-test("the setup refuses to run beside a running server", async () => {
+test("the setup rejects to run beside a running server", async () => {
 	await expect(script("setup")).rejects.toMatchObject({
 		stderr: expect.stringContaining("A server is already running on"),
 	});

@@ -64,13 +64,13 @@ const Header = z.strictObject({
 function issuer(publicKey: string) {
 	const tokens = new Set<string>();
 	const key = createPublicKey(publicKey);
-	const refusal = (error: string, error_description: string): Answer => ({
+	const rejection = (error: string, error_description: string): Answer => ({
 		status: 400,
 		body: { error, error_description },
 	});
 	function issue(body: URLSearchParams, uri: string): Answer {
 		if (body.get("grant_type") !== "urn:ietf:params:oauth:grant-type:jwt-bearer")
-			return refusal("unsupported_grant_type", "Invalid grant_type");
+			return rejection("unsupported_grant_type", "Invalid grant_type");
 		const assertion = body.get("assertion") ?? "";
 		const [header = "", claims = "", signature = ""] = assertion.split(".");
 		const part = (text: string) => JSON.parse(Buffer.from(text, "base64url").toString());
@@ -80,15 +80,16 @@ function issuer(publicKey: string) {
 			key,
 			Buffer.from(signature, "base64url"),
 		);
-		if (!isSigned) return refusal("invalid_grant", `Invalid JWT Signature. You sent ${assertion}`);
+		if (!isSigned)
+			return rejection("invalid_grant", `Invalid JWT Signature. You sent ${assertion}`);
 		if (!Header.safeParse(part(header)).success)
-			return refusal("invalid_grant", "Invalid JWT header.");
+			return rejection("invalid_grant", "Invalid JWT header.");
 		const { success, data } = Claims.safeParse(part(claims));
-		if (!success) return refusal("invalid_grant", "Invalid JWT claims.");
+		if (!success) return rejection("invalid_grant", "Invalid JWT claims.");
 		const now = Date.now() / 1000;
-		if (data.aud !== uri) return refusal("invalid_grant", "Invalid audience.");
+		if (data.aud !== uri) return rejection("invalid_grant", "Invalid audience.");
 		if (data.iat > now + 60 || data.exp < now || data.exp > data.iat + 3600)
-			return refusal("invalid_grant", "Invalid JWT: Token must be short-lived.");
+			return rejection("invalid_grant", "Invalid JWT: Token must be short-lived.");
 		const access_token = `token-${crypto.randomUUID()}`;
 		tokens.add(access_token);
 		return {
@@ -323,8 +324,8 @@ export async function bigqueries() {
 		const kind = "load" in job.configuration ? "load" : "query";
 		if ((kind === "load") !== isUpload)
 			throw new Refusal(400, "invalid", "A load job needs an upload.");
-		const refusal = faults.map((name) => JOB_REFUSALS[name]).find(Boolean);
-		if (refusal) throw refusal;
+		const rejection = faults.map((name) => JOB_REFUSALS[name]).find(Boolean);
+		if (rejection) throw rejection;
 		if (location !== LOCATION)
 			throw new Refusal(
 				404,
@@ -395,8 +396,8 @@ export async function bigqueries() {
 		if (jobId !== undefined) return findJob(jobId, query);
 		if (resource === "/jobs" && method === "POST")
 			return insertJob(query, isUpload, body, type, faults);
-		const refusal = faults.map((name) => TABLE_REFUSALS[name]).find(Boolean);
-		if (refusal) throw refusal;
+		const rejection = faults.map((name) => TABLE_REFUSALS[name]).find(Boolean);
+		if (rejection) throw rejection;
 		const [, dataset] = /^\/datasets\/([^/]+)/.exec(resource) ?? [];
 		if (dataset !== ACCOUNT.dataset_id)
 			throw new Refusal(404, "notFound", `Not found: Dataset ${ACCOUNT.project_id}:${dataset}`);
@@ -465,7 +466,7 @@ export async function bigqueries() {
 				);
 			if (faults.includes("down") || isFaulty("503"))
 				throw new Refusal(503, "backendError", "Try again.");
-			for (const [name, refusal] of Object.entries(REFUSALS)) if (isFaulty(name)) throw refusal;
+			for (const [name, rejection] of Object.entries(REFUSALS)) if (isFaulty(name)) throw rejection;
 			const result = await answer(
 				{ method, path, query },
 				body,

@@ -80,9 +80,9 @@ export async function googles(origin: string) {
 
 	async function answer(request: IncomingMessage, response: ServerResponse) {
 		const body = await buffer(request);
-		const refusal = refusalOf(request);
-		if (refusal) {
-			const [status, ...error] = refusal;
+		const rejection = refusalOf(request);
+		if (rejection) {
+			const [status, ...error] = rejection;
 			response.writeHead(status).end(errorOf(...error));
 			return;
 		}

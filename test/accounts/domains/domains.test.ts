@@ -4,7 +4,7 @@ import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { domains } from "../../../src/db/schema/domains.ts";
-import { wrong } from "../../support/refusals.ts";
+import { wrong } from "../../support/errors.ts";
 import { withoutPatience } from "../../support/time.ts";
 import { call, cost, db, join, racing, times, world } from "../../support/world.ts";
 
@@ -345,10 +345,10 @@ test("the list is ordered by name, and a page costs one round trip", async () =>
 });
 
 describe("PATCH", () => {
-	test("refuses settings that need a verified domain, and names jit first", async () => {
+	test("rejects settings that need a verified domain, and names jit first", async () => {
 		const { here, id } = await world();
 		const path = `/domains/${await insertDomain(id)}`;
-		const refusal = (attr: string) =>
+		const rejection = (attr: string) =>
 			wrong(
 				"verification_required",
 				"This attribute cannot be updated until the domain is verified.",
@@ -358,9 +358,9 @@ describe("PATCH", () => {
 			await here("PATCH", path, {
 				body: { sso_enforcement: "github", jit_provisioning_enabled: false },
 			}),
-		).toMatchObject(refusal("jit_provisioning_enabled"));
+		).toMatchObject(rejection("jit_provisioning_enabled"));
 		expect(await here("PATCH", path, { body: { sso_enforcement: "" } })).toMatchObject(
-			refusal("sso_enforcement"),
+			rejection("sso_enforcement"),
 		);
 		expect(
 			(await here("PATCH", path, { body: { sso_enforcement: "nonsense" } })).body,
@@ -426,16 +426,18 @@ describe("PATCH", () => {
 			saml_acs_url: "https://idp.example.com/acs",
 			saml_x509_cert: "MII…",
 		};
-		const refusal = {
+		const rejection = {
 			status: 400,
 			body: { code: "invalid_input", attr: "sso_enforcement" },
 		};
-		expect(await here("PATCH", path, { body: { sso_enforcement: "saml" } })).toMatchObject(refusal);
+		expect(await here("PATCH", path, { body: { sso_enforcement: "saml" } })).toMatchObject(
+			rejection,
+		);
 		expect(
 			await here("PATCH", path, {
 				body: { ...saml, saml_acs_url: "", sso_enforcement: "saml" },
 			}),
-		).toMatchObject(refusal);
+		).toMatchObject(rejection);
 		expect(
 			(
 				await here("PATCH", path, {
@@ -443,7 +445,7 @@ describe("PATCH", () => {
 				})
 			).body,
 		).toMatchObject({ ...saml, has_saml: true, sso_enforcement: "saml" });
-		expect(await here("PATCH", path, { body: { saml_x509_cert: null } })).toMatchObject(refusal);
+		expect(await here("PATCH", path, { body: { saml_x509_cert: null } })).toMatchObject(rejection);
 		expect(
 			(
 				await here("PATCH", path, {

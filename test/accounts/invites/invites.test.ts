@@ -12,7 +12,7 @@ import { projectMembers } from "../../../src/db/schema/project_members.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { found } from "../../../src/http/errors.ts";
 import worker from "../../../src/worker.ts";
-import { wrong } from "../../support/refusals.ts";
+import { wrong } from "../../support/errors.ts";
 import { eventually, exhaust } from "../../support/time.ts";
 import {
 	call,
@@ -395,13 +395,13 @@ describe("an organization's mails", () => {
 				env: mailLimit(5),
 			});
 		expect((await invite(3)).status).toBe(200);
-		const refused = await invite(3);
-		expect(refused).toMatchObject(throttled);
-		expect(cost(refused).trips).toBe(1);
-		const wait = Number(refused.headers.get("retry-after"));
+		const rejected = await invite(3);
+		expect(rejected).toMatchObject(throttled);
+		expect(cost(rejected).trips).toBe(1);
+		const wait = Number(rejected.headers.get("retry-after"));
 		expect(wait).toBeGreaterThan(3500);
 		expect(wait).toBeLessThanOrEqual(3600);
-		expect(refused.body.detail).toBe(
+		expect(rejected.body.detail).toBe(
 			`Request was throttled. Expected available in ${wait} seconds.`,
 		);
 		const last = await invite(2);
@@ -477,11 +477,11 @@ describe("an organization's mails", () => {
 		const { target_email } = old;
 		const env = mailLimit(1);
 		const other = () => here("POST", "/invites", { body: { target_email: address() }, env });
-		const refused = await here("POST", "/invites", {
+		const rejected = await here("POST", "/invites", {
 			body: { target_email },
 			env: { ...env, ...racing(other) },
 		});
-		expect(refused).toMatchObject(throttled);
+		expect(rejected).toMatchObject(throttled);
 		expect((await here("GET", "/activity_log?activity=created")).body.count).toBe(2);
 		expect((await call("GET", `/api/invites/${old.token}`)).status).toBe(200);
 	});
@@ -524,9 +524,9 @@ describe("mails over all organizations", () => {
 		for (const answer of answers)
 			if (answer.status !== 201) expect(answer).toMatchObject(throttled);
 		await other.here("DELETE", "");
-		const refused = await invite(third, address(), { env });
-		expect(refused).toMatchObject(throttled);
-		expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(3500);
+		const rejected = await invite(third, address(), { env });
+		expect(rejected).toMatchObject(throttled);
+		expect(Number(rejected.headers.get("retry-after"))).toBeGreaterThan(3500);
 		// Another sender of one of the organizations isn't concerned, up to that organization's limit.
 		const admin = await join(third.id, 8);
 		const path = `/api/organizations/${third.id}/invites`;
@@ -561,10 +561,10 @@ describe("mails over all organizations", () => {
 		for (const answer of answers)
 			if (answer.status !== 201) expect(answer).toMatchObject(throttled);
 		const home = await world();
-		const refused = await invite(home, target_email.toUpperCase());
-		expect(refused).toMatchObject(throttled);
-		expect(cost(refused).trips).toBe(1);
-		const wait = Number(refused.headers.get("retry-after"));
+		const rejected = await invite(home, target_email.toUpperCase());
+		expect(rejected).toMatchObject(throttled);
+		expect(cost(rejected).trips).toBe(1);
+		const wait = Number(rejected.headers.get("retry-after"));
 		expect(wait).toBeGreaterThan(86_300);
 		expect(wait).toBeLessThanOrEqual(86_400);
 		// All or nothing, and other addresses aren't concerned.

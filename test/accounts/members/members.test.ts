@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { members } from "../../../src/db/schema/members.ts";
 import { users } from "../../../src/db/schema/users.ts";
-import { forbidden } from "../../support/refusals.ts";
+import { forbidden } from "../../support/errors.ts";
 import { call, cost, db, join, keyFor, racing, times, world } from "../../support/world.ts";
 
 const NOT_ADMIN = "You can only edit others if you are an admin.";

@@ -275,10 +275,10 @@ describe("new organizations", () => {
 		expect((await home.ask("GET", "/api/organizations")).body.count).toBe(4);
 		expect((await home.ask("GET", "/api/projects")).body.count).toBe(4);
 		for (const { body } of created) await home.ask("DELETE", `/api/organizations/${body.id}`);
-		const refused = await create(home, limit(3));
-		expect(refused).toMatchObject(throttled);
-		expect(cost(refused).trips).toBe(1);
-		const wait = Number(refused.headers.get("retry-after"));
+		const rejected = await create(home, limit(3));
+		expect(rejected).toMatchObject(throttled);
+		expect(cost(rejected).trips).toBe(1);
+		const wait = Number(rejected.headers.get("retry-after"));
 		expect(wait).toBeGreaterThan(86_300);
 		expect(wait).toBeLessThanOrEqual(86_400);
 		// Another user has their own limit.
@@ -291,7 +291,7 @@ describe("new organizations", () => {
 		expect(await create(home, limit(2))).toMatchObject(throttled);
 	});
 
-	test("are refused if the limit is used up between the check and the write", async () => {
+	test("are rejected if the limit is used up between the check and the write", async () => {
 		const home = await fresh();
 		const other = () => create(home, limit(1));
 		expect(await create(home, { ...limit(1), ...racing(other) })).toMatchObject(throttled);

@@ -337,6 +337,6 @@ test("scoped_teams is another name for scoped_projects", async () => {
 		attr: "scoped_teams__0",
 	});
 	const { value } = (await make({ scoped_teams: [second] })).body;
-	const refused = await call("GET", `/api/projects/${project}`, { key: value });
-	expect(refused.status).toBe(403);
+	const rejected = await call("GET", `/api/projects/${project}`, { key: value });
+	expect(rejected.status).toBe(403);
 });

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { organizations } from "../../../src/db/schema/organizations.ts";
-import { wrong } from "../../support/refusals.ts";
+import { wrong } from "../../support/errors.ts";
 import { call, cost, db, join, keyFor, racing, world } from "../../support/world.ts";
 
 const path = "/api/personal_api_keys";
@@ -29,8 +29,8 @@ test("keys may last forever unless an admin requires an expiry", async () => {
 	expect((await here("GET", "")).body.keys_must_expire).toBe(false);
 	const member = await join(id, 1);
 	const body = { keys_must_expire: true };
-	const refused = await call("PATCH", `/api/organizations/${id}`, { key: member.key, body });
-	expect(refused.status).toBe(403);
+	const rejected = await call("PATCH", `/api/organizations/${id}`, { key: member.key, body });
+	expect(rejected.status).toBe(403);
 	expect((await ask("POST", path, { body: { label: "x", scopes: ["*"] } })).status).toBe(201);
 	const made = await ask("POST", "/api/organizations", { body: { name: "New", ...body } });
 	expect(made.body.keys_must_expire).toBe(true);
@@ -46,9 +46,9 @@ describe("where keys must expire", () => {
 			{ scoped_projects: [project] },
 			{ scoped_organizations: [id], scoped_projects: [project] },
 		]) {
-			const refused = await make(body);
-			expect(refused).toMatchObject(required("Strict"));
-			expect(cost(refused).trips).toBe(1);
+			const rejected = await make(body);
+			expect(rejected).toMatchObject(required("Strict"));
+			expect(cost(rejected).trips).toBe(1);
 		}
 		const made = await make({ expires_at });
 		expect([made.status, cost(made).trips]).toEqual([201, 2]);
@@ -119,23 +119,23 @@ describe("when an organization begins to require it during the request", () => {
 	test("a key isn't created", async () => {
 		const { ask, id } = await world("Sudden");
 		const body = { label: "x", scopes: ["*"] };
-		const refused = await ask("POST", path, { body, env: racing(begin(id)) });
-		expect(refused).toMatchObject(required("Sudden"));
+		const rejected = await ask("POST", path, { body, env: racing(begin(id)) });
+		expect(rejected).toMatchObject(required("Sudden"));
 		expect((await ask("GET", path)).body.count).toBe(1);
 	});
 
 	test("a key isn't changed", async () => {
 		const { ask, id } = await world("Sudden");
 		const body = { label: "y" };
-		const refused = await ask("PATCH", `${path}/@current`, { body, env: racing(begin(id)) });
-		expect(refused).toMatchObject(required("Sudden"));
+		const rejected = await ask("PATCH", `${path}/@current`, { body, env: racing(begin(id)) });
+		expect(rejected).toMatchObject(required("Sudden"));
 		expect((await ask("GET", `${path}/@current`)).body.label).toBe("Test");
 	});
 
 	test("a key isn't rolled", async () => {
 		const { ask, id } = await world("Sudden");
-		const refused = await ask("POST", `${path}/@current/roll`, { env: racing(begin(id)) });
-		expect(refused.status).toBe(400);
+		const rejected = await ask("POST", `${path}/@current/roll`, { env: racing(begin(id)) });
+		expect(rejected.status).toBe(400);
 		expect((await ask("GET", `${path}/@current`)).body.last_rolled_at).toBeNull();
 	});
 });

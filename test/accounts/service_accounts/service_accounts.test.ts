@@ -16,8 +16,8 @@ import { projects } from "../../../src/db/schema/projects.ts";
 import { serviceAccounts } from "../../../src/db/schema/service_accounts.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { run } from "../../../src/operator/run.ts";
+import { forbidden, wrong } from "../../support/errors.ts";
 import { digests, outbox } from "../../support/mail.ts";
-import { forbidden, wrong } from "../../support/refusals.ts";
 import { systemEvents } from "../../support/system_events.ts";
 import { eventually } from "../../support/time.ts";
 import { call, cost, db, join, keyFor, person, racing, times, world } from "../../support/world.ts";
@@ -198,12 +198,12 @@ describe("a service account", () => {
 		const admin = await join(id, 8);
 		const demote = async () =>
 			db.update(members).set({ level: 1 }).where(eq(members.user_id, admin.id));
-		const refused = await call("POST", `/api/organizations/${id}/service_accounts`, {
+		const rejected = await call("POST", `/api/organizations/${id}/service_accounts`, {
 			key: admin.key,
 			body: { name: "x", level: 8 },
 			env: racing(demote),
 		});
-		expect(refused).toMatchObject(forbidden("Your access changed during the request."));
+		expect(rejected).toMatchObject(forbidden("Your access changed during the request."));
 		expect((await here("GET", "/service_accounts")).body.count).toBe(0);
 	});
 
@@ -430,11 +430,11 @@ describe("deleting a service account", () => {
 
 	test("during one of its own requests makes that request fail", async () => {
 		const { as, here, path, id } = await equipped({ level: 8 });
-		const refused = await as("PATCH", `/api/organizations/${id}`, {
+		const rejected = await as("PATCH", `/api/organizations/${id}`, {
 			body: { name: "x" },
 			env: racing(() => here("DELETE", path)),
 		});
-		expect(refused).toMatchObject(forbidden("Your access changed during the request."));
+		expect(rejected).toMatchObject(forbidden("Your access changed during the request."));
 	});
 
 	test("while it or one of its keys is changed makes the change a 404", async () => {

@@ -37,7 +37,7 @@ import {
 	keysOf,
 	linkFor,
 	linksOf,
-	refused,
+	rejected,
 	tokenIn,
 	verified,
 	verify,
@@ -188,8 +188,8 @@ describe("asking for a link", () => {
 				sent += mails.length;
 				token = tokenIn(mails.at(-1)?.text) || token;
 			}
-			// It isn't used up: signing in is refused only because the user has too many keys.
-			expect(await complete({ token })).toMatchObject(refused("invalid_input"));
+			// It isn't used up: signing in is rejected only because the user has too many keys.
+			expect(await complete({ token })).toMatchObject(rejected("invalid_input"));
 			pass(5 * MINUTE);
 		}
 		expect(sent).toBeLessThanOrEqual(2 * 8);
@@ -270,7 +270,7 @@ describe("asking for a link", () => {
 			});
 	});
 
-	test.each(["x", "", null, 7, "a@b@c.test"])("refuses %o as an address", async (email) => {
+	test.each(["x", "", null, 7, "a@b@c.test"])("rejects %o as an address", async (email) => {
 		expect(await ask(email)).toMatchObject({ status: 400, body: { attr: "email" } });
 	});
 
@@ -336,7 +336,7 @@ describe("a link", () => {
 		expect((await keysOf(user)).filter(({ label }) => label === "Console")).toHaveLength(1);
 	});
 
-	test("of a user who is deactivated or deleted meanwhile is refused", async () => {
+	test("of a user who is deactivated or deleted meanwhile is rejected", async () => {
 		const [off, gone, raced] = [await verified(), await verified(), await verified()];
 		const tokens = [await linkFor(off), await linkFor(gone)];
 		await deactivate(off);
@@ -395,7 +395,7 @@ describe("single sign-on", () => {
 		expect((await ask(user.email)).mails[0]?.text).toContain("#token=");
 	});
 
-	test("refuses a link from before, and says why; also if it begins while signing in", async () => {
+	test("rejects a link from before, and says why; also if it begins while signing in", async () => {
 		const home = await world();
 		const [before, during] = [await inDomain(home), await inDomain(home)];
 		const reason = {
@@ -480,7 +480,7 @@ describe("the key of a session", () => {
 		expect((await keysOf(user)).map((key) => key.id)).toEqual([...kept, id]);
 	});
 
-	test("is refused if the user has 25 keys of its own, and the link stays valid", async () => {
+	test("is rejected if the user has 25 keys of its own, and the link stays valid", async () => {
 		const user = await verified();
 		const [other = { id: "" }] = await keysOf(user);
 		await times(24, () =>
@@ -536,7 +536,7 @@ describe("the key of a session", () => {
 		const path = "/api/personal_api_keys/@current";
 		for (const longer of [null, new Date(Date.now() + 13 * HOUR).toISOString()])
 			expect(await call("PATCH", path, { key: value, body: { expires_at: longer } })).toMatchObject(
-				refused("invalid_input", "expires_at"),
+				rejected("invalid_input", "expires_at"),
 			);
 		const shorter = { expires_at: later() };
 		expect((await call("PATCH", path, { key: value, body: shorter })).status).toBe(200);
@@ -588,7 +588,7 @@ describe("an address that nobody has proved", () => {
 	});
 });
 
-test("signing in takes two round trips, a refusal one", async () => {
+test("signing in takes two round trips, a rejection one", async () => {
 	const token = await linkFor(await verified());
 	expect(cost(await complete({ token })).trips).toBe(2);
 	expect(cost(await complete({ token })).trips).toBe(1);

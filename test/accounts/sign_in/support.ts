@@ -51,12 +51,12 @@ export const complete = send("complete");
 export const setUp = send("two_factor");
 
 /** A 400. */
-export const refused = (code: string, attr: string | null = null) => ({
+export const rejected = (code: string, attr: string | null = null) => ({
 	status: 400,
 	body: { code, attr },
 });
 
-export const expired = refused("expired", "token");
+export const expired = rejected("expired", "token");
 
 /** Marks the address of a user as its own. */
 export const verify = ({ id }: { id: number }) =>

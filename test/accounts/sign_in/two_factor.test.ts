@@ -14,7 +14,7 @@ import {
 	keysOf,
 	linkFor,
 	linksOf,
-	refused,
+	rejected,
 	setUp,
 	verify,
 	withFactor,
@@ -25,9 +25,9 @@ beforeEach(() => stopClock());
 /** Lets the app show the next code. */
 const nextCode = () => vi.setSystemTime(Date.now() + 30_000);
 
-const codeRequired = refused("two_factor_required", "code");
-const setupRequired = refused("two_factor_setup_required", "code");
-const invalidCode = refused("invalid_code", "code");
+const codeRequired = rejected("two_factor_required", "code");
+const setupRequired = rejected("two_factor_setup_required", "code");
+const invalidCode = rejected("invalid_code", "code");
 
 /** A member of an organization that requires a second factor. */
 async function strict() {

@@ -28,7 +28,7 @@ const PATH = "/api/users/@me/two_factor";
 
 type Home = Awaited<ReturnType<typeof world>>;
 
-const refused = (attr: string | null, code: string) => ({ status: 400, body: { attr, code } });
+const rejected = (attr: string | null, code: string) => ({ status: 400, body: { attr, code } });
 
 beforeEach(() => stopClock());
 
@@ -115,7 +115,7 @@ test("beginning again replaces the secret, but not one that is enabled", async (
 	const first = (await post(home, "begin")).body.secret;
 	const second = (await post(home, "begin")).body.secret;
 	expect(await post(home, "confirm", await codeOf(first))).toMatchObject(
-		refused("code", "invalid_code"),
+		rejected("code", "invalid_code"),
 	);
 	expect((await post(home, "confirm", await codeOf(second))).status).toBe(200);
 	nextCode();
@@ -123,18 +123,18 @@ test("beginning again replaces the secret, but not one that is enabled", async (
 		await post(home, "begin"),
 		await post(home, "confirm", await codeOf(second)),
 	])
-		expect(response).toMatchObject(refused(null, "invalid_input"));
+		expect(response).toMatchObject(rejected(null, "invalid_input"));
 	expect((await post(home, "disable", await codeOf(second))).status).toBe(200);
 });
 
-test("a secret that is begun while another request enables the earlier one is refused", async () => {
+test("a secret that is begun while another request enables the earlier one is rejected", async () => {
 	const home = await world();
 	const { secret } = (await post(home, "begin")).body;
 	const confirm = async () => {
 		expect((await post(home, "confirm", await codeOf(secret))).status).toBe(200);
 	};
 	const late = await post(home, "begin", undefined, { env: racing(confirm) });
-	expect(late).toMatchObject(refused(null, "invalid_input"));
+	expect(late).toMatchObject(rejected(null, "invalid_input"));
 	nextCode();
 	expect((await post(home, "disable", await codeOf(secret))).status).toBe(200);
 });
@@ -152,9 +152,9 @@ test("one of several parallel confirmations enables the second factor, and its c
 test("disabling takes a code, and removes the secret and the recovery codes", async () => {
 	const home = await enabled();
 	expect(await post(home, "disable", await wrongCode(home.secret))).toMatchObject(
-		refused("code", "invalid_code"),
+		rejected("code", "invalid_code"),
 	);
-	expect(await post(home, "disable")).toMatchObject(refused("code", "required"));
+	expect(await post(home, "disable")).toMatchObject(rejected("code", "required"));
 	const { status, body } = await post(home, "disable", await codeOf(home.secret));
 	expect([status, body.is_enabled, body.recovery_codes_left]).toEqual([200, false, 0]);
 	expect(await rowOf(home)).toBeUndefined();
@@ -163,7 +163,7 @@ test("disabling takes a code, and removes the secret and the recovery codes", as
 	nextCode();
 	for (const action of ["disable", "recovery_codes", "confirm"])
 		expect(await post(home, action, await codeOf(home.secret))).toMatchObject(
-			refused(null, "invalid_input"),
+			rejected(null, "invalid_input"),
 		);
 });
 
@@ -171,8 +171,8 @@ test("a code works once, and the next one after it", async () => {
 	const home = await enabled();
 	const code = await codeOf(home.secret);
 	expect((await post(home, "recovery_codes", code)).status).toBe(200);
-	expect(await post(home, "recovery_codes", code)).toMatchObject(refused("code", "invalid_code"));
-	expect(await post(home, "disable", code)).toMatchObject(refused("code", "invalid_code"));
+	expect(await post(home, "recovery_codes", code)).toMatchObject(rejected("code", "invalid_code"));
+	expect(await post(home, "disable", code)).toMatchObject(rejected("code", "invalid_code"));
 	nextCode();
 	expect((await post(home, "disable", await codeOf(home.secret))).status).toBe(200);
 });
@@ -212,13 +212,15 @@ test("a recovery code works once, in place of a code, however it is typed", asyn
 	expect(replaced.status).toBe(200);
 	expect(replaced.body.recovery_codes).not.toContain(second);
 	for (const old of [first, second])
-		expect(await post(home, "disable", old)).toMatchObject(refused("code", "invalid_code"));
+		expect(await post(home, "disable", old)).toMatchObject(rejected("code", "invalid_code"));
 	expect((await post(home, "disable", replaced.body.recovery_codes[3])).status).toBe(200);
 });
 
 test("another user's recovery code is wrong", async () => {
 	const [one, other] = [await enabled(), await enabled()];
-	expect(await post(one, "disable", other.codes[0])).toMatchObject(refused("code", "invalid_code"));
+	expect(await post(one, "disable", other.codes[0])).toMatchObject(
+		rejected("code", "invalid_code"),
+	);
 });
 
 test("a user may send ten wrong codes an hour, also all at once, and right ones don't count", async () => {
@@ -255,7 +257,7 @@ test("it can't be disabled while an organization requires it, also if that begin
 	const home = await enabled();
 	const disable = async (options = {}) => post(home, "disable", await codeOf(home.secret), options);
 	const raced = await disable({ env: racing(() => enforce(home)) });
-	expect(raced).toMatchObject(refused(null, "invalid_input"));
+	expect(raced).toMatchObject(rejected(null, "invalid_input"));
 	nextCode();
 	expect(await disable()).toMatchObject({
 		status: 400,

@@ -236,15 +236,15 @@ describe("a change of the API keys", () => {
 		expect((await mailed(user, "DELETE", path)).mails).toEqual([]);
 	});
 
-	test("isn't mailed if the key only reads, or is refused", async () => {
+	test("isn't mailed if the key only reads, or is rejected", async () => {
 		const user = await verified();
 		const body = { label: "Report", scopes: ["project:read", "activity_log:read"] };
 		const { body: key, mails } = await mailed(user, "POST", KEYS, { body });
 		expect(mails).toEqual([]);
 		expect((await mailed(user, "POST", `${KEYS}/${key.id}/roll`)).mails).toEqual([]);
 		const narrow = { key: await keyFor(user.id, { scopes: ["personal_api_key:write"] }) };
-		const refused = await mailed(narrow, "POST", KEYS, { body: { label: "x", scopes: ["*"] } });
-		expect([refused.status, refused.mails]).toEqual([403, []]);
+		const rejected = await mailed(narrow, "POST", KEYS, { body: { label: "x", scopes: ["*"] } });
+		expect([rejected.status, rejected.mails]).toEqual([403, []]);
 	});
 
 	test("of service accounts isn't mailed", async () => {

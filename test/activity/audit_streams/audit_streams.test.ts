@@ -131,7 +131,7 @@ test.each([
 		"The prefix of an audit stream can't contain variables.",
 	],
 	[{ from: "then" }, "from", '"then" is not a valid choice.'],
-])("%j is refused", async (body, attr, detail) => {
+])("%j is rejected", async (body, attr, detail) => {
 	expect(await create(await world(), body)).toMatchObject({ status: 400, body: { attr, detail } });
 });
 

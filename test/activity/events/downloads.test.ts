@@ -292,7 +292,7 @@ test("a download isn't cached, and HEAD answers without its body", async () => {
 	}
 });
 
-test("a request that is refused gets the error, not a file", async () => {
+test("a request that is rejected gets the error, not a file", async () => {
 	const home = await world();
 	const stranger = await world();
 	const { feed, organization, project } = pathsOf(home);

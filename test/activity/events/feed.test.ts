@@ -382,7 +382,7 @@ test("a page has an ETag of its content", async () => {
 	expect((await again()).status).toBe(200);
 });
 
-test("a key that is restricted to another organization, or to projects, is refused", async () => {
+test("a key that is restricted to another organization, or to projects, is rejected", async () => {
 	const { id, owner, project } = await world();
 	const other = await world();
 	for (const restriction of [

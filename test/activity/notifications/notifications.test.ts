@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { members } from "../../../src/db/schema/members.ts";
 import { users } from "../../../src/db/schema/users.ts";
-import { forbidden, wrong } from "../../support/refusals.ts";
+import { forbidden, wrong } from "../../support/errors.ts";
 import { call, db, join, person, racing, world } from "../../support/world.ts";
 
 const DEFAULTS = [
@@ -86,7 +86,7 @@ test("a member who isn't an admin can't change them", async () => {
 	).toMatchObject(forbidden("Your organization access level is insufficient."));
 });
 
-describe("a change is refused if", () => {
+describe("a change is rejected if", () => {
 	test.each([
 		[
 			"an unknown type",
@@ -205,7 +205,7 @@ test("two changes of different types that race both hold", async () => {
 	);
 });
 
-test("If-Match refuses a change of notifications that somebody else has changed", async () => {
+test("If-Match rejects a change of notifications that somebody else has changed", async () => {
 	const { here } = await world();
 	const { headers } = await here("GET", "/notifications");
 	const tag = headers.get("etag") ?? "";

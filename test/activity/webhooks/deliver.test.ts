@@ -503,7 +503,7 @@ describe("a worker", () => {
 		error.mockRestore();
 	});
 
-	test("is refused by a host in a private network, also one that was public when it was saved", async () => {
+	test("is rejected by a host in a private network, also one that was public when it was saved", async () => {
 		const home = await world();
 		const one = await hook(home, "", { enabled: false });
 		await db.update(webhooks).set({ enabled: true }).where(eq(webhooks.id, one.id));

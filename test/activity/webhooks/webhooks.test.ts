@@ -99,7 +99,7 @@ test.each([
 		"Ensure this field has no more than 400 characters.",
 	],
 	[{ url: URL, enabled: 7 }, "enabled", "Must be a valid boolean."],
-])("%j is refused", async (body, attr, detail) => {
+])("%j is rejected", async (body, attr, detail) => {
 	const { here } = await world();
 	const answer = await here("POST", "/webhooks", { body });
 	expect([answer.status, answer.body.attr, answer.body.detail]).toEqual([400, attr, detail]);
@@ -112,13 +112,13 @@ test.each([
 ])("a webhook to %s is not saved", async (url, detail) => {
 	const home = await world();
 	const strict = { ALLOW_PRIVATE_DESTINATIONS: "false" };
-	const refused = { status: 400, body: { attr: "url", detail } };
+	const rejected = { status: 400, body: { attr: "url", detail } };
 	expect(await home.here("POST", "/webhooks", { body: { url }, env: strict })).toMatchObject(
-		refused,
+		rejected,
 	);
 	const { body } = await home.here("POST", "/webhooks", { body: QUIET });
 	const patch = await home.here("PATCH", `/webhooks/${body.id}`, { body: { url }, env: strict });
-	expect(patch).toMatchObject(refused);
+	expect(patch).toMatchObject(rejected);
 });
 
 test("webhooks are for admins, with the scope webhook", async () => {
@@ -398,7 +398,7 @@ describe("a replay since a time", () => {
 		expect(await one.ids()).toEqual([late, early]);
 	});
 
-	test("at a later time is the way past an event that the endpoint refuses", async () => {
+	test("at a later time is the way past an event that the endpoint rejects", async () => {
 		const home = await world();
 		const one = await hook(home, "500,500", { enabled: false });
 		await change(home);
@@ -411,7 +411,7 @@ describe("a replay since a time", () => {
 		await home.here("POST", `${one.at}/replay`, { body: { since }, env: lossy });
 		await one.due();
 		await deliver({ ...env, ...lossy }, { webhook: one.id });
-		// The receiver's second answer is a refusal, too: of the second event.
+		// The receiver's second answer is a rejection, too: of the second event.
 		const [, second] = await one.ids();
 		expect(second).toBe(feed[1]?.id);
 		await home.here("POST", `${one.at}/replay`, { body: { since: "2999-01-01" } });

@@ -12,8 +12,8 @@ import {
 	withBrowser,
 } from "../../support/browser.ts";
 
-/** Errors that a browser logs for refusals that a test provokes. */
-const REFUSALS = /the server responded with a status of 4\d\d/;
+/** Errors that a browser logs for rejections that a test provokes. */
+const REJECTIONS = /the server responded with a status of 4\d\d/;
 
 /** What a browser found wrong with a page. */
 const problems = new WeakMap<Page, string[]>();
@@ -39,7 +39,7 @@ export function inBrowser(name: string, tests: (open: Open) => void) {
 				hasTouch,
 				permissions: ["clipboard-read", "clipboard-write"],
 			});
-			problems.set(page, problemsOf(page, url, REFUSALS));
+			problems.set(page, problemsOf(page, url, REJECTIONS));
 			await page.goto(`${url}${path}${key && `#key=${key}`}`);
 			// A key in a link is kept only once the service has accepted it. Nothing is drawn before that.
 			await page.locator("#console > *").first().waitFor({ state: "attached" });

@@ -12,8 +12,8 @@ import {
 } from "../../../src/db/schema/batch_exports.ts";
 import { projects } from "../../../src/db/schema/projects.ts";
 import { LENGTHS } from "../../../src/exports/engine/windows.ts";
+import { wrong } from "../../support/errors.ts";
 import { logOfExport } from "../../support/logs.ts";
-import { wrong } from "../../support/refusals.ts";
 import { eventually, stopClock } from "../../support/time.ts";
 import {
 	addBackfills,

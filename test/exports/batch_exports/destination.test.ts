@@ -33,7 +33,7 @@ const NOT_A_KEY =
 	"Enter an RSA private key in PEM (PKCS#8), as in the field private_key of a service account's JSON key.";
 
 /** The error for a config: code, detail and attr; null if it is valid. */
-function refused(type: string, config: unknown) {
+function rejected(type: string, config: unknown) {
 	try {
 		parseConfig(type, config);
 		return null;
@@ -97,7 +97,7 @@ test.each([
 		},
 	],
 ])("%s %j is valid", (type, config) => {
-	expect(refused(type, config)).toBeNull();
+	expect(rejected(type, config)).toBeNull();
 });
 
 describe("is rejected", () => {
@@ -491,7 +491,7 @@ describe("is rejected", () => {
 			config("token_uri"),
 		],
 	])("%s %j", (type, given, code, detail, attr) => {
-		expect(refused(type, given)).toEqual([code, detail, attr]);
+		expect(rejected(type, given)).toEqual([code, detail, attr]);
 	});
 });
 
@@ -507,7 +507,7 @@ test("a private key's line breaks may be written as \\n", async () => {
 test("names of events are kept as they are, like those of events that were sent", () => {
 	const config = { ...HTTP, include_events: [" a "], exclude_events: ["a\n"] };
 	expect(parseConfig("HTTP", config)).toMatchObject(config);
-	expect(refused("HTTP", { ...HTTP, include_events: [" "] })).toEqual([
+	expect(rejected("HTTP", { ...HTTP, include_events: [" "] })).toEqual([
 		"blank",
 		"This field may not be blank.",
 		"destination__config__include_events__0",
@@ -523,7 +523,7 @@ test("a private key has to be an RSA key", async () => {
 	const bytes = await crypto.subtle.exportKey("pkcs8", pair.privateKey);
 	if (!(bytes instanceof ArrayBuffer)) throw new Error("No bytes.");
 	const private_key = `-----BEGIN PRIVATE KEY-----\n${Buffer.from(bytes).toString("base64")}\n-----END PRIVATE KEY-----`;
-	expect(refused("BigQuery", { ...BIGQUERY, private_key })).toEqual([
+	expect(rejected("BigQuery", { ...BIGQUERY, private_key })).toEqual([
 		"invalid_input",
 		NOT_A_KEY,
 		"destination__config__private_key",
@@ -551,7 +551,7 @@ test.each(["not a url", "http://", ""])(
 	"an endpoint that is not a URL is refused, with its bucket in the host name too: %j",
 	(endpoint_url) => {
 		for (const use_virtual_style_addressing of [true, false])
-			expect(refused("S3", { ...S3, endpoint_url, use_virtual_style_addressing })).toEqual([
+			expect(rejected("S3", { ...S3, endpoint_url, use_virtual_style_addressing })).toEqual([
 				"invalid_input",
 				"Enter a valid URL.",
 				"destination__config__endpoint_url",

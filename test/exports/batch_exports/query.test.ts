@@ -8,14 +8,14 @@ import { parse } from "../../../src/exports/engine/query/query.ts";
 import type { Row } from "../../../src/exports/engine/rows.ts";
 import { d1 } from "../../../src/exports/engine/sources/d1.ts";
 import { ApiError } from "../../../src/http/errors.ts";
+import { wrong } from "../../support/errors.ts";
 import { newId } from "../../support/events.ts";
-import { wrong } from "../../support/refusals.ts";
 import { db } from "../../support/world.ts";
 
 const understood = (text: string) => parse(text).schema.xql_query;
 
 /** The response to an invalid query. */
-function refusal(text: string) {
+function rejection(text: string) {
 	try {
 		parse(text);
 	} catch (error) {
@@ -241,7 +241,7 @@ describe("an invalid query is rejected with a reason", () => {
 			"The name of a field must have 1 to 255 characters: use AS",
 		],
 	])("%j: %s", (text, why) => {
-		expect(refusal(text)).toEqual(wrong("invalid_input", why, "xql_query"));
+		expect(rejection(text)).toEqual(wrong("invalid_input", why, "xql_query"));
 	});
 });
 
@@ -265,8 +265,8 @@ describe("a query has bounds", () => {
 		["lists", "null in (", ")"],
 	])("%s: 50 deep can be evaluated, deeper is rejected", async (_, before, after) => {
 		await expect(answered(nested(50, before, after))).resolves.toHaveLength(1);
-		expect(refusal(nested(51, before, after))).toEqual(deep);
-		expect(refusal(nested(200, before, after))).toEqual(deep);
+		expect(rejection(nested(51, before, after))).toEqual(deep);
+		expect(rejection(nested(200, before, after))).toEqual(deep);
 	});
 
 	test("any number of conditions joined by AND or OR is one level", async () => {
@@ -276,7 +276,7 @@ describe("a query has bounds", () => {
 
 	test("90 fields", async () => {
 		await expect(answered(numbered(90))).resolves.toHaveLength(90);
-		expect(refusal(numbered(91))).toEqual(
+		expect(rejection(numbered(91))).toEqual(
 			wrong("invalid_input", "A query can have at most 90 fields", "xql_query"),
 		);
 	});
@@ -289,7 +289,7 @@ describe("a query has bounds", () => {
 		const parts = (fields: number) =>
 			select(Array.from({ length: fields }, (_, at) => `${part} AS c${at}`).join());
 		await expect(answered(parts(count))).resolves.toHaveLength(count);
-		expect(refusal(parts(count + 1))).toEqual(
+		expect(rejection(parts(count + 1))).toEqual(
 			wrong(
 				"invalid_input",
 				"A query can have at most 400 columns, literals, operators and functions",
@@ -315,8 +315,8 @@ describe("a query has bounds", () => {
 		"UNION ",
 	])("a long repetition of %j is rejected", (part) => {
 		const text = part.repeat(Math.floor(9_900 / part.length));
-		expect(refusal(`SELECT ${text}`)).toMatchObject({ status: 400 });
-		expect(refusal(select(`${text}uuid)`))).toMatchObject({ status: 400 });
+		expect(rejection(`SELECT ${text}`)).toMatchObject({ status: 400 });
+		expect(rejection(select(`${text}uuid)`))).toMatchObject({ status: 400 });
 	});
 
 	test("10,000 characters, as it is sent and as it is normalised", () => {
@@ -327,8 +327,8 @@ describe("a query has bounds", () => {
 		);
 		const text = (count: number) => `SELECT length('${"🦔".repeat(count)}') x FROM events`;
 		expect(understood(text(9_900))).toContain("🦔");
-		expect(refusal(text(10_000))).toEqual(long);
-		expect(refusal(`SELECT length('${"\n".repeat(9_000)}') x FROM events`)).toEqual(long);
+		expect(rejection(text(10_000))).toEqual(long);
+		expect(rejection(`SELECT length('${"\n".repeat(9_000)}') x FROM events`)).toEqual(long);
 	});
 });
 
@@ -610,9 +610,9 @@ const queries = fc
 
 /** Whether a query is within the limits. Throws any other error. */
 const fits = (text: string) => {
-	const refused = refusal(text);
-	if (refused === "It was understood.") return true;
-	expect(refused).toEqual(
+	const rejected = rejection(text);
+	if (rejected === "It was understood.") return true;
+	expect(rejected).toEqual(
 		wrong(
 			"invalid_input",
 			expect.stringMatching(/too deeply|at most|^Unable to (compare|read)|lose digits/),
@@ -745,9 +745,9 @@ test("any text is either parsed or rejected", () => {
 	);
 	fc.assert(
 		fc.property(texts, (text) => {
-			const refused = refusal(text);
-			if (refused !== "It was understood.")
-				expect(refused).toMatchObject({
+			const rejected = rejection(text);
+			if (rejected !== "It was understood.")
+				expect(rejected).toMatchObject({
 					status: 400,
 					body: { attr: "xql_query" },
 				});

@@ -8,8 +8,8 @@ import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { events, persons } from "../../../src/db/schema/events.ts";
 import { deleteOrphans } from "../../../src/exports/ingestion/queries.ts";
 import worker from "../../../src/worker.ts";
+import { wrong } from "../../support/errors.ts";
 import { eventsOf, fill, metered, personsOf } from "../../support/events.ts";
-import { wrong } from "../../support/refusals.ts";
 import { cost, db, racing, world } from "../../support/world.ts";
 
 const LINES = { "content-type": "application/x-ndjson" };

@@ -62,7 +62,7 @@ test.each([
 });
 
 test.each(["true", "1", "Yes", "on"])(
-	"if private destinations are allowed (%s), nothing is refused and nothing is resolved",
+	"if private destinations are allowed (%s), nothing is rejected and nothing is resolved",
 	async (ALLOW_PRIVATE_DESTINATIONS) => {
 		const open = { ...env, ALLOW_PRIVATE_DESTINATIONS, DOH_URL: "none" };
 		for (const host of ["127.0.0.1", "localhost", "example.com"])
@@ -75,7 +75,7 @@ test.each(["", "perhaps"])("%j allows nothing", async (words) => {
 	expect(await resolveHost(odd, "127.0.0.1")).not.toBeNull();
 });
 
-test("without a working resolver, every name is refused", async () => {
+test("without a working resolver, every name is rejected", async () => {
 	const at = (DOH_URL: string) => resolveHost({ ...strict, DOH_URL }, "public.example.test");
 	expect(await withoutPatience(() => at(env.DOH_SILENT))).toBe(
 		"The resolver did not answer within 3 seconds.",
@@ -95,7 +95,7 @@ describe("a name", () => {
 	});
 
 	test.each(["nobody.example.test", "right.example.test"])(
-		"%s, which has no address, is refused",
+		"%s, which has no address, is rejected",
 		async (host) => {
 			expect(await resolveHost(strict, host)).toBe(`The name ${host} has no address.`);
 		},

@@ -12,7 +12,7 @@ const longest = [label, label, label, "x".repeat(57), "test"].join(".").slice(1)
 /** No server listens here, so a query would fail. */
 const ask = (name: string) => resolve(env.DOH_NOBODY, name, "A");
 
-describe("an invalid DNS name is refused without a query", () => {
+describe("an invalid DNS name is rejected without a query", () => {
 	test.each([
 		[`x${label}.test`, "has a label of more than 63 characters"],
 		[`${"é".repeat(32)}.test`, "has a label of more than 63 characters"],

@@ -17,8 +17,8 @@ import { allowedHosts, Outbound } from "../../../src/plugins/jobs/outbound.ts";
 import { newTurn } from "../../../src/plugins/jobs/queue.ts";
 import { storage } from "../../../src/plugins/jobs/storage.ts";
 import worker from "../../../src/worker.ts";
+import { wrong } from "../../support/errors.ts";
 import { logOfConfig } from "../../support/logs.ts";
-import { wrong } from "../../support/refusals.ts";
 import { systemEvents } from "../../support/system_events.ts";
 import { eventually } from "../../support/time.ts";
 import { lossy } from "../../support/webhooks.ts";
@@ -226,7 +226,7 @@ test.each([
 		"job__payload",
 	],
 	["greet", "invalid_input", "Expected a dictionary of items.", "job"],
-])("%j is refused", async (job, code, detail, attr) => {
+])("%j is rejected", async (job, code, detail, attr) => {
 	const { start } = await home();
 	expect(await start(job)).toMatchObject(wrong(code, detail, attr));
 });
@@ -708,7 +708,7 @@ describe("an allowed host", () => {
 	};
 
 	test.each(["db.localhost", "metadata.google.internal"])(
-		"is refused if its name is private: %s",
+		"is rejected if its name is private: %s",
 		async (host) => {
 			expect(await fetchFrom(host)).toBe(
 				`This plugin may not reach ${host}: ${host} is a name of a private network.`,
@@ -716,7 +716,7 @@ describe("an allowed host", () => {
 		},
 	);
 
-	test("is refused if it resolves to a private address", async () => {
+	test("is rejected if it resolves to a private address", async () => {
 		expect(await fetchFrom("inside.example.test")).toBe(
 			"This plugin may not reach inside.example.test: inside.example.test resolves to the private address 10.0.0.5.",
 		);

@@ -580,7 +580,7 @@ describe("a failure is reported and affects no other run", () => {
 			}
 		});
 
-		test("are refused with a result instead of an error, which the runtime would report as uncaught", async () => {
+		test("are rejected with a result instead of an error, which the runtime would report as uncaught", async () => {
 			type Call = (...values: unknown[]) => Promise<object>;
 			const results: object[] = [];
 			const load = () => ({
@@ -624,7 +624,7 @@ describe("a failure is reported and affects no other run", () => {
 			["too many", `get("k")`, 900],
 			["without a key", `get("")`, 0],
 			["with too large a value", `set("k", "x".repeat(65_536))`, 0],
-		])("that continue after being refused (%s) stop the run", async (_, call, started) => {
+		])("that continue after being rejected (%s) stop the run", async (_, call, started) => {
 			const { storage, count } = counting(async () => {});
 			const { error } = await runPlugin(
 				go(`for (;;) await meta.storage.${call}.catch(() => {});`),

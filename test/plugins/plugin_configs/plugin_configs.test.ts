@@ -6,7 +6,7 @@ import { organizations } from "../../../src/db/schema/organizations.ts";
 import { pluginConfigs, pluginLogs } from "../../../src/db/schema/plugin_configs.ts";
 import { plugins } from "../../../src/db/schema/plugins.ts";
 import { configCipher } from "../../../src/plugins/plugins/config.ts";
-import { wrong } from "../../support/refusals.ts";
+import { wrong } from "../../support/errors.ts";
 import { eventually } from "../../support/time.ts";
 import { cost, db, racing, world } from "../../support/world.ts";
 
@@ -164,16 +164,16 @@ describe("a config", () => {
 
 	test("must have its required fields to be enabled", async () => {
 		const { at, make } = await home();
-		const refusal = wrong("required", "This field is required.", "config__url");
+		const rejection = wrong("required", "This field is required.", "config__url");
 		expect(
 			await at("POST", "", {
 				plugin: (await make()).plugin,
 				order: 1,
 				enabled: true,
 			}),
-		).toMatchObject(refusal);
+		).toMatchObject(rejection);
 		const created = await make();
-		expect(await at("PATCH", `/${created.id}`, { enabled: true })).toMatchObject(refusal);
+		expect(await at("PATCH", `/${created.id}`, { enabled: true })).toMatchObject(rejection);
 		expect(
 			(
 				await at("PATCH", `/${created.id}`, {
@@ -182,7 +182,7 @@ describe("a config", () => {
 				})
 			).body.enabled,
 		).toBe(true);
-		expect(await at("PATCH", `/${created.id}`, { config: {} })).toMatchObject(refusal);
+		expect(await at("PATCH", `/${created.id}`, { config: {} })).toMatchObject(rejection);
 	});
 
 	test.each([
@@ -196,7 +196,7 @@ describe("a config", () => {
 	});
 
 	test.each(['{"url": "a", "__proto__": "b"}', JSON.stringify('{"url": "a", "__proto__": "b"}')])(
-		"with a key __proto__ is refused: %s",
+		"with a key __proto__ is rejected: %s",
 		async (config) => {
 			const { ask, project, plugin } = await home();
 			expect(
@@ -213,7 +213,7 @@ describe("a config", () => {
 	const deep = `{"url": ${"[".repeat(101)}${"]".repeat(101)}}`;
 
 	test.each([JSON.parse(deep), deep])(
-		"nested more than 100 levels deep is refused: %#",
+		"nested more than 100 levels deep is rejected: %#",
 		async (config) => {
 			const { make, at } = await home();
 			expect(await at("PATCH", `/${(await make()).id}`, { config })).toMatchObject(
@@ -239,14 +239,14 @@ describe("a config", () => {
 		const path = `/api/projects/${project}/plugin_configs/${id}`;
 		const headers = { "content-type": "application/json" };
 		const config = `{"url": "9007199254740993", "ids": [${number}]}`;
-		const refused = (attr: string) => wrong("invalid_input", ROUNDED, attr);
+		const rejected = (attr: string) => wrong("invalid_input", ROUNDED, attr);
 		for (const given of [config, JSON.stringify(config)])
 			expect(await ask("PATCH", path, { raw: `{"config": ${given}}`, headers })).toMatchObject(
-				refused("config__ids"),
+				rejected("config__ids"),
 			);
 		const job = `{"job": {"type": "x", "payload": {"id": ${number}}}}`;
 		expect(await ask("POST", `${path}/job`, { raw: job, headers })).toMatchObject(
-			refused("job__payload__id"),
+			rejected("job__payload__id"),
 		);
 	});
 
@@ -478,17 +478,17 @@ test("an organization without access has no configs", async () => {
 	const { at, make, id } = await home();
 	const created = await make();
 	await db.update(organizations).set({ plugins_access_level: 0 }).where(eq(organizations.uuid, id));
-	const refusal = wrong(
+	const rejection = wrong(
 		"invalid_input",
 		"Plugin configuration is not available for the current organization!",
 		null,
 	);
 	expect((await at("GET")).body.count).toBe(0);
 	expect((await at("GET", `/${created.id}`)).status).toBe(404);
-	expect(await at("POST", "", { plugin: created.plugin, order: 1 })).toMatchObject(refusal);
-	expect(await at("PATCH", "/rearrange", { orders: {} })).toMatchObject(refusal);
+	expect(await at("POST", "", { plugin: created.plugin, order: 1 })).toMatchObject(rejection);
+	expect(await at("PATCH", "/rearrange", { orders: {} })).toMatchObject(rejection);
 	const job = { job: { type: "go" } };
-	expect(await at("POST", `/${created.id}/job`, job)).toMatchObject(refusal);
+	expect(await at("POST", `/${created.id}/job`, job)).toMatchObject(rejection);
 	expect((await at("PATCH", `/${created.id}`, { name: "x" })).status).toBe(404);
 	expect((await at("DELETE", `/${created.id}`)).status).toBe(404);
 });

@@ -71,7 +71,7 @@ describe("an archive", () => {
 	});
 
 	test.each(["a\nb", "a\x7f", `${"x/".repeat(60)}${"y".repeat(136)}`])(
-		"with the file name %j is refused",
+		"with the file name %j is rejected",
 		async (path) => {
 			await expectRefused(
 				await tgz([[path, ""]]),

@@ -6,7 +6,7 @@ import { pluginStorage } from "../../../src/db/schema/jobs.ts";
 import { organizations } from "../../../src/db/schema/organizations.ts";
 import { pluginConfigs } from "../../../src/db/schema/plugin_configs.ts";
 import { pluginSourceFiles, plugins } from "../../../src/db/schema/plugins.ts";
-import { forbidden, wrong } from "../../support/refusals.ts";
+import { forbidden, wrong } from "../../support/errors.ts";
 import { HEAD, RELEASE, TOKEN } from "../../support/registry.ts";
 import { eventually } from "../../support/time.ts";
 import { call, cost, db, join, racing, times, weighing, world } from "../../support/world.ts";
@@ -90,8 +90,8 @@ describe("JSON that can't be stored is rejected", () => {
 		[{ public_jobs: { send: "\0" } }, "Null characters are not allowed.", "public_jobs__send"],
 	])("%#", async (body, detail, attr) => {
 		const { here } = await world();
-		const refusal = wrong("invalid_input", detail, attr);
-		expect(await here("POST", `/${DESTINATIONS}`, { body })).toMatchObject(refusal);
+		const rejection = wrong("invalid_input", detail, attr);
+		expect(await here("POST", `/${DESTINATIONS}`, { body })).toMatchObject(rejection);
 	});
 
 	test("in plugin.json", async () => {
@@ -963,10 +963,10 @@ describe("installing from a url", () => {
 			Array.from({ length: 20 }, () => home.here("POST", `/${DESTINATIONS}`, { body: { url } })),
 		);
 		expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
-		const refusal = wrong("invalid_input", `Plugin from URL "${url}" already installed!`, null);
+		const rejection = wrong("invalid_input", `Plugin from URL "${url}" already installed!`, null);
 		for (const answer of responses)
 			if (answer.status !== 201) {
-				expect(answer).toMatchObject(refusal);
+				expect(answer).toMatchObject(rejection);
 				expect(answer.headers.get("link")).toMatch(/\/\d+\/>; rel="item", /);
 			}
 		expect(
@@ -1069,11 +1069,11 @@ describe("installing from a url", () => {
 			const home = await world();
 			const old = await make(home, { url: `${url}/v/1.0.0` });
 			await make(home, { url });
-			const refused = await move(home, old, url);
-			expect(refused).toMatchObject(
+			const rejected = await move(home, old, url);
+			expect(rejected).toMatchObject(
 				wrong("invalid_input", `Plugin from URL "${url}" already installed!`, null),
 			);
-			expect(refused.headers.get("link")).toContain('rel="item"');
+			expect(rejected.headers.get("link")).toContain('rel="item"');
 			expect((await home.here("GET", `/${DESTINATIONS}/${old.id}`)).body).toEqual(old);
 		});
 

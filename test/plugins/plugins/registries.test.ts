@@ -6,7 +6,7 @@ import { download, identify, latest } from "../../../src/plugins/plugins/registr
 import { HEAD, RELEASE, TOKEN } from "../../support/registry.ts";
 import { world } from "../../support/world.ts";
 
-const refusal = (detail: string) => ({
+const rejection = (detail: string) => ({
 	status: 400,
 	body: { type: "validation_error", code: "invalid_input", detail, attr: null },
 });
@@ -67,7 +67,7 @@ describe("a URL determines which version is installed", () => {
 		"https://www.npmjs.com/package/hello/v/constructor",
 	])("%s is rejected", async (url) => {
 		await expect(download(env, url)).rejects.toMatchObject(
-			refusal("Must be a GitHub/GitLab repository or a npm package URL!"),
+			rejection("Must be a GitHub/GitLab repository or a npm package URL!"),
 		);
 	});
 });
@@ -117,7 +117,7 @@ describe("the token of a private source is sent to it and appears in no error", 
 		expect(wrong).toMatch(/^Could not find .* (\S+\/)?private\.$/);
 		// Not a valid header value.
 		await expect(download(env, `${url}?private_token=secret%0Asecret`)).rejects.toMatchObject(
-			refusal(wrong.replace("find", "reach")),
+			rejection(wrong.replace("find", "reach")),
 		);
 	});
 });
@@ -135,7 +135,7 @@ describe("an error names the package or repository", () => {
 		[gitlab("hello/-/tree/v9"), "Could not find GitLab repository g/sub/hello at v9."],
 		["https://gitlab.com/g/absent", "Could not find GitLab repository g/absent."],
 	])("%s", async (url, detail) => {
-		await expect(download(env, url)).rejects.toMatchObject(refusal(detail));
+		await expect(download(env, url)).rejects.toMatchObject(rejection(detail));
 	});
 
 	test("an archive of exactly 10 MiB is accepted", async () => {
@@ -147,7 +147,7 @@ describe("an error names the package or repository", () => {
 		"a registry that is %s is given up after the timeout",
 		async (name) => {
 			await expect(latest(env, npm(name), 300)).rejects.toMatchObject(
-				refusal(`Could not reach npm package ${name} within 0.3 seconds.`),
+				rejection(`Could not reach npm package ${name} within 0.3 seconds.`),
 			);
 		},
 	);
@@ -174,7 +174,7 @@ describe("an error names the package or repository", () => {
 			GITLAB_API_URL: "",
 		};
 		await expect(download(none, url)).rejects.toMatchObject(
-			refusal(`Installing from ${label} is not configured.`),
+			rejection(`Installing from ${label} is not configured.`),
 		);
 	});
 });
@@ -186,7 +186,7 @@ test("a host that is not configured is never requested", async () => {
 		[github("straying"), "GitHub repository u/straying"],
 	] as const)
 		await expect(download(env, url)).rejects.toMatchObject(
-			refusal(`Could not reach ${subject}: it is on a host that is not configured.`),
+			rejection(`Could not reach ${subject}: it is on a host that is not configured.`),
 		);
 	await expect(download({ ...env, GITHUB_ARCHIVE_URL: "" }, github("hello"))).rejects.toMatchObject(
 		{ status: 400 },

@@ -45,7 +45,7 @@ const MISTREATMENTS = {
 	doubleRequest: async ({ request, response, send }) => {
 		const both = await Promise.all([send(), send()]);
 		const good = both.find(({ status }) => status < 300) ?? both[0];
-		// A POST with an Idempotency-Key may get either; of others the second may be refused rightly.
+		// A POST with an Idempotency-Key may get either; of others the second may be rejected rightly.
 		write(response, request.method === "POST" && Math.random() < 0.5 ? both[1] : good);
 	},
 	/** Its answer arrives twice, so the connection can't be used any more. */
@@ -62,7 +62,7 @@ const MISTREATMENTS = {
 		await send();
 		response.writeHead(502, { "content-type": "text/html" }).end("<h1>Bad gateway</h1>");
 	},
-	/** It is refused for now. */
+	/** It is rejected for now. */
 	refuse: async ({ response }) => {
 		response.writeHead(503, { "retry-after": "0" }).end();
 	},

@@ -520,7 +520,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 				/The url redirects/,
 			],
 			[
-				"a refusal of something in between",
+				"a rejection of something in between",
 				async () => ({ url: `${env.RECEIVER_URL}/status/404` }),
 				"sign in",
 				/^127\.0\.0\.1:\d+ answered 404: "Oops"\.$/,

@@ -144,14 +144,14 @@ describe("a test and a run report", () => {
 	});
 });
 
-const refused = (status: number, code: string, details: string) =>
+const rejected = (status: number, code: string, details: string) =>
 	`${env.RECEIVER_URL}/body/${status}/${Buffer.from(
 		`<?xml version='1.0'?><Error><Code>${code}</Code><Message>No.</Message><Details>${details}</Details></Error>`,
 	).toString("base64url")}`;
 
 test("quoted messages of the server hide the secret, and our own text stays", async () => {
 	const secrets = { hmac_access_id: "HMAC", hmac_secret: "key's" };
-	const endpoint_url = refused(403, "InvalidSecurity", "No HMAC of key's.");
+	const endpoint_url = rejected(403, "InvalidSecurity", "No HMAC of key's.");
 	const failed = run(to({ ...secrets, endpoint_url }), job(), 1);
 	const { host } = new URL(env.RECEIVER_URL);
 	await expect(failed).rejects.toThrow(
@@ -162,7 +162,7 @@ test("quoted messages of the server hide the secret, and our own text stays", as
 test.each([
 	["a busy server", `${env.RECEIVER_URL}/status/503`, "answered 503."],
 	["too many requests", `${env.RECEIVER_URL}/status/429`, "answered 429."],
-	["a clock that is wrong", refused(403, "RequestTimeTooSkewed", ""), "clock"],
+	["a clock that is wrong", rejected(403, "RequestTimeTooSkewed", ""), "clock"],
 ])("%s is temporary", async (_, endpoint_url, words) => {
 	const failed = run(to({ endpoint_url }), job(), 1);
 	await expect(failed).rejects.toThrow(words);

@@ -362,7 +362,7 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 			await write(sample.rows);
 		};
 		const error = await twice().catch(({ message }) => message);
-		// Which statement a read-only server refuses first doesn't matter.
+		// Which statement a read-only server rejects first doesn't matter.
 		const withoutStatement = (text: unknown) =>
 			String(text).replace(/cannot execute [A-Z ]+ in/, "cannot execute … in");
 		expect(withoutStatement(error)).toBe(withoutStatement(steps.at(-1)?.error));
