@@ -143,7 +143,7 @@ test("bodies may have additional fields, except for the configs of destinations"
 
 const empty = (method: string) => (method === "GET" ? {} : { body: {} });
 
-const IMPOSSIBLE = ["x", "0", "%00", "-1", "1e3", "../x", "9".repeat(40)];
+const IMPOSSIBLE = ["x", "0", "'", "%00", "-1", "1e3", "../x", "9".repeat(40)];
 
 describe("a malformed id is a 404", () => {
 	test.each(guarded.filter(({ path }) => path.includes("{")).map(title))("%s", async (_, item) => {

@@ -69,7 +69,6 @@ withBrowser("in a browser", (newPage) => {
 			await screenshot(page, `${name}-${look.width}-${look.colorScheme}`);
 		}
 		expect(wrong).toEqual([]);
-		await page.close();
 	});
 
 	test.each(LOOKS)(
@@ -95,7 +94,6 @@ withBrowser("in a browser", (newPage) => {
 			expect(await overflowOf(page)).toBe(0);
 			expect(await page.evaluate("JSON.stringify({ ...localStorage })")).not.toContain(key);
 			expect(wrong).toEqual([]);
-			await page.close();
 		},
 	);
 
@@ -114,7 +112,6 @@ withBrowser("in a browser", (newPage) => {
 		await page.getByLabel("Your API key").fill(key);
 		await (await send()).getByText('"name": "From the reference"').waitFor();
 		expect(await section.locator("output").textContent()).toMatch(/^201 Created\n/);
-		await page.close();
 	});
 
 	test("the menus of a phone open and close with the keyboard", async () => {
@@ -134,7 +131,6 @@ withBrowser("in a browser", (newPage) => {
 			await page.keyboard.press("Escape");
 			expect(await page.isVisible(menu)).toBe(false);
 		}
-		await page.close();
 	});
 
 	test("the table of contents of a phone closes when a link is followed", async () => {
@@ -145,7 +141,6 @@ withBrowser("in a browser", (newPage) => {
 		await page.waitForURL("**/docs/api#order-of-checks");
 		expect(await page.isVisible("#contents")).toBe(false);
 		expect(wrong).toEqual([]);
-		await page.close();
 	});
 
 	test("the link to skip the navigation leads to the content", async () => {
@@ -156,6 +151,5 @@ withBrowser("in a browser", (newPage) => {
 		expect(await page.evaluate("document.activeElement.id")).toBe("content");
 		await page.keyboard.press("Tab");
 		expect(await page.evaluate("document.activeElement.closest('main') !== null")).toBe(true);
-		await page.close();
 	});
 });

@@ -104,7 +104,6 @@ withBrowser("in a browser", (newPage) => {
 		expect(await page.textContent("h1")).toBe("This invite is unknown");
 		await screenshot(page, `used-${name}`);
 		expect(wrong).toEqual([]);
-		await page.close();
 	});
 
 	test("the page works without JavaScript", async () => {
@@ -116,7 +115,6 @@ withBrowser("in a browser", (newPage) => {
 		const shown = await page.inputValue("textarea");
 		expect(await page.isVisible("text=Copy the key")).toBe(false);
 		expect((await ask("/api/users/@me/", shown)).body.first_name).toBe("<b>Eve</b>");
-		await page.close();
 	});
 
 	test("the page of an unknown link says so", async () => {
@@ -124,6 +122,5 @@ withBrowser("in a browser", (newPage) => {
 		const answer = await page.goto(url(`/invites/${"x".repeat(43)}`));
 		expect(answer?.status()).toBe(404);
 		expect(await page.textContent("main")).toContain("already used");
-		await page.close();
 	});
 });

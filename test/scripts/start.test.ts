@@ -11,12 +11,12 @@ let server: Server;
 let key: string;
 
 /** Shorter than the default, but longer than a busy machine delays a server's response. */
-const HANG_SECONDS = "30";
+const HANG_SECONDS = 20;
 
 const environment = () => ({
 	PORT: String(port),
 	STATE_DIR: state,
-	HANG_SECONDS,
+	HANG_SECONDS: String(HANG_SECONDS),
 });
 
 beforeAll(async () => {
@@ -160,16 +160,7 @@ test.each([
 	expect(explain(line)).toBe(text);
 });
 
-test("a server that is only slow is not restarted", async () => {
-	const [pid = 0] = processes(`entry=127.0.0.1:${port}`);
-	process.kill(pid, "SIGSTOP");
-	await new Promise((later) => setTimeout(later, 8000));
-	process.kill(pid, "SIGCONT");
-	expect((await get("/api/organizations/@current/")).status).toBe(200);
-	expect(processes(`entry=127.0.0.1:${port}`)).toEqual([pid]);
-});
-
-test("a server that a plugin in an endless loop hangs is restarted with its state, and the job fails", async () => {
+test("a server that a plugin in an endless loop hangs is restarted after HANG_SECONDS, with its state, and the job fails", async () => {
 	const ask = async (method: string, path: string, body?: unknown) => {
 		const answer = await fetch(`http://127.0.0.1:${port}/api${path}`, {
 			method,
@@ -190,8 +181,10 @@ test("a server that a plugin in an endless loop hangs is restarted with its stat
 	const config = await ask("POST", configs, { plugin: plugin.id, order: 1 });
 	const from = server.printed.length;
 	const path = `${configs}/${config.id}`;
+	const before = performance.now();
 	await ask("POST", `${path}/job`, { job: { type: "spin" } });
-	await server.says(/has not responded for 30 seconds/, { from });
+	await server.says(/has not responded for 20 seconds/, { from });
+	expect(performance.now() - before).toBeGreaterThan((HANG_SECONDS - 1) * 1000);
 	await server.says(/is running at \S+ again\./, { from });
 	const scheduled = `http://127.0.0.1:${port}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`;
 	await expect
@@ -206,21 +199,15 @@ test("a server that a plugin in an endless loop hangs is restarted with its stat
 	expect((await get("/api/organizations/@current/")).status).toBe(200);
 });
 
-test("Ctrl-C stops all processes, and the next start prints the same key", async () => {
-	await server.stop();
-	await allStopped();
-	server = new Server(environment());
-	await server.says(new RegExp(`export KEY=${key}`));
-	await server.says(/export ID=/);
-});
-
-test("if npm start is killed, all processes end, and the next start has the same data", async () => {
+test("if npm start is killed, all processes end, and the next start has the same data and prints the same key", async () => {
 	await server.abandon();
 	await allStopped();
+	// For the next test.
 	rmSync(`${state}/server.log`);
 	symlinkSync("/dev/full", `${state}/server.log`);
 	server = new Server(environment());
 	await server.says(new RegExp(`export KEY=${key}`));
+	await server.says(/export ID=/);
 });
 
 test("a full disk, on which neither logs nor mails can be stored, does not stop the server", async () => {
@@ -236,7 +223,7 @@ test("a full disk, on which neither logs nor mails can be stored, does not stop 
 	rmSync(`${state}/server.log`);
 });
 
-test("a revoked key is not printed again, but replaced", async () => {
+test("Ctrl-C stops all processes, and the next start replaces a key that was revoked", async () => {
 	const answer = await fetch(`http://127.0.0.1:${port}/api/personal_api_keys/@current`, {
 		method: "DELETE",
 		headers: { authorization: `Bearer ${key}` },
