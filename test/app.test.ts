@@ -7,7 +7,7 @@ import { indent } from "../src/http/json.ts";
 import { operations } from "./support/contract.ts";
 import { routes } from "./support/routes.ts";
 import { eventually } from "./support/time.ts";
-import { call, world } from "./support/world.ts";
+import { call, withBatch, world } from "./support/world.ts";
 
 const sorted = (lines: Iterable<string>) => [...new Set(lines)].sort();
 
@@ -166,14 +166,8 @@ test("/healthz reports a missing migration, and a database that does not answer"
 		body: { d1: true, kv: true, migrations: false },
 	});
 	await env.DB.prepare("insert into d1_migrations (name) values (?)").bind(newest?.name).run();
-	const DB = Object.assign(Object.create(env.DB), {
-		withSession: () => ({
-			prepare: (query: string) => env.DB.prepare(query),
-			batch: () => Promise.reject(new Error("D1 is away")),
-			getBookmark: () => null,
-		}),
-	});
-	expect(await call("GET", "/healthz", { env: { DB } })).toMatchObject({
+	const away = withBatch(() => Promise.reject(new Error("D1 is away")));
+	expect(await call("GET", "/healthz", { env: away })).toMatchObject({
 		status: 503,
 		body: { d1: false, kv: true, migrations: false },
 	});

@@ -47,6 +47,11 @@ test("the example that npm start prints works", async () => {
 	});
 });
 
+test("npm start prints where the documentation is", async () => {
+	const [, address = ""] = await server.says(/documentation is at (\S+\/docs),/);
+	expect((await fetch(address)).status).toBe(200);
+});
+
 test("the OpenAPI document is served", async () => {
 	const answer = await fetch(`http://127.0.0.1:${port}/openapi.json`);
 	expect(await answer.json()).toMatchObject({

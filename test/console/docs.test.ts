@@ -1,37 +1,22 @@
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, inject, test } from "vitest";
 import { LOOKS, overflowOf, problemsOf, screenshot, withBrowser } from "../support/browser.ts";
-import { discard, folder, freePort, Server } from "../support/server.ts";
+import { newMember, newOrganization } from "./support/browser.ts";
 
-let state: string;
-let port: number;
-let server: Server;
+const { url } = inject("console");
 let key: string;
 
 beforeAll(async () => {
-	state = folder();
-	port = await freePort();
-	server = new Server({ PORT: String(port), STATE_DIR: state });
-	[, key = ""] = await server.says(/export KEY=(\S+)/);
+	const { organization } = await newOrganization("My organization");
+	key = await newMember(organization.id, 15);
 });
 
-afterAll(async () => {
-	await server.stop();
-	discard(state);
-});
-
-test("npm start prints where the documentation is", async () => {
-	const [, address = ""] = await server.says(/documentation is at (\S+\/docs),/);
-	expect((await fetch(address)).status).toBe(200);
-});
-
-withBrowser("in a browser", (newPage) => {
+withBrowser("the documentation", (newPage) => {
 	type Look = (typeof LOOKS)[number];
 
 	/** A page in a new browser session, and what is wrong with it. */
 	async function open({ width, colorScheme }: Look) {
-		const url = `http://localhost:${port}`;
 		const page = await newPage({ viewport: { width, height: 800 }, colorScheme });
 		const wrong = problemsOf(page, url);
 		const visit = async (path: string) => {
