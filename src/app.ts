@@ -122,11 +122,11 @@ const rows = [...publicRoutes.slice(1), ...families]
 	}))
 	.sort((a, b) => b.depth - a.depth);
 
-/** Returns the row with the longest path that contains this path, or the row of `/` if there is none. */
+/** Returns the row with the longest path that contains this path, else that of `/`. */
 const rowFor = (path: string): Row =>
 	rows.find(({ pattern }) => pattern.test(path))?.row ?? publicRoutes[0];
 
-/** The apps of the rows that have been used. Not promises: a promise from a cancelled request would never settle. */
+/** The apps of rows in use. Not promises: that of a cancelled request never settles. */
 const apps = new Map<Row, Awaited<ReturnType<typeof mount>>>();
 
 /** Returns the app of a row, and creates it if needed. */

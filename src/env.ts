@@ -10,5 +10,5 @@ declare global {
 	}
 }
 
-/** Hono's environment. The variables are declared in `ContextVariableMap`, where middleware sets them. */
+/** Hono's environment. Middleware declares its variables in `ContextVariableMap`. */
 export type App = { Bindings: Env };

@@ -1,7 +1,5 @@
-/**
- * Finds the pages of the documentation: those of the table in README.md, and those that they list.
- */
-import { readFileSync } from "node:fs";
+/** Finds the pages of the documentation: the table in README.md, and `docs/internals/`. */
+import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { Marked, type Token, type Tokens } from "marked";
 import { type Rendered, render, renderInline } from "./markdown.ts";
@@ -11,7 +9,7 @@ const root = `${import.meta.dirname}/../..`;
 export type Page = {
 	/** The path on the site, such as `/docs/api`. */
 	path: string;
-	/** The name in the navigation. */
+	/** The name in the navigation; the title if the page isn't in it. */
 	name: string;
 	/** The topic, as HTML; empty for a page without an introduction. */
 	about: string;
@@ -27,15 +25,6 @@ const pathOf = (file: string) =>
 
 const linksOf = (tokens: Token[]) =>
 	tokens.filter((token): token is Tokens.Link => token.type === "link");
-
-/** Returns the pages that a page links to in its lists, such as the decisions. */
-const listed = (file: string) =>
-	new Marked()
-		.lexer(readFileSync(`${root}/${file}`, "utf8"))
-		.filter((token): token is Tokens.List => token.type === "list")
-		.flatMap(({ items }) => items.flatMap(({ tokens }) => tokens))
-		.flatMap((token) => ("tokens" in token ? linksOf(token.tokens ?? []) : []))
-		.map(({ href, text }) => ({ file: normalize(join(dirname(file), href)), name: text }));
 
 /**
  * Returns the parts of README.md that the site uses: the first paragraph and the table of pages.
@@ -54,15 +43,13 @@ function readme() {
 	return { introduction, files };
 }
 
-/**
- * Returns the pages of the navigation, and the internal ones that they list, each in their order.
- */
+/** Returns the pages of the navigation and the internal ones, each in their order. */
 export function readPages() {
 	const { introduction, files } = readme();
-	const internals = ["docs/internals/README.md", "docs/internals/decisions/README.md"]
-		.flatMap(listed)
-		.map((page) => ({ ...page, about: "" }));
-	const known = new Set([...files, ...internals].map(({ file }) => file));
+	const internals = globSync("docs/internals/**/*.md", { cwd: root })
+		.filter((path) => files.every(({ file }) => file !== path))
+		.sort();
+	const known = new Set([...files.map(({ file }) => file), ...internals]);
 	/** Maps links between files of the repository to links between pages. */
 	const linkFrom = (file: string) => (href: string) => {
 		if (/^(#|https:)/.test(href)) return href;
@@ -72,15 +59,19 @@ export function readPages() {
 			throw new Error(`${file} links to ${href}, which isn't a page of the site.`);
 		return pathOf(to) + (anchor === undefined ? "" : `#${anchor}`);
 	};
-	const read = ({ file, name, about }: (typeof files)[number]): Page => ({
-		path: pathOf(file),
-		name,
-		about: renderInline(about, linkFrom("README.md")),
-		...render(readFileSync(`${root}/${file}`, "utf8"), linkFrom(file)),
-	});
+	const read = (file: string) => {
+		const page = render(readFileSync(`${root}/${file}`, "utf8"), linkFrom(file));
+		return { path: pathOf(file), name: page.title, about: "", ...page };
+	};
 	return {
 		introduction: renderInline(introduction, linkFrom("README.md")),
-		pages: files.map(read),
-		internals: internals.map(read),
+		pages: files.map(
+			({ file, name, about }): Page => ({
+				...read(file),
+				name,
+				about: renderInline(about, linkFrom("README.md")),
+			}),
+		),
+		internals: internals.map((file): Page => read(file)),
 	};
 }

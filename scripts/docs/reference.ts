@@ -133,7 +133,7 @@ function response(document: Document, status: string, found: Operation["response
 const initial = ({ schema }: Parameter) =>
 	/@\w+/.exec(JSON.stringify([schema.anyOf, schema.pattern]))?.[0] ?? "";
 
-/** Returns the form that sends the request (try.js). */
+/** Returns the form that sends the request (reference.js). */
 function form({ method, path, parameters, requestBody }: Call) {
 	const body = requestBody && Object.values(requestBody.content)[0];
 	const text = typeof body?.example === "string" ? body.example : undefined;
@@ -197,7 +197,7 @@ ${list(fieldRows(schema), "optional")}
 `;
 
 /** The field for the key that the forms use. */
-const keyField = html`<form class="key"><label>Your API key <input id="key" type="password" autocomplete="off" placeholder="phx_…"></label>
+const keyField = html`<form class="key"><label>Your API key <input id="key" type="password" autocomplete="off" placeholder="tnt_…"></label>
 <p>For the requests that you try. It stays in this tab, and is forgotten when you close it.</p></form>`;
 
 function tagPage(document: Document, name: string, about: string, calls: Call[]): ReferencePage {
@@ -235,7 +235,7 @@ const overviewOf = (pages: { path: string; name: string; calls: Call[] }[]): Ref
 <p>All operations of the API, from <a href="/openapi.json">the OpenAPI document</a>. <a href="/docs/api">The API</a> describes
 what they have in common: errors, pages, headers and limits.</p>
 <h2 id="authentication">Authentication</h2>
-<p>Send a personal API key with each request: <code>Authorization: Bearer phx_…</code>. Each operation names the scope that the key
+<p>Send a personal API key with each request: <code>Authorization: Bearer tnt_…</code>. Each operation names the scope that the key
 needs. <a href="/docs/keys">Keys and scopes</a> explains how to create one.</p>
 ${keyField}
 <h2 id="operations">Operations</h2>

@@ -12,7 +12,7 @@ export type Access = Pick<
 /** A key in use. */
 export type Holder = Pick<Caller, "key" | "is_session">;
 
-/** Returns the access of the key in use. A session counts as a key that doesn't expire, because its owner has just signed in. */
+/** Returns the access of the key in use. A session, just begun, counts as one without expiry. */
 export const accessOf = ({ key, is_session }: Holder): Access => ({
 	scopes: key.scopes,
 	organizations: key.organizations,
@@ -21,7 +21,7 @@ export const accessOf = ({ key, is_session }: Holder): Access => ({
 	expires_at: is_session ? null : key.expires_at,
 });
 
-/** Whether a key restricted to `list` can access no more than one restricted to `limit`. An empty list means no restriction. */
+/** Whether `list` restricts a key at least as much as `limit`. An empty list means all. */
 const isWithin = <T>(list: T[], limit: T[]) =>
 	limit.length === 0 || (list.length > 0 && list.every((id) => limit.includes(id)));
 

@@ -4,8 +4,8 @@ import { assertThat } from "../db/assertion.ts";
 import type { Tenant } from "./tenant.ts";
 
 /**
- * Returns a statement that makes its batch fail unless there is room for another object: fewer rows of `table` match `where` than
- * an organization can have objects of a kind.
+ * Returns a statement that makes its batch fail unless there is room for another object: fewer rows
+ * of `table` match `where` than an organization can have objects of a kind.
  * @throws (the batch) 409 `limit_reached` (docs/api.md#limits)
  */
 export const assertRoom = ({ db, env }: Tenant, table: SQLiteTable, where: SQL | undefined) =>

@@ -19,7 +19,7 @@ const bitsOf = (address: ip.IPv4 | ip.IPv6) =>
 		.map((byte) => byte.toString(2).padStart(8, "0"))
 		.join("");
 
-/** Parses an address. Rejects unusual notations that the library accepts, such as 127.1 and fe80::1%eth0. */
+/** Parses an address, without notations such as 127.1 and fe80::1%eth0. */
 function parseAddress(text: string): Range | undefined {
 	if (ip.IPv4.isValidFourPartDecimal(text))
 		return { kind: "ipv4", bits: bitsOf(ip.IPv4.parse(text)) };
@@ -49,7 +49,8 @@ function format({ kind, bits }: Range) {
 }
 
 /**
- * Returns the canonical form of an address or range, in which it is stored: `192.0.2.7/24` becomes `192.0.2.0/24`.
+ * Returns the canonical form of an address or range, in which it is stored: `192.0.2.7/24` becomes
+ * `192.0.2.0/24`.
  * @returns undefined if the text is neither
  */
 export function normalize(text: string) {
@@ -68,7 +69,7 @@ export function includes(ranges: string[], text: string) {
 	});
 }
 
-/** Returns the network that counts as one requester: an IPv4 address, or the /64 of an IPv6 address, of which anyone has plenty. */
+/** Returns what counts as one requester: an IPv4 address, or the /64 of an IPv6 address. */
 export function networkOf(address: string) {
 	const canonical = normalize(address) ?? address;
 	return canonical.includes(":") ? (normalize(`${canonical}/64`) ?? canonical) : canonical;

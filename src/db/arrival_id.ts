@@ -1,10 +1,11 @@
 /**
- * The ids of events and persons. Their bits are the project (22), the minute of arrival (25) and a number within the minute (16).
- * So a project's rows are stored in the order in which they arrive, and no index is needed to find them by their arrival
+ * The ids of events and persons. Their bits are the project (22), the minute of arrival (25) and a
+ * number within the minute (16). So a project's rows are stored in the order in which they arrive,
+ * and no index is needed to find them by their arrival
  * (docs/internals/decisions/0008-events-in-order-of-arrival.md).
  *
- * If more rows arrive in a minute than it has numbers, or the clock goes back, ids continue after the last one. The arrival of a
- * row is never before the minute of its id.
+ * If more rows arrive in a minute than it has numbers, or the clock goes back, ids continue after
+ * the last one. The arrival of a row is never before the minute of its id.
  */
 import { type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -16,8 +17,8 @@ const MINUTE_BITS = 25;
 const FIRST_MINUTE = Date.UTC(2020) / MINUTE_MS;
 
 /**
- * Returns the first id of a project's rows that arrive in the minute of a time or later; as decimal text, because a number would
- * lose digits.
+ * Returns the first id of a project's rows that arrive in the minute of a time or later; as decimal
+ * text, because a number would lose digits.
  * @param at in milliseconds since 1970
  */
 export function firstId(team_id: number, at = 0) {
@@ -32,8 +33,9 @@ export function firstId(team_id: number, at = 0) {
 export const endId = (team_id: number, before: number) => firstId(team_id, before + MINUTE_MS - 1);
 
 /**
- * SQL for the time at which the statement runs. The time of the request would be too early: by the time D1 runs the statement,
- * the run of that window may have ended. D1 runs one batch at a time, so any later read sees the row.
+ * SQL for the time at which the statement runs. The time of the request would be too early: by the
+ * time D1 runs the statement, the run of that window may have ended. D1 runs one batch at a time,
+ * so any later read sees the row.
  */
 const NOW = sql.raw("cast(round(unixepoch('subsec') * 1000) as integer)");
 

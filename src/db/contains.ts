@@ -4,8 +4,9 @@ import { type Column, type SQL, sql } from "drizzle-orm";
 const WITH_IOTA = Array.from("ᾈᾉᾊᾋᾌᾍᾎᾏᾘᾙᾚᾛᾜᾝᾞᾟᾨᾩᾪᾫᾬᾭᾮᾯᾼῌῼ");
 
 /**
- * Letters whose case folding isn't `letter.toUpperCase().toLowerCase()`, or is also the case folding of other letters. Letters
- * that look like another one are escaped, since editors replace them.
+ * Letters whose case folding isn't `letter.toUpperCase().toLowerCase()`, or is also the case
+ * folding of other letters. Letters that look like another one are escaped, since editors replace
+ * them.
  */
 const FOLDED = new Map([
 	["ß", "ss"],
@@ -36,14 +37,14 @@ const FOLDED = new Map([
 	...WITH_IOTA.map((letter): [string, string] => [letter, letter.toLowerCase()]),
 ]);
 
-/** The maximum number of replaced letters. Each nests the expression one level deeper, and D1 allows 100 levels. */
+/** The maximum number of replaced letters: each nests a level, of which D1 allows 100. */
 const MAX_FOLDED_LENGTH = 50;
 
 /** Folds the case of a text, in every script. */
 export const fold = (text: string) =>
 	Array.from(text, (letter) => FOLDED.get(letter) ?? letter.toLowerCase()).join("");
 
-/** Returns the replacements of non-ASCII letters that a text needs before the folded `needle` can be found in it. */
+/** Returns the letters to replace in a text before `needle` can be found in it. */
 function replacements(needle: string) {
 	const capitals = [...new Set(needle)].flatMap((letter): [string, string][] => {
 		const capital = letter.toUpperCase();
@@ -55,22 +56,22 @@ function replacements(needle: string) {
 	return [...others, ...capitals].slice(0, MAX_FOLDED_LENGTH);
 }
 
-/** Returns a text as an SQL expression of code points, which needs no escaping and no bound value. */
+/** Returns a text as SQL of code points, without escaping or a bound value. */
 const literal = (text: string) =>
 	sql.raw(`char(${Array.from(text, (letter) => letter.codePointAt(0)).join(", ")})`);
 
 /**
- * Returns the folded needle in each spelling: an accent can be part of its letter (NFC) or a separate character (NFD), and texts
- * are stored as typed.
+ * Returns the folded needle in each spelling: an accent can be part of its letter (NFC) or a
+ * separate character (NFD), and texts are stored as typed.
  */
 export const spellingsOf = (needle: string) => [
 	...new Set([needle, needle.normalize("NFC"), needle.normalize("NFD")].map(fold)),
 ];
 
 /**
- * SQL condition: `text` contains `needle`, ignoring case in every script. SQLite's lower() handles only ASCII, so in other texts
- * the upper-case forms of the needle's other letters are replaced one by one. (In a log of ASCII, 50 such letters would take 20
- * times as long.)
+ * SQL condition: `text` contains `needle`, ignoring case in every script. SQLite's lower() handles
+ * only ASCII, so in other texts the upper-case forms of the needle's other letters are replaced one
+ * by one. (In a log of ASCII, 50 such letters would take 20 times as long.)
  */
 export function contains(text: SQL | Column, needle: string): SQL {
 	const isAscii = sql`octet_length(${text}) = length(${text})`;

@@ -1,4 +1,4 @@
-/** SQL about entries of the activity log: their ids, their order and the times at their positions. */
+/** SQL about entries of the activity log: ids, order, and times of positions. */
 import { and, type SQL, sql } from "drizzle-orm";
 import { MINUTE_MS } from "../lib/durations.ts";
 import { activityLog } from "./schema/activity_log.ts";
@@ -6,8 +6,8 @@ import { activityLog } from "./schema/activity_log.ts";
 const { position, created_at, nonce, organization_id } = activityLog;
 
 /**
- * SQL for the id of an entry: a UUID of version 7 that is made of `created_at`, `nonce` and `position`, so that no index is needed
- * to find the entry.
+ * SQL for the id of an entry: a UUID of version 7 that is made of `created_at`, `nonce` and
+ * `position`, so that no index is needed to find the entry.
  */
 export const entryId = sql<string>`printf('%08x-%04x-7%03x-%04x-%012x', ${created_at} >> 16, ${created_at} & 65535,
 	${nonce} >> 14, ${nonce} & 16383 | 32768, ${position})`;
@@ -36,7 +36,7 @@ type Next = {
 	where?: SQL | undefined;
 };
 
-/** SQL for the positions of events in order: those of people and of the system, which have separate indexes, merged. */
+/** SQL for positions in order: two indexes, for people and for the system, merged. */
 function positions({ organization, after, until, where }: Next, end: SQL) {
 	const of = (whose: SQL) => sql`
 		select ${position} from ${activityLog}
@@ -67,8 +67,9 @@ export const lastOfNext = (next: Next, limit: number) =>
 const MAX_WRITE_MS = MINUTE_MS;
 
 /**
- * SQL for the first position at which entries were created at a time or later, by a binary search. Positions are in the order of
- * writes, and so almost in the order of time: earlier entries were created at most `MAX_WRITE_MS` after it.
+ * SQL for the first position at which entries were created at a time or later, by a binary search.
+ * Positions are in the order of writes, and so almost in the order of time: earlier entries were
+ * created at most `MAX_WRITE_MS` after it.
  */
 const search = (at: number) => sql`(
 	with recursive search(low, high) as (

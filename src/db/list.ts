@@ -6,8 +6,8 @@ import type { Database } from "./client.ts";
 export type RowOf<S extends SQLiteSelect> = S["_"]["result"][number];
 
 /**
- * Returns the LIMIT of a page that ends before it is too large: SQL, in the form of a placeholder, because Drizzle's type accepts
- * only that.
+ * Returns the LIMIT of a page that ends before it is too large: SQL, in the form of a placeholder,
+ * because Drizzle's type accepts only that.
  * @param conditions the conditions of each part of the list
  */
 export type Large = (
@@ -25,20 +25,21 @@ export type List<S extends SQLiteSelect> = {
 	keys: (row: RowOf<S>) => Key[];
 	order?: "asc" | "desc";
 	/**
-	 * The condition for rows after the one with these keys. Needed if `by` has columns of several tables, because a comparison of
-	 * row values can't use an index then.
+	 * The condition for rows after the one with these keys. Needed if `by` has columns of several
+	 * tables, because a comparison of row values can't use an index then.
 	 */
 	seek?: (keys: Key[]) => SQL;
 	/** SQL for the number of rows, if there is a cheaper way than counting them. */
 	total?: SQL;
 	/**
-	 * Conditions that exclude each other; the list has the rows that match any of them. Each part is read from an index in the
-	 * order of the list, only as far as the page needs. A single condition with OR or IN would sort all rows. At most `MAX_PARTS`.
+	 * Conditions that exclude each other; the list has the rows that match any of them. Each part is
+	 * read from an index in the order of the list, only as far as the page needs. A single condition
+	 * with OR or IN would sort all rows. At most `MAX_PARTS`.
 	 */
 	parts?: (SQL | undefined)[];
 	/** The names of `by` in the result, if columns have an alias. Needed with `parts`. */
 	names?: string[];
-	/** Needed if a page of rows could be too large for the memory of an isolate (`db/large.ts`). The page then ends earlier. */
+	/** Needed if a page could be too large for memory (`db/large.ts`). It then ends earlier. */
 	large?: Large | undefined;
 };
 
@@ -49,8 +50,9 @@ const MAX_PARTS = 5;
 type Slice = Pick<Page, "after" | "offset"> & { rows: number | Placeholder };
 
 /**
- * Returns the two statements for a page: its rows and one more, and the total. With a cursor, the page starts after the cursor's
- * row instead of skipping `offset` rows, and the total is taken from the cursor.
+ * Returns the two statements for a page: its rows and one more, and the total. With a cursor, the
+ * page starts after the cursor's row instead of skipping `offset` rows, and the total is taken from
+ * the cursor.
  */
 export const paged = <S extends SQLiteSelect>(
 	db: Database,
@@ -60,8 +62,8 @@ export const paged = <S extends SQLiteSelect>(
 ) => statementsOf(db, { rows: limit + 1, offset, after }, select, list);
 
 /**
- * Returns the two statements for the first page of a list, with a placeholder for the number of rows. They ignore `large`, so there
- * must be few.
+ * Returns the two statements for the first page of a list, with a placeholder for the number of
+ * rows. They ignore `large`, so there must be few.
  */
 export const firstPage = <S extends SQLiteSelect>(
 	db: Database,
@@ -102,7 +104,7 @@ function statementsOf<S extends SQLiteSelect>(
 
 /** Rows that an index returns in another order than the list's. */
 type Matches = {
-	/** The id of a row. Like the columns in `by`, it must be a column of `from` that an index contains. */
+	/** The id of a row: a column of `from` in an index, like those in `by`. */
 	id: SQLiteColumn;
 	from: SQLiteTable | SQL;
 	where: SQL | undefined;
@@ -110,7 +112,7 @@ type Matches = {
 	order?: "asc" | "desc";
 };
 
-/** Returns `where` and `total` of a list. All matching rows are sorted, but only the rows of the page are read completely. */
+/** Returns `where` and `total` of a list whose matches are sorted without reading them whole. */
 export function matching(page: Page, { id, from, where, by, order = "desc" }: Matches) {
 	const after = page.after?.keys.length === by.length ? page.after : undefined;
 	const isLater = after && afterCursor(by, order)(after.keys);
@@ -124,23 +126,24 @@ export function matching(page: Page, { id, from, where, by, order = "desc" }: Ma
 }
 
 /**
- * Adds the rows of another select. (Drizzle modifies the first select. Its type can't express that the second has the same
- * columns.)
+ * Adds the rows of another select. (Drizzle modifies the first select. Its type can't express that
+ * the second has the same columns.)
  */
 const append = (union: SQLiteSelect, select: SQLiteSelect) => union.unionAll(select);
 
 const identifier = (name: string) => sql`${sql.identifier(name)}`;
 
-/** SQL for a counter that triggers maintain in the row with this id (docs/internals/decisions/0005-counters-by-triggers.md). */
+/** SQL for a counter that triggers maintain in the row with this id. */
 export const counter = (column: SQLiteColumn, id: SQL | string | number) =>
 	sql`coalesce((select ${column} from ${column.table} where ${column.table}.id = ${id}), 0)`;
 
-/** SQL for the number of rows in `table` that match `where`. There should be an index with all its columns. */
+/** SQL for the number of rows that match `where`, which an index should have. */
 export const countWhere = (table: SQLiteTable | SQL, where: SQL | undefined) =>
 	sql`(select count(*) from ${table} where ${where})`;
 
 /**
- * Returns the condition for rows after the one with `keys`: a comparison of row values, for which SQLite uses an index over `by`.
+ * Returns the condition for rows after the one with `keys`: a comparison of row values, for which
+ * SQLite uses an index over `by`.
  */
 const afterCursor =
 	(by: SQLiteColumn[], order: "asc" | "desc") =>

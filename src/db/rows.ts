@@ -2,7 +2,7 @@ import { Column, type DriverValueDecoder, is, noopDecoder, SQL, Subquery } from 
 
 type Decoder = DriverValueDecoder<unknown, unknown>;
 
-/** A column of a result: its name in the object, its index in the row, and its decoder, if it needs one. */
+/** A column of a result: its name in the object, its index in the row, and its decoder, if any. */
 type Value = { name: string; at: number; decoder: Decoder | undefined };
 
 /** A nested object. */
@@ -27,7 +27,7 @@ function decoderOf(field: unknown): Decoder | undefined {
 const columnOf = (field: unknown) =>
 	is(field, Column) ? field.name : is(field, SQL.Aliased) ? field.fieldAlias : undefined;
 
-/** Returns the names of the columns of a select, in their order; undefined for names that SQLite generates. */
+/** Returns the names of a select's columns; undefined for names that SQLite generates. */
 export const columnNames = (fields: object): (string | undefined)[] =>
 	Object.values(fields).flatMap((field) =>
 		isValue(field) ? [columnOf(field)] : columnNames(field),
@@ -48,9 +48,10 @@ function read(fields: Field[], values: unknown[]) {
 }
 
 /**
- * Returns a function that converts a row of D1 to an object, like Drizzle. Work that is the same for all rows is done once;
- * Drizzle repeats it for each value. If all fields have the names of their columns, the row itself is returned: creating objects
- * with dynamic property names takes most of the time.
+ * Returns a function that converts a row of D1 to an object, like Drizzle. Work that is the same
+ * for all rows is done once; Drizzle repeats it for each value. If all fields have the names of
+ * their columns, the row itself is returned: creating objects with dynamic property names takes
+ * most of the time.
  * @param selected the fields of the select: columns, SQL, and objects of these
  * @throws if two columns have the same name, because D1 would return only one of them
  */

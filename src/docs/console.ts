@@ -3,7 +3,7 @@ import { secureHeaders } from "hono/secure-headers";
 import type { App } from "../env.ts";
 import { sendFile } from "./files.ts";
 
-/** The console loads only its own scripts and styles. Its style sheet contains icons, and it connects only to this host. */
+/** The console loads only its own scripts and styles, and connects only to this host. */
 const secure = secureHeaders({
 	contentSecurityPolicy: {
 		defaultSrc: ["'none'"],
@@ -21,8 +21,8 @@ const ASSETS = "/console/assets/";
 const HASHED = /\.[0-9A-Z]{8}\.(?:js|css)$/;
 
 /**
- * Serves the console under /console: the same page for all paths, which then shows the page of the path
- * (docs/internals/architecture.md#the-console), and the page's files.
+ * Serves the console under /console: the same page for all paths, which then shows the page of the
+ * path (docs/internals/architecture.md#the-console), and the page's files.
  */
 export const consolePages: MiddlewareHandler<App> = (c) => {
 	const path = c.req.path.startsWith(ASSETS) ? c.req.path : "/console/";

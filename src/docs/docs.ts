@@ -27,8 +27,9 @@ const HASHED = /^\/docs\/assets\/.*\.[0-9a-f]{16}[./]/;
 const fileFor = (path: string) => path.replace(/(?<!\/)\/+$/, "").replace(/^\/docs$/, "/docs/");
 
 /**
- * Serves the documentation under /docs: files that scripts/assets.ts builds (docs/internals/architecture.md#the-documentation-pages). They
- * have ETags. Unknown paths return the page 404.html.
+ * Serves the documentation under /docs: files that scripts/assets.ts builds
+ * (docs/internals/architecture.md#the-documentation-pages). They have ETags. Unknown paths return
+ * the page 404.html.
  */
 export const documentation: MiddlewareHandler<App> = async (c) => {
 	const path = fileFor(c.req.path);

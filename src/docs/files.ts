@@ -11,8 +11,8 @@ export const onlyReads: MiddlewareHandler<App> = async (c, next) => {
 };
 
 /**
- * Sends a file of `public/`. Files whose paths match `hashed` can be cached for a year, because their names change with their
- * content.
+ * Sends a file of `public/`. Files whose paths match `hashed` can be cached for a year, because
+ * their names change with their content.
  */
 export async function sendFile(c: Context<App>, path: string, hashed: RegExp) {
 	const file = await c.env.ASSETS.fetch(new Request(new URL(path, c.req.url), c.req.raw));

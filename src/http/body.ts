@@ -87,7 +87,7 @@ const parseLines = (text: string, read: Read) =>
 export type BodyOptions = {
 	/** Whether the body can also be JSON Lines, which are parsed into a list. */
 	lines?: boolean;
-	/** Whether numbers keep every digit (`parseExact`). Otherwise, numbers that would be rounded are rejected. */
+	/** Whether numbers keep every digit (`parseExact`), or rounded ones are rejected. */
 	exact?: boolean;
 };
 

@@ -5,7 +5,7 @@ import { type Cell, record, withoutFormula } from "../lib/csv.ts";
 import { logRequestError } from "../lib/log.ts";
 import { ApiError } from "./errors.ts";
 
-/** The media types that a request can select with `Accept` instead of a page of JSON (docs/events.md#downloads). */
+/** The media types of downloads (docs/events.md#downloads). */
 export const MEDIA = { csv: "text/csv", ndjson: "application/x-ndjson" } as const;
 
 type Format = keyof typeof MEDIA;
@@ -39,7 +39,7 @@ function formatOf(c: Context): Format | undefined {
 	return media === MEDIA.csv ? "csv" : media === MEDIA.ndjson ? "ndjson" : undefined;
 }
 
-/** Returns a file of all rows if `Accept` prefers one, else undefined. Routes that call it must be documented with `download`. */
+/** Returns a file of all rows if `Accept` prefers one. Document its routes with `download`. */
 export async function download<Row>(c: Context<App>, open: () => Download<Row>) {
 	c.header("Vary", "Accept", { append: true });
 	const format = formatOf(c);
@@ -47,9 +47,9 @@ export async function download<Row>(c: Context<App>, open: () => Download<Row>) 
 }
 
 /**
- * Sends the rows while they are read: the next page is read after the client has received the previous one. An error on the first
- * page results in a normal error response. Later errors abort the transfer, so that no client takes a partial file for a complete
- * one.
+ * Sends the rows while they are read: the next page is read after the client has received the
+ * previous one. An error on the first page results in a normal error response. Later errors abort
+ * the transfer, so that no client takes a partial file for a complete one.
  */
 async function send<Row>(
 	c: Context<App>,

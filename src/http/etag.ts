@@ -18,11 +18,11 @@ export async function tagOf(body: string | BufferSource, pretty = false) {
 
 const PRETTY = "-pretty";
 
-/** Returns the ETags in `If-Match` or `If-None-Match`. Weak ones count as strong: a proxy that compresses makes them weak. */
+/** Returns the ETags in a header. Weak ones count as strong: proxies that compress make them. */
 const listed = (header: string) =>
 	header.trim() === "*" ? ["*"] : Array.from(header.matchAll(/"[^"]*"/g), ([tag]) => tag);
 
-/** Returns the ETags in `If-Match` or `If-None-Match` of a change, without the suffix for `?pretty`. */
+/** Returns the ETags in `If-Match` or `If-None-Match`, without the suffix for `?pretty`. */
 export const tagsIn = (header: string) =>
 	listed(header).map((tag) => tag.replace(`${PRETTY}"`, '"'));
 

@@ -3,7 +3,7 @@ import { bytesIn } from "../lib/bytes.ts";
 import { readMoment, readRelativeMoment } from "../lib/moment.ts";
 import type { ErrorCode } from "./codes.ts";
 
-/** A zod issue with its own error code. `http/valid.ts` uses its code and message in the response unchanged. */
+/** A zod issue whose code and message `http/valid.ts` uses unchanged. */
 export const issue = (
 	input: unknown,
 	code: ErrorCode,
@@ -22,7 +22,7 @@ export const whyUnstorable = (text: string) =>
 /** The number of characters of a value that an error message quotes. */
 const MAX_QUOTED_CHARACTERS = 100;
 
-/** Whether a value stands for a number that would be rounded (`parseUnrounded`, `fromDecimal`), so its digits are lost. */
+/** Whether a value stands for a number whose digits are lost (`parseUnrounded`). */
 const isRounded = (value: unknown) =>
 	typeof value === "number" && !(Math.abs(value) < Number.MAX_VALUE);
 
@@ -43,8 +43,8 @@ const NOT_IN_ONE_LINE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u;
 const NOT_IN_SEVERAL_LINES = /[^\P{Cc}\t\n\r]/u;
 
 /**
- * Text of at most `max` characters (code points, as in JSON Schema) that can be stored and has none of the `excluded`
- * characters.
+ * Text of at most `max` characters (code points, as in JSON Schema) that can be stored and has none
+ * of the `excluded` characters.
  */
 const bounded = (string: z.ZodString, max?: number, excluded?: RegExp) => {
 	const shape = string.check(({ value, issues }) => {
@@ -68,7 +68,7 @@ export const text = (max?: number) => trimmed(max, NOT_IN_ONE_LINE);
 /** Text that may have line breaks and tabs. */
 export const multilineText = (max?: number) => trimmed(max, NOT_IN_SEVERAL_LINES);
 
-/** For `check`: the text, or the JSON of another value, has at most `max` bytes (docs/api.md#sizes). */
+/** For `check`: the text, or a value's JSON, has at most `max` bytes (docs/api.md#sizes). */
 export const atMostBytes =
 	(max: number): z.core.CheckFn<unknown> =>
 	({ value, issues }) => {
@@ -80,7 +80,7 @@ export const atMostBytes =
 export const longText = (max: number) =>
 	multilineText().check(atMostBytes(max)).meta({ maxLength: max });
 
-/** Text with any characters that can be stored, for data from other systems and for values that are compared with it. */
+/** Text with any characters, for data from other systems and what is compared with it. */
 export const rawText = (max?: number) => trimmed(max);
 
 /** Text of events, kept as sent, with white space around it. */
@@ -94,7 +94,7 @@ export const eventName = (max: number) =>
 			if (value.trim() === "") issues.push(issue(value, "blank", "This field may not be blank."));
 		});
 
-/** Only white space and characters that nobody can see, such as U+200B (zero-width space) and U+2800 (braille blank). */
+/** White space and characters that nobody can see, such as U+200B and U+2800. */
 const INVISIBLE = /^[\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]+$/u;
 
 /** Text in one line that isn't blank. */
@@ -106,14 +106,15 @@ export const name = (max: number) =>
 		});
 
 /**
- * Before the `@`, a dot-atom (RFC 5322, section 3.2.3) of at most 64 characters (RFC 5321, section 4.5.3.1.1). Labels start
- * and end with a letter or digit. `.invalid` is rejected, since nobody can have an address there (RFC 6761, section 6.4): service
- * accounts have such addresses, and no request must be able to name one.
+ * Before the `@`, a dot-atom (RFC 5322, section 3.2.3) of at most 64 characters (RFC 5321, section
+ * 4.5.3.1.1). Labels start and end with a letter or digit. `.invalid` is rejected, since nobody can
+ * have an address there (RFC 6761, section 6.4): service accounts have such addresses, and no
+ * request must be able to name one.
  */
 const EMAIL =
 	/^(?!.*\.invalid$)(?=[^@]{1,64}@)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/;
 
-/** Converts ASCII to lower case. In Unicode, the Kelvin sign (U+212A) would become a `k`, and so another address. */
+/** Converts ASCII to lower case. Of Unicode, the Kelvin sign (U+212A) would become a `k`. */
 export const lowerCaseAscii = (text: string) =>
 	text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
@@ -173,7 +174,8 @@ const words: Record<string, boolean> = {
 	off: false,
 };
 
-// The parameter types of the functions below are what typed clients may send. At runtime, values can have any type.
+// The parameter types of the functions below are what typed clients may send. At runtime, values
+// can have any type.
 
 /** A boolean, or one of the strings for true and false (docs/api.md#requests). */
 export const boolean = () =>
@@ -188,8 +190,9 @@ export const choice = <const T extends string>(values: readonly T[]) =>
 	z.preprocess((value: T) => (typeof value === "string" ? value.trim() : value), z.enum(values));
 
 /**
- * One or more of `values` in a query string, in any case. The parameter can be repeated (docs/api.md#requests). An issue contains
- * the position of the invalid value only if the parameter was repeated.
+ * One or more of `values` in a query string, in any case. The parameter can be repeated
+ * (docs/api.md#requests). An issue contains the position of the invalid value only if the parameter
+ * was repeated.
  */
 export const choices = <const T extends string>(values: readonly T[]) => {
 	const byLowerCase = new Map<unknown, T>(values.map((value) => [value.toLowerCase(), value]));
@@ -250,8 +253,8 @@ export const moment = () =>
 		.pipe(timestamp());
 
 /**
- * A time in a query string, where an unescaped `+` before the offset arrives as a space. It can also be relative to now
- * (docs/api.md#requests).
+ * A time in a query string, where an unescaped `+` before the offset arrives as a space. It can
+ * also be relative to now (docs/api.md#requests).
  */
 export const queryMoment = () =>
 	z.preprocess((value: string) => {

@@ -11,8 +11,8 @@ const ROUNDED =
 	"Ensure this number is one that a double can hold without rounding, of at most 400 characters. Send others as strings.";
 
 /**
- * Returns why a number can't be stored exactly as written, or undefined if it can. Databases reject or change numbers outside the
- * range of a double.
+ * Returns why a number can't be stored exactly as written, or undefined if it can. Databases reject
+ * or change numbers outside the range of a double.
  */
 const whyInvalidNumber = (source: string) =>
 	source.length > MAX_NUMBER_LENGTH || !isInRange(source) ? NOT_A_DOUBLE : undefined;
@@ -21,7 +21,7 @@ const whyInvalidNumber = (source: string) =>
 const isInRange = (source: string) =>
 	Number.isFinite(Number(source)) && (Number(source) !== 0 || !/^[^e]*[1-9]/i.test(source));
 
-/** Returns why a JSON value can't be stored, or undefined if it can. Numbers are as `parseExact` or `parseUnrounded` reads them. */
+/** Returns why a JSON value of `parseExact` or `parseUnrounded` can't be stored, if so. */
 export function whyInvalid(value: unknown, depth = 0): string | undefined {
 	if (typeof value === "string") return whyUnstorable(value);
 	if (typeof value === "number") return Number.isFinite(value) ? undefined : ROUNDED;

@@ -10,10 +10,11 @@ export type Page = {
 	limit: number;
 	offset: number;
 	/**
-	 * The total, and the sort values of the last row of the previous page, from the `cursor`. Undefined without a cursor.
+	 * The total, and the sort values of the last row of the previous page, from the `cursor`.
+	 * Undefined without a cursor.
 	 */
 	after: { count: number; keys: Key[] } | undefined;
-	/** The offsets of earlier pages, from the `cursor`, if these pages didn't have `limit` results. */
+	/** The offsets of earlier pages, from the `cursor`, if these weren't full. */
 	starts?: number[] | undefined;
 	/** The URL of the request. */
 	url: string;
@@ -33,7 +34,7 @@ export type Envelope<T> = {
 const positiveOr = (text: string | undefined, otherwise: number) =>
 	Number(/^\d+$/.test(text?.trim() ?? "") ? text : 0) || otherwise;
 
-/** How many offsets of earlier pages a cursor has. Before these, pages are assumed to have `limit` results. */
+/** How many offsets of earlier pages a cursor has. Pages before them count as full. */
 const MAX_STARTS = 100;
 
 const cursorShape = lazy(() =>
@@ -54,7 +55,7 @@ function write(start: number, count: number, keys: Key[], starts: number[]) {
 	return toBase64url(encoder.encode(JSON.stringify(cursor)));
 }
 
-/** Returns the content of a cursor, with the offset that it was created for; undefined if it is malformed. */
+/** Returns a cursor's content and offset; undefined if it is malformed. */
 function read(cursor: string | undefined) {
 	if (cursor === undefined) return undefined;
 	try {
@@ -67,8 +68,8 @@ function read(cursor: string | undefined) {
 }
 
 /**
- * Returns the requested page. Missing and invalid parameters get their defaults. A cursor is ignored at another offset than its
- * own, which is the default.
+ * Returns the requested page. Missing and invalid parameters get their defaults. A cursor is
+ * ignored at another offset than its own, which is the default.
  */
 export function page(c: Context<App>): Page {
 	const query = c.req.query();
@@ -94,12 +95,12 @@ function link({ url, limit }: Page, offset: number, cursor?: string) {
 	return target.href;
 }
 
-/** The maximum size of a page's results, as JSON in UTF-8. A single larger result has a page of its own. */
+/** The maximum size of a page as JSON, in bytes. A larger result has its own page. */
 export const MAX_PAGE_BYTES = 4 * 2 ** 20;
 
 /**
- * Returns an upper bound of the size of a value as JSON in bytes, which takes less time than the JSON: a character needs at most
- * six bytes, and other values and punctuation fewer than 40.
+ * Returns an upper bound of the size of a value as JSON in bytes, which takes less time than the
+ * JSON: a character needs at most six bytes, and other values and punctuation fewer than 40.
  */
 function roughSize(value: unknown): number {
 	if (typeof value === "string") return 6 * value.length + 40;
@@ -111,8 +112,10 @@ function roughSize(value: unknown): number {
 }
 
 /**
- * Returns how many of the first results fit into a page: as many as have `MAX_PAGE_BYTES`, but at least one.
- * @param rows the rows of the results. Their sizes count too, because the query counts them (`db/large.ts`)
+ * Returns how many of the first results fit into a page: as many as have `MAX_PAGE_BYTES`, but at
+ * least one.
+ * @param rows the rows of the results. Their sizes count too, because the query counts them
+ * (`db/large.ts`)
  */
 export function fitting(results: unknown[], rows = results) {
 	const lists = [...new Set([results, rows])];
@@ -125,7 +128,7 @@ export function fitting(results: unknown[], rows = results) {
 	return end < 0 ? results.length : end;
 }
 
-/** Returns the links of a page with `length` results. `keys` are the sort values of the last one, if there is a next page. */
+/** Returns the links of a page of `length` results. `keys`: the last one's sort values. */
 function links(page: Page, length: number, count: number, keys: Key[] | undefined) {
 	const { offset, limit, starts = [] } = page;
 	const end = offset + length;
@@ -145,7 +148,8 @@ function links(page: Page, length: number, count: number, keys: Key[] | undefine
  * @param rows the rows of the page, and one more if there is a next page
  * @param keys returns the sort values of a row, for the cursor
  * @param to converts a row to a result
- * @param further the sort values after which the list continues, if the page has all `rows` and there may be more
+ * @param further the sort values after which the list continues, if the page has all `rows` and
+ * there may be more
  */
 export function envelope<T>(
 	page: Page,

@@ -24,7 +24,7 @@ const wrongFormat: Record<string, string> = WRONG_FORMAT;
 /** Whether the error of the wrong type is that of the field's format. */
 const namesFormat = ({ message }: z.core.$ZodIssue) => Object.values(wrongFormat).includes(message);
 
-/** Returns the Python name of a JSON value's type. The API that this one is compatible with uses it in its errors. */
+/** Returns the Python name of a JSON type, which a compatible API has in its errors. */
 const nameOfType = (value: unknown) =>
 	value === null
 		? "NoneType"
@@ -102,7 +102,7 @@ export function toApiError(
 	}
 }
 
-/** Runs before a malformed request gets a 400, and throws the errors that take precedence, such as 403 and 404. */
+/** Runs before a 400, to throw the errors that take precedence, such as 403 and 404. */
 type First = (c: Context<App>) => Promise<unknown>;
 
 /**
@@ -171,7 +171,8 @@ export function body<S extends z.ZodType>(
 			await first(c);
 			throw error;
 		});
-		// Hono's validator would parse the text again. It refuses an empty body, rounds numbers, and doesn't know JSON Lines.
+		// Hono's validator would parse the text again. It refuses an empty body, rounds numbers, and
+		// doesn't know JSON Lines.
 		Object.assign(c.req, { json: async () => value });
 		return validator("json", shape, first, () => value)(c, next);
 	};

@@ -3,7 +3,7 @@
 /** The value of a field. Null is an empty field, and the empty string is `""`. */
 export type Cell = string | number | boolean | bigint | null;
 
-/** Matches values that must be quoted, also for programs that separate fields with semicolons or tabs. */
+/** Matches values to quote, also for programs that use semicolons or tabs. */
 const NEEDS_QUOTES = /[",;\t\r\n]|^$/;
 
 function field(value: Cell) {
@@ -16,8 +16,9 @@ function field(value: Cell) {
 export const record = (values: Cell[]) => `${values.map(field).join()}\r\n`;
 
 /**
- * Matches where text begins that spreadsheets would treat as a formula. In a spreadsheet that separates fields with semicolons or
- * tabs, only a quote at the start of such a field counts, so a field can begin after each of them, and after a line break.
+ * Matches where text begins that spreadsheets would treat as a formula. In a spreadsheet that
+ * separates fields with semicolons or tabs, only a quote at the start of such a field counts, so a
+ * field can begin after each of them, and after a line break.
  */
 const FORMULA =
 	/^(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])|(?<=[;\t\r\n])(?=[" ]*[=+\-@\uff1d\uff0b\uff0d\uff20])/gu;

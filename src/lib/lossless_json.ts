@@ -9,7 +9,7 @@ declare global {
 /** Finds numbers that a double may not preserve: long ones, exponents, trailing zeros and -0. */
 const MAY_LOSE_DIGITS = /[\d.]{16}|\d[eE][+-]?\d|\.\d*0\b|-0\b/;
 
-/** The last quotation mark, which valid JSON always has, is optional so that the pattern never backtracks. */
+/** The last quotation mark is optional, so that the pattern never backtracks. */
 const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"?/g;
 
 type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
@@ -29,7 +29,7 @@ export const MAX_NUMBER_LENGTH = 400;
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:e(.+))?$/i;
 
-/** One text for all numbers of the same value: the digits without zeros around them, and their power of ten. */
+/** One text for equal numbers: the digits without zeros around them, and a power of ten. */
 function canonical(number: string) {
 	const [, sign, whole = "", fraction = "", exponent = "0"] = NUMBER.exec(number) ?? [];
 	const digits = (whole + fraction).replace(/^0+/, "");
@@ -73,7 +73,8 @@ export function parseExact(json: string): ReturnType<typeof JSON.parse> {
 }
 
 /**
- * Like `JSON.parse`, but a number that would be rounded becomes infinite or NaN, which no schema accepts.
+ * Like `JSON.parse`, but a number that would be rounded becomes infinite or NaN, which no schema
+ * accepts.
  * @throws SyntaxError
  */
 export function parseUnrounded(json: string): ReturnType<typeof JSON.parse> {

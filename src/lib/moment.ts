@@ -20,7 +20,7 @@ function format(at: Date) {
 	return year >= 1 && year <= 9999 ? at.toISOString() : undefined;
 }
 
-/** Parses an ISO 8601 time, in UTC unless it has an offset. Returns undefined if it is invalid, or the year isn't 1 to 9999. */
+/** Parses an ISO 8601 time, by default UTC. Undefined if invalid, or not in 1 to 9999. */
 export function readMoment(value: string) {
 	const [match, date, time = "00:00", seconds = "00", ...rest] = MOMENT.exec(value) ?? [];
 	const [fraction = "0", hours = "+00", minutes = "00"] = rest;
@@ -30,7 +30,7 @@ export function readMoment(value: string) {
 	return format(new Date(full));
 }
 
-/** A time before now: a number and a unit. `m` are months and `M` are minutes, as clients of similar services send them. */
+/** A time before now: a number and a unit. `m` are months, `M` minutes, as in similar services. */
 const RELATIVE_MOMENT = /^-(\d{1,6})([sMhdwmy])$/;
 
 /** Months before a time, at most on the last day of the month. */

@@ -15,8 +15,8 @@ import { OperatorError, required } from "./errors.ts";
 import type { list, organizationSet, user as User } from "./shape.ts";
 
 /**
- * Selects a user, and creates rows for the activity log: one for each of their organizations, since changes of the user concern
- * all of them.
+ * Selects a user, and creates rows for the activity log: one for each of their organizations, since
+ * changes of the user concern all of them.
  */
 async function withOrganizations(db: Database, email: string) {
 	const byEmail = eq(users.email, email);
@@ -62,7 +62,8 @@ export async function deactivateUser({ DB }: Env, { email }: z.infer<typeof User
 }
 
 /**
- * Removes the second factor of a user who has lost it, with its recovery codes, and ends all sessions of the user.
+ * Removes the second factor of a user who has lost it, with its recovery codes, and ends all
+ * sessions of the user.
  * @throws OperatorError if the user has none
  */
 export async function resetTwoFactor(env: Env, { email }: z.infer<typeof User>) {

@@ -1,7 +1,7 @@
-/** An error that the user has to fix. It isn't retried. The message is for the user and doesn't contain secrets. */
+/** An error that the user has to fix. It isn't retried. Its message has no secrets. */
 export class MisconfiguredError extends Error {}
 
-/** A temporary error. `retry_after`: the time that the server asks to wait, in seconds, if there is one. */
+/** A temporary error. `retry_after`: the seconds that the server asks to wait, if any. */
 export class UnavailableError extends Error {
 	readonly retry_after: number | undefined;
 
@@ -12,7 +12,7 @@ export class UnavailableError extends Error {
 }
 
 /**
- * Stops the attempt, because the run was cancelled or another attempt has taken over. Only this attempt knows what it has
- * started since its last stored state, so it has to remove that.
+ * Stops the attempt, because the run was cancelled or another attempt has taken over. Only this
+ * attempt knows what it has started since its last stored state, so it has to remove that.
  */
 export class SupersededError extends Error {}

@@ -3,9 +3,11 @@ import { digest } from "../auth/keys.ts";
 const MAX_CPU_MS = 10_000;
 
 /**
- * Reads a worker that scripts/assets.ts built, for `LOADER` (docs/internals/architecture.md#separate-isolates). It has no bindings and no
- * network, and 10 seconds of CPU time for each call.
- * @returns its code, and an id for an isolate that all requests share. The id contains the hash of the code
+ * Reads a worker that scripts/assets.ts built, for `LOADER`
+ * (docs/internals/architecture.md#separate-isolates). It has no bindings and no network, and 10
+ * seconds of CPU time for each call.
+ * @returns its code, and an id for an isolate that all requests share. The id contains the hash of
+ * the code
  */
 export async function readWorker({ ASSETS }: Env, name: "compiler" | "mcp") {
 	const path = `/${name}/worker.js`;

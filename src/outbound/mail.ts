@@ -14,7 +14,7 @@ export type Mail = {
 	link?: { label: string; url: string };
 };
 
-/** Whether mail is enabled: it needs a sender address and the service's address for links (docs/operating/README.md#deploying). */
+/** Whether mail is enabled (docs/operating/README.md#deploying). */
 export const configured = ({ MAIL_FROM, APP_URL }: Env) => MAIL_FROM !== "" && APP_URL !== "";
 
 /**
@@ -24,10 +24,10 @@ export const configured = ({ MAIL_FROM, APP_URL }: Env) => MAIL_FROM !== "" && A
  */
 export const linkTo = (base: string, path: string) => base.replace(/(?<!\/)\/+$/, "") + path;
 
-/** Whether mail can be sent to the address: addresses under `.invalid` don't exist (RFC 6761, section 6.4). */
+/** Whether mail can be sent to the address: not under `.invalid` (RFC 6761, section 6.4). */
 export const isReachable = (address: string) => !address.endsWith(".invalid");
 
-/** Replaces line breaks, other control characters and bidirectional control characters with spaces. */
+/** Replaces line breaks and other control characters with spaces. */
 export const singleLine = (text: string) =>
 	text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, " ").trim();
 
@@ -59,7 +59,7 @@ export async function compose(from: string, { to, reply_to, subject, paragraphs,
 	} satisfies EmailMessageBuilder;
 }
 
-/** Sends a mail, and returns whether that succeeded. Errors are logged without the mail, which may contain a secret. */
+/** Sends a mail, and returns whether it was sent. The log never has the mail, or its secrets. */
 export async function send({ EMAIL, MAIL_FROM }: Env, mail: Mail) {
 	try {
 		await EMAIL.send(await compose(MAIL_FROM, mail));

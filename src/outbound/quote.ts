@@ -17,7 +17,7 @@ const ENTITIES: Record<string, string> = {
 	"#x27": "'",
 };
 
-/** Returns the forms that a secret can have in Base64 and base64url, alone or at any offset of a longer encoded text. */
+/** Returns the forms of a secret in Base64 and base64url, at any offset of a longer text. */
 function inBase64(secret: string) {
 	const bytes = Buffer.from(secret);
 	const variants = [0, 1, 2].map((offset) => {
@@ -71,8 +71,9 @@ export const elementOf = (name: string, xml: string) =>
 	elements(name, xml).next().value?.[1]?.trim() ?? "";
 
 /**
- * Returns the text of a page without markup, or the code and message of a storage service's XML error. For Google, also its
- * details, which have the missing permission. For Azure, without the ID and the time of the request at the end of the message.
+ * Returns the text of a page without markup, or the code and message of a storage service's XML
+ * error. For Google, also its details, which have the missing permission. For Azure, without the ID
+ * and the time of the request at the end of the message.
  */
 function textOf(page: string) {
 	const code = elementOf("Code", page);
@@ -86,7 +87,7 @@ function textOf(page: string) {
 	return unescapeXml(text);
 }
 
-/** Quotes a response body in an error: without secrets, shortened, on one line; "" for binary data. */
+/** Quotes a response body in an error: without secrets, on one line; "" for binary data. */
 export function quoteBody(secrets: string[], body: string) {
 	// Secrets are removed first, because cutting or changing the body could leave parts of them.
 	const text = hide(secrets, body).slice(0, MAX_PAGE_CHARACTERS);

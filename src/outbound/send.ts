@@ -43,7 +43,7 @@ function assertPublic(failure: Failure | null) {
 	throw retryable ? new Error(error) : new MisconfiguredError(error);
 }
 
-/** @throws MisconfiguredError if the host isn't allowed, a plain error if this can't be checked now */
+/** @throws MisconfiguredError if the host isn't allowed, else if this can't be checked now */
 export const assertReachable = async (env: Env, host: string) =>
 	assertPublic(await checkPublicHost(env, host));
 
@@ -56,7 +56,7 @@ async function textOf({ body }: Response) {
 	return text.slice(0, MAX_CHARACTERS);
 }
 
-/** Returns the Retry-After in seconds. The header has seconds or a date (RFC 9110, section 10.2.3). */
+/** Returns Retry-After in seconds, from seconds or a date (RFC 9110, section 10.2.3). */
 export function retryAfter(headers: Headers) {
 	const value = headers.get("retry-after");
 	if (value === null) return undefined;
@@ -74,9 +74,9 @@ export const unavailable = (answer: Answer, message = answer.describe()) =>
 export type Sender = ReturnType<typeof sender>;
 
 /**
- * Returns the functions that send requests to hosts that a user has entered, after checking these hosts
- * (docs/keys.md#addresses-that-users-name). Create one sender for each open destination, because it caches the resolver's
- * answers.
+ * Returns the functions that send requests to hosts that a user has entered, after checking these
+ * hosts (docs/keys.md#addresses-that-users-name). Create one sender for each open destination,
+ * because it caches the resolver's answers.
  * @param timeoutMs how long a server may send no data
  */
 export function sender(env: Env, timeoutMs: number) {

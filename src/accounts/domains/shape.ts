@@ -28,7 +28,7 @@ export const Verified = Domain.extend({
 
 const DOMAIN = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+([a-z]{2,63}|xn--[a-z0-9-]{0,57}[a-z0-9])$/;
 
-/** Whether the name is a registrable domain or a subdomain of one. A public suffix, such as co.uk, isn't. */
+/** Whether the name is a registrable domain or below one. A public suffix such as co.uk isn't. */
 async function isRegistrable(name: string) {
 	const { getDomain } = await import("tldts");
 	return getDomain(name, { allowPrivateDomains: true }) !== null;

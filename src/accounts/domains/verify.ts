@@ -2,7 +2,7 @@ import { resolve } from "../../outbound/dns/resolve.ts";
 
 /**
  * Looks up the challenge in the TXT records of `_tenantry-challenge.<domain>`.
- * @returns null if the challenge was found, or else the problem, as a sentence for the domain's owner, and whether the DNS
+ * @returns null if it was found; otherwise a sentence for the domain's owner, and whether the DNS
  * answered (`isAnswer`) or the resolver failed
  */
 export async function lookUpChallenge(

@@ -4,7 +4,7 @@ import { iso } from "../../db/now.ts";
 import { inviteMails } from "../../db/schema/invites.ts";
 import { MAIL_RECORD_MS } from "./limits.ts";
 
-/** Deletes the records of invite mails that no longer count against a limit. It reads the whole table, so it runs once an hour. */
+/** Deletes mails that no longer count against a limit, hourly, since it reads all. */
 export const deleteOld = async ({ DB }: Env, at: number) =>
 	drizzle(DB)
 		.delete(inviteMails)

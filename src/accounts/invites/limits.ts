@@ -15,7 +15,7 @@ import { LIFETIME_MS } from "./shape.ts";
 
 const MAX_OPEN_INVITES = 1000;
 
-/** The maximum number of mails to an address per day, from people who share no organization with it. */
+/** The maximum number of mails to an address per day from strangers. */
 const MAX_STRANGERS_MAILS = 10;
 
 /** How long the record of a mail is kept. */
@@ -53,15 +53,15 @@ export const limitsOf = ({ env }: Tenant, { emails, mailed }: Added) => ({
 });
 
 /**
- * SQL for the id of the user whose mails these are. Those of a service account are its creator's, as long as the creator is a
- * member, because anyone can create many of them.
+ * SQL for the id of the user whose mails these are. Those of a service account are its creator's,
+ * as long as the creator is a member, because anyone can create many of them.
  */
 export const senderOf = ({ key }: TenantSql) => sql<number>`coalesce((
     select ${serviceAccounts.created_by} from ${serviceAccounts}
     join ${members} on ${members.organization_id} = ${serviceAccounts.organization_id} and ${members.user_id} = ${serviceAccounts.created_by}
     where ${serviceAccounts.user_id} = ${key.user_id}), ${key.user_id})`;
 
-/** SQL condition: the user with this email address, if there is one, is in an organization of the sender. */
+/** SQL condition: the user with this email address shares an organization with the sender. */
 export const isKnown = (tenant: TenantSql, email: SQL) => sql`exists (
     select 1 from ${members} as theirs join ${members} as mine on mine.organization_id = theirs.organization_id
     where theirs.user_id = (select ${users.id} from ${users} where ${users.email} = ${email}) and mine.user_id = ${senderOf(tenant)})`;
@@ -86,8 +86,9 @@ export const blockingMails = (tenant: TenantSql, limits: Limits) => {
 };
 
 /**
- * SQL for the id of an open invite if the new ones would exceed the limit, otherwise null. Invites that they replace don't
- * count. It only reads invites if the organization has as many as the limit, including expired ones.
+ * SQL for the id of an open invite if the new ones would exceed the limit, otherwise null. Invites
+ * that they replace don't count. It only reads invites if the organization has as many as the
+ * limit, including expired ones.
  */
 export const blockingInvite = (
 	tenant: TenantSql,

@@ -100,7 +100,7 @@ const acceptForm = (invitation: Invitation) => html`${isTakeover(invitation) && 
 </form>
 <p class="note">If you already use Tenantry with this email address, your name doesn't change.</p>`;
 
-/** Leads to the console, which accepts the invite. Browsers don't send the token in the fragment to servers. */
+/** Leads to the console. Browsers don't send the token, in the fragment, to servers. */
 const signInFirst = (c: Context<App>) =>
 	html`<p>To accept it, sign in first: a link in a mail is not enough to sign in with this email address.</p>
 <p><a class="button" href="/console/accept#invite=${c.req.param("token")}">Sign in and accept</a></p>`;

@@ -14,10 +14,7 @@ const Feature = z.object({
 const Team = Project.omit({ created_at: true });
 export type Team = z.infer<typeof Team>;
 
-/**
- * An organization, with the caller's level and the projects that the caller can see
- * (docs/organizations.md#organizations).
- */
+/** An organization, as the caller sees it (docs/organizations.md#organizations). */
 export const Organization = z
 	.object({
 		id: z.guid(),

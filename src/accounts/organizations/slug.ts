@@ -1,7 +1,4 @@
-/**
- * Removes accents, and all characters except a-z, 0-9, underscores and hyphens. The result has at
- * most 48 characters and may be empty.
- */
+/** Returns at most 48 characters of a-z, 0-9, underscores and hyphens; perhaps none. */
 const slugify = (name: string) =>
 	name
 		.normalize("NFKD")
@@ -16,10 +13,7 @@ const suffix = () =>
 		String.fromCharCode(97 + (n % 26)),
 	).join("");
 
-/**
- * Returns possible slugs for an organization with this name, in order of preference. The insert
- * uses the first one that isn't taken.
- */
+/** Returns possible slugs for an organization, of which the insert uses the first that is free. */
 export function candidates(name: string): string[] {
 	const slug = slugify(name);
 	const stem = slug.slice(0, 43) || "organization";

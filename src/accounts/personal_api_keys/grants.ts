@@ -20,7 +20,7 @@ export type Grants = Pick<
 	"scopes" | "scoped_organizations" | "scoped_projects" | "allowed_ips" | "expires_at"
 >;
 
-/** Returns the access of a key that is created from a body, or changed by it. */
+/** The access of a key that is created from a body, or changed by it. */
 export const grantsOf = (body: Body, before?: Grants): Grants => ({
 	scopes: body.scopes ?? before?.scopes ?? [],
 	scoped_organizations: body.scoped_organizations ?? before?.scoped_organizations ?? [],
@@ -29,7 +29,7 @@ export const grantsOf = (body: Body, before?: Grants): Grants => ({
 	expires_at: body.expires_at === undefined ? (before?.expires_at ?? null) : body.expires_at,
 });
 
-/** @throws 403 unless the key in use has all the access that `granted` gives, for at least as long */
+/** @throws 403 unless the key in use has all the access of `granted`, for as long */
 export async function assertMayGrant({ caller }: Tenant, granted: Grants) {
 	const { scoped_organizations: organizations, scoped_projects: projects, ...others } = granted;
 	if (!(await hasAccess(caller, { ...others, organizations, projects })))
@@ -70,15 +70,13 @@ export function checkRestrictions<T>(attr: string, ids: T[] | undefined, visible
 export function selectStrict(
 	{ db }: Tenant,
 	{ user_id }: Owner,
-	{
-		organizations: only = sql`'[]'`,
-		projects: onlyIn = sql`'[]'`,
-	}: { organizations?: SQL; projects?: SQL },
+	only: { organizations?: SQL; projects?: SQL },
 ) {
-	const reaches = sql`(${only} = '[]' or ${organizations.uuid} in (select value from json_each(${only})))
-    and (${onlyIn} = '[]' or exists (
+	const { organizations: uuids = sql`'[]'`, projects: ids = sql`'[]'` } = only;
+	const reaches = sql`(${uuids} = '[]' or ${organizations.uuid} in (select value from json_each(${uuids})))
+    and (${ids} = '[]' or exists (
       select 1 from ${projects} where ${projects.organization_id} = ${organizations.id}
-        and ${projects.id} in (select value from json_each(${onlyIn}))))`;
+        and ${projects.id} in (select value from json_each(${ids}))))`;
 	return db
 		.select({ name: organizations.name })
 		.from(members)
@@ -88,19 +86,16 @@ export function selectStrict(
 		.limit(1);
 }
 
-/** Converts the restrictions in a body to the parameter of `selectStrict`. Leaves out those that the body doesn't have. */
+/** The restrictions in a body, as the parameter of `selectStrict`. */
 export const toSql = ({ scoped_organizations, scoped_projects }: Body) => ({
 	...(scoped_organizations && { organizations: sql`${JSON.stringify(scoped_organizations)}` }),
 	...(scoped_projects && { projects: sql`${JSON.stringify(scoped_projects)}` }),
 });
 
-/**
- * The restrictions of the stored key, as the parameter of `selectStrict`.
- * @param its the WHERE clause of the key
- */
-export const storedRestrictions = (its: SQL | undefined) => ({
-	organizations: sql`(select ${personalApiKeys.scoped_organizations} from ${personalApiKeys} where ${its})`,
-	projects: sql`(select ${personalApiKeys.scoped_projects} from ${personalApiKeys} where ${its})`,
+/** The restrictions of a stored key, as the parameter of `selectStrict`. */
+export const storedRestrictions = (isKey: SQL | undefined) => ({
+	organizations: sql`(select ${personalApiKeys.scoped_organizations} from ${personalApiKeys} where ${isKey})`,
+	projects: sql`(select ${personalApiKeys.scoped_projects} from ${personalApiKeys} where ${isKey})`,
 });
 
 /** SQL condition: the key expires, or no organization requires that it does. */

@@ -10,13 +10,26 @@ const TAG = {
 		"A project has events, exports and plugin configs. A private project is visible only to admins of the organization and members of the project. `@current` stands for your current one.",
 };
 
-const ONE = {
-	get: "Returns the project. A project that you can't see is a 404.",
-	patch:
-		"Requires level 8, in the organization or the project. Fields that aren't in the body don't change. Returns the project.",
-	delete:
-		"Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels running exports. If it was a user's current project, the oldest one that they can see becomes the current one. This can't be undone.",
-};
+/** The operations on a project, with a word for their names and one for their summaries. */
+const ofProject = (word: string, of: string) => ({
+	"GET /:id": {
+		id: `get${word}Project`,
+		summary: `Retrieve a project${of}`,
+		description: "Returns the project. A project that you can't see is a 404.",
+	},
+	"PATCH /:id": {
+		id: `update${word}Project`,
+		summary: `Change a project${of}`,
+		description:
+			"Requires level 8, in the organization or the project. Fields that aren't in the body don't change. Returns the project.",
+	},
+	"DELETE /:id": {
+		id: `delete${word}Project`,
+		summary: `Delete a project${of}`,
+		description:
+			"Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels running exports. If it was a user's current project, the oldest one that they can see becomes the current one. This can't be undone.",
+	},
+});
 
 export const ofCaller: Projects = {
 	tag: TAG,
@@ -38,9 +51,7 @@ export const ofCaller: Projects = {
 					"A required field is missing. `organization` is required if you have no current one.",
 			},
 		},
-		"GET /:id": { id: "getProject", summary: "Retrieve a project", description: ONE.get },
-		"PATCH /:id": { id: "updateProject", summary: "Change a project", description: ONE.patch },
-		"DELETE /:id": { id: "deleteProject", summary: "Delete a project", description: ONE.delete },
+		...ofProject("", ""),
 	},
 };
 
@@ -57,21 +68,7 @@ export const ofOrganization: Projects = {
 			summary: "Create a project in an organization",
 			description: "Requires level 8. Ignores `organization` in the body.",
 		},
-		"GET /:id": {
-			id: "getOrganizationProject",
-			summary: "Retrieve a project of an organization",
-			description: ONE.get,
-		},
-		"PATCH /:id": {
-			id: "updateOrganizationProject",
-			summary: "Change a project of an organization",
-			description: ONE.patch,
-		},
-		"DELETE /:id": {
-			id: "deleteOrganizationProject",
-			summary: "Delete a project of an organization",
-			description: ONE.delete,
-		},
+		...ofProject("Organization", " of an organization"),
 	},
 };
 

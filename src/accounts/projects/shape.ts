@@ -5,10 +5,7 @@ import { organizationUuid } from "../../db/organization_ids.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { boolean, name, notAChoice, rawText, text, timestamp, uuid } from "../../http/fields.ts";
 
-/**
- * Returns the name with the capitalization of the IANA time zone database; undefined if there is no
- * such time zone.
- */
+/** Returns the name as the IANA time zone database capitalizes it; undefined if it isn't there. */
 function canonical(timeZone: string) {
 	if (!/^[a-z]/i.test(timeZone)) return undefined;
 	try {
@@ -42,10 +39,7 @@ export const Project = z
 	})
 	.meta({ id: "Project" });
 
-/**
- * The columns of a `Project`. `id` and `uuid` are aliased, for joins with tables that also have
- * them.
- */
+/** The columns of a `Project`. `id` and `uuid` are aliased, for joins with other tables. */
 export const projectColumns = {
 	id: aliased(projects.id, "project_id"),
 	uuid: aliased(projects.uuid, "project_uuid"),

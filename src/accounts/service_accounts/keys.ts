@@ -8,12 +8,12 @@ import keysOf from "../personal_api_keys/routes.ts";
 /** The service account in the path, as the owner of keys. */
 const account: OwnerOf = (c) => {
 	const id = c.req.param("service_account_id") ?? "";
-	const its = and(
+	const isAccount = and(
 		eq(serviceAccounts.id, id.toLowerCase()),
 		eq(serviceAccounts.organization_id, c.var.tenant.organization),
 	);
 	return {
-		user_id: sql`(select ${serviceAccounts.user_id} from ${serviceAccounts} where ${its})`,
+		user_id: sql`(select ${serviceAccounts.user_id} from ${serviceAccounts} where ${isAccount})`,
 		isServiceAccount: true,
 	};
 };

@@ -42,8 +42,9 @@ export function requestLink(c: Context<App>, email: string): z.infer<typeof Sign
 }
 
 /**
- * Stores a link and mails it, unless no user has the email address, or the user has received too many mails and can still use
- * one of their links. So other people's requests never keep a user from signing in. Mails without a link have no such exception.
+ * Stores a link and mails it, unless no user has the email address, or the user has received too
+ * many mails and can still use one of their links. So other people's requests never keep a user
+ * from signing in. Mails without a link have no such exception.
  */
 async function mail(env: Env, email: string) {
 	const db = drizzle(env.DB);

@@ -31,7 +31,8 @@ export const ssoOf = (email: SQL) => sql<string | null>`(
 		and ${domains.verified_at} is not null and ${domains.sso_enforcement} <> '')`;
 
 /**
- * SQL condition: for this email address, signing in takes more than a link in a mail, which is a second factor or single sign-on.
+ * SQL condition: for this email address, signing in takes more than a link in a mail, which is a
+ * second factor or single sign-on.
  */
 export const needsMoreThanMail = (email: SQL) => sql`(${ssoOf(email)} is not null or exists (
 	select 1 from ${users} where ${users.email} = ${email} and (${users.is_2fa_enabled} or ${isEnforced(users.id)})))`;

@@ -10,12 +10,12 @@ import { digestsOf } from "./recovery_codes.ts";
 import { stepOf } from "./totp.ts";
 
 /*
- * Checks the second factor (docs/keys.md#the-second-factor). An attempt is counted before its code is checked, so that parallel
- * requests can't try more codes than sequential ones.
+ * Checks the second factor (docs/keys.md#the-second-factor). An attempt is counted before its code
+ * is checked, so that parallel requests can't try more codes than sequential ones.
  */
 
-/** The number of wrong codes that a user can send per hour. */
-export const MAX_ATTEMPTS = 10;
+/** How many wrong codes a user can send in an hour. */
+const MAX_ATTEMPTS = 10;
 
 /** The columns of a user's second factor, for a select from `users` joined with `two_factors`. */
 export const factorColumns = {
@@ -43,10 +43,7 @@ export type Factor = {
 
 export const cipherFor = (env: Env, user_id: number) => cipherOf(env, "two_factors", user_id);
 
-/**
- * Returns a statement that counts an attempt of a user. It returns no row if there were too many, or if the user has no second
- * factor.
- */
+/** Counts an attempt. Returns no row if there were too many, or the user has no second factor. */
 export function countAttempt(db: Database, user_id: SQL | number, condition: SQL) {
 	const since = iso(Date.now() - HOUR_MS);
 	const isOver = sql`${twoFactors.attempts_since} <= ${since}`;
@@ -107,7 +104,7 @@ const secondsUntilNextAttempt = ({ attempts_since }: Factor) => {
 	return Math.max(1, Math.ceil((availableAt - Date.now()) / 1000));
 };
 
-/** WHERE clause for `two_factors`: the user's row, with the secret that the code was checked against. */
+/** SQL condition on `two_factors`: the row is the user's, with the secret of the check. */
 export const itsFactor = ({ user_id, secret }: Proof) =>
 	and(eq(twoFactors.user_id, user_id), eq(twoFactors.secret, secret));
 
@@ -124,7 +121,7 @@ export const isUnused = (proof: Proof, isEnabled: boolean) =>
 			: sql`exists (select 1 from ${recoveryCodes} where ${recoveryCodes.user_id} = ${proof.user_id} and ${recoveryCodes.digest} = ${proof.digest})`,
 	);
 
-/** Returns the columns of `two_factors` after the code was used. A correct code doesn't count as an attempt. */
+/** The columns of `two_factors` after the code was used, which doesn't count as an attempt then. */
 export const afterUse = (proof: Proof) => ({
 	attempts: sql`max(${twoFactors.attempts} - 1, 0)`,
 	...(proof.kind === "code" && { last_step: proof.step }),

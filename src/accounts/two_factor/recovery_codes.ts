@@ -1,15 +1,14 @@
 import { digests } from "../../auth/secrets.ts";
 
 const CODES = 10;
-const CHARACTERS = 10;
 
 /** Crockford's base32, which has no letters that look like digits. */
 const DIGITS = "0123456789abcdefghjkmnpqrstvwxyz";
 
 function newCode() {
-	const bytes = crypto.getRandomValues(new Uint8Array(CHARACTERS));
+	const bytes = crypto.getRandomValues(new Uint8Array(10));
 	const text = Array.from(bytes, (byte) => DIGITS.charAt(byte % DIGITS.length)).join("");
-	return `${text.slice(0, CHARACTERS / 2)}-${text.slice(CHARACTERS / 2)}`;
+	return `${text.slice(0, 5)}-${text.slice(5)}`;
 }
 
 /** Creates recovery codes of 50 random bits each, such as `7k2mq-x9d4t`. */
@@ -19,14 +18,10 @@ export const newRecoveryCodes = () => Array.from({ length: CODES }, newCode);
 const normalize = (code: string) =>
 	code.toLowerCase().replace(/[\s-]/g, "").replaceAll("o", "0").replace(/[il]/g, "1");
 
-/**
- * Returns the digests under which a user's recovery code may be stored: one for each key of
- * `SECRETS_KEY`, newest first.
- */
+/** The digests under which a code may be stored: one for each `SECRETS_KEY`, newest first. */
 export const digestsOf = (env: Env, user_id: number, code: string) =>
 	digests(env, "recovery_codes", JSON.stringify([user_id, normalize(code)]));
 
-/** Returns the rows for new codes. */
 export const rowsOf = (env: Env, user_id: number, codes: string[]) =>
 	Promise.all(
 		codes.map(async (code) => {

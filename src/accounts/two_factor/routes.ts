@@ -1,32 +1,24 @@
-import type { Tenant } from "../../access/tenant.ts";
+import type { Context } from "hono";
 import { body } from "../../access/valid.ts";
+import type { App } from "../../env.ts";
 import { ok, router } from "../../http/router.ts";
+import * as factors from "./queries.ts";
 import { Code, TwoFactor, TwoFactorSetup, TwoFactorWithCodes } from "./shape.ts";
 
-/** Loaded on first use, since few requests need it. */
-const queries = () => import("./queries.ts");
-
-const find = async (tenant: Tenant, uuid: string) => (await queries()).find(tenant, uuid);
+const uuid = (c: Context<App>) => c.req.param("uuid") ?? "";
 
 /** docs/keys.md#the-second-factor */
 export default router()
-	.get("/", ok(TwoFactor), async (c) => c.json(await find(c.var.tenant, c.req.param("uuid") ?? "")))
-	.post("/begin", ok(TwoFactorSetup), async (c) => {
-		const { begin } = await queries();
-		return c.json(await begin(c.var.tenant, c.req.param("uuid") ?? ""));
-	})
-	.post("/confirm", ok(TwoFactorWithCodes), body(Code, find), async (c) => {
-		const { confirm } = await queries();
-		const { code } = c.req.valid("json");
-		return c.json(await confirm(c.var.tenant, c.req.param("uuid") ?? "", code));
-	})
-	.post("/disable", ok(TwoFactor), body(Code, find), async (c) => {
-		const { disable } = await queries();
-		const { code } = c.req.valid("json");
-		return c.json(await disable(c.var.tenant, c.req.param("uuid") ?? "", code));
-	})
-	.post("/recovery_codes", ok(TwoFactorWithCodes), body(Code, find), async (c) => {
-		const { replaceCodes } = await queries();
-		const { code } = c.req.valid("json");
-		return c.json(await replaceCodes(c.var.tenant, c.req.param("uuid") ?? "", code));
-	});
+	.get("/", ok(TwoFactor), async (c) => c.json(await factors.find(c.var.tenant, uuid(c))))
+	.post("/begin", ok(TwoFactorSetup), async (c) =>
+		c.json(await factors.begin(c.var.tenant, uuid(c))),
+	)
+	.post("/confirm", ok(TwoFactorWithCodes), body(Code, factors.find), async (c) =>
+		c.json(await factors.confirm(c.var.tenant, uuid(c), c.req.valid("json").code)),
+	)
+	.post("/disable", ok(TwoFactor), body(Code, factors.find), async (c) =>
+		c.json(await factors.disable(c.var.tenant, uuid(c), c.req.valid("json").code)),
+	)
+	.post("/recovery_codes", ok(TwoFactorWithCodes), body(Code, factors.find), async (c) =>
+		c.json(await factors.replaceCodes(c.var.tenant, uuid(c), c.req.valid("json").code)),
+	);

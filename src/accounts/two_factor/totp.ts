@@ -30,8 +30,7 @@ export async function otpauthUrl(secret: string, label: string) {
 }
 
 /**
- * Returns the time step of a code; undefined if the code is wrong. The client's time may differ by
- * one step.
+ * Returns the time step of a code; undefined if it is wrong. The client's time may be a step off.
  * @param at milliseconds since 1970
  */
 export async function stepOf(secret: string, code: string, at: number) {

@@ -60,8 +60,8 @@ export const keyChanged = (
 const PAGES = { two_factor: "/console/account", key: "/console/keys" };
 
 /**
- * Mails a user about a change of their account, if they have proved their address: others might get mails about an account that
- * isn't theirs. A user gets at most ten mails of a kind a minute.
+ * Mails a user about a change of their account, if they have proved their address: others might get
+ * mails about an account that isn't theirs. A user gets at most ten mails of a kind a minute.
  * @param address the IP address of the request; undefined if it is unknown, null if there was none
  */
 export async function mailChange(

@@ -33,10 +33,7 @@ export const userColumns = {
 
 const { id, ...others } = userColumns;
 
-/**
- * The same columns for selects whose rows have no nested objects, which are read faster (src/db/rows.ts). `toUser` creates the
- * object.
- */
+/** The same columns for rows without nested objects, which are read faster (src/db/rows.ts). */
 export const flatUserColumns = { user_id: id, ...others };
 
 type FlatUser = Omit<z.infer<typeof User>, "id"> & { user_id: number };
@@ -60,7 +57,7 @@ export const Membership = z.object({
 });
 export type Membership = z.infer<typeof Membership>;
 
-/** The caller, with its current organization and all its organizations (docs/organizations.md#users). */
+/** The caller, with its organizations (docs/organizations.md#users). */
 export const Me = z
 	.object({
 		...User.shape,

@@ -10,7 +10,7 @@ export type Filters = z.infer<typeof filters>;
 
 const { position, user_id, created_at } = activityLog;
 
-/** The condition for entries that match the filters which no index serves; undefined if there are none. */
+/** The condition for filters that no index serves; undefined if there are none. */
 export const matches = ({ user, activity, scope, after, before }: Filters): SQL | undefined =>
 	and(
 		user ? eq(user_id, userWith(users.uuid, user)) : undefined,
@@ -20,7 +20,7 @@ export const matches = ({ user, activity, scope, after, before }: Filters): SQL 
 		before ? lt(created_at, before) : undefined,
 	);
 
-/** The condition for the positions of entries that were created between the times of the filters. */
+/** The condition for the positions of entries between the times of the filters. */
 export const between = ({ after, before }: Filters): SQL | undefined =>
 	and(
 		after ? sql`${position} >= ${positionFrom(after)}` : undefined,

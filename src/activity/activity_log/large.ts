@@ -5,7 +5,8 @@ import { inList } from "../../db/client.ts";
 import { activityLog, type Change } from "../../db/schema/activity_log.ts";
 
 /**
- * Changes of up to this many bytes are read together with their entry. Larger ones, such as source code, are read separately.
+ * Changes of up to this many bytes are read together with their entry. Larger ones, such as source
+ * code, are read separately.
  */
 const MAX_SMALL_BYTES = 16_384;
 
@@ -21,7 +22,7 @@ export const smallChanges = (changes: Column) =>
 /** The columns of a row that the functions below need. `changes` is null if they are large. */
 type Row = { position: number; size: number; changes: Change[] | null };
 
-/** Divides the rows into groups, in the same order. A group has at most `MAX_BYTES` of changes, or a single row. */
+/** Divides the rows into groups of at most `MAX_BYTES` of changes, or a single row. */
 export function grouped<R extends Row>(rows: R[]): R[][] {
 	const groups: R[][] = [];
 	let bytes = Number.POSITIVE_INFINITY;
@@ -36,7 +37,7 @@ export function grouped<R extends Row>(rows: R[]): R[][] {
 	return groups;
 }
 
-/** Returns the rows with all their changes. It needs a round trip only if some changes are large. */
+/** Returns the rows with all changes, with a trip only if some are large. */
 export async function complete<R extends Row>(tenant: Tenant, rows: R[]) {
 	const large = rows.filter(({ changes }) => changes === null).map(({ position }) => position);
 	const found = large.length > 0 ? await readChanges(tenant, large) : new Map<number, Change[]>();

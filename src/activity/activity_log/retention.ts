@@ -7,7 +7,7 @@ import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
 import { DAY_MS } from "../../lib/durations.ts";
 
-/** For how many more days entries are kept that an enabled audit stream has not delivered (docs/audit.md#what-is-kept). */
+/** For how many more days undelivered entries are kept (docs/audit.md#what-is-kept). */
 const UNDELIVERED_DAYS = 30;
 
 /** The number of entries that a tick deletes. */
@@ -23,8 +23,9 @@ const IS_DELIVERED = sql`not exists (select 1 from audit_streams as s
 const before = (days: number) => Date.now() - days * DAY_MS;
 
 /**
- * SQL for the expired entries of people. They are at the beginning of the table, because positions are almost in the order of time.
- * Only entries before the first one that hasn't expired are deleted: the running totals need unbroken lists.
+ * SQL for the expired entries of people. They are at the beginning of the table, because positions
+ * are almost in the order of time. Only entries before the first one that hasn't expired are
+ * deleted: the running totals need unbroken lists.
  */
 function ofPeople(days: number) {
 	const first = (days: number) =>
@@ -49,7 +50,7 @@ function ofSystem(days: number) {
 		where e.position < ${NEWEST} and (e.created_at < ${before(days + UNDELIVERED_DAYS)} or ${IS_DELIVERED})`;
 }
 
-/** Deletes expired entries. Audit streams and webhooks count those that were deleted before their delivery. */
+/** Deletes expired entries. Streams and webhooks count those that weren't delivered. */
 export async function deleteExpired({ DB, ACTIVITY_DAYS, SYSTEM_ACTIVITY_DAYS }: Env) {
 	const db = drizzle(DB);
 	const expired = await db.all<{ position: number }>(

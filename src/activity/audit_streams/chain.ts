@@ -10,8 +10,8 @@ const sha256 = (text: string) => createHash("sha256").update(text).digest("hex")
 export const genesis = (stream_id: string) => sha256(stream_id);
 
 /**
- * Returns a line of a file: `entry` with the digest of the previous line and the line's own, which is the SHA-256 of the line's
- * JSON without it.
+ * Returns a line of a file: `entry` with the digest of the previous line and the line's own, which
+ * is the SHA-256 of the line's JSON without it.
  */
 export function link(entry: object, previous: string) {
 	const json = JSON.stringify({ ...entry, previous });
@@ -19,7 +19,7 @@ export function link(entry: object, previous: string) {
 	return { line: `${json.slice(0, -1)},"digest":"${digest}"}\n`, digest };
 }
 
-/** The first line of a file, before it is linked. `first` and `last` are the numbers of the file's first and last entries. */
+/** The first line of a file, before it is linked. `first` and `last` are numbers of entries. */
 export type Header = {
 	format: typeof FORMAT;
 	stream: string;

@@ -13,7 +13,7 @@ export type Stream = typeof auditStreams.$inferSelect;
 const MAX_ENTRIES = 10_000;
 const MAX_BYTES = 8_000_000;
 
-/** The maximum number of users in a file. They are stored with its plan, and a D1 value can have at most 2,000,000 bytes. */
+/** The maximum number of users in a file, whose plan is a D1 value of at most 2 MB. */
 const MAX_USERS = 1000;
 
 /** The size of a page of entries. */
@@ -40,7 +40,7 @@ const survey = (db: Database, stream: Stream, after: number, limit: number) =>
 
 type Surveyed = Awaited<ReturnType<typeof survey>>[number];
 
-/** Returns the entries before the first one created at or after `until`, as many as fit into one file. */
+/** Returns the entries created before `until` that fit into one file. */
 function fitting(entries: Surveyed[], until: string) {
 	const known = new Set<number>();
 	let bytes = 0;

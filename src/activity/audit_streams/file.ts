@@ -23,7 +23,8 @@ const headerOf = (
 });
 
 /**
- * Builds a file in one pass, so that memory contains only its compressed bytes and one page of entries.
+ * Builds a file in one pass, so that memory contains only its compressed bytes and one page of
+ * entries.
  * @returns null if an entry of the plan no longer exists
  */
 async function build(
@@ -60,8 +61,8 @@ async function build(
 }
 
 /**
- * Returns the file of a stored plan. Null if its content has changed: a new version of the service may write entries in another
- * format, and old entries are deleted.
+ * Returns the file of a stored plan. Null if its content has changed: a new version of the service
+ * may write entries in another format, and old entries are deleted.
  */
 export async function plannedFile(
 	db: Database,
@@ -72,7 +73,7 @@ export async function plannedFile(
 	return file?.plan.digest === plan.digest ? file : null;
 }
 
-/** Returns the next file of a stream, with the entries created before `until`. Null if there are none. */
+/** Returns the next file of a stream, with entries before `until`; null if there are none. */
 export async function nextFile(db: Database, stream: Stream, until: string): Promise<File | null> {
 	const plan = await planFile(db, stream, until);
 	return plan && build(db, stream, plan);

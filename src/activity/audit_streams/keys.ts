@@ -5,14 +5,15 @@ import { MisconfiguredError } from "../../outbound/errors.ts";
 type Stream = Pick<typeof auditStreams.$inferSelect, "id" | "organization_uuid" | "destination">;
 
 /**
- * Returns the folder of a stream. In the worker's own bucket, each organization has one. The folders of exports are project ids.
+ * Returns the folder of a stream. In the worker's own bucket, each organization has one. The
+ * folders of exports are project ids.
  */
 const rootOf = ({ destination: { type }, organization_uuid }: Stream) =>
 	type === "R2" ? `audit/${organization_uuid}` : "";
 
 /**
- * Returns the key of an object of a stream (docs/audit.md#files). It contains the stream's id, so that two streams never write
- * the same objects.
+ * Returns the key of an object of a stream (docs/audit.md#files). It contains the stream's id, so
+ * that two streams never write the same objects.
  * @throws MisconfiguredError if the key is too long
  */
 export function keyOf(stream: Stream, name: string) {
@@ -27,7 +28,7 @@ export function keyOf(stream: Stream, name: string) {
 	return key;
 }
 
-/** Returns the name of a file: the day of its first entry, its number, and the time of its first entry. */
+/** Returns the name of a file: the day and time of its first entry, and its number. */
 export function fileName({ sequence, first_at }: { sequence: number; first_at: string }) {
 	const day = first_at.slice(0, 10).replaceAll("-", "/");
 	const time = first_at.slice(0, 19).replace(/[-:]/g, "");

@@ -8,7 +8,7 @@ import { testDestination } from "./destination_test.ts";
 import * as auditStreams from "./queries.ts";
 import { AuditStream, create, test, update } from "./shape.ts";
 
-/** docs/audit.md. All routes are for admins, since a stream includes the events of private projects. */
+/** docs/audit.md. For admins, since a stream includes the events of private projects. */
 export default router()
 	.get("/", paginated(AuditStream), atLeast(ADMIN), async (c) =>
 		c.json(await auditStreams.list(c.var.tenant, page(c))),

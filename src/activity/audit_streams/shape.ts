@@ -41,7 +41,7 @@ export const toAuditStream = (row: z.infer<typeof AuditStream>): z.infer<typeof 
 	destination: shown(row.destination),
 });
 
-/** Fields of file destinations that streams don't support: all their files have the same format and all columns. */
+/** Fields that streams don't have: all files have the same format and all columns. */
 export const FIXED = [
 	"file_format",
 	"compression",

@@ -17,7 +17,7 @@ import { type EventRow, eventColumns } from "./event.ts";
  * only the last events.
  */
 
-/** The maximum number of events that a page reads, if it leaves some out because of their type or project. */
+/** The maximum number of events that a page reads if it leaves some out. */
 const MAX_READ = 1000;
 
 const { position, organization_id, project_id, scope, activity } = activityLog;

@@ -16,7 +16,7 @@ export const TYPES = [
 ] as const;
 export type Type = (typeof TYPES)[number];
 
-/** The default recipients of each type. The trigger on `activity_log` repeats which types have any. */
+/** The default recipients of each type. The trigger on `activity_log` repeats which have any. */
 export const DEFAULTS: Record<Type, Recipients> = {
 	"batch_export.paused": "admins",
 	"batch_export_run.failed": "admins",
@@ -32,7 +32,7 @@ export const DEFAULTS: Record<Type, Recipients> = {
 /** An organization gets at most one mail per type in this time, in milliseconds. */
 export const MIN_INTERVAL_MS = HOUR_MS;
 
-/** Returns the time in which one object, such as an export, causes at most one mail of a type, in milliseconds. */
+/** Returns how often an object, such as an export, may cause a mail, in milliseconds. */
 export const itemIntervalMs = (type: Type) =>
 	type.startsWith("batch_export") || type === "audit_stream.failed" ? DAY_MS : HOUR_MS;
 
@@ -48,7 +48,8 @@ export const typeWith = (columns: { scope: string; activity: string }) =>
 	TYPES.find((type) => type === typeOf(columns));
 
 /**
- * Returns who gets the mails of a type. If everyone on an organization's list has left, the admins get them.
+ * Returns who gets the mails of a type. If everyone on an organization's list has left, the admins
+ * get them.
  * @param set the recipients that the organization has set; null if it hasn't
  * @param active the UUIDs of the active members on its lists
  */

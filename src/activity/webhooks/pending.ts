@@ -5,14 +5,14 @@ import { activityLog } from "../../db/schema/activity_log.ts";
 import { users } from "../../db/schema/users.ts";
 import { eventColumns } from "../events/event.ts";
 
-/** The maximum number of events in a page, and of bytes of changes. Both limit the memory of a worker. */
+/** The maximum number of events in a page, and of bytes of changes, because of the memory. */
 const PAGE_EVENTS = 100;
 const PAGE_BYTES = 1_000_000;
 
 /** The maximum number of events that a page reads, if the webhook doesn't receive some of them. */
 const MAX_READ = 1000;
 
-/** SQL for the organization, the position after which its events are pending, and the types (src/activity/webhooks/types.ts). */
+/** SQL for the organization, the position of its pending events, and the types. */
 type Pending = { organization: SQL; after: SQL; selectors: SQL };
 
 /** Returns the events that a webhook receives after a position. */
@@ -41,7 +41,7 @@ const positions = ({ selectors, ...next }: Pending, limit: number) =>
 export const isPending = ({ selectors, ...next }: Pending) =>
 	sql`(exists (select * from (${positions({ selectors, ...next }, 1)})) or ${lastOfNext(next, MAX_READ)} is not null)`;
 
-/** Returns the statements for the next events to deliver, in order, and for the last position among which they are. */
+/** Returns the statements for the next events, in order, and the last position. */
 export const selectPending = (db: Database, pending: Pending) => ({
 	events: db
 		.select(eventColumns)

@@ -39,7 +39,7 @@ export const activityLog = sqliteTable(
 		activity: text().notNull(),
 		scope: text().notNull(),
 		item_id: text().notNull(),
-		/** Whether it happened without a caller. Such entries are in the event feed, but not in the pages of the log. */
+		/** Whether it happened without a caller: then it is in the feed, not in the log's pages. */
 		is_system: boolean().notNull().default(false),
 		created_at: moment().notNull().$defaultFn(now),
 		/** A random number. With `created_at`, a write recognizes its own entry. */

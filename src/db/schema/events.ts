@@ -22,8 +22,9 @@ const uuidBytes = customType<{ data: string; driverData: ArrayBufferLike | numbe
 });
 
 /**
- * SQL for whether an event happened long before or after it arrived. Only these events are in an index of event times. All
- * others are found by their arrival (docs/internals/decisions/0008-events-in-order-of-arrival.md).
+ * SQL for whether an event happened long before or after it arrived. Only these events are in an
+ * index of event times. All others are found by their arrival
+ * (docs/internals/decisions/0008-events-in-order-of-arrival.md).
  */
 export const FAR_MS = HOUR_MS;
 export const IS_FAR = `abs(timestamp - _inserted_at) > ${FAR_MS}`;

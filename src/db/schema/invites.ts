@@ -45,8 +45,9 @@ export const invites = sqliteTable(
 );
 
 /**
- * The invite mails of the last day, to limit their number. Rows remain when the invite or the organization is deleted, so they
- * have no foreign keys. No index finds the old rows: a scan an hour costs less than a row written with each mail.
+ * The invite mails of the last day, to limit their number. Rows remain when the invite or the
+ * organization is deleted, so they have no foreign keys. No index finds the old rows: a scan an
+ * hour costs less than a row written with each mail.
  */
 export const inviteMails = sqliteTable(
 	"invite_mails",

@@ -21,7 +21,7 @@ export const logPosition = () => ({
 	 * position or after it.
 	 */
 	position: integer().notNull(),
-	/** The number of entries in this row and all rows before: the difference of two rows is the number of entries between them. */
+	/** The number of entries in this row and all before it. */
 	total: integer().notNull(),
 });
 
@@ -29,6 +29,6 @@ export const logPosition = () => ({
 export const logContent = () => ({
 	/** A UUID that rows of the same job share. The ids of entries are made of it and their number. */
 	id: text().notNull(),
-	/** JSON: a list of `StoredEntry`, newest first, so that the number of an entry is `total` minus its index. */
+	/** JSON: a list of `StoredEntry`, newest first: an entry's number is `total` minus its index. */
 	entries: text().notNull(),
 });

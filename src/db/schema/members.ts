@@ -18,7 +18,7 @@ export const members = sqliteTable(
 		level: integer().notNull(),
 		joined_at: created_at(),
 		updated_at: updated_at(),
-		/** `users.is_active`, but false for service accounts; maintained by triggers, so that an index of members contains it. */
+		/** `users.is_active`, but false for service accounts; by triggers, for an index of members. */
 		is_active: boolean().notNull().default(true),
 	},
 	(t) => [
@@ -30,5 +30,5 @@ export const members = sqliteTable(
 	],
 );
 
-/** WHERE clause: the member is at least an admin. The level is a literal, so that SQLite uses the index of admins. */
+/** WHERE clause: at least an admin, as a literal, so that SQLite uses the index of admins. */
 export const isAdminLevel = sql`${members.level} >= 8`;

@@ -11,7 +11,7 @@ type Feature = {
 };
 
 export const organizations = sqliteTable("organizations", {
-	/** Never used again after the organization is deleted, because the activity log and audit streams still refer to it. */
+	/** Never used again: the activity log and audit streams refer to it after its deletion. */
 	id: integer().primaryKey({ autoIncrement: true }),
 	uuid: text().notNull().unique().$defaultFn(v7),
 	name: text().notNull(),

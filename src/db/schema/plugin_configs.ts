@@ -29,7 +29,7 @@ export const pluginConfigs = sqliteTable(
 		config: map<Record<string, unknown>>().default({}),
 		/** The message of the latest error. */
 		error: text(),
-		/** How many jobs were `done` and how many `failed` in each of the last 24 hours, such as `{"2026-01-01T07 done": 5}`. */
+		/** Numbers of the last 24 hours by result, such as `{"2026-01-01T07 done": 5}`. */
 		results: map<Record<string, number>>().default({}),
 		/** Part of the id of the isolate that runs its jobs; raised by each failure (jobs/work.ts). */
 		generation: integer().notNull().default(0),

@@ -31,11 +31,11 @@ export const users = sqliteTable("users", {
 	 */
 	current_organization_id: integer(),
 	current_project_id: integer(),
-	/** The number of organizations that the user has created since `organizations_created_since`, to limit it. */
+	/** The number of organizations that the user has created since `organizations_created_since`. */
 	organizations_created: integer().notNull().default(0),
 	organizations_created_since: text().notNull().default(""),
 	created_at: created_at(),
 });
 
-/** WHERE clause: the user is a person. Service accounts are never listed as members (docs/organizations.md#service-accounts). */
+/** WHERE clause: a person, not a service account (docs/organizations.md#service-accounts). */
 export const isPerson = eq(users.is_service_account, false);

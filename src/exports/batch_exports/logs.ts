@@ -38,7 +38,7 @@ export async function list(tenant: Tenant, id: string, page: Page, { level, ...r
 /** How long after the last change of a run an entry about it may be written. */
 const MAX_DELAY_MS = MINUTE_MS;
 
-/** Returns a page of a run's log entries. They are among those that the export has written since the run was created. */
+/** Returns a page of a run's log, which is part of its export's. */
 export async function listOfRun(
 	tenant: Tenant,
 	id: string,

@@ -10,7 +10,7 @@ const MAX_COMPARED = 1000;
 
 type Keys = Pick<Row, "interval" | "model" | "destination">;
 
-/** Warns in the export's log if another export of the project writes the same objects. Runs after the response. */
+/** Warns in the log if another export of the project writes the same objects. */
 export const warnOfSharedKeys = (tenant: Tenant, row: Row) =>
 	tenant.later(async (db) => {
 		const { keyPattern } = await import("../engine/destinations/key_pattern.ts");

@@ -29,17 +29,17 @@ function matchedAt(text: string, at: number, element: Element | undefined) {
 }
 
 /**
- * Compiles a pattern of SQL's LIKE, which must match the whole text: `%` is any text, `_` is any character, and a backslash
- * escapes the next character. It is case-sensitive. The number of steps is at most the product of both lengths, because after a
- * mismatch only the last `%` is extended.
+ * Compiles a pattern of SQL's LIKE, which must match the whole text: `%` is any text, `_` is any
+ * character, and a backslash escapes the next character. It is case-sensitive. The number of steps
+ * is at most the product of both lengths, because after a mismatch only the last `%` is extended.
  */
 export function like(pattern: string): (text: string) => boolean {
 	const elements = elementsOf(pattern);
 	return (text) => {
 		let [at, next] = [0, 0];
 		/**
-		 * Where to continue after a mismatch: the index of the element after the last `%`, and the index in the text to match it
-		 * at.
+		 * Where to continue after a mismatch: the index of the element after the last `%`, and the
+		 * index in the text to match it at.
 		 */
 		let retry: { at: number; next: number } | null = null;
 		while (at < text.length || next < elements.length) {

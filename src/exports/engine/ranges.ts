@@ -1,4 +1,4 @@
-/** What is known of the windows of runs that were folded (docs/internals/decisions/0007-old-runs-become-ranges.md). */
+/** The windows of folded runs (docs/internals/decisions/0007-old-runs-become-ranges.md). */
 import type { Window } from "./windows.ts";
 
 /** An unbroken range of windows that were all delivered, or all not. */
@@ -13,7 +13,7 @@ export type Range = Window & {
 
 const byStart = (a: Window, b: Window) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0);
 
-/** Joins ranges that overlap or touch. They must be in the order of their runs: of two that end together, the last has the error. */
+/** Joins ranges, in the order of their runs. Of two that end together, the last has the error. */
 function union<R extends Range>(ranges: R[]) {
 	const joined: R[] = [];
 	for (const range of ranges.toSorted(byStart)) {
@@ -43,14 +43,14 @@ function without<R extends Range>(range: R, windows: Window[]) {
 	return at < range.end ? [...parts, { ...range, start: at }] : parts;
 }
 
-/** Returns the ranges that the given ones are together, oldest first. None overlaps another: what was delivered counts as delivered. */
+/** Returns the ranges that these are together, oldest first. What was delivered wins. */
 export function merge<R extends Range>(ranges: R[]): R[] {
 	const delivered = union(ranges.filter(({ latest_error }) => latest_error === null));
 	const missing = union(ranges.filter(({ latest_error }) => latest_error !== null));
 	return [...delivered, ...missing.flatMap((range) => without(range, delivered))].toSorted(byStart);
 }
 
-/** Returns the stored ranges that disappear, and those to write, when others are merged into them. */
+/** Returns the ranges to delete, and those to write, when others are merged into them. */
 export function changesOf<R extends Range>(stored: R[], others: R[]) {
 	const merged = merge([...stored, ...others]);
 	const texts = new Map(stored.map((range) => [range.start, JSON.stringify(range)]));

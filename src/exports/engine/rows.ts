@@ -5,15 +5,15 @@ import type { Expression, Field, Kind } from "./query/expression.ts";
 
 export type Column = { name: string; kind: Kind };
 
-/** The values of a row, in the order of its columns. An integer is a bigint if a number would lose digits of it. */
+/** A row's values in the order of its columns, with bigints where a number loses digits. */
 export type Row = (string | number | bigint | boolean | null)[];
 
 /** Returns the size of a row's values as text, in bytes, without a file format or compression. */
 export const bytesOf = (row: Row) => Buffer.byteLength(row.join(""));
 
 /**
- * Copies a text; returns other values unchanged. The text of a column may be a slice of the text of a whole row, which would
- * then stay in memory as long as the slice.
+ * Copies a text; returns other values unchanged. The text of a column may be a slice of the text of
+ * a whole row, which would then stay in memory as long as the slice.
  */
 export const copied = <T extends Row[number]>(value: T) =>
 	typeof value === "string" ? ` ${value}`.slice(1) : value;
@@ -63,7 +63,7 @@ const KEY_FIELDS: Record<Model, Field[]> = {
 	persons: [],
 };
 
-/** Returns the name of a query's field that has the name of a key column but isn't that column; undefined if there is none. */
+/** Returns the field with the name of a key column that isn't that column, if there is one. */
 export const shadowedKey = (model: Model, query: Field[]) =>
 	query.find(
 		({ name, expression }) =>
@@ -71,7 +71,7 @@ export const shadowedKey = (model: Model, query: Field[]) =>
 			!(expression.type === "column" && expression.name === name),
 	)?.name;
 
-/** Returns the fields that an export writes: the fields of its query or model, and for a database also the key columns. */
+/** Returns the fields of the query or model, and for a database also the key columns. */
 export function fieldsOf(model: Model, query: Field[] | null, database: boolean): Field[] {
 	const fields = query ?? FIELDS[model];
 	const names = new Set(fields.map(({ name }) => name));

@@ -20,12 +20,12 @@ export const LENGTHS: Record<Interval, number> = {
 /** 1970-01-05, a Monday: a boundary of every interval. */
 const MONDAY = 4 * DAY_MS;
 
-/** The `due_at` of an export without further windows. Later times would be longer texts, which sort before all others. */
+/** The `due_at` of an export without further windows, which sorts after all others. */
 const NEVER = "9999-12-31T23:59:59.999Z";
 
 /**
- * A run starts at least this long after its window's end: the clocks of D1 and of workers may differ slightly, and rows in
- * ClickHouse may take a while to appear.
+ * A run starts at least this long after its window's end: the clocks of D1 and of workers may
+ * differ slightly, and rows in ClickHouse may take a while to appear.
  */
 const SETTLE_MS = 30_000;
 
@@ -49,13 +49,13 @@ const boundaryPast = (interval: Interval, at: number) =>
 const boundaryAfter = (interval: Interval, at: number) => boundaryPast(interval, at - 1);
 
 /**
- * Returns how long after a window's end its run starts, in milliseconds. Each export has a fixed delay of up to a twelfth of
- * its interval, so that not all start at once.
+ * Returns how long after a window's end its run starts, in milliseconds. Each export has a fixed
+ * delay of up to a twelfth of its interval, so that not all start at once.
  */
 export const delay = (id: string, interval: Interval) =>
 	Math.max(SETTLE_MS, spread(id, LENGTHS[interval] / 12));
 
-/** Returns the possible ends of a window on the grid that begins before `at` and ends after it: one for each interval. */
+/** Returns the possible ends of a window around `at`: one for each interval. */
 export const endsAcross = (at: number) =>
 	INTERVALS.map((interval) => clamped(boundaryPast(interval, at)));
 
@@ -67,12 +67,13 @@ type Scheduled = {
 };
 
 /**
- * Where the schedule of an export has come. What arrived before `next_start_at` was exported or passed over, so it never goes
- * back: no two windows overlap. `next_end_at` is the end of the next window.
+ * Where the schedule of an export has come. What arrived before `next_start_at` was exported or
+ * passed over, so it never goes back: no two windows overlap. `next_end_at` is the end of the next
+ * window.
  */
 type Position = { next_start_at: string; next_end_at: string };
 
-/** Returns the columns that schedule the window [`start`, `end`). Windows that end after `end_at` don't run. */
+/** Returns the columns for the window [`start`, `end`), unless it ends after `end_at`. */
 const due = (row: Scheduled, start: number, end: number) => ({
 	next_start_at: clamped(start),
 	next_end_at: clamped(end),
@@ -82,21 +83,21 @@ const due = (row: Scheduled, start: number, end: number) => ({
 			: clamped(end + delay(row.id, row.interval)),
 });
 
-/** Returns the end of the first window that `start_at` allows: one that ends then, or contains it. */
+/** Returns the end of the first window that `start_at` allows: one that ends then, or has it. */
 const firstEnd = ({ interval, start_at }: Scheduled) =>
 	start_at === null ? Number.NEGATIVE_INFINITY : boundaryAfter(interval, Date.parse(start_at));
 
-/** Returns the columns that schedule the window [`start`, `end`), or a later one if `start_at` doesn't allow it. */
+/** Returns the columns for the window [`start`, `end`), or a later one because of `start_at`. */
 const dueFrom = (row: Scheduled, start: number, end: number) =>
 	due(row, start, Math.max(end, firstEnd(row)));
 
-/** Returns the columns of an export whose schedule has come to `start`: the window up to the next boundary. */
+/** Returns the columns of an export whose schedule has come to `start`. */
 const scheduleFrom = (row: Scheduled, start: number) =>
 	dueFrom(row, start, boundaryPast(row.interval, start));
 
 /**
- * Schedules the first window of an export: the one that contains `from`, or the first that ends at or after `start_at`,
- * whichever is later.
+ * Schedules the first window of an export: the one that contains `from`, or the first that ends at
+ * or after `start_at`, whichever is later.
  */
 export const schedule = (row: Scheduled, from: number) =>
 	scheduleFrom(row, boundaryBefore(row.interval, from));
@@ -106,9 +107,10 @@ const nextStart = (row: Scheduled & Position) =>
 	Math.max(Date.parse(row.next_start_at), firstEnd(row) - LENGTHS[row.interval]);
 
 /**
- * Schedules an export whose interval or range has changed. After a change of the interval, the next window bridges the two
- * grids: it begins where the old interval stopped, and ends at the last boundary of the new one that has passed, or at the next
- * one. If the export is paused, it ends by the pause, because later windows may have to be skipped.
+ * Schedules an export whose interval or range has changed. After a change of the interval, the next
+ * window bridges the two grids: it begins where the old interval stopped, and ends at the last
+ * boundary of the new one that has passed, or at the next one. If the export is paused, it ends by
+ * the pause, because later windows may have to be skipped.
  */
 export function reschedule(
 	before: Scheduled & Position & { paused: boolean; last_paused_at: string | null },
@@ -136,8 +138,8 @@ function countUntil(row: Scheduled & Position, until: number) {
 export type Skipped = Window & { windows: number };
 
 /**
- * Returns the windows that are due (at most the newest 24, oldest first), the older ones that are skipped, and the columns for
- * the next window.
+ * Returns the windows that are due (at most the newest 24, oldest first), the older ones that are
+ * skipped, and the columns for the next window.
  */
 export function dueWindows(row: Scheduled & Position, now: number) {
 	const length = LENGTHS[row.interval];
@@ -157,7 +159,8 @@ export function dueWindows(row: Scheduled & Position, now: number) {
 
 /**
  * Schedules an export that is unpaused, after its columns have changed from `before` to `after`.
- * - `windows`, oldest first, ended before the pause but hadn't started yet, so they still have to run.
+ * - `windows`, oldest first, ended before the pause but hadn't started yet, so they still have to
+ *   run.
  * - `skipped` are older ones, if there are more than can be caught up.
  * - `paused` are the windows that ended during the pause, which are not run.
  */
@@ -190,8 +193,9 @@ export function resume(
 }
 
 /**
- * Schedules an export that is unpaused and whose missed windows are exported by a backfill. `range` contains these windows: all
- * that are due since the schedule stopped, or since an earlier time to which somebody has set `last_paused_at`.
+ * Schedules an export that is unpaused and whose missed windows are exported by a backfill. `range`
+ * contains these windows: all that are due since the schedule stopped, or since an earlier time to
+ * which somebody has set `last_paused_at`.
  */
 export function resumeWithBackfill(
 	row: Scheduled & Position & { last_paused_at: string | null },
@@ -214,8 +218,8 @@ export const partsOf = (interval: Interval, { start, end }: Window) =>
 	LENGTHS[interval];
 
 /**
- * Returns the first window in a range that none of the runs overlaps: up to the next boundary of the grid, the next run or the
- * end of the range. Null if the runs cover the range.
+ * Returns the first window in a range that none of the runs overlaps: up to the next boundary of
+ * the grid, the next run or the end of the range. Null if the runs cover the range.
  */
 export function firstMissing(interval: Interval, range: Window, runs: Window[]): Window | null {
 	let [at, end] = [range.start, range.end];
@@ -231,7 +235,7 @@ export function firstMissing(interval: Interval, range: Window, runs: Window[]):
 	return at < end ? { start: at, end: boundary < end ? boundary : end } : null;
 }
 
-/** Returns how many complete windows a range has, counted from `start`, and the window after the first `done`. */
+/** Returns the number of complete windows from `start`, and the window after `done` of them. */
 export function windowsIn(interval: Interval, start: string, end: string, done = 0) {
 	const length = LENGTHS[interval];
 	const total = Math.floor((Date.parse(end) - Date.parse(start)) / length);

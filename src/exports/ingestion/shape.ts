@@ -3,7 +3,7 @@ import { eventName, eventText, issue, moment, uuid } from "../../http/fields.ts"
 import { whyInvalid } from "../../http/json_value.ts";
 import { documentAs } from "../../http/router.ts";
 
-/** A JSON object whose numbers keep all digits. It doesn't use `z.record`, which drops the key `__proto__`. */
+/** A JSON object that keeps all digits of numbers, and the key `__proto__`, unlike `z.record`. */
 const dictionary = () =>
 	z
 		.unknown()
@@ -41,8 +41,8 @@ export const event = z
 	.meta({ id: "IngestedEvent" });
 
 /**
- * Returns the list up to and including the first invalid event. Otherwise zod would collect the issues of all events, possibly
- * a million.
+ * Returns the list up to and including the first invalid event. Otherwise zod would collect the
+ * issues of all events, possibly a million.
  */
 function firstInvalid(list: unknown[]) {
 	const first = list.findIndex((item) => !event.safeParse(item).success);

@@ -59,7 +59,8 @@ export class Caller {
 		path: string,
 		{ body, headers = {} }: { body?: unknown; headers?: Record<string, string | undefined> } = {},
 	): Promise<Answer> {
-		// As text, because numbers that keep every digit (`JSON.rawJSON`) can't be sent to another isolate.
+		// As text, because numbers that keep every digit (`JSON.rawJSON`) can't be sent to another
+		// isolate.
 		const json = body === undefined ? null : JSON.stringify(body);
 		const response = await this.#calls.send(method, path, json, headers);
 		return { status: response.status, headers: response.headers, data: await readBody(response) };

@@ -24,7 +24,7 @@ function createServer(caller: Caller) {
 	return server;
 }
 
-/** Parses the body; undefined if it isn't JSON, which the protocol's library reports. Numbers keep every digit. */
+/** Parses the body, with all digits; undefined if it isn't JSON, which the library reports. */
 function parseBody(bytes: Uint8Array): unknown {
 	try {
 		return parseExact(new TextDecoder().decode(bytes));
@@ -33,7 +33,7 @@ function parseBody(bytes: Uint8Array): unknown {
 	}
 }
 
-/** Responds to a message of the current revision of the protocol, or of an earlier one, whose clients start with `initialize`. */
+/** Responds to a message of any revision; earlier clients start with `initialize`. */
 async function answer(request: Request, parsedBody: unknown, create: () => McpServer) {
 	if (!(await isLegacyRequest(request, parsedBody)))
 		return createMcpHandler(create, { legacy: "reject", maxSubscriptions: 0 }).fetch(request, {
@@ -48,8 +48,8 @@ async function answer(request: Request, parsedBody: unknown, create: () => McpSe
 const INVALID_REQUEST = -32600;
 
 /**
- * The response to a list of messages. The protocol has none since its revision 2025-06-18: a request is one message, and counts
- * as one.
+ * The response to a list of messages. The protocol has none since its revision 2025-06-18: a
+ * request is one message, and counts as one.
  */
 const refuseBatch = () =>
 	Response.json(
@@ -68,8 +68,8 @@ const refuseBatch = () =>
 export type Message = { url: string; headers: Headers; body: Uint8Array; key: KeyInUse };
 
 /**
- * The MCP server, in a separate isolate (docs/internals/architecture.md#separate-isolates). It must not store anything from a message,
- * because the next message may be from another user.
+ * The MCP server, in a separate isolate (docs/internals/architecture.md#separate-isolates). It must
+ * not store anything from a message, because the next message may be from another user.
  */
 export default class Mcp extends WorkerEntrypoint {
 	async answer({ url, headers, body, key }: Message, calls: Calls) {

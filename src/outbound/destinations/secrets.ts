@@ -61,8 +61,8 @@ export async function sealed(cipher: Cipher, type: string, given: Config): Promi
 }
 
 /**
- * Merges the config of a PATCH into the config of a stored destination. Null removes a key. Secrets that don't change aren't
- * encrypted again.
+ * Merges the config of a PATCH into the config of a stored destination. Null removes a key. Secrets
+ * that don't change aren't encrypted again.
  * @throws 400 if the result is invalid, or if it would send stored secrets to another server
  */
 export async function merged(
@@ -80,7 +80,8 @@ export async function merged(
 			Object.entries({ ...before, ...patch.config }).filter(([, value]) => value !== null),
 		),
 	);
-	// Otherwise, anyone who may change an export could have another person's secret sent to their own server.
+	// Otherwise, anyone who may change an export could have another person's secret sent to their own
+	// server.
 	const keepsSecret = secretsOf(type).some(
 		(key) => before[key] !== undefined && patch.config?.[key] === undefined,
 	);

@@ -27,7 +27,7 @@ export function capabilitiesOf(source: string) {
 	const program = tryParse(source);
 	const declarations = (program?.body ?? []).flatMap(declaredNames);
 	const values = new Map(declarations);
-	/** Returns the declared value of an identifier; other nodes unchanged. Follows only one level. */
+	/** Returns the declared value of an identifier, one level deep; other nodes unchanged. */
 	const follow = (node: AnyNode | null) =>
 		node?.type === "Identifier" ? (values.get(node.name) ?? null) : node;
 

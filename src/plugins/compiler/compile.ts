@@ -7,9 +7,8 @@ import { MAIN_FILES } from "../plugins/file_names.ts";
 export type Compiled = { compiled: string; error: null } | { compiled: null; error: string };
 
 /**
- * Sucrase backtracks when its first guess at the syntax was wrong. Nested backtracking is
- * exponential: some inputs of 40 characters would take years. Sucrase has no limit, so the
- * characters that it reads again are counted here.
+ * Sucrase backtracks without a limit. Nested, that is exponential: some inputs of 40 characters
+ * would take years. So the characters that it reads again are counted.
  */
 const MAX_REREADS = 20;
 let remainingRereads = 0;
@@ -21,8 +20,8 @@ State.prototype.restoreFromSnapshot = function (snapshot) {
 };
 
 /**
- * Compiles a plugin's file when it is saved. A main file becomes a script (`toScript`). A file that
- * browsers load becomes JavaScript with calls to `React.createElement` instead of JSX.
+ * Compiles a plugin's file: a main file to a script (`toScript`), one for browsers to JavaScript
+ * with `React.createElement` instead of JSX.
  */
 export function compile(filename: string, text: string): Compiled {
 	if (MAIN_FILES.includes(filename)) return toScript(text);
@@ -48,9 +47,7 @@ function toScript(source: string): Compiled {
 	});
 }
 
-/**
- * Whether the source has imports or exports. Otherwise it is CommonJS, which may be in sloppy mode.
- */
+/** Whether the source has imports or exports. Otherwise it is CommonJS. */
 const isModule = ({ body }: Program) => body.some(({ type }) => /^(Import|Export)/.test(type));
 
 /**
@@ -107,10 +104,7 @@ function attempt(work: () => string): Compiled {
 	}
 }
 
-/**
- * Returns the message of a parser's error. Both parsers end it with "(line:column)". Sucrase also
- * starts it with a file name, which is removed.
- */
+/** Returns the message of a parser's error, without the file name that Sucrase starts it with. */
 const explain = (error: unknown) =>
 	error instanceof RangeError || !(error instanceof Error)
 		? "The source is nested too deeply."

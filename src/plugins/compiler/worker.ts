@@ -9,8 +9,8 @@ export type SourceFile = { filename: string; source: string };
 export type Output = Compiled & { capabilities: ReturnType<typeof capabilitiesOf> | null };
 
 /**
- * Compiles the files of plugins, in a separate isolate (docs/internals/architecture.md#the-compiler). It must not store anything from a
- * call, because the next call may be for another user.
+ * Compiles the files of plugins (docs/internals/architecture.md#the-compiler). It must not store
+ * anything from a call, because the next call may be for another user.
  */
 export default class Compiler extends WorkerEntrypoint {
 	compile(files: SourceFile[]): Output[] {

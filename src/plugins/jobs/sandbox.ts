@@ -15,8 +15,9 @@ type Guest = Rpc.WorkerEntrypointBranded & {
 
 export type Run = {
 	/**
-	 * The config and generation that the isolate belongs to (docs/plugins.md#the-sandbox). A later run with the same value gets the
-	 * same isolate, so no two runs with it may overlap. null: a new isolate for this run.
+	 * The config and generation that the isolate belongs to (docs/plugins.md#the-sandbox). A later
+	 * run with the same value gets the same isolate, so no two runs with it may overlap. null: a new
+	 * isolate for this run.
 	 */
 	isolate: string | null;
 	/** The plugin's main file. */

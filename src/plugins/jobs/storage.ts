@@ -15,7 +15,7 @@ const MAX_BYTES = 2 ** 20;
 export function storage(env: Env, db: Database, plugin_config_id: number): Storage {
 	const { key: column, value } = pluginStorage;
 	const cipher = cipherOf(env, "plugin_storage", plugin_config_id);
-	/** Returns the possible values of the column `key` for a key: its digests with all keys of SECRETS_KEY, newest first. */
+	/** Returns the possible values of `key`: digests with all SECRETS_KEY, newest first. */
 	const storedKeysOf = (key: string) =>
 		digests(env, "plugin_storage", `${plugin_config_id}:${key}`);
 	const stored = (aggregate: string) =>

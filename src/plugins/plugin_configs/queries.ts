@@ -25,8 +25,8 @@ import {
 	toListedConfig,
 	toPluginConfig,
 } from "../plugins/plugin_config.ts";
-import { itsOrganization } from "../plugins/shape.ts";
-import { visiblePlugin } from "../plugins/visible.ts";
+import { visiblePlugin } from "../plugins/rows.ts";
+import { isPluginOrganization } from "../plugins/shape.ts";
 import type { create, rearrange as Rearrange, update as Update } from "./shape.ts";
 
 export const select = ({ db }: Tenant) =>
@@ -34,20 +34,17 @@ export const select = ({ db }: Tenant) =>
 		.select(configColumns())
 		.from(pluginConfigs)
 		.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
-		.innerJoin(organizations, itsOrganization);
+		.innerJoin(organizations, isPluginOrganization);
 
 /** SQL condition: the organization's plugin access level is high enough for configs. */
 const available = ({ organization }: Tenant) =>
 	sql`(select o.plugins_access_level from organizations as o where o.id = ${organization}) >= ${PLUGINS_CONFIG}`;
 
-/**
- * Conditions for the configs of the project; they match none if the organization's plugin access
- * level is too low.
- */
+/** The configs of the project; none if the organization's plugin access level is too low. */
 const ofProject = (tenant: Tenant) =>
 	and(eq(pluginConfigs.project_id, tenant.project), available(tenant));
 
-/** The condition for the configs of the organization, including those that are marked as deleted. */
+/** The configs of the organization, including those that are marked as deleted. */
 const ofOrganization = ({ db, organization }: Tenant) =>
 	inArray(
 		pluginConfigs.project_id,
@@ -70,7 +67,7 @@ export const list = (tenant: Tenant, page: Page) => {
 			.select(listedConfigColumns())
 			.from(pluginConfigs)
 			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
-			.innerJoin(organizations, itsOrganization)
+			.innerJoin(organizations, isPluginOrganization)
 			.$dynamic();
 	const listed = {
 		where: and(ofProject(tenant), eq(pluginConfigs.deleted, false)),
@@ -225,10 +222,7 @@ export async function remove(tenant: Tenant, id: string) {
 	found(removed);
 }
 
-/**
- * Sets the order of the enabled configs in `orders`. Ids of other configs and unknown ids are
- * ignored.
- */
+/** Sets the order of the enabled configs in `orders`, and ignores other ids. */
 export const rearrange = (tenant: Tenant, body: z.infer<typeof Rearrange>) =>
 	retry(() => tryRearrange(tenant, body));
 
@@ -296,10 +290,7 @@ export async function migrate(tenant: Tenant, id: string) {
 	throw invalid(null, "No migration available for this plugin");
 }
 
-/**
- * Returns the compiled frontend.tsx of the config's plugin. `script` is null if the plugin doesn't
- * have this file or it doesn't compile.
- */
+/** `script` is the compiled frontend.tsx; null if there is no such file or it doesn't compile. */
 export async function frontend(tenant: Tenant, id: string) {
 	const { db } = tenant;
 	const [[row], [file]] = await tenant.read(

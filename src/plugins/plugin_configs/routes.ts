@@ -19,9 +19,8 @@ import { create, job, logFilters, PluginLogEntry, rearrange, update } from "./sh
 import * as jobs from "./start_job.ts";
 
 /**
- * Responds with 200 and an empty body. `link` is a Link header that points to the documentation
- * (docs/api.md#responses-with-extra-fields). Servers compress even an empty body, but not with this
- * content type.
+ * Responds with 200 and an empty body (docs/api.md#responses-without-a-body). Servers compress even
+ * that, but not with this content type.
  */
 function empty(c: Context<App>, link?: string) {
 	if (link) c.header("Link", link);

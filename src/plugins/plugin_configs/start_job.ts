@@ -11,10 +11,7 @@ import { countWaiting, MAX_WAKE_UPS, newTurn, wake } from "../jobs/queue.ts";
 import { assertAvailable, byId, select } from "./queries.ts";
 import type { job as Job } from "./shape.ts";
 
-/**
- * Finds a config. Requires that plugin configs are available to the organization.
- * @throws 400 if they aren't, 404 if the config doesn't exist
- */
+/** @throws 400 if plugin configs aren't available, 404 if the config doesn't exist */
 export async function find(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
 	assertAvailable(tenant);
@@ -22,9 +19,8 @@ export async function find(tenant: Tenant, id: string) {
 }
 
 /**
- * Queues a job of the config's plugin. The row is written first, so that the schedule can send
- * another message if the one to the queue is lost. If another request deletes the config in the
- * meantime, retries.
+ * Queues a job of the config's plugin. Its row comes first, so that the schedule can send another
+ * message if the one to the queue is lost.
  */
 export const start = (tenant: Tenant, id: string, body: z.infer<typeof Job>) =>
 	retry(() => tryStart(tenant, id, body));

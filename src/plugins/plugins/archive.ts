@@ -6,17 +6,11 @@ import { hasValidPax } from "./pax.ts";
 const MIB = 2 ** 20;
 export const MAX_ARCHIVE_BYTES = 10 * MIB;
 const MAX_ENTRIES = 1000;
-/** An isolate has 128 MiB. The archive, the unpacked bytes and the decoded text are in memory at the same time. */
+/** The archive, the unpacked bytes and the text are in an isolate's 128 MiB at the same time. */
 const MAX_UNPACKED_BYTES = 16 * MIB;
 export const MAX_PATH_LENGTH = 255;
 
 type File = { path: string; bytes: Uint8Array };
-
-const broken = () => invalid(null, "The archive is broken.");
-const tooLarge = () => invalid(null, "The archive is larger than 10 MiB.");
-const tooManyEntries = () => invalid(null, `The archive has more than ${MAX_ENTRIES} entries.`);
-const unpacksTooLarge = () =>
-	invalid(null, `The archive unpacks to more than ${MAX_UNPACKED_BYTES / MIB} MiB.`);
 
 /**
  * Reads the text files of a .tgz archive into a map by path. If all files are in one top-level
@@ -24,25 +18,26 @@ const unpacksTooLarge = () =>
  * @throws 400 if the archive is broken, too large or contains unsafe paths
  */
 export async function unpack(archive: Uint8Array) {
-	if (archive.length > MAX_ARCHIVE_BYTES) throw tooLarge();
+	if (archive.length > MAX_ARCHIVE_BYTES) throw invalid(null, "The archive is larger than 10 MiB.");
 	const [first, second] = archive;
 	if (first !== 0x1f || second !== 0x8b) throw invalid(null, "The archive is not a .tgz file.");
-	const files = await untar(archive).catch((error: unknown) => {
-		if (error instanceof ApiError) throw error;
-		throw broken();
-	});
-	return decodeTexts(stripTopFolder(files));
+	try {
+		return decodeTexts(stripTopFolder(await untar(archive)));
+	} catch (error) {
+		throw error instanceof ApiError ? error : invalid(null, "The archive is broken.");
+	}
 }
 
 async function untar(archive: Uint8Array): Promise<File[]> {
 	let entries = 0;
 	const filter = ({ name, type }: TarHeader) => {
-		if (++entries > MAX_ENTRIES) throw tooManyEntries();
+		if (++entries > MAX_ENTRIES)
+			throw invalid(null, `The archive has more than ${MAX_ENTRIES} entries.`);
 		normalizePath(name);
 		return type === "file";
 	};
 	const tar = gunzip(archive);
-	if (!hasValidPax(tar)) throw broken();
+	if (!hasValidPax(tar)) throw new Error("The archive has invalid extended headers.");
 	const { unpackTar } = await import("modern-tar");
 	const files = await unpackTar(tar, { strict: true, filter });
 	return files.map(({ header, data }) => ({
@@ -56,7 +51,8 @@ function gunzip(archive: Uint8Array) {
 	try {
 		return gunzipSync(archive, { maxOutputLength: MAX_UNPACKED_BYTES });
 	} catch (error) {
-		throw error instanceof RangeError ? unpacksTooLarge() : error;
+		if (!(error instanceof RangeError)) throw error;
+		throw invalid(null, `The archive unpacks to more than ${MAX_UNPACKED_BYTES / MIB} MiB.`);
 	}
 }
 
@@ -78,10 +74,7 @@ function normalizePath(path: string) {
 function stripTopFolder(files: File[]): File[] {
 	const topFolders = new Set(files.map(({ path }) => path.split("/", 1)[0]));
 	if (topFolders.size !== 1 || files.some(({ path }) => !path.includes("/"))) return files;
-	return files.map(({ path, bytes }) => ({
-		path: path.slice(path.indexOf("/") + 1),
-		bytes,
-	}));
+	return files.map(({ path, bytes }) => ({ path: path.slice(path.indexOf("/") + 1), bytes }));
 }
 
 function decodeTexts(files: File[]) {

@@ -7,8 +7,8 @@ import { pluginStorage } from "../../db/schema/jobs.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 
 /**
- * Whether any config of the plugin, in any organization, stores secrets that the plugin's code can
- * read when it runs. These are encrypted fields, and everything in a config's storage.
+ * Whether a config of the plugin, in any organization, has secrets that the plugin's code can read:
+ * encrypted fields, or anything in its storage.
  */
 const keepsSecrets = (plugin_id: number) => {
 	const sealed = sql`exists (select 1 from json_each(${pluginConfigs.config}) as field where field.value glob 'sealed:*')`;
@@ -17,23 +17,18 @@ const keepsSecrets = (plugin_id: number) => {
 	return sql<number>`exists (select 1 from ${pluginConfigs} where ${secret})`;
 };
 
-/** The query for the parameter `code` of `authorizeCodeChange`. */
+/** Selects the parameter `code` of `authorizeCodeChange`. */
 export const codeStatus = ({ db }: Tenant, id: string) =>
 	db.select({ keeps_secrets: keepsSecrets(rowId(id)).as("keeps_secrets") }).from(sql`(select 1)`);
 
-type CodeStatus = { keeps_secrets: number } | undefined;
-
-/**
- * @throws 403 if the plugin's code runs with secrets and the caller is not an admin
- * (docs/plugins.md#access)
- */
-export function authorizeCodeChange({ caller }: Tenant, code: CodeStatus) {
+/** @throws 403 if the code runs with secrets and the caller isn't an admin (docs/plugins.md#access) */
+export function authorizeCodeChange(
+	{ caller }: Tenant,
+	code: { keeps_secrets: number } | undefined,
+) {
 	if (caller.level < ADMIN && code?.keeps_secrets) throw insufficientLevel();
 }
 
-/**
- * Returns a statement that makes its batch fail if a secret was stored since the check by
- * `authorizeCodeChange`.
- */
+/** A statement that makes its batch fail if a secret was stored since `authorizeCodeChange`. */
 export const assertCodeAuthorized = ({ db, caller }: Tenant, plugin_id: number) =>
 	assertThat(db, sql`${caller.level} >= ${ADMIN} or not ${keepsSecrets(plugin_id)}`);

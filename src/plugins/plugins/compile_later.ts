@@ -16,7 +16,7 @@ type Due = Pick<typeof plugins.$inferSelect, "id" | "compile_at" | "updated_at" 
 /** Compiling isn't a change by a user. */
 const updated_at = sql`${plugins.updated_at}`;
 
-/** Compiles files whose compiler failed when they were saved (docs/internals/architecture.md#the-compiler). */
+/** Compiles files whose compiler failed (docs/internals/architecture.md#the-compiler). */
 export async function tick(env: Env, at: number) {
 	const db = drizzle(env.DB);
 	const { id, compile_at, capabilities } = plugins;
@@ -29,24 +29,23 @@ export async function tick(env: Env, at: number) {
 	await forEachLogged("plugins to compile", due, (plugin) => compile(env, db, plugin, at));
 }
 
-/** Returns when to try again. The delay doubles, because a source may be the reason why the compiler fails. */
-const nextTry = ({ updated_at: saved }: Due, at: number) =>
+/** The delay of retries doubles, because a source may be why the compiler fails. */
+const nextAttempt = ({ updated_at: saved }: Due, at: number) =>
 	iso(at + Math.min(Math.max(at - Date.parse(saved), MINUTE_MS), DAY_MS));
 
 async function compile(env: Env, db: Database, plugin: Due, at: number) {
-	const claimed = nextTry(plugin, at);
-	// If two ticks run at the same time, only one of them claims the plugin.
-	const [claim] = await db
+	const lease_expires_at = nextAttempt(plugin, at);
+	const [leased] = await db
 		.update(plugins)
-		.set({ compile_at: claimed, updated_at })
+		.set({ compile_at: lease_expires_at, updated_at })
 		.where(and(eq(plugins.id, plugin.id), eq(plugins.compile_at, plugin.compile_at ?? "")))
 		.returning({ id: plugins.id });
-	if (!claim) return;
+	if (!leased) return;
 	const files = await toFiles(env, await uncompiled(db, plugin));
-	if (!isUncompiled(files)) await store(db, plugin, files, claimed);
+	if (!isUncompiled(files)) await store(db, plugin, files, lease_expires_at);
 }
 
-/** Returns the sources without output and error. A main file among them hasn't been read for capabilities either. */
+/** Returns the sources without output and error. */
 async function uncompiled(db: Database, { id }: Due) {
 	const { plugin_id, filename, source, compiled, error } = pluginSourceFiles;
 	const stored = await db
@@ -63,14 +62,14 @@ async function uncompiled(db: Database, { id }: Due) {
 	return new Map(stored.map((file) => [file.filename, file.source]));
 }
 
-/** Stores the output, unless the files or the capabilities were changed since the plugin was claimed. */
+/** Stores the output, unless the files or the capabilities have changed since the lease. */
 async function store(
 	db: Database,
 	{ id, capabilities: before }: Due,
 	files: Awaited<ReturnType<typeof toFiles>>,
-	claimed: string,
+	lease_expires_at: string,
 ) {
-	const isSame = and(eq(plugins.id, id), eq(plugins.compile_at, claimed));
+	const isSame = and(eq(plugins.id, id), eq(plugins.compile_at, lease_expires_at));
 	const hasMain = files.some(({ row }) => MAIN_FILES.includes(row.filename));
 	const outputs = files.map(({ row: { filename, compiled, error } }) =>
 		db

@@ -20,13 +20,14 @@ type StoredFile = Pick<typeof pluginSourceFiles.$inferSelect, "filename" | "comp
 	source: string | null;
 };
 
-const NOT_COMPILED: Compiled = { compiled: null, error: "The compiler failed or took too long." };
-
-/** A file as it was compiled when it was saved. One without output and error is compiled now (docs/internals/architecture.md#the-compiler). */
+/**
+ * Returns the output of a stored file. A file without output and error is compiled now
+ * (docs/internals/architecture.md#the-compiler).
+ */
 export async function compiledOf(env: Env, file: StoredFile): Promise<Compiled> {
 	const { filename, compiled, error, source } = file;
 	if (compiled !== null) return { compiled, error: null };
 	if (error !== null) return { compiled, error };
 	const outputs = await compileFiles(env, [{ filename, source: source ?? "" }]);
-	return outputs?.[0] ?? NOT_COMPILED;
+	return outputs?.[0] ?? { compiled: null, error: "The compiler failed or took too long." };
 }

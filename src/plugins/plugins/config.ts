@@ -10,8 +10,7 @@ const MASK = "**************** SECRET ****************";
 type Config = Record<string, unknown>;
 
 /**
- * Returns the cipher for a config's secrets. It uses the row's uuid, because the id isn't known
- * before the insert.
+ * The cipher for a config's secrets. It uses the row's uuid: the id isn't known before the insert.
  */
 export const configCipher = (env: Env, { uuid }: { uuid: string }) =>
 	cipherOf(env, "plugin_configs", uuid);
@@ -29,10 +28,7 @@ type Field = z.infer<typeof Field>;
 
 const TYPES = ["string", "choice", "json", "attachment"];
 
-/**
- * Parses the fields of a `config_schema`, which is a list of fields or a map by key. Invalid
- * entries are ignored.
- */
+/** Parses the fields of a `config_schema`: a list, or a map by key. Ignores invalid entries. */
 export function fieldsOf(schema: unknown[] | Config): Field[] {
 	const entries = Array.isArray(schema)
 		? schema
@@ -45,16 +41,17 @@ const isEmpty = (value: unknown) => value === undefined || value === null || val
 const secretsOf = (fields: Field[]) =>
 	new Set(fields.flatMap(({ key, secret }) => (secret ? [key] : [])));
 
-/**
- * Returns the config for a response. Masks the values that are encrypted or that the schema now
- * makes secret.
- */
+/** Whether the value is encrypted, or the schema now makes it secret. */
+const isHidden = (secrets: Set<string>, key: string, value: unknown) =>
+	isSealed(value) || (secrets.has(key) && !isEmpty(value));
+
+/** Returns the config for a response, with masked secrets. */
 export function masked(fields: Field[], config: Config): Config {
-	const secret = secretsOf(fields);
+	const secrets = secretsOf(fields);
 	return Object.fromEntries(
 		Object.entries(config).map(([key, value]) => [
 			key,
-			isSealed(value) || (secret.has(key) && !isEmpty(value)) ? MASK : value,
+			isHidden(secrets, key, value) ? MASK : value,
 		]),
 	);
 }
@@ -63,9 +60,9 @@ const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.str
 
 /** Returns the stored config with all values encrypted that the schema now makes secret. */
 export async function sealed(cipher: Cipher, fields: Field[], config: Config): Promise<Config> {
-	const secret = secretsOf(fields);
+	const secrets = secretsOf(fields);
 	const entries = Object.entries(config).map(async ([key, value]) =>
-		secret.has(key) && !isEmpty(value) && !isSealed(value)
+		isHidden(secrets, key, value) && !isSealed(value)
 			? [key, await cipher.seal(fieldOf(key), textOf(value))]
 			: [key, value],
 	);
@@ -77,17 +74,17 @@ export async function sealed(cipher: Cipher, fields: Field[], config: Config): P
  * @throws if an encrypted value can't be decrypted
  */
 export async function opened(cipher: Cipher, fields: Field[], stored: Config) {
-	const secret = secretsOf(fields);
+	const secrets = secretsOf(fields);
 	const entries = await Promise.all(
-		Object.entries(stored).map(async ([key, value]) => ({
-			key,
-			value: isSealed(value) ? await cipher.unseal(fieldOf(key), value) : value,
-			hidden: isSealed(value) || (secret.has(key) && !isEmpty(value)),
-		})),
+		Object.entries(stored).map(
+			async ([key, value]) =>
+				[key, isSealed(value) ? await cipher.unseal(fieldOf(key), value) : value] as const,
+		),
 	);
+	const hidden = entries.filter(([key]) => isHidden(secrets, key, stored[key]));
 	return {
-		config: Object.fromEntries(entries.map(({ key, value }) => [key, value])),
-		secrets: entries.flatMap(({ value, hidden }) => (hidden ? [textOf(value)] : [])),
+		config: Object.fromEntries(entries),
+		secrets: hidden.map(([, value]) => textOf(value)),
 	};
 }
 
@@ -118,10 +115,10 @@ export async function merge(
 ): Promise<Config> {
 	const storedValues = new Map(Object.entries(stored));
 	const givenValues = new Map(Object.entries(given));
-	const secret = secretsOf(fields);
+	const secrets = secretsOf(fields);
 	/** Whether the given value means "keep the stored one". */
 	const keepsStored = (key: string) =>
-		secret.has(key)
+		secrets.has(key)
 			? [undefined, null, MASK].some((mask) => mask === givenValues.get(key))
 			: givenValues.get(key) === MASK && isSealed(storedValues.get(key));
 	for (const field of fields) {
@@ -129,7 +126,7 @@ export async function merge(
 		if (problem)
 			throw invalid(`config__${field.key}`, problem.detail, problem.code, problem.choices);
 	}
-	const merged = [...new Set([...givenValues.keys(), ...secret])].map(async (key) => {
+	const merged = [...new Set([...givenValues.keys(), ...secrets])].map(async (key) => {
 		if (keepsStored(key)) return [key, storedValues.get(key)];
 		const value = givenValues.get(key);
 		return [key, isSealed(value) ? await cipher.seal(fieldOf(key), value) : value];

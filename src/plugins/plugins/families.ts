@@ -15,26 +15,26 @@ export type Family = {
 	/** Used in paths and in the field `families`. */
 	name: (typeof FAMILIES)[number];
 	/** SQL condition on `plugins`: the plugin is in this family. */
-	holds: SQL;
+	condition: SQL;
 	/** Default for plugins that are created through this family. */
 	capabilities: Capabilities;
 };
 
 export const destination: Family = {
 	name: "pipeline_destinations",
-	holds: sql`${plugins.families} & 1`,
+	condition: sql`${plugins.families} & 1`,
 	capabilities: { methods: ["onEvent"] },
 };
 
 export const frontendApp: Family = {
 	name: "pipeline_frontend_apps",
-	holds: sql`${plugins.families} & 2`,
+	condition: sql`${plugins.families} & 2`,
 	capabilities: {},
 };
 
 export const importApp: Family = {
 	name: "pipeline_import_apps",
-	holds: sql`${plugins.families} & 4`,
+	condition: sql`${plugins.families} & 4`,
 	capabilities: { scheduled_tasks: ["runEveryHour"] },
 };
 
@@ -42,7 +42,7 @@ const families = [destination, frontendApp, importApp];
 
 /** A column with the names of a plugin's families, for queries over `plugins`. */
 export const familyNames = sql<string>`(select json_group_array(name) from (${sql.join(
-	families.map(({ name, holds }) => sql`select ${name} as name where ${holds}`),
+	families.map(({ name, condition }) => sql`select ${name} as name where ${condition}`),
 	sql` union all `,
 )}))`
 	.mapWith((json): Family["name"][] => JSON.parse(json))
@@ -51,5 +51,5 @@ export const familyNames = sql<string>`(select json_group_array(name) from (${sq
 /** SQL condition on `plugins`: the plugin is in one of these families. */
 export const isIn = (names: Family["name"][]) => {
 	const asked = families.filter(({ name }) => names.includes(name));
-	return or(...asked.map(({ holds }) => holds));
+	return or(...asked.map(({ condition }) => condition));
 };

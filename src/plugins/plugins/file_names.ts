@@ -1,7 +1,4 @@
-/**
- * The names under which a plugin's main file is stored, whatever its path in the package. The first
- * that exists is used.
- */
+/** The names under which a plugin's main file is stored. The first that exists is used. */
 export const MAIN_FILES = ["index.ts", "index.js"];
 
 /** Files that browsers load. */

@@ -21,18 +21,17 @@ const bytesOf = (...texts: string[]) =>
 export function assertSize(files: ReadonlyMap<string, string>) {
 	if (bytesOf(...files.values()) > MAX_SOURCE_BYTES)
 		throw invalid(null, "The source of a plugin can be at most 1 MiB.");
-	return files;
 }
 
-/** A file to store: its row without the plugin's id. A main file that compiles also has its capabilities. */
 type File = Awaited<ReturnType<typeof toFiles>>[number];
 
-/** Whether the compiler failed to compile one of the files. */
+/** Whether the compiler itself failed for one of the files. */
 export const isUncompiled = (files: File[]) => files.some(({ isFailed }) => isFailed);
 
 /**
- * Compiles the files that need it. A file has neither output nor error if the compiler failed, or if it is a main file that is
- * too large to be stored together with its output. Such a file is compiled when it is used.
+ * Compiles the files that need it, and returns their rows without the plugin's id. A file has
+ * neither output nor error if the compiler failed, or if it is a main file that is too large to be
+ * stored with its output. Such a file is compiled when it is used.
  */
 export async function toFiles(env: Env, texts: ReadonlyMap<string, string>) {
 	const files = Array.from(texts, ([filename, source]) => ({ filename, source }));
@@ -43,20 +42,21 @@ export async function toFiles(env: Env, texts: ReadonlyMap<string, string>) {
 		const output = outputs?.[needed.indexOf(file)];
 		const isFailed = outputs === null && isCompiled(filename);
 		const { compiled = null, error = null, capabilities = null } = output ?? {};
-		if (bytesOf(filename, source, compiled ?? "") <= MAX_ROW_BYTES)
-			return { row: { filename, source, compiled, error }, capabilities, isFailed };
+		const fits = bytesOf(filename, source, compiled ?? "") <= MAX_ROW_BYTES;
 		const tooLarge = MAIN_FILES.includes(filename) ? null : "The file is too large to compile.";
-		return { row: { filename, source, compiled: null, error: tooLarge }, capabilities, isFailed };
+		const stored = fits ? { compiled, error } : { compiled: null, error: tooLarge };
+		return { row: { filename, source, ...stored }, capabilities, isFailed };
 	});
 }
 
 /**
- * Returns the capabilities of a plugin with these files, without empty lists. Without a main file, there are none. If the main
- * file doesn't compile, returns the previous capabilities.
+ * Returns the capabilities of a plugin with these files, without empty lists. If the main file
+ * doesn't compile, these are the previous ones.
  */
 export function capabilities(files: File[], before: Capabilities = {}): Capabilities {
-	const mains = MAIN_FILES.map((name) => files.find(({ row }) => row.filename === name));
-	const main = mains.find(Boolean);
+	const main = MAIN_FILES.map((name) => files.find(({ row }) => row.filename === name)).find(
+		Boolean,
+	);
 	if (!main) return {};
 	if (main.capabilities === null) return before;
 	return Object.fromEntries(
@@ -65,8 +65,7 @@ export function capabilities(files: File[], before: Capabilities = {}): Capabili
 }
 
 /**
- * Downloads the plugin at this URL. `facts` are the columns that its manifest, version and source
- * determine.
+ * Downloads the plugin at this URL. `facts` are the columns that it determines.
  * @throws 400 if it can't be downloaded or isn't a plugin
  */
 export async function install(env: Env, url: string) {
@@ -75,16 +74,12 @@ export async function install(env: Env, url: string) {
 	// Before it is parsed, because larger JSON can need more memory than an isolate has.
 	assertSize(new Map([["plugin.json", archive.get("plugin.json") ?? ""]]));
 	const { main, ...facts } = manifest(archive);
-	const source = main === null ? undefined : archive.get(main);
-	const storedFiles = [
-		...KEPT_FILES.map((name) => [name, archive.get(name)] as const),
-		[main?.endsWith(".ts") ? "index.ts" : "index.js", source] as const,
-	];
-	const texts = assertSize(
-		new Map(
-			storedFiles.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])),
-		),
+	const stored = new Map(KEPT_FILES.map((name) => [name, archive.get(name)]));
+	if (main !== null) stored.set(main.endsWith(".ts") ? "index.ts" : "index.js", archive.get(main));
+	const texts = new Map(
+		[...stored].flatMap(([name, text]) => (text === undefined ? [] : [[name, text]])),
 	);
+	assertSize(texts);
 	const files = await toFiles(env, texts);
 	return {
 		facts: {

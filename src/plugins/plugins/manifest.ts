@@ -5,30 +5,28 @@ import { json } from "../../http/json_value.ts";
 import { parseUnrounded } from "../../lib/lossless_json.ts";
 import { MAX_PATH_LENGTH } from "./archive.ts";
 import { BROWSER_FILES } from "./file_names.ts";
-import { MAX_DESCRIPTION_BYTES, MAX_ICON_BYTES, MAX_JSON_BYTES } from "./shape.ts";
+import {
+	configSchemaInput,
+	MAX_DESCRIPTION_BYTES,
+	MAX_ICON_BYTES,
+	MAX_JSON_BYTES,
+} from "./shape.ts";
 
 const Plugin = z.object({
 	name: text(200).nullish(),
 	description: longText(MAX_DESCRIPTION_BYTES).nullish(),
 	icon: longText(MAX_ICON_BYTES).nullish(),
 	main: rawText(MAX_PATH_LENGTH).nullish(),
-	config: json()
-		.pipe(
-			z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())], {
-				error: "Must be a list or an object",
-			}),
-		)
-		.check(atMostBytes(MAX_JSON_BYTES))
-		.nullish(),
+	config: configSchemaInput().nullish(),
 	publicJobs: record(json()).check(atMostBytes(MAX_JSON_BYTES)).nullish(),
 });
 
-/** The possible paths of the main file if plugin.json doesn't have it. Source comes before build output. */
+/** Where the main file can be if plugin.json doesn't say it. Source comes before build output. */
 const MAIN_PATHS = ["index.js", "index.ts", "dist/index.js"];
 
 /**
- * Reads plugin.json from a plugin's files; unknown keys are ignored. `main` is the path of an
- * existing file, or null if the plugin only has files for browsers, so that it needs no main file.
+ * Reads plugin.json from a plugin's files. `main` is the path of an existing file; null if the
+ * plugin only has files for browsers.
  * @throws 400 if plugin.json is missing or invalid, or if the main file is missing
  */
 export function manifest(files: ReadonlyMap<string, string>) {

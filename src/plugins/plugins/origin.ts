@@ -5,10 +5,7 @@ import { rowId } from "../../db/client.ts";
 import { plugins } from "../../db/schema/plugins.ts";
 import type { Row } from "./rows.ts";
 
-/**
- * Returns the cipher for a plugin's token. It uses the organization and the URL, which are unique
- * together, because the id isn't known before the insert.
- */
+/** The cipher of a plugin's token. It uses the unique URL: the id isn't known before the insert. */
 const tokenCipher = (env: Env, organization_id: string | null, url: string | null) =>
 	cipherOf(env, "plugins", JSON.stringify([organization_id, url]));
 
@@ -27,10 +24,7 @@ export const tokenOf = ({ db }: Tenant, id: string) =>
 		.from(plugins)
 		.where(eq(plugins.id, rowId(id)));
 
-/**
- * Returns the URL to reinstall the plugin from, with its token; null if the plugin wasn't installed
- * from a URL.
- */
+/** Returns the URL that the plugin was installed from, with its token; null if there is none. */
 export async function originOf(
 	{ env }: Tenant,
 	{ organization_id, url, plugin_type }: Pick<Row, "organization_id" | "url" | "plugin_type">,

@@ -18,15 +18,14 @@ import { destination, type Family } from "./families.ts";
 import { configColumns, toListedConfig } from "./plugin_config.ts";
 import { identify } from "./registries.ts";
 import { repository } from "./repository.ts";
-import { pluginBytes, type Row, select, visible } from "./rows.ts";
+import { isUnused, pluginBytes, type Row, select, visible } from "./rows.ts";
 import {
 	type activityFilters,
-	itsOrganization,
+	isPluginOrganization,
 	type Plugin,
 	pluginColumns,
 	toPlugin,
 } from "./shape.ts";
-import { isUnused } from "./visible.ts";
 
 const NO_PLUGIN: Record<keyof z.infer<typeof Plugin>, null> = {
 	id: null,
@@ -47,24 +46,21 @@ const NO_PLUGIN: Record<keyof z.infer<typeof Plugin>, null> = {
 	x_function_migration_available: null,
 };
 
-/** Adds the fields of the first entry's plugin to a page of entries (docs/api.md#responses-with-extra-fields). */
-function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
-	const plugin = page.results[0]?.plugin;
-	return {
-		...NO_PLUGIN,
-		...(plugin && toPlugin(plugin)),
-		...mapResults(page, ({ plugin: _, ...entry }) => entry),
-	};
-}
+/** Adds the fields of a plugin to a page (docs/api.md#responses-with-extra-fields). */
+const withPlugin = <T>(plugin: Row | null | undefined, page: Envelope<T>) => ({
+	...NO_PLUGIN,
+	...(plugin && toPlugin(plugin)),
+	...page,
+});
 
 /** Lists the activity log of the family's plugins, newest first. */
 export async function activity(
 	tenant: Tenant,
-	{ holds }: Family,
+	{ condition }: Family,
 	page: Page,
 	given: z.infer<typeof activityFilters>,
 ) {
-	const { organization_id, item_id, scope, created_at, position } = activityLog;
+	const { organization_id, item_id, scope, created_at, position, is_system } = activityLog;
 	// The index of items finds the entries of each plugin: with a cross join, SQLite reads plugins first.
 	const from = sql`${plugins} cross join ${activityLog}`;
 	const where = and(
@@ -73,15 +69,16 @@ export async function activity(
 		eq(organization_id, tenant.organization),
 		eq(scope, "Plugin"),
 		// Without a parameter, because the index is partial.
-		sql`not ${activityLog.is_system}`,
+		sql`not ${is_system}`,
 		matches(given),
-		holds,
+		condition,
 	);
-	const [before] = page.after?.keys ?? [];
+	const [last] = page.after?.keys ?? [];
+	const isLater = last === undefined ? undefined : lt(position, Number(last));
 	const shown = sql`
 		select ${position} as position, ${sizeOf(activityLog.changes)} + ${pluginBytes} as bytes
-		from ${from} where ${and(where, before === undefined ? undefined : lt(position, Number(before)))}
-		order by ${position} desc limit ${page.limit + 1} offset ${before === undefined ? page.offset : 0}`;
+		from ${from} where ${and(where, isLater)}
+		order by ${position} desc limit ${page.limit + 1} offset ${isLater ? 0 : page.offset}`;
 	const count = page.after ? sql<number>`${page.after.count}` : countWhere(from, where);
 	const [rows, [counted]] = await tenant.read(
 		tenant.db
@@ -93,41 +90,48 @@ export async function activity(
 			})
 			.from(activityLog)
 			.innerJoin(plugins, eq(plugins.id, sql`cast(${item_id} as integer)`))
-			.innerJoin(organizations, itsOrganization)
+			.innerJoin(organizations, isPluginOrganization)
 			.leftJoin(users, eq(users.id, activityLog.user_id))
 			.where(fits(position, shown))
 			.orderBy(desc(position)),
 		tenant.db.select({ count: sql<number>`${count}`.as("count") }).from(sql`(select 1)`),
 	);
 	const entries = envelope(page, rows, counted?.count ?? 0, ({ position }) => [position]);
-	return withFirstPlugin(mapResults(entries, ({ position: _, ...entry }) => entry));
+	return withPlugin(
+		rows[0]?.plugin,
+		mapResults(entries, ({ plugin: _, position: __, ...entry }) => entry),
+	);
 }
 
 /** Lists visible plugins without an enabled config in the organization. */
-export async function unused(tenant: Tenant, { holds }: Family, page: Page) {
-	const shown = visible(tenant, and(holds, isUnused(tenant)));
+export async function unused(tenant: Tenant, { condition }: Family, page: Page) {
+	const shown = visible(tenant, and(condition, isUnused(tenant)));
 	const rows = await tenant.page(page, () => select(tenant).$dynamic(), shown);
-	const [first] = rows.results;
-	return { ...NO_PLUGIN, ...(first && toPlugin(first)), ...mapResults(rows, toPlugin) };
+	return withPlugin(rows.results[0], mapResults(rows, toPlugin));
 }
 
-/** Lists enabled configs of the family's plugins that are destinations, in projects that the caller can see, newest first. */
-export const exportConfigs = async (tenant: Tenant, { holds }: Family, page: Page) => {
+/**
+ * Lists enabled configs of the family's plugins that are destinations, in projects that the caller
+ * can see, newest first.
+ */
+export async function exportConfigs(tenant: Tenant, { condition }: Family, page: Page) {
+	const isProject = eq(projects.id, pluginConfigs.project_id);
+	const isPlugin = eq(plugins.id, pluginConfigs.plugin_id);
 	const query = () =>
 		tenant.db
 			.select(configColumns())
 			.from(pluginConfigs)
-			.innerJoin(projects, eq(projects.id, pluginConfigs.project_id))
-			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
-			.innerJoin(organizations, itsOrganization)
+			.innerJoin(projects, isProject)
+			.innerJoin(plugins, isPlugin)
+			.innerJoin(organizations, isPluginOrganization)
 			.$dynamic();
 	const listed = {
 		where: and(
 			eq(projects.organization_id, tenant.organization),
 			eq(pluginConfigs.enabled, true),
 			eq(pluginConfigs.deleted, false),
-			destination.holds,
-			holds,
+			destination.condition,
+			condition,
 			visibleProject(tenant),
 		),
 		names: ["config_id"],
@@ -135,45 +139,36 @@ export const exportConfigs = async (tenant: Tenant, { holds }: Family, page: Pag
 		keys: ({ id }: { id: number }) => [id],
 		large: largeRows(
 			sql`${sizeOf(pluginConfigs.config)} + ${pluginBytes}`,
-			sql`${pluginConfigs} join ${projects} on ${eq(projects.id, pluginConfigs.project_id)} join ${plugins} on ${eq(plugins.id, pluginConfigs.plugin_id)}`,
+			sql`${pluginConfigs} join ${projects} on ${isProject} join ${plugins} on ${isPlugin}`,
 		),
 	};
 	const rows = await tenant.page(page, query, listed, (row) => ({
 		plugin: row.plugin,
 		config: toListedConfig(row),
 	}));
-	const plugin = rows.results[0]?.plugin;
-	return {
-		...NO_PLUGIN,
-		...(plugin && toPlugin(plugin)),
-		...mapResults(rows, ({ config }) => config),
-	};
-};
+	return withPlugin(
+		rows.results[0]?.plugin,
+		mapResults(rows, ({ config }) => config),
+	);
+}
 
 /** Lists the plugins that can be installed, and whether the organization has installed them. */
 export async function listRepository(tenant: Tenant, page: Page) {
 	// Check the caller's access before requesting a remote list.
 	if (tenant.env.PLUGIN_REPOSITORY_URL !== "") await tenant.read();
 	const catalog = await repository(tenant.env);
-	const shown = catalog
-		.slice(page.offset, page.offset + page.limit + 1)
-		.map((entry) => ({ entry, url: identify(entry.url).address }));
-	const urls = shown.map(({ url }) => url);
+	const shown = catalog.slice(page.offset, page.offset + page.limit + 1);
+	const urls = shown.map(({ url }) => identify(url).address);
 	const [rows] = await tenant.read(
 		select(tenant).where(
 			and(eq(plugins.organization_id, tenant.organization), inList(plugins.url, urls)),
 		),
 	);
-	const installedFrom = (url: string | null) =>
-		rows.find((plugin) => url !== null && plugin.url === url);
-	const plugin = installedFrom(urls[0] ?? null);
-	const entries = shown.map(({ entry, url }) => ({
-		...entry,
-		installed: installedFrom(url) !== undefined,
-	}));
-	return {
-		...NO_PLUGIN,
-		...(plugin && toPlugin(plugin)),
-		...envelope(page, entries, catalog.length, () => []),
-	};
+	const byUrl = new Map(rows.map((plugin) => [plugin.url, plugin]));
+	const installed = urls.map((url) => (url === null ? undefined : byUrl.get(url)));
+	const entries = shown.map((entry, i) => ({ ...entry, installed: installed[i] !== undefined }));
+	return withPlugin(
+		installed[0],
+		envelope(page, entries, catalog.length, () => []),
+	);
 }

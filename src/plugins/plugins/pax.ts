@@ -1,6 +1,6 @@
-/** A check of the extended headers of tar archives (POSIX pax), which contain records such as `19 path=src/a.js\n`. */
+/* Extended headers of tar archives (POSIX pax) contain records such as `19 path=src/a.js\n`. */
 
-/** Limits the time of the check, too, since blocks can be records of many headers. Archives usually have a few for each entry. */
+/** For all headers together. Archives usually have a few for each entry. */
 const MAX_RECORDS = 10_000;
 
 const BLOCK_BYTES = 512;
@@ -24,7 +24,7 @@ const toText = (bytes: Uint8Array) => decoder.decode(bytes);
 /** Reads an octal number, which ends at the first other character; 0 if there is none. */
 const octal = (field: Uint8Array) => Number.parseInt(toText(field).replaceAll(" ", ""), 8) || 0;
 
-/** Whether the block has the checksum of a header: the sum of its bytes, with spaces in place of the checksum. */
+/** Whether the block has the checksum of a header: the sum of its bytes, itself as spaces. */
 function isHeader(block: Uint8Array) {
 	const checksum = octal(block.subarray(CHECKSUM_AT, CHECKSUM_END));
 	let sum = 0;
@@ -33,7 +33,7 @@ function isHeader(block: Uint8Array) {
 	return sum === checksum;
 }
 
-/** Returns the number of records, at most `max + 1`. Infinity if a record doesn't even contain its own length. */
+/** Counts up to `max + 1` records. Returns Infinity if one is shorter than its own length. */
 function countRecords(records: Uint8Array, max: number) {
 	let count = 0;
 	for (let at = 0; at < records.length && count <= max; count++) {
@@ -47,9 +47,9 @@ function countRecords(records: Uint8Array, max: number) {
 }
 
 /**
- * Whether all extended headers have valid records, and at most `MAX_RECORDS` together. modern-tar needs quadratic time for records
- * that are shorter than their own length: hours for the 8 MiB that a header can have. Only the parser knows where entries begin,
- * so this checks every block that can be a header.
+ * Whether all extended headers have valid records, and not too many. modern-tar would need
+ * quadratic time for records that are shorter than their own length: hours for 8 MiB. Only the
+ * parser knows where entries begin, so this checks every block that can be a header.
  */
 export function hasValidPax(tar: Uint8Array) {
 	let left = MAX_RECORDS;

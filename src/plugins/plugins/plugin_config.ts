@@ -28,10 +28,7 @@ export const PluginConfig = z
 	})
 	.meta({ id: "PluginConfig" });
 
-/**
- * The columns of a `PluginConfig`, for queries that join `plugin_configs`, `plugins` and their
- * `organizations`.
- */
+/** Columns for queries that join `plugin_configs`, `plugins` and their `organizations`. */
 export const configColumns = () => ({
 	delivery_rate_24h: successRate().as("delivery_rate_24h"),
 	id: aliased(pluginConfigs.id, "config_id"),
@@ -68,23 +65,9 @@ type ListedInfo = Omit<Info, "icon" | "metrics" | "public_jobs">;
 type Row<I> = Pick<
 	typeof pluginConfigs.$inferSelect,
 	Exclude<keyof ReturnType<typeof configColumns>, "plugin" | "team_id" | "delivery_rate_24h">
-> & {
-	team_id: number;
-	delivery_rate_24h: number | null;
-	plugin: I;
-};
+> & { team_id: number; delivery_rate_24h: number | null; plugin: I };
 
-export const toPluginConfig = (row: Row<Info>) => withInfo(row, toPlugin(row.plugin));
-
-/** Returns a config of a list. Its `plugin_info` has all fields, but those that can be large are null. */
-export const toListedConfig = (row: Row<ListedInfo>) => {
-	const none = { icon: null, config_schema: null, metrics: null, public_jobs: null };
-	return withInfo(row, {
-		...toPlugin({ ...row.plugin, icon: null, metrics: {}, public_jobs: {} }),
-		...none,
-	});
-};
-
+/** @param info the value of `plugin_info` */
 const withInfo = (
 	{ plugin, config, delivery_rate_24h, uuid: _, ...row }: Row<ListedInfo>,
 	info: object,
@@ -97,3 +80,12 @@ const withInfo = (
 	name: row.name ?? plugin.name,
 	description: row.description ?? plugin.description,
 });
+
+export const toPluginConfig = (row: Row<Info>) => withInfo(row, toPlugin(row.plugin));
+
+/** Returns a config of a list, with null for the fields of `plugin_info` that can be large. */
+export const toListedConfig = (row: Row<ListedInfo>) =>
+	withInfo(row, {
+		...toPlugin({ ...row.plugin, icon: null, metrics: {}, public_jobs: {} }),
+		...{ config_schema: null, metrics: null, public_jobs: null },
+	});

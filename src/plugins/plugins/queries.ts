@@ -21,16 +21,16 @@ import { assertOwn, byId, select, visible } from "./rows.ts";
 import {
 	type create,
 	type filters,
-	itsOrganization,
+	isPluginOrganization,
 	pluginColumns,
 	toPlugin,
 	type update as Update,
 } from "./shape.ts";
 
 /** Lists the plugins of a family. */
-export const list = async (tenant: Tenant, { holds }: Family, page: Page) =>
+export const list = async (tenant: Tenant, { condition }: Family, page: Page) =>
 	mapResults(
-		await tenant.page(page, () => select(tenant).$dynamic(), visible(tenant, holds)),
+		await tenant.page(page, () => select(tenant).$dynamic(), visible(tenant, condition)),
 		toPlugin,
 	);
 
@@ -44,7 +44,7 @@ export const listAll = async (
 		tenant.db
 			.select({ ...pluginColumns, families: familyNames })
 			.from(plugins)
-			.innerJoin(organizations, itsOrganization)
+			.innerJoin(organizations, isPluginOrganization)
 			.$dynamic();
 	const texts = [plugins.name, plugins.description, plugins.url];
 	const filter = and(

@@ -9,126 +9,40 @@ const MAX_REDIRECTS = 5;
 /** Enough for the metadata of a package with thousands of versions. */
 const MAX_DOCUMENT_BYTES = 4 * MIB;
 
-/** The parts of a package or repository URL. `token` is "" if the URL has none. */
+/** What the URL of a package or repository names. `token` is "" if the URL has none. */
 type Page = { name: string; ref: string | undefined; token: string };
 
-type Registry = {
-	label: string;
-	/** Base URL of the API; "" if not configured. */
-	base: string;
-	/** Another URL whose origin the registry may redirect archive downloads to; "" if none. */
-	archives: string;
-	headers: Record<string, string>;
-	/** Names the package or repository in error messages. */
-	subject: string;
-	find: (fetchJson: FetchJson) => Promise<Found>;
-};
-
 /** `archive` is a URL, which may be relative to the registry's base URL. */
-type Found = { tag: string; latest_tag: string; archive: string };
+type Versions = { tag: string; latest_tag: string; archive: string };
 
 /** Fetches a JSON document at a URL relative to the registry's base URL. */
 type FetchJson = <T>(address: string, shape: z.ZodType<T>) => Promise<T>;
 
-type Website = {
-	/** The paths of pages, without slashes at the end. */
-	page: RegExp;
-	/** The canonical URL of the page. */
-	address: (page: Page) => string;
-	registry: (env: Env, page: Page) => Registry;
+type Registry = {
+	label: string;
+	/** The paths of pages on its website, without slashes at the end. */
+	path: RegExp;
+	/**
+	 * The canonical URL of a page is `website`, its name and, with a version, `at` and the version.
+	 */
+	website: string;
+	at: string;
+	/** Names a page in error messages. */
+	subject: (page: Page) => string;
+	/** The base URL of its API; "" if not configured. */
+	base: (env: Env) => string;
+	/** Another URL whose origin it may redirect downloads of archives to; "" if none. */
+	archives?: (env: Env) => string;
+	headers: (token: string) => Record<string, string>;
+	find: (fetchJson: FetchJson, page: Page) => Promise<Versions>;
 };
 
-const optionalPath = (path: string, ref: string | undefined) =>
-	ref === undefined ? "" : `${path}${ref}`;
+const bearer = (token: string) => (token ? { authorization: `Bearer ${token}` } : {});
 
-const websites = new Map<string, Website>([
-	[
-		"npmjs.com",
-		{
-			page: /^\/package\/((?:@[\w.~-]+\/)?[\w.~-]+)(?:\/v\/(\d[\w.+-]*))?$/,
-			address: ({ name, ref }) =>
-				`https://www.npmjs.com/package/${name}${optionalPath("/v/", ref)}`,
-			registry: npm,
-		},
-	],
-	[
-		"github.com",
-		{
-			page: /^\/([\w.-]+\/[\w.-]+?)(?:\.git)?(?:\/(?:tree|commit|releases\/tag)\/(.+))?$/,
-			address: ({ name, ref }) => `https://github.com/${name}${optionalPath("/tree/", ref)}`,
-			registry: github,
-		},
-	],
-	[
-		"gitlab.com",
-		{
-			page: /^\/((?:\w[\w.-]*\/)+\w[\w.-]*?)(?:\.git)?(?:\/-\/(?:tree|commit|tags)\/(.+))?$/,
-			address: ({ name, ref }) => `https://gitlab.com/${name}${optionalPath("/-/tree/", ref)}`,
-			registry: gitlab,
-		},
-	],
-]);
+const atRef = ({ name, ref }: Page) => (ref ? `${name} at ${ref}` : name);
 
-const withoutSlashes = (path: string) => path.replace(/(?<!\/)\/+$/, "");
-
-/** Parses the URL of a package or repository; undefined if it isn't one. */
-function parsePage(text: string) {
-	const url = URL.canParse(text) ? new URL(text) : undefined;
-	const website = url && websites.get(url.host.replace(/^www\./, ""));
-	const path = withoutSlashes(url?.pathname ?? "");
-	const [, name, ref] = website?.page.exec(path) ?? [];
-	if (!website || !name || !/^https?:$/.test(url.protocol)) return undefined;
-	if (url.username || url.password) return undefined;
-	const token = url.searchParams.get("private_token");
-	return { website, page: { name, ref, token: token ?? "" } };
-}
-
-/**
- * Returns three parts of an installation URL: `address`, its canonical form; `project`, the same without a version (both are
- * null if plugins can't be installed from the URL); and `token` ("" if the URL has none).
- */
-export function identify(url: string) {
-	const { website, page } = parsePage(url) ?? {};
-	return website && page
-		? {
-				address: website.address(page),
-				project: website.address({ ...page, ref: undefined }),
-				token: page.token,
-			}
-		: { address: null, project: null, token: "" };
-}
-
-/**
- * Returns the newest version at this URL. For an npm package, this is its `latest` version, even if the URL has another one.
- * For a repository, it is the commit of the URL's branch, tag or commit, or of the default branch.
- * @throws 400 if the URL isn't supported, the source doesn't exist, or it can't be reached in time
- */
-export async function latest(env: Env, url: string, timeoutMs = TIMEOUT_MS) {
-	const registry = registryOf(env, url);
-	const { fetchJson } = clientOf(registry, timeoutMs);
-	return { tag: (await registry.find(fetchJson)).latest_tag };
-}
-
-/**
- * Downloads the archive at this URL, for `unpack`. Also returns its version and the newest version. Throws the errors of
- * `latest`.
- */
-export async function download(env: Env, url: string, timeoutMs = TIMEOUT_MS) {
-	const registry = registryOf(env, url);
-	const { fetchJson, get } = clientOf(registry, timeoutMs);
-	const { tag, latest_tag, archive } = await registry.find(fetchJson);
-	return { tag, latest_tag, bytes: await get(archive, MAX_ARCHIVE_BYTES) };
-}
-
-function registryOf(env: Env, url: string): Registry {
-	const { website, page } = parsePage(url) ?? {};
-	if (!website || !page)
-		throw invalid(null, "Must be a GitHub/GitLab repository or a npm package URL!");
-	const registry = website.registry(env, page);
-	if (registry.base === "")
-		throw invalid(null, `Installing from ${registry.label} is not configured.`);
-	return registry;
-}
+/** Converts a path, which is already URL-encoded, to a single path segment. */
+const segment = (path: string) => path.replaceAll("/", "%2F");
 
 /** The length is that of `tag` in requests. */
 const Version = z
@@ -141,82 +55,136 @@ const Package = z.object({
 });
 const Sha = z.string().regex(/^[0-9a-f]{40,64}$/);
 
-/** Converts a path, which is already URL-encoded, to a single path segment. */
-const segment = (path: string) => path.replaceAll("/", "%2F");
+const npm: Registry = {
+	label: "npm",
+	path: /^\/package\/((?:@[\w.~-]+\/)?[\w.~-]+)(?:\/v\/(\d[\w.+-]*))?$/,
+	website: "https://www.npmjs.com/package/",
+	at: "/v/",
+	subject: ({ name }) => `npm package ${name}`,
+	base: (env) => env.NPM_REGISTRY_URL,
+	// The abbreviated metadata, if the registry supports it.
+	headers: (token) => ({
+		accept: "application/vnd.npm.install-v1+json, */*;q=0.8",
+		...bearer(token),
+	}),
+	async find(fetchJson, { name, ref }) {
+		const metadata = await fetchJson(segment(name), Package);
+		const { latest } = metadata["dist-tags"];
+		const tag = ref ?? latest;
+		const archive = metadata.versions[tag]?.dist.tarball;
+		if (!archive) throw invalid(null, `Could not find version ${tag} of npm package ${name}.`);
+		return { tag, latest_tag: latest, archive };
+	},
+};
 
-const at = (ref: string | undefined) => (ref ? ` at ${ref}` : "");
+const github: Registry = {
+	label: "GitHub",
+	path: /^\/([\w.-]+\/[\w.-]+?)(?:\.git)?(?:\/(?:tree|commit|releases\/tag)\/(.+))?$/,
+	website: "https://github.com/",
+	at: "/tree/",
+	subject: (page) => `GitHub repository ${atRef(page)}`,
+	base: (env) => env.GITHUB_API_URL,
+	archives: (env) => env.GITHUB_ARCHIVE_URL,
+	headers: bearer,
+	async find(fetchJson, { name, ref = "HEAD" }) {
+		const commit = `repos/${name}/commits/${segment(ref)}`;
+		const { sha } = await fetchJson(commit, z.object({ sha: Sha }));
+		return { tag: sha, latest_tag: sha, archive: `repos/${name}/tarball/${sha}` };
+	},
+};
 
-function npm(env: Env, { name, ref, token }: Page): Registry {
-	return {
-		label: "npm",
-		base: env.NPM_REGISTRY_URL,
-		archives: "",
-		headers: {
-			// The abbreviated metadata, if the registry supports it.
-			accept: "application/vnd.npm.install-v1+json, */*;q=0.8",
-			...(token && { authorization: `Bearer ${token}` }),
-		},
-		subject: `npm package ${name}`,
-		async find(fetchJson) {
-			const metadata = await fetchJson(segment(name), Package);
-			const { latest } = metadata["dist-tags"];
-			const tag = ref ?? latest;
-			const archive = metadata.versions[tag]?.dist.tarball;
-			if (!archive) throw invalid(null, `Could not find version ${tag} of npm package ${name}.`);
-			return { tag, latest_tag: latest, archive };
-		},
-	};
-}
+const gitlab: Registry = {
+	label: "GitLab",
+	path: /^\/((?:\w[\w.-]*\/)+\w[\w.-]*?)(?:\.git)?(?:\/-\/(?:tree|commit|tags)\/(.+))?$/,
+	website: "https://gitlab.com/",
+	at: "/-/tree/",
+	subject: (page) => `GitLab repository ${atRef(page)}`,
+	base: (env) => env.GITLAB_API_URL,
+	headers: (token) => (token ? { "private-token": token } : {}),
+	async find(fetchJson, { name, ref = "HEAD" }) {
+		const repository = `projects/${segment(name)}/repository`;
+		const commit = `${repository}/commits/${segment(ref)}`;
+		const { id } = await fetchJson(commit, z.object({ id: Sha }));
+		return { tag: id, latest_tag: id, archive: `${repository}/archive.tar.gz?sha=${id}` };
+	},
+};
 
-function github(env: Env, { name, ref, token }: Page): Registry {
-	return {
-		label: "GitHub",
-		base: env.GITHUB_API_URL,
-		archives: env.GITHUB_ARCHIVE_URL,
-		headers: token ? { authorization: `Bearer ${token}` } : {},
-		subject: `GitHub repository ${name}${at(ref)}`,
-		async find(fetchJson) {
-			const commit = `repos/${name}/commits/${segment(ref ?? "HEAD")}`;
-			const { sha } = await fetchJson(commit, z.object({ sha: Sha }));
-			const archive = `repos/${name}/tarball/${sha}`;
-			return { tag: sha, latest_tag: sha, archive };
-		},
-	};
-}
+const registries = new Map([
+	["npmjs.com", npm],
+	["github.com", github],
+	["gitlab.com", gitlab],
+]);
 
-function gitlab(env: Env, { name, ref, token }: Page): Registry {
-	return {
-		label: "GitLab",
-		base: env.GITLAB_API_URL,
-		archives: "",
-		headers: token ? { "private-token": token } : {},
-		subject: `GitLab repository ${name}${at(ref)}`,
-		async find(fetchJson) {
-			const repository = `projects/${segment(name)}/repository`;
-			const commit = `${repository}/commits/${segment(ref ?? "HEAD")}`;
-			const { id } = await fetchJson(commit, z.object({ id: Sha }));
-			const archive = `${repository}/archive.tar.gz?sha=${id}`;
-			return { tag: id, latest_tag: id, archive };
-		},
-	};
+const withoutSlashes = (path: string) => path.replace(/(?<!\/)\/+$/, "");
+
+/** Parses the URL of a package or repository; undefined if it isn't one. */
+function parse(text: string) {
+	const url = URL.canParse(text) ? new URL(text) : undefined;
+	const registry = url && registries.get(url.host.replace(/^www\./, ""));
+	const [, name, ref] = registry?.path.exec(withoutSlashes(url?.pathname ?? "")) ?? [];
+	if (!registry || !name || !/^https?:$/.test(url.protocol)) return undefined;
+	if (url.username || url.password) return undefined;
+	return { registry, page: { name, ref, token: url.searchParams.get("private_token") ?? "" } };
 }
 
 /**
- * Returns the functions that send requests to a registry, all within one timeout. Their error messages don't contain URLs or
- * tokens.
+ * Returns three parts of an installation URL: `address`, its canonical form; `project`, the same
+ * without a version (both are null if plugins can't be installed from the URL); and `token` ("" if
+ * the URL has none).
  */
-function clientOf(registry: Registry, timeoutMs: number) {
-	const signal = AbortSignal.timeout(timeoutMs);
-	const { subject } = registry;
+export function identify(url: string) {
+	const parsed = parse(url);
+	if (!parsed) return { address: null, project: null, token: "" };
+	const { registry, page } = parsed;
+	const project = `${registry.website}${page.name}`;
+	const version = page.ref === undefined ? "" : `${registry.at}${page.ref}`;
+	return { address: `${project}${version}`, project, token: page.token };
+}
 
-	const get = (address: string, limit: number) =>
-		follow(registry, address, signal)
-			.then((response) => readBody(response, subject, limit))
-			.catch((error: unknown) => {
-				if (error instanceof ApiError) throw error;
-				const within = signal.aborted ? ` within ${timeoutMs / 1000} seconds` : "";
-				throw invalid(null, `Could not reach ${subject}${within}.`);
-			});
+/**
+ * Returns the newest version at this URL. For an npm package, this is its `latest` version, even if
+ * the URL has another one. For a repository, it is the commit of the URL's branch, tag or commit,
+ * or of the default branch.
+ * @throws 400 if the URL isn't supported, the source doesn't exist, or it can't be reached in time
+ */
+export async function latest(env: Env, url: string, timeoutMs = TIMEOUT_MS) {
+	const { find } = connect(env, url, timeoutMs);
+	return { tag: (await find()).latest_tag };
+}
+
+/**
+ * Downloads the archive at this URL, for `unpack`, and returns its version and the newest one.
+ * Throws the errors of `latest`.
+ */
+export async function download(env: Env, url: string, timeoutMs = TIMEOUT_MS) {
+	const { find, get } = connect(env, url, timeoutMs);
+	const { archive, ...versions } = await find();
+	return { ...versions, bytes: await get(archive, MAX_ARCHIVE_BYTES) };
+}
+
+/**
+ * Returns functions that send requests to the registry of a URL, all within one timeout. Their
+ * errors don't contain URLs or tokens.
+ */
+function connect(env: Env, url: string, timeoutMs: number) {
+	const parsed = parse(url);
+	if (!parsed) throw invalid(null, "Must be a GitHub/GitLab repository or a npm package URL!");
+	const { registry, page } = parsed;
+	const base = registry.base(env);
+	if (base === "") throw invalid(null, `Installing from ${registry.label} is not configured.`);
+	const api = { base, archives: registry.archives?.(env), headers: registry.headers(page.token) };
+	const subject = registry.subject(page);
+	const signal = AbortSignal.timeout(timeoutMs);
+
+	async function get(address: string, limit: number) {
+		try {
+			return await readBody(await follow(api, address, subject, signal), subject, limit);
+		} catch (error) {
+			if (error instanceof ApiError) throw error;
+			const within = signal.aborted ? ` within ${timeoutMs / 1000} seconds` : "";
+			throw invalid(null, `Could not reach ${subject}${within}.`);
+		}
+	}
 
 	const fetchJson: FetchJson = async (address, shape) => {
 		const bytes = await get(address, MAX_DOCUMENT_BYTES);
@@ -227,17 +195,20 @@ function clientOf(registry: Registry, timeoutMs: number) {
 		}
 	};
 
-	return { fetchJson, get };
+	return { find: () => registry.find(fetchJson, page), get };
 }
+
+type Api = { base: string; archives: string | undefined; headers: Record<string, string> };
 
 /** Follows redirects, but only to configured origins. Sends the token only to the registry. */
 async function follow(
-	{ base, archives, headers, subject }: Registry,
+	{ base, archives, headers }: Api,
 	address: string,
+	subject: string,
 	signal: AbortSignal,
 ) {
 	const home = new URL(`${withoutSlashes(base)}/`);
-	const origins = [home, ...(archives ? [new URL(archives)] : [])].map(({ origin }) => origin);
+	const origins = [home.origin, ...(archives ? [new URL(archives).origin] : [])];
 	let url = new URL(address, home);
 	for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
 		if (!origins.includes(url.origin))
@@ -245,10 +216,7 @@ async function follow(
 		const response = await fetch(url, {
 			redirect: "manual",
 			signal,
-			headers: {
-				"user-agent": "tenantry",
-				...(url.origin === home.origin && headers),
-			},
+			headers: { "user-agent": "tenantry", ...(url.origin === home.origin && headers) },
 		});
 		const location = response.headers.get("location");
 		if (response.status < 300 || response.status >= 400 || !location) return response;
@@ -261,16 +229,13 @@ async function follow(
 /** GitHub responds with 422 if a commit doesn't exist. */
 const NOT_FOUND = [404, 410, 422];
 
-async function readBody(response: Response, subject: string, limit: number) {
-	if (NOT_FOUND.includes(response.status)) throw invalid(null, `Could not find ${subject}.`);
-	if (!response.ok)
-		throw invalid(
-			null,
-			`Could not reach ${subject}: it responded with HTTP status ${response.status}.`,
-		);
+async function readBody({ ok, status, body }: Response, subject: string, limit: number) {
+	if (NOT_FOUND.includes(status)) throw invalid(null, `Could not find ${subject}.`);
+	if (!ok)
+		throw invalid(null, `Could not reach ${subject}: it responded with HTTP status ${status}.`);
 	const chunks: Uint8Array[] = [];
 	let length = 0;
-	for await (const chunk of response.body ?? []) {
+	for await (const chunk of body ?? []) {
 		length += chunk.length;
 		if (length > limit)
 			throw invalid(null, `Could not read ${subject}: it is larger than ${limit / MIB} MiB.`);

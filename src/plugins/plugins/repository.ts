@@ -24,95 +24,80 @@ const TIMEOUT_MS = 5000;
  */
 export async function repository({ PLUGIN_REPOSITORY_URL: url }: Env) {
 	if (url === "") return BUNDLED;
-	const unreachable = () => invalid(null, "Could not reach the plugin repository.");
-	const response = await fetch(url, {
-		signal: AbortSignal.timeout(TIMEOUT_MS),
-	}).catch(unreachable);
-	if (!(response instanceof Response) || !response.ok) throw unreachable();
+	const signal = AbortSignal.timeout(TIMEOUT_MS);
+	const response = await fetch(url, { signal }).catch(() => undefined);
+	if (!response?.ok) throw invalid(null, "Could not reach the plugin repository.");
 	const list = z.array(Listed).safeParse(await response.json().catch(() => null));
 	if (!list.success) throw invalid(null, "The plugin repository did not return a list of plugins.");
 	return list.data;
 }
 
-const githubEntry = (
-	name: string,
-	path: string,
-	type: string,
-	verified: boolean,
-	description: string,
-) => ({
+/**
+ * Published plugins on GitHub: path, name, type, and a description that was written for this list.
+ */
+const PUBLISHED = [
+	[
+		"PostHog/posthog-plugin-geoip",
+		"GeoIP",
+		"data_enrichment",
+		"Adds the location of an IP address to events and persons.",
+	],
+	[
+		"PostHog/posthog-plugin-replicator",
+		"Replicator",
+		"data_out",
+		"Forwards every event to a second instance.",
+	],
+	[
+		"PostHog/posthog-plugin-migrator3000",
+		"Migrator 3000",
+		"data_in",
+		"Imports events from another instance, starting at a given date.",
+	],
+	[
+		"PostHog/posthog-plugin-starter-kit",
+		"Starter kit",
+		"other",
+		"A minimal plugin to start your own from.",
+	],
+	[
+		"visionect/posthog-plugin-snowplow-referer-parser",
+		"Referer parser",
+		"data_enrichment",
+		"Detects which search engine or social network an event's referrer is.",
+	],
+	[
+		"everald/posthog-plugin-url-parameter-to-event-properties",
+		"URL parameters",
+		"data_enrichment",
+		"Turns URL parameters into event properties.",
+	],
+	[
+		"leggetter/posthog-plugin-rss-annotator",
+		"RSS annotator",
+		"data_in",
+		"Creates an annotation for each new entry of an RSS feed.",
+	],
+	[
+		"benjackwhite/posthog-plugin-appfigures",
+		"Appfigures",
+		"data_in",
+		"Imports an app's reviews and ratings as events.",
+	],
+	[
+		"laudspeaker/laudspeaker-posthog-plugin",
+		"Laudspeaker",
+		"data_out",
+		"Forwards events to Laudspeaker, a customer messaging service.",
+	],
+] as const;
+
+const BUNDLED: z.infer<typeof Listed>[] = PUBLISHED.map(([path, name, type, description]) => ({
 	name,
 	url: `https://github.com/${path}`,
 	description,
-	verified,
+	verified: path.startsWith("PostHog/"),
 	maintainer: path.replace(/\/.*/, ""),
 	type,
 	icon: null,
-});
-
-/** Published plugins. The descriptions were written for this list. */
-const BUNDLED: z.infer<typeof Listed>[] = [
-	githubEntry(
-		"GeoIP",
-		"PostHog/posthog-plugin-geoip",
-		"data_enrichment",
-		true,
-		"Adds the location of an IP address to events and persons.",
-	),
-	githubEntry(
-		"Replicator",
-		"PostHog/posthog-plugin-replicator",
-		"data_out",
-		true,
-		"Forwards every event to a second instance.",
-	),
-	githubEntry(
-		"Migrator 3000",
-		"PostHog/posthog-plugin-migrator3000",
-		"data_in",
-		true,
-		"Imports events from another instance, starting at a given date.",
-	),
-	githubEntry(
-		"Starter kit",
-		"PostHog/posthog-plugin-starter-kit",
-		"other",
-		true,
-		"A minimal plugin to start your own from.",
-	),
-	githubEntry(
-		"Referer parser",
-		"visionect/posthog-plugin-snowplow-referer-parser",
-		"data_enrichment",
-		false,
-		"Detects which search engine or social network an event's referrer is.",
-	),
-	githubEntry(
-		"URL parameters",
-		"everald/posthog-plugin-url-parameter-to-event-properties",
-		"data_enrichment",
-		false,
-		"Turns URL parameters into event properties.",
-	),
-	githubEntry(
-		"RSS annotator",
-		"leggetter/posthog-plugin-rss-annotator",
-		"data_in",
-		false,
-		"Creates an annotation for each new entry of an RSS feed.",
-	),
-	githubEntry(
-		"Appfigures",
-		"benjackwhite/posthog-plugin-appfigures",
-		"data_in",
-		false,
-		"Imports an app's reviews and ratings as events.",
-	),
-	githubEntry(
-		"Laudspeaker",
-		"laudspeaker/laudspeaker-posthog-plugin",
-		"data_out",
-		false,
-		"Forwards events to Laudspeaker, a customer messaging service.",
-	),
-];
+}));

@@ -9,9 +9,8 @@ import type { Row } from "./rows.ts";
 const BATCH_SIZE = 100;
 
 /**
- * Encrypts the values in a plugin's configs that are stored as plain text although its new schema
- * makes them secret. Skips a config that another request changes in the meantime, because its next
- * write encrypts them.
+ * Encrypts plain values in a plugin's configs that its new schema makes secret. Skips a config that
+ * another request changes in the meantime, because that write encrypts them.
  */
 async function reseal(
 	env: Env,
@@ -47,10 +46,7 @@ async function reseal(
 	}
 }
 
-/**
- * If the schema changed, encrypts the values that became secret in all configs of the plugin, after
- * the response.
- */
+/** If the schema changed, calls `reseal` after the response. */
 export function resealIfSchemaChanged(
 	tenant: Tenant,
 	before: Pick<Row, "config_schema">,

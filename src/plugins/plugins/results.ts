@@ -4,8 +4,8 @@ import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { HOUR_MS } from "../../lib/durations.ts";
 
 /*
- * How many jobs of a config succeeded and failed in the last 24 hours. The config has the sums by hour, which the end of each job
- * writes with its error. So there is no row of a job that has ended.
+ * How many jobs of a config succeeded and failed in the last 24 hours. The config has the sums by
+ * hour, so jobs that have ended need no rows.
  */
 
 const hourOf = (at: number) => iso(at).slice(0, "2026-01-01T00".length);

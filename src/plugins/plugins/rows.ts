@@ -1,15 +1,17 @@
-import { and, eq, type SQL } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { rowId } from "../../db/client.ts";
 import { largeRows, sizeOf } from "../../db/large.ts";
 import { organizations } from "../../db/schema/organizations.ts";
+import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { plugins } from "../../db/schema/plugins.ts";
+import { projects } from "../../db/schema/projects.ts";
 import { forbidden } from "../../http/errors.ts";
-import { itsOrganization, pluginColumns } from "./shape.ts";
-import { inVisiblePlugins, visiblePlugin } from "./visible.ts";
+import { isPluginOrganization, pluginColumns } from "./shape.ts";
 
 export const select = ({ db }: Tenant) =>
-	db.select(pluginColumns).from(plugins).innerJoin(organizations, itsOrganization);
+	db.select(pluginColumns).from(plugins).innerJoin(organizations, isPluginOrganization);
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
@@ -23,13 +25,36 @@ export const pluginBytes = sizeOf(
 	plugins.public_jobs,
 );
 
-/** The condition for the visible plugin with this id, whatever its families. */
+/** The configs of the organization's projects, for FROM. */
+const organizationConfigs = ({ organization }: TenantSql) =>
+	sql`${projects} join ${pluginConfigs} on ${pluginConfigs.project_id} = ${projects.id} and ${projects.organization_id} = ${organization}`;
+
+/**
+ * SQL condition on `plugins`: the organization can see the plugin, because it owns it, it is
+ * global, or it is configured in one of its projects (docs/plugins.md#access).
+ */
+export const visiblePlugin = (tenant: TenantSql) => sql`(
+  ${plugins.organization_id} = ${tenant.organization} or ${plugins.is_global} or exists (
+    select 1 from ${organizationConfigs(tenant)} where ${pluginConfigs.plugin_id} = ${plugins.id} and not ${pluginConfigs.deleted}))`;
+
+/** SQL condition on `plugins`: no project of the organization has an enabled config of it. */
+export const isUnused = (tenant: TenantSql) => sql`not exists (
+	select 1 from ${organizationConfigs(tenant)} where ${pluginConfigs.plugin_id} = ${plugins.id} and ${pluginConfigs.enabled} and not ${pluginConfigs.deleted})`;
+
+/** The visible plugin with this id, whatever its families. */
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(plugins.id, rowId(id)), visiblePlugin(tenant));
 
 /** Returns how visible plugins that match the filter are listed, newest first. */
 export const visible = (tenant: Tenant, filter: SQL | undefined) => ({
-	where: and(inVisiblePlugins(tenant), filter),
+	// Like `visiblePlugin`, but SQLite finds the plugins by indexes.
+	where: and(
+		sql`${plugins.id} in (
+			select id from plugins where organization_id = ${tenant.organization}
+			union select id from plugins where is_global
+			union select ${pluginConfigs.plugin_id} from ${organizationConfigs(tenant)} where not ${pluginConfigs.deleted})`,
+		filter,
+	),
 	by: [plugins.id],
 	large: largeRows(pluginBytes, plugins),
 	keys: ({ id }: { id: number }) => [id],

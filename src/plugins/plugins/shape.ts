@@ -21,7 +21,7 @@ const PLUGIN_TYPES = ["local", "custom", "repository", "source", "inline"] as co
 
 const names = z.array(text(200)).max(100);
 
-/** `{methods?, jobs?, scheduled_tasks?}` (docs/plugins.md#families). */
+/** docs/plugins.md#families. */
 const capabilities = z.object({
 	methods: names.optional(),
 	jobs: names.optional(),
@@ -61,10 +61,7 @@ export const Plugin = z
 	})
 	.meta({ id: "Plugin" });
 
-/**
- * The columns of a `Plugin`, for queries over `plugins` and `organizations`. Aliases avoid clashes
- * with other tables.
- */
+/** Columns for queries that join `plugins` and `organizations`. Aliases avoid clashes. */
 export const pluginColumns = {
 	id: aliased(plugins.id, "plugin_row_id"),
 	plugin_type: plugins.plugin_type,
@@ -84,14 +81,14 @@ export const pluginColumns = {
 };
 
 /**
- * The columns of a plugin in a list of configs. The others can be large, and a list needs only which fields of a config are secret
+ * The columns for lists of configs: without others that can be large
  * (docs/api.md#fields-that-are-strings).
  */
 const { icon: _icon, metrics: _metrics, public_jobs: _jobs, ...listedColumns } = pluginColumns;
 export const listedPluginColumns = listedColumns;
 
 /** Join condition: the `organizations` row is the plugin's. */
-export const itsOrganization = eq(organizations.id, plugins.organization_id);
+export const isPluginOrganization = eq(organizations.id, plugins.organization_id);
 
 export const toPlugin = <R extends Omit<z.infer<typeof Plugin>, "x_function_migration_available">>(
 	row: R,
@@ -101,12 +98,9 @@ export const toPlugin = <R extends Omit<z.infer<typeof Plugin>, "x_function_migr
 	x_function_migration_available: "false",
 });
 
-export const update = z.object({
-	plugin_type: z.enum(PLUGIN_TYPES).optional(),
-	name: text(200).optional(),
-	description: longText(MAX_DESCRIPTION_BYTES).optional(),
-	icon: longText(MAX_ICON_BYTES).nullable().optional(),
-	config_schema: z
+/** The `config_schema` in a body or in plugin.json. */
+export const configSchemaInput = () =>
+	z
 		.preprocess(
 			refuseProto,
 			json()
@@ -116,8 +110,14 @@ export const update = z.object({
 				})
 				.pipe(configSchema),
 		)
-		.check(atMostBytes(MAX_JSON_BYTES))
-		.optional(),
+		.check(atMostBytes(MAX_JSON_BYTES));
+
+export const update = z.object({
+	plugin_type: z.enum(PLUGIN_TYPES).optional(),
+	name: text(200).optional(),
+	description: longText(MAX_DESCRIPTION_BYTES).optional(),
+	icon: longText(MAX_ICON_BYTES).nullable().optional(),
+	config_schema: configSchemaInput().optional(),
 	tag: text(200).nullable().optional(),
 	is_global: boolean().optional(),
 	capabilities: capabilities.check(atMostBytes(MAX_JSON_BYTES)).optional(),
@@ -132,9 +132,9 @@ export const create = update.extend({ url: text(800).optional() });
 export const upgrade = update.extend({ url: text(800).optional() });
 
 /** A plugin and the families it belongs to (docs/plugins.md#families). */
-export const ListedPlugin = Plugin.extend({
-	families: z.array(z.enum(FAMILIES)),
-}).meta({ id: "ListedPlugin" });
+export const ListedPlugin = Plugin.extend({ families: z.array(z.enum(FAMILIES)) }).meta({
+	id: "ListedPlugin",
+});
 
 export const filters = z.object({
 	/** Searches name, description and URL, ignoring case. */
@@ -142,17 +142,10 @@ export const filters = z.object({
 	family: choices(FAMILIES).optional(),
 });
 
-export const activityFilters = logFilters.pick({
-	user: true,
-	activity: true,
-	after: true,
-	before: true,
-});
+export const activityFilters = logFilters.omit({ scope: true, item_id: true });
 
 /** A plugin and whether a newer version exists (docs/api.md#responses-with-extra-fields). */
-export const PluginUpdate = Plugin.extend({
-	update_available: z.boolean(),
-}).meta({
+export const PluginUpdate = Plugin.extend({ update_available: z.boolean() }).meta({
 	id: "PluginUpdate",
 });
 

@@ -5,20 +5,16 @@ import { inList } from "../../db/client.ts";
 import { now } from "../../db/now.ts";
 import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
 import { found, invalid } from "../../http/errors.ts";
-import { atMostBytes, record, text } from "../../http/fields.ts";
-import { json } from "../../http/json_value.ts";
+import { text } from "../../http/fields.ts";
 import { parseUnrounded } from "../../lib/lossless_json.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { MAIN_FILES } from "./file_names.ts";
 import { assertSize, capabilities, isUncompiled, toFiles } from "./install.ts";
 import { resealIfSchemaChanged } from "./reseal.ts";
 import { assertOwn, byId, type Row, select } from "./rows.ts";
-import { MAX_JSON_BYTES, type PluginSource, type source, toPlugin } from "./shape.ts";
+import { configSchemaInput, type PluginSource, type source, toPlugin } from "./shape.ts";
 
-/**
- * Selects the files of a plugin, one per row, because together they could exceed D1's maximum size
- * of a value.
- */
+/** Selects the files of a plugin, one per row: together they could exceed D1's size of a value. */
 const filesOf = ({ db }: Tenant, condition: SQL | undefined) =>
 	db
 		.select({
@@ -79,13 +75,7 @@ export async function findEditable(tenant: Tenant, id: string) {
 	return { row, files, errors };
 }
 
-const Manifest = z.object({
-	name: text(200).optional(),
-	config: json()
-		.pipe(z.union([z.array(z.unknown()), record(z.unknown())]))
-		.check(atMostBytes(MAX_JSON_BYTES))
-		.optional(),
-});
+const Manifest = z.object({ name: text(200).optional(), config: configSchemaInput().optional() });
 
 /** Returns the columns that plugin.json sets. */
 function parseManifest(text: string) {

@@ -302,7 +302,10 @@ describe("plugin.json", () => {
 			'{"name": "a\\u0007b"}',
 			"Could not read plugin.json.name: Control characters are not allowed.",
 		],
-		['{"config": 1}', "Could not read plugin.json.config: Must be a list or an object"],
+		[
+			'{"config": 1}',
+			"Could not read plugin.json.config: Expected a list or a dictionary of items.",
+		],
 		['{"publicJobs": []}', /^Could not read plugin\.json\.publicJobs: /],
 	])("%s is rejected", (text, message) => {
 		expect(() => read(text)).toThrow(message);

@@ -24,15 +24,15 @@ import {
 import type { Destination, Job } from "./destination.ts";
 
 /**
- * `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets a new one. `nulls`: how many values
- * were null in columns that can't hold null.
+ * `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets a new one.
+ * `nulls`: how many values were null in columns that can't hold null.
  */
 type State = { id: string; nulls?: Record<string, number> };
 
-/** The approximate size of an insert, in characters. With larger inserts, ClickHouse has to merge fewer parts. */
+/** The approximate size of an insert, in characters. Larger ones mean fewer parts to merge. */
 const INSERT_CHARACTERS = 4 * 2 ** 20;
 
-/** Makes a test insert fail after the first row, so that no row is stored: an insert stores either all its rows or none. */
+/** Makes a test insert fail after the first row: all rows of an insert are stored, or none. */
 const BROKEN_ROW = "This row is broken so that none is stored.\n";
 const BROKEN_AT = /\(at row 2\)/;
 
@@ -78,8 +78,9 @@ async function checkGrants({ ask, run }: Client, config: Settings) {
 }
 
 /**
- * Returns the destination that writes to a ClickHouse table, which is created if it doesn't exist. A row with an existing key
- * replaces the old row when parts are merged; until then, `FINAL` hides the old one.
+ * Returns the destination that writes to a ClickHouse table, which is created if it doesn't exist.
+ * A row with an existing key replaces the old row when parts are merged; until then, `FINAL` hides
+ * the old one.
  */
 export function clickhouse(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const client = connect(env, config, timeoutMs);
@@ -102,7 +103,8 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 					id = crypto.randomUUID();
 					await saveState({ id });
 				}
-				// With this token, tables that remember inserts ignore a repeated one (`repetitionWarning`).
+				// With this token, tables that remember inserts ignore a repeated one
+				// (`repetitionWarning`).
 				const insert_deduplication_token = await digest(`${id} ${lines}`);
 				const settings = { ...table?.settings, insert_deduplication_token };
 				check(await insert(names, lines, settings), config);

@@ -45,9 +45,9 @@ function assertAccepted(answer: Answer) {
 }
 
 /**
- * Returns the Idempotency-Key of a batch (docs/exports.md#what-is-written). It is a digest of the export, the window and the
- * body, so the same rows have the same key in every run. Rows without a uuid may be equal, so their key includes the number of
- * the batch.
+ * Returns the Idempotency-Key of a batch (docs/exports.md#what-is-written). It is a digest of the
+ * export, the window and the body, so the same rows have the same key in every run. Rows without a
+ * uuid may be equal, so their key includes the number of the batch.
  */
 async function keyOf(job: Job, body: string, batch: number) {
 	const { export_id, start, end, identified } = job;

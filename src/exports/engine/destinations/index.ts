@@ -7,7 +7,7 @@ import type { Destination, Job } from "./destination.ts";
 /** The folder for tests of the worker's own bucket without a project. */
 const TESTS = "trials";
 
-/** In the worker's own bucket, each project has a folder, so that projects don't replace each other's files. */
+/** In the worker's own bucket, each project has a folder of its own. */
 const rootIn = (type: string) => (job?: Job) =>
 	type === "R2" ? String(job?.team_id ?? TESTS) : "";
 

@@ -11,7 +11,7 @@ import { ensureTable, findTable, statementsFor, tableOf } from "./postgres/table
 /** Empty, because rows are safe as soon as they are written. */
 type State = Record<string, never>;
 
-/** How many pages share a transaction, because each transaction costs time. Until it is committed, they are in memory. */
+/** How many pages share a transaction. Until it is committed, they are in memory. */
 const PAGES_PER_TRANSACTION = 10;
 
 /** Returns the rows by their key. If several rows have the same key, the last one is used. */
@@ -44,8 +44,9 @@ function waitingPages(job: Job) {
 }
 
 /**
- * Returns the destination that writes to a PostgreSQL table, which is created if it doesn't exist. Each row is in the table
- * once: a row that is written again replaces the stored one. Each part of a run uses one connection.
+ * Returns the destination that writes to a PostgreSQL table, which is created if it doesn't exist.
+ * Each row is in the table once: a row that is written again replaces the stored one. Each part of
+ * a run uses one connection.
  * @param timeoutMs the timeout of a statement
  */
 export function postgres(env: Env, config: Settings, timeoutMs: number): Destination<State> {
@@ -131,7 +132,8 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 					if (!session) return;
 					await session.query(begin(timeoutMs));
 					await ensure(session);
-					// The second upsert replaces the rows of the first. Constraints are checked as a commit would check them.
+					// The second upsert replaces the rows of the first. Constraints are checked as a commit
+					// would check them.
 					await session.copy([stage, upsert, upsert, "set constraints all immediate"].join(";"), [
 						copyText(job.columns, rows),
 					]);

@@ -1,10 +1,10 @@
 /** Numbers that keep all digits of integers of 64 bits. */
 import { toNumber, type Value } from "./values.ts";
 
-/** A number, or an integer that a number can't hold exactly. Never a bigint that a number could hold. */
+/** A number, or a bigint if a number can't hold the integer exactly. */
 export type Numeric = number | bigint;
 
-/** The smallest integer that doesn't fit into 64 bits. Its neighbouring integers have no representation as a double. */
+/** The smallest integer beyond 64 bits. Doubles have no representation of its neighbours. */
 const INT64_LIMIT = 2 ** 63;
 
 /** Whether a number is an integer of at most 64 bits, in the form of `Numeric`. */

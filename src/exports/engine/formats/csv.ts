@@ -7,8 +7,8 @@ import { type LineCompression, lines } from "./lines.ts";
 export const fieldBytes = (text: string) => Buffer.byteLength(text) + text.split('"').length + 2;
 
 /**
- * Comma-separated values (RFC 4180): a header, then one record for each row. Null is an empty field, the empty text is `""`,
- * and JSON is its text.
+ * Comma-separated values (RFC 4180): a header, then one record for each row. Null is an empty
+ * field, the empty text is `""`, and JSON is its text.
  * @param offset how many bytes the file already has, including its header
  */
 export function csv(columns: Column[], compression: LineCompression, offset: number): Encoder {

@@ -3,8 +3,8 @@ import type { Row } from "../rows.ts";
 /** Encodes a file. The returned pieces are valid until the next call. */
 export type Encoder = {
 	/**
-	 * Adds rows with about this many bytes. Returns the finished bytes of the file, which may be those of these rows or of
-	 * earlier ones, or none.
+	 * Adds rows with about this many bytes. Returns the finished bytes of the file, which may be
+	 * those of these rows or of earlier ones, or none.
 	 */
 	write(rows: Row[], bytes: number): Uint8Array[] | Promise<Uint8Array[]>;
 	/** The approximate encoded size of the rows that are only in memory, in bytes. */

@@ -18,7 +18,7 @@ const ESCAPED = /["\\\p{Cc}\p{Cs}]/u;
 
 const quoted = (text: string) => (ESCAPED.test(text) ? JSON.stringify(text) : `"${text}"`);
 
-/** Returns the function that writes a row with these columns as a JSON object. The values of JSON columns are nested. */
+/** Returns the function that writes a row as a JSON object, with nested JSON columns. */
 export function jsonWriter(columns: Column[]) {
 	const members = columns.map(({ name, kind }, i) => ({
 		start: `${i === 0 ? "{" : ","}${JSON.stringify(name)}:`,

@@ -7,8 +7,9 @@ import type { Encoder } from "./format.ts";
 export type LineCompression = "gzip" | "zstd" | null;
 
 /**
- * Compresses text to a zstd frame with a checksum. workerd's zstd fails if the output doesn't fit into its buffer
- * (https://github.com/cloudflare/workerd/issues/6769), so the buffer is larger than zstd's maximum output for this input.
+ * Compresses text to a zstd frame with a checksum. workerd's zstd fails if the output doesn't fit
+ * into its buffer (https://github.com/cloudflare/workerd/issues/6769), so the buffer is larger than
+ * zstd's maximum output for this input.
  */
 const zstd = (text: string) => {
 	const bytes = Buffer.from(text);
@@ -23,8 +24,8 @@ const compressors = {
 };
 
 /**
- * Encodes text files. A compressed file is a sequence of gzip members (RFC 1952, 2.2) or zstd frames (RFC 8878, 3), one for
- * each call of `write`. Together they decompress to one text.
+ * Encodes text files. A compressed file is a sequence of gzip members (RFC 1952, 2.2) or zstd
+ * frames (RFC 8878, 3), one for each call of `write`. Together they decompress to one text.
  */
 export const lines = (compression: LineCompression, toText: (rows: Row[]) => string): Encoder => {
 	const encoder = new TextEncoder();

@@ -32,14 +32,14 @@ const read = (json: string) =>
 	JSON.parse(json, (_, one) => (typeof one?.bigint === "string" ? BigInt(one.bigint) : one));
 
 /**
- * The state to continue with: `groups`, the metadata of the row groups so far; `ratio`, the encoded bytes per byte of rows; and
- * `skips`, for each column, how many row groups don't use a dictionary.
+ * The state to continue with: `groups`, the metadata of the row groups so far; `ratio`, the encoded
+ * bytes per byte of rows; and `skips`, for each column, how many row groups don't use a dictionary.
  */
 type State = { groups: RowGroup[]; ratio: number; skips?: Skips[] };
 
 /**
- * Encodes Apache Parquet. Rows are collected in row groups, column by column. The metadata of row groups is at the end of the
- * file.
+ * Encodes Apache Parquet. Rows are collected in row groups, column by column. The metadata of row
+ * groups is at the end of the file.
  */
 export function parquet(
 	columns: Column[],

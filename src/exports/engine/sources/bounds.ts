@@ -37,16 +37,17 @@ function leaves(expression: Expression): Leaf[] {
 	}
 }
 
-/** Returns the text that a leaf reads, if any: a whole column, or the value at a top-level key of it. */
+/** Returns the text that a leaf reads: a column, or the value at a top-level key. */
 const textsRead = (leaf: Leaf): { column: string; key?: string }[] => {
 	if (leaf.type === "property") return [{ column: leaf.column, key: leaf.path[0] ?? "" }];
 	return leaf.type === "column" && TEXT_COLUMNS.has(leaf.name) ? [{ column: leaf.name }] : [];
 };
 
 /**
- * Computes an upper bound for the size of a row's fields, and so of a page. It counts the field names, which some formats
- * repeat in each row, and each column as often as it is read, at least once. Properties with different top-level keys don't
- * overlap in their column, so together they count once.
+ * Computes an upper bound for the size of a row's fields, and so of a page. It counts the field
+ * names, which some formats repeat in each row, and each column as often as it is read, at least
+ * once. Properties with different top-level keys don't overlap in their column, so together they
+ * count once.
  */
 export function weightsOf(fields: Field[], columns: string[]): Weights {
 	const all = fields.flatMap(({ expression }) => leaves(expression));

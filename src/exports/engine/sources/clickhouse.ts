@@ -11,7 +11,7 @@ import { surveys } from "./clickhouse/surveys.ts";
 import { queried } from "./queried.ts";
 import type { Scan, Source } from "./source.ts";
 
-/** The timeout of a query whose rows are read page by page, which may take longer than a step of a run. */
+/** The timeout of a query that is read page by page, which can take longer than a step. */
 const STREAM_SECONDS = 600;
 
 /** A row of a query's result. */
@@ -20,7 +20,7 @@ type Found = { values: string[]; size: number; row: Row };
 /** The rows of a query that remain after a page. */
 type Rest = { scan: Scan; position: string; items: Items<Found> };
 
-/** Reads the rows after a place, in order. If a query fails after some rows, another query reads the rest. */
+/** Reads the rows after a place, in order. If a query fails, another one reads the rest. */
 async function* read(
 	ask: Client["ask"],
 	scan: Scan,
@@ -60,8 +60,9 @@ async function* read(
 }
 
 /**
- * Reads the ClickHouse tables `events` and `persons`, which have the same columns as in D1. Rows are read in the order of the
- * table's sorting key. One query serves many pages, because a query for each page would read the same granules again.
+ * Reads the ClickHouse tables `events` and `persons`, which have the same columns as in D1. Rows
+ * are read in the order of the table's sorting key. One query serves many pages, because a query
+ * for each page would read the same granules again.
  */
 export function clickhouse(access: Access): Source {
 	const client = connect(access);

@@ -8,17 +8,18 @@ import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, weight } from "./bounds.ts";
 import { queried } from "./queried.ts";
 import type { Filter, Position, Scan, Source, Table } from "./source.ts";
 
-/** How many rows a page scans for rows that match the filter, and how many rows a statement counts. */
+/** How many rows a page scans for matches, and how many rows a statement counts. */
 const MAX_SCANNED_ROWS = 5000;
 const MAX_COUNTED_ROWS = 100_000;
 
-/** The number of rows of a page is estimated from the size of this many rows, so that the page is filled to this degree. */
+/** A page's length is estimated from this many rows, and filled to this degree. */
 const SAMPLED_ROWS = 20;
 const FILL = 0.9;
 
 /**
- * Collects the parameters that are the same for all pages. The first ones are the position to read from. Limits are part of the
- * SQL, because SQLite recompiles a statement each time a limit is bound.
+ * Collects the parameters that are the same for all pages. The first ones are the position to read
+ * from. Limits are part of the SQL, because SQLite recompiles a statement each time a limit is
+ * bound.
  */
 function binder(first: number) {
 	const values: (string | number)[] = [];
@@ -27,7 +28,7 @@ function binder(first: number) {
 
 type Bind = ReturnType<typeof binder>["bind"];
 
-/** SQL for columns that are stored in another form or under another name. An event is created when it arrives. */
+/** SQL for columns that are stored otherwise. An event is created when it arrives. */
 const STORED: Record<Model, Record<string, string>> = {
 	events: { uuid: "hex(uuid)", created_at: "_inserted_at" },
 	persons: {},
@@ -42,8 +43,8 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const digits = (text: string) => (UUID.test(text) ? text.replaceAll("-", "").toUpperCase() : "");
 
 /**
- * SQL for the position of a column's text in a list, from 1; 0 if it isn't in the list. The list is a single text, because
- * SQLite would evaluate a list again for each row.
+ * SQL for the position of a column's text in a list, from 1; 0 if it isn't in the list. The list is
+ * a single text, because SQLite would evaluate a list again for each row.
  */
 const positionIn = (bind: Bind, column: string, texts: string[]) =>
 	`instr(${bind(`,${texts.map(column === "uuid" ? digits : hex)},`)}, ',' || hex(${column}) || ',')`;
@@ -69,13 +70,13 @@ const DERIVED_BYTES = 36;
 /** The separator of the values of a row in a single text. JSON doesn't escape this character. */
 const SEPARATOR = "\x7f";
 
-/** Columns that may be null. In the text of a row, null is "", and other values have the prefix "=". */
+/** Columns that may be null. In a row's text, null is "", and other values have the prefix "=". */
 const NULLABLE = new Set(["person_id", "person_properties"]);
 
 const INTEGERS = new Set(["team_id", "person_version"]);
 const TIMES = new Set(["timestamp", "created_at", "_inserted_at"]);
 
-/** SQL for a row as a single text, because many small values need several times as much CPU time as one. */
+/** SQL for a row as a single text: many small values need several times the CPU time. */
 const joined = ({ model, columns }: Scan) => {
 	const values = columns.map((column) =>
 		NULLABLE.has(column) ? `coalesce('=' || ${column}, '')` : stored(model, column),
@@ -83,7 +84,7 @@ const joined = ({ model, columns }: Scan) => {
 	return `concat_ws(char(${SEPARATOR.charCodeAt(0)}), ${values.join(", ")})`;
 };
 
-/** Returns the function that splits a text into its row; it returns null if a value contains a separator. */
+/** Returns the function that splits a text into its row; null if a value has a separator. */
 function splitter(columns: string[]) {
 	const nullable = columns.flatMap((column, i) => (NULLABLE.has(column) ? [i] : []));
 	return ([text = null]: Row): Row | null => {
@@ -111,7 +112,7 @@ function isoFormatter() {
 	};
 }
 
-/** Returns the function that converts the values of a row from the form in which they are stored. */
+/** Returns the function that converts the stored values of a row. */
 function converter({ model, columns }: Scan) {
 	const where = (names: Set<string>) => columns.flatMap((name, i) => (names.has(name) ? [i] : []));
 	const [integers, times] = [where(INTEGERS), where(TIMES)];
@@ -125,7 +126,7 @@ function converter({ model, columns }: Scan) {
 	};
 }
 
-/** SQL that converts the columns that rows are sorted by to text, and back. Numbers would lose digits of ids. */
+/** SQL that converts sorted columns to text, and back: numbers would lose digits of ids. */
 const KEYS = {
 	id: { text: "id", value: (text: string) => `cast(${text} as integer)` },
 	timestamp: { text: "timestamp", value: (text: string) => `cast(${text} as integer)` },
@@ -143,7 +144,7 @@ type Part = {
 	within: (bind: Bind) => string;
 };
 
-/** Returns the parts of a window, in the order in which they are read (docs/internals/decisions/0008-events-in-order-of-arrival.md). */
+/** Returns the parts of a window, in the order in which they are read. */
 function partsOf({ model, team_id, by, start, end }: Scan): Part[] {
 	const [from, before] = [Date.parse(start), Date.parse(end)];
 	const isInWindow = (column: string) => (bind: Bind) =>
@@ -204,7 +205,7 @@ function fragments(scan: Scan, { table, sort, within }: Part, bind: Bind) {
 
 type Fragments = ReturnType<typeof fragments>;
 
-/** SQL for the table `beyond`: the first row after the page, if there is one, and how many rows the page has. */
+/** SQL for the table `beyond`: the first row after the page, and the page's length. */
 function beyond(scan: Scan, { table, keys, taken, isFiltered, where, order }: Fragments) {
 	const size = weight(scan, (column) => `coalesce(octet_length(${column}), ${DERIVED_BYTES})`);
 	const mostScanned = isFiltered ? MAX_SCANNED_ROWS : MAX_PAGE_ROWS;
@@ -225,7 +226,8 @@ function beyond(scan: Scan, { table, keys, taken, isFiltered, where, order }: Fr
 		return `${counted(mostScanned + 1)}, beyond as materialized (select * from counted)`;
 	const sizes = (limit: number | string) =>
 		`from (select ${size} as size from ${table} ${where} ${order} limit ${limit})`;
-	// A running sum for each row costs several times as much as one sum of all rows, so the number of rows is estimated first.
+	// A running sum for each row costs several times as much as one sum of all rows, so the number of
+	// rows is estimated first.
 	return `guess as materialized (
 			select min(${MAX_PAGE_ROWS}, coalesce(cast(${FILL * MAX_PAGE_BYTES} / avg(size) as integer), 0)) as rows
 			${sizes(SAMPLED_ROWS)}
@@ -239,15 +241,16 @@ function beyond(scan: Scan, { table, keys, taken, isFiltered, where, order }: Fr
 		)`;
 }
 
-/** Returns the SQL of the statements that read a part from a position on. `values`: the parameters after the position. */
+/** Returns the SQL that reads a part from a position on, with `values` after the position. */
 function statementsFor(scan: Scan, part: Part) {
 	const { model, columns } = scan;
 	const { values, bind } = binder(part.sort.length);
 	const all = fragments(scan, part, bind);
 	const { table, position, taken, where, order } = all;
 	/**
-	 * Scans the rows twice: first their sizes, to find where the page ends, then the rows. So a page reads about as much as
-	 * it returns, and its size is bounded whatever the rows contain. The first row of the result is the position of the next page.
+	 * Scans the rows twice: first their sizes, to find where the page ends, then the rows. So a page
+	 * reads about as much as it returns, and its size is bounded whatever the rows contain. The first
+	 * row of the result is the position of the next page.
 	 */
 	const page = (values: string, others = "") => `
 		with selected as (
@@ -293,7 +296,7 @@ function reader(database: D1Database, scan: Scan, part: Part) {
 	};
 }
 
-/** The source that reads the tables in D1. A position is the number of a part, and the position in it unless at its start. */
+/** The source in D1. A position is a part's number, and the position in it unless at its start. */
 export const d1 = (database: D1Database): Source => {
 	const prepare = (scan: Scan) => ({
 		parts: partsOf(scan).map((part) => reader(database, scan, part)),
@@ -324,7 +327,7 @@ export const d1 = (database: D1Database): Source => {
 			const [number = "0", ...position] = after ?? [];
 			return pageOf(Number(number), position);
 
-			/** Reads a page of a part. If it is the part's last one, adds the first page of the next part if that fits. */
+			/** Reads a page of a part, and the first page of the next if the last one leaves room. */
 			async function pageOf(number: number, position: Position): ReturnType<Table["page"]> {
 				const part = parts[number];
 				if (!part) return { rows: [], next: null };

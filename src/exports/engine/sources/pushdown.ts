@@ -14,8 +14,8 @@ const TIME_COLUMNS = new Set(["timestamp", "created_at"]);
 const COMMON_YEARS = /^(?:19[7-9]|20|21)/;
 
 /**
- * Splits a condition into filters that the database can check with the same result, and the rest, which is null if nothing
- * is left. Filters compare a text or time column with literals.
+ * Splits a condition into filters that the database can check with the same result, and the rest,
+ * which is null if nothing is left. Filters compare a text or time column with literals.
  */
 export function pushDown(where: Expression | null): {
 	filters: Filter[];

@@ -6,7 +6,7 @@ import { weightsOf } from "./bounds.ts";
 import { pushDown } from "./pushdown.ts";
 import type { Position, Scan, Selection, Source, Table } from "./source.ts";
 
-/** Returns the scan of a table for a selection, and the function that computes the selection's rows from its result. */
+/** Returns the scan for a selection, and the function that computes its rows. */
 function plan(
 	{ fields, where, ...selection }: Selection,
 	{ filters, rest }: ReturnType<typeof pushDown> = pushDown(where),
@@ -26,7 +26,7 @@ function plan(
 /** How many derived ids are kept for the next pages. A page adds at most a thousand. */
 const MAX_DERIVED = 5000;
 
-/** Returns the function that fills the ids of persons for whom none was sent (docs/exports.md#events). */
+/** Returns the function that derives the ids of persons (docs/exports.md#events). */
 function personFiller({ team_id, columns }: Scan): (rows: Row[]) => Row[] {
 	const [person, distinct] = [columns.indexOf("person_id"), columns.indexOf("distinct_id")];
 	if (person < 0) return (rows) => rows;
@@ -58,12 +58,13 @@ function columnsRead(fields: Field[], where: Expression | null) {
 }
 
 /**
- * Creates a source from a table. Expressions are evaluated here, so that all sources return the same results. The table checks
- * the filters of a query's condition. The rest of the condition is checked here, so a page may be empty even if more pages
- * follow.
+ * Creates a source from a table. Expressions are evaluated here, so that all sources return the
+ * same results. The table checks the filters of a query's condition. The rest of the condition is
+ * checked here, so a page may be empty even if more pages follow.
  */
 export function queried(table: Table): Source {
-	// All pages of a selection use the same scan object, because tables use its identity to find where to continue reading.
+	// All pages of a selection use the same scan object, because tables use its identity to find
+	// where to continue reading.
 	const plans = new WeakMap<Selection, ReturnType<typeof plan>>();
 	return {
 		async count(selection) {

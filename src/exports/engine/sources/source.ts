@@ -19,8 +19,8 @@ export type Selection = {
 };
 
 /**
- * A part of a query's condition that the database checks: the column is one of `texts` (if `negated`, none of them), or it
- * is a time in [`from`, `before`). Null never matches.
+ * A part of a query's condition that the database checks: the column is one of `texts` (if
+ * `negated`, none of them), or it is a time in [`from`, `before`). Null never matches.
  */
 export type Filter =
 	| { column: string; texts: string[]; negated: boolean }
@@ -36,8 +36,8 @@ export type Scan = Omit<Selection, "fields" | "where"> & {
 };
 
 /**
- * The terms of the upper bound of a result row's size: how often each column is copied, and the bytes in addition to the
- * columns.
+ * The terms of the upper bound of a result row's size: how often each column is copied, and the
+ * bytes in addition to the columns.
  */
 export type Weights = { copies: Record<string, number>; fixed: number };
 
@@ -45,12 +45,12 @@ export type Weights = { copies: Record<string, number>; fixed: number };
 export type Position = string[];
 
 /**
- * Rows in a stable order. `next` is the position after the last row, or null if there are no more. `unfit`: how many values are
- * null because they don't fit their column's type.
+ * Rows in a stable order. `next` is the position after the last row, or null if there are no more.
+ * `unfit`: how many values are null because they don't fit their column's type.
  */
 export type Page = { rows: Row[]; next: Position | null; unfit: number };
 
-/** A source's tables. The values of a row are in the order of the scan's columns. Times are ISO 8601 with milliseconds. */
+/** A source's tables. Rows have the order of the scan's columns, and times in ISO 8601. */
 export type Table = {
 	count(scan: Scan): Promise<number>;
 	page(scan: Scan, after: Position | null): Promise<{ rows: Row[]; next: Position | null }>;
@@ -58,10 +58,10 @@ export type Table = {
 	release?(): void;
 };
 
-/** Where the rows of exports come from (docs/exports.md#what-is-written). Pages are bounded in rows and bytes. */
+/** Where exports read (docs/exports.md#what-is-written). Pages are bounded in rows and bytes. */
 export type Source = {
 	count(selection: Selection): Promise<number>;
-	/** Returns the page after a position, or the first page. The same arguments return the same page. */
+	/** Returns the page after a position; the same arguments return the same page. */
 	page(selection: Selection, after: Position | null): Promise<Page>;
 	/** Ends the query that is open for the next page. Called once, after all other calls. */
 	release?(): void;

@@ -9,8 +9,8 @@ export type Settings = Config<"AzureBlob">;
 const TEMPORARY = ["AccountBeingCreated", "BlobAlreadyExists", "ConditionNotMet"];
 
 /**
- * The meaning of error codes for the user (Azure Storage: "Common REST API error codes", "Blob Storage error codes"). For other
- * codes, the server's own message is shown.
+ * The meaning of error codes for the user (Azure Storage: "Common REST API error codes", "Blob
+ * Storage error codes"). For other codes, the server's own message is shown.
  */
 const MEANINGS: Record<string, string> = {
 	AccountIsDisabled: "The storage account is disabled.",
@@ -33,13 +33,13 @@ const MEANINGS: Record<string, string> = {
 export const codeOf = ({ headers, text }: Answer) =>
 	headers.get("x-ms-error-code") ?? /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
-/** Whether the server rejects the signature. Azurite then sends the code for a missing permission. */
+/** Whether the signature is rejected. Azurite then says that a permission is missing. */
 export const isUnauthenticated = (answer: Answer) =>
 	["AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation"].includes(
 		codeOf(answer),
 	) || elementOf("Message", answer.text).startsWith("Server failed to authenticate the request.");
 
-/** Returns the error for a rejected signature, without the server's message, which repeats the signed text. */
+/** Returns the error for a rejected signature, without the message that repeats the text. */
 function rejection(answer: Answer, { sas_token }: Settings) {
 	const detail = elementOf("AuthenticationErrorDetail", answer.text);
 	if (!sas_token)
@@ -81,7 +81,7 @@ export function explain(answer: Answer, config: Settings, url: URL): Error {
 	return TEMPORARY.includes(code) ? new Error(message) : new MisconfiguredError(message);
 }
 
-/** Returns the error for a write whose response doesn't have the status 201 and an ETag, which confirm it. */
+/** Returns the error for a write that no status 201 and ETag confirm. */
 export const notStored = (url: URL) =>
 	new MisconfiguredError(
 		`${addressOf(url)} didn't confirm that it stored the blob: it doesn't respond like Blob Storage. Check endpoint_url.`,

@@ -1,4 +1,4 @@
-/** The headers that a signature covers, in this order, in addition to all that begin with `x-ms-`. */
+/** The headers that a signature covers, in this order, besides all `x-ms-` ones. */
 const SIGNED_HEADERS = [
 	"content-encoding",
 	"content-language",
@@ -31,8 +31,8 @@ function canonicalResource(account: string, { pathname, search }: URL) {
 }
 
 /**
- * Returns the Authorization header of a request to Blob Storage ("Authorize with Shared Key", REST API reference of Azure
- * Storage).
+ * Returns the Authorization header of a request to Blob Storage ("Authorize with Shared Key", REST
+ * API reference of Azure Storage).
  * @param headers all headers but Authorization, with Content-Length unless the body is empty
  * @param key the account's key, in Base64
  */

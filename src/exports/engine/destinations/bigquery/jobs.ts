@@ -67,8 +67,8 @@ export function jobRunner(
 	}
 
 	/**
-	 * Runs a job, unless one with this ID has already succeeded: BigQuery rejects an existing ID. After a temporary error, runs
-	 * the job again with the next number.
+	 * Runs a job, unless one with this ID has already succeeded: BigQuery rejects an existing ID.
+	 * After a temporary error, runs the job again with the next number.
 	 * @param id identifies the job and its content
 	 * @param rows the rows of a load job
 	 */

@@ -32,11 +32,12 @@ export const tableFields = (columns: Column[], config: Settings): Fields =>
 /** The column of a staging table with the number of the row in its run. */
 const ROW_NUMBER = "n";
 
-/** Returns the name of a staging table's column. It has a number, because a field's name in a query can be any text. */
+/** Returns a numbered name for a staging column, since a field's name can be any text. */
 const staged = (i: number) => `c${i}`;
 
 /**
- * Returns the columns of a staging table. All values are text, so that no value makes a load fail. The MERGE converts them.
+ * Returns the columns of a staging table. All values are text, so that no value makes a load fail.
+ * The MERGE converts them.
  * @param columns the columns of the export
  */
 export const stagingFields = (columns: Column[]): Fields => [
@@ -44,10 +45,10 @@ export const stagingFields = (columns: Column[]): Fields => [
 	...columns.map((_, i) => ({ name: staged(i), type: "STRING" })),
 ];
 
-/** Replaces lone surrogates, which can't be encoded in UTF-8, and NUL, which not all readers accept. */
+/** Replaces lone surrogates, which UTF-8 can't encode, and NUL, which few readers accept. */
 const storable = (text: string) => text.toWellFormed().replaceAll("\0", "\ufffd");
 
-/** Writes rows for a staging table, one JSON object per line. `first` is the number of the first row. */
+/** Writes rows for a staging table as JSON Lines. `first`: the number of the first row. */
 export function toLines(rows: Row[], first: number) {
 	const lines = rows.map((row, number) => {
 		const values = row.map((value, i) =>
@@ -72,7 +73,8 @@ function converted(text: string, kind: Kind, type: string) {
 	const value = native(text, kind);
 	if (type === TYPES[kind]) return value;
 	if (type !== "JSON") return `CAST(${value} AS ${type})`;
-	// Text that isn't JSON becomes a JSON string. Numbers that the type JSON can't represent exactly are rounded.
+	// Text that isn't JSON becomes a JSON string. Numbers that the type JSON can't represent exactly
+	// are rounded.
 	const json =
 		kind === "json"
 			? `COALESCE(SAFE.PARSE_JSON(${text}, wide_number_mode => 'round'), TO_JSON(${text}))`
@@ -97,8 +99,9 @@ function withTypes(columns: Column[], fields: Fields, table: string) {
 const VERSION = "person_version";
 
 /**
- * Returns the MERGE of a staging table into a table. It uses the last of the events with the same key, and the highest version
- * of a person. This replaces the row with the same key in the table, unless that row is a newer version of the person.
+ * Returns the MERGE of a staging table into a table. It uses the last of the events with the same
+ * key, and the highest version of a person. This replaces the row with the same key in the table,
+ * unless that row is a newer version of the person.
  * @param fields the table's columns
  * @param isTest whether to merge no rows
  */

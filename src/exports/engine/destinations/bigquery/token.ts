@@ -31,7 +31,8 @@ export function jsonOf(text: string): unknown {
 export const tokenUri = ({ token_uri }: Settings) => token_uri ?? TOKEN_URI;
 
 /**
- * Signs a JWT with the service account's key and exchanges it for an access token (RFC 7523, section 2.1).
+ * Signs a JWT with the service account's key and exchanges it for an access token (RFC 7523,
+ * section 2.1).
  * @throws MisconfiguredError, with a message for the user, if the server rejects it
  */
 export async function issueToken({ send }: Sender, config: Settings): Promise<string> {

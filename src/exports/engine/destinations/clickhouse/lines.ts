@@ -9,8 +9,8 @@ const DAY = /^Date(?:32)?$/;
 const HOLDS_NULL = /^(?:(?:LowCardinality\()?Nullable\(|Variant\(|Dynamic\b|Nothing$)/;
 
 /**
- * Returns the function that adds up how many values of rows are null in columns that can't hold null, by the column's name.
- * ClickHouse stores the column's default instead.
+ * Returns the function that adds up how many values of rows are null in columns that can't hold
+ * null, by the column's name. ClickHouse stores the column's default instead.
  */
 export function lostNulls(columns: Column[], types: ColumnTypes) {
 	const required = columns.flatMap(({ name }, i) =>
@@ -32,7 +32,7 @@ const bareType = (type: string): string => {
 	return inner === undefined ? type : bareType(inner);
 };
 
-/** A string or a number in JSON text. The last quotation mark is optional so that the pattern never backtracks. */
+/** A string or number in JSON. The last quotation mark is optional, to prevent backtracking. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\d[\d.eE+-]*/g;
 
 /** An escaped surrogate pair, a lone surrogate (`lone`), or any other escape. */
@@ -43,7 +43,8 @@ const withoutLoneSurrogates = (string: string) =>
 	string.replace(ESCAPE, (escaped, lone?: string) => (lone === undefined ? escaped : "\\ufffd"));
 
 /**
- * Converts JSON for a column of type JSON: lone surrogates become U+FFFD, and numbers that don't fit into a double become null.
+ * Converts JSON for a column of type JSON: lone surrogates become U+FFFD, and numbers that don't
+ * fit into a double become null.
  */
 const fitJson = (json: string) =>
 	json.replace(TOKEN, (token) => {
@@ -60,8 +61,8 @@ function writerFor({ kind }: Column, type: string) {
 }
 
 /**
- * Writes rows as JSON objects, one per line, for the columns of a table. JSON is a string if the column has strings,
- * otherwise it is nested.
+ * Writes rows as JSON objects, one per line, for the columns of a table. JSON is a string if the
+ * column has strings, otherwise it is nested.
  */
 export function linesFor(columns: Column[], types: ColumnTypes) {
 	const bare = columns.map(({ name }) => bareType(types.get(name) ?? ""));

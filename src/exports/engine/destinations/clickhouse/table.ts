@@ -32,7 +32,7 @@ const KEYS: Record<Model, string[]> = {
 	persons: ["team_id", "distinct_id"],
 };
 
-/** The column that decides between rows with the same key: the highest value wins. Without one, the last row wins. */
+/** The column that decides between rows with the same key; without one, the last row wins. */
 const VERSIONS: Record<Model, string> = {
 	events: "",
 	persons: "person_version",
@@ -51,7 +51,7 @@ function createTable(config: Settings, columns: Column[], model: Model) {
 /** The type of each column, by name. */
 export type ColumnTypes = Map<string, string>;
 
-/** Returns the settings that the types need. Without this setting, ClickHouse rejects JSON with a repeated key. */
+/** Returns settings for the types: by default, JSON with a repeated key is rejected. */
 export const settingsFor = (types: ColumnTypes): Record<string, string> =>
 	types.values().some((type) => /\bJSON\b/.test(type))
 		? { type_json_skip_duplicated_paths: "1" }
@@ -87,7 +87,7 @@ async function firstRow({ ask }: Client, query: string): Promise<string[]> {
 	return parseLine(answer.text.split("\n")[0] ?? "")?.map(String) ?? [];
 }
 
-/** Whether the engine removes rows with the same key, or remembers inserts and ignores repeated ones. */
+/** Whether the engine removes rows with the same key, or ignores repeated inserts. */
 async function storesOnce(client: Client, engine: string, definition: string) {
 	if (engine.endsWith("ReplacingMergeTree")) return true;
 	if (!engine.endsWith("MergeTree")) return false;
@@ -102,8 +102,8 @@ async function storesOnce(client: Client, engine: string, definition: string) {
 }
 
 /**
- * Returns a warning if the table may get rows twice when an insert is repeated because its response was lost; null if it
- * doesn't, or if the server doesn't tell.
+ * Returns a warning if the table may get rows twice when an insert is repeated because its response
+ * was lost; null if it doesn't, or if the server doesn't tell.
  */
 export async function repetitionWarning(client: Client, config: Settings): Promise<string | null> {
 	const name = tableNameOf(config);

@@ -8,8 +8,8 @@ import { type FilesConfig, lineCompression } from "./names.ts";
 import type { PartWriter } from "./part_writer.ts";
 
 /**
- * How many more bytes than a part the encoder collects before they are flushed. The sizes are approximate, and the part must be
- * full.
+ * How many more bytes than a part the encoder collects before they are flushed. The sizes are
+ * approximate, and the part must be full.
  */
 const MARGIN_BYTES = 2 ** 18;
 
@@ -52,7 +52,7 @@ export function fileWriter(
 	}
 
 	return {
-		/** Returns the size of the current file so far, in bytes. It is approximate while some rows aren't encoded yet. */
+		/** Returns the approximate size of the current file in bytes. */
 		size: () => parts.size() + encoder.pending,
 		state: () => encoder.state(),
 

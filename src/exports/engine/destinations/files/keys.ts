@@ -3,7 +3,7 @@ import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import type { Job } from "../destination.ts";
 import { type FileOfRun, type FilesConfig, folder, formatOf, joined, keyBelow } from "./names.ts";
 
-/** Returns the pattern of the keys of a model's files. Two configs with the same pattern write the same objects. */
+/** Returns the pattern of a model's keys. Configs with the same one write the same objects. */
 export const filePattern = (config: FilesConfig, model: Job["model"]) =>
 	[
 		folder(config.prefix, { start: "", end: "", model }),
@@ -15,8 +15,8 @@ export const filePattern = (config: FilesConfig, model: Job["model"]) =>
 export type KeyOf = (job: Job, file: FileOfRun) => string;
 
 /**
- * Returns the function that names the files of runs. A backfill has different rows than the schedule, so its files have
- * different keys.
+ * Returns the function that names the files of runs. A backfill has different rows than the
+ * schedule, so its files have different keys.
  * @param root returns the folder that contains the prefix
  */
 export function keysOf(config: FilesConfig, root: (job: Job) => string): KeyOf {

@@ -6,8 +6,9 @@ import type { UploadContext } from "./uploads.ts";
 const MAX_NAMED = 10;
 
 /**
- * Removes the objects that earlier runs of the export wrote for the window, and that the latest run didn't write: otherwise a
- * reader of the folder would get their rows twice. An object without the mark of the export is never removed.
+ * Removes the objects that earlier runs of the export wrote for the window, and that the latest run
+ * didn't write: otherwise a reader of the folder would get their rows twice. An object without the
+ * mark of the export is never removed.
  * @param written the keys that the latest run wrote
  * @returns warnings about objects that couldn't be removed
  */

@@ -1,4 +1,4 @@
-/** Names files. This also runs in the browser: the console shows the first file's name while the user types. */
+/** Names files. This also runs in the browser, which shows the first file's name. */
 
 /** The part of a config that defines the files. */
 export type FilesConfig = {
@@ -27,8 +27,8 @@ export const lineCompression = ({ compression }: FilesConfig) =>
 	compression === "snappy" ? null : (compression ?? null);
 
 /**
- * Returns the suffix and media type of files. Parquet is compressed inside the file, so its suffix doesn't have the
- * compression.
+ * Returns the suffix and media type of files. Parquet is compressed inside the file, so its suffix
+ * doesn't have the compression.
  */
 export function formatOf(config: FilesConfig) {
 	const format = FORMATS[config.file_format ?? "JSONLines"];
@@ -62,14 +62,14 @@ export function folder(prefix: string, { start, end, model }: Omit<Run, "backfil
 
 export const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
 
-/** A file of a run, counted from 0, its manifest, or what the keys of all files of the window begin with. */
+/** A file of a run, counted from 0, its manifest, or the beginning of all keys of the window. */
 export type FileOfRun = number | "manifest" | "window";
 
 /** Matches the end of a file's key after its window, whatever the format. */
 const AFTER_WINDOW =
 	/^(?:-\d+(?<numbered>-backfill)?|(?<whole>-backfill)?)\.(?:jsonl|csv|parquet)(?:\.gz|\.zst)?$|^_manifest(?<manifest>-backfill)?\.json$/;
 
-/** Whether this follows the window in the key of a file that a run of the schedule or of a backfill may have written. */
+/** Whether this follows the window in the key of a file of a schedule or a backfill. */
 export function isFileOfWindow(rest: string, { backfill }: Pick<Run, "backfill">) {
 	const match = AFTER_WINDOW.exec(rest);
 	const { numbered, whole, manifest } = match?.groups ?? {};

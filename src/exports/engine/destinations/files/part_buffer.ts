@@ -4,12 +4,12 @@ import { PART_BYTES } from "../../../../outbound/buckets/bucket.ts";
 const INITIAL_BYTES = PART_BYTES / 16;
 
 /**
- * The buffer of a run that has ended, which the next run reuses. The runtime collects large buffers late, so without this they
- * would use most of the memory.
+ * The buffer of a run that has ended, which the next run reuses. The runtime collects large buffers
+ * late, so without this they would use most of the memory.
  */
 let spare: Uint8Array | null = null;
 
-/** Returns a buffer for the bytes of the next part. It grows once to the size of a part, then only as much as needed. */
+/** Returns a buffer for the next part. It grows to a part's size, then as much as needed. */
 export function partBuffer(initial: Uint8Array) {
 	let buffer = spare ?? new Uint8Array(INITIAL_BYTES);
 	let length = 0;
@@ -37,7 +37,7 @@ export function partBuffer(initial: Uint8Array) {
 		clear() {
 			length = 0;
 		},
-		/** Releases the buffer for another run, unless it is larger than a part. It must not be used after this. */
+		/** Releases the buffer for another run, unless it is too large. Don't use it after this. */
 		release() {
 			if (buffer.length <= PART_BYTES) spare = buffer;
 		},

@@ -3,8 +3,8 @@ import type { Column, Row } from "../../rows.ts";
 import type { FilesConfig } from "./names.ts";
 
 /**
- * The approximate size of rows that are encoded at once, in bytes. V8 stores texts of 128 KiB and more separately and collects
- * them late, so larger portions would need more memory.
+ * The approximate size of rows that are encoded at once, in bytes. V8 stores texts of 128 KiB and
+ * more separately and collects them late, so larger portions would need more memory.
  */
 const PORTION_BYTES = 120 * 2 ** 10;
 

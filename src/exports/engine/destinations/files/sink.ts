@@ -14,8 +14,8 @@ const MAX_STATE_BYTES = 1_500_000;
 const MAX_REST_BYTES = (MAX_STATE_BYTES * 3) / 4;
 
 /**
- * Writes the rows of one run to files. All files appear on `close`, in their order, then the manifest. A file that is too small
- * for an upload is written with a single request.
+ * Writes the rows of one run to files. All files appear on `close`, in their order, then the
+ * manifest. A file that is too small for an upload is written with a single request.
  */
 export function filesSink(config: FilesConfig, context: UploadContext, state: State | null) {
 	const { job, keyOf } = context;
@@ -23,7 +23,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 	const parts = partWriter(uploads, state ?? INITIAL);
 	const writer = fileWriter(config, job.columns, parts, state?.encoder ?? "");
 	const maxBytes = (config.max_file_size_mb ?? 0) * 1_000_000;
-	/** Whether a call is in progress or has failed, so that a request may still be reading the buffer. */
+	/** Whether a call is in progress or has failed, and may still read the buffer. */
 	let isBusy = false;
 
 	async function encode(rows: Row[], sizes: number[]) {
@@ -37,7 +37,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 		if (writer.isPartFull() || parts.hasSent()) await writer.flush();
 	}
 
-	/** Returns the state after all rows so far; null if it is too large, or if no part was uploaded since the last state. */
+	/** Returns the state after all rows; null if it is too large, or if no part is new. */
 	function stateToSave(): State | null {
 		if (!parts.hasSent() || parts.rest.length > MAX_REST_BYTES) return null;
 		const state = {
@@ -57,7 +57,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 		return state;
 	}
 
-	/** Makes the files appear in their order. If this fails, the next try continues after the last file that appeared. */
+	/** Makes the files appear in their order. If it fails, the next attempt continues after them. */
 	async function closeFiles(keys: string[]) {
 		const before = uploads.closed;
 		let closed = before;

@@ -7,8 +7,9 @@ import type { KeyOf } from "./keys.ts";
 type Upload = { id: string; mark: string; parts: string[] };
 
 /**
- * `uploads`: the uploads of files before the current one, which have all their parts but aren't completed; of the current file;
- * and of later files, if they were started before a crash. `rest`: the current file's bytes after its last part, in base64.
+ * `uploads`: the uploads of files before the current one, which have all their parts but aren't
+ * completed; of the current file; and of later files, if they were started before a crash. `rest`:
+ * the current file's bytes after its last part, in base64.
  */
 export type State = {
 	uploads: Upload[];
@@ -40,7 +41,7 @@ async function assertOwn(bucket: Bucket, job: Job, key: string) {
 		);
 }
 
-/** Returns the state with all started uploads. Their parts are the ones in the state, which match its position. */
+/** Returns the state with all started uploads, and their parts at its position. */
 const withUploads = (state: State, begun: Upload[]): State => ({
 	...state,
 	uploads: begun.map((upload, i) => state.uploads[i] ?? { ...upload, parts: [] }),

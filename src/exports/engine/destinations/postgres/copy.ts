@@ -40,7 +40,8 @@ const asJson = (text: string) => (isJson(text) ? text : JSON.stringify(text));
 
 /**
  * Encodes rows in the text format of COPY, in UTF-8. Lone surrogates become U+FFFD.
- * @param isChecked whether the server checks JSON itself; otherwise text that isn't JSON becomes a JSON string
+ * @param isChecked whether the server checks JSON itself; otherwise text that isn't JSON becomes a
+ * JSON string
  */
 export function copyText(columns: Column[], rows: Iterable<Row>, isChecked = false) {
 	const kinds = columns.map(({ kind }) => kind);

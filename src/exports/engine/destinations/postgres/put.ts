@@ -6,9 +6,10 @@ import type { findTable, statementsFor } from "./table.ts";
 type Pages = (isChecked: boolean) => Uint8Array[];
 
 /**
- * Writes rows to a table, each call in its own transaction. COPY directly into the table costs the server least. If the server
- * rejects this, for example because the table already has one of the rows, it stores none of them. Then these rows and all
- * later ones go through the temporary table, because a run that writes one row again usually also writes others again.
+ * Writes rows to a table, each call in its own transaction. COPY directly into the table costs the
+ * server least. If the server rejects this, for example because the table already has one of the
+ * rows, it stores none of them. Then these rows and all later ones go through the temporary table,
+ * because a run that writes one row again usually also writes others again.
  */
 export function putInto(
 	session: Session,

@@ -79,7 +79,7 @@ export async function ensureTable(
 	);
 }
 
-/** A temporary table. Its columns have the same types as the table's, so that COPY parses values the same way. */
+/** A temporary table with the types of the table, so that COPY parses values the same way. */
 const STAGING = "pg_temp.tenantry_rows";
 
 /** Returns the statements that write rows to a table, within a transaction. */

@@ -33,7 +33,7 @@ function* slices(values: Row) {
 	yield values.slice(from);
 }
 
-/** Encodes integers of this many bits as runs and bit-packed groups (Parquet's RLE/bit-packing hybrid). */
+/** Encodes integers as runs and bit-packed groups (Parquet's RLE/bit-packing hybrid). */
 function hybrid(numbers: Uint8Array | Uint32Array, bits: number, ...before: number[]) {
 	const writer = new ByteWriter();
 	for (const byte of before) writer.appendUint8(byte);
@@ -41,7 +41,7 @@ function hybrid(numbers: Uint8Array | Uint32Array, bits: number, ...before: numb
 	return writer.getBytes();
 }
 
-/** Returns the writer of a column's pages, which also counts the pages and the bytes that compression saves. */
+/** Returns the writer of a column's pages, which counts them and the saved bytes. */
 function pageWriter(compress: StoredColumn["compress"]) {
 	const counts = { data: 0, saved: 0 };
 	/** Writes a page: its header, its levels, and its data. */
@@ -89,10 +89,11 @@ function pageWriter(compress: StoredColumn["compress"]) {
 }
 
 /**
- * Writes a column of row groups: a dictionary page if that saves space, and data pages, in the same format as the library
- * (https://parquet.apache.org/docs/file-format/data-pages/). The library needs several times the CPU time, because it handles
- * each value separately, and it needs all rows of a row group at once. This function compresses each page when it is full, so
- * that rows don't stay in memory until their row group is written.
+ * Writes a column of row groups: a dictionary page if that saves space, and data pages, in the same
+ * format as the library (https://parquet.apache.org/docs/file-format/data-pages/). The library
+ * needs several times the CPU time, because it handles each value separately, and it needs all rows
+ * of a row group at once. This function compresses each page when it is full, so that rows don't
+ * stay in memory until their row group is written.
  */
 export function columnWriter({ name, kind, codec, compress }: StoredColumn, skips?: Skips) {
 	const dictionary = dictionaryWriter(kind, skips);
@@ -100,7 +101,7 @@ export function columnWriter({ name, kind, codec, compress }: StoredColumn, skip
 	const head = new ByteWriter();
 	/** The data pages that are full. */
 	const written = new ByteWriter();
-	/** Whether each row of the current page has a value. With a dictionary, a row group has one page. */
+	/** Whether each row of the page has a value. With a dictionary, a row group has one page. */
 	const levels = new ByteWriter();
 	/** The values of the current page in the encoding PLAIN; booleans have a byte each. */
 	const data = new ByteWriter();

@@ -5,8 +5,8 @@ import { free } from "./buffers.ts";
 import { sizeOf, type Value } from "./values.ts";
 
 /**
- * After this many distinct values, or bytes of them, a dictionary is given up if most values were distinct. Fewer than
- * `MIN_COUNT` values are too few to decide, however long they are.
+ * After this many distinct values, or bytes of them, a dictionary is given up if most values were
+ * distinct. Fewer than `MIN_COUNT` values are too few to decide, however long they are.
  */
 const MIN_DISTINCT = 2048;
 const MIN_DISTINCT_BYTES = 2 ** 20;
@@ -16,15 +16,16 @@ const MIN_COUNT = 16;
 const MAX_SKIPPED = 64;
 
 /**
- * How many row groups don't use a dictionary: from the next one on (`now`), and after the next try if it fails (`next`). It is
- * part of an encoder's state, because each step of a run creates an encoder.
+ * How many row groups don't use a dictionary: from the next one on (`now`), and after the next try
+ * if it fails (`next`). It is part of an encoder's state, because each step of a run creates an
+ * encoder.
  */
 export type Skips = [now: number, next: number];
 
 /**
- * Creates the dictionaries of a column: the distinct values of a row group, and the index of each value among them. A
- * dictionary stays in memory until it turns out that it doesn't halve the bytes. So while that happens, fewer and fewer row
- * groups try one.
+ * Creates the dictionaries of a column: the distinct values of a row group, and the index of each
+ * value among them. A dictionary stays in memory until it turns out that it doesn't halve the
+ * bytes. So while that happens, fewer and fewer row groups try one.
  */
 export function dictionaryWriter(kind: Kind, [now, next]: Skips = [0, 1]) {
 	const positions = new Map<Value, number>();

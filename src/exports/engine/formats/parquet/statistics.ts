@@ -5,10 +5,10 @@ import { unconvertMinMax } from "hyparquet-writer/src/unconvert.js";
 import type { Kind } from "../../query/expression.ts";
 import { TYPES, type Value } from "./values.ts";
 
-/** The maximum size of a bound of a text column, in bytes. All bounds stay in memory until the file ends. */
+/** The maximum size of a text's bound, in bytes: all bounds stay in memory. */
 export const MAX_BOUND_BYTES = 64;
 
-/** The code units whose order differs between JavaScript, which compares UTF-16, and Parquet, which compares UTF-8. */
+/** Code units that JavaScript (UTF-16) and Parquet (UTF-8) order differently. */
 const SORTED_DIFFERENTLY = /[\ud800-\uffff]/;
 
 const precedes = (a: Value, b: Value) => a < b;
@@ -35,7 +35,7 @@ export function boundsOf(values: Value[], before: Bounds | null): Bounds | null 
 	return { min, max };
 }
 
-/** Returns the bound of a text column, shortened to whole characters if it is too long; undefined if it can't be shortened. */
+/** Returns the bound of a text, in whole characters; undefined if it can't be shortened. */
 function shortened(bound: Value, isMax: boolean) {
 	const element = { name: "", ...TYPES.text };
 	const bytes = unconvertMinMax(bound, element, isMax, MAX_BOUND_BYTES);
@@ -43,8 +43,8 @@ function shortened(bound: Value, isMax: boolean) {
 }
 
 /**
- * Returns the statistics of a column. The bounds of texts are short: a long lower bound is cut off, a long upper bound is
- * rounded up.
+ * Returns the statistics of a column. The bounds of texts are short: a long lower bound is cut off,
+ * a long upper bound is rounded up.
  */
 export function statisticsOf(kind: Kind, bounds: Bounds | null, nulls: number): Statistics {
 	const statistics: Statistics = { null_count: BigInt(nulls) };

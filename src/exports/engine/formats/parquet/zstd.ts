@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { zstdCompressSync } from "node:zlib";
 
-/** The maximum output of workerd's zstd, in bytes (https://github.com/cloudflare/workerd/issues/6769). */
+/** The maximum output of zstd, in bytes (https://github.com/cloudflare/workerd/issues/6769). */
 const MAX_OUTPUT_BYTES = 2 ** 15;
 
 /** The output of an input of at most this size always fits. */
@@ -11,14 +11,15 @@ const SAFE_INPUT_BYTES = 31 * 2 ** 10;
 const MAX_INPUT_BYTES = 2 ** 18;
 
 /**
- * The expected size of a frame, as a share of the maximum. The rest is for input that compresses worse than the previous input.
+ * The expected size of a frame, as a share of the maximum. The rest is for input that compresses
+ * worse than the previous input.
  */
 const FILL = 0.9;
 
 /**
- * Returns a function that compresses bytes to a sequence of zstd frames, which together decompress to one text (RFC 8878, 3).
- * workerd's zstd fails if the output is too large, so the input of each frame is chosen by how well the previous bytes
- * compressed.
+ * Returns a function that compresses bytes to a sequence of zstd frames, which together decompress
+ * to one text (RFC 8878, 3). workerd's zstd fails if the output is too large, so the input of each
+ * frame is chosen by how well the previous bytes compressed.
  */
 export function zstdCompressor() {
 	let size = SAFE_INPUT_BYTES;

@@ -4,8 +4,8 @@ import type { Row } from "../../rows.ts";
 const SILENCE_TIMEOUT_MS = 60_000;
 
 /**
- * Yields the rows of a response in the format JSONCompactEachRow, as they arrive. If the consumer stops early, cancels the
- * response.
+ * Yields the rows of a response in the format JSONCompactEachRow, as they arrive. If the consumer
+ * stops early, cancels the response.
  * @throws if the response is incomplete, or ends with an error of the server
  */
 export async function* parseRows(stream: ReadableStream<Uint8Array>): AsyncGenerator<Row[]> {

@@ -5,7 +5,7 @@ type Part = { sql: string; type: string };
 export type Order = {
 	/** The expressions for ORDER BY. */
 	sql: string;
-	/** The same expressions without `team_id`. Rows that are equal in all parts are copies of each other. */
+	/** The same expressions without `team_id`. Rows that are equal in all are copies. */
 	parts: Part[];
 };
 
@@ -24,8 +24,8 @@ export function splitKey(key: string): string[] {
 }
 
 /**
- * Returns the type of a query parameter for values of a column's type; undefined for types whose values may be null, or may
- * change when they are converted to text.
+ * Returns the type of a query parameter for values of a column's type; undefined for types whose
+ * values may be null, or may change when they are converted to text.
  */
 function parameterType(type: string): string | undefined {
 	const plain = type.replace(/^LowCardinality\((.*)\)$/, "$1");
@@ -36,8 +36,8 @@ function parameterType(type: string): string | undefined {
 }
 
 /**
- * Returns the order of a table: the expressions of its sorting key up to the first that can't be a query parameter, then the
- * key of its rows.
+ * Returns the order of a table: the expressions of its sorting key up to the first that can't be a
+ * query parameter, then the key of its rows.
  * @param expressions the expressions of the sorting key
  * @param types the types of `expressions` and, last, of `key`
  * @param key the column that identifies an event or a person
@@ -75,8 +75,8 @@ export function dayOf({ parts: [first] }: Order): string | undefined {
 }
 
 /**
- * SQL condition: a row comes after the given values. It compares each part separately, because ClickHouse doesn't use its index
- * to compare tuples.
+ * SQL condition: a row comes after the given values. It compares each part separately, because
+ * ClickHouse doesn't use its index to compare tuples.
  */
 export function isAfter({ parts }: Order): string {
 	return parts.reduceRight((rest, { sql, type }, i) => {

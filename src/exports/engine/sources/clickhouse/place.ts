@@ -8,11 +8,11 @@ export type Survey = {
 	count: number;
 	/** Whether no row has copies. */
 	isUnique: boolean;
-	/** The days of the order's first part in these rows; null if there are too many, or if that part isn't a time. */
+	/** The days of the first part in these rows; null if too many, or if it isn't a time. */
 	days: string[] | null;
 };
 
-/** Where reading continues: after the row with these values in the order's parts. Empty for the first row. */
+/** The values of the order's parts after which reading continues. Empty: at the start. */
 export type Place = Pick<Survey, "isUnique" | "days"> & { values: string[] };
 
 const UNIQUE = "unique";

@@ -5,7 +5,7 @@ import type { Filter, Scan } from "../source.ts";
 import { dayOf, isAfter, type Order, parametersOf, textOf } from "./order.ts";
 import type { Place } from "./place.ts";
 
-/** A query returns the rows of many pages, because each query reads some thousands of additional rows. */
+/** A query returns many pages, because each query reads some thousands of additional rows. */
 export const ROWS_PER_QUERY = 100 * MAX_PAGE_ROWS;
 
 /** If the rows have more days than this, queries don't list the days. */
@@ -14,8 +14,9 @@ export const MAX_DAYS = 100;
 type Statement = { sql: string; params: Record<string, unknown> };
 
 /**
- * The copy with the greatest of these values is used: the latest arrival of an event, or the highest version of a person. The
- * other values decide between copies with the same arrival or version.
+ * The copy with the greatest of these values is used: the latest arrival of an event, or the
+ * highest version of a person. The other values decide between copies with the same arrival or
+ * version.
  */
 const VERSIONS: Record<Model, string[]> = {
 	events: ["_inserted_at", "timestamp", "created_at", "cityHash64(event, distinct_id)"],
@@ -35,8 +36,8 @@ const CONTENT: Record<Model, string> = {
 const moment = (name: string) => `parseDateTime64BestEffort({${name}:String}, 9, 'UTC')`;
 
 /**
- * SQL condition: a time is in the selection's window. The upper bound is inclusive: with an index by day, "before midnight"
- * would also read the day that begins then.
+ * SQL condition: a time is in the selection's window. The upper bound is inclusive: with an index
+ * by day, "before midnight" would also read the day that begins then.
  */
 const isInWindow = (at: string) =>
 	`${at} >= ${moment("start")} and ${at} <= ${moment("end")} - toIntervalNanosecond(1)`;
@@ -96,8 +97,8 @@ function conditions(filters: Filter[]) {
 }
 
 /**
- * Returns the query for a survey. Its result is one row: how many rows the selection has, whether none has copies, and the days
- * of the order's first part.
+ * Returns the query for a survey. Its result is one row: how many rows the selection has, whether
+ * none has copies, and the days of the order's first part.
  */
 export function surveySql(scan: Scan, order: Order): Statement {
 	const { model } = scan;
@@ -122,7 +123,7 @@ export function surveySql(scan: Scan, order: Order): Statement {
 	};
 }
 
-/** SQL condition: a row is the copy to use. `selected`: the conditions for the rows that are compared as copies of events. */
+/** SQL condition: a row is the copy to use, among the `selected` rows. */
 function isNewest(scan: Scan, selected: string[]) {
 	const { model } = scan;
 	const { key } = orderOf(scan);
@@ -144,11 +145,12 @@ export function countSql(scan: Scan, isUnique: boolean): Statement {
 }
 
 /**
- * Returns the query for the rows after a place: the values of the order's parts, the size of the fields in bytes, and the
- * fields.
+ * Returns the query for the rows after a place: the values of the order's parts, the size of the
+ * fields in bytes, and the fields.
  *
- * Copies of an event are compared within the selection, so each window in which a copy arrived has the event once. Copies of a
- * person are compared in the whole project, so only the window in which its highest version arrived has the person.
+ * Copies of an event are compared within the selection, so each window in which a copy arrived has
+ * the event once. Copies of a person are compared in the whole project, so only the window in which
+ * its highest version arrived has the person.
  */
 export function rowsSql(scan: Scan, order: Order, { isUnique, days, values }: Place): Statement {
 	const { model, columns } = scan;
