@@ -86,8 +86,8 @@ withBrowser("the page of an invite", (newPage) => {
 
 	test("the page of an unknown link says so", async () => {
 		const page = await newPage();
-		const answer = await page.goto(`${url}/invites/${"x".repeat(43)}`);
-		expect(answer?.status()).toBe(404);
+		const response = await page.goto(`${url}/invites/${"x".repeat(43)}`);
+		expect(response?.status()).toBe(404);
 		expect(await page.textContent("main")).toContain("already used");
 	});
 });
