@@ -65,7 +65,7 @@ async function deployTo(databases: string[], failing = "none") {
 		`${bin}/wrangler`,
 		`#!/bin/sh
 case "$*" in
-	*--dry-run*) [ -f dist/readable/worker.js ] || exec "${process.cwd()}/node_modules/.bin/wrangler" "$@" ;;
+	*--dry-run*) [ -f dist/readable/worker.js ] && exit; exec "${process.cwd()}/node_modules/.bin/wrangler" "$@" ;;
 	"d1 list --json") echo '${list}' ;;
 	*) echo "$1 $2" >> "${bin}/calls" ;;
 esac
