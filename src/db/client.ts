@@ -10,32 +10,34 @@ export type Connected = Database & { $client: Pick<D1Database, "prepare"> };
 
 type Statement = BatchItem<"sqlite">;
 
-type ResultOf<S> = S extends Statement ? S["_"]["result"] : undefined;
+type ResultOf<S> = S extends Statement
+	? S["_"]["result"]
+	: S extends readonly (infer One)[]
+		? ResultOf<One>[]
+		: undefined;
+
+type Part = Statement | readonly Statement[] | undefined;
 
 /**
- * Runs the statements in order, as one transaction in one round trip. Undefined statements are
- * skipped.
- * @returns the results, by the statements' names
+ * Runs the statements in order, as one transaction in one round trip. Each part is a statement, a
+ * list of statements, or undefined.
+ * @returns the results, by the names of the parts
  */
-export function runBatch<S extends Record<string, Statement | undefined>>(
+export function runBatch<S extends Record<string, Part>>(
 	db: Database,
-	statements: S,
+	parts: S,
 ): Promise<{ [K in keyof S]: ResultOf<S[K]> }>;
-export async function runBatch(
-	db: Database,
-	statements: Record<string, Statement | undefined>,
-): Promise<unknown> {
-	const named = Object.entries(statements).flatMap(([name, statement]) =>
-		statement ? [{ name, statement }] : [],
-	);
-	const [first, ...rest] = named.map(({ statement }) => statement);
-	const results = first ? await db.batch([first, ...rest]) : [];
-	return Object.fromEntries(named.map(({ name }, i) => [name, results[i]]));
+export async function runBatch(db: Database, parts: Record<string, Part>): Promise<unknown> {
+	const [first, ...rest] = Object.values(parts).flatMap((part) => part ?? []);
+	const results: unknown[] = first ? await db.batch([first, ...rest]) : [];
+	const resultsOf = (part: Part) =>
+		Array.isArray(part) ? results.splice(0, part.length) : part && results.shift();
+	return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, resultsOf(part)]));
 }
 
 /**
- * Returns a column under another name. D1 returns the rows of a batch as objects: two columns with the same name become one, and
- * Drizzle then reads the following values into the wrong columns.
+ * Returns a column under another name. D1 returns the rows of a batch as objects: two columns with
+ * the same name become one, and Drizzle then reads the following values into the wrong columns.
  */
 export const aliased = <C extends Column, const N extends string>(column: C, name: N) =>
 	sql<C["_"]["data"]>`${column}`.mapWith(column).as(name);
@@ -43,7 +45,10 @@ export const aliased = <C extends Column, const N extends string>(column: C, nam
 /** Parses an integer id from a path. Returns 0, which no row has, if it isn't one. */
 export const rowId = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : 0);
 
-/** SQL condition: `column` is in `list`. The list is bound as a single value of any length. If it is SQL, it must return JSON. */
+/**
+ * SQL condition: `column` is in `list`. The list is bound as a single value of any length. If it is
+ * SQL, it must return JSON.
+ */
 export const inList = (column: Column, list: unknown[] | SQL) =>
 	sql`${column} in (select value from json_each(${is(list, SQL) ? list : JSON.stringify(list.map((value) => column.mapToDriverValue(value)))}))`;
 
@@ -51,7 +56,10 @@ type Row<T extends SQLiteTable> = {
 	[K in keyof T["$inferInsert"]]: T["$inferInsert"][K] | SQL;
 };
 
-/** Returns the values of a row for all columns of its table, including the defaults of missing columns. */
+/**
+ * Returns the values of a row for all columns of its table, including the defaults of missing
+ * columns.
+ */
 export function withDefaults<T extends SQLiteTable>(table: T, row: Row<T>) {
 	const given = new Map<string, unknown>(Object.entries(row));
 	return Object.fromEntries(
@@ -62,50 +70,28 @@ export function withDefaults<T extends SQLiteTable>(table: T, row: Row<T>) {
 	);
 }
 
-/** Inserts `row` if `condition` is true when the statement runs. Missing columns get the table's defaults. */
-export const insertWhere = <T extends SQLiteTable>(
+/**
+ * Inserts `row` if `condition` is true when the statement runs. Missing columns get the table's
+ * defaults.
+ */
+export function insertWhere<T extends SQLiteTable>(
 	db: Database,
 	table: T,
 	row: Row<T>,
 	condition: SQL,
-) => insertValues(db, table, withDefaults(table, row), condition);
-
-/** Like `insertWhere`, with a placeholder for each column that isn't `computed`. It has the column's name. */
-export const insertPlaceholders = <T extends SQLiteTable>(
-	db: Database,
-	table: T,
-	condition: SQL,
-	computed: Record<string, SQL> = {},
-) =>
-	insertValues(
-		db,
-		table,
-		Object.fromEntries(
-			Object.keys(getTableColumns(table)).map((name) => [
-				name,
-				computed[name] ?? sql.placeholder(name),
-			]),
-		),
-		condition,
-	);
-
-function insertValues<T extends SQLiteTable>(
-	db: Database,
-	table: T,
-	row: Record<string, unknown>,
-	condition: SQL,
 ) {
+	const complete = withDefaults(table, row);
 	const values = Object.entries(getTableColumns(table)).map(([name, column]) => {
-		const value = row[name];
+		const value = complete[name];
 		return is(value, SQL) ? value : sql.param(value, column);
 	});
 	return db.insert(table).select(sql`select ${sql.join(values, sql`, `)} where ${condition}`);
 }
 
 /**
- * Inserts the `rows` for which `condition` is true when the statement runs. The rows are bound as a single JSON value; the
- * condition refers to a column of the new row as `value ->> 'name'`. All rows must have the same columns. The default of a
- * missing column is computed once for all rows.
+ * Inserts the `rows` for which `condition` is true when the statement runs. The rows are bound as a
+ * single JSON value; the condition refers to a column of the new row as `value ->> 'name'`. All
+ * rows must have the same columns. The default of a missing column is computed once for all rows.
  * @param computed SQL for columns that the rows don't have
  */
 export function insertEach<T extends SQLiteTable>(
@@ -115,6 +101,12 @@ export function insertEach<T extends SQLiteTable>(
 	condition: SQL,
 	computed?: Record<string, SQL>,
 ) {
+	const names = Object.keys(rows[0] ?? {});
+	return insertJson(db, table, sql`${toJson(table, rows)}`, condition, names, computed);
+}
+
+/** Returns the JSON of rows as they are stored. */
+export function toJson(table: SQLiteTable, rows: Record<string, unknown>[]) {
 	const columns = getTableColumns(table);
 	const stored = rows.map((row) =>
 		Object.fromEntries(
@@ -124,11 +116,13 @@ export function insertEach<T extends SQLiteTable>(
 			]),
 		),
 	);
-	const names = Object.keys(rows[0] ?? {});
-	return insertJson(db, table, sql`${JSON.stringify(stored)}`, condition, names, computed);
+	return JSON.stringify(stored);
 }
 
-/** Like `insertEach`, with SQL for the JSON of the rows. They have the columns `names`, by default all. */
+/**
+ * Like `insertEach`, with SQL for the JSON of the rows. They have the columns `names`, by default
+ * all.
+ */
 export function insertJson<T extends SQLiteTable>(
 	db: Database,
 	table: T,
@@ -147,7 +141,10 @@ export function insertJson<T extends SQLiteTable>(
 		.select(sql`select ${sql.join(values, sql`, `)} from json_each(${rows}) where ${condition}`);
 }
 
-/** Returns a statement that deletes rows whose `at` is before `before`: only the oldest 10,000, to keep each tick short. */
+/**
+ * Returns a statement that deletes rows whose `at` is before `before`: only the oldest 10,000, to
+ * keep each tick short.
+ */
 export function deleteOlderThan(
 	db: Database,
 	table: SQLiteTable,
