@@ -13,7 +13,7 @@ import { now } from "../../db/now.ts";
 import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { isPerson, users } from "../../db/schema/users.ts";
-import { forbidden, found, invalid } from "../../http/errors.ts";
+import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { lowerCaseAscii } from "../../http/fields.ts";
 import type { Page } from "../../http/page.ts";
 import { userColumns } from "../users/shape.ts";
@@ -103,7 +103,7 @@ export async function find(tenant: Tenant, uuid: string) {
 	const [[row]] = await tenant.read(
 		select(tenant).where(and(eq(members.organization_id, tenant.organization), isPerson, isUser)),
 	);
-	const member = found(row);
+	const member = orNotFound(row);
 	const { level } = tenant.caller;
 	if (!isSelf(tenant, member) && level < ADMIN) throw forbidden(NOT_ADMIN);
 	if (member.level > level) throw forbidden(ABOVE_YOU);

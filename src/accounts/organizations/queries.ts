@@ -13,7 +13,7 @@ import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
-import { found, throttled } from "../../http/errors.ts";
+import { orNotFound, throttled } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { DAY_MS } from "../../lib/durations.ts";
 import type { create, Organization, Team, update as Update } from "./shape.ts";
@@ -70,7 +70,7 @@ async function read(tenant: Tenant) {
 	const [[row]] = await tenant.read(
 		select(tenant).where(eq(organizations.id, tenant.organization)),
 	);
-	return found(row);
+	return orNotFound(row);
 }
 
 export const find = async (tenant: Tenant) => toOrganization(await read(tenant));
@@ -128,7 +128,7 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 				.from(users)
 				.where(eq(users.id, key.user_id)),
 		);
-		const { may_create, since } = found(user);
+		const { may_create, since } = orNotFound(user);
 		if (!may_create) {
 			const availableAt = Date.parse(since) + DAY_MS;
 			throw throttled(Math.max(1, Math.ceil((availableAt - Date.now()) / 1000)));
@@ -153,7 +153,7 @@ async function write(tenant: Tenant, body: z.infer<typeof create>, mayCreate: SQ
 		entries: [entry],
 		answer: select(tenant).where(eq(organizations.uuid, uuid)),
 	});
-	return toOrganization(found(row));
+	return toOrganization(orNotFound(row));
 }
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {

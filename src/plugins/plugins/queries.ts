@@ -10,7 +10,7 @@ import { isUniqueViolation } from "../../db/errors.ts";
 import { PLUGINS_ROOT } from "../../db/levels.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
-import { ApiError, forbidden, found, invalid } from "../../http/errors.ts";
+import { ApiError, forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { type Family, familyNames, isIn } from "./families.ts";
@@ -58,7 +58,7 @@ export const listAll = async (
 
 async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
-	return found(row);
+	return orNotFound(row);
 }
 
 export const find = async (tenant: Tenant, id: string) => toPlugin(await read(tenant, id));
@@ -72,7 +72,7 @@ export async function findOwnCode(tenant: Tenant, id: string) {
 		select(tenant).where(byId(tenant, id)),
 		codeStatus(tenant, id),
 	);
-	const plugin = assertOwn(tenant, found(row));
+	const plugin = assertOwn(tenant, orNotFound(row));
 	authorizeCodeChange(tenant, code);
 	return plugin;
 }
@@ -153,7 +153,7 @@ export async function insert(
 			answer: select(tenant).where(eq(plugins.id, id)),
 		})
 		.catch(onConflict(tenant, family, address));
-	return toPlugin(found(plugin));
+	return toPlugin(orNotFound(plugin));
 }
 
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
@@ -161,7 +161,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 		select(tenant).where(byId(tenant, id)),
 		codeStatus(tenant, id),
 	);
-	const before = assertOwn(tenant, found(row));
+	const before = assertOwn(tenant, orNotFound(row));
 	assertMayBeGlobal(tenant, body.is_global !== undefined);
 	const { capabilities, public_jobs } = body;
 	const isCodeChange = changes(before, { capabilities, public_jobs }).length > 0;
@@ -200,7 +200,7 @@ async function tryRemove(tenant: Tenant, id: string) {
 		select(tenant).where(condition),
 		db.select({ id: plugins.id }).from(plugins).where(and(condition, isUsedElsewhere)),
 	);
-	const plugin = assertOwn(tenant, found(row));
+	const plugin = assertOwn(tenant, orNotFound(row));
 	if (plugin.is_global)
 		throw invalid(null, "This plugin is marked as global! Make it local before uninstallation");
 	if (used) throw invalid(null, "This plugin is used by other organizations.");
@@ -221,7 +221,7 @@ export async function checkForUpdates(tenant: Tenant, id: string) {
 		select(tenant).where(byId(tenant, id)),
 		tokenOf(tenant, id),
 	);
-	const plugin = found(row);
+	const plugin = orNotFound(row);
 	const isOwn = plugin.organization_id === tenant.caller.organization_uuid;
 	const url = isOwn ? await originOf(tenant, plugin, token?.private_token) : null;
 	const latest_tag = url ? (await latest(tenant.env, url)).tag : plugin.latest_tag;
@@ -270,7 +270,7 @@ export async function upgrade(
 		codeStatus(tenant, id),
 		tokenOf(tenant, id),
 	);
-	const before = assertOwn(tenant, found(row));
+	const before = assertOwn(tenant, orNotFound(row));
 	authorizeCodeChange(tenant, code);
 	const url = versionAt(await originOf(tenant, before, token?.private_token), version);
 	if (url === null) return toPlugin(before);
@@ -309,6 +309,6 @@ export async function upgrade(
 			answer: select(tenant).where(eq(plugins.id, before.id)),
 		})
 		.catch(onConflict(tenant, family, address));
-	resealIfSchemaChanged(tenant, before, found(after));
-	return toPlugin(found(after));
+	resealIfSchemaChanged(tenant, before, orNotFound(after));
+	return toPlugin(orNotFound(after));
 }
