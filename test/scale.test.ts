@@ -30,7 +30,10 @@ const costs = (answer: Parameters<typeof cost>[0] & { status: number }): Rows =>
 	return cost(answer);
 };
 
-/** Runs of twenty hourly exports, from the tick that inserts them to the one that deletes their logs. */
+/**
+ * Runs of twenty hourly exports, from the tick that inserts them to the one that deletes their
+ * logs.
+ */
 async function runs(events = 0) {
 	const N = 20;
 	const before = await db.$count(batchExportRuns);
@@ -53,21 +56,24 @@ async function runs(events = 0) {
 	const createBatch = async () => [];
 	const EXPORT_RUNS = Object.assign(Object.create(env.EXPORT_RUNS), { createBatch });
 	const bound = { ...env, DB, EXPORT_RUNS };
-	await schedule.tick(bound, hour + HOUR / 10);
+	await schedule.runDueExports(bound, hour + HOUR / 10);
 	const waiting = await db.select().from(batchExportRuns).where(sql`finished_at is null`);
-	for (const { batch_export_id, id, attempt } of waiting)
-		await runSeries(bound, { batch_export_id, run_id: id, attempt });
+	for (const { batch_export_id, id, lease } of waiting)
+		await runSeries(bound, { batch_export_id, run_id: id, lease });
 	expect(await db.$count(batchExportRuns, sql`status = 'Completed'`)).toBe(before + N);
 	await db.update(batchExports).set({ paused: true });
 	await db
 		.update(batchExportLogs)
 		.set({ position: sql`${batchExportLogs.position} - 8 * 86400000` });
-	await schedule.tick(bound, Date.now());
+	await schedule.runDueExports(bound, Date.now());
 	expect(await db.$count(batchExportLogs)).toBe(0);
 	return sum([spent], N);
 }
 
-/** Jobs of one config with one line in their logs, from the request that queues them to the tick that deletes them. */
+/**
+ * Jobs of one config with one line in their logs, from the request that queues them to the tick
+ * that deletes them.
+ */
 async function jobs() {
 	const N = 20;
 	const { here, ask, organization_id, project } = await world();
@@ -91,7 +97,7 @@ async function jobs() {
 	}
 	expect(await db.$count(pluginJobs)).toBe(0);
 	await db.update(pluginLogs).set({ position: sql`${pluginLogs.position} - 8 * 86400000` });
-	await tasks.tick(bound, Date.now());
+	await tasks.runDueTasks(bound, Date.now());
 	expect(await db.$count(pluginLogs)).toBe(0);
 	return sum([...queued, spent], N);
 }
@@ -108,7 +114,10 @@ async function deliveries() {
 	return sum([spent, after, { read: -without.read, written: -without.written }]);
 }
 
-/** Events that are sent a thousand at a time, and exported by runs that have as many each as a typical one. */
+/**
+ * Events that are sent a thousand at a time, and exported by runs that have as many each as a
+ * typical one.
+ */
 async function events() {
 	const { ask, project } = await world();
 	const body = Array.from({ length: 1000 }, (_, i) => ({

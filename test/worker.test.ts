@@ -126,7 +126,7 @@ async function overload(exports = EXPORTS) {
 		plugin_config_id: config?.id ?? 0,
 		kind: "job" as const,
 		name: "sync",
-		started_at: LONG_AGO,
+		lease_expires_at: LONG_AGO,
 	}));
 	await fill(domains, N, () => ({
 		id: v7(),
@@ -212,14 +212,15 @@ const left = async (): Promise<Record<string, number>> => ({
 	domains: await rows(domains, sql`recheck_at = ${LONG_AGO}`),
 	"audit streams": await rows(auditStreams, sql`sequence = 0`),
 	digests: await rows(alerts, sql`scope = 'BatchExportRun' and position is not null`),
-	keys: await rows(personalApiKeys, sql`label = 'CI' and announced_expiry is null`),
+	keys: await rows(personalApiKeys, sql`label = 'CI' and expiry_notified_for is null`),
 	webhooks: await rows(webhooks, sql`next_attempt_at is not null`),
 	links: await rows(signIns, sql`true`),
 });
 
 /**
- * Bindings that start no instances, take webhooks as their workers do, and keep mails. `deliverStreams` delivers the audit
- * streams for which there is a message, and returns how many statements that took.
+ * Bindings that start no instances, take webhooks as their workers do, and keep mails.
+ * `deliverStreams` delivers the audit streams for which there is a message, and returns how many
+ * statements that took.
  */
 function bindings() {
 	const batches: string[][] = [];
@@ -283,7 +284,8 @@ test("a tick keeps below D1's limit of statements, and the next ones work off wh
 			);
 		before = after;
 	}
-	// No exact numbers: whether a digest is mailed in this tick or the next one depends on how long it takes.
+	// No exact numbers: whether a digest is mailed in this tick or the next one depends on how long
+	// it takes.
 	expect(Math.max(...spent)).toBeLessThan(TICK.reduce((sum, part) => sum + part.statements, 0));
 	// Those that are under way after 800 statements need up to 150 more.
 	expect(streamed[0]).toBeGreaterThan(800);

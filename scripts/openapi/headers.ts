@@ -161,7 +161,7 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 };
 
 const isWithoutBody = ({ status, route: { operation } }: Response) =>
-	status === 200 && !operation.answer && !operation.media;
+	status === 200 && !operation.response && !operation.media;
 
 /** The headers, for `components.headers`. */
 export const headers = Object.fromEntries(

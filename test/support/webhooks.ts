@@ -11,7 +11,10 @@ import { db, type world } from "./world.ts";
 
 type Home = Awaited<ReturnType<typeof world>>;
 
-/** Adds a webhook through the API. Its endpoint first responds in these ways, see `/plan` of the receiver. */
+/**
+ * Adds a webhook through the API. Its endpoint first responds in these ways, see `/plan` of the
+ * receiver.
+ */
 export async function hook(home: Home, ways = "", body: object = {}) {
 	const path = ways ? `/plan/${ways}/${crypto.randomUUID()}` : `/hooks/${crypto.randomUUID()}`;
 	const response = await home.here("POST", "/webhooks", {
@@ -51,15 +54,15 @@ export async function hook(home: Home, ways = "", body: object = {}) {
 		/** Waits until it has no more events to deliver. */
 		idle: () =>
 			eventually(async () => {
-				const { next_attempt_at, leased_until, failures } = await row();
-				if (next_attempt_at !== null || leased_until !== null || failures > 0)
+				const { next_attempt_at, lease_expires_at, attempts } = await row();
+				if (next_attempt_at !== null || lease_expires_at !== null || attempts > 0)
 					throw new Error("It isn't idle.");
 			}),
 		/** Waits until this many attempts have failed. */
-		failed: (failures: number) =>
+		failed: (attempts: number) =>
 			eventually(async () => {
 				const now = await row();
-				if (now.failures !== failures) throw new Error(`It failed ${now.failures} times.`);
+				if (now.attempts !== attempts) throw new Error(`It failed ${now.attempts} times.`);
 				return now;
 			}),
 		/** Makes the next event due now, without starting a worker. */

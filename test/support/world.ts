@@ -8,7 +8,7 @@ import { newOrganization } from "../../src/accounts/organizations/queries.ts";
 import { genesis } from "../../src/activity/audit_streams/chain.ts";
 import { newSecret, sealSecret } from "../../src/activity/webhooks/secret.ts";
 import { app } from "../../src/app.ts";
-import { release } from "../../src/auth/held.ts";
+import { keyCache } from "../../src/auth/key_cache.ts";
 import { cache, digest, mask, mint, newToken } from "../../src/auth/keys.ts";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
@@ -202,7 +202,10 @@ export async function keyFor(user_id: number, options: KeyOptions = {}) {
  * Removes the record of a key from the isolate's cache, as if another isolate had served its
  * requests.
  */
-export const forget = async (key: string) => release(await digest(key));
+export const forget = async (key: string) => keyCache.delete(await digest(key));
+
+/** Columns of a run that a Workflow instance is working on, so that no tick starts another. */
+export const LEASED = { lease_expires_at: "9999-12-31T23:59:59.999Z" };
 
 /** Creates a tenant: a user, an organization that the user owns, and its project. */
 export async function world(name = "Acme") {
@@ -315,7 +318,7 @@ export async function furnished() {
 	const account_key = v7();
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	const audit_stream = v7();
-	const ofBackfill = { backfill_id: backfill, by: "event" as const, launched: true };
+	const ofBackfill = { backfill_id: backfill, by: "event" as const, ...LEASED };
 	const [event] = await db
 		.insert(activityLog)
 		.values({

@@ -5,12 +5,12 @@ import { account } from "./config.ts";
 import { UsageError } from "./failure.ts";
 
 /** Fewer attempts than the client's default, because a person is waiting. */
-const TRIES = 3;
+const MAX_ATTEMPTS = 3;
 
 export const optionsFor = (url: string, key: string | undefined) => ({
 	baseUrl: url,
 	key,
-	tries: TRIES,
+	maxAttempts: MAX_ATTEMPTS,
 	headers: { "user-agent": "tenantry-cli" },
 });
 

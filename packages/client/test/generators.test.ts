@@ -34,7 +34,10 @@ async function withCopy(name: string, use: (folder: string) => Promise<void>) {
 	}
 }
 
-/** Expects a program to have printed the caller's projects, and the export and the invite that it created. */
+/**
+ * Expects a program to have printed the caller's projects, and the export and the invite that it
+ * created.
+ */
 async function expectObjects(printed: string, key: string, language: string) {
 	const tenantry = new Tenantry({ baseUrl: url, key });
 	const { results: projects } = await tenantry.projects.list();

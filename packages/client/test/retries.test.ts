@@ -56,7 +56,7 @@ describe("over a network that drops, delays, cuts and doubles requests and answe
 		open = await proxy(inject("url"), () =>
 			Math.random() < 0.4 ? (ALL[Math.floor(Math.random() * ALL.length)] ?? "forward") : "forward",
 		);
-		const tenantry = new Tenantry({ baseUrl: open.url, key, tries: 30 });
+		const tenantry = new Tenantry({ baseUrl: open.url, key, maxAttempts: 30 });
 		const wanted = Array.from({ length: 300 }, (_, i) => `Project ${i}`);
 		const created = await several(300, (i) =>
 			tenantry.organizationProjects.create({ organization }, { name: wanted[i] ?? "" }),
@@ -123,7 +123,7 @@ test("a PATCH with an ETag whose answer is lost fails if it was refused", async 
 
 test("a request is tried again as often as it is allowed to", async () => {
 	const { tenantry, seen } = await behind(["dropRequest", "dropRequest", "dropRequest"], {
-		tries: 3,
+		maxAttempts: 3,
 	});
 	await expect(tenantry.organizations.list()).rejects.toMatchObject({
 		type: "connection_error",

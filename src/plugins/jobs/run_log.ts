@@ -5,34 +5,26 @@ import { now } from "../../db/now.ts";
 export const MAX_ENTRIES = 1000;
 export const MAX_MESSAGE_LENGTH = 4000;
 
-export type Entry = {
-	/** RFC 3339. When the host received the entry, so that entries are in order. */
-	timestamp: string;
-	source: "SYSTEM" | "PLUGIN" | "CONSOLE";
-	type: "DEBUG" | "LOG" | "INFO" | "WARN" | "ERROR";
-	message: string;
-};
-
-/**
- * A log entry from the isolate. Anything else was forged by the plugin instead of sent by the guest
- * code, and is ignored.
- */
+/** A log entry from the isolate. Anything else was forged by the plugin, and is ignored. */
 const Line = z.object({
 	source: z.enum(["PLUGIN", "CONSOLE"]),
-	type: z.enum(["DEBUG", "LOG", "INFO", "WARN", "ERROR"]),
+	level: z.enum(["DEBUG", "LOG", "INFO", "WARN", "ERROR"]),
 	message: z.string(),
 });
 
-/**
- * Returns the log of one run. The plugin can write `MAX_ENTRIES` entries.
- * @param secrets values to redact in entries and in the error
- */
+export type Entry = Pick<z.infer<typeof Line>, "level" | "message"> & {
+	/** RFC 3339. When the host received the entry, so that entries are in order. */
+	timestamp: string;
+	source: "SYSTEM" | "PLUGIN" | "CONSOLE";
+};
+
+/** Returns the log of one run, of at most `MAX_ENTRIES`, without `secrets`. */
 export function runLog(secrets: string[]) {
 	const redact = logRedactor(secrets);
 	const entries: Entry[] = [];
 	let full = false;
-	const write = (source: Entry["source"], type: Entry["type"], message: string) =>
-		entries.push({ timestamp: now(), source, type, message: redact(message) });
+	const write = (source: Entry["source"], level: Entry["level"], message: string) =>
+		entries.push({ timestamp: now(), source, level, message: redact(message) });
 	return {
 		/** Adds entries from the isolate, which can have any value. */
 		receive(lines: unknown) {
@@ -42,7 +34,8 @@ export function runLog(secrets: string[]) {
 				if (!parsed.success) continue;
 				full = entries.length === MAX_ENTRIES;
 				if (full) return;
-				write(parsed.data.source, parsed.data.type, parsed.data.message);
+				const { source, level, message } = parsed.data;
+				write(source, level, message);
 			}
 		},
 		/** Ends the log. The error, if any, is its last entry. */
@@ -57,10 +50,7 @@ export function runLog(secrets: string[]) {
 	};
 }
 
-/**
- * Returns a function that redacts secrets, also JSON-escaped ones, and truncates the text without
- * leaving part of a secret.
- */
+/** Returns a function that redacts secrets, also JSON-escaped and truncated ones. */
 function logRedactor(secrets: string[]) {
 	const hide = redactor(secrets);
 	return (message: string) => {

@@ -47,9 +47,9 @@ function countRecords(records: Uint8Array, max: number) {
 }
 
 /**
- * Whether all extended headers have valid records, and not too many. modern-tar would need
- * quadratic time for records that are shorter than their own length: hours for 8 MiB. Only the
- * parser knows where entries begin, so this checks every block that can be a header.
+ * Whether all extended headers have valid records, and not too many. modern-tar needs quadratic
+ * time for records that are shorter than their own length: hours for 8 MiB. Only the parser knows
+ * where entries begin, so this checks every block that can be a header.
  */
 export function hasValidPax(tar: Uint8Array) {
 	let left = MAX_RECORDS;

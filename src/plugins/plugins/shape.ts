@@ -80,7 +80,9 @@ export const pluginColumns = {
 	public_jobs: plugins.public_jobs,
 };
 
-/** Without the columns that can be large (docs/api.md#fields-that-are-strings). */
+/**
+ * The columns for lists of configs, without the large ones (docs/api.md#fields-that-are-strings).
+ */
 const { icon: _icon, metrics: _metrics, public_jobs: _jobs, ...listedColumns } = pluginColumns;
 export const listedPluginColumns = listedColumns;
 

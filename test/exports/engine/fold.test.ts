@@ -7,7 +7,7 @@ import {
 	type RUN_STATUSES,
 } from "../../../src/db/schema/batch_exports.ts";
 import { foldOldRuns } from "../../../src/exports/engine/fold.ts";
-import { tick } from "../../../src/exports/engine/schedule.ts";
+import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
 import { metered } from "../../support/events.ts";
 import { db, world } from "../../support/world.ts";
 import { latestIdAt, turnOf } from "./turn.ts";
@@ -22,7 +22,9 @@ const still: Env = {
 	EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), { createBatch: async () => [] }),
 };
 
-/** Six in the morning, when every run of the day has started. It never goes back, because ids don't. */
+/**
+ * Six in the morning, when every run of the day has started. It never goes back, because ids don't.
+ */
 let clock = Math.floor(latestIdAt() / DAY) * DAY + DAY / 4;
 
 beforeEach(() => {

@@ -8,7 +8,7 @@ import {
 	INTERVALS,
 } from "../../../src/db/schema/batch_exports.ts";
 import { foldOldRuns } from "../../../src/exports/engine/fold.ts";
-import { tick } from "../../../src/exports/engine/schedule.ts";
+import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
 import type { Window } from "../../../src/exports/engine/windows.ts";
 import { seeded } from "../../fire/random.ts";
 import { db, rowOf, world } from "../../support/world.ts";
@@ -43,7 +43,10 @@ const still: Env = {
 	EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), { createBatch: async () => [] }),
 };
 
-/** An export of the API, with a clock that the test sets. If `isFolded`, all but its newest runs are soon folded. */
+/**
+ * An export of the API, with a clock that the test sets. If `isFolded`, all but its newest runs are
+ * soon folded.
+ */
 async function created(start: number, isFolded = false): Promise<Subject> {
 	vi.useFakeTimers({ toFake: ["Date"], now: start });
 	onTestFinished(() => {
