@@ -145,9 +145,7 @@ export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(shape: S
 		{ within: shape },
 	);
 
-/**
- * 200 with the fields of `shape` and a page of `item` (docs/api.md#responses-with-extra-fields).
- */
+/** 200 with `shape` and a page of `item` (docs/api.md#responses-with-extra-fields). */
 export const paginatedWithin = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
 	page<z.output<S> & Envelope<z.output<I>>>(
 		() => z.object({ ...shape.shape, ...envelopeOf(item) }),

@@ -51,9 +51,7 @@ export function represent(
 /** How many months a version is supported after the next one is released. */
 const SUPPORT_MONTHS = 12;
 
-/**
- * Returns the headers of a version that isn't the newest (RFC 9745, RFC 8594); none for the newest.
- */
+/** Returns the headers of versions that aren't the newest (RFC 9745, RFC 8594). */
 function deprecation(version: string, versions: readonly Version[]): Record<string, string> {
 	const next = versions[versions.findIndex(({ date }) => date === version) - 1];
 	if (!next) return {};

@@ -43,9 +43,7 @@ function assertPublic(failure: Failure | null) {
 	throw retryable ? new Error(error) : new MisconfiguredError(error);
 }
 
-/**
- * @throws MisconfiguredError if the host isn't allowed, a plain error if this can't be checked now
- */
+/** @throws MisconfiguredError if the host isn't allowed, else if this can't be checked now */
 export const assertReachable = async (env: Env, host: string) =>
 	assertPublic(await checkPublicHost(env, host));
 

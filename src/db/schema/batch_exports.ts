@@ -167,9 +167,7 @@ export const batchExportRuns = sqliteTable(
 		fingerprint: text(),
 		/** The state with which a retry continues at the cursor. null: it starts over. */
 		resume_state: text({ mode: "json" }).$type<unknown>(),
-		/**
-		 * The number of leases: Workflow instances that were started for the run. `attempt` in the API.
-		 */
+		/** The number of leases, which are Workflow instances. `attempt` in the API. */
 		...lease(),
 		lease_expires_at: moment(),
 		/** The number of consecutive failed attempts without progress. */

@@ -47,9 +47,7 @@ export const pluginStorage = sqliteTable(
 			.references(() => pluginConfigs.id, { onDelete: "cascade" }),
 		/** A keyed digest of the key. */
 		key: text().notNull(),
-		/**
-		 * The size of the key and the JSON in bytes, in front of the value, to sum without reading it.
-		 */
+		/** The size of the key and the JSON in bytes, before the value, to sum without reading it. */
 		bytes: integer().notNull(),
 		/** JSON, encrypted. */
 		value: text().notNull(),
