@@ -36,7 +36,7 @@ export const isRetryable = (route: Route) =>
 export const hasTag = (route: Route) =>
 	route.method === "GET" &&
 	isBelowApi(route) &&
-	(route.operation.answer ?? route.operation.media) !== undefined;
+	(route.operation.response ?? route.operation.media) !== undefined;
 
 /** Whether the route accepts `If-Match`, because it changes one object. */
 export const takesIfMatch = ({ method, below, open }: Route) =>

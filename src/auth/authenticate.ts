@@ -25,16 +25,16 @@ declare module "hono" {
 	}
 }
 
-/** Counts a failed authentication from the caller's IP address. Returns `error`, or a 429 after too many failures. */
+/**
+ * Counts a failed authentication from the caller's IP address. Returns `error`, or a 429 after too
+ * many failures.
+ */
 export async function countFailure(c: Context<App>, error: ApiError) {
 	const { success } = await c.env.AUTH_FAILURES.limit({ key: addressOf(c) ?? "unknown" });
 	return success ? error : throttled(60);
 }
 
-/**
- * Returns the key's record from KV.
- * @throws 401 if the value is malformed, before KV is read
- */
+/** Returns the key's record from KV. Throws 401 if the value is malformed, before KV is read. */
 async function readRecord(c: Context<App>, value: string, hash: string) {
 	if (!isWellFormed(value)) throw await countFailure(c, badCredentials());
 	c.get("meter").kv_reads += 1;
@@ -56,8 +56,9 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 }
 
 /**
- * Sets the key of the request: one that the isolate's cache, KV or D1 contains, and that hasn't expired. The guard checks in D1
- * that the key still exists and that its owner is active, in the same round trip as the request's queries.
+ * Sets the key of the request: one that the isolate's cache, KV or D1 contains, and that hasn't
+ * expired. The guard checks in D1 that the key still exists and that its owner is active, in the
+ * same round trip as the request's queries.
  */
 export const authenticate = createMiddleware<App>(async (c, next) => {
 	const [scheme, value, extra] = c.req.header("authorization")?.trim().split(/\s+/) ?? [];
@@ -67,7 +68,8 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 	// A key with a cached record is well-formed.
 	let key = keyCache.get(hash) ?? (await readRecord(c, value, hash));
 	if (!key || isExpired(key)) {
-		// Counted as a failure before D1 is queried, so that the limit also limits the cost of guessing.
+		// Counted as a failure before D1 is queried, so that the limit also limits the cost of
+		// guessing.
 		const error = await countFailure(c, badCredentials());
 		if (error.status === 429) throw error;
 		key = await findKey(c, hash);
@@ -79,6 +81,7 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 	}
 	c.set("key", { ...key, hash });
 	await next();
-	// Requests for unknown paths don't count. Requests to /mcp don't count either, because their tool calls do.
+	// Requests for unknown paths don't count. Requests to /mcp don't count either, because their tool
+	// calls do.
 	if (c.get("counts")) countUse(c, key.id, c.res.status);
 });

@@ -51,7 +51,10 @@ function crc32(text: string) {
 
 const checksum = (text: string) => base62(BigInt(crc32(text)), 6);
 
-/** Generates a key's value: `tnt_`, 256 random bits in base62, `_`, and the CRC-32 of the part before it in base62. */
+/**
+ * Generates a key's value: `tnt_`, 256 random bits in base62, `_`, and the CRC-32 of the part
+ * before it in base62.
+ */
 export function mint() {
 	const bits = crypto
 		.getRandomValues(new BigUint64Array(4))
@@ -83,7 +86,8 @@ export const isExpired = (key: Pick<Key, "expires_at">) =>
 const kvKey = (hash: string) => `key:${hash}`;
 
 /**
- * Reads a key's record from KV by its digest, and caches it in the isolate. The record may be a minute old.
+ * Reads a key's record from KV by its digest, and caches it in the isolate. The record may be a
+ * minute old.
  * @returns undefined if there is none, or its format is from another version of this code
  */
 export async function getCached({ KEYS }: Env, hash: string): Promise<Key | undefined> {
@@ -94,7 +98,10 @@ export async function getCached({ KEYS }: Env, hash: string): Promise<Key | unde
 	return data;
 }
 
-/** Logs the error instead of throwing it: D1 is authoritative, so the next request only needs another round trip. */
+/**
+ * Logs the error instead of throwing it: D1 is authoritative, so the next request only needs
+ * another round trip.
+ */
 const logKvError = (error: unknown) => logWarning("KV was not written", error);
 
 /** Stores a key's record in KV and in the isolate. */

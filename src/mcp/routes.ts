@@ -23,18 +23,22 @@ const jsonRpcErrors = createMiddleware<App>(async (c, next) => {
 	c.res = new Response(formatted(c, body), c.res);
 });
 
-/** Hosts that always lead to the same machine, so that no other name can be made to look like them. */
+/** Hosts that always lead to the same machine, unlike names that anyone can point to it. */
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1])$/;
 
-/** Returns the service's own origins: that of `APP_URL` and, on a local server, the one that the request came to. */
+/**
+ * Returns the service's own origins: that of `APP_URL` and, on a local server, the one that the
+ * request came to.
+ */
 const ownOrigins = ({ APP_URL }: Env, { origin, hostname }: URL) => [
 	URL.parse(APP_URL)?.origin,
 	LOOPBACK.test(hostname) ? origin : undefined,
 ];
 
 /**
- * Rejects requests of pages from other origins. The protocol requires this against DNS rebinding: a name of someone else that
- * leads here would be in both `Origin` and `Host`, so the two aren't compared. Programs other than browsers send no `Origin`.
+ * Rejects requests of pages from other origins. The protocol requires this against DNS rebinding: a
+ * name of someone else that leads here would be in both `Origin` and `Host`, so the two aren't
+ * compared. Programs other than browsers send no `Origin`.
  */
 const checkOrigin = createMiddleware<App>(async (c, next) => {
 	const origin = c.req.header("origin");
@@ -44,9 +48,7 @@ const checkOrigin = createMiddleware<App>(async (c, next) => {
 	await next();
 });
 
-/**
- * Serves `/mcp`, for language models (docs/mcp.md). It is stateless, so there is no stream to GET.
- */
+/** Serves `/mcp` (docs/mcp.md). It is stateless, so there is no stream to GET. */
 export const mcp = (api: Api) =>
 	router()
 		.use(jsonRpcErrors, checkOrigin, authenticate, anyKey, asCaller)
