@@ -114,10 +114,7 @@ type Intersection<Union> = (Union extends unknown ? (member: Union) => void : ne
 
 type Routed = Intersection<Mounted<Listed>>;
 
-/**
- * The type of the whole API, for a typed client: `hc<AppType>(url)`
- * (https://hono.dev/docs/guides/rpc).
- */
+/** The type of the API, for `hc<AppType>(url)` (https://hono.dev/docs/guides/rpc). */
 export type AppType = Hono<App, Routed extends Schema ? Routed : never, "/">;
 
 /** Finds the rows that contain a path, the longest last. */

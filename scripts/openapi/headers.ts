@@ -171,7 +171,6 @@ export const headers = Object.fromEntries(
 	]),
 );
 
-/** Returns references to the headers of a response. */
 export const headersOf = (response: Response) =>
 	Object.fromEntries(
 		Object.entries(RESPONSE_HEADERS)

@@ -193,10 +193,7 @@ type KeyTerms = {
 	[K in "scopes" | "organizations" | "projects" | "allowed_ips"]: Key[K] | SQLWrapper;
 };
 
-/**
- * SQL condition: the key exists, its scopes and restrictions are unchanged, and its owner is
- * active.
- */
+/** SQL condition: the key still has its scopes and restrictions, and an active owner. */
 export function keyStillWorks(
 	hash: string | SQLWrapper,
 	{ scopes, organizations: scopedOrganizations, projects: scopedProjects, allowed_ips }: KeyTerms,

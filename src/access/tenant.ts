@@ -93,10 +93,7 @@ export class Tenant {
 		return addressOf(this.#c);
 	}
 
-	/**
-	 * The caller, read from D1.
-	 * @throws if `read` hasn't returned yet
-	 */
+	/** The caller, read from D1. Throws if `read` hasn't returned yet. */
 	get caller(): Caller {
 		if (!this.#caller) throw new Error("The guard has not run yet.");
 		return this.#caller;
@@ -211,10 +208,7 @@ export class Tenant {
 		return results;
 	}
 
-	/**
-	 * Makes later reads use the primary instead of a replica.
-	 * @returns whether replicas were allowed before
-	 */
+	/** Makes later reads use the primary. Returns whether replicas were allowed before. */
 	usePrimary(): boolean {
 		return this.#session.usePrimary();
 	}

@@ -34,10 +34,7 @@ export async function countFailure(c: Context<App>, error: ApiError) {
 	return success ? error : throttled(60);
 }
 
-/**
- * Returns the key's record from KV.
- * @throws 401 if the value is malformed, before KV is read
- */
+/** Returns the key's record from KV. Throws 401 if the value is malformed, before KV is read. */
 async function readRecord(c: Context<App>, value: string, hash: string) {
 	if (!isWellFormed(value)) throw await countFailure(c, badCredentials());
 	c.get("meter").kv_reads += 1;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { lazy } from "../lib/lazy.ts";
 
-/** A key's record in KV, stored under `key:<SHA-256 of its value, hex>` (docs/keys.md#the-kv-record). */
+/** A key's record in KV, under `key:<SHA-256 of its value>` (docs/keys.md#the-kv-record). */
 export const keyRecord = lazy(() =>
 	z.object({
 		id: z.string(),

@@ -74,9 +74,7 @@ async function flush(env: Env) {
 	}
 }
 
-/**
- * Waits, then writes the sums. If there is a later timer, it leaves them to it, for up to an hour.
- */
+/** Waits, then writes the sums, or leaves them to a later timer, for up to an hour. */
 async function flushLater(env: Env, delay: number) {
 	const mine = startedAt;
 	await scheduler.wait(delay);

@@ -58,9 +58,7 @@ function mapperOf(statement: Preparable<unknown>, prepared: Prepared): MapResult
 	return ({ results }) => results.map(read);
 }
 
-/**
- * Whether a nested object of a select can be null as a whole, which Drizzle decides by its columns.
- */
+/** Whether a nested object can be null as a whole, which Drizzle decides by its columns. */
 function mayLackObjects(fields: object, prepared: Prepared) {
 	const joined: object = Reflect.get(prepared, "joinsNotNullableMap") ?? {};
 	return !Object.values(fields).every(isValue) && Object.values(joined).includes(false);

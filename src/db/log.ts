@@ -166,9 +166,7 @@ type Filters = {
 	before?: string | undefined;
 	search?: string | undefined;
 	levels?: string[] | undefined;
-	/**
-	 * Only entries about a run. They were written between these positions of the log of its owner.
-	 */
+	/** Only entries about a run, between these positions of its owner's log. */
 	run?: { id: string; positions: (owner: SQL) => { from: SQL; until: SQL } };
 };
 

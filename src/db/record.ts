@@ -13,9 +13,7 @@ import {
 import type { Kind, SystemKind } from "./event_types.ts";
 import { activityLog, type Change } from "./schema/activity_log.ts";
 
-/**
- * An entry for the activity log, without its user and time (docs/organizations.md#activity-log).
- */
+/** An entry without its user and time (docs/organizations.md#activity-log). */
 export type Entry = Kind & Details;
 
 /** The content of an entry, besides its scope and activity. */

@@ -3,9 +3,7 @@ import type { BatchItem } from "drizzle-orm/batch";
 import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
 import { columnNames } from "./rows.ts";
 
-/**
- * The maximum number of columns in a `json_array`, because D1 limits the arguments of functions.
- */
+/** The maximum number of columns in a `json_array`: D1 limits arguments. */
 const MAX_ARGUMENTS = 32;
 
 /**

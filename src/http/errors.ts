@@ -84,9 +84,7 @@ export const forbidden = (
 
 export const notFound = (detail = "Not found.") => error(404, "not_found", detail);
 
-/**
- * 409: by default, other requests changed the object during every attempt (docs/api.md#conflicts).
- */
+/** 409: other requests changed the object during every attempt (docs/api.md#conflicts). */
 export const conflict = (
 	detail = "Other requests are changing this object at the same time. Try again.",
 ) => error(409, "conflict", detail);
@@ -99,9 +97,7 @@ export const limitReached = () => error(409, "limit_reached", LIMIT_REACHED);
 
 const KEY_IN_USE = "A request with this Idempotency-Key is in progress.";
 
-/**
- * 409: another request with the same `Idempotency-Key` is in progress (docs/api.md#safe-retries).
- */
+/** 409: a request with this `Idempotency-Key` is in progress (docs/api.md#safe-retries). */
 export const idempotencyKeyInUse = () =>
 	error(409, "idempotency_key_in_use", KEY_IN_USE, { "Retry-After": "1" });
 
@@ -179,10 +175,7 @@ type StoredResponse = {
 	body: string | null;
 };
 
-/**
- * Returns the row.
- * @throws 404 if there is none
- */
+/** Returns the row. Throws OperatorError if there is none. */
 export function orNotFound<T>(row: T | undefined | null): T {
 	if (row === undefined || row === null) throw notFound();
 	return row;

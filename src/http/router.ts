@@ -35,10 +35,7 @@ export type Operation = {
 
 const documentation = new WeakMap<z.core.$ZodType, z.ZodType>();
 
-/**
- * Returns `shape`. The OpenAPI document shows `as` instead, for checks that can't be expressed in
- * JSON Schema.
- */
+/** Returns `shape`, which the OpenAPI document shows as `as`. */
 export function documentAs<T extends z.ZodType>(shape: T, as: z.ZodType) {
 	documentation.set(shape, as);
 	return shape;
@@ -58,10 +55,7 @@ export function describeRoute<T extends object>(middleware: T, operation: Operat
 /** Returns the metadata that `describeRoute` attached to a middleware, or an empty object. */
 export const descriptionOf = (handler: Handler): Operation => operations.get(handler) ?? {};
 
-/**
- * Returns a middleware that only documents a route. `R` is the type of the response, `I` the input
- * of typed clients.
- */
+/** Documents a route. `R`: the response's type, `I`: the input of typed clients. */
 const document = <R extends HandlerResponse<unknown> = Response, I extends Input = BlankInput>(
 	operation: Operation,
 ) =>
@@ -107,10 +101,7 @@ export const javascript = () => document({ status: 200, media: "text/javascript"
 export const jsonFile = (response: z.ZodType) =>
 	document({ status: 200, response, isFile: true, also: { 304: z.void() } });
 
-/**
- * The query parameters of every list (docs/api.md#pages). They are only documented, not validated:
- * invalid values get the default.
- */
+/** The parameters of lists, documented but not validated (docs/api.md#pages). */
 export const paging = lazy(() =>
 	z.object({
 		limit: z.int().min(1).max(1000).meta({ default: 100 }).optional(),
@@ -154,9 +145,7 @@ export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(shape: S
 		{ within: shape },
 	);
 
-/**
- * 200 with the fields of `shape` and a page of `item` (docs/api.md#responses-with-extra-fields).
- */
+/** 200 with `shape` and a page of `item` (docs/api.md#responses-with-extra-fields). */
 export const paginatedWithin = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
 	page<z.output<S> & Envelope<z.output<I>>>(
 		() => z.object({ ...shape.shape, ...envelopeOf(item) }),

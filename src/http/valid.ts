@@ -95,10 +95,7 @@ export function toApiError(
 /** Runs before a 400, to throw the errors that take precedence, such as 403 and 404. */
 type First = (c: Context<App>) => Promise<unknown>;
 
-/**
- * Returns a zod check that converts an `ApiError` to an issue.
- * @param check throws the `ApiError`; its `attr` is the field or one nested in it
- */
+/** Returns a zod check that converts an `ApiError` of `check` to an issue. */
 export const checkedBy =
 	<T>(check: (value: T) => unknown): z.core.CheckFn<T> =>
 	({ value, issues }) => {
@@ -123,10 +120,7 @@ type Input<T extends Target, S extends z.ZodType> = {
 /** A middleware after which `c.req.valid(T)` returns that part of the request as parsed by `S`. */
 type Validated<T extends Target, S extends z.ZodType> = MiddlewareHandler<App, string, Input<T, S>>;
 
-/**
- * Validates a part of the request. The first issue becomes an error response.
- * @param choose returns the value to validate, given the one that Hono read
- */
+/** Validates what `choose` returns. The first issue becomes an error response. */
 function validator<T extends Target, S extends z.ZodType>(
 	target: T,
 	shape: S,

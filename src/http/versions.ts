@@ -51,9 +51,7 @@ export function represent(
 /** How many months a version is supported after the next one is released. */
 const SUPPORT_MONTHS = 12;
 
-/**
- * Returns the headers of a version that isn't the newest (RFC 9745, RFC 8594); none for the newest.
- */
+/** Returns the headers of versions that aren't the newest (RFC 9745, RFC 8594). */
 function deprecation(version: string, versions: readonly Version[]): Record<string, string> {
 	const next = versions[versions.findIndex(({ date }) => date === version) - 1];
 	if (!next) return {};
@@ -81,10 +79,7 @@ export const respondInVersion = (versions: readonly Version[] = VERSIONS) =>
 		c.res = new Response(formatted(c, older), c.res);
 	});
 
-/**
- * Sets the version for the following routes: the one in `Tenantry-Version`, else the one that the
- * key was created with, else the newest.
- */
+/** Sets the version: `Tenantry-Version`'s, else the key's, else the newest. */
 export const chooseVersion = (versions: readonly Version[] = VERSIONS) =>
 	createMiddleware<App>(async (c, next) => {
 		const asked = c.req.header("tenantry-version")?.trim();
@@ -94,10 +89,7 @@ export const chooseVersion = (versions: readonly Version[] = VERSIONS) =>
 		await next();
 	});
 
-/**
- * Returns the version of a key. Keys created with an unsupported version get the oldest supported
- * one.
- */
+/** Returns the version of a key, or the oldest supported one. */
 function versionOf(
 	key: { version?: string | undefined } | undefined,
 	versions: readonly Version[],

@@ -23,9 +23,7 @@ const jsonRpcErrors = createMiddleware<App>(async (c, next) => {
 	c.res = new Response(formatted(c, body), c.res);
 });
 
-/**
- * Hosts that always lead to the same machine, so that no other name can be made to look like them.
- */
+/** Hosts that always lead to the same machine, unlike names that anyone can point to it. */
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1])$/;
 
 /**
@@ -50,9 +48,7 @@ const checkOrigin = createMiddleware<App>(async (c, next) => {
 	await next();
 });
 
-/**
- * Serves `/mcp`, for language models (docs/mcp.md). It is stateless, so there is no stream to GET.
- */
+/** Serves `/mcp` (docs/mcp.md). It is stateless, so there is no stream to GET. */
 export const mcp = (api: Api) =>
 	router()
 		.use(jsonRpcErrors, checkOrigin, authenticate, anyKey, asCaller)

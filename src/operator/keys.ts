@@ -64,10 +64,7 @@ export async function create(env: Env, options: z.infer<typeof keyCreate>) {
 	return { id: row.id, label, scopes, expires_at: row.expires_at, key: value };
 }
 
-/**
- * Revokes a key. Its next request is rejected, because every request checks D1. KV is only a cache,
- * from which the key is removed.
- */
+/** Revokes a key in D1, which every request checks, and removes it from KV. */
 export const revoke = (env: Env, { id }: z.infer<typeof keyRevoke>) =>
 	retry(() => tryRevoke(env, id));
 

@@ -56,7 +56,6 @@ export const call = async (
 	words: unknown[],
 ): Promise<unknown> => await invoke(tenantry, resource, method, words);
 
-/** Calls a method that returns a list. */
 export function list(tenantry: Tenantry, resource: string, method: string, parameters: unknown) {
 	const pages = invoke(tenantry, resource, method, [parameters]);
 	if (!isPages(pages)) throw new Error(`${resource}.${method} is not a list.`);

@@ -32,7 +32,6 @@ const hasAll = (value: unknown, part: unknown): boolean =>
 		? Object.entries(part).every(([name, inner]) => hasAll(value[name], inner))
 		: value === part;
 
-/** Returns the names of the parameters in a path. */
 const namesIn = (path: string) => Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => name);
 
 /**

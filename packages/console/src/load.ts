@@ -189,7 +189,6 @@ export const pageOf = <T>(
 	results: found.slice(offset, offset + limit),
 });
 
-/** Returns rows that are all shown as a list. */
 export const listOf = <T>(rows: T[]): List<T> => ({
 	data: { count: rows.length, next: null, previous: null, results: rows },
 	error: undefined,

@@ -110,10 +110,7 @@ export async function find(tenant: Tenant, uuid: string) {
 	return member;
 }
 
-/**
- * WHERE clause: the caller's level is still at least the member's. Another request may have changed
- * either.
- */
+/** WHERE clause: the caller's level is still at least the member's. */
 const editable = (tenant: Tenant) =>
 	sql`(select caller.level from members as caller where caller.organization_id = ${tenant.organization} and caller.user_id = ${tenant.key.user_id}) >= ${members.level}`;
 

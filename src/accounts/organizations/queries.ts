@@ -111,7 +111,8 @@ export function newOrganization(db: Database, user_id: number | SQL<number>, row
 const maxPerDay = ({ ORGANIZATIONS_PER_DAY }: Env) => Number(ORGANIZATIONS_PER_DAY) || 0;
 
 /**
- * Creates an organization. If another request uses up the limit before the write, nothing is written and it is checked again.
+ * Creates an organization. If another request uses up the limit before the write, nothing is
+ * written and it is checked again.
  * @throws 429 after too many organizations in a day
  */
 export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>

@@ -140,7 +140,7 @@ function startOf({ offset, after }: Page) {
 	return { before, skipped: Number(skipped) || 0 };
 }
 
-/** Lists the entries of the project, if the path names one, or of the organization, newest first. */
+/** Lists the entries of the project in the path, or of the organization, newest first. */
 export async function list(tenant: Tenant, page: Page, given: Filters) {
 	const { before, skipped } = startOf(page);
 	const { shown, read } = selection(tenant, given, { before, skipped, rows: page.limit + 1 });

@@ -122,10 +122,7 @@ const inGroup = (
 		eq(table.activity, activity),
 	);
 
-/**
- * Sends the digest of a group.
- * @returns the number of mails sent
- */
+/** Sends the digest of a group. Returns the number of mails. */
 async function mailGroup(env: Env, db: Database, group: Group, at: number): Promise<number> {
 	const type = typeWith(group);
 	const lease = await take(db, group, at);

@@ -88,10 +88,7 @@ export const entryOf = <A extends ActivityOf<"Webhook">>(
 	name: nameOf(row),
 });
 
-/**
- * Checks that the host of the URL is public.
- * @throws 400 if it is in a private network, or has no address
- */
+/** @throws 400 if the URL's host isn't public */
 async function checkHost(tenant: Tenant, url: string) {
 	const { checkPublicHost } = await import("../../outbound/dns/reach.ts");
 	const failure = await checkPublicHost(tenant.env, new URL(url).hostname);

@@ -6,7 +6,6 @@ import { clean } from "./clean.ts";
 import { leaseEnd, type RunLease } from "./launch.ts";
 import { isCurrent, type Loaded, loadRun } from "./loaded.ts";
 
-/** An attempt of a run, executed by a Workflow instance. */
 export type Attempt = {
 	env: Env;
 	ref: RunLease;
@@ -84,7 +83,6 @@ export async function checkCurrent(attempt: Attempt) {
 	if (!current) throw await superseded(attempt);
 }
 
-/** Cleans up after an attempt that is no longer the current one. */
 async function superseded(attempt: Attempt, state?: unknown) {
 	await reload(attempt);
 	await clean(attempt.env, attempt.loaded, state);

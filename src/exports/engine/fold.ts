@@ -16,7 +16,7 @@ const KEPT_RUNS = 24;
 
 const TURNS = DAY_MS / MINUTE_MS;
 
-/** SQL condition: it is the export's turn. Each minute of the day has exports with successive ids. */
+/** SQL condition: it is the export's turn. A minute has exports with successive ids. */
 function hasTurn(at: number) {
 	const turn = Math.floor(at / MINUTE_MS) % TURNS;
 	const from = (n: number) => sql`(select max(id) + 1 from batch_exports) * ${n / TURNS}`;

@@ -14,7 +14,6 @@ const KINDS: Record<Kind, () => Row[number]> = {
 	timestamp: () => new Date().toISOString(),
 };
 
-/** Values for the columns of events and persons. */
 const COLUMNS: Record<string, () => Row[number]> = {
 	uuid: () => v7(),
 	event: () => "trial",

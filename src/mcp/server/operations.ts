@@ -28,10 +28,7 @@ export async function operationsOf(caller: Caller): Promise<Operation[]> {
 /** An error in the arguments of a tool, for the model. */
 export class ArgumentsError extends Error {}
 
-/**
- * Returns the operation with this id.
- * @throws ArgumentsError if there is none
- */
+/** Returns the operation with this id. Throws WrongArguments if there is none. */
 export async function findOperation(caller: Caller, operationId: string): Promise<Operation> {
 	const operations = await operationsOf(caller);
 	const operation = operations.find((operation) => operation.operationId === operationId);

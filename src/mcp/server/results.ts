@@ -21,10 +21,7 @@ export function rejected({ status, headers, data }: ApiResponse): CallToolResult
 	);
 }
 
-/**
- * Returns a part of a response that is too long. `from` is the position at which it starts, in
- * characters.
- */
+/** Returns a part of a long response, `from` a position in characters on. */
 export function bounded(data: unknown, from = 0): object {
 	const text = typeof data === "string" ? data : JSON.stringify(data);
 	if (from === 0 && text.length <= MAX_CHARACTERS) return { data };

@@ -47,10 +47,7 @@ async function respond(request: Request, parsedBody: unknown, create: () => McpS
 /** JSON-RPC's code for invalid requests (https://www.jsonrpc.org/specification). */
 const INVALID_REQUEST = -32600;
 
-/**
- * The response to a list of messages. The protocol has none since its revision 2025-06-18: a
- * request is one message, and counts as one.
- */
+/** The response to a list of messages, which the protocol doesn't have. */
 const rejectBatch = () =>
 	Response.json(
 		{

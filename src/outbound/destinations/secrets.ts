@@ -5,7 +5,6 @@ import { endpointOf, parseConfig, secretsOf } from "./config.ts";
 
 type Config = Destination["config"];
 
-/** Returns the cipher for the secrets of an export's destination. */
 export const exportCipher = (env: Env, { id }: { id: string }) =>
 	cipherOf(env, "batch_exports", id);
 
@@ -39,10 +38,7 @@ export const opened = async (cipher: Cipher, destination: Destination) => ({
 	config: await eachSecret(destination, (sealed, key) => cipher.unseal(fieldOf(key), sealed)),
 });
 
-/**
- * Returns the config to store, before encryption: parsed values, without nulls.
- * @throws 400 if the config is invalid
- */
+/** Returns the parsed config without nulls. Throws 400 if it is invalid. */
 export const normalized = (type: string, config: Config): Config =>
 	Object.fromEntries(
 		Object.entries(parseConfig(type, config)).filter(([, value]) => value !== null),

@@ -51,10 +51,7 @@ export async function toFiles(env: Env, texts: ReadonlyMap<string, string>) {
 	});
 }
 
-/**
- * Returns the capabilities of a plugin with these files, without empty lists. If the main file
- * doesn't compile, these are the previous ones.
- */
+/** Returns the capabilities; those of `before` if the main file doesn't compile. */
 export function capabilities(files: File[], before: Capabilities = {}): Capabilities {
 	const main = MAIN_FILES.map((name) => files.find(({ row }) => row.filename === name)).find(
 		Boolean,

@@ -22,7 +22,9 @@ const still: Env = {
 	EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), { createBatch: async () => [] }),
 };
 
-/** Six in the morning, when every run of the day has started. It never goes back, because ids don't. */
+/**
+ * Six in the morning, when every run of the day has started. It never goes back, because ids don't.
+ */
 let clock = Math.floor(latestIdAt() / DAY) * DAY + DAY / 4;
 
 beforeEach(() => {

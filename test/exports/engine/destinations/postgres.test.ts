@@ -463,7 +463,10 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 				table,
 				numbered,
 				open: () => open({ table_name }, what),
-				/** How many rows there are of each event, and whether a temporary table was used to insert them. */
+				/**
+				 * How many rows there are of each event, and whether a temporary table was used to insert
+				 * them.
+				 */
 				found: () =>
 					ask(
 						`select event, statements like '%temporary%' as staged, count(*)::int as n

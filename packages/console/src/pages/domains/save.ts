@@ -13,7 +13,6 @@ export const LABELS = {
 	saml_x509_cert: "Certificate",
 };
 
-/** Saves changes of a domain. */
 export function useSaveDomain(id: string, onSaved: () => Promise<unknown>) {
 	const { at } = useOrganization();
 	return useSave<Domain, UpdateDomainBody>({
