@@ -77,6 +77,12 @@ export async function digest(value: string) {
 
 export const mask = (value: string) => `tnt_…${value.slice(-4)}`;
 
+/** Returns the value of a new key, and the columns that identify it. */
+export async function newKey() {
+	const value = mint();
+	return { value, columns: { hash: await digest(value), mask_value: mask(value) } };
+}
+
 export const isExpired = (key: Pick<Key, "expires_at">) =>
 	key.expires_at !== null && Date.parse(key.expires_at) <= Date.now();
 

@@ -6,7 +6,7 @@ import { guard, toKey } from "../../access/guard.ts";
 import { addressOf, checkAddress } from "../../auth/addresses.ts";
 import { countFailure } from "../../auth/authenticate.ts";
 import { digest, type Key } from "../../auth/keys.ts";
-import { aliased } from "../../db/client.ts";
+import { aliased, runBatch } from "../../db/client.ts";
 import { invites } from "../../db/schema/invites.ts";
 import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
@@ -39,9 +39,9 @@ export async function findInvitation(c: Context<App>, token: string) {
 	const inviter = alias(users, "inviter");
 	// Without a key, the guard looks up the empty hash, which matches no row.
 	const hash = c.get("key")?.hash ?? "";
-	const [[caller], invitations, ...kept] = await db.batch([
-		guard(db, { hash, isOrganization: sql`false`, project: sql`null` }),
-		db
+	const { callers, invitations, used } = await runBatch(db, {
+		callers: guard(db, { hash, isOrganization: sql`false`, project: sql`null` }),
+		invitations: db
 			.select({
 				id: invites.id,
 				organization_id: invites.organization_id,
@@ -80,11 +80,12 @@ export async function findInvitation(c: Context<App>, token: string) {
 				and(eq(members.organization_id, invites.organization_id), eq(members.user_id, users.id)),
 			)
 			.where(eq(invites.token_hash, await digest(token))),
-		...(idempotency ? [idempotency.lookUp(db)] : []),
-	]);
+		used: idempotency?.lookUp(db),
+	});
+	const [caller] = callers;
 	const key = caller && toKey(caller);
 	if (hash) await checkKey(c, key);
-	if (key) await idempotency?.check({ key, is_session: caller.is_session ?? false }, kept[0]?.[0]);
+	if (key) await idempotency?.check({ key, is_session: caller.is_session ?? false }, used?.[0]);
 	const [invite] = invitations;
 	if (!invite) throw await countFailure(c, notFound());
 	return { db, hash, key, invite };

@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { isAllowed } from "../../auth/addresses.ts";
-import { cache, digest, evict, mask, mint, toRecord } from "../../auth/keys.ts";
+import { cache, evict, newKey, toRecord } from "../../auth/keys.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
 import { changes, isUnchanged } from "../../db/changes.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
@@ -163,23 +163,20 @@ export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof creat
 	});
 
 async function write(tenant: Tenant, owner: Owner, body: z.infer<typeof create>) {
-	const value = mint();
-	const hash = await digest(value);
+	const { value, columns } = await newKey();
 	const id = v7();
 	const isAllowed = sql`${owner.user_id} is not null and ${countOf(owner)} < ${MAX_KEYS}
 		and ${mayLast(tenant, owner, grantsOf(body))}`;
 	const [inserted] = await tenant.write({
 		checks: [assertThat(tenant.db, isAllowed, "is_current")],
 		changes: [
-			tenant.db
-				.insert(personalApiKeys)
-				.values({ ...body, id, hash, mask_value: mask(value), user_id: owner.user_id }),
+			tenant.db.insert(personalApiKeys).values({ ...body, ...columns, id, user_id: owner.user_id }),
 		],
 		entries: [entry(tenant, owner, "created", { id, label: body.label })],
 		answer: select(tenant).where(byId(tenant, owner, id)),
 	});
 	const row = orNotFound(inserted);
-	await cache(tenant.env, hash, toRecord(row));
+	await cache(tenant.env, row.hash, toRecord(row));
 	tellOwner(tenant, owner, "created", row);
 	return toPersonalApiKey(row, value);
 }
@@ -273,8 +270,7 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 	const row = orNotFound(before);
 	await assertMayGrant(tenant, row);
 	checkExpiry(row.expires_at, strict);
-	const value = mint();
-	const hash = await digest(value);
+	const { value, columns } = await newKey();
 	// The key that `assertMayGrant` checked.
 	const unchanged = and(
 		byId(tenant, owner, row.id),
@@ -293,14 +289,14 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 		changes: [
 			tenant.db
 				.update(personalApiKeys)
-				.set({ hash, mask_value: mask(value), last_rolled_at: now() })
+				.set({ ...columns, last_rolled_at: now() })
 				.where(byId(tenant, owner, row.id)),
 		],
 		entries: [entry(tenant, owner, "rolled", row)],
 		answer: select(tenant).where(byId(tenant, owner, row.id)),
 	});
 	const after = orNotFound(rolled);
-	await Promise.all([cache(tenant.env, hash, toRecord(after)), evict(tenant.env, row.hash)]);
+	await Promise.all([cache(tenant.env, after.hash, toRecord(after)), evict(tenant.env, row.hash)]);
 	tellOwner(tenant, owner, "rolled", after);
 	return toPersonalApiKey(after, value);
 }
