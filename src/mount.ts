@@ -24,10 +24,7 @@ import { mcp } from "./mcp/routes.ts";
 
 export type Routes = Hono<App, Schema, string>;
 
-/**
- * A family: its path, the object of its scopes, the tenant that it acts in, and its routes, which
- * its first request loads.
- */
+/** A family: its path, scope object, tenant, and routes, which its first request loads. */
 export type Family = {
 	path: string;
 	object: ScopeObject;

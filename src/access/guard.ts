@@ -18,10 +18,7 @@ import type { ANY_KEY, Scope } from "./scopes.ts";
 import { IDS, KEY } from "./sql.ts";
 import { visibleTo } from "./visible.ts";
 
-/**
- * The key's digest, the SQL condition on `organizations` for that of the tenant, and SQL for the id
- * of its project.
- */
+/** The key's digest, the condition on the tenant's organization, and SQL for the project's id. */
 type GuardInput = { hash: string | SQL<string>; isOrganization: SQL; project: SQL<number> };
 
 /** Returns a column of a left join under another name; null if there is no row. */

@@ -8,10 +8,7 @@ import { currentOrganization, currentProject } from "./visible.ts";
 /** What the path of a request names. */
 export type Place = {
 	kind: TenantSql["kind"];
-	/**
-	 * A UUID, `@current`, or the id that the guard found. Undefined if the path has none, as in a
-	 * list.
-	 */
+	/** A UUID, `@current`, or the id that the guard found; undefined in a list. */
 	organization?: string | number | undefined;
 	/** An id or `@current`. With the kind `organization`, a project of the organization. */
 	project?: number | "@current" | undefined;

@@ -121,10 +121,7 @@ export class Precondition {
 		this.#compare(await tagOf(represent(body, `GET ${path}`, this.#c.var.version)));
 	}
 
-	/**
-	 * @throws 412 if the condition is false for an object with the ETag, which an object without a
-	 * GET doesn't have
-	 */
+	/** @throws 412 if the condition is false; an object without a GET has no ETag */
 	#compare(tag?: string) {
 		const { match, noneMatch } = this.#tags;
 		const isIn = (tags: string[]) => tags.some((known) => known === "*" || known === tag);

@@ -2,10 +2,7 @@ import type { SQL } from "drizzle-orm";
 import { placeholder } from "../db/cached_statements.ts";
 import type { Database } from "../db/client.ts";
 
-/**
- * A tenant and its caller for SQL. A `Tenant` has the values of its request, a cached statement has
- * placeholders.
- */
+/** A tenant and its caller for SQL: the values of a request, or placeholders. */
 export type TenantSql = {
 	readonly db: Database;
 	/** What the routes act in: an organization, a project, or only the caller. */
@@ -17,10 +14,7 @@ export type TenantSql = {
 	readonly key: { id: string | SQL<string>; user_id: number | SQL<number> };
 };
 
-/**
- * The values of a request that its cached statements can have. The ids are those of the place; null
- * if it has none.
- */
+/** The values for cached statements, with the ids of the place or null. */
 export type TenantValues = {
 	hash: string;
 	key_id: string;

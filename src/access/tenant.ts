@@ -105,10 +105,7 @@ export class Tenant {
 		return { organizations: organizations.length > 0, projects: projects.length > 0 };
 	}
 
-	/**
-	 * SQL for the organization's id, null if there is none. After `read`, it is the id that the guard
-	 * found.
-	 */
+	/** SQL for the organization's id, or null. After `read`, it is the one that the guard found. */
 	get organization(): SQL<number> {
 		return idsOf(this.#place, this.key.user_id).organization;
 	}

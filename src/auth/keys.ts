@@ -51,10 +51,7 @@ function crc32(text: string) {
 
 const checksum = (text: string) => base62(BigInt(crc32(text)), 6);
 
-/**
- * Generates a key's value: `tnt_`, 256 random bits in base62, `_`, and the CRC-32 of the part
- * before it in base62.
- */
+/** Generates a key: `tnt_`, 256 random bits in base62, `_`, and the CRC-32 of all that. */
 export function mint() {
 	const bits = crypto
 		.getRandomValues(new BigUint64Array(4))
@@ -104,10 +101,7 @@ export async function getCached({ KEYS }: Env, hash: string): Promise<Key | unde
 	return data;
 }
 
-/**
- * Logs the error instead of throwing it: D1 is authoritative, so the next request only needs
- * another round trip.
- */
+/** Logs the error instead: D1 is authoritative, so the next request only needs another trip. */
 const logKvError = (error: unknown) => logWarning("KV was not written", error);
 
 /** Stores a key's record in KV and in the isolate. */

@@ -25,10 +25,7 @@ const MAX_ADDRESS_CHARACTERS = 45;
 /** The sums that haven't been written yet, by key and day. */
 const sums = new Map<string, Use>();
 
-/**
- * When the last timer was started, and when the first of the sums was added, in milliseconds
- * since 1970.
- */
+/** When the last timer started, and when the first sum was added, in ms since 1970. */
 let startedAt = 0;
 let addedAt = 0;
 
@@ -81,10 +78,7 @@ async function flushLater(env: Env, delay: number) {
 	if (startedAt === mine || Date.now() - addedAt >= HOUR_MS) await flush(env);
 }
 
-/**
- * Counts a request of a key. The sums are written `USAGE_FLUSH_SECONDS` after the last request, or
- * after an hour.
- */
+/** Counts a request of a key. Sums are written after `USAGE_FLUSH_SECONDS`, or an hour. */
 export function countUse(c: Context<App>, key_id: string, status: number) {
 	const { env, executionCtx } = c;
 	const refusals = [401, 403, 429].includes(status) ? 1 : 0;

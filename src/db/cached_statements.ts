@@ -102,10 +102,7 @@ export class CachedStatement<R> {
 		this.#mapResult = mapperOf(statement, prepared);
 	}
 
-	/**
-	 * Returns the statement with the values of a request, for a batch.
-	 * @throws if a placeholder has no value
-	 */
+	/** Returns the statement with the values of a request. Throws if one is missing. */
 	bind(db: Connected, values: Values) {
 		const sql = this.#sql;
 		const query = { sql, params: this.#values.map((value) => value(values)) };

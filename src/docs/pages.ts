@@ -48,10 +48,7 @@ async function sendFile(c: Context<App>, path: string) {
 /** Removes trailing slashes. Only the first page keeps one: it is the index of a folder. */
 const fileFor = (path: string) => path.replace(/(?<!\/)\/+$/, "").replace(/^\/docs$/, "/docs/");
 
-/**
- * Serves the documentation under /docs (docs/internals/architecture.md#the-documentation-pages).
- * Unknown paths return the page 404.html.
- */
+/** Serves the pages under /docs. Unknown paths return 404.html. */
 export const documentation: MiddlewareHandler<App> = async (c) => {
 	const path = fileFor(c.req.path);
 	const secure = /^\/docs\/reference(?:\/|$)/.test(path) ? secureReference : securePage;

@@ -121,10 +121,7 @@ const UNKNOWN_VERSION = "Tenantry-Version is not a version of this API.";
 export const unknownVersion = (choices: string[]) =>
 	new ApiError({ status: 400, code: "unknown_version", detail: UNKNOWN_VERSION, choices });
 
-/**
- * 412: `If-Match` or `If-None-Match` isn't fulfilled
- * (docs/api.md#caching-and-conditional-requests).
- */
+/** 412: a failed condition (docs/api.md#caching-and-conditional-requests). */
 export const preconditionFailed = (
 	detail = "The object has changed: its ETag is not in If-Match.",
 ) => error(412, "precondition_failed", detail);

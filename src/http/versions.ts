@@ -61,10 +61,7 @@ function deprecation(version: string, versions: readonly Version[]): Record<stri
 	return { Deprecation: `@${since.getTime() / 1000}`, Sunset: sunset.toUTCString() };
 }
 
-/**
- * Converts the responses of the following routes to the version of the request, and adds the header
- * that names it (docs/api.md#versions).
- */
+/** Converts responses to the version of the request, with its header (docs/api.md#versions). */
 export const respondInVersion = (versions: readonly Version[] = VERSIONS) =>
 	createMiddleware<App>(async (c, next) => {
 		await next();

@@ -26,10 +26,7 @@ const jsonRpcErrors = createMiddleware<App>(async (c, next) => {
 /** Hosts that always lead to the same machine, unlike names that anyone can point to it. */
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1])$/;
 
-/**
- * Returns the service's own origins: that of `APP_URL` and, on a local server, the one that the
- * request came to.
- */
+/** Returns the own origins: `APP_URL`'s and, on a local server, the request's. */
 const ownOrigins = ({ APP_URL }: Env, { origin, hostname }: URL) => [
 	URL.parse(APP_URL)?.origin,
 	LOOPBACK.test(hostname) ? origin : undefined,

@@ -125,10 +125,7 @@ export function sender(env: Env, timeoutMs: number) {
 
 	return {
 		exchange,
-		/**
-		 * Sends a request like `exchange`.
-		 * @throws UnavailableError also for temporary responses: 408, 429, 5xx
-		 */
+		/** Sends a request like `exchange`. Throws UnavailableError also for 408, 429 and 5xx. */
 		async send(request: Request, secrets: string[]): Promise<HttpResponse> {
 			const response = await exchange(request, secrets);
 			if (isTemporary(response)) throw unavailable(response);

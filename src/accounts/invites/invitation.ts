@@ -91,10 +91,7 @@ export async function findInvitation(c: Context<App>, token: string) {
 	return { db, hash, key, invite };
 }
 
-/**
- * Checks the key, which is optional. If one is sent, it must be valid, and the request counts
- * against its rate limit.
- */
+/** Checks the optional key: it must be valid, and the request counts against its rate limit. */
 async function checkKey(c: Context<App>, key: Key | undefined) {
 	if (!key) throw badCredentials();
 	const tooMany = await countRequest(c, key.id);
@@ -107,10 +104,7 @@ async function checkKey(c: Context<App>, key: Key | undefined) {
 export const isRecipient = ({ key, invite }: Invitation) =>
 	key !== undefined && key.user_id === invite.user_id;
 
-/**
- * Whether the invite's user exists, but the holder of the link may be somebody else: the link
- * wasn't mailed, and there is no key.
- */
+/** Whether an existing user's invite may be in other hands: not mailed, and without a key. */
 export const isUnproved = (invitation: Invitation) =>
 	invitation.invite.user_id !== null &&
 	!invitation.invite.emailing_attempt_made &&
@@ -132,10 +126,7 @@ export const isTakeover = (invitation: Invitation) =>
 	invitation.invite.emailing_attempt_made &&
 	!isRecipient(invitation);
 
-/**
- * Returns the fields of the invite that anyone with the link may see. Throws the errors of
- * `findInvitation`.
- */
+/** Returns what anyone with the link may see of the invite. Throws as `findInvitation`. */
 export async function preview(c: Context<App>, token: string): Promise<z.infer<typeof Preview>> {
 	const { invite } = await findInvitation(c, token);
 	const { organization_name, inviter, target_email, first_name } = invite;

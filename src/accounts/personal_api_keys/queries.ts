@@ -41,19 +41,13 @@ export const byId = ({ key }: Tenant, { user_id }: Owner, id: string) =>
 		eq(personalApiKeys.id, id === "@current" ? key.id : id.toLowerCase()),
 	);
 
-/**
- * Returns the id of the owner's user.
- * @throws 404 if there is no such owner
- */
+/** Returns the id of the owner's user. Throws 404 if there is no such owner. */
 export async function findOwner(tenant: Tenant, owner: Owner) {
 	const [[user]] = await tenant.read(selectOwner(tenant, owner));
 	return orNotFound(user?.id);
 }
 
-/**
- * Newest first.
- * @throws 404 if there is no such owner
- */
+/** Newest first. Throws 404 if there is no such owner. */
 export async function list(tenant: Tenant, owner: Owner, page: Page) {
 	const keys = ({ id }: Row) => [id];
 	const [rows, [counted], [user]] = await tenant.read(
@@ -127,10 +121,7 @@ function fieldsOf<B extends z.infer<typeof Update>>(body: B, { isServiceAccount 
 	};
 }
 
-/**
- * Creates a key. If another request changes what the rules depend on before the write, they are
- * checked again.
- */
+/** Creates a key. The rules are checked again if another request interferes. */
 export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof create>) =>
 	retry(async () => {
 		const { attr, body: fields } = fieldsOf(given, owner);
@@ -263,10 +254,7 @@ export async function remove(tenant: Tenant, owner: Owner, id: string) {
 	await evict(tenant.env, row.hash);
 }
 
-/**
- * Gives the key a new value. The old one stops working at once.
- * @throws 400 if another request rolled or deleted the key first
- */
+/** Gives the key a new value. Throws 400 if another request rolled or deleted it first. */
 export const roll = (tenant: Tenant, owner: Owner, id: string) =>
 	retry(() => tryRoll(tenant, owner, id), {
 		retries: 0,

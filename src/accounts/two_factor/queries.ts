@@ -192,10 +192,7 @@ export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 		return { ...toTwoFactor(orNotFound(after)), recovery_codes };
 	});
 
-/**
- * Removes the second factor with a code, and ends the caller's other sessions.
- * @throws 400 if an organization of the caller requires a second factor
- */
+/** Removes the second factor. Throws 400 if an organization of the caller requires one. */
 export const disable = (tenant: Tenant, uuid: string, code: string) =>
 	retry(async () => {
 		const { row, proof, others, areAll } = await readAndProve(tenant, uuid, code, assertEnabled);

@@ -171,10 +171,7 @@ export async function list(tenant: Tenant, page: Page, given: Filters) {
 /** How many entries a download reads at a time. */
 const DOWNLOAD_LIMIT = 1000;
 
-/**
- * Reads all entries of `list`, in groups. It doesn't return entries that are written meanwhile,
- * because they are newer than the first one.
- */
+/** Reads all entries in groups, without those that are written meanwhile. */
 export async function* readAll(tenant: Tenant, given: Filters) {
 	let before: number | undefined;
 	do {

@@ -64,10 +64,7 @@ type Part = {
 	newest: number;
 };
 
-/**
- * Reads the next events that the caller can see.
- * @throws 400 if `after` isn't an event of the organization
- */
+/** Reads the next visible events. Throws 400 if `after` isn't one of the organization. */
 export async function read(tenant: Tenant, query: Query): Promise<Part> {
 	const { after, types, limit } = query;
 	const { db, organization } = tenant;

@@ -158,10 +158,7 @@ function changeOf(tenant: Tenant, row: Row, body: z.infer<typeof Update>) {
 	};
 }
 
-/**
- * Updates a webhook. Repeats if it was enabled or disabled in the meantime, because that decides
- * whether deliveries restart.
- */
+/** Updates a webhook. Repeats if it was enabled or disabled in the meantime. */
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
 	retry(() => tryUpdate(tenant, id, body));
 
@@ -189,10 +186,7 @@ export async function remove(tenant: Tenant, id: string) {
 	await tenant.remove(entry, webhooks, byId(tenant, row.id));
 }
 
-/**
- * Rolls the secret of a webhook. For a day, the old one also signs requests.
- * @throws 400 if another request rolled it first
- */
+/** Rolls the secret. Throws 400 if another request did so first. */
 export const roll = (tenant: Tenant, id: string) =>
 	retry(() => tryRoll(tenant, id), {
 		retries: 0,

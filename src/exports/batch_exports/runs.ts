@@ -160,10 +160,7 @@ async function read(tenant: Tenant, id: string, run_id: string) {
 export const find = async (tenant: Tenant, id: string, run_id: string) =>
 	(await read(tenant, id, run_id)).run;
 
-/**
- * Cancels a run. Its Workflow or a tick removes its unfinished output from the destination.
- * @throws 400 if the run has ended
- */
+/** Cancels a run, whose output is then removed. Throws 400 if it has ended. */
 export const cancel = (tenant: Tenant, id: string, run_id: string) =>
 	again(() => tryCancel(tenant, id, run_id));
 

@@ -72,10 +72,7 @@ export const selectName = (tenant: Tenant, id: string) =>
 		.innerJoin(projects, eq(projects.id, batchExports.project_id))
 		.where(byId(tenant, id));
 
-/**
- * Returns a page of objects that belong to an export.
- * @throws 404 if the caller can't see the export
- */
+/** Returns a page of an export's objects. Throws 404 if the caller can't see the export. */
 export async function listWithin<S extends SQLiteSelect>(
 	tenant: Tenant,
 	id: string,

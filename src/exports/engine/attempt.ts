@@ -70,10 +70,7 @@ export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	remember(attempt, changes);
 }
 
-/**
- * Checks that the attempt is still the current one.
- * @throws SupersededError if it isn't, after cleaning up
- */
+/** @throws SupersededError, after cleaning up, if the attempt isn't the current one anymore */
 export async function checkCurrent(attempt: Attempt) {
 	const { env, ref } = attempt;
 	const [current] = await drizzle(env.DB)

@@ -44,10 +44,7 @@ export const normalized = (type: string, config: Config): Config =>
 		Object.entries(parseConfig(type, config)).filter(([, value]) => value !== null),
 	);
 
-/**
- * Returns a new destination to store, with encrypted secrets.
- * @throws 400 if the config is invalid
- */
+/** Returns a new destination with encrypted secrets. Throws 400 if the config is invalid. */
 export async function sealed(cipher: Cipher, type: string, given: Config): Promise<Destination> {
 	const config = normalized(type, given);
 	return {
