@@ -20,9 +20,10 @@ declare module "hono" {
 }
 
 /*
- * Checks `If-Match` and `If-None-Match` of changes (docs/api.md#caching-and-conditional-requests). An object's ETag is the digest of
- * the response to its GET. So the handler of that GET runs until it reads. Its queries are sent with the first read of the change,
- * and it continues with their results. The batch of the change asserts that the queries still return the same rows.
+ * Checks `If-Match` and `If-None-Match` of changes (docs/api.md#caching-and-conditional-requests).
+ * An object's ETag is the digest of the response to its GET. So the handler of that GET runs until
+ * it reads. Its queries are sent with the first read of the change, and it continues with their
+ * results. The batch of the change asserts that the queries still return the same rows.
  */
 
 type Statement = BatchItem<"sqlite">;

@@ -10,8 +10,9 @@ import { logWarning } from "../lib/log.ts";
 import { addressOf } from "./addresses.ts";
 
 /*
- * Counts the use of keys (docs/keys.md#use-by-day). Each isolate adds up its requests, and writes the sums when no more requests
- * come, or after an hour. So no request waits for the write, and a key that is always in use costs one row an hour.
+ * Counts the use of keys (docs/keys.md#use-by-day). Each isolate adds up its requests, and writes
+ * the sums when no more requests come, or after an hour. So no request waits for the write, and a
+ * key that is always in use costs one row an hour.
  */
 
 type Use = typeof personalApiKeyDays.$inferInsert;

@@ -53,8 +53,8 @@ test.each([
 });
 
 /**
- * Runs `npm run deploy` with a program `wrangler` that records its commands instead of calling Cloudflare. The tests above have
- * bundled the worker.
+ * Runs `npm run deploy` with a program `wrangler` that records its commands instead of calling
+ * Cloudflare. The tests above have bundled the worker.
  * @param databases the names of the account's databases
  * @param failing the beginning of the commands that fail
  */

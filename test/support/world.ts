@@ -170,7 +170,10 @@ export async function person({ first_name = "Test" } = {}) {
 
 type KeyOptions = Partial<typeof personalApiKeys.$inferInsert>;
 
-/** Returns a statement that inserts a key, and a function that stores its row in KV and returns its value. */
+/**
+ * Returns a statement that inserts a key, and a function that stores its row in KV and returns its
+ * value.
+ */
 async function newKey(user_id: number | SQL<number>, options: KeyOptions = {}) {
 	const value = mint();
 	const hash = await digest(value);

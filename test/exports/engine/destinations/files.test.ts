@@ -153,7 +153,9 @@ const formats = [
 	{ file_format: "Parquet", compression: "zstd", suffix: "parquet" },
 ];
 
-/** The formats for a kind of bucket: all for S3, where runs also crash, and one of each kind for R2. */
+/**
+ * The formats for a kind of bucket: all for S3, where runs also crash, and one of each kind for R2.
+ */
 const formatsOf = (name: string) =>
 	formats.filter(
 		({ suffix, compression }) =>
