@@ -53,7 +53,7 @@ export const ROWS: Record<Operation, { read: number; written: number }> = {
 	read: { read: 59, written: 0 },
 	write: { read: 37, written: 7 },
 	run: { read: 60, written: 12 },
-	job: { read: 73, written: 13 },
+	job: { read: 81, written: 13 },
 	delivery: { read: 53, written: 3 },
 	use: { read: 2, written: 1 },
 	event: { read: 6, written: 2 },

@@ -259,13 +259,13 @@ test("a kill, a retry and another tick while runs are folded lose nothing", asyn
 		expect(await of.here("POST", retry, { env: still })).toMatchObject({ status: 200 });
 		return env.DB.batch(statements);
 	});
-	await expect(of.fold(retried)).rejects.toThrow("still_unchanged");
+	await expect(of.fold(retried)).rejects.toThrow("is_current");
 	expect([await of.count(), (await of.ranges()).count]).toEqual([100, 0]);
 	const other = meanwhile(async (statements) => {
 		await of.fold();
 		return env.DB.batch(statements);
 	});
-	await expect(of.fold(other)).rejects.toThrow("still_unchanged");
+	await expect(of.fold(other)).rejects.toThrow("is_current");
 	const results = [delivered(of, 1, 30)];
 	expect((await of.ranges()).results).toEqual(results);
 	expect(await of.count()).toBe(71);

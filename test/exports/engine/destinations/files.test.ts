@@ -277,7 +277,7 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 			const destination = bucket.destination({ prefix, file_format });
 			const states: string[] = [];
 			const sink = await destination.open(job({ columns }), null, async () => {});
-			for (let i = 0; i < 16; i++) {
+			for (let i = 0; i < 30; i++) {
 				const state = await sink.write(page());
 				if (state !== null) states.push(JSON.stringify(state));
 			}
@@ -289,8 +289,8 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 			if (file_format === "Parquet")
 				expect(
 					await duckdb(file, "select count(distinct text) as n, count(*) as total from FILE"),
-				).toEqual([{ n: "128", total: "128" }]);
-			else expect(file.filter((byte) => byte === 10).length).toBe(128);
+				).toEqual([{ n: "240", total: "240" }]);
+			else expect(file.filter((byte) => byte === 10).length).toBe(240);
 		},
 	);
 
