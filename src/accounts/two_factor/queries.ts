@@ -1,7 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { keyStillWorks } from "../../access/guard.ts";
 import { retry } from "../../access/retry.ts";
+import { keyStillWorks } from "../../access/still_allowed.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { evict } from "../../auth/keys.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
