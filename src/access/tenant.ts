@@ -1,13 +1,10 @@
 import type { SQL } from "drizzle-orm";
 import type { BatchItem, BatchResponse } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
-import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
-import { addressOf, checkAddress } from "../auth/addresses.ts";
-import { countFailure } from "../auth/authenticate.ts";
+import { addressOf, checkAddress, countFailure } from "../auth/addresses.ts";
 import { cache, evict } from "../auth/keys.ts";
 import { noteUse } from "../auth/usage.ts";
-import { assertExists } from "../db/assertion.ts";
 import { changes } from "../db/changes.ts";
 import { type Connected, type Database, runBatch } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
@@ -224,22 +221,6 @@ export class Tenant {
 			...(answer && { answers: { answer } }),
 		};
 		return (await commit(this.env, this.db, write, this.#c)).answer;
-	}
-
-	/**
-	 * Executes a DELETE in one round trip.
-	 * @throws (the batch) 404 if another request has deleted the row, or it no longer fulfils `where`
-	 */
-	remove(
-		entry: Details & { scope: ScopeWith<"deleted"> },
-		table: SQLiteTable,
-		where: SQL | undefined,
-	) {
-		return this.write({
-			checks: [assertExists(this.db, table, where)],
-			changes: [this.db.delete(table).where(where)],
-			entries: [{ activity: "deleted", ...entry }],
-		});
 	}
 
 	/**

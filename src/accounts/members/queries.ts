@@ -1,5 +1,6 @@
 import { and, eq, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -89,7 +90,8 @@ export const remove = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
 		const member = await find(tenant, uuid);
 		if (member.level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
-		await tenant.remove(
+		await removeRow(
+			tenant,
 			{ scope: "Member", item_id: member.id, name: member.user.email },
 			members,
 			and(isSame(tenant, member), lt(members.level, OWNER), editable(tenant)),

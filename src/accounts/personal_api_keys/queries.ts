@@ -1,6 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { isAllowed } from "../../auth/addresses.ts";
@@ -246,7 +247,8 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 export async function remove(tenant: Tenant, owner: Owner, id: string) {
 	const [[before]] = await tenant.read(select(tenant).where(byId(tenant, owner, id)));
 	const row = orNotFound(before);
-	await tenant.remove(
+	await removeRow(
+		tenant,
 		entry(tenant, owner, "deleted", row),
 		personalApiKeys,
 		byId(tenant, owner, row.id),

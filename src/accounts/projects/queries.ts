@@ -2,6 +2,7 @@ import { and, eq, gte, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -131,5 +132,5 @@ export async function remove(tenant: Tenant) {
 	const { id, name } = await find(tenant);
 	const entry = { scope: "Project" as const, item_id: id, name, project: id };
 	const error = () => notFound("Project not found.");
-	await retry(() => tenant.remove(entry, projects, eq(projects.id, id)), { retries: 0, error });
+	await retry(() => removeRow(tenant, entry, projects, eq(projects.id, id)), { retries: 0, error });
 }
