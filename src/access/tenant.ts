@@ -23,7 +23,6 @@ import type { Precondition } from "./precondition.ts";
 import type { TenantValues } from "./sql.ts";
 import { assertStillAllowed } from "./still_allowed.ts";
 import { commit, type Write } from "./unit_of_work.ts";
-import { currentOrganization } from "./visible.ts";
 
 type Statement = BatchItem<"sqlite">;
 
@@ -93,11 +92,6 @@ export class Tenant {
 	/** SQL for the project's id; null if there is none. */
 	get project(): SQL<number> {
 		return idsOf(this.#place, this.key.user_id).project;
-	}
-
-	/** SQL for the id of the caller's current organization. */
-	get currentOrganization() {
-		return currentOrganization(this.key.user_id);
 	}
 
 	/** What the path names or, after `read`, what the guard has found. */

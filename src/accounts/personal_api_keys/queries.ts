@@ -4,6 +4,7 @@ import type * as z from "zod";
 import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { currentOrganization } from "../../access/visible.ts";
 import { isAllowed } from "../../auth/addresses.ts";
 import { cache, evict, newKey, toRecord } from "../../auth/keys.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
@@ -90,7 +91,7 @@ const entry = <A extends ActivityOf<"PersonalApiKey">>(
 			: ("PersonalApiKey" as const),
 	item_id: id,
 	name: label,
-	organization: isServiceAccount ? tenant.organization : tenant.currentOrganization,
+	organization: isServiceAccount ? tenant.organization : currentOrganization(tenant.key.user_id),
 });
 
 /** Mails the owner of a key that can change something, if the owner is a person. */

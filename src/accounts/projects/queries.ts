@@ -6,7 +6,11 @@ import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { reachableOrganization, visibleProjects } from "../../access/visible.ts";
+import {
+	currentOrganization,
+	reachableOrganization,
+	visibleProjects,
+} from "../../access/visible.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { aliased } from "../../db/client.ts";
 import { ADMIN, insufficientLevel } from "../../db/levels.ts";
@@ -79,7 +83,7 @@ async function tryInsert(tenant: Tenant, { organization, ...body }: z.infer<type
 			? tenant.organization
 			: organization
 				? organizationId(organization)
-				: tenant.currentOrganization;
+				: currentOrganization(tenant.key.user_id);
 	const [[parent]] = await tenant.read(
 		tenant.db
 			.select({ id: organizations.id, level: members.level })
