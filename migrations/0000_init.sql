@@ -69,13 +69,13 @@ CREATE TABLE `activity_log` (
 );
 --> statement-breakpoint
 CREATE TABLE `assertions` (
-	`holds` integer DEFAULT 1 NOT NULL,
+	`has_access` integer DEFAULT 1 NOT NULL,
+	`is_current` integer DEFAULT 1 NOT NULL,
 	`is_unchanged` integer DEFAULT 1 NOT NULL,
-	`is_unused` integer DEFAULT 1 NOT NULL,
 	`has_room` integer DEFAULT 1 NOT NULL,
-	CONSTRAINT "still_admitted" CHECK("assertions"."holds"),
-	CONSTRAINT "still_unchanged" CHECK("assertions"."is_unchanged"),
-	CONSTRAINT "still_unused" CHECK("assertions"."is_unused"),
+	CONSTRAINT "has_access" CHECK("assertions"."has_access"),
+	CONSTRAINT "is_current" CHECK("assertions"."is_current"),
+	CONSTRAINT "is_unchanged" CHECK("assertions"."is_unchanged"),
 	CONSTRAINT "has_room" CHECK("assertions"."has_room")
 );
 --> statement-breakpoint
@@ -250,15 +250,12 @@ CREATE TABLE `persons` (
 );
 --> statement-breakpoint
 CREATE TABLE `idempotency_keys` (
-	`id` text NOT NULL,
 	`user_id` integer NOT NULL,
 	`key` text NOT NULL,
 	`fingerprint` text NOT NULL,
 	`created_at` text NOT NULL,
-	`under_way_until` text NOT NULL,
-	`journal` text,
-	`rows` text,
-	`answer` text,
+	`lease_expires_at` text NOT NULL,
+	`response` text,
 	PRIMARY KEY(`user_id`, `key`),
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;

@@ -127,7 +127,7 @@ const rulesOf = (status: number, own: Record<string, string>) =>
 function codesOf(status: number, route: Route, own: string[]) {
 	const { body, query } = route.operation;
 	if (status === 409 && isRetryable(route))
-		return ["conflict", "idempotency_key_in_use", "limit_reached"];
+		return ["conflict", "idempotency_key_in_use", "limit_reached", "outcome_unknown"];
 	if (status !== 400) return [...(CODES[status] ?? []), ...own];
 	const ofHeaders = [
 		...(isBelowApi(route) ? ["unknown_version"] : []),

@@ -1,4 +1,4 @@
-import { and, type Column, eq, gte, or, type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import { and, type Column, eq, gte, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { checkAddress } from "../auth/addresses.ts";
 import { isExpired, type Key, recordColumns } from "../auth/keys.ts";
 import { assertThat } from "../db/assertion.ts";
@@ -197,14 +197,11 @@ export function keyStillWorks(
 
 /** What `assertStillAllowed` checks, in addition to the key. */
 type AccessForm = {
-	/** Whether the request is about an organization, and about a project. */
-	organization: boolean;
+	/** Whether the request is about a project. */
 	project: boolean;
 	/** Whether the caller is a member of the organization, and of the project. */
 	member: boolean;
 	projectMember: boolean;
-	/** Whether the assertion passes if they have been deleted. */
-	orGone: boolean;
 };
 
 const assertion = cacheByForm((db, form: AccessForm) => {
@@ -222,7 +219,7 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 		eq(projectMembers.user_id, user_id),
 		gte(projectMembers.level, placeholder("project_level")),
 	);
-	const still = and(
+	const hasAccess = sql`${and(
 		keyStillWorks(placeholder("hash"), {
 			scopes: placeholder("scopes"),
 			organizations: placeholder("organizations"),
@@ -234,38 +231,24 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 		form.projectMember
 			? sql`exists (select 1 from ${projectMembers} where ${theProjectMember})`
 			: undefined,
-	);
-	const deleted = or(
-		form.organization
-			? sql`not exists (select 1 from ${organizations} where ${organizations.id} = ${organization_id})`
-			: undefined,
-		form.project
-			? sql`not exists (select 1 from ${projects} where ${projects.id} = ${project_id})`
-			: undefined,
-	);
-	const holds = form.orGone ? or(still, deleted) : still;
-	return new CachedStatement(assertThat(db, sql`${holds}`));
+	)}`;
+	return new CachedStatement(assertThat(db, hasAccess, "has_access"));
 });
 
 /**
  * Returns a statement that makes its batch fail if the caller has lost the access that `authorize`
  * found.
- * @param orGone whether to pass if the organization or project was deleted, so that a second DELETE
- * gets a 404 instead of a 403
  */
 export function assertStillAllowed(
 	env: Env,
 	db: Connected,
 	hash: string,
 	{ key, organization_id, member_level, project_id, project_level }: Caller,
-	{ orGone = false } = {},
 ) {
 	const form = {
-		organization: organization_id !== null,
 		project: project_id !== null,
 		member: member_level !== null,
 		projectMember: project_level !== null,
-		orGone,
 	};
 	const { user_id, scopes, organizations, projects, allowed_ips } = key;
 	return assertion(env, form).bind(db, {

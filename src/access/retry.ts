@@ -1,17 +1,20 @@
-import { conflict } from "../http/errors.ts";
-
-/** The maximum number of retries after conflicts with other requests (docs/api.md#conflicts). */
-const MAX_RETRIES = 3;
+import { isFailed } from "../db/assertion.ts";
+import { type ApiError, conflict } from "../http/errors.ts";
 
 /**
- * Repeats a read and a write if another request changed the object between them.
- * @param attempt returns undefined if that happened
- * @throws 409 after the last retry
+ * Repeats a read and a write if what the write depends on has changed between them (`assertExists`).
+ * @param retries how often; by default three times (docs/api.md#conflicts)
+ * @throws `error` after the last retry, by default a 409
  */
-export async function retry<T>(attempt: () => Promise<T | undefined>): Promise<T> {
-	for (let retries = 0; retries <= MAX_RETRIES; retries++) {
-		const answer = await attempt();
-		if (answer !== undefined) return answer;
+export async function retry<T>(
+	attempt: () => Promise<T>,
+	{ retries = 3, error = conflict }: { retries?: number; error?: () => ApiError } = {},
+): Promise<T> {
+	try {
+		return await attempt();
+	} catch (failure) {
+		if (!isFailed(failure, "is_current")) throw failure;
+		if (retries === 0) throw error();
+		return retry(attempt, { retries: retries - 1, error });
 	}
-	throw conflict();
 }

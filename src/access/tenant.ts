@@ -1,21 +1,20 @@
 import { and, eq, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import type { BatchItem, BatchResponse } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
-import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
+import type { SQLiteSelect, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
 import { addressOf, checkAddress } from "../auth/addresses.ts";
 import { countFailure } from "../auth/authenticate.ts";
 import { cache, evict } from "../auth/keys.ts";
+import { assertExists } from "../db/assertion.ts";
 import { changes } from "../db/changes.ts";
 import type { Connected, Database } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
 import { iso, now } from "../db/now.ts";
-import { type Details, type Entry, recordCached } from "../db/record.ts";
-import { activityLog, newNonce } from "../db/schema/activity_log.ts";
+import type { Details, Entry, SignedEntry } from "../db/record.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { connect } from "../db/session.ts";
-import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { badCredentials, found } from "../http/errors.ts";
 import { type Envelope, envelope, type Page } from "../http/page.ts";
@@ -33,31 +32,21 @@ import {
 import { assertStillAllowed, authorize, type Caller } from "./guard.ts";
 import { checkKey, type PathTenant } from "./permit.ts";
 import { foundPlace, organizationOf, projectOf, readPath, tenantIn, type Where } from "./place.ts";
+import { commit, type Write } from "./unit_of_work.ts";
 import { currentOrganization } from "./visible.ts";
-import { selectMadeDue, type Wake, wake } from "./wake.ts";
 
 type Statement = BatchItem<"sqlite">;
 
 /** The number of rows up to which a page of a cached list is read without a limit in bytes: `large` costs rows. */
 const MAX_CACHED = 100;
 
-/** More than the number of entries that a write has. */
-const MAX_ENTRIES = 100;
-
-/** The parts of a write, in the order in which they run, in one atomic batch. */
-type Write = {
-	/** Statements that run first, such as assertions, or deletions that the change needs. */
-	before?: readonly Statement[];
-	change: Statement;
-	/** Entries for the activity log, written if the change changed a row. All are for the same organization. */
-	entry?: Entry | Entry[];
-	/**
-	 * Statements that run after the change. `changed` is the SQL condition that the change changed a row; it requires an `entry`.
-	 */
-	after?: (changed: SQL) => readonly Statement[];
-	/** The select whose rows `write` returns. Without it, `write` returns the rows of the change. */
-	answer?: Statement;
+/** A write (src/access/unit_of_work.ts), whose entries are the caller's by default. */
+type TenantWrite = Pick<Write, "checks" | "changes" | "after"> & {
+	entries?: (Entry & Partial<Pick<SignedEntry, "user_id">>)[];
 };
+
+/** A select of rows. */
+type Answer<R> = Statement & { _: { result: R[] } };
 
 /**
  * The only way for families to access the database. The guard (credentials, scope, restrictions, existence, membership, level)
@@ -231,10 +220,11 @@ export class Tenant {
 		}
 		this.#caller = caller;
 		const answers = results.slice(riding.length);
-		if (isFirst) await idempotency?.check(this.db, caller, results[0]?.[0]);
-		if (isFirst && !idempotency?.isDone)
+		if (isFirst) {
+			await idempotency?.check(caller, results[0]?.[0]);
 			await precondition?.check(results.slice(lookUps.length, riding.length));
-		return idempotency?.read(answers) ?? answers;
+		}
+		return answers;
 	}
 
 	/** Returns the guard's row and the results of `queries`. If a replica doesn't have the key, queries the primary. */
@@ -276,157 +266,74 @@ export class Tenant {
 
 	/**
 	 * Runs a write as one transaction, in one round trip.
-	 * @throws 403 if the caller's access has changed since `read`
+	 * @returns the rows of `answer`
+	 * @throws 403 if the caller's access has changed since `read`, and the errors of `commit`
 	 */
-	write<A extends Statement>(parts: Write & { answer: A }): Promise<A["_"]["result"]>;
-	write<C extends Statement>(
-		parts: Write & { change: C; answer?: never },
-	): Promise<C["_"]["result"]>;
-	async write({ before = [], change, entry = [], after, answer }: Write): Promise<unknown> {
-		const entries = [entry].flat();
-		const [first] = entries;
-		const nonce = newNonce();
-		// The entries of this batch are the newest ones.
-		const changed = sql`exists (
-			select 1 from (select nonce, created_at from ${activityLog} order by ${activityLog.position} desc limit ${MAX_ENTRIES})
-			where nonce = ${nonce} and created_at = ${Date.parse(this.at)})`;
-		return this.#run(
-			[
-				...before,
-				change,
-				...entries.map((item) => this.#record(item, { nonce })),
-				...(after?.(changed) ?? []),
-				...(answer ? [answer] : []),
-			],
-			{
-				result: answer ?? change,
-				answer,
-				changed: first ? changed : sql`true`,
-				entry: first,
-			},
-		);
-	}
-
-	/** Returns the last statement of a batch, which selects the webhooks that an entry has made due. */
-	#madeDue(entry: Pick<Entry, "organization"> | undefined) {
-		const organization = entry?.organization ?? this.caller.organization_id;
-		return selectMadeDue(this.env, this.db, entry ? organization : null);
-	}
-
-	/** Starts the delivery to webhooks after the response. */
-	#wake(due: Wake[] = []) {
-		this.#c.executionCtx.waitUntil(wake(this.env, due));
-	}
-
-	/**
-	 * Sends the statements of a change in one batch, after the assertions that they depend on.
-	 * @returns the rows of the statement `result`
-	 */
-	async #run(
-		statements: Statement[],
-		{
-			result,
-			answer,
-			changed,
-			entry,
-		}: {
-			result: Statement;
-			answer?: Statement | undefined;
-			changed: SQL;
-			entry: Entry | undefined;
-		},
-	) {
-		const idempotency = this.#idempotency;
-		if (idempotency?.isDone) {
-			const results = answer ? rowsOf(idempotency.rows, answer) : [];
-			this.#session.serve([{ results }]);
-			const [rows] = await this.db.batch([result]);
-			return rows;
-		}
-		const retries = await idempotency?.statements(this.db, answer, changed);
-		const checks: Statement[] = [
-			...(retries ? [retries.first] : []),
-			...(this.#precondition?.assertions(this.db) ?? []),
-		];
-		const [, ...results] = await this.db.batch([
-			assertStillAllowed(this.env, this.db, this.key.hash, this.caller),
-			...checks,
-			...statements,
-			...(retries ? [retries.last] : []),
-			this.#madeDue(entry),
-		]);
-		this.#wake(results.at(-1));
-		return results[checks.length + statements.indexOf(result)];
-	}
-
-	/** Returns a value that is generated once: a retry with the same `Idempotency-Key` gets the same value. */
-	once<T>(make: () => T | Promise<T>): T | Promise<T> {
-		return this.#idempotency?.once(make) ?? make();
+	write<R>(write: TenantWrite & { answer: Answer<R> }): Promise<R[]>;
+	write(write: TenantWrite): Promise<unknown>;
+	async write({
+		checks = [],
+		entries = [],
+		answer,
+		...parts
+	}: TenantWrite & { answer?: Statement }): Promise<unknown> {
+		const { organization_id: organization, project_id: project } = this.caller;
+		const access = assertStillAllowed(this.env, this.db, this.key.hash, this.caller);
+		const signature = { user_id: this.key.user_id, created_at: this.at, organization, project };
+		const write = {
+			...parts,
+			// A deleted object is a 404, not a 403 because the access to it was lost.
+			checks: [...checks, access],
+			entries: entries.map((entry) => ({ ...signature, ...entry })),
+			...(answer && { answers: { answer } }),
+		};
+		return (await commit(this.env, this.db, write, this.#c)).answer;
 	}
 
 	/** Writes an activity log entry for an action that changes no row, in one round trip. */
-	async log(entry: Entry) {
-		const logged = this.#record(entry, { isCertain: true });
-		await this.#run([logged], { result: logged, changed: sql`true`, entry });
+	log(entry: Entry) {
+		return this.write({ entries: [entry] });
 	}
 
 	/**
-	 * Executes a DELETE in one round trip: runs `removal`, a statement that returns the rows it deletes, and writes an activity log
-	 * entry.
-	 * @returns the deleted row; undefined if another request deleted it first
+	 * Executes a DELETE in one round trip.
+	 * @throws (the batch) 404 if another request has deleted the row, or it no longer fulfils `where`
 	 */
-	async remove<R>(
+	remove(
 		entry: Details & { scope: ScopeWith<"deleted"> },
-		removal: Statement & { _: { result: R[] } },
-	): Promise<R | undefined> {
-		const checks = this.#precondition?.assertions(this.db) ?? [];
-		const [, ...results] = await this.db.batch([
-			assertStillAllowed(this.env, this.db, this.key.hash, this.caller, { orGone: true }),
-			...checks,
-			removal,
-			this.#record({ activity: "deleted", ...entry }),
-			this.#madeDue(entry),
-		]);
-		this.#wake(results.at(-1));
-		return results[checks.length]?.[0];
-	}
-
-	#record(entry: Entry, { nonce = newNonce(), isCertain = false } = {}) {
-		const { organization_id: organization, project_id: project } = this.caller;
-		const signed = { user_id: this.key.user_id, created_at: this.at, nonce };
-		return recordCached(
-			this.env,
-			this.db,
-			{ organization, project, ...entry, ...signed },
-			{ isCertain },
-		);
+		table: SQLiteTable,
+		where: SQL | undefined,
+	) {
+		return this.write({
+			checks: [assertExists(this.db, table, where)],
+			changes: [this.db.delete(table).where(where)],
+			entries: [{ activity: "deleted", ...entry }],
+		});
 	}
 
 	/**
 	 * Executes a PATCH: writes the values of `body` that differ from `row`, if there are any.
-	 * @param parts returns the rest of the write; called only if there is something to change
+	 * @param write returns the rest of the write; called only if there is something to change
 	 * @returns the row after the write
 	 */
 	async patch<R extends { id: string | number }>(
 		row: R,
 		body: object,
-		entryParts: Omit<Details, "item_id" | "changes"> & {
+		{
+			masked,
+			...entry
+		}: Omit<Details, "item_id" | "changes"> & {
 			scope: ScopeWith<"updated">;
 			/** Fields whose values must not appear in the log. */
 			masked?: string[];
 		},
-		parts: () => Omit<Write, "entry"> & {
-			answer: Statement & { _: { result: R[] } };
-		},
+		write: () => TenantWrite & { answer: Answer<R> },
 	): Promise<R> {
-		const { masked, ...rest } = entryParts;
 		const changed = changes(row, body, masked);
 		if (changed.length === 0) return row;
-		const entry = { activity: "updated" as const, item_id: row.id, ...rest };
-		const [after] = await this.write({
-			...parts(),
-			entry: { ...entry, changes: changed },
-		});
+		const { entries = [], ...parts } = write();
+		const updated = { activity: "updated" as const, item_id: row.id, changes: changed, ...entry };
+		const [after] = await this.write({ ...parts, entries: [updated, ...entries] });
 		return found(after);
 	}
 

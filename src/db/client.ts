@@ -10,27 +10,29 @@ export type Connected = Database & { $client: Pick<D1Database, "prepare"> };
 
 type Statement = BatchItem<"sqlite">;
 
-type ResultOf<S> = S extends Statement ? S["_"]["result"] : undefined;
+type ResultOf<S> = S extends Statement
+	? S["_"]["result"]
+	: S extends readonly (infer One)[]
+		? ResultOf<One>[]
+		: undefined;
+
+type Part = Statement | readonly Statement[] | undefined;
 
 /**
- * Runs the statements in order, as one transaction in one round trip. Undefined statements are
- * skipped.
- * @returns the results, by the statements' names
+ * Runs the statements in order, as one transaction in one round trip. Each part is a statement, a
+ * list of statements, or undefined.
+ * @returns the results, by the names of the parts
  */
-export function runBatch<S extends Record<string, Statement | undefined>>(
+export function runBatch<S extends Record<string, Part>>(
 	db: Database,
-	statements: S,
+	parts: S,
 ): Promise<{ [K in keyof S]: ResultOf<S[K]> }>;
-export async function runBatch(
-	db: Database,
-	statements: Record<string, Statement | undefined>,
-): Promise<unknown> {
-	const named = Object.entries(statements).flatMap(([name, statement]) =>
-		statement ? [{ name, statement }] : [],
-	);
-	const [first, ...rest] = named.map(({ statement }) => statement);
-	const results = first ? await db.batch([first, ...rest]) : [];
-	return Object.fromEntries(named.map(({ name }, i) => [name, results[i]]));
+export async function runBatch(db: Database, parts: Record<string, Part>): Promise<unknown> {
+	const [first, ...rest] = Object.values(parts).flatMap((part) => part ?? []);
+	const results: unknown[] = first ? await db.batch([first, ...rest]) : [];
+	const resultsOf = (part: Part) =>
+		Array.isArray(part) ? results.splice(0, part.length) : part && results.shift();
+	return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, resultsOf(part)]));
 }
 
 /**
@@ -63,40 +65,15 @@ export function withDefaults<T extends SQLiteTable>(table: T, row: Row<T>) {
 }
 
 /** Inserts `row` if `condition` is true when the statement runs. Missing columns get the table's defaults. */
-export const insertWhere = <T extends SQLiteTable>(
+export function insertWhere<T extends SQLiteTable>(
 	db: Database,
 	table: T,
 	row: Row<T>,
 	condition: SQL,
-) => insertValues(db, table, withDefaults(table, row), condition);
-
-/** Like `insertWhere`, with a placeholder for each column that isn't `computed`. It has the column's name. */
-export const insertPlaceholders = <T extends SQLiteTable>(
-	db: Database,
-	table: T,
-	condition: SQL,
-	computed: Record<string, SQL> = {},
-) =>
-	insertValues(
-		db,
-		table,
-		Object.fromEntries(
-			Object.keys(getTableColumns(table)).map((name) => [
-				name,
-				computed[name] ?? sql.placeholder(name),
-			]),
-		),
-		condition,
-	);
-
-function insertValues<T extends SQLiteTable>(
-	db: Database,
-	table: T,
-	row: Record<string, unknown>,
-	condition: SQL,
 ) {
+	const complete = withDefaults(table, row);
 	const values = Object.entries(getTableColumns(table)).map(([name, column]) => {
-		const value = row[name];
+		const value = complete[name];
 		return is(value, SQL) ? value : sql.param(value, column);
 	});
 	return db.insert(table).select(sql`select ${sql.join(values, sql`, `)} where ${condition}`);
@@ -115,6 +92,12 @@ export function insertEach<T extends SQLiteTable>(
 	condition: SQL,
 	computed?: Record<string, SQL>,
 ) {
+	const names = Object.keys(rows[0] ?? {});
+	return insertJson(db, table, sql`${toJson(table, rows)}`, condition, names, computed);
+}
+
+/** Returns the JSON of rows as they are stored. */
+export function toJson(table: SQLiteTable, rows: Record<string, unknown>[]) {
 	const columns = getTableColumns(table);
 	const stored = rows.map((row) =>
 		Object.fromEntries(
@@ -124,8 +107,7 @@ export function insertEach<T extends SQLiteTable>(
 			]),
 		),
 	);
-	const names = Object.keys(rows[0] ?? {});
-	return insertJson(db, table, sql`${JSON.stringify(stored)}`, condition, names, computed);
+	return JSON.stringify(stored);
 }
 
 /** Like `insertEach`, with SQL for the JSON of the rows. They have the columns `names`, by default all. */

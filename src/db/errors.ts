@@ -7,6 +7,7 @@ import {
 	notSetUp,
 	preconditionFailed,
 } from "../http/errors.ts";
+import { isFailed } from "./assertion.ts";
 
 /** Whether a write failed because another row has the same value in `column` (`table.column`). */
 export const isUniqueViolation = (error: unknown, column: string) =>
@@ -23,6 +24,7 @@ export const isMissingTable = (error: unknown) =>
  * errors, which are bugs.
  */
 export function fromDatabaseError(error: Error) {
+	if (isUniqueViolation(error, "idempotency_keys.key")) return idempotencyKeyInUse();
 	const column = /UNIQUE constraint failed: (?:\w+\.\w+, )*(\w+)s\.(\w+)/.exec(error.message);
 	if (column?.[1] && column[2])
 		return invalid(
@@ -30,14 +32,11 @@ export function fromDatabaseError(error: Error) {
 			`${column[1].replaceAll("_", " ")} with this ${column[2].replaceAll("_", " ")} already exists.`,
 			"unique",
 		);
-	if (error.message.includes("CHECK constraint failed: still_admitted"))
-		return forbidden("Your access changed during the request.");
-	if (error.message.includes("CHECK constraint failed: still_unchanged"))
-		return preconditionFailed();
-	if (error.message.includes("CHECK constraint failed: still_unused"))
-		return idempotencyKeyInUse(1);
-	if (error.message.includes("CHECK constraint failed: has_room")) return limitReached();
-	// The parent row was deleted between this request's read and its write.
-	if (error.message.includes("FOREIGN KEY constraint failed")) return notFound();
+	if (isFailed(error, "has_access")) return forbidden("Your access changed during the request.");
+	if (isFailed(error, "is_unchanged")) return preconditionFailed();
+	if (isFailed(error, "has_room")) return limitReached();
+	// The row or its parent was deleted between this request's read and its write.
+	if (isFailed(error, "is_current") || error.message.includes("FOREIGN KEY constraint failed"))
+		return notFound();
 	return isMissingTable(error) ? notSetUp() : undefined;
 }

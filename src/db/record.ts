@@ -1,12 +1,13 @@
-import { is, SQL, sql } from "drizzle-orm";
+import { getTableColumns, is, SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { CachedStatement, cacheByForm, placeholder } from "./cached_statements.ts";
 import {
 	type Connected,
 	type Database,
 	insertEach,
-	insertPlaceholders,
+	insertJson,
 	insertWhere,
+	toJson,
 	withDefaults,
 } from "./client.ts";
 import type { Kind, SystemKind } from "./event_types.ts";
@@ -31,22 +32,16 @@ export type Details = {
 };
 
 /** An entry with its user, organization and project. */
-type Signed = Entry & {
+export type SignedEntry = Entry & {
 	/** null: the operator or the system. */
 	user_id: number | SQL<number> | null;
 	/** Whether it happened without a caller. */
 	is_system?: boolean;
 	organization: number | SQL | null;
 	project: number | SQL | null;
-	/** The current time by default, and a random number. */
+	/** By default the current time. */
 	created_at?: string;
-	nonce?: number;
 };
-
-type Statement = BatchItem<"sqlite">;
-
-/** SQL condition: the previous statement of the batch changed at least one row. */
-const CHANGED = sql`changes() > 0`;
 
 /** The columns of running totals, see `activityLog`. */
 type Totals = Record<"total" | "total_without_project" | "project_total", SQL>;
@@ -87,7 +82,7 @@ const totalsOfEach = totals(
 );
 
 /** Converts an entry to a row. */
-const toRow = ({ organization, project, item_id, ...entry }: Signed) => ({
+const toRow = ({ organization, project, item_id, ...entry }: SignedEntry) => ({
 	...entry,
 	// D1 binds numbers as REAL, which SQLite would convert to text such as `7.0`.
 	item_id: is(item_id, SQL) ? sql`cast(${item_id} as text)` : String(item_id),
@@ -95,12 +90,8 @@ const toRow = ({ organization, project, item_id, ...entry }: Signed) => ({
 	project_id: project,
 });
 
-/**
- * Returns a statement that writes an entry.
- * @param condition SQL that must be true; by default, that the previous statement of the batch
- * changed a row
- */
-export const record = (db: Database, entry: Signed, condition = CHANGED) =>
+/** Returns a statement that writes an entry if `condition` is true. */
+export const record = (db: Database, entry: SignedEntry, condition: SQL) =>
 	insertWhere(
 		db,
 		activityLog,
@@ -115,36 +106,37 @@ export const record = (db: Database, entry: Signed, condition = CHANGED) =>
 		condition,
 	);
 
-const cachedRecord = cacheByForm(
-	(db, { isCertain }: { isCertain: boolean }) =>
+const ALWAYS = sql`true`;
+
+const cachedInsert = cacheByForm(
+	(db, { isSystem }: { isSystem: boolean }) =>
 		new CachedStatement(
-			insertPlaceholders(
+			insertJson(
 				db,
 				activityLog,
-				isCertain ? sql`true` : CHANGED,
-				totalsOfOne({
-					organization: placeholder("organization_id"),
-					project: placeholder("project_id"),
-				}),
+				placeholder("rows"),
+				ALWAYS,
+				Object.keys(getTableColumns(activityLog)).filter(
+					(name) => isSystem || !(name in totalsOfEach),
+				),
+				totalsOfEach,
 			),
 		),
 );
 
-/**
- * Like `record`, but the statement is cached, unless a part of the entry is SQL.
- * @param isCertain writes the entry in any case
- */
-export function recordCached(
+/** Returns statements that write the entries: a cached one, unless a part of an entry is SQL. */
+export function recordEach(
 	env: Env,
 	db: Connected,
-	entry: Signed,
-	{ isCertain = false } = {},
-): Statement {
-	const row = withDefaults(activityLog, toRow(entry));
-	const hasSql = Object.values(row).some((value) => is(value, SQL));
-	return hasSql
-		? record(db, entry, isCertain ? sql`true` : CHANGED)
-		: cachedRecord(env, { isCertain }).bind(db, row);
+	entries: readonly SignedEntry[],
+): BatchItem<"sqlite">[] {
+	const rows = entries.map((entry) => withDefaults(activityLog, toRow(entry)));
+	if (rows.some((row) => Object.values(row).some((value) => is(value, SQL))))
+		return entries.map((entry) => record(db, entry, ALWAYS));
+	const isSystem = entries[0]?.is_system === true;
+	return rows.length === 0
+		? []
+		: [cachedInsert(env, { isSystem }).bind(db, { rows: toJson(activityLog, rows) })];
 }
 
 /**
@@ -157,13 +149,6 @@ export const recordEvent = (
 	condition: SQL,
 ) => record(db, { ...event, user_id: null, is_system: true }, condition);
 
-/**
- * Returns a change and its entry, which is written if the change changed a row. Spread them into a
- * batch: the entry must directly follow the change.
- */
-export const withEntry = <C extends Statement>(db: Database, change: C, entry: Signed) =>
-	[change, record(db, entry)] as const;
-
 /** A row of the activity log, without what `insertEntries` computes. */
 type EntryRow = Kind & Omit<typeof activityLog.$inferInsert, keyof Totals | "created_at" | "nonce">;
 
@@ -173,7 +158,3 @@ export const insertEntries = (
 	rows: (EntryRow & Record<string, unknown>)[],
 	condition: SQL,
 ) => insertEach(db, activityLog, rows, condition, rows[0]?.is_system ? {} : totalsOfEach);
-
-/** Like `withEntry`, for several entries as rows of the activity log. */
-export const withEntries = <C extends Statement>(db: Database, change: C, rows: EntryRow[]) =>
-	[change, insertEntries(db, rows, CHANGED)] as const;

@@ -20,21 +20,15 @@ function startOf(c: Context<App>) {
 /**
  * Opens a D1 session for one request. It counts round trips and rows on the request's meter. Only `batch` reaches the database.
  * @param start a bookmark or a constraint of D1's sessions API
- * @returns `db`; `usePrimary`, which makes later batches use the primary, and returns whether replicas were allowed before; and
- * `serve`, which makes the next batch return the given results without a round trip
+ * @returns `db`, and `usePrimary`, which makes later batches use the primary, and returns whether
+ * replicas were allowed before
  */
 export function connect(c: Context<App>, start = startOf(c)) {
 	let session = c.env.DB.withSession(start);
-	let served: { results: object[] }[] | undefined;
 	c.set("bookmark", () => session.getBookmark());
 	const db: Connected = drizzle({
 		prepare: (query) => session.prepare(query),
 		batch: async <T>(statements: D1PreparedStatement[]) => {
-			if (served) {
-				const results: D1Result<T>[] = JSON.parse(JSON.stringify(served));
-				served = undefined;
-				return results;
-			}
 			const meter = c.get("meter");
 			meter.d1_trips += 1;
 			const results = await session.batch<T>(statements);
@@ -55,8 +49,5 @@ export function connect(c: Context<App>, start = startOf(c)) {
 		isPrimary = true;
 		return true;
 	};
-	const serve = (results: { results: object[] }[]) => {
-		served = results;
-	};
-	return { db, usePrimary, serve };
+	return { db, usePrimary };
 }

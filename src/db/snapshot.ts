@@ -31,13 +31,3 @@ export function jsonOf(statement: BatchItem<"sqlite">): SQL<string> {
 	return sql`(with selected (${sql.raw(names.join(", "))}) as (${select.getSQL()})
 		select json_group_array(json_array(${sql.join(lists, sql`, `)})) from selected)`;
 }
-
-/** Parses the JSON of `jsonOf` into rows as D1 would return them for the statement. */
-export function rowsOf(json: string, statement: BatchItem<"sqlite">): object[] {
-	const names = columnNames(selectOf(statement)._.selectedFields);
-	const rows: unknown[][][] = JSON.parse(json);
-	// Values whose names SQLite generates are read by position.
-	return rows.map((lists) =>
-		Object.fromEntries(lists.flat().map((value, i) => [names[i] ?? `c${i}`, value])),
-	);
-}

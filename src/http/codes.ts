@@ -26,6 +26,7 @@ export const ERROR_CODES = [
 	"not_found",
 	"not_set_up",
 	"null",
+	"outcome_unknown",
 	"parse_error",
 	"permission_denied",
 	"precondition_failed",

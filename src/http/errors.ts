@@ -128,13 +128,23 @@ export const limitReached = () =>
 	});
 
 /** 409: another request with the same `Idempotency-Key` is in progress (docs/api.md#safe-retries). */
-export const idempotencyKeyInUse = (seconds: number) =>
+export const idempotencyKeyInUse = () =>
 	new ApiError({
 		status: 409,
 		type: "invalid_request",
 		code: "idempotency_key_in_use",
 		detail: "A request with this Idempotency-Key is in progress.",
-		headers: { "Retry-After": String(seconds) },
+		headers: { "Retry-After": "1" },
+	});
+
+/** 409: the first request with the `Idempotency-Key` was killed after its change (docs/api.md#safe-retries). */
+export const outcomeUnknown = () =>
+	new ApiError({
+		status: 409,
+		type: "invalid_request",
+		code: "outcome_unknown",
+		detail:
+			"The first request with this Idempotency-Key ended before its response was stored. Its change was made. Check the state, then use a new key.",
 	});
 
 /** 400: the `Idempotency-Key` belongs to a request with another path or body, or by an API key with more access. */
@@ -224,16 +234,16 @@ export const throttled = (
 
 /** The stored response to an earlier request, thrown like an error (docs/api.md#safe-retries). */
 export class Replay extends Error {
-	readonly answer: Answer;
+	readonly response: StoredResponse;
 
-	constructor(answer: Answer) {
-		super("This request was answered before.");
-		this.answer = answer;
+	constructor(response: StoredResponse) {
+		super("This request was made before.");
+		this.response = response;
 	}
 }
 
-/** A stored response. `body` is compact JSON, or null if the response has no body. */
-export type Answer = {
+/** `body` is compact JSON, or null if the response has no body. */
+type StoredResponse = {
 	status: ContentfulStatusCode;
 	headers: [string, string][];
 	body: string | null;
@@ -279,7 +289,7 @@ export const respond = (c: Context, { body, status, headers }: ApiError) => {
 	return c.json(body, status, { ...headers, Link: links.join(", ") });
 };
 
-const replay = (c: Context, { status, headers, body }: Answer) => {
+const replay = (c: Context, { status, headers, body }: StoredResponse) => {
 	for (const [name, value] of headers) c.header(name, value);
 	c.header("Idempotency-Replayed", "true");
 	return c.newResponse(body && formatted(c, body), status);
@@ -293,7 +303,7 @@ const replay = (c: Context, { status, headers, body }: Answer) => {
 export const onError =
 	(translate: (error: Error) => ApiError | undefined): ErrorHandler<App> =>
 	(error, c) => {
-		if (error instanceof Replay) return replay(c, error.answer);
+		if (error instanceof Replay) return replay(c, error.response);
 		const expected = error instanceof ApiError ? error : translate(error);
 		if (!expected || expected.log) logRequestError(c.var.requestId, expected?.log ?? error);
 		return respond(c, expected ?? serverError());

@@ -1,8 +1,8 @@
 import { eq, sql } from "drizzle-orm";
-import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { commit } from "../access/unit_of_work.ts";
 import { newOrganization } from "../accounts/organizations/queries.ts";
 import type { Database } from "../db/client.ts";
 import { isUniqueViolation } from "../db/errors.ts";
@@ -13,7 +13,7 @@ import { organizations } from "../db/schema/organizations.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
-import { withOperatorEntry } from "./entries.ts";
+import { byOperator } from "./entries.ts";
 import { DEACTIVATED, OperatorError } from "./errors.ts";
 import { newKey } from "./keys.ts";
 import type { bootstrap as Bootstrap } from "./shape.ts";
@@ -68,41 +68,28 @@ export async function bootstrap(
 	if (existing && !existing.is_active) throw new OperatorError(DEACTIVATED);
 	const user_id = sql<number>`(select ${users.id} from ${users} where ${users.email} = ${email})`;
 	const uuid = v7();
-	const organization = { uuid: v7(), name, plugins_access_level: PLUGINS_ROOT };
-	const [insertion, ...others] = newOrganization(db, user_id, organization);
-	const inOrganization = {
-		organization: firstOrganization?.id ?? organizationId(organization.uuid),
-	};
+	const newUser = { uuid, email, is_email_verified: true };
+	const row = { uuid: v7(), name, plugins_access_level: PLUGINS_ROOT };
+	const organization = firstOrganization?.id ?? organizationId(row.uuid);
 	const key = existingKeys.length === 0 ? await newKey("First key", ["*"]) : undefined;
-	const [first, ...rest]: BatchItem<"sqlite">[] = [
-		...(firstOrganization
-			? []
-			: withOperatorEntry(db, insertion, {
-					...inOrganization,
-					activity: "created",
-					scope: "Organization",
-					item_id: organization.uuid,
-					name,
-				})),
-		...(existing
-			? []
-			: withOperatorEntry(db, db.insert(users).values({ uuid, email, is_email_verified: true }), {
-					...inOrganization,
-					activity: "created",
-					scope: "User",
-					item_id: uuid,
-					name: email,
-				})),
-		...(firstOrganization ? [] : others),
-		...(key
-			? withOperatorEntry(db, db.insert(personalApiKeys).values({ ...key.row, user_id }), {
-					...inOrganization,
-					...key.entry,
-				})
-			: []),
-	];
+	const created = { organization, activity: "created" as const };
 	try {
-		if (first) await db.batch([first, ...rest]);
+		await commit(env, db, {
+			changes: [
+				...(existing ? [] : [db.insert(users).values(newUser)]),
+				...(firstOrganization ? [] : newOrganization(db, user_id, row)),
+				...(key ? [db.insert(personalApiKeys).values({ ...key.row, user_id })] : []),
+			],
+			entries: [
+				...(firstOrganization
+					? []
+					: [byOperator({ ...created, scope: "Organization", item_id: row.uuid, name })]),
+				...(existing
+					? []
+					: [byOperator({ ...created, scope: "User", item_id: uuid, name: email })]),
+				...(key ? [byOperator({ ...created, ...key.entry })] : []),
+			],
+		});
 	} catch (error) {
 		// Another command created the user in the meantime. Start again.
 		if (isUniqueViolation(error, "users.email")) return bootstrap(env, options);

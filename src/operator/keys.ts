@@ -3,14 +3,17 @@ import { drizzle } from "drizzle-orm/d1";
 import { alias } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { retry } from "../access/retry.ts";
+import { commit } from "../access/unit_of_work.ts";
 import { currentOrganization } from "../access/visible.ts";
 import { canWrite, keyChanged, mailChange } from "../accounts/users/mails.ts";
 import { digest, evict, mask, mint } from "../auth/keys.ts";
+import { assertExists } from "../db/assertion.ts";
 import { aliased } from "../db/client.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { users } from "../db/schema/users.ts";
-import { withOperatorEntry } from "./entries.ts";
+import { byOperator } from "./entries.ts";
 import { DEACTIVATED, OperatorError, required } from "./errors.ts";
 import type { keyCreate, keyRevoke } from "./shape.ts";
 
@@ -56,8 +59,10 @@ export async function create(env: Env, options: z.infer<typeof keyCreate>) {
 	const { id, is_active, organization } = required(user, "user with this email address");
 	if (!is_active) throw new OperatorError(DEACTIVATED);
 	const { value, row, entry } = await newKey(label, scopes, expires_at);
-	const insertion = db.insert(personalApiKeys).values({ ...row, user_id: id });
-	await db.batch(withOperatorEntry(db, insertion, { ...entry, organization }));
+	await commit(env, db, {
+		changes: [db.insert(personalApiKeys).values({ ...row, user_id: id })],
+		entries: [byOperator({ ...entry, organization })],
+	});
 	if (canWrite(row)) await mailChange(env, id, keyChanged("created", row), null);
 	return { id: row.id, label, scopes, expires_at: row.expires_at, key: value };
 }
@@ -66,7 +71,10 @@ export async function create(env: Env, options: z.infer<typeof keyCreate>) {
  * Revokes a key. Its next request is rejected, because every request checks D1. KV is only a cache,
  * from which the key is removed.
  */
-export async function revoke(env: Env, { id }: z.infer<typeof keyRevoke>) {
+export const revoke = (env: Env, { id }: z.infer<typeof keyRevoke>) =>
+	retry(() => tryRevoke(env, id));
+
+async function tryRevoke(env: Env, id: string) {
 	const db = drizzle(env.DB);
 	const [row] = await db
 		.select({
@@ -78,15 +86,20 @@ export async function revoke(env: Env, { id }: z.infer<typeof keyRevoke>) {
 		.leftJoin(organizations, homeOf(personalApiKeys.user_id))
 		.where(eq(personalApiKeys.id, id));
 	const { hash, label, organization } = required(row, "key with this id");
-	await db.batch(
-		withOperatorEntry(db, db.delete(personalApiKeys).where(eq(personalApiKeys.id, id)), {
-			activity: "deleted",
-			scope: "PersonalApiKey",
-			item_id: id,
-			name: label,
-			organization,
-		}),
-	);
+	const byId = eq(personalApiKeys.id, id);
+	await commit(env, db, {
+		checks: [assertExists(db, personalApiKeys, byId)],
+		changes: [db.delete(personalApiKeys).where(byId)],
+		entries: [
+			byOperator({
+				activity: "deleted",
+				scope: "PersonalApiKey",
+				item_id: id,
+				name: label,
+				organization,
+			}),
+		],
+	});
 	await evict(env, hash);
 	return { revoked: id, label };
 }

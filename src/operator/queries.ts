@@ -1,28 +1,37 @@
 import { and, count, desc, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type * as z from "zod";
+import { retry } from "../access/retry.ts";
+import { commit } from "../access/unit_of_work.ts";
 import * as sessions from "../accounts/personal_api_keys/sessions.ts";
 import { factorReset, mailChange } from "../accounts/users/mails.ts";
+import { assertExists } from "../db/assertion.ts";
 import { changes } from "../db/changes.ts";
 import type { Database } from "../db/client.ts";
-import { withEntries } from "../db/record.ts";
+import type { Kind } from "../db/event_types.ts";
+import type { Details } from "../db/record.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
 import { isPerson, users } from "../db/schema/users.ts";
-import { trigger, withOperatorEntry } from "./entries.ts";
+import { byOperator } from "./entries.ts";
 import { OperatorError, required } from "./errors.ts";
 import type { list, organizationSet, user as User } from "./shape.ts";
 
 /**
- * Selects a user, and creates rows for the activity log: one for each of their organizations, since
- * changes of the user concern all of them.
+ * Selects a user, and creates entries for the activity log: one for each of their organizations,
+ * since changes of the user concern all of them.
  */
 async function withOrganizations(db: Database, email: string) {
 	const byEmail = eq(users.email, email);
 	const [[found], memberships] = await db.batch([
 		db
-			.select({ id: users.id, uuid: users.uuid, two_factor_since: twoFactors.confirmed_at })
+			.select({
+				id: users.id,
+				uuid: users.uuid,
+				is_active: users.is_active,
+				two_factor_since: twoFactors.confirmed_at,
+			})
 			.from(users)
 			.leftJoin(twoFactors, eq(twoFactors.user_id, users.id))
 			.where(byEmail),
@@ -33,59 +42,55 @@ async function withOrganizations(db: Database, email: string) {
 			.where(byEmail),
 	]);
 	const user = required(found, "user with this email address");
-	const rows = <E extends object>(entry: E) =>
-		memberships.map(({ organization_id }) => ({
-			...entry,
-			organization_id,
-			item_id: user.uuid,
-			name: email,
-			trigger,
-		}));
-	return { user, rows };
+	const entries = (kind: Kind & Pick<Details, "changes">) =>
+		memberships.map(({ organization_id: organization }) =>
+			byOperator({ ...kind, organization, item_id: user.uuid, name: email }),
+		);
+	return { user, entries };
 }
 
-export async function deactivateUser({ DB }: Env, { email }: z.infer<typeof User>) {
-	const db = drizzle(DB);
-	const { user, rows } = await withOrganizations(db, email);
-	const change = { field: "is_active", action: "changed" } as const;
-	const deactivation = db
-		.update(users)
-		.set({ is_active: false })
-		.where(and(eq(users.id, user.id), eq(users.is_active, true)));
-	const entries = rows({
-		activity: "deactivated" as const,
-		scope: "User" as const,
-		changes: [{ ...change, before: true, after: false }],
+export const deactivateUser = (env: Env, { email }: z.infer<typeof User>) =>
+	retry(async () => {
+		const db = drizzle(env.DB);
+		const { user, entries } = await withOrganizations(db, email);
+		const isActive = and(eq(users.id, user.id), eq(users.is_active, true));
+		const change = { field: "is_active", action: "changed", before: true, after: false } as const;
+		if (user.is_active)
+			await commit(env, db, {
+				checks: [assertExists(db, users, isActive)],
+				changes: [db.update(users).set({ is_active: false }).where(eq(users.id, user.id))],
+				entries: entries({ activity: "deactivated", scope: "User", changes: [change] }),
+			});
+		return { deactivated: email };
 	});
-	await db.batch(withEntries(db, deactivation, entries));
-	return { deactivated: email };
-}
 
 /**
  * Removes the second factor of a user who has lost it, with its recovery codes, and ends all
  * sessions of the user.
  * @throws OperatorError if the user has none
  */
-export async function resetTwoFactor(env: Env, { email }: z.infer<typeof User>) {
-	const db = drizzle(env.DB);
-	const { user, rows } = await withOrganizations(db, email);
-	required(user.two_factor_since ?? undefined, "second factor for this user");
-	const removal = db.delete(twoFactors).where(eq(twoFactors.user_id, user.id));
-	const entries = rows({ activity: "disabled" as const, scope: "TwoFactor" as const });
-	const [removed, entered] = withEntries(db, removal, entries);
-	await db.batch([
-		removed,
-		entered,
-		db.delete(recoveryCodes).where(eq(recoveryCodes.user_id, user.id)),
-		db.update(users).set({ is_2fa_enabled: false }).where(eq(users.id, user.id)),
-		sessions.remove(db, { user_id: user.id }, sql`true`),
-	]);
-	await mailChange(env, user.id, factorReset, null);
-	return { reset: email };
-}
+export const resetTwoFactor = (env: Env, { email }: z.infer<typeof User>) =>
+	retry(async () => {
+		const db = drizzle(env.DB);
+		const { user, entries } = await withOrganizations(db, email);
+		required(user.two_factor_since ?? undefined, "second factor for this user");
+		const isOwnFactor = eq(twoFactors.user_id, user.id);
+		await commit(env, db, {
+			checks: [assertExists(db, twoFactors, isOwnFactor)],
+			changes: [
+				db.delete(twoFactors).where(isOwnFactor),
+				db.delete(recoveryCodes).where(eq(recoveryCodes.user_id, user.id)),
+				db.update(users).set({ is_2fa_enabled: false }).where(eq(users.id, user.id)),
+				sessions.remove(db, { user_id: user.id }),
+			],
+			entries: entries({ activity: "disabled", scope: "TwoFactor" }),
+		});
+		await mailChange(env, user.id, factorReset, null);
+		return { reset: email };
+	});
 
 export async function setOrganization(
-	{ DB }: Env,
+	env: Env,
 	{ id, features, ...values }: z.infer<typeof organizationSet>,
 ) {
 	const available_product_features = features?.map((key) => ({
@@ -100,22 +105,26 @@ export async function setOrganization(
 		throw new OperatorError(
 			"Nothing to set: give --plugins-access-level, --feature or --customer-id.",
 		);
-	const db = drizzle(DB);
+	const db = drizzle(env.DB);
 	const byId = eq(organizations.uuid, id);
 	const [before] = await db.select().from(organizations).where(byId);
 	const row = required(before, "organization with this id");
 	const changed = changes(row, body);
 	if (changed.length > 0)
-		await db.batch(
-			withOperatorEntry(db, db.update(organizations).set(body).where(byId), {
-				activity: "updated",
-				scope: "Organization",
-				item_id: id,
-				name: row.name,
-				changes: changed,
-				organization: row.id,
-			}),
-		);
+		await commit(env, db, {
+			checks: [assertExists(db, organizations, byId)],
+			changes: [db.update(organizations).set(body).where(byId)],
+			entries: [
+				byOperator({
+					activity: "updated",
+					scope: "Organization",
+					item_id: id,
+					name: row.name,
+					changes: changed,
+					organization: row.id,
+				}),
+			],
+		});
 	return { organization: id, ...body };
 }
 

@@ -1,8 +1,8 @@
-import { and, eq, isNull, lte, ne, type SQL, sql } from "drizzle-orm";
+import { and, eq, isNull, lte, ne, sql } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { OWNER } from "../../db/levels.ts";
 import { iso } from "../../db/now.ts";
-import { withEntry } from "../../db/record.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { isAdminLevel, members } from "../../db/schema/members.ts";
 import { DAY_MS } from "../../lib/durations.ts";
@@ -38,23 +38,20 @@ export const lapsedClaim = (tenant: Tenant, name: string) =>
 		.where(hasLapsed(tenant, name));
 
 /**
- * Returns the statements that delete a lapsed claim, and log this for the organization that loses
- * it. The entry names an owner of that organization, because its members must not learn who else
- * wants the domain.
+ * Returns the parts of a write that delete a lapsed claim, and log this for the organization that
+ * loses it. The entry names an owner of that organization, because its members must not learn who
+ * else wants the domain.
  * @param claim undefined if there is nothing to delete
- * @param condition a further condition for deleting it
  */
-export function release(tenant: Tenant, claim: Claim | undefined, condition?: SQL) {
-	if (!claim) return [];
+export function release(tenant: Tenant, claim: Claim | undefined) {
+	if (!claim) return { checks: [], changes: [], entries: [] };
 	const { id, domain, organization_id } = claim;
 	const owner = sql<number>`(select ${members.user_id} from ${members}
     where ${members.organization_id} = ${organization_id} and ${isAdminLevel} and ${members.level} = ${OWNER} order by ${members.id} limit 1)`;
-	const removal = tenant.db
-		.delete(domains)
-		.where(and(eq(domains.id, id), hasLapsed(tenant, domain), condition));
-	return withEntry(tenant.db, removal, {
-		activity: "deleted",
-		scope: "Domain",
+	const lapsed = and(eq(domains.id, id), hasLapsed(tenant, domain));
+	const entry = {
+		activity: "deleted" as const,
+		scope: "Domain" as const,
 		item_id: id,
 		name: domain,
 		trigger: {
@@ -63,7 +60,12 @@ export function release(tenant: Tenant, claim: Claim | undefined, condition?: SQ
 				"The domain was not verified within three days, and another organization has added it.",
 		},
 		user_id: owner,
-		organization: sql`${organization_id}`,
-		project: sql`null`,
-	});
+		organization: organization_id,
+		project: null,
+	};
+	return {
+		checks: [assertExists(tenant.db, domains, lapsed)],
+		changes: [tenant.db.delete(domains).where(lapsed)],
+		entries: [entry],
+	};
 }

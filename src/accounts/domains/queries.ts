@@ -1,4 +1,4 @@
-import { and, eq, exists, getTableColumns, isNull, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, isNull, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { cacheList } from "../../access/cached_statements.ts";
@@ -7,7 +7,7 @@ import { assertRoom } from "../../access/room.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { newToken } from "../../auth/keys.ts";
-import { changes } from "../../db/changes.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { contains } from "../../db/contains.ts";
 import { countWhere } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
@@ -73,27 +73,28 @@ async function read(tenant: Tenant, id: string) {
 
 export const find = async (tenant: Tenant, id: string) => toDomain(await read(tenant, id));
 
-export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
-	const [[claim]] = await tenant.read(lapsedClaim(tenant, body.domain));
-	const id = v7();
-	const [row] = await tenant.write({
-		entry: {
-			activity: "created",
-			scope: "Domain",
-			item_id: id,
-			name: body.domain,
-		},
-		before: [...release(tenant, claim), assertRoom(tenant, domains, all(tenant).where)],
-		change: tenant.db.insert(domains).values({
+export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
+	retry(async () => {
+		const [[claim]] = await tenant.read(lapsedClaim(tenant, body.domain));
+		const id = v7();
+		const released = release(tenant, claim);
+		const insertion = tenant.db.insert(domains).values({
 			...body,
 			id,
 			organization_id: tenant.organization,
 			verification_challenge: newToken(),
-		}),
-		answer: select(tenant).where(byId(tenant, id)),
+		});
+		const [row] = await tenant.write({
+			checks: [...released.checks, assertRoom(tenant, domains, all(tenant).where)],
+			changes: [...released.changes, insertion],
+			entries: [
+				{ activity: "created", scope: "Domain", item_id: id, name: body.domain },
+				...released.entries,
+			],
+			answer: select(tenant).where(byId(tenant, id)),
+		});
+		return toDomain(found(row));
 	});
-	return toDomain(found(row));
-}
 
 /** Throws the error of the first rule that `body` breaks (docs/organizations.md#domains). */
 function checkUpdate(row: Row, body: z.infer<typeof Update>) {
@@ -135,23 +136,18 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 		name: body.domain ?? row.domain,
 		masked: ["saml_x509_cert"],
 	};
+	const released = release(tenant, claim);
+	const set = {
+		...body,
+		...(renamed && { verification_challenge: newToken(), claimed_at: now() }),
+	};
 	const after = await tenant.patch(row, body, entry, () => ({
-		before: release(tenant, claim, exists(select(tenant).where(unchanged))),
-		change: tenant.db
-			.update(domains)
-			.set({
-				...body,
-				...(renamed && {
-					verification_challenge: newToken(),
-					claimed_at: now(),
-				}),
-			})
-			.where(unchanged),
+		checks: [assertExists(tenant.db, domains, unchanged), ...released.checks],
+		changes: [...released.changes, tenant.db.update(domains).set(set).where(byId(tenant, id))],
+		entries: released.entries,
 		answer: select(tenant).where(byId(tenant, id)),
 	}));
-	// Undefined makes `retry` try again, because another request changed the fields that the rules
-	// depend on.
-	return changes(after, body).length > 0 ? undefined : toDomain(after);
+	return toDomain(after);
 }
 
 /** WHERE clause: the fields that the rules depend on are unchanged. */
@@ -167,11 +163,8 @@ const isUnchanged = (row: Row) =>
 
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	const removed = await tenant.remove(
-		{ scope: "Domain", item_id: row.id, name: row.domain },
-		tenant.db.delete(domains).where(byId(tenant, id)).returning({ id: columns.id }),
-	);
-	found(removed);
+	const entry = { scope: "Domain" as const, item_id: row.id, name: row.domain };
+	await tenant.remove(entry, domains, byId(tenant, id));
 }
 
 /**
@@ -179,38 +172,30 @@ export async function remove(tenant: Tenant, id: string) {
  * says what was found instead.
  * @throws 400 if the domain is already verified
  */
-export async function verify(tenant: Tenant, id: string): Promise<z.infer<typeof Verified>> {
+export const verify = (tenant: Tenant, id: string) => retry(() => tryVerify(tenant, id));
+
+async function tryVerify(tenant: Tenant, id: string): Promise<z.infer<typeof Verified>> {
 	const row = await read(tenant, id);
 	const { domain, verification_challenge } = row;
 	if (row.verified_at !== null)
 		throw invalid(null, "This domain has already been verified.", "already_verified");
-	const verification_error = await tenant.once(async () => {
-		const problem = await lookUpChallenge(tenant.env.DOH_URL, domain, verification_challenge);
-		return problem?.error ?? null;
-	});
-	if (verification_error !== null) return { ...toDomain(row), verification_error };
+	const problem = await lookUpChallenge(tenant.env.DOH_URL, domain, verification_challenge);
+	if (problem) return { ...toDomain(row), verification_error: problem.error };
+	const unchanged = and(
+		byId(tenant, id),
+		isNull(columns.verified_at),
+		eq(columns.verification_challenge, verification_challenge),
+	);
 	const [after] = await tenant.write({
-		entry: {
-			activity: "verified",
-			scope: "Domain",
-			item_id: row.id,
-			name: domain,
-		},
-		change: tenant.db
-			.update(domains)
-			.set({ verified_at: now(), recheck_at: nextRecheck(Date.now()) })
-			.where(
-				and(
-					byId(tenant, id),
-					isNull(columns.verified_at),
-					eq(columns.verification_challenge, verification_challenge),
-				),
-			),
+		checks: [assertExists(tenant.db, domains, unchanged)],
+		changes: [
+			tenant.db
+				.update(domains)
+				.set({ verified_at: now(), recheck_at: nextRecheck(Date.now()) })
+				.where(byId(tenant, id)),
+		],
+		entries: [{ activity: "verified", scope: "Domain", item_id: row.id, name: domain }],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
-	const { verified_at } = found(after);
-	return {
-		...toDomain(found(after)),
-		verification_error: verified_at ? null : "The domain was renamed in the meantime.",
-	};
+	return { ...toDomain(found(after)), verification_error: null };
 }

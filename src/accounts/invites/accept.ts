@@ -1,22 +1,13 @@
 import type { Context } from "hono";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
-import { selectMadeDue, wake } from "../../access/wake.ts";
-import { cache, toRecord } from "../../auth/keys.ts";
-import { runBatch } from "../../db/client.ts";
-import { rowsOf } from "../../db/snapshot.ts";
+import { commit } from "../../access/unit_of_work.ts";
+import { cache, digest, mask, mint, toRecord } from "../../auth/keys.ts";
 import type { App } from "../../env.ts";
 import { forbidden, found, invalid } from "../../http/errors.ts";
 import { configured, send } from "../../outbound/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
-import {
-	changes,
-	isNewMember,
-	type Names,
-	type NewRows,
-	newRows,
-	selectResults,
-} from "./accept_batch.ts";
+import { acceptance } from "./accept_batch.ts";
 import {
 	findInvitation,
 	type Invitation,
@@ -25,7 +16,7 @@ import {
 	mustSignIn,
 } from "./invitation.ts";
 import { mailAdmins } from "./mails.ts";
-import { type Accepted, isPastExpiry } from "./shape.ts";
+import { type Accepted, isPastExpiry, type accept as Names } from "./shape.ts";
 
 /**
  * Makes the invited person a member of the organization. If no user has the email address, creates
@@ -34,7 +25,7 @@ import { type Accepted, isPastExpiry } from "./shape.ts";
  * @throws 400 if the invite can't be accepted, 409 if other requests interfered each time, and what
  * `findInvitation` throws
  */
-export const accept = (c: Context<App>, token: string, names: Names) =>
+export const accept = (c: Context<App>, token: string, names: z.infer<typeof Names>) =>
 	retry(async () => {
 		const invitation = await findInvitation(c, token);
 		checkAcceptable(invitation);
@@ -69,34 +60,18 @@ function checkAcceptable(invitation: Invitation) {
 		);
 }
 
-/**
- * Accepts the invite in one atomic batch. Returns undefined if another request changed what the
- * batch depends on.
- */
 async function write(
 	c: Context<App>,
 	invitation: Invitation,
-	names: Names,
-): Promise<z.infer<typeof Accepted> | undefined> {
+	names: z.infer<typeof Names>,
+): Promise<z.infer<typeof Accepted>> {
 	const { db, invite } = invitation;
-	const { idempotency } = c.var;
-	const rows = (await idempotency?.once(newRows)) ?? (await newRows());
-	if (idempotency?.isDone) return acceptedBefore(invitation, rows, idempotency.rows);
-	const results = selectResults(invitation, rows);
-	const isMember = isNewMember(invitation, rows);
-	const retries = await idempotency?.statements(db, results.user, isMember);
-	const { usedInvites, user, key, admins, due } = await runBatch(db, {
-		isUnused: retries?.first,
-		...changes(invitation, names, rows),
-		...results,
-		kept: retries?.last,
-		due: selectMadeDue(c.env, db, invite.organization_id),
-	});
-	if (usedInvites.length === 0) return undefined;
-	c.executionCtx.waitUntil(wake(c.env, due));
-	const [newKey] = key;
+	const value = mint();
+	const key = { hash: await digest(value), mask_value: mask(value) };
+	const { users, keys, admins } = await commit(c.env, db, acceptance(invitation, names, key), c);
+	const [newKey] = keys;
 	if (newKey) await cache(c.env, newKey.hash, toRecord(newKey));
-	const person = found(user[0]);
+	const person = found(users[0]);
 	if (invite.tells_admins && configured(c.env))
 		c.executionCtx.waitUntil(
 			Promise.all(
@@ -104,28 +79,13 @@ async function write(
 			),
 		);
 	return {
-		organization: membershipOf(invitation),
+		organization: {
+			id: invite.organization_uuid,
+			name: invite.organization_name,
+			slug: invite.slug,
+			membership_level: invite.level,
+		},
 		user: person,
-		personal_api_key: newKey ? toPersonalApiKey(newKey, rows.key.value) : null,
+		personal_api_key: newKey ? toPersonalApiKey(newKey, value) : null,
 	};
-}
-
-const membershipOf = ({ invite }: Invitation) => ({
-	id: invite.organization_uuid,
-	name: invite.organization_name,
-	slug: invite.slug,
-	membership_level: invite.level,
-});
-
-/**
- * Returns the response of a request that was killed after its batch. A request with an
- * `Idempotency-Key` has an API key, so its user didn't get a new one.
- * @param json the rows of the user
- */
-async function acceptedBefore(invitation: Invitation, rows: NewRows, json: string) {
-	const { db, serve } = invitation;
-	const results = selectResults(invitation, rows);
-	serve([{ results: rowsOf(json, results.user) }]);
-	const [[user]] = await db.batch([results.user]);
-	return { organization: membershipOf(invitation), user: found(user), personal_api_key: null };
 }

@@ -35,7 +35,7 @@ export type Invitation = Awaited<ReturnType<typeof findInvitation>>;
  * too many requests or unknown tokens
  */
 export async function findInvitation(c: Context<App>, token: string) {
-	const { db, serve } = connect(c, "first-primary");
+	const { db } = connect(c, "first-primary");
 	const { idempotency } = c.var;
 	await idempotency?.readRequest();
 	const inviter = alias(users, "inviter");
@@ -86,11 +86,10 @@ export async function findInvitation(c: Context<App>, token: string) {
 	]);
 	const key = caller && toKey(caller);
 	if (hash) await checkKey(c, key);
-	if (key)
-		await idempotency?.check(db, { key, is_session: caller.is_session ?? false }, kept[0]?.[0]);
-	const [invite] = idempotency?.read(invitations) ?? invitations;
+	if (key) await idempotency?.check({ key, is_session: caller.is_session ?? false }, kept[0]?.[0]);
+	const [invite] = invitations;
 	if (!invite) throw await countFailure(c, notFound());
-	return { db, serve, hash, key, invite };
+	return { db, hash, key, invite };
 }
 
 /** Checks the key, which is optional. If one is sent, it must be valid, and the request counts against its rate limit. */

@@ -1,12 +1,13 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { cacheList, cacheStatement, type Given } from "../../access/cached_statements.ts";
+import { cacheList, cacheStatement } from "../../access/cached_statements.ts";
 import { retry } from "../../access/retry.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
 import { digest, newToken } from "../../auth/keys.ts";
+import { assertThat } from "../../db/assertion.ts";
 import { aliased, inList, insertJson } from "../../db/client.ts";
 import { contains } from "../../db/contains.ts";
 import { ADMIN, insufficientLevel, MEMBER } from "../../db/levels.ts";
@@ -101,7 +102,6 @@ export async function insert(tenant: Tenant, bodies: New[], prefix: (i: number) 
 		const { name, ...blocking } = state.organization;
 		checkLimits(tenant, added, blocking);
 		const created = await write(tenant, bodies, added);
-		if (created.length === 0) return undefined;
 		return created.map((each) => ({ ...each, organization_name: name }));
 	});
 }
@@ -207,9 +207,9 @@ function check(
 
 /** Creates the row of an invite, and its token, of which only the hash is stored. */
 async function newInvite(tenant: Tenant, body: New, at: string) {
-	const { id, token } = await tenant.once(() => ({ id: v7(), token: newToken() }));
+	const token = newToken();
 	const row = {
-		id,
+		id: v7(),
 		organization_id: found(tenant.caller.organization_id),
 		target_email: body.target_email,
 		first_name: body.first_name ?? "",
@@ -225,40 +225,28 @@ async function newInvite(tenant: Tenant, body: New, at: string) {
 	return { token, row };
 }
 
-const insertMails = cacheStatement([...LIMITS, "mail_rows"], (tenant, { mail_rows, ...limits }) =>
+const assertWithinLimits = cacheStatement(LIMITS, (tenant, limits) =>
+	assertThat(tenant.db, withinLimits(tenant, limits), "is_current"),
+);
+
+const insertMails = cacheStatement(["mail_rows"], (tenant, { mail_rows }) =>
 	tenant.db.insert(inviteMails).select(sql`
     select value ->> 'sent_at', value ->> 'invite_id', value ->> 'organization_id', ${senderOf(tenant)},
       iif(${isKnown(tenant, sql`value ->> 'email'`)}, null, value ->> 'email')
-    from json_each(${mail_rows}) where ${withinLimits(tenant, limits)}`),
+    from json_each(${mail_rows})`),
 );
 
-/** The names of the values that `mayInsert` needs. `first_mail`: the first invite that is mailed; null if none is. */
-const CONDITION = [...LIMITS, "first_mail", "sent_at"] as const;
-
-/**
- * WHERE clause: the invites don't exceed a limit. The batch inserts the mails first; after that, `withinLimits` would count
- * them twice.
- */
-const mayInsert = (
-	tenant: TenantSql,
-	{ first_mail, sent_at, ...limits }: Given<(typeof CONDITION)[number]>,
-) => sql`(
-  exists (select 1 from ${inviteMails} where ${inviteMails.organization_id} = ${tenant.organization}
-    and ${inviteMails.sent_at} = ${sent_at} and ${inviteMails.invite_id} = ${first_mail})
-  or ${first_mail} is null and ${withinLimits(tenant, limits)})`;
-
-const deleteReplaced = cacheStatement(CONDITION, (tenant, given) =>
-	tenant.db.delete(invites).where(
-		and(
-			// As row values, because SQLite would otherwise read all invites of the organization.
-			sql`(${invites.organization_id}, ${invites.target_email}) in (select ${tenant.organization}, value from json_each(${given.emails}))`,
-			mayInsert(tenant, given),
+const deleteReplaced = cacheStatement(["emails"], ({ db, organization }, { emails }) =>
+	// As row values, because SQLite would otherwise read all invites of the organization.
+	db
+		.delete(invites)
+		.where(
+			sql`(${invites.organization_id}, ${invites.target_email}) in (select ${organization}, value from json_each(${emails}))`,
 		),
-	),
 );
 
-const insertInvites = cacheStatement([...CONDITION, "rows"], (tenant, { rows, ...given }) =>
-	insertJson(tenant.db, invites, rows, mayInsert(tenant, given)),
+const insertInvites = cacheStatement(["rows"], ({ db }, { rows }) =>
+	insertJson(db, invites, rows, sql`true`),
 );
 
 const selectNew = cacheStatement(["ids"], (tenant, { ids }) =>
@@ -267,9 +255,6 @@ const selectNew = cacheStatement(["ids"], (tenant, { ids }) =>
 	),
 );
 
-/**
- * Writes the invites in one atomic batch. Returns an empty list if other requests have used up a limit since it was checked.
- */
 async function write(tenant: Tenant, bodies: New[], added: Added) {
 	const at = now();
 	const newInvites = await Promise.all(bodies.map((body) => newInvite(tenant, body, at)));
@@ -281,16 +266,18 @@ async function write(tenant: Tenant, bodies: New[], added: Added) {
 		}));
 	const values = {
 		...limitsOf(tenant, added),
-		first_mail: mails[0]?.invite_id ?? null,
-		sent_at: at,
 		mail_rows: JSON.stringify(mails),
 		rows: JSON.stringify(invited),
 		ids: JSON.stringify(invited.map(({ id }) => id)),
 	};
 	const rows = await tenant.write({
-		before: [tenant.cached(insertMails, values), tenant.cached(deleteReplaced, values)],
-		change: tenant.cached(insertInvites, values),
-		entry: invited.map(({ id, target_email }) => ({
+		checks: [tenant.cached(assertWithinLimits, values)],
+		changes: [
+			tenant.cached(insertMails, values),
+			tenant.cached(deleteReplaced, values),
+			tenant.cached(insertInvites, values),
+		],
+		entries: invited.map(({ id, target_email }) => ({
 			activity: "created",
 			scope: "Invite",
 			item_id: id,
@@ -316,9 +303,6 @@ export async function remove(tenant: Tenant, id: string) {
 	const { target_email, created_by } = found(row);
 	if (tenant.caller.level < ADMIN && created_by.id !== tenant.key.user_id)
 		throw insufficientLevel();
-	const removed = await tenant.remove(
-		{ scope: "Invite", item_id: id.toLowerCase(), name: target_email },
-		tenant.db.delete(invites).where(byId).returning({ id: invites.id }),
-	);
-	found(removed);
+	const entry = { scope: "Invite" as const, item_id: id.toLowerCase(), name: target_email };
+	await tenant.remove(entry, invites, byId);
 }

@@ -5,6 +5,7 @@ import { retry } from "../../access/retry.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { userWith } from "../../access/visible.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { contains } from "../../db/contains.ts";
 import { ADMIN, OWNER } from "../../db/levels.ts";
 import { counter, matching } from "../../db/list.ts";
@@ -142,20 +143,25 @@ const editable = (tenant: TenantSql) =>
 const itself = (tenant: TenantSql, user_id: number | SQL) =>
 	and(eq(members.organization_id, tenant.organization), eq(members.user_id, user_id));
 
-const setLevel = cacheStatement(
-	["id", "user", "level", "updated_at"],
-	(tenant, { id, user, level, updated_at }) =>
-		tenant.db
-			.update(members)
-			.set({ level, updated_at })
-			.where(and(itself(tenant, user), eq(members.id, id), editable(tenant))),
+const assertEditable = cacheStatement(["id", "user"], (tenant, { id, user }) =>
+	assertExists(tenant.db, members, and(itself(tenant, user), eq(members.id, id), editable(tenant))),
+);
+
+const setLevel = cacheStatement(["user", "level", "updated_at"], (tenant, given) =>
+	tenant.db
+		.update(members)
+		.set({ level: given.level, updated_at: given.updated_at })
+		.where(itself(tenant, given.user)),
 );
 
 const selectById = cacheStatement(["id", "user"], (tenant, { id, user }) =>
 	select(tenant).where(and(itself(tenant, user), eq(members.id, id))),
 );
 
-export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof Update>) {
+export const update = (tenant: Tenant, uuid: string, body: z.infer<typeof Update>) =>
+	retry(() => tryUpdate(tenant, uuid, body));
+
+async function tryUpdate(tenant: Tenant, uuid: string, body: z.infer<typeof Update>) {
 	const member = await find(tenant, uuid);
 	const { id, user_id } = member;
 	const { level = member.level } = body;
@@ -169,10 +175,10 @@ export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof 
 		);
 	const entry = { scope: "Member" as const, name: member.email };
 	const after = await tenant.patch(member, body, entry, () => ({
-		change: tenant.cached(setLevel, { id, user: user_id, level, updated_at: now() }),
+		checks: [tenant.cached(assertEditable, { id, user: user_id })],
+		changes: [tenant.cached(setLevel, { user: user_id, level, updated_at: now() })],
 		answer: tenant.cached(selectById, { id, user: user_id }),
 	}));
-	if (after.level !== level) throw forbidden(ABOVE_YOU);
 	return toMember(after);
 }
 
@@ -184,18 +190,9 @@ export const remove = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
 		const { id, user_id, email, level } = await find(tenant, uuid);
 		if (level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
-		return tenant.remove(
+		await tenant.remove(
 			{ scope: "Member", item_id: id, name: email },
-			tenant.db
-				.delete(members)
-				.where(
-					and(
-						itself(tenant, user_id),
-						eq(members.id, id),
-						lt(members.level, OWNER),
-						editable(tenant),
-					),
-				)
-				.returning({ id: members.id }),
+			members,
+			and(itself(tenant, user_id), eq(members.id, id), lt(members.level, OWNER), editable(tenant)),
 		);
 	});

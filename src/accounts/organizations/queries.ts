@@ -6,7 +6,8 @@ import { retry } from "../../access/retry.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleOrganizations, visibleProject } from "../../access/visible.ts";
-import { type Database, insertWhere } from "../../db/client.ts";
+import { assertExists } from "../../db/assertion.ts";
+import type { Database } from "../../db/client.ts";
 import { OWNER } from "../../db/levels.ts";
 import { iso, now } from "../../db/now.ts";
 import { organizationId } from "../../db/organization_ids.ts";
@@ -89,21 +90,15 @@ type New = z.infer<typeof create> & {
  * @param user_id the owner; may be SQL, for a user who is created earlier in the batch
  * @param condition SQL that must be true, otherwise nothing is created
  */
-export function newOrganization(
-	db: Database,
-	user_id: number | SQL<number>,
-	row: New,
-	condition = sql`true`,
-) {
+export function newOrganization(db: Database, user_id: number | SQL<number>, row: New) {
 	const organization_id = organizationId(row.uuid);
-	const isCreated = sql`${organization_id} is not null`;
 	const isOver = sql`${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)}`;
 	const slug = sql`(select value from json_each(${JSON.stringify(candidates(row.name))})
     where not exists (select 1 from ${organizations} where ${organizations.slug} = value) order by key limit 1)`;
 	return [
-		insertWhere(db, organizations, { ...row, slug }, condition),
-		insertWhere(db, members, { organization_id, user_id, level: OWNER }, isCreated),
-		insertWhere(db, projects, { organization_id, name: "Default project" }, isCreated),
+		db.insert(organizations).values({ ...row, slug }),
+		db.insert(members).values({ organization_id, user_id, level: OWNER }),
+		db.insert(projects).values({ organization_id, name: "Default project" }),
 		db
 			.update(users)
 			.set({
@@ -112,7 +107,7 @@ export function newOrganization(
 				current_organization_id: organization_id,
 				current_project_id: sql`(select ${projects.id} from ${projects} where ${projects.organization_id} = ${organization_id})`,
 			})
-			.where(and(eq(users.id, user_id), isCreated)),
+			.where(eq(users.id, user_id)),
 	] as const;
 }
 
@@ -126,8 +121,8 @@ const maxPerDay = ({ ORGANIZATIONS_PER_DAY }: Env) => Number(ORGANIZATIONS_PER_D
 export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 	retry(async () => {
 		const { db, env, key } = tenant;
-		const mayCreate = sql`exists (select 1 from ${users} where ${users.id} = ${key.user_id} and (
-    ${users.organizations_created} < ${maxPerDay(env)} or ${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)}))`;
+		const mayCreate = sql`(${users.organizations_created} < ${maxPerDay(env)}
+			or ${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)})`;
 		const [[user]] = await tenant.read(
 			db
 				.select({
@@ -142,15 +137,13 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 			const availableAt = Date.parse(since) + DAY_MS;
 			throw throttled(Math.max(1, Math.ceil((availableAt - Date.now()) / 1000)));
 		}
-		return write(tenant, body, mayCreate);
+		return write(tenant, body, sql`${eq(users.id, key.user_id)} and ${mayCreate}`);
 	});
 
-/** @returns undefined if `mayCreate` is no longer true */
 async function write(tenant: Tenant, body: z.infer<typeof create>, mayCreate: SQL) {
 	const uuid = v7();
 	const plugins_access_level = Number(tenant.env.DEFAULT_PLUGINS_ACCESS_LEVEL);
 	const values = { ...body, uuid, plugins_access_level };
-	const [change, ...rest] = newOrganization(tenant.db, tenant.key.user_id, values, mayCreate);
 	const entry = {
 		activity: "created" as const,
 		scope: "Organization" as const,
@@ -159,12 +152,12 @@ async function write(tenant: Tenant, body: z.infer<typeof create>, mayCreate: SQ
 		organization: organizationId(uuid),
 	};
 	const [row] = await tenant.write({
-		entry,
-		change,
-		after: () => rest,
+		checks: [assertExists(tenant.db, users, mayCreate)],
+		changes: newOrganization(tenant.db, tenant.key.user_id, values),
+		entries: [entry],
 		answer: select(tenant).where(eq(organizations.uuid, uuid)),
 	});
-	return row && toOrganization(row);
+	return toOrganization(found(row));
 }
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
@@ -172,7 +165,8 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 	const byId = eq(organizations.id, tenant.organization);
 	const entry = { scope: "Organization" as const, name: body.name ?? row.name };
 	const after = await tenant.patch(row, body, entry, () => ({
-		change: tenant.db.update(organizations).set(body).where(byId),
+		checks: [assertExists(tenant.db, organizations, byId)],
+		changes: [tenant.db.update(organizations).set(body).where(byId)],
 		answer: select(tenant).where(byId),
 	}));
 	return toOrganization(after);
@@ -180,17 +174,9 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 
 export async function remove(tenant: Tenant) {
 	const { id, name } = await find(tenant);
-	const removed = await tenant.remove(
-		{
-			scope: "Organization",
-			item_id: id,
-			name,
-			organization: tenant.organization,
-		},
-		tenant.db
-			.delete(organizations)
-			.where(eq(organizations.id, tenant.organization))
-			.returning({ id: organizations.id }),
+	await tenant.remove(
+		{ scope: "Organization", item_id: id, name },
+		organizations,
+		eq(organizations.id, tenant.organization),
 	);
-	found(removed);
 }

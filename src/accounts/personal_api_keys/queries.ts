@@ -5,8 +5,8 @@ import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { isAllowed } from "../../auth/addresses.ts";
 import { cache, digest, evict, mask, mint, toRecord } from "../../auth/keys.ts";
+import { assertExists, assertThat } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
-import { insertWhere } from "../../db/client.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
 import { paged } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
@@ -171,22 +171,23 @@ export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof creat
 		return write(tenant, owner, body);
 	});
 
-/** @returns undefined if another request has changed what the rules depend on */
 async function write(tenant: Tenant, owner: Owner, body: z.infer<typeof create>) {
-	const value = await tenant.once(mint);
+	const value = mint();
 	const hash = await digest(value);
 	const id = v7();
-	const [row] = await tenant.write({
-		entry: entry(tenant, owner, "created", { id, label: body.label }),
-		change: insertWhere(
-			tenant.db,
-			personalApiKeys,
-			{ ...body, id, hash, mask_value: mask(value), user_id: owner.user_id },
-			sql`${owner.user_id} is not null and ${countOf(owner)} < ${MAX_KEYS} and ${mayLast(tenant, owner, grantsOf(body))}`,
-		),
+	const isAllowed = sql`${owner.user_id} is not null and ${countOf(owner)} < ${MAX_KEYS}
+		and ${mayLast(tenant, owner, grantsOf(body))}`;
+	const [inserted] = await tenant.write({
+		checks: [assertThat(tenant.db, isAllowed, "is_current")],
+		changes: [
+			tenant.db
+				.insert(personalApiKeys)
+				.values({ ...body, id, hash, mask_value: mask(value), user_id: owner.user_id }),
+		],
+		entries: [entry(tenant, owner, "created", { id, label: body.label })],
 		answer: select(tenant).where(byId(tenant, owner, id)),
 	});
-	if (!row) return undefined;
+	const row = found(inserted);
 	await cache(tenant.env, hash, toRecord(row));
 	tellOwner(tenant, owner, "created", row);
 	return toPersonalApiKey(row, value);
@@ -233,14 +234,22 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 			masked: ["scoped_organizations", "scoped_projects"],
 		};
 		const after = await tenant.patch(row, body, logEntry, () => ({
-			change: tenant.db
-				.update(personalApiKeys)
-				.set(body)
-				.where(and(byId(tenant, owner, row.id), mayLast(tenant, owner, granted))),
+			checks: [
+				assertExists(
+					tenant.db,
+					personalApiKeys,
+					// An organization may have started to require an expiry.
+					and(byId(tenant, owner, row.id), mayLast(tenant, owner, granted)),
+				),
+			],
+			changes: [
+				tenant.db
+					.update(personalApiKeys)
+					.set(body)
+					.where(byId(tenant, owner, row.id)),
+			],
 			answer: select(tenant).where(byId(tenant, owner, row.id)),
 		}));
-		// Since the read, an organization has started to require an expiry.
-		if (changes(after, body).length > 0) return undefined;
 		await cache(tenant.env, after.hash, toRecord(after));
 		if (changes(row, access).length > 0) tellOwner(tenant, owner, "changed", after);
 		return toPersonalApiKey(after);
@@ -249,22 +258,25 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 export async function remove(tenant: Tenant, owner: Owner, id: string) {
 	const [[before]] = await tenant.read(select(tenant).where(byId(tenant, owner, id)));
 	const row = found(before);
-	const removed = await tenant.remove(
+	await tenant.remove(
 		entry(tenant, owner, "deleted", row),
-		tenant.db
-			.delete(personalApiKeys)
-			.where(byId(tenant, owner, row.id))
-			.returning({ id: personalApiKeys.id }),
+		personalApiKeys,
+		byId(tenant, owner, row.id),
 	);
 	await evict(tenant.env, row.hash);
-	found(removed);
 }
 
 /**
  * Gives the key a new value. The old one stops working at once.
  * @throws 400 if another request rolled or deleted the key first
  */
-export async function roll(tenant: Tenant, owner: Owner, id: string) {
+export const roll = (tenant: Tenant, owner: Owner, id: string) =>
+	retry(() => tryRoll(tenant, owner, id), {
+		retries: 0,
+		error: () => invalid(null, "The key was rolled or removed by another request."),
+	});
+
+async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 	const its = byId(tenant, owner, id);
 	const [[before], [strict]] = await tenant.read(
 		select(tenant).where(its),
@@ -273,29 +285,31 @@ export async function roll(tenant: Tenant, owner: Owner, id: string) {
 	const row = found(before);
 	await assertMayGrant(tenant, row);
 	checkExpiry(row.expires_at, strict);
-	const value = await tenant.once(mint);
+	const value = mint();
 	const hash = await digest(value);
-	const [after] = await tenant.write({
-		entry: entry(tenant, owner, "rolled", row),
-		change: tenant.db
-			.update(personalApiKeys)
-			.set({ hash, mask_value: mask(value), last_rolled_at: now() })
-			.where(
-				and(
-					byId(tenant, owner, row.id),
-					// The key is the one that `assertMayGrant` checked.
-					eq(personalApiKeys.hash, row.hash),
-					eq(personalApiKeys.scopes, row.scopes),
-					eq(personalApiKeys.scoped_organizations, row.scoped_organizations),
-					eq(personalApiKeys.scoped_projects, row.scoped_projects),
-					eq(personalApiKeys.allowed_ips, row.allowed_ips),
-					sql`${personalApiKeys.expires_at} is ${row.expires_at}`,
-					mayLast(tenant, owner, row),
-				),
-			),
-		answer: select(tenant).where(and(byId(tenant, owner, row.id), eq(personalApiKeys.hash, hash))),
+	// The key that `assertMayGrant` checked.
+	const unchanged = and(
+		byId(tenant, owner, row.id),
+		eq(personalApiKeys.hash, row.hash),
+		eq(personalApiKeys.scopes, row.scopes),
+		eq(personalApiKeys.scoped_organizations, row.scoped_organizations),
+		eq(personalApiKeys.scoped_projects, row.scoped_projects),
+		eq(personalApiKeys.allowed_ips, row.allowed_ips),
+		sql`${personalApiKeys.expires_at} is ${row.expires_at}`,
+		mayLast(tenant, owner, row),
+	);
+	const [rolled] = await tenant.write({
+		checks: [assertExists(tenant.db, personalApiKeys, unchanged)],
+		changes: [
+			tenant.db
+				.update(personalApiKeys)
+				.set({ hash, mask_value: mask(value), last_rolled_at: now() })
+				.where(byId(tenant, owner, row.id)),
+		],
+		entries: [entry(tenant, owner, "rolled", row)],
+		answer: select(tenant).where(byId(tenant, owner, row.id)),
 	});
-	if (!after) throw invalid(null, "The key was rolled or removed by another request.");
+	const after = found(rolled);
 	await Promise.all([cache(tenant.env, hash, toRecord(after)), evict(tenant.env, row.hash)]);
 	tellOwner(tenant, owner, "rolled", after);
 	return toPersonalApiKey(after, value);

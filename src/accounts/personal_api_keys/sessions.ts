@@ -1,4 +1,4 @@
-import { and, eq, ne, type SQL, sql } from "drizzle-orm";
+import { and, eq, ne, sql } from "drizzle-orm";
 import { type Database, inList } from "../../db/client.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 
@@ -32,5 +32,5 @@ export const select = (db: Database, sessions: Sessions) =>
 export const areAll = (sessions: Sessions, ids: string[]) => sql`not exists (
 	select 1 from ${personalApiKeys} where ${theirs(sessions)} and not ${inList(personalApiKeys.id, ids)})`;
 
-export const remove = (db: Database, sessions: Sessions, condition: SQL) =>
-	db.delete(personalApiKeys).where(and(theirs(sessions), condition));
+export const remove = (db: Database, sessions: Sessions) =>
+	db.delete(personalApiKeys).where(theirs(sessions));

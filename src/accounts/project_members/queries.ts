@@ -1,8 +1,9 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { insertWhere } from "../../db/client.ts";
+import { assertThat } from "../../db/assertion.ts";
 import { members } from "../../db/schema/members.ts";
 import { projectMembers } from "../../db/schema/project_members.ts";
 import { isPerson, users } from "../../db/schema/users.ts";
@@ -45,7 +46,10 @@ export const list = (tenant: Tenant, page: Page) =>
  * @throws 400 if the user isn't an active member of the organization, or is already a member of the
  * project
  */
-export async function insert(tenant: Tenant, { user_uuid, level }: z.infer<typeof create>) {
+export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
+	retry(() => tryInsert(tenant, body));
+
+async function tryInsert(tenant: Tenant, { user_uuid, level }: z.infer<typeof create>) {
 	const { db } = tenant;
 	const [[member], [existing]] = await tenant.read(
 		db
@@ -67,41 +71,29 @@ export async function insert(tenant: Tenant, { user_uuid, level }: z.infer<typeo
 		byUser(tenant, user_uuid),
 	);
 	if (!member) throw doesNotExist("user_uuid", user_uuid);
-	const alreadyMember = () =>
-		invalid("user_uuid", "This user is already a member of the project.", "unique");
-	if (existing) throw alreadyMember();
+	if (existing)
+		throw invalid("user_uuid", "This user is already a member of the project.", "unique");
 	const { email, ...ids } = member;
 	const id = v7();
+	const isMember = sql`exists (select 1 from ${projectMembers}
+		where ${projectMembers.project_id} = ${tenant.project} and ${projectMembers.user_id} = ${ids.user_id})`;
 	const [row] = await tenant.write({
-		entry: {
-			activity: "created",
-			scope: "ProjectMember",
-			item_id: id,
-			name: email,
-		},
-		change: insertWhere(
-			db,
-			projectMembers,
-			{ id, ...ids, project_id: tenant.project, level },
-			sql`not exists (select 1 from ${projectMembers} where ${projectMembers.project_id} = ${tenant.project} and ${projectMembers.user_id} = ${ids.user_id})`,
-		),
+		checks: [assertThat(db, sql`not ${isMember}`, "is_current")],
+		changes: [db.insert(projectMembers).values({ id, ...ids, project_id: tenant.project, level })],
+		entries: [{ activity: "created", scope: "ProjectMember", item_id: id, name: email }],
 		answer: select(tenant).where(
 			and(eq(projectMembers.project_id, tenant.project), eq(projectMembers.id, id)),
 		),
 	});
-	if (!row) throw alreadyMember();
-	return row;
+	return found(row);
 }
 
 export async function remove(tenant: Tenant, uuid: string) {
 	const [[row]] = await tenant.read(byUser(tenant, uuid));
 	const { id, user } = found(row);
-	const removed = await tenant.remove(
+	await tenant.remove(
 		{ scope: "ProjectMember", item_id: id, name: user.email },
-		tenant.db
-			.delete(projectMembers)
-			.where(and(eq(projectMembers.project_id, tenant.project), eq(projectMembers.id, id)))
-			.returning({ id: projectMembers.id }),
+		projectMembers,
+		and(eq(projectMembers.project_id, tenant.project), eq(projectMembers.id, id)),
 	);
-	found(removed);
 }

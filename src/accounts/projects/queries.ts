@@ -1,12 +1,14 @@
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, gte, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { cacheList, cacheStatement } from "../../access/cached_statements.ts";
+import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { reachableOrganization, visibleProjects } from "../../access/visible.ts";
-import { aliased, insertWhere } from "../../db/client.ts";
+import { assertExists } from "../../db/assertion.ts";
+import { aliased } from "../../db/client.ts";
 import { ADMIN, insufficientLevel } from "../../db/levels.ts";
 import { organizationId } from "../../db/organization_ids.ts";
 import { members } from "../../db/schema/members.ts";
@@ -86,7 +88,10 @@ export async function find(tenant: Tenant) {
  * @throws 400 if the caller isn't a member of that organization, 403 unless the caller is one of
  * its admins
  */
-export async function insert(tenant: Tenant, { organization, ...body }: z.infer<typeof create>) {
+export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
+	retry(() => tryInsert(tenant, body));
+
+async function tryInsert(tenant: Tenant, { organization, ...body }: z.infer<typeof create>) {
 	const parentId =
 		tenant.kind === "organization"
 			? tenant.organization
@@ -115,27 +120,19 @@ export async function insert(tenant: Tenant, { organization, ...body }: z.infer<
 	const isInParent = eq(projects.organization_id, parent.id);
 	// It is the organization's newest project, so that no index of UUIDs is needed.
 	const id = sql<number>`(select ${projects.id} from ${projects} where ${and(isInParent, eq(projects.uuid, uuid))} order by ${projects.id} desc limit 1)`;
+	const isAdmin = and(
+		eq(members.organization_id, parent.id),
+		eq(members.user_id, tenant.key.user_id),
+		gte(members.level, ADMIN),
+	);
+	const of = { organization: parent.id, project: id };
 	const [row] = await tenant.write({
-		entry: {
-			activity: "created",
-			scope: "Project",
-			item_id: id,
-			name: body.name,
-			organization: parent.id,
-			project: id,
-		},
-		before: [assertRoom(tenant, projects, isInParent)],
-		change: insertWhere(
-			tenant.db,
-			projects,
-			{ ...body, uuid, organization_id: parent.id },
-			// The caller's level may have changed since the read.
-			sql`exists (select 1 from ${members} where ${members.organization_id} = ${parent.id} and ${members.user_id} = ${tenant.key.user_id} and ${members.level} >= ${ADMIN})`,
-		),
+		checks: [assertExists(tenant.db, members, isAdmin), assertRoom(tenant, projects, isInParent)],
+		changes: [tenant.db.insert(projects).values({ ...body, uuid, organization_id: parent.id })],
+		entries: [{ activity: "created", scope: "Project", item_id: id, name: body.name, ...of }],
 		answer: select(tenant).where(eq(projects.id, id)),
 	});
-	if (!row) throw insufficientLevel();
-	return row;
+	return found(row);
 }
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
@@ -143,21 +140,15 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 	const byId = eq(projects.id, row.id);
 	const entry = { scope: "Project" as const, name: body.name ?? row.name };
 	return tenant.patch(row, body, entry, () => ({
-		change: tenant.db.update(projects).set(body).where(byId),
+		checks: [assertExists(tenant.db, projects, byId)],
+		changes: [tenant.db.update(projects).set(body).where(byId)],
 		answer: select(tenant).where(byId),
 	}));
 }
 
 export async function remove(tenant: Tenant) {
 	const { id, name } = await find(tenant);
-	const removed = await tenant.remove(
-		{
-			scope: "Project",
-			item_id: id,
-			name,
-			project: id,
-		},
-		tenant.db.delete(projects).where(eq(projects.id, id)).returning({ id: projects.id }),
-	);
-	if (!removed) throw notFound("Project not found.");
+	const entry = { scope: "Project" as const, item_id: id, name, project: id };
+	const error = () => notFound("Project not found.");
+	await retry(() => tenant.remove(entry, projects, eq(projects.id, id)), { retries: 0, error });
 }

@@ -5,6 +5,7 @@ import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
 import { evict } from "../../auth/keys.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { inList } from "../../db/client.ts";
 import { MEMBER } from "../../db/levels.ts";
 import { countWhere } from "../../db/list.ts";
@@ -129,14 +130,13 @@ export async function insert(
 	const id = v7();
 	const user_id = userOf(id);
 	const [row] = await tenant.write({
-		entry: { activity: "created", scope: "ServiceAccount", item_id: id, name },
-		before: [
+		checks: [
 			assertRoom(tenant, serviceAccounts, eq(serviceAccounts.organization_id, organization)),
 		],
-		change: db
-			.insert(users)
-			.values({ uuid: id, email: addressOf(id), first_name: name, is_service_account: true }),
-		after: () => [
+		changes: [
+			db
+				.insert(users)
+				.values({ uuid: id, email: addressOf(id), first_name: name, is_service_account: true }),
 			db.insert(serviceAccounts).values({
 				...{ id, organization_id: organization, user_id, name, created_by: tenant.key.user_id },
 			}),
@@ -146,6 +146,7 @@ export async function insert(
 				.values({ organization_id: organization, user_id, level, is_active: false }),
 			joinProjects(tenant, id, projects),
 		],
+		entries: [{ activity: "created", scope: "ServiceAccount", item_id: id, name }],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
 	return found(row);
@@ -170,13 +171,14 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 	const user_id = userOf(row.id);
 	const entry = { scope: "ServiceAccount" as const, name: name ?? row.name };
 	return tenant.patch(row, { ...body, ...(projects && { projects }) }, entry, () => ({
-		change: db
-			.update(serviceAccounts)
-			// Without a new name, the write doesn't change it, even if it has changed since the read.
-			.set({ name: name ?? sql`${serviceAccounts.name}` })
-			.where(byId(tenant, row.id)),
-		after: () => [
-			...(name ? [db.update(users).set({ first_name: name }).where(eq(users.id, user_id))] : []),
+		checks: [assertExists(db, serviceAccounts, byId(tenant, row.id))],
+		changes: [
+			...(name
+				? [
+						db.update(serviceAccounts).set({ name }).where(byId(tenant, row.id)),
+						db.update(users).set({ first_name: name }).where(eq(users.id, user_id)),
+					]
+				: []),
 			...(level ? [db.update(members).set({ level }).where(eq(members.user_id, user_id))] : []),
 			...(projects
 				? [
@@ -207,13 +209,7 @@ export async function remove(tenant: Tenant, id: string) {
 			.where(byId(tenant, id)),
 	);
 	const row = found(before);
-	const removed = await tenant.remove(
-		{ scope: "ServiceAccount", item_id: row.id, name: row.name },
-		tenant.db
-			.delete(serviceAccounts)
-			.where(byId(tenant, row.id))
-			.returning({ id: serviceAccounts.id }),
-	);
+	const entry = { scope: "ServiceAccount" as const, item_id: row.id, name: row.name };
+	await tenant.remove(entry, serviceAccounts, byId(tenant, row.id));
 	await Promise.all(keys.map(({ hash }) => evict(tenant.env, hash)));
-	found(removed);
 }

@@ -1,10 +1,9 @@
 import type { Context } from "hono";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
-import { wake } from "../../access/wake.ts";
+import { commit } from "../../access/unit_of_work.ts";
 import { addressOf } from "../../auth/addresses.ts";
 import { cache, digest, evict, mask, mint, toRecord } from "../../auth/keys.ts";
-import { runBatch } from "../../db/client.ts";
 import type { App } from "../../env.ts";
 import { found, invalid } from "../../http/errors.ts";
 import { MAX_KEYS, toPersonalApiKey } from "../personal_api_keys/shape.ts";
@@ -12,7 +11,7 @@ import { type Proof, prove } from "../two_factor/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../two_factor/recovery_codes.ts";
 import { factorEnabled, mailChange } from "../users/mails.ts";
 import { findSignIn, type SignIn } from "./find.ts";
-import { chooseRemoved, setsUpFactor, statements } from "./session.ts";
+import { chooseRemoved, setsUpFactor, signingIn } from "./session.ts";
 import type { complete as Body, SignedIn } from "./shape.ts";
 
 /**
@@ -58,36 +57,24 @@ async function checkFactor(
 	return prove(env, { ...factor, secret }, code, isCounted);
 }
 
-/**
- * Signs in, with one atomic batch. Returns undefined if another request changed something that the
- * batch depends on.
- */
 async function write(
 	c: Context<App>,
 	signIn: SignIn,
 	proof: Proof | undefined,
 	removed: SignIn["keys"],
-): Promise<z.infer<typeof SignedIn> | undefined> {
+): Promise<z.infer<typeof SignedIn>> {
 	const { db, user } = signIn;
 	const value = mint();
-	const key = { value, hash: await digest(value), mask_value: mask(value) };
+	const key = { hash: await digest(value), mask_value: mask(value) };
 	const recovery_codes = setsUpFactor(signIn, proof) ? newRecoveryCodes() : null;
-	const { used, keys, users, due } = await runBatch(
-		db,
-		statements(c.env, signIn, {
-			key,
-			proof,
-			removed,
-			recoveryCodes: await rowsOf(c.env, user.id, recovery_codes ?? []),
-		}),
-	);
-	if (used.length === 0) return undefined;
+	const newCodes = await rowsOf(c.env, user.id, recovery_codes ?? []);
+	const write = signingIn(signIn, { key, proof, removed, newCodes });
+	const { users, keys } = await commit(c.env, db, write, c);
 	const row = found(keys[0]);
 	await Promise.all([
 		cache(c.env, row.hash, toRecord(row)),
 		...removed.map(({ hash }) => evict(c.env, hash)),
 	]);
-	c.executionCtx.waitUntil(wake(c.env, due));
 	if (recovery_codes)
 		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
 	return { user: found(users[0]), personal_api_key: toPersonalApiKey(row, value), recovery_codes };

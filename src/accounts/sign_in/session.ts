@@ -1,10 +1,9 @@
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
-import { selectMadeDue } from "../../access/wake.ts";
-import { inList, insertEach, insertWhere } from "../../db/client.ts";
+import { assertExists, assertThat } from "../../db/assertion.ts";
+import { inList } from "../../db/client.ts";
 import type { ActivityOf, Kind } from "../../db/event_types.ts";
 import { iso, now } from "../../db/now.ts";
-import { insertEntries } from "../../db/record.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
 import { recoveryCodes, twoFactors } from "../../db/schema/two_factor.ts";
@@ -13,7 +12,7 @@ import { HOUR_MS } from "../../lib/durations.ts";
 import { areAll } from "../personal_api_keys/sessions.ts";
 import { MAX_KEYS } from "../personal_api_keys/shape.ts";
 import { isEnforced } from "../two_factor/enforced.ts";
-import { afterUse, isUnused, itsFactor, type Proof } from "../two_factor/proof.ts";
+import { afterUse, isEnabled, isItsFactor, isUnused, type Proof } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
 import type { SignIn } from "./find.ts";
 import { isOpen, ssoOf } from "./rules.ts";
@@ -55,7 +54,7 @@ type New = {
 	proof: Proof | undefined;
 	removed: Key[];
 	/** The rows of new recovery codes, if the second factor was set up. */
-	recoveryCodes: (typeof recoveryCodes.$inferInsert)[];
+	newCodes: (typeof recoveryCodes.$inferInsert)[];
 };
 
 /** SQL condition: everything that was checked before the batch is still true. */
@@ -64,9 +63,6 @@ function stillAllowed(signIn: SignIn, { proof, removed }: New) {
 	const ids = removed.map(({ id }) => id);
 	const kept = sql`(select count(*) from ${personalApiKeys}
 		where ${personalApiKeys.user_id} = ${user.id} and not ${inList(personalApiKeys.id, ids)})`;
-	const theFactor = (condition: SQL | undefined) =>
-		sql`exists (select 1 from ${twoFactors} where ${condition})`;
-	const enabled = and(eq(twoFactors.user_id, user.id), sql`${twoFactors.confirmed_at} is not null`);
 	const isActive = and(
 		eq(users.id, user.id),
 		eq(users.is_active, true),
@@ -74,17 +70,16 @@ function stillAllowed(signIn: SignIn, { proof, removed }: New) {
 		proof ? undefined : eq(users.is_2fa_enabled, false),
 		sql`${ssoOf(sql`${users.email}`)} is null`,
 	);
-	return and(
+	return sql`${and(
 		sql`exists (select 1 from ${users} where ${isActive})`,
 		proof
-			? theFactor(isUnused(proof, factor.enabled_at !== null))
-			: sql`not ${isEnforced(user.id)} and not ${theFactor(enabled)}`,
+			? sql`exists (select 1 from ${twoFactors} where ${isUnused(proof, factor.enabled_at !== null)})`
+			: sql`not ${isEnforced(user.id)} and not ${isEnabled(user.id)}`,
 		sql`${kept} < ${user.is_email_verified ? MAX_KEYS : 1}`,
 		setsUpFactor(signIn, proof) ? areAll({ user_id: user.id }, ids) : undefined,
-	);
+	)}`;
 }
 
-/** Returns the activity log entries as rows. */
 function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
 	const { link, user } = signIn;
 	const entry = (kind: Kind, item_id: string, name: string) => ({
@@ -92,7 +87,8 @@ function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
 		item_id,
 		name,
 		user_id: user.id,
-		organization_id: link.organization_id,
+		organization: link.organization_id,
+		project: null,
 		trigger: { job: "sign_in" },
 	});
 	const ofFactor = (activity: ActivityOf<"TwoFactor">) =>
@@ -108,37 +104,31 @@ function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
 }
 
 /** Returns the statements that use the second factor, or set it up. */
-function useFactor(signIn: SignIn, made: New, isUsed: SQL) {
+function useFactor(signIn: SignIn, { proof, newCodes }: New) {
 	const { db, user } = signIn;
-	const { proof } = made;
-	if (!proof) return {};
+	if (!proof) return [];
 	const isSetUp = setsUpFactor(signIn, proof);
-	return {
-		factor: db
+	const codes = eq(recoveryCodes.user_id, user.id);
+	const usedCodes = isSetUp
+		? codes
+		: proof.kind === "recovery_code" && and(codes, eq(recoveryCodes.digest, proof.digest));
+	return [
+		db
 			.update(twoFactors)
 			.set({ ...afterUse(proof), ...(isSetUp && { confirmed_at: now() }) })
-			.where(and(itsFactor(proof), isUsed)),
-		usedCodes: db
-			.delete(recoveryCodes)
-			.where(
-				and(
-					eq(recoveryCodes.user_id, user.id),
-					proof.kind === "recovery_code" ? eq(recoveryCodes.digest, proof.digest) : undefined,
-					isSetUp || proof.kind === "recovery_code" ? isUsed : sql`false`,
-				),
-			),
-		newCodes: insertEach(db, recoveryCodes, made.recoveryCodes, isUsed),
-	};
+			.where(isItsFactor(proof)),
+		...(usedCodes ? [db.delete(recoveryCodes).where(usedCodes)] : []),
+		...(newCodes.length > 0 ? [db.insert(recoveryCodes).values(newCodes)] : []),
+	];
 }
 
-/** Returns the batch. All its statements depend on the first one, which uses the link. */
-export function statements(env: Env, signIn: SignIn, made: New) {
+/** Returns the write that signs in. */
+export function signingIn(signIn: SignIn, made: New) {
 	const { db, link, user } = signIn;
 	const { key, proof, removed } = made;
 	const id = v7();
-	const isUsed = sql`exists (select 1 from ${signIns} where ${signIns.id} = ${link.id} and ${signIns.key_id} = ${id})`;
 	const removedIds = removed.map((each) => each.id);
-	const row = {
+	const newKey = {
 		id,
 		user_id: user.id,
 		label: LABEL,
@@ -148,30 +138,31 @@ export function statements(env: Env, signIn: SignIn, made: New) {
 		is_session: true,
 	};
 	return {
-		used: db
-			.update(signIns)
-			.set({ key_id: id })
-			.where(and(eq(signIns.id, link.id), isOpen(), stillAllowed(signIn, made)))
-			.returning({ id: signIns.id }),
-		// Only one of the user's valid links can be used.
-		otherLinks: db
-			.update(signIns)
-			.set({ expires_at: now() })
-			.where(and(eq(signIns.user_id, user.id), isOpen(), isUsed)),
-		...useFactor(signIn, made, isUsed),
-		removedKeys: db
-			.delete(personalApiKeys)
-			.where(
-				and(eq(personalApiKeys.user_id, user.id), inList(personalApiKeys.id, removedIds), isUsed),
-			),
-		newKey: insertWhere(db, personalApiKeys, row, isUsed),
-		changedUser: db
-			.update(users)
-			.set({ is_email_verified: true, ...(proof && { is_2fa_enabled: true }) })
-			.where(and(eq(users.id, user.id), isUsed)),
-		entries: insertEntries(db, entriesOf(signIn, made, id), isUsed),
-		users: db.select(userColumns).from(users).where(eq(users.id, user.id)),
-		keys: db.select().from(personalApiKeys).where(eq(personalApiKeys.id, id)),
-		due: selectMadeDue(env, db, link.organization_id),
+		checks: [
+			assertExists(db, signIns, and(eq(signIns.id, link.id), isOpen())),
+			assertThat(db, stillAllowed(signIn, made), "is_current"),
+		],
+		changes: [
+			db.update(signIns).set({ key_id: id }).where(eq(signIns.id, link.id)),
+			// Only one of the user's valid links can be used.
+			db
+				.update(signIns)
+				.set({ expires_at: now() })
+				.where(and(eq(signIns.user_id, user.id), isOpen())),
+			...useFactor(signIn, made),
+			db
+				.delete(personalApiKeys)
+				.where(and(eq(personalApiKeys.user_id, user.id), inList(personalApiKeys.id, removedIds))),
+			db.insert(personalApiKeys).values(newKey),
+			db
+				.update(users)
+				.set({ is_email_verified: true, ...(proof && { is_2fa_enabled: true }) })
+				.where(eq(users.id, user.id)),
+		],
+		entries: entriesOf(signIn, made, id),
+		answers: {
+			users: db.select(userColumns).from(users).where(eq(users.id, user.id)),
+			keys: db.select().from(personalApiKeys).where(eq(personalApiKeys.id, id)),
+		},
 	};
 }

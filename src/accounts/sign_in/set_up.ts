@@ -1,14 +1,12 @@
-import { and, eq, isNull, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
-import { selectMadeDue, wake } from "../../access/wake.ts";
-import { insertWhere, runBatch } from "../../db/client.ts";
-import { record } from "../../db/record.ts";
+import { commit } from "../../access/unit_of_work.ts";
+import { assertExists, assertThat } from "../../db/assertion.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
-import { twoFactors } from "../../db/schema/two_factor.ts";
 import type { App } from "../../env.ts";
-import { cipherFor } from "../two_factor/proof.ts";
+import { cipherFor, isEnabled, storeSecret } from "../two_factor/proof.ts";
 import type { TwoFactorSetup } from "../two_factor/shape.ts";
 import { newSecret, otpauthUrl } from "../two_factor/totp.ts";
 import { codeRequired } from "./complete.ts";
@@ -26,27 +24,28 @@ export const setUp = (c: Context<App>, token: string): Promise<z.infer<typeof Tw
 		if (factor.enabled_at !== null) throw codeRequired();
 		const secret = await newSecret();
 		const sealed = await cipherFor(c.env, user.id).seal("secret", secret);
-		const theLink = sql`exists (select 1 from ${signIns} where ${and(eq(signIns.id, link.id), isOpen())})`;
-		const { stored, due } = await runBatch(db, {
-			stored: insertWhere(db, twoFactors, { user_id: user.id, secret: sealed }, theLink)
-				.onConflictDoUpdate({
-					target: twoFactors.user_id,
-					set: { secret: sealed },
-					setWhere: isNull(twoFactors.confirmed_at),
-				})
-				.returning({ user_id: twoFactors.user_id }),
-			entry: record(db, {
-				activity: "begun",
-				scope: "TwoFactor",
-				item_id: user.uuid,
-				name: user.email,
-				user_id: user.id,
-				organization: link.organization_id,
-				project: null,
-			}),
-			due: selectMadeDue(c.env, db, link.organization_id),
-		});
-		if (stored.length === 0) return undefined;
-		c.executionCtx.waitUntil(wake(c.env, due));
+		await commit(
+			c.env,
+			db,
+			{
+				checks: [
+					assertExists(db, signIns, and(eq(signIns.id, link.id), isOpen())),
+					assertThat(db, sql`not ${isEnabled(user.id)}`, "is_current"),
+				],
+				changes: [storeSecret(db, user.id, sealed)],
+				entries: [
+					{
+						activity: "begun",
+						scope: "TwoFactor",
+						item_id: user.uuid,
+						name: user.email,
+						user_id: user.id,
+						organization: link.organization_id,
+						project: null,
+					},
+				],
+			},
+			c,
+		);
 		return { secret, otpauth_url: await otpauthUrl(secret, user.email) };
 	});

@@ -104,8 +104,19 @@ const secondsUntilNextAttempt = ({ attempts_since }: Factor) => {
 	return Math.max(1, Math.ceil((availableAt - Date.now()) / 1000));
 };
 
+/** SQL condition: the user has enabled a second factor. */
+export const isEnabled = (user_id: number) => sql`exists (
+	select 1 from ${twoFactors} where ${twoFactors.user_id} = ${user_id} and ${twoFactors.confirmed_at} is not null)`;
+
+/** Returns the statement that stores the secret of a second factor that isn't enabled yet. */
+export const storeSecret = (db: Database, user_id: number, secret: string) =>
+	db
+		.insert(twoFactors)
+		.values({ user_id, secret })
+		.onConflictDoUpdate({ target: twoFactors.user_id, set: { secret } });
+
 /** SQL condition on `two_factors`: the row is the user's, with the secret of the check. */
-export const itsFactor = ({ user_id, secret }: Proof) =>
+export const isItsFactor = ({ user_id, secret }: Proof) =>
 	and(eq(twoFactors.user_id, user_id), eq(twoFactors.secret, secret));
 
 /**
@@ -114,7 +125,7 @@ export const itsFactor = ({ user_id, secret }: Proof) =>
  */
 export const isUnused = (proof: Proof, isEnabled: boolean) =>
 	and(
-		itsFactor(proof),
+		isItsFactor(proof),
 		isEnabled ? isNotNull(twoFactors.confirmed_at) : isNull(twoFactors.confirmed_at),
 		proof.kind === "code"
 			? lt(twoFactors.last_step, proof.step)

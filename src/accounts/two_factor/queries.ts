@@ -1,10 +1,11 @@
-import { and, eq, isNull, type SQL, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { keyStillWorks } from "../../access/guard.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { evict } from "../../auth/keys.ts";
-import { insertEach, insertWhere } from "../../db/client.ts";
+import { assertExists, assertThat } from "../../db/assertion.ts";
+import { insertEach } from "../../db/client.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
 import { now } from "../../db/now.ts";
 import { recoveryCodes, twoFactors } from "../../db/schema/two_factor.ts";
@@ -24,9 +25,12 @@ import {
 	cipherFor,
 	countAttempt,
 	factorColumns,
+	isEnabled,
+	isItsFactor,
 	isUnused,
 	type Proof,
 	prove,
+	storeSecret,
 } from "./proof.ts";
 import { newRecoveryCodes, rowsOf } from "./recovery_codes.ts";
 import type { TwoFactor } from "./shape.ts";
@@ -105,23 +109,13 @@ export const begin = (tenant: Tenant, uuid: string) =>
 		const row = await read(tenant, uuid);
 		if (row.enabled_at !== null) throw alreadyEnabled();
 		const { user_id } = row;
-		const secret = await tenant.once(newSecret);
+		const secret = await newSecret();
 		const sealed = await cipherFor(tenant.env, user_id).seal("secret", secret);
-		const [after] = await tenant.write({
-			entry: entry(tenant, row, "begun"),
-			change: insertWhere(
-				tenant.db,
-				twoFactors,
-				{ user_id, secret: sealed },
-				sql`true`,
-			).onConflictDoUpdate({
-				target: twoFactors.user_id,
-				set: { secret: sealed },
-				setWhere: isNull(twoFactors.confirmed_at),
-			}),
-			answer: select(tenant, "@me"),
+		await tenant.write({
+			checks: [assertThat(tenant.db, sql`not ${isEnabled(user_id)}`, "is_current")],
+			changes: [storeSecret(tenant.db, user_id, sealed)],
+			entries: [entry(tenant, row, "begun")],
 		});
-		if (after?.enabled_at !== null) return undefined;
 		return { secret, otpauth_url: await otpauthUrl(secret, row.email) };
 	});
 
@@ -170,35 +164,14 @@ const assertEnabled = ({ enabled_at }: Row) => {
 };
 
 /** Statements that replace the user's recovery codes. */
-const replaceWith = (
-	{ db, key }: Tenant,
-	rows: (typeof recoveryCodes.$inferInsert)[],
-	changed: SQL,
-) => [
-	db.delete(recoveryCodes).where(and(eq(recoveryCodes.user_id, key.user_id), changed)),
-	insertEach(db, recoveryCodes, rows, changed),
-];
-
-/** Creates recovery codes, with their rows. */
-async function makeCodes(tenant: Tenant) {
-	const codes = await tenant.once(newRecoveryCodes);
-	return { codes, rows: await rowsOf(tenant.env, tenant.key.user_id, codes) };
+async function replaceWith({ db, env, key }: Tenant, codes: string[]) {
+	const deletion = db.delete(recoveryCodes).where(eq(recoveryCodes.user_id, key.user_id));
+	const rows = await rowsOf(env, key.user_id, codes);
+	return [deletion, insertEach(db, recoveryCodes, rows, sql`true`)];
 }
 
-const setEnabled = ({ db, key }: Tenant, is_2fa_enabled: boolean, changed: SQL) =>
-	db
-		.update(users)
-		.set({ is_2fa_enabled })
-		.where(and(eq(users.id, key.user_id), changed));
-
-/**
- * Returns the second factor with its new recovery codes; undefined if these codes weren't stored
- * because another request was faster.
- */
-function withCodes(after: Row | undefined, { codes, rows }: Awaited<ReturnType<typeof makeCodes>>) {
-	const isStored = rows.every(({ digest }) => after?.digests.includes(digest));
-	return after && isStored ? { ...toTwoFactor(after), recovery_codes: codes } : undefined;
-}
+const setEnabled = ({ db, key }: Tenant, is_2fa_enabled: boolean) =>
+	db.update(users).set({ is_2fa_enabled }).where(eq(users.id, key.user_id));
 
 /** Enables the second factor with a code of the secret that `begin` created, and ends the caller's other sessions. */
 export const confirm = (tenant: Tenant, uuid: string, code: string) =>
@@ -207,23 +180,24 @@ export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 			if (enabled_at !== null) throw alreadyEnabled();
 		};
 		const { row, proof, others, areAll } = await readAndProve(tenant, uuid, code, isDisabled);
-		const made = await makeCodes(tenant);
+		const { db } = tenant;
+		const recovery_codes = newRecoveryCodes();
 		const [after] = await tenant.write({
-			entry: [entry(tenant, row, "enabled"), ...entriesOf(tenant, others)],
-			change: tenant.db
-				.update(twoFactors)
-				.set({ ...afterUse(proof), confirmed_at: now() })
-				.where(and(isUnused(proof, false), areAll)),
-			after: (changed) => [
-				...replaceWith(tenant, made.rows, changed),
-				setEnabled(tenant, true, changed),
-				sessions.remove(tenant.db, otherSessions(tenant), changed),
+			checks: [assertExists(db, twoFactors, and(isUnused(proof, false), areAll))],
+			changes: [
+				db
+					.update(twoFactors)
+					.set({ ...afterUse(proof), confirmed_at: now() })
+					.where(isItsFactor(proof)),
+				...(await replaceWith(tenant, recovery_codes)),
+				setEnabled(tenant, true),
+				sessions.remove(db, otherSessions(tenant)),
 			],
+			entries: [entry(tenant, row, "enabled"), ...entriesOf(tenant, others)],
 			answer: select(tenant, "@me"),
 		});
-		const enabled = withCodes(after, made);
-		if (enabled) await announce(tenant, others, factorEnabled);
-		return enabled;
+		await announce(tenant, others, factorEnabled);
+		return { ...toTwoFactor(found(after)), recovery_codes };
 	});
 
 /**
@@ -235,35 +209,38 @@ export const disable = (tenant: Tenant, uuid: string, code: string) =>
 		const { row, proof, others, areAll } = await readAndProve(tenant, uuid, code, assertEnabled);
 		if (row.is_required)
 			throw invalid(null, "An organization that you belong to requires a second factor.");
+		const { db } = tenant;
+		const mayDisable = and(isUnused(proof, true), sql`not ${isEnforced(row.user_id)}`, areAll);
 		const [after] = await tenant.write({
-			entry: [entry(tenant, row, "disabled", proof), ...entriesOf(tenant, others)],
-			change: tenant.db
-				.delete(twoFactors)
-				.where(and(isUnused(proof, true), sql`not ${isEnforced(row.user_id)}`, areAll)),
-			after: (changed) => [
-				...replaceWith(tenant, [], changed),
-				setEnabled(tenant, false, changed),
-				sessions.remove(tenant.db, otherSessions(tenant), changed),
+			checks: [assertExists(db, twoFactors, mayDisable)],
+			changes: [
+				db.delete(twoFactors).where(isItsFactor(proof)),
+				...(await replaceWith(tenant, [])),
+				setEnabled(tenant, false),
+				sessions.remove(db, otherSessions(tenant)),
 			],
+			entries: [entry(tenant, row, "disabled", proof), ...entriesOf(tenant, others)],
 			answer: select(tenant, "@me"),
 		});
-		if (after?.enabled_at !== null) return undefined;
 		await announce(tenant, others, factorDisabled);
-		return toTwoFactor(after);
+		return toTwoFactor(found(after));
 	});
 
 /** Creates new recovery codes, with a code. The old ones become invalid. */
 export const replaceCodes = (tenant: Tenant, uuid: string, code: string) =>
 	retry(async () => {
 		const { row, proof } = await readAndProve(tenant, uuid, code, assertEnabled);
-		const made = await makeCodes(tenant);
+		const { db } = tenant;
+		const recovery_codes = newRecoveryCodes();
 		const [after] = await tenant.write({
-			entry: entry(tenant, row, "recovery_codes_replaced", proof),
-			change: tenant.db.update(twoFactors).set(afterUse(proof)).where(isUnused(proof, true)),
-			after: (changed) => replaceWith(tenant, made.rows, changed),
+			checks: [assertExists(db, twoFactors, isUnused(proof, true))],
+			changes: [
+				db.update(twoFactors).set(afterUse(proof)).where(isItsFactor(proof)),
+				...(await replaceWith(tenant, recovery_codes)),
+			],
+			entries: [entry(tenant, row, "recovery_codes_replaced", proof)],
 			answer: select(tenant, "@me"),
 		});
-		const replaced = withCodes(after, made);
-		if (replaced) tellCaller(tenant, codesReplaced);
-		return replaced;
+		tellCaller(tenant, codesReplaced);
+		return { ...toTwoFactor(found(after)), recovery_codes };
 	});

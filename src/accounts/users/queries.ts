@@ -117,15 +117,17 @@ export async function update(
 		current_project_id: current.project,
 	};
 	const [after] = await tenant.write({
-		entry: {
-			activity: "updated",
-			scope: "User",
-			item_id: me.uuid,
-			name: me.email,
-			changes: changed,
-			organization: me.organization && organizationId(me.organization.id),
-		},
-		change: tenant.db.update(users).set(body).where(eq(users.id, tenant.key.user_id)),
+		changes: [tenant.db.update(users).set(body).where(eq(users.id, tenant.key.user_id))],
+		entries: [
+			{
+				activity: "updated",
+				scope: "User",
+				item_id: me.uuid,
+				name: me.email,
+				changes: changed,
+				organization: me.organization && organizationId(me.organization.id),
+			},
+		],
 		answer: selectCaller(tenant, "@me"),
 	});
 	return toMe(found(after));

@@ -5,6 +5,7 @@ import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { cipherOf } from "../../auth/secrets.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
 import { lastPosition } from "../../db/entries.ts";
 import { now } from "../../db/now.ts";
@@ -76,7 +77,7 @@ export async function insert(
 ) {
 	await tenant.read();
 	const { db, env, organization } = tenant;
-	const id = await tenant.once(() => v7());
+	const id = v7();
 	const newest = sql`coalesce(${lastPosition({ organization, after: sql`0` })}, 0)`;
 	const row = {
 		id,
@@ -90,9 +91,9 @@ export async function insert(
 		next_attempt_at: enabled ? now() : null,
 	};
 	const [answer] = await tenant.write({
-		entry: { ...activityOf(row), activity: "created", trigger: { from } },
-		before: [assertRoom(tenant, auditStreams, ofTenant(tenant))],
-		change: db.insert(auditStreams).values(row),
+		checks: [assertRoom(tenant, auditStreams, ofTenant(tenant))],
+		changes: [db.insert(auditStreams).values(row)],
+		entries: [{ ...activityOf(row), activity: "created", trigger: { from } }],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
 	return toAuditStream(found(answer));
@@ -115,20 +116,22 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	const isRestarted =
 		changes(row, { destination: set.destination, enabled: set.enabled }).length > 0;
 	const entry = { scope: "AuditStream" as const, name, masked: ["destination"] };
+	const unchanged = and(
+		byId(tenant, id),
+		eq(auditStreams.destination, row.destination),
+		eq(auditStreams.enabled, row.enabled),
+	);
 	const answer = await tenant.patch(row, set, entry, () => ({
-		change: tenant.db
-			.update(auditStreams)
-			.set({ ...set, ...(isRestarted && restarting(enabled)) })
-			.where(
-				and(
-					byId(tenant, id),
-					eq(auditStreams.destination, row.destination),
-					eq(auditStreams.enabled, row.enabled),
-				),
-			),
+		checks: [assertExists(tenant.db, auditStreams, unchanged)],
+		changes: [
+			tenant.db
+				.update(auditStreams)
+				.set({ ...set, ...(isRestarted && restarting(enabled)) })
+				.where(byId(tenant, id)),
+		],
 		answer: select(tenant).where(byId(tenant, id)),
 	}));
-	return changes(answer, set).length > 0 ? undefined : toAuditStream(answer);
+	return toAuditStream(answer);
 }
 
 /** Returns the columns of a stream that restarts or is paused. A delivery in progress can't write to the row after that. */
@@ -141,9 +144,5 @@ const restarting = (enabled: boolean) => ({
 
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	const removed = await tenant.remove(
-		activityOf(row),
-		tenant.db.delete(auditStreams).where(byId(tenant, id)).returning({ id: auditStreams.id }),
-	);
-	found(removed);
+	await tenant.remove(activityOf(row), auditStreams, byId(tenant, id));
 }

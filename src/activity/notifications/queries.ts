@@ -102,26 +102,16 @@ export async function update(
 		changed.map(({ type, recipients }) => ({ ...columnsOf(type), recipients })),
 	);
 	const after = await tenant.write({
-		entry: {
-			activity: "updated",
-			scope: "Organization",
-			item_id: uuid,
-			name,
-			changes: changes(
-				{ notifications: changed.map(({ type }) => was.get(type)) },
-				{ notifications: changed },
-			),
-		},
-		change: db
-			.insert(notifications)
-			.select(
-				sql`select ${id}, value ->> 'scope', value ->> 'activity', value -> 'recipients', '' from json_each(${settings}) where true`,
-			)
-			.onConflictDoUpdate({
-				target: [notifications.organization_id, notifications.scope, notifications.activity],
-				set: { recipients: sql`excluded.recipients` },
-			}),
-		after: () => [
+		changes: [
+			db
+				.insert(notifications)
+				.select(
+					sql`select ${id}, value ->> 'scope', value ->> 'activity', value -> 'recipients', '' from json_each(${settings}) where true`,
+				)
+				.onConflictDoUpdate({
+					target: [notifications.organization_id, notifications.scope, notifications.activity],
+					set: { recipients: sql`excluded.recipients` },
+				}),
 			// Alerts of types that are no longer mailed.
 			db.delete(alerts).where(
 				and(
@@ -130,6 +120,18 @@ export async function update(
 							from json_each(${settings}) where value -> 'recipients' = '[]')`,
 				),
 			),
+		],
+		entries: [
+			{
+				activity: "updated",
+				scope: "Organization",
+				item_id: uuid,
+				name,
+				changes: changes(
+					{ notifications: changed.map(({ type }) => was.get(type)) },
+					{ notifications: changed },
+				),
+			},
 		],
 		answer: select(tenant),
 	});

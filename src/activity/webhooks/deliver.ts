@@ -1,6 +1,6 @@
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
-import { wake } from "../../access/wake.ts";
+import { enqueueDeliveries } from "../../access/deliveries.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
 import { type EventRow, toEvent } from "../events/event.ts";
 import { attempts, type Endpoint } from "./attempt.ts";
@@ -29,7 +29,7 @@ const MAX_SENDING_MS = 10_000;
 /** The maximum delay of a message that is sent here. The schedule sends the messages for later attempts. */
 const MAX_DELAY_MS = MINUTE_MS;
 
-const Wake = z.object({ webhook: z.string(), lease: z.string().optional() });
+const Message = z.object({ webhook: z.string(), lease: z.string().optional() });
 
 /** Sends events until one fails, or it is time to save the progress. */
 async function send(
@@ -76,7 +76,9 @@ async function afterFailure(env: Env, { id, next_attempt_at }: Webhook) {
 	if (next_attempt_at === null) return undefined;
 	const delay = Date.parse(next_attempt_at) - Date.now();
 	if (delay > MAX_DELAY_MS) return undefined;
-	return wake(env, [{ webhook: id, delaySeconds: Math.max(0, Math.ceil(delay / 1000)) }]);
+	return enqueueDeliveries(env, [
+		{ webhook: id, delaySeconds: Math.max(0, Math.ceil(delay / 1000)) },
+	]);
 }
 
 /**
@@ -87,7 +89,7 @@ export async function deliver(env: Env, message: unknown) {
 	const db = drizzle(env.DB);
 	const attempt = attempts(env);
 	const until = Date.now() + MAX_SENDING_MS;
-	let claimed = await claim(db, Wake.parse(message));
+	let claimed = await claim(db, Message.parse(message));
 	while (claimed) {
 		const { webhook, events, end } = claimed;
 		const endpoint = { url: webhook.url, secrets: openSecrets(env, webhook) };
@@ -98,7 +100,8 @@ export async function deliver(env: Env, message: unknown) {
 		claimed = await recordRound(db, webhook, round, events.slice(round.deliveries.length));
 		if (!claimed || claimed.webhook.next_attempt_at === null || round.failure) break;
 		const { id, lease } = claimed.webhook;
-		if (Date.now() > until) return wake(env, [{ webhook: id, ...(lease && { lease }) }]);
+		if (Date.now() > until)
+			return enqueueDeliveries(env, [{ webhook: id, ...(lease && { lease }) }]);
 	}
 	return claimed && claimed.webhook.failures > 0 ? afterFailure(env, claimed.webhook) : undefined;
 }

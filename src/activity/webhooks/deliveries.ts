@@ -1,8 +1,10 @@
 /** The attempts of a webhook, and those that requests start. */
+
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { now } from "../../db/now.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { users } from "../../db/schema/users.ts";
@@ -64,22 +66,25 @@ async function sendNow(
 ): Promise<z.infer<typeof WebhookDelivery>> {
 	const { env, db } = tenant;
 	const event = toEvent(row);
-	const made = await tenant.once(async () => {
-		const { attempts } = await import("./attempt.ts");
-		const secrets = openSecrets(env, webhook);
-		secrets.catch(() => {});
-		const message = { id: event.id, payload: JSON.stringify(event) };
-		const outcome = await attempts(env)({ url: webhook.url, secrets }, message);
-		const { position } = row;
-		return toDelivery({ event_id: event.id, position, type: event.type, reason, ...outcome });
-	});
+	const { attempts } = await import("./attempt.ts");
+	const secrets = openSecrets(env, webhook);
+	secrets.catch(() => {});
+	const message = { id: event.id, payload: JSON.stringify(event) };
+	const outcome = await attempts(env)({ url: webhook.url, secrets }, message);
+	const { position } = row;
+	const made = toDelivery({ event_id: event.id, position, type: event.type, reason, ...outcome });
 	const its = byId(tenant, webhook.id);
 	const [kept] = await tenant.write({
-		entry: { ...entryOf(activity, webhook), trigger: { event_id: event.id, status: made.status } },
-		change: db
-			.update(webhooks)
-			.set({ deliveries: withDeliveries([made]) })
-			.where(its),
+		checks: [assertExists(db, webhooks, its)],
+		changes: [
+			db
+				.update(webhooks)
+				.set({ deliveries: withDeliveries([made]) })
+				.where(its),
+		],
+		entries: [
+			{ ...entryOf(activity, webhook), trigger: { event_id: event.id, status: made.status } },
+		],
 		answer: db.select({ deliveries: webhooks.deliveries }).from(webhooks).where(its),
 	});
 	return toResult(found(kept?.deliveries.find(({ id }) => id === made.id)));

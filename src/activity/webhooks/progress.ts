@@ -1,6 +1,6 @@
 /** Where a worker starts, and how it saves its progress (deliver.ts). */
 import { and, eq, getTableColumns, isNull, lte, or, sql } from "drizzle-orm";
-import type { Wake } from "../../access/wake.ts";
+import type { DeliveryMessage } from "../../access/deliveries.ts";
 import { type Database, runBatch } from "../../db/client.ts";
 import { iso, now } from "../../db/now.ts";
 import { recordEvent } from "../../db/record.ts";
@@ -40,7 +40,10 @@ const isMine = ({ id, lease }: Pick<Webhook, "id" | "lease">) =>
 /**
  * Takes a lease on a due webhook, and returns it with its next events. Undefined if it isn't due, or another worker has a lease.
  */
-export async function claim(db: Database, { webhook: id, lease: handedOver = "" }: Wake) {
+export async function claim(
+	db: Database,
+	{ webhook: id, lease: handedOver = "" }: DeliveryMessage,
+) {
 	const lease = crypto.randomUUID();
 	const columnOf = (name: string) =>
 		sql`(select ${sql.raw(name)} from webhooks where id = ${id} and lease = ${lease})`;

@@ -4,6 +4,7 @@ import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
 import { nextPositions, positionFrom } from "../../db/entries.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
@@ -95,7 +96,7 @@ export const entryOf = <A extends ActivityOf<"Webhook">>(
  */
 async function checkHost(tenant: Tenant, url: string) {
 	const { checkPublicHost } = await import("../../outbound/dns/reach.ts");
-	const failure = await tenant.once(() => checkPublicHost(tenant.env, new URL(url).hostname));
+	const failure = await checkPublicHost(tenant.env, new URL(url).hostname);
 	// If the resolver doesn't respond, the URL is accepted, since each delivery checks it again.
 	if (failure && !failure.retryable) throw invalid("url", failure.error);
 }
@@ -107,21 +108,23 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	await tenant.read();
 	await checkHost(tenant, body.url);
 	const id = v7();
-	const secret = await tenant.once(newSecret);
+	const secret = newSecret();
 	const [row] = await tenant.write({
-		entry: entryOf("created", { id, url: body.url }),
-		before: [assertRoom(tenant, webhooks, ofOrganization(tenant))],
-		change: tenant.db.insert(webhooks).values({
-			...body,
-			id,
-			organization_id: tenant.organization,
-			selectors: selectorsOf(body.types ?? []),
-			secret: await sealSecret(tenant.env, id, secret),
-			position: LAST_POSITION,
-		}),
+		checks: [assertRoom(tenant, webhooks, ofOrganization(tenant))],
+		changes: [
+			tenant.db.insert(webhooks).values({
+				...body,
+				id,
+				organization_id: tenant.organization,
+				selectors: selectorsOf(body.types ?? []),
+				secret: await sealSecret(tenant.env, id, secret),
+				position: LAST_POSITION,
+			}),
+		],
+		entries: [entryOf("created", { id, url: body.url })],
 		// The webhook doesn't get the event of its own creation, because the receiver couldn't verify it before getting this
 		// response.
-		after: () => [
+		after: [
 			tenant.db
 				.update(webhooks)
 				.set({ position: LAST_POSITION, next_attempt_at: null })
@@ -169,49 +172,59 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	const row = await read(tenant, id);
 	if (body.url !== undefined && body.url !== row.url) await checkHost(tenant, body.url);
 	const { scope, name } = entryOf("updated", { ...row, url: body.url ?? row.url });
+	const isCurrent = and(byId(tenant, row.id), eq(columns.enabled, row.enabled));
 	const after = await tenant.patch(row, body, { scope, name, masked: ["url"] }, () => ({
-		change: tenant.db
-			.update(webhooks)
-			.set(changeOf(tenant, row, body))
-			.where(and(byId(tenant, row.id), eq(columns.enabled, row.enabled))),
+		checks: [assertExists(tenant.db, webhooks, isCurrent)],
+		changes: [
+			tenant.db
+				.update(webhooks)
+				.set(changeOf(tenant, row, body))
+				.where(byId(tenant, row.id)),
+		],
 		answer: select(tenant).where(byId(tenant, row.id)),
 	}));
-	return changes(after, body).length > 0 ? undefined : toWebhook(after);
+	return toWebhook(after);
 }
 
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	const { activity: _, ...entry } = entryOf("deleted", row);
-	const removed = await tenant.remove(
-		entry,
-		tenant.db.delete(webhooks).where(byId(tenant, row.id)).returning({ id: columns.id }),
-	);
-	found(removed);
+	await tenant.remove(entry, webhooks, byId(tenant, row.id));
 }
 
 /**
  * Rolls the secret of a webhook. For a day, the old one also signs requests.
  * @throws 400 if another request rolled it first
  */
-export async function roll(tenant: Tenant, id: string) {
+export const roll = (tenant: Tenant, id: string) =>
+	retry(() => tryRoll(tenant, id), {
+		retries: 0,
+		error: () => invalid(null, "The webhook was rolled or removed by another request."),
+	});
+
+async function tryRoll(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	const secret = await tenant.once(newSecret);
+	const secret = newSecret();
 	const sealed = await sealSecret(tenant.env, row.id, secret);
 	const [after] = await tenant.write({
-		entry: entryOf("rolled", row),
-		change: tenant.db
-			.update(webhooks)
-			.set({
-				...TAKE_LEASE,
-				secret: sealed,
-				previous_secret: row.secret,
-				previous_secret_expires_at: iso(Date.now() + ROLL_MS),
-			})
-			.where(and(byId(tenant, row.id), eq(columns.secret, row.secret))),
-		answer: select(tenant).where(and(byId(tenant, row.id), eq(columns.secret, sealed))),
+		checks: [
+			assertExists(tenant.db, webhooks, and(byId(tenant, row.id), eq(columns.secret, row.secret))),
+		],
+		changes: [
+			tenant.db
+				.update(webhooks)
+				.set({
+					...TAKE_LEASE,
+					secret: sealed,
+					previous_secret: row.secret,
+					previous_secret_expires_at: iso(Date.now() + ROLL_MS),
+				})
+				.where(byId(tenant, row.id)),
+		],
+		entries: [entryOf("rolled", row)],
+		answer: select(tenant).where(byId(tenant, row.id)),
 	});
-	if (!after) throw invalid(null, "The webhook was rolled or removed by another request.");
-	return toWebhook(after, secret);
+	return toWebhook(found(after), secret);
 }
 
 /** SQL for the position before the organization's first event since a time. */
@@ -231,15 +244,18 @@ const positionBefore = (tenant: Tenant, since: string) => {
 export async function replay(tenant: Tenant, id: string, { since }: z.infer<typeof Replay>) {
 	const row = await read(tenant, id);
 	const [after] = await tenant.write({
-		entry: { ...entryOf("replayed", row), trigger: { since } },
-		change: tenant.db
-			.update(webhooks)
-			.set({
-				...restart(tenant, undefined),
-				position: positionBefore(tenant, since),
-				missed_events: 0,
-			})
-			.where(byId(tenant, row.id)),
+		checks: [assertExists(tenant.db, webhooks, byId(tenant, row.id))],
+		changes: [
+			tenant.db
+				.update(webhooks)
+				.set({
+					...restart(tenant, undefined),
+					position: positionBefore(tenant, since),
+					missed_events: 0,
+				})
+				.where(byId(tenant, row.id)),
+		],
+		entries: [{ ...entryOf("replayed", row), trigger: { since } }],
 		answer: select(tenant).where(byId(tenant, row.id)),
 	});
 	return toWebhook(found(after));

@@ -1,6 +1,6 @@
 import { lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { wake } from "../../access/wake.ts";
+import { enqueueDeliveries } from "../../access/deliveries.ts";
 import { iso } from "../../db/now.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
@@ -29,5 +29,5 @@ export async function tick(env: Env, at: number) {
 		return { webhook: row.id, delaySeconds: Math.max(0, Math.ceil(wait / 1000)) };
 	});
 	for (let i = 0; i < messages.length; i += MAX_BATCH_MESSAGES)
-		await wake(env, messages.slice(i, i + MAX_BATCH_MESSAGES));
+		await enqueueDeliveries(env, messages.slice(i, i + MAX_BATCH_MESSAGES));
 }

@@ -9,18 +9,18 @@ export const assertions = sqliteTable(
 	"assertions",
 	{
 		/** The caller still has access. */
-		holds: integer().notNull().default(1),
+		has_access: integer().notNull().default(1),
+		/** What the change depends on is still as it was read. If it isn't, `retry` reads it again. */
+		is_current: integer().notNull().default(1),
 		/** The object still matches `If-Match`. */
 		is_unchanged: integer().notNull().default(1),
-		/** No other request has used the `Idempotency-Key`. */
-		is_unused: integer().notNull().default(1),
 		/** The organization hasn't reached its limit of objects of a kind. */
 		has_room: integer().notNull().default(1),
 	},
 	(t) => [
-		check("still_admitted", sql`${t.holds}`),
-		check("still_unchanged", sql`${t.is_unchanged}`),
-		check("still_unused", sql`${t.is_unused}`),
+		check("has_access", sql`${t.has_access}`),
+		check("is_current", sql`${t.is_current}`),
+		check("is_unchanged", sql`${t.is_unchanged}`),
 		check("has_room", sql`${t.has_room}`),
 	],
 );

@@ -1,6 +1,8 @@
 import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { inList } from "../../db/client.ts";
 import { countWhere } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
@@ -9,26 +11,29 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../../db/schema/batch_exports.ts";
-import { projects } from "../../db/schema/projects.ts";
-import { conflict, found, invalid, throttled } from "../../http/errors.ts";
+import { found, invalid } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { advanceBackfill, beginBackfill, MAX_RUNNING_BACKFILLS } from "../engine/backfill_runs.ts";
+import {
+	advanceBackfill,
+	beginBackfill,
+	checkRunning,
+	selectRunning,
+} from "../engine/backfill_runs.ts";
 import { logWhere } from "../engine/run_log.ts";
 import { lastWindow, windowsIn } from "../engine/windows.ts";
-import { backfillColumns, exportColumns } from "./columns.ts";
+import { backfillColumns } from "./columns.ts";
 import { type backfill as Backfill, type backfillFilters, toBatchExport } from "./shape.ts";
 import {
 	activityOf,
-	byId,
 	CANCELLED,
 	countOf,
 	launchRuns,
 	listWithin,
 	notDeleted,
 	type Row,
-	read,
 	rowIdOf,
 	selectName,
+	selectOne as selectOneExport,
 } from "./statements.ts";
 
 const select = ({ db }: Tenant, id: string) =>
@@ -86,19 +91,23 @@ export const find = async (tenant: Tenant, id: string, backfill_id: string) =>
 	(await readOne(tenant, id, backfill_id)).backfill;
 
 /** Cancels the backfill and its current run. */
-export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
+export const cancel = (tenant: Tenant, id: string, backfill_id: string) =>
+	retry(() => tryCancel(tenant, id, backfill_id));
+
+async function tryCancel(tenant: Tenant, id: string, backfill_id: string) {
 	const { exported, backfill } = await readOne(tenant, id, backfill_id);
 	if (backfill.status !== "Running")
 		throw invalid(null, "Only a running backfill can be cancelled.");
 	const { db } = tenant;
 	const at = now();
+	const isThisBackfill = and(
+		eq(batchExportBackfills.batch_export_id, exported.row_id),
+		eq(batchExportBackfills.id, backfill.id),
+	);
+	const isRunning = and(isThisBackfill, eq(batchExportBackfills.status, "Running"));
 	const [after] = await tenant.write({
-		entry: {
-			...activityOf(exported),
-			activity: "backfill_cancelled",
-			trigger: { backfill_id: backfill.id },
-		},
-		before: [
+		checks: [assertExists(db, batchExportBackfills, isRunning)],
+		changes: [
 			db
 				.update(batchExportRuns)
 				.set({ ...CANCELLED, finished_at: at, last_updated_at: at })
@@ -109,58 +118,37 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 						isNull(batchExportRuns.finished_at),
 					),
 				),
+			db
+				.update(batchExportBackfills)
+				.set({ status: "Cancelled", finished_at: at })
+				.where(isThisBackfill),
+			logWhere(db, {
+				batch_export_id: exported.row_id,
+				level: "WARNING",
+				message: `The backfill from ${backfill.start_at} to ${backfill.end_at} was cancelled.`,
+			}),
 		],
-		change: db
-			.update(batchExportBackfills)
-			.set({ status: "Cancelled", finished_at: at })
-			.where(
-				and(
-					eq(batchExportBackfills.batch_export_id, exported.row_id),
-					eq(batchExportBackfills.id, backfill.id),
-					eq(batchExportBackfills.status, "Running"),
-				),
-			),
-		after: (changed) => [
-			logWhere(
-				db,
-				{
-					batch_export_id: exported.row_id,
-					level: "WARNING",
-					message: `The backfill from ${backfill.start_at} to ${backfill.end_at} was cancelled.`,
-				},
-				changed,
-			),
+		entries: [
+			{
+				...activityOf(exported),
+				activity: "backfill_cancelled",
+				trigger: { backfill_id: backfill.id },
+			},
 		],
 		answer: selectOne(tenant, id, backfill_id),
 	});
 	return found(after);
 }
 
-type Begin = ReturnType<typeof beginBackfill>;
-
-/**
- * Selects the export, the id of the backfill, which is null if the backfill wasn't inserted, and the id of a backfill that
- * exports the range already.
- */
-export const selectBegun = (tenant: Tenant, id: string, begin: Begin | undefined) =>
-	tenant.db
-		.select({
-			...exportColumns(tenant.db),
-			backfill_id: sql<string | null>`(select begun.id from batch_export_backfills as begun 
-				where begun.batch_export_id = ${batchExports.id} and begun.id = ${begin?.id ?? null})`.as(
-				"backfill_id",
-			),
-			covered_by: (begin?.covered_by ?? sql<string | null>`null`).as("covered_by"),
-		})
-		.from(batchExports)
-		.innerJoin(projects, eq(projects.id, batchExports.project_id))
-		.where(byId(tenant, id));
-
-/** Returns the error for a backfill that wasn't inserted. */
-export const notBegun = (covered_by: string | null) =>
-	covered_by === null
-		? throttled(60, `A project can have ${MAX_RUNNING_BACKFILLS} backfills running.`)
-		: conflict(`The backfill ${covered_by}, which is running, exports this range already.`);
+/** Reads the export, and the running backfills of its project. */
+export async function readWithRunning(tenant: Tenant, id: string) {
+	const project = sql`(select ${batchExports.project_id} from ${batchExports} where ${eq(batchExports.id, rowIdOf(tenant, id))})`;
+	const [[row], running] = await tenant.read(
+		selectOneExport(tenant, id),
+		selectRunning(tenant.db, project),
+	);
+	return { row: found(row), running };
+}
 
 /** Launches the first run of a backfill after the response. If this fails, the next tick does. */
 export const launchBackfill = (tenant: Tenant, { row_id }: Row, backfill_id: string) =>
@@ -195,25 +183,24 @@ function rangeOf(row: Row, { start_at, end_at, by = "event" }: z.infer<typeof Ba
  * Starts a backfill. The export may be paused.
  * @throws 400 for an invalid range, 409 if a backfill exports it already, 429 if too many backfills are running
  */
-export async function start(tenant: Tenant, id: string, body: z.infer<typeof Backfill>) {
-	const row = await read(tenant, id);
-	const range = rangeOf(row, body);
-	const begin = beginBackfill(tenant.db, row, range);
-	const [first, ...rest] = begin.statements(
-		sql`${begin.isAllowed} and exists (select 1 from batch_exports where ${notDeleted(row.row_id)})`,
-	);
-	const [after] = await tenant.write({
-		entry: {
-			...activityOf(row),
-			activity: "backfilled",
-			trigger: { backfill_id: begin.id, ...range },
-		},
-		change: first,
-		after: () => rest,
-		answer: selectBegun(tenant, id, begin),
+export const start = (tenant: Tenant, id: string, body: z.infer<typeof Backfill>) =>
+	retry(async () => {
+		const { row, running } = await readWithRunning(tenant, id);
+		const range = rangeOf(row, body);
+		checkRunning(row, range, running);
+		const begin = beginBackfill(tenant.db, row, range, running);
+		const [after] = await tenant.write({
+			checks: [assertExists(tenant.db, batchExports, notDeleted(row.row_id)), ...begin.checks],
+			changes: begin.changes,
+			entries: [
+				{
+					...activityOf(row),
+					activity: "backfilled",
+					trigger: { backfill_id: begin.id, ...range },
+				},
+			],
+			answer: selectOneExport(tenant, id),
+		});
+		launchBackfill(tenant, row, begin.id);
+		return { ...toBatchExport(found(after)), backfill_id: begin.id };
 	});
-	const { backfill_id, covered_by, ...answer } = found(after);
-	if (backfill_id === null) throw notBegun(covered_by);
-	launchBackfill(tenant, row, backfill_id);
-	return { ...toBatchExport(answer), backfill_id };
-}

@@ -2,13 +2,14 @@ import { and, eq } from "drizzle-orm";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
 import { found } from "../../http/errors.ts";
-import { beginBackfill } from "../engine/backfill_runs.ts";
+import { beginBackfill, checkRunning } from "../engine/backfill_runs.ts";
 import { logWhere } from "../engine/run_log.ts";
 import { resume, resumeWithBackfill } from "../engine/windows.ts";
-import { launchBackfill, notBegun, selectBegun } from "./backfills.ts";
+import { launchBackfill, readWithRunning } from "./backfills.ts";
 import { type BatchExport, toBatchExport, type unpause as Unpause } from "./shape.ts";
 import {
 	activityOf,
@@ -19,27 +20,25 @@ import {
 	read,
 	scheduleUnchanged,
 	selectOne,
-	TIMING,
 } from "./statements.ts";
 
 /** Pauses an export. Runs that have started continue. */
-export async function pause(tenant: Tenant, id: string) {
+export const pause = (tenant: Tenant, id: string) => retry(() => tryPause(tenant, id));
+
+async function tryPause(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	if (row.paused) return toBatchExport(row);
 	const set = pausing(null);
+	const { db } = tenant;
+	const isRunning = and(notDeleted(row.row_id), eq(batchExports.paused, false));
+	const message = "The export was paused.";
 	const [after] = await tenant.write({
-		entry: { ...activityOf(row), activity: "paused", changes: changes(row, set) },
-		change: tenant.db
-			.update(batchExports)
-			.set(set)
-			.where(and(notDeleted(row.row_id), eq(batchExports.paused, false))),
-		after: (changed) => [
-			logWhere(
-				tenant.db,
-				{ batch_export_id: row.row_id, level: "INFO", message: "The export was paused." },
-				changed,
-			),
+		checks: [assertExists(db, batchExports, isRunning)],
+		changes: [
+			db.update(batchExports).set(set).where(eq(batchExports.id, row.row_id)),
+			logWhere(db, { batch_export_id: row.row_id, level: "INFO", message }),
 		],
+		entries: [{ ...activityOf(row), activity: "paused", changes: changes(row, set) }],
 		answer: selectOne(tenant, id),
 	});
 	return toBatchExport(found(after));
@@ -57,38 +56,43 @@ async function tryUnpause(
 	tenant: Tenant,
 	id: string,
 	{ backfill }: z.infer<typeof Unpause>,
-): Promise<(z.infer<typeof BatchExport> & { backfill_id?: string }) | undefined> {
-	const row = await read(tenant, id);
+): Promise<z.infer<typeof BatchExport> & { backfill_id?: string }> {
+	const { row, running } = await readWithRunning(tenant, id);
 	if (!row.paused) return toBatchExport(row);
 	const { db } = tenant;
 	const backfilled = backfill ? resumeWithBackfill(row, Date.now()) : undefined;
-	const begin =
+	const range =
 		backfilled && backfilled.range.start < backfilled.range.end
-			? beginBackfill(db, row, { ...backfilled.range, by: "arrival" })
+			? { ...backfilled.range, by: "arrival" as const }
 			: undefined;
-	const unchanged = and(eq(batchExports.paused, true), scheduleUnchanged(row), begin?.isAllowed);
-	const resumed = passPause(tenant, row, backfilled ?? resume(row, row, Date.now()), unchanged);
+	if (range) checkRunning(row, range, running);
+	const begin = range && beginBackfill(db, row, range, running);
+	const resumed = passPause(tenant, row, backfilled ?? resume(row, row, Date.now()));
+	const isPaused = and(
+		notDeleted(row.row_id),
+		eq(batchExports.paused, true),
+		scheduleUnchanged(row),
+	);
 	const [after] = await tenant.write({
-		entry: {
-			...activityOf(row),
-			activity: "unpaused",
-			changes: changes(row, { paused: false }),
-		},
-		before: resumed.before,
-		change: db
-			.update(batchExports)
-			.set({ paused: false, ...resumed.columns })
-			.where(and(notDeleted(row.row_id), unchanged)),
-		after: (changed) => (begin ? begin.statements(changed) : []),
-		answer: selectBegun(tenant, id, begin),
+		checks: [assertExists(db, batchExports, isPaused), ...(begin?.checks ?? [])],
+		changes: [
+			...resumed.statements,
+			db
+				.update(batchExports)
+				.set({ paused: false, ...resumed.columns })
+				.where(eq(batchExports.id, row.row_id)),
+			...(begin?.changes ?? []),
+		],
+		entries: [
+			{ ...activityOf(row), activity: "unpaused", changes: changes(row, { paused: false }) },
+		],
+		answer: selectOne(tenant, id),
 	});
-	const { backfill_id, covered_by, ...answer } = found(after);
-	if (answer.paused && TIMING.some((field) => answer[field] !== row[field])) return undefined;
-	if (answer.paused) throw notBegun(covered_by);
-	if (!begin || backfill_id === null) {
+	const answer = toBatchExport(found(after));
+	if (!begin) {
 		launchWaiting(tenant, row);
-		return toBatchExport(answer);
+		return answer;
 	}
-	launchBackfill(tenant, row, backfill_id);
-	return { ...toBatchExport(answer), backfill_id };
+	launchBackfill(tenant, row, begin.id);
+	return { ...answer, backfill_id: begin.id };
 }

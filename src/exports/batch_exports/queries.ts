@@ -6,6 +6,7 @@ import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
 import { largeRows, sizeOf } from "../../db/large.ts";
 import { countWhere } from "../../db/list.ts";
@@ -81,21 +82,20 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const { type, config = {} } = destination;
 	const id = v7();
 	const [row] = await tenant.write({
-		entry: {
-			...activityOf({ id, name: body.name, team_id: project.id }),
-			activity: "created",
-		},
-		before: [assertRoom(tenant, batchExports, ofOrganization(tenant))],
-		change: db.insert(batchExports).values({
-			...rest,
-			...(paused && { last_paused_at: rest.last_paused_at ?? now() }),
-			...parsedQuery(xql_query ?? null),
-			...schedule({ id, interval: body.interval, start_at, end_at }, Date.now()),
-			uuid: id,
-			organization_id: tenant.organization,
-			project_id: project.id,
-			destination: await sealed(exportCipher(env, { id }), type, config),
-		}),
+		checks: [assertRoom(tenant, batchExports, ofOrganization(tenant))],
+		changes: [
+			db.insert(batchExports).values({
+				...rest,
+				...(paused && { last_paused_at: rest.last_paused_at ?? now() }),
+				...parsedQuery(xql_query ?? null),
+				...schedule({ id, interval: body.interval, start_at, end_at }, Date.now()),
+				uuid: id,
+				organization_id: tenant.organization,
+				project_id: project.id,
+				destination: await sealed(exportCipher(env, { id }), type, config),
+			}),
+		],
+		entries: [{ ...activityOf({ id, name: body.name, team_id: project.id }), activity: "created" }],
 		answer: selectOne(tenant, id),
 	});
 	warnOfSharedKeys(tenant, found(row));
@@ -132,28 +132,26 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	checkQuery(after);
 	const resumed =
 		row.paused && !after.paused
-			? passPause(tenant, row, resume(row, after, Date.now()), unchanged(row))
+			? passPause(tenant, row, resume(row, after, Date.now()))
 			: undefined;
 	const timed = TIMING.some((field) => after[field] !== row[field]);
 	const { scope, name, project } = activityOf(after);
-	const answer = await tenant.patch(
-		row,
-		set,
-		{ scope, name, project, masked: ["destination"] },
-		() => ({
-			before: resumed?.before ?? [],
-			change: tenant.db
+	const entry = { scope, name, project, masked: ["destination"] };
+	const answer = await tenant.patch(row, set, entry, () => ({
+		checks: [assertExists(tenant.db, batchExports, and(notDeleted(row.row_id), unchanged(row)))],
+		changes: [
+			...(resumed?.statements ?? []),
+			tenant.db
 				.update(batchExports)
 				.set({
 					...set,
 					...(timed && reschedule(row, after, Date.now())),
 					...resumed?.columns,
 				})
-				.where(and(notDeleted(row.row_id), unchanged(row))),
-			answer: selectOne(tenant, id),
-		}),
-	);
-	if (changes(answer, set).length > 0) return undefined;
+				.where(eq(batchExports.id, row.row_id)),
+		],
+		answer: selectOne(tenant, id),
+	}));
 	const { destination: to, interval, model } = answer;
 	if (changes(row, { destination: to, interval, model }).length > 0)
 		warnOfSharedKeys(tenant, answer);
@@ -173,13 +171,11 @@ const unchanged = (row: Row) =>
 /** Marks an export as deleted. Database triggers cancel its runs and backfills. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	const removed = await tenant.remove(
-		activityOf(row),
-		tenant.db
-			.update(batchExports)
-			.set({ deleted: true })
-			.where(notDeleted(row.row_id))
-			.returning({ id: batchExports.uuid }),
-	);
-	found(removed);
+	await tenant.write({
+		checks: [assertExists(tenant.db, batchExports, notDeleted(row.row_id))],
+		changes: [
+			tenant.db.update(batchExports).set({ deleted: true }).where(eq(batchExports.id, row.row_id)),
+		],
+		entries: [{ ...activityOf(row), activity: "deleted" }],
+	});
 }

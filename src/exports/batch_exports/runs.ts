@@ -13,7 +13,9 @@ import {
 	sql,
 } from "drizzle-orm";
 import type * as z from "zod";
+import { retry as again } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { inList } from "../../db/client.ts";
 import { countWhere, matching } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
@@ -163,37 +165,32 @@ export const find = async (tenant: Tenant, id: string, run_id: string) =>
  * Cancels a run. Its Workflow or a tick removes its unfinished output from the destination.
  * @throws 400 if the run has ended
  */
-export async function cancel(tenant: Tenant, id: string, run_id: string) {
+export const cancel = (tenant: Tenant, id: string, run_id: string) =>
+	again(() => tryCancel(tenant, id, run_id));
+
+async function tryCancel(tenant: Tenant, id: string, run_id: string) {
 	const { parent, run } = await read(tenant, id, run_id);
 	if (run.finished_at !== null)
 		throw invalid(null, "Only a run that has not ended can be cancelled.");
 	const { db } = tenant;
+	const isThisRun = isRun(tenant, id, run_id);
 	const [after] = await tenant.write({
-		entry: {
-			...activityOf(parent),
-			activity: "run_cancelled",
-			trigger: { run_id: run.id },
-		},
-		change: db
-			.update(batchExportRuns)
-			.set({
-				...CANCELLED,
-				finished_at: now(),
-				last_updated_at: now(),
-			})
-			.where(and(isRun(tenant, id, run_id), isNull(batchExportRuns.finished_at))),
-		after: (changed) => [
-			logWhere(
-				db,
-				{
-					batch_export_id: parent.row_id,
-					run_id: run.id,
-					level: "WARNING",
-					message: `The run of ${run.data_interval_start} to ${run.data_interval_end} was cancelled.${run.latest_error === null ? "" : ` Its last error: ${sentence(run.latest_error)}`}`,
-				},
-				changed,
-			),
+		checks: [
+			assertExists(db, batchExportRuns, and(isThisRun, isNull(batchExportRuns.finished_at))),
 		],
+		changes: [
+			db
+				.update(batchExportRuns)
+				.set({ ...CANCELLED, finished_at: now(), last_updated_at: now() })
+				.where(isThisRun),
+			logWhere(db, {
+				batch_export_id: parent.row_id,
+				run_id: run.id,
+				level: "WARNING",
+				message: `The run of ${run.data_interval_start} to ${run.data_interval_end} was cancelled.${run.latest_error === null ? "" : ` Its last error: ${sentence(run.latest_error)}`}`,
+			}),
+		],
+		entries: [{ ...activityOf(parent), activity: "run_cancelled", trigger: { run_id: run.id } }],
 		answer: selectOne(tenant, id, run_id),
 	});
 	// The next run of the same series may be waiting for this one.
@@ -243,7 +240,13 @@ const restarted = ({ from }: z.infer<typeof Retry>) => ({
  * attempt checks that the destination and the query haven't changed.
  * @throws 400 if the run hasn't ended, or if its unfinished output is still being removed
  */
-export async function retry(
+export const retry = (tenant: Tenant, id: string, run_id: string, options: z.infer<typeof Retry>) =>
+	again(() => tryRetry(tenant, id, run_id, options), { retries: 0, error: notRemoved });
+
+const notRemoved = () =>
+	invalid(null, "Unfinished output of the run is still being removed. Try again in a minute.");
+
+async function tryRetry(
 	tenant: Tenant,
 	id: string,
 	run_id: string,
@@ -252,43 +255,27 @@ export async function retry(
 	const { parent, run } = await read(tenant, id, run_id);
 	if (run.finished_at === null) throw invalid(null, "Only a run that has ended can be retried.");
 	const { db } = tenant;
+	const isThisRun = isRun(tenant, id, run_id);
+	const mayRestart = and(
+		isThisRun,
+		isNotNull(batchExportRuns.finished_at),
+		isNull(batchExportRuns.state),
+		sql`exists (select 1 from batch_exports as e where e.id = ${parent.row_id} and not e.deleted)`,
+	);
 	const [after] = await tenant.write({
-		entry: {
-			...activityOf(parent),
-			activity: "run_retried",
-			trigger: { run_id: run.id },
-		},
-		change: db
-			.update(batchExportRuns)
-			.set(restarted(options))
-			.where(
-				and(
-					isRun(tenant, id, run_id),
-					isNotNull(batchExportRuns.finished_at),
-					isNull(batchExportRuns.state),
-					sql`exists (select 1 from batch_exports as e where e.id = ${parent.row_id} and not e.deleted)`,
-				),
-			),
-		after: (changed) => [
-			logWhere(
-				db,
-				{
-					batch_export_id: parent.row_id,
-					run_id: run.id,
-					level: "INFO",
-					message: `The run of ${run.data_interval_start} to ${run.data_interval_end} is retried.`,
-				},
-				changed,
-			),
+		checks: [assertExists(db, batchExportRuns, mayRestart)],
+		changes: [
+			db.update(batchExportRuns).set(restarted(options)).where(isThisRun),
+			logWhere(db, {
+				batch_export_id: parent.row_id,
+				run_id: run.id,
+				level: "INFO",
+				message: `The run of ${run.data_interval_start} to ${run.data_interval_end} is retried.`,
+			}),
 		],
+		entries: [{ ...activityOf(parent), activity: "run_retried", trigger: { run_id: run.id } }],
 		answer: selectOne(tenant, id, run_id),
 	});
-	const answer = found(after);
-	if (answer.finished_at !== null)
-		throw invalid(
-			null,
-			"Unfinished output of the run is still being removed. Try again in a minute.",
-		);
 	launchWaiting(tenant, parent);
-	return answer;
+	return found(after);
 }

@@ -1,5 +1,5 @@
 /** Selects, conditions and writes that several files of this family share. */
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import type { TenantSql } from "../../access/sql.ts";
@@ -112,17 +112,15 @@ export const activityOf = ({ id, name, team_id }: Pick<Row, "id" | "name" | "tea
 type Resumed = Pick<ReturnType<typeof resume>, "windows" | "skipped" | "paused" | "columns">;
 
 /**
- * Returns the statements for windows that ended before or while an export was paused, if `condition` holds for the export:
- * they insert the runs that had not started when it was paused, and log which windows are not run. `columns` are the columns
- * of the export, which count the runs.
+ * Returns the statements for windows that ended before or while an export was paused: they insert
+ * the runs that had not started when it was paused, and log which windows are not run. `columns` are
+ * the columns of the export, which count the runs.
  */
 export function passPause(
 	{ db }: Tenant,
 	{ row_id }: Row,
 	{ windows, skipped, paused, columns }: Resumed,
-	condition: SQL | undefined,
 ) {
-	const isUnchanged = sql`exists (select 1 from batch_exports where ${and(notDeleted(row_id), condition)})`;
 	const runs = windows.map(({ start, end }) => ({
 		id: v7(),
 		batch_export_id: row_id,
@@ -135,9 +133,9 @@ export function passPause(
 		? { level: "WARNING" as const, message: describeSkipped(skipped), more: [unpaused] }
 		: unpaused;
 	return {
-		before: [
-			insertEach(db, batchExportRuns, runs, isUnchanged).onConflictDoNothing(),
-			logWhere(db, { batch_export_id: row_id, ...entry }, isUnchanged),
+		statements: [
+			insertEach(db, batchExportRuns, runs, sql`true`).onConflictDoNothing(),
+			logWhere(db, { batch_export_id: row_id, ...entry }),
 		],
 		columns: {
 			...columns,

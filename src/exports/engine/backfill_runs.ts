@@ -1,16 +1,17 @@
 import { and, eq, gt, isNull, lte, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
+import { assertThat } from "../../db/assertion.ts";
 import { type Database, insertWhere } from "../../db/client.ts";
-import { now } from "../../db/now.ts";
+import { iso, now } from "../../db/now.ts";
 import {
 	batchExportBackfills,
 	batchExportRanges,
 	batchExportRuns,
 	batchExports,
-	INTERVALS,
 	isByArrival,
 } from "../../db/schema/batch_exports.ts";
+import { conflict, throttled } from "../../http/errors.ts";
 import { pluralize } from "../../lib/plural.ts";
 import { logWhere, withLogEntry } from "./run_log.ts";
 import {
@@ -23,7 +24,7 @@ import {
 } from "./windows.ts";
 
 /** How many backfills of a project may run at once. */
-export const MAX_RUNNING_BACKFILLS = 3;
+const MAX_RUNNING_BACKFILLS = 3;
 
 /** How many runs are compared with a range at once. */
 const MAX_COMPARED_RUNS = 1000;
@@ -39,79 +40,87 @@ type Selection = Window & Pick<Backfill, "by">;
 const countWindows = (interval: Interval, { by, start, end }: Selection) =>
 	by === "arrival" ? partsOf(interval, { start, end }) : windowsIn(interval, start, end).total;
 
-const SECONDS = sql.join(
-	INTERVALS.map((interval) => sql.raw(`when '${interval}' then ${LENGTHS[interval] / 1000}`)),
-	sql` `,
-);
+/** SQL condition: the backfill is running in this project. */
+const isRunningIn = (project_id: number | SQL) =>
+	and(eq(batchExportBackfills.project_id, project_id), eq(batchExportBackfills.status, "Running"));
 
-/** SQL for the end of the last window of a running backfill by event time, whose range may be longer. */
-const LAST_END = sql`strftime('%Y-%m-%dT%H:%M:%fZ', running.start_at,
-	(running.total_runs * case running.interval ${SECONDS} end) || ' seconds')`;
+/** Selects the running backfills of a project. They decide whether another one may begin. */
+export const selectRunning = (db: Database, project_id: SQL) =>
+	db
+		.select()
+		.from(batchExportBackfills)
+		.where(isRunningIn(project_id))
+		.orderBy(batchExportBackfills.id);
 
-/**
- * Returns SQL for the id of a running backfill of the export that exports the range; null if there is none. By arrival, it is
- * enough that it exports a part of the range, because nothing may be exported twice.
- */
-function coveringBackfill({ row_id, team_id, interval }: BatchExport, range: Selection) {
+/** Whether the range is exported by this running backfill of the export. By arrival, a part of the range is enough. */
+function covers(running: Backfill, interval: Interval, range: Selection) {
 	const { by, start, end } = range;
+	if (running.by !== by) return false;
+	if (by === "arrival") return running.start_at < end && running.end_at > start;
 	const { window } = windowsIn(interval, start, end, countWindows(interval, range) - 1);
-	const covers =
-		by === "arrival"
-			? sql`running.start_at < ${end} and running.end_at > ${start}`
-			: sql`running.start_at <= ${start} and ${LAST_END} >= ${window.end}`;
-	return sql<string | null>`(select running.id from batch_export_backfills as running
-		where running.project_id = ${team_id} and running.status = 'Running' and running.batch_export_id = ${row_id}
-		and running."by" = ${by} and ${covers} limit 1)`;
+	const lastEnd = Date.parse(running.start_at) + running.total_runs * LENGTHS[running.interval];
+	return running.start_at <= start && (window === null || iso(lastEnd) >= window.end);
 }
 
 /**
- * Returns the statements that insert, count and log a backfill, and its first run if it selects by event time. By arrival,
- * `advanceBackfill` adds the first run, because windows that have a run are left out.
+ * @throws 409 if one of the project's running backfills exports the range already, because nothing
+ * may be exported twice; 429 if there are too many
  */
-export function beginBackfill(db: Database, batchExport: BatchExport, range: Selection) {
-	const { row_id: batch_export_id, team_id, interval } = batchExport;
+export function checkRunning(
+	{ row_id, interval }: BatchExport,
+	range: Selection,
+	running: Backfill[],
+) {
+	const covering = running.find(
+		(one) => one.batch_export_id === row_id && covers(one, interval, range),
+	);
+	if (covering)
+		throw conflict(`The backfill ${covering.id}, which is running, exports this range already.`);
+	if (running.length >= MAX_RUNNING_BACKFILLS)
+		throw throttled(60, `A project can have ${MAX_RUNNING_BACKFILLS} backfills running.`);
+}
+
+/**
+ * Returns the parts of a write that begins a backfill: they insert, count and log it, and insert its
+ * first run if it selects by event time. By arrival, `advanceBackfill` adds the first run, because
+ * windows that have a run are left out.
+ * @param running the project's running backfills, which `checkRunning` has checked
+ */
+export function beginBackfill(
+	db: Database,
+	{ row_id: batch_export_id, team_id, interval }: BatchExport,
+	range: Selection,
+	running: Backfill[],
+) {
 	const { start, end, by } = range;
 	const id = v7();
 	const total = countWindows(interval, range);
-	const covered_by = coveringBackfill(batchExport, range);
 	const first = by === "event" ? windowsIn(interval, start, end).window : undefined;
-	const isInserted = sql`exists (select 1 from ${batchExportBackfills} where ${isBackfill({ batch_export_id, id })})`;
+	const areRunning = sql`(select json_group_array(id order by id) from ${batchExportBackfills}
+		where ${isRunningIn(team_id)}) = ${JSON.stringify(running.map((one) => one.id))}`;
 	return {
 		id,
-		covered_by,
-		/** SQL condition: no backfill exports the range already, and the project may start another one. */
-		isAllowed: sql`${covered_by} is null and (select count(*) from batch_export_backfills as running
-			where running.project_id = ${team_id} and running.status = 'Running') < ${MAX_RUNNING_BACKFILLS}`,
-		statements: (condition: SQL) =>
-			[
-				insertWhere(
-					db,
-					batchExportBackfills,
-					{
-						id,
-						batch_export_id,
-						project_id: team_id,
-						start_at: start,
-						end_at: end,
-						by,
-						interval,
-						next_start_at: first?.end ?? start,
-						total_runs: total,
-					},
-					condition,
-				),
-				...(first ? [runOf(db, { id, batch_export_id, by }, first, isInserted)] : []),
-				count(db, batch_export_id, { backfills: 1, runs: first ? 1 : 0 }, isInserted),
-				logWhere(
-					db,
-					{
-						batch_export_id,
-						level: "INFO",
-						message: `A backfill ${by === "arrival" ? "by arrival " : ""}of ${pluralize(total, "window")} from ${start} to ${end} was started.`,
-					},
-					isInserted,
-				),
-			] as const,
+		checks: [assertThat(db, areRunning, "is_current")],
+		changes: [
+			db.insert(batchExportBackfills).values({
+				id,
+				batch_export_id,
+				project_id: team_id,
+				start_at: start,
+				end_at: end,
+				by,
+				interval,
+				next_start_at: first?.end ?? start,
+				total_runs: total,
+			}),
+			...(first ? [runOf(db, { id, batch_export_id, by }, first)] : []),
+			count(db, batch_export_id, { backfills: 1, runs: first ? 1 : 0 }),
+			logWhere(db, {
+				batch_export_id,
+				level: "INFO",
+				message: `A backfill ${by === "arrival" ? "by arrival " : ""}of ${pluralize(total, "window")} from ${start} to ${end} was started.`,
+			}),
+		],
 	};
 }
 
@@ -119,12 +128,12 @@ export function beginBackfill(db: Database, batchExport: BatchExport, range: Sel
 const isBackfill = ({ batch_export_id, id }: Pick<Backfill, "batch_export_id" | "id">) =>
 	and(eq(batchExportBackfills.batch_export_id, batch_export_id), eq(batchExportBackfills.id, id));
 
-/** Returns the statement that counts new backfills and runs of an export, if `condition` is true. */
+/** Returns the statement that counts new backfills and runs of an export. */
 const count = (
 	db: Database,
 	batch_export_id: number,
 	{ backfills = 0, runs }: { backfills?: number; runs: number },
-	condition: SQL,
+	condition?: SQL,
 ) =>
 	db
 		.update(batchExports)
@@ -135,12 +144,12 @@ const count = (
 		})
 		.where(and(eq(batchExports.id, batch_export_id), condition));
 
-/** Returns the statement that adds a run to a backfill, if `condition` is true. */
+/** Returns the statement that adds a run to a backfill. */
 const runOf = (
 	db: Database,
 	{ id: backfill_id, batch_export_id, by }: Pick<Backfill, "id" | "batch_export_id" | "by">,
 	{ start, end }: Window,
-	condition: SQL,
+	condition: SQL = sql`true`,
 ) =>
 	insertWhere(
 		db,

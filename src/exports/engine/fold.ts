@@ -133,7 +133,7 @@ function replace(db: Database, old: Old[], removed: Stored[], written: Stored[])
 			db,
 			sql`(select count(*) from batch_export_runs
 				where ${isOld} and finished_at is not null and state is null) = ${old.length}`,
-			"is_unchanged",
+			"is_current",
 		),
 		db.delete(batchExportRuns).where(isOld),
 		db

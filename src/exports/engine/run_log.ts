@@ -22,11 +22,11 @@ type Entry = Line & {
 	more?: Line[];
 };
 
-/** Returns the statement that writes an entry to an export's log if `condition` is true. */
+/** Returns the statement that writes an entry to an export's log, by default always. */
 export const logWhere = (
 	db: Database,
 	{ id, batch_export_id, run_id = null, level, message, more = [] }: Entry,
-	condition: SQL,
+	condition: SQL = sql`true`,
 ) =>
 	append(
 		db,

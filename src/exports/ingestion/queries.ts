@@ -71,12 +71,11 @@ export async function insert(tenant: Tenant, body: Event[]) {
 		rows.set(uuid, rowOf(uuid, event));
 		updates.push(...personUpdateOf(uuid, event));
 	}
-	const statements = [
+	const changes = [
 		...lists(updates).map((list) => upsertPersons(tenant, team_id, list)),
 		...lists(rows.values()).map((list) => insertEvents(tenant, team_id, list)),
 	];
-	const change = statements.pop();
-	if (change) await tenant.write({ before: statements, change });
+	if (changes.length > 0) await tenant.write({ changes });
 	return body.length;
 }
 

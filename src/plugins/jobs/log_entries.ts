@@ -1,4 +1,4 @@
-import type { SQL } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
 import { append, appendAll, type Logs } from "../../db/log.ts";
 import { now } from "../../db/now.ts";
@@ -13,15 +13,10 @@ const newEntry = ({ type, ...entry }: Entry) => ({ ...entry, level: type });
 export const insertEntries = (db: Database, config: number, entries: Entry[], condition: SQL) =>
 	appendAll(db, PLUGIN_LOGS, { owner: config, entries: entries.map(newEntry) }, condition);
 
-/** Returns a statement that adds SYSTEM entries if `condition` is true. */
-export const logWhere = (
-	db: Database,
-	config: number | SQL<number>,
-	messages: string[],
-	condition: SQL,
-) => {
+/** Returns a statement that adds SYSTEM entries. */
+export const logSystem = (db: Database, config: number | SQL<number>, messages: string[]) => {
 	const entries = messages.map((message) => newEntry(systemEntry("INFO", message)));
-	return append(db, PLUGIN_LOGS, { owner: config, entries }, condition);
+	return append(db, PLUGIN_LOGS, { owner: config, entries }, sql`true`);
 };
 
 export const systemEntry = (type: Entry["type"], message: string): Entry => ({

@@ -4,8 +4,8 @@ import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { changes } from "../../db/changes.ts";
-import { inList, insertWhere, rowId } from "../../db/client.ts";
+import { assertExists, assertThat } from "../../db/assertion.ts";
+import { inList, rowId } from "../../db/client.ts";
 import { largeRows } from "../../db/large.ts";
 import { PLUGINS_CONFIG } from "../../db/levels.ts";
 import { now } from "../../db/now.ts";
@@ -15,7 +15,7 @@ import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { doesNotExist, found, invalid } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { logWhere } from "../jobs/log_entries.ts";
+import { logSystem } from "../jobs/log_entries.ts";
 import { compiledColumns, compiledOf } from "../plugins/compiled_file.ts";
 import { assertComplete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
 import {
@@ -102,7 +102,10 @@ const messages = (
 		: [after.enabled ? "The plugin was enabled." : "The plugin was disabled."]),
 ];
 
-export async function insert(
+export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
+	retry(() => tryInsert(tenant, body));
+
+async function tryInsert(
 	tenant: Tenant,
 	{ plugin: plugin_id, config = {}, ...body }: z.infer<typeof create>,
 ) {
@@ -124,17 +127,13 @@ export async function insert(
 	if (enabled) assertComplete(fields, merged);
 	const id = sql<number>`(select max(newest.id) from plugin_configs as newest where newest.project_id = ${project})`;
 	const [row] = await tenant.write({
-		entry: {
-			activity: "created",
-			scope: "PluginConfig",
-			item_id: id,
-			name: body.name ?? plugin.name,
-		},
-		before: [assertRoom(tenant, pluginConfigs, ofOrganization(tenant))],
-		change: insertWhere(
-			db,
-			pluginConfigs,
-			{
+		checks: [
+			// Another request may have deleted the plugin, or made it local.
+			assertExists(db, plugins, isVisible),
+			assertRoom(tenant, pluginConfigs, ofOrganization(tenant)),
+		],
+		changes: [
+			db.insert(pluginConfigs).values({
 				...body,
 				uuid,
 				enabled,
@@ -143,22 +142,22 @@ export async function insert(
 				project_id: project,
 				organization_id: organization,
 				config: merged,
+			}),
+			...(enabled ? [logSystem(db, id, messages({ enabled: false }, { enabled }, false))] : []),
+		],
+		entries: [
+			{
+				activity: "created",
+				scope: "PluginConfig",
+				item_id: id,
+				name: body.name ?? plugin.name,
 			},
-			// Another request may have deleted the plugin, or made it local.
-			sql`exists (select 1 from ${plugins} where ${isVisible})`,
-		),
-		after: (changed) =>
-			enabled ? [logWhere(db, id, messages({ enabled: false }, { enabled }, false), changed)] : [],
+		],
 		answer: select(tenant).where(
-			and(
-				eq(pluginConfigs.project_id, project),
-				eq(pluginConfigs.id, id),
-				eq(pluginConfigs.uuid, uuid),
-			),
+			and(eq(pluginConfigs.project_id, project), eq(pluginConfigs.id, id)),
 		),
 	});
-	if (!row) throw doesNotExist("plugin", plugin_id);
-	return toPluginConfig(row);
+	return toPluginConfig(found(row));
 }
 
 /** Updates a config. If another request changes it in the meantime, reads it again and retries. */
@@ -189,37 +188,35 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 	};
 	const configured = JSON.stringify(merged) !== JSON.stringify(row.config);
 	const news = messages(row, { enabled }, configured);
+	// The values that the change was computed from.
+	const unchanged = and(
+		byId(tenant, id),
+		eq(pluginConfigs.enabled, row.enabled),
+		eq(pluginConfigs.deleted, row.deleted),
+		eq(pluginConfigs.config, row.config),
+	);
 	const after = await tenant.patch(row, set, entry, () => ({
-		change: db
-			.update(pluginConfigs)
-			.set({ ...set, ...enabledAt })
-			.where(
-				and(
-					byId(tenant, id),
-					// The values that the change was computed from.
-					eq(pluginConfigs.enabled, row.enabled),
-					eq(pluginConfigs.deleted, row.deleted),
-					eq(pluginConfigs.config, row.config),
-				),
-			),
-		after: (changed) => (news.length > 0 ? [logWhere(db, row.id, news, changed)] : []),
+		checks: [assertExists(db, pluginConfigs, unchanged)],
+		changes: [
+			db
+				.update(pluginConfigs)
+				.set({ ...set, ...enabledAt })
+				.where(byId(tenant, id)),
+			...(news.length > 0 ? [logSystem(db, row.id, news)] : []),
+		],
 		answer: select(tenant).where(byId(tenant, id)),
 	}));
-	return changes(after, set).length > 0 ? undefined : toPluginConfig(after);
+	return toPluginConfig(after);
 }
 
 /** Deletes a config and its log permanently. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	const removed = await tenant.remove(
-		{
-			scope: "PluginConfig",
-			item_id: row.id,
-			name: row.name ?? row.plugin.name,
-		},
-		tenant.db.delete(pluginConfigs).where(byId(tenant, id)).returning({ id: pluginConfigs.id }),
+	await tenant.remove(
+		{ scope: "PluginConfig", item_id: row.id, name: row.name ?? row.plugin.name },
+		pluginConfigs,
+		byId(tenant, id),
 	);
-	found(removed);
 }
 
 /** Sets the order of the enabled configs in `orders`, and ignores other ids. */
@@ -250,38 +247,33 @@ async function tryRearrange(tenant: Tenant, body: z.infer<typeof Rearrange>) {
 	const moving = sql`json_each(${JSON.stringify(moves)})`;
 	const unchanged = sql`(select count(*) from ${moving} join plugin_configs as config on config.id = value ->> 'id'
 		where config.enabled and config."order" = value ->> 'before') = ${moves.length}`;
-	const moved = await tenant.write({
-		entry: {
-			activity: "rearranged",
-			scope: "PluginConfigOrder",
-			item_id: String(tenant.caller.project_id),
-			name: "Plugin configs",
-			changes: moves.map(({ id, before, after }) => ({
-				field: String(id),
-				action: "changed",
-				before,
-				after,
-			})),
-		},
-		change: db
-			.update(pluginConfigs)
-			.set({
-				order: sql`(select value ->> 'after' from ${moving} where value ->> 'id' = ${pluginConfigs.id})`,
-			})
-			.where(
-				and(
-					eq(pluginConfigs.project_id, tenant.project),
-					inList(
-						pluginConfigs.id,
-						moves.map(({ id }) => id),
-					),
-					unchanged,
-				),
-			)
-			.returning({ id: pluginConfigs.id }),
+	const ids = moves.map(({ id }) => id);
+	await tenant.write({
+		checks: [assertThat(db, unchanged, "is_current")],
+		changes: [
+			db
+				.update(pluginConfigs)
+				.set({
+					order: sql`(select value ->> 'after' from ${moving} where value ->> 'id' = ${pluginConfigs.id})`,
+				})
+				.where(and(eq(pluginConfigs.project_id, tenant.project), inList(pluginConfigs.id, ids))),
+		],
+		entries: [
+			{
+				activity: "rearranged",
+				scope: "PluginConfigOrder",
+				item_id: String(tenant.caller.project_id),
+				name: "Plugin configs",
+				changes: moves.map(({ id, before, after }) => ({
+					field: String(id),
+					action: "changed",
+					before,
+					after,
+				})),
+			},
+		],
 	});
-	// Nothing is moved if another request changed one of the configs between the read and the write.
-	return moved.length === 0 ? undefined : moves;
+	return moves;
 }
 
 /** @throws 400 always, because no migrations exist yet */

@@ -2,11 +2,11 @@ import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { insertWhere } from "../../db/client.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { pluginJobs } from "../../db/schema/jobs.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { found, invalid } from "../../http/errors.ts";
-import { logWhere } from "../jobs/log_entries.ts";
+import { logSystem } from "../jobs/log_entries.ts";
 import { countWaiting, MAX_WAKE_UPS, newTurn, wake } from "../jobs/queue.ts";
 import { assertAvailable, byId, select } from "./queries.ts";
 import type { job as Job } from "./shape.ts";
@@ -34,37 +34,35 @@ async function tryStart(tenant: Tenant, id: string, { job }: z.infer<typeof Job>
 	if (![...(capabilities.jobs ?? []), ...Object.keys(public_jobs)].includes(name))
 		throw invalid(null, `The plugin has no job "${name}".`);
 	const { db } = tenant;
-	const exists = and(eq(pluginConfigs.id, row.id), eq(pluginConfigs.deleted, false));
+	const isLeft = and(eq(pluginConfigs.id, row.id), eq(pluginConfigs.deleted, false));
 	const [queued] = await tenant.write({
-		entry: {
-			activity: "job_triggered",
-			scope: "PluginConfig",
-			item_id: row.id,
-			name: row.name ?? row.plugin.name,
-			// The entry doesn't have the payload, because it may contain secrets.
-			trigger: { job: { type: name, operation } },
-		},
-		change: insertWhere(
-			db,
-			pluginJobs,
-			{
+		checks: [assertExists(db, pluginConfigs, isLeft)],
+		changes: [
+			db.insert(pluginJobs).values({
 				turn: newTurn(tenant.organization),
 				organization_id: tenant.organization,
 				plugin_config_id: row.id,
 				kind: "job",
 				name,
 				payload,
+			}),
+			logSystem(db, row.id, [`The job ${name} was queued.`]),
+		],
+		entries: [
+			{
+				activity: "job_triggered",
+				scope: "PluginConfig",
+				item_id: row.id,
+				name: row.name ?? row.plugin.name,
+				// The entry doesn't have the payload, because it may contain secrets.
+				trigger: { job: { type: name, operation } },
 			},
-			sql`exists (select 1 from ${pluginConfigs} where ${exists})`,
-		),
-		after: (changed) => [logWhere(db, row.id, [`The job ${name} was queued.`], changed)],
+		],
 		answer: db
 			.select({ waiting: sql<number>`(${countWaiting(db)})`.as("waiting") })
-			.from(pluginConfigs)
-			.where(exists),
+			.from(sql`(select 1)`),
 	});
-	if (!queued) return undefined;
 	// If more jobs are waiting, consumers are already running.
-	if (queued.waiting <= MAX_WAKE_UPS) tenant.later(() => wake(tenant.env, 1));
+	if (found(queued).waiting <= MAX_WAKE_UPS) tenant.later(() => wake(tenant.env, 1));
 	return row;
 }

@@ -31,4 +31,4 @@ export function authorizeCodeChange(
 
 /** A statement that makes its batch fail if a secret was stored since `authorizeCodeChange`. */
 export const assertCodeAuthorized = ({ db, caller }: Tenant, plugin_id: number) =>
-	assertThat(db, sql`${caller.level} >= ${ADMIN} or not ${keepsSecrets(plugin_id)}`);
+	assertThat(db, sql`${caller.level} >= ${ADMIN} or not ${keepsSecrets(plugin_id)}`, "has_access");

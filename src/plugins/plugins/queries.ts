@@ -3,6 +3,7 @@ import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
 import { contains } from "../../db/contains.ts";
 import { isUniqueViolation } from "../../db/errors.ts";
@@ -143,16 +144,12 @@ export async function insert(
 	};
 	const [plugin] = await tenant
 		.write({
-			entry: {
-				activity: "created",
-				scope: "Plugin",
-				item_id: id,
-				name: row.name ?? "",
-			},
-			before: [assertRoom(tenant, plugins, eq(plugins.organization_id, tenant.organization))],
-			change: db.insert(plugins).values(row),
-			after: () =>
-				files.map((file) => db.insert(pluginSourceFiles).values({ ...file, plugin_id: id })),
+			checks: [assertRoom(tenant, plugins, eq(plugins.organization_id, tenant.organization))],
+			changes: [
+				db.insert(plugins).values(row),
+				...files.map((file) => db.insert(pluginSourceFiles).values({ ...file, plugin_id: id })),
+			],
+			entries: [{ activity: "created", scope: "Plugin", item_id: id, name: row.name ?? "" }],
 			answer: select(tenant).where(eq(plugins.id, id)),
 		})
 		.catch(onConflict(tenant, family, address));
@@ -172,12 +169,17 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 	const byRowId = eq(plugins.id, before.id);
 	const entry = { scope: "Plugin" as const, name: body.name ?? before.name };
 	const after = await tenant.patch(before, body, entry, () => ({
-		before: isCodeChange ? [assertCodeAuthorized(tenant, before.id)] : [],
-		// Capabilities that were set by hand stay (`compile_later.ts`).
-		change: tenant.db
-			.update(plugins)
-			.set({ ...body, ...(capabilities && { compile_at: null }) })
-			.where(byRowId),
+		checks: [
+			assertExists(tenant.db, plugins, byRowId),
+			...(isCodeChange ? [assertCodeAuthorized(tenant, before.id)] : []),
+		],
+		changes: [
+			tenant.db
+				.update(plugins)
+				// Capabilities that were set by hand stay (`compile_later.ts`).
+				.set({ ...body, ...(capabilities && { compile_at: null }) })
+				.where(byRowId),
+		],
 		answer: select(tenant).where(byRowId),
 	}));
 	resealIfSchemaChanged(tenant, before, after);
@@ -203,12 +205,10 @@ async function tryRemove(tenant: Tenant, id: string) {
 		throw invalid(null, "This plugin is marked as global! Make it local before uninstallation");
 	if (used) throw invalid(null, "This plugin is used by other organizations.");
 	// If the plugin was deleted, made global or used in the meantime, nothing is deleted and the retry finds the reason.
-	return tenant.remove(
+	await tenant.remove(
 		{ scope: "Plugin", item_id: plugin.id, name: plugin.name },
-		db
-			.delete(plugins)
-			.where(and(eq(plugins.id, plugin.id), eq(plugins.is_global, false), not(isUsedElsewhere)))
-			.returning({ id: plugins.id }),
+		plugins,
+		and(eq(plugins.id, plugin.id), eq(plugins.is_global, false), not(isUsedElsewhere)),
 	);
 }
 
@@ -283,24 +283,29 @@ export async function upgrade(
 	const sealed = await sealToken(env, { ...before, url: address }, private_token);
 	const [after] = await tenant
 		.write({
-			entry: {
-				activity: "upgraded",
-				scope: "Plugin",
-				item_id: before.id,
-				name: facts.name,
-				changes: changes(before, { tag: facts.tag, url: address }),
-			},
-			before: [
+			checks: [
+				assertExists(db, plugins, eq(plugins.id, before.id)),
 				assertCodeAuthorized(tenant, before.id),
+			],
+			changes: [
 				db.delete(pluginSourceFiles).where(eq(pluginSourceFiles.plugin_id, before.id)),
 				...files.map((file) =>
 					db.insert(pluginSourceFiles).values({ ...file, plugin_id: before.id }),
 				),
+				db
+					.update(plugins)
+					.set({ ...installed, private_token: sealed })
+					.where(eq(plugins.id, before.id)),
 			],
-			change: db
-				.update(plugins)
-				.set({ ...installed, private_token: sealed })
-				.where(eq(plugins.id, before.id)),
+			entries: [
+				{
+					activity: "upgraded",
+					scope: "Plugin",
+					item_id: before.id,
+					name: facts.name,
+					changes: changes(before, { tag: facts.tag, url: address }),
+				},
+			],
 			answer: select(tenant).where(eq(plugins.id, before.id)),
 		})
 		.catch(onConflict(tenant, family, address));

@@ -1,6 +1,7 @@
 import { asc, eq, type SQL, sql } from "drizzle-orm";
 import * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { inList } from "../../db/client.ts";
 import { now } from "../../db/now.ts";
 import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
@@ -121,20 +122,11 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 	const action = (name: string, text: string | null) =>
 		text === null ? "deleted" : before.has(name) ? "changed" : "created";
 	const [after] = await tenant.write({
-		entry: {
-			activity: "source_updated",
-			scope: "Plugin",
-			item_id: row.id,
-			name: facts.name ?? row.name,
-			changes: changed.map(([field, text]) => ({
-				field,
-				action: action(field, text),
-				before: null,
-				after: null,
-			})),
-		},
-		before: [
+		checks: [
+			assertExists(db, plugins, eq(plugins.id, row.id)),
 			assertCodeAuthorized(tenant, row.id),
+		],
+		changes: [
 			db
 				.delete(pluginSourceFiles)
 				.where(
@@ -149,18 +141,32 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 						set: file,
 					}),
 			),
+			db
+				.update(plugins)
+				.set({
+					updated_at: now(),
+					...facts,
+					...(changesMain && { capabilities: capabilities(compiled, row.capabilities) }),
+					compile_at: isUncompiled(compiled)
+						? now()
+						: sql`iif(${plugins.compile_at} is null, null, ${now()})`,
+				})
+				.where(eq(plugins.id, row.id)),
 		],
-		change: db
-			.update(plugins)
-			.set({
-				updated_at: now(),
-				...facts,
-				...(changesMain && { capabilities: capabilities(compiled, row.capabilities) }),
-				compile_at: isUncompiled(compiled)
-					? now()
-					: sql`iif(${plugins.compile_at} is null, null, ${now()})`,
-			})
-			.where(eq(plugins.id, row.id)),
+		entries: [
+			{
+				activity: "source_updated",
+				scope: "Plugin",
+				item_id: row.id,
+				name: facts.name ?? row.name,
+				changes: changed.map(([field, text]) => ({
+					field,
+					action: action(field, text),
+					before: null,
+					after: null,
+				})),
+			},
+		],
 		answer: select(tenant).where(eq(plugins.id, row.id)),
 	});
 	resealIfSchemaChanged(tenant, row, found(after));

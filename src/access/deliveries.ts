@@ -9,7 +9,7 @@ import { logWarning } from "../lib/log.ts";
  * A message of the queue `DELIVERIES`: this webhook has events to deliver. `lease` is the lease of
  * the worker that sent the message, and that thereby ends its work.
  */
-export type Wake = { webhook: string; lease?: string | undefined };
+export type DeliveryMessage = { webhook: string; lease?: string | undefined };
 
 const madeDue = (db: Database, organization: SQL) =>
 	db
@@ -31,9 +31,9 @@ const cachedMadeDue = cacheByForm(
 );
 
 /**
- * Returns a statement that selects the organization's webhooks that the batch has made due: since the time of the newest entry.
- * Webhooks that were due before already have a worker, or a message that starts one.
- * @param organization null if there is none, so nothing is due
+ * Returns a statement that selects the organization's webhooks that the batch has made due: since
+ * the time of the newest entry. Webhooks that were due before already have a worker, or a message
+ * that starts one.
  */
 export const selectMadeDue = (env: Env, db: Connected, organization: number | SQL | null) =>
 	is(organization, SQL)
@@ -41,14 +41,17 @@ export const selectMadeDue = (env: Env, db: Connected, organization: number | SQ
 		: cachedMadeDue(env, {}).bind(db, { organization });
 
 /**
- * Sends a message for each webhook. If that fails, the schedule sends it within a minute.
+ * Sends a message for each delivery. If that fails, the schedule sends it within a minute.
  * @param delaySeconds the minimum delay of the message
  */
-export async function wake({ DELIVERIES }: Env, wakes: (Wake & { delaySeconds?: number })[]) {
-	if (wakes.length === 0) return;
+export async function enqueueDeliveries(
+	{ DELIVERIES }: Env,
+	deliveries: (DeliveryMessage & { delaySeconds?: number })[],
+) {
+	if (deliveries.length === 0) return;
 	try {
 		await DELIVERIES.sendBatch(
-			wakes.map(({ delaySeconds = 0, ...body }) => ({ body, delaySeconds })),
+			deliveries.map(({ delaySeconds = 0, ...body }) => ({ body, delaySeconds })),
 		);
 	} catch (error) {
 		logWarning("A webhook's worker was not started", error);

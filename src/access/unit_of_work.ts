@@ -1,0 +1,60 @@
+import type { BatchItem } from "drizzle-orm/batch";
+import type { Context } from "hono";
+import { type Connected, runBatch } from "../db/client.ts";
+import { recordEach, type SignedEntry } from "../db/record.ts";
+import type { App } from "../env.ts";
+import { enqueueDeliveries, selectMadeDue } from "./deliveries.ts";
+
+type Statement = BatchItem<"sqlite">;
+
+/** The parts of a write, in the order in which they run. */
+export type Write<A extends Record<string, Statement> = Record<string, Statement>> = {
+	/** Assertions (src/db/assertion.ts): if one fails, nothing is written. So the other parts need no conditions. */
+	checks?: readonly Statement[];
+	changes?: readonly Statement[];
+	/** Entries for the activity log. The first one's organization is that whose webhooks get a message at once. */
+	entries?: readonly SignedEntry[];
+	/** Changes that come after the entries. */
+	after?: readonly Statement[];
+	/** Selects, by name. */
+	answers?: A;
+};
+
+/**
+ * Ends every write, of requests as well as workers: one atomic batch, in one round trip. Adds the
+ * entries, starts the delivery to the webhooks that they make due and, in a request, checks its
+ * `Idempotency-Key` and `If-Match`.
+ * @param c the request; undefined in a worker
+ * @returns the rows of `answers`
+ * @throws the error of the check that failed: `retry` repeats the request if it is `is_current`
+ */
+export function commit<A extends Record<string, Statement>>(
+	env: Env,
+	db: Connected,
+	write: Write<A>,
+	c?: Context<App>,
+): Promise<{ [K in keyof A]: A[K]["_"]["result"] }>;
+export async function commit(
+	env: Env,
+	db: Connected,
+	{ checks, changes, entries = [], after, answers }: Write,
+	c?: Context<App>,
+): Promise<unknown> {
+	const idempotency = c?.get("idempotency");
+	const [entry] = entries;
+	const results = await runBatch(db, {
+		claim: await idempotency?.claim(db),
+		conditions: c?.get("precondition")?.assertions(db),
+		checks,
+		changes,
+		entries: recordEach(env, db, entries),
+		after,
+		due: entry && selectMadeDue(env, db, entry.organization),
+		...answers,
+	});
+	if (idempotency) idempotency.isWritten = true;
+	const sent = enqueueDeliveries(env, results.due ?? []);
+	if (c) c.executionCtx.waitUntil(sent);
+	else await sent;
+	return results;
+}
