@@ -1,3 +1,5 @@
+import { and, getTableColumns, sql } from "drizzle-orm";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Change } from "./schema/activity_log.ts";
 
 /** Replaces secret values in the activity log. */
@@ -19,4 +21,15 @@ export function changes(row: object, body: object, masked: string[] = []): Chang
 		const shown = (value: unknown) => (masked.includes(field) && isPresent(value) ? MASK : value);
 		return [{ field, action, before: shown(before), after: shown(after) }];
 	});
+}
+
+/** SQL condition on `table`: the columns `names`, by default all of `row`, still have its values. */
+export function isUnchanged<R extends object>(table: SQLiteTable, row: R, names?: (keyof R)[]) {
+	const columns = getTableColumns(table);
+	const values = Object.entries(row).filter(
+		([name]) => names === undefined || names.some((each) => each === name),
+	);
+	return and(
+		...values.map(([name, value]) => sql`${columns[name]} is ${sql.param(value, columns[name])}`),
+	);
 }

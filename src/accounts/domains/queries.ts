@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, isNull, sql } from "drizzle-orm";
+import { and, eq, getTableColumns } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { cacheList } from "../../access/cached_statements.ts";
@@ -8,6 +8,7 @@ import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { newToken } from "../../auth/keys.ts";
 import { assertExists } from "../../db/assertion.ts";
+import { isUnchanged } from "../../db/changes.ts";
 import { contains } from "../../db/contains.ts";
 import { countWhere } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
@@ -130,7 +131,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	const row = found(before);
 	checkUpdate(row, body);
 	const renamed = body.domain !== undefined && body.domain !== row.domain;
-	const unchanged = and(byId(tenant, id), isUnchanged(row));
+	const unchanged = and(byId(tenant, id), isUnchanged(domains, row));
 	const entry = {
 		scope: "Domain" as const,
 		name: body.domain ?? row.domain,
@@ -150,17 +151,6 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	return toDomain(after);
 }
 
-/** WHERE clause: the fields that the rules depend on are unchanged. */
-const isUnchanged = (row: Row) =>
-	and(
-		eq(columns.domain, row.domain),
-		eq(columns.sso_enforcement, row.sso_enforcement),
-		sql`${columns.verified_at} is ${row.verified_at}`,
-		sql`${columns.saml_entity_id} is ${row.saml_entity_id}`,
-		sql`${columns.saml_acs_url} is ${row.saml_acs_url}`,
-		sql`${columns.saml_x509_cert} is ${row.saml_x509_cert}`,
-	);
-
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	const entry = { scope: "Domain" as const, item_id: row.id, name: row.domain };
@@ -168,8 +158,7 @@ export async function remove(tenant: Tenant, id: string) {
 }
 
 /**
- * Looks up the challenge in the DNS. If it isn't found, nothing changes, and `verification_error`
- * says what was found instead.
+ * Looks up the challenge in the DNS. `verification_error` says what was found instead.
  * @throws 400 if the domain is already verified
  */
 export const verify = (tenant: Tenant, id: string) => retry(() => tryVerify(tenant, id));
@@ -181,11 +170,7 @@ async function tryVerify(tenant: Tenant, id: string): Promise<z.infer<typeof Ver
 		throw invalid(null, "This domain has already been verified.", "already_verified");
 	const problem = await lookUpChallenge(tenant.env.DOH_URL, domain, verification_challenge);
 	if (problem) return { ...toDomain(row), verification_error: problem.error };
-	const unchanged = and(
-		byId(tenant, id),
-		isNull(columns.verified_at),
-		eq(columns.verification_challenge, verification_challenge),
-	);
+	const unchanged = and(byId(tenant, id), isUnchanged(domains, row));
 	const [after] = await tenant.write({
 		checks: [assertExists(tenant.db, domains, unchanged)],
 		changes: [

@@ -6,7 +6,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import { isAllowed } from "../../auth/addresses.ts";
 import { cache, digest, evict, mask, mint, toRecord } from "../../auth/keys.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
-import { changes } from "../../db/changes.ts";
+import { changes, isUnchanged } from "../../db/changes.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
 import { paged } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
@@ -290,12 +290,14 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 	// The key that `assertMayGrant` checked.
 	const unchanged = and(
 		byId(tenant, owner, row.id),
-		eq(personalApiKeys.hash, row.hash),
-		eq(personalApiKeys.scopes, row.scopes),
-		eq(personalApiKeys.scoped_organizations, row.scoped_organizations),
-		eq(personalApiKeys.scoped_projects, row.scoped_projects),
-		eq(personalApiKeys.allowed_ips, row.allowed_ips),
-		sql`${personalApiKeys.expires_at} is ${row.expires_at}`,
+		isUnchanged(personalApiKeys, row, [
+			"hash",
+			"scopes",
+			"scoped_organizations",
+			"scoped_projects",
+			"allowed_ips",
+			"expires_at",
+		]),
 		mayLast(tenant, owner, row),
 	);
 	const [rolled] = await tenant.write({

@@ -5,6 +5,7 @@ import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
+import { isUnchanged } from "../../db/changes.ts";
 import { inList, rowId } from "../../db/client.ts";
 import { largeRows } from "../../db/large.ts";
 import { PLUGINS_CONFIG } from "../../db/levels.ts";
@@ -90,16 +91,10 @@ async function read(tenant: Tenant, id: string) {
 /** Finds a config, even if it is marked as deleted. */
 export const find = async (tenant: Tenant, id: string) => toPluginConfig(await read(tenant, id));
 
-/** Returns the log messages for a change of `enabled` and `config`. */
-const messages = (
-	before: { enabled: boolean },
-	after: { enabled: boolean },
-	configured: boolean,
-) => [
-	...(configured ? ["The config was changed."] : []),
-	...(before.enabled === after.enabled
-		? []
-		: [after.enabled ? "The plugin was enabled." : "The plugin was disabled."]),
+/** The log messages for a change of `enabled` and `config`. */
+const messages = (before: boolean, after: boolean, isConfigured: boolean) => [
+	...(isConfigured ? ["The config was changed."] : []),
+	...(before === after ? [] : [`The plugin was ${after ? "enabled" : "disabled"}.`]),
 ];
 
 export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
@@ -126,6 +121,7 @@ async function tryInsert(
 	const merged = await merge(cipher, fields, {}, config);
 	if (enabled) assertComplete(fields, merged);
 	const id = sql<number>`(select max(newest.id) from plugin_configs as newest where newest.project_id = ${project})`;
+	const name = body.name ?? plugin.name;
 	const [row] = await tenant.write({
 		checks: [
 			// Another request may have deleted the plugin, or made it local.
@@ -143,16 +139,9 @@ async function tryInsert(
 				organization_id: organization,
 				config: merged,
 			}),
-			...(enabled ? [logSystem(db, id, messages({ enabled: false }, { enabled }, false))] : []),
+			...(enabled ? [logSystem(db, id, messages(false, true, false))] : []),
 		],
-		entries: [
-			{
-				activity: "created",
-				scope: "PluginConfig",
-				item_id: id,
-				name: body.name ?? plugin.name,
-			},
-		],
+		entries: [{ activity: "created", scope: "PluginConfig", item_id: id, name }],
 		answer: select(tenant).where(
 			and(eq(pluginConfigs.project_id, project), eq(pluginConfigs.id, id)),
 		),
@@ -160,7 +149,6 @@ async function tryInsert(
 	return toPluginConfig(found(row));
 }
 
-/** Updates a config. If another request changes it in the meantime, reads it again and retries. */
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
 	retry(() => tryUpdate(tenant, id, body));
 
@@ -186,14 +174,12 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 		name: body.name ?? row.name ?? row.plugin.name,
 		masked: ["config"],
 	};
-	const configured = JSON.stringify(merged) !== JSON.stringify(row.config);
-	const news = messages(row, { enabled }, configured);
+	const isConfigured = JSON.stringify(merged) !== JSON.stringify(row.config);
+	const news = messages(row.enabled, enabled, isConfigured);
 	// The values that the change was computed from.
 	const unchanged = and(
 		byId(tenant, id),
-		eq(pluginConfigs.enabled, row.enabled),
-		eq(pluginConfigs.deleted, row.deleted),
-		eq(pluginConfigs.config, row.config),
+		isUnchanged(pluginConfigs, row, ["enabled", "deleted", "config"]),
 	);
 	const after = await tenant.patch(row, set, entry, () => ({
 		checks: [assertExists(db, pluginConfigs, unchanged)],

@@ -1,5 +1,7 @@
+import type { SQL } from "drizzle-orm";
+import type { Database } from "../../db/client.ts";
 import { now } from "../../db/now.ts";
-import type { Capabilities } from "../../db/schema/plugins.ts";
+import { type Capabilities, pluginSourceFiles } from "../../db/schema/plugins.ts";
 import { invalid } from "../../http/errors.ts";
 import { compileFiles } from "../compiler/client.ts";
 import { unpack } from "./archive.ts";
@@ -63,6 +65,18 @@ export function capabilities(files: File[], before: Capabilities = {}): Capabili
 		Object.entries(main.capabilities).filter(([, names]) => names.length > 0),
 	);
 }
+
+/** Statements that store files of a plugin. */
+export const storeFiles = (db: Database, plugin_id: number | SQL<number>, files: File["row"][]) =>
+	files.map((file) =>
+		db
+			.insert(pluginSourceFiles)
+			.values({ ...file, plugin_id })
+			.onConflictDoUpdate({
+				target: [pluginSourceFiles.plugin_id, pluginSourceFiles.filename],
+				set: file,
+			}),
+	);
 
 /**
  * Downloads the plugin at this URL. `facts` are the columns that it determines.

@@ -14,7 +14,7 @@ import { ApiError, forbidden, found, invalid } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { type Family, familyNames, isIn } from "./families.ts";
-import { install } from "./install.ts";
+import { install, storeFiles } from "./install.ts";
 import { originOf, sealToken, tokenOf } from "./origin.ts";
 import { identify, latest } from "./registries.ts";
 import { resealIfSchemaChanged } from "./reseal.ts";
@@ -66,13 +66,18 @@ export const find = async (tenant: Tenant, id: string) => toPlugin(await read(te
 export const findOwn = async (tenant: Tenant, id: string) =>
 	assertOwn(tenant, await read(tenant, id));
 
-/** Finds a plugin like `findOwn`, but also requires that the caller may change its code. */
-export async function findOwnCode(tenant: Tenant, id: string) {
+/** Reads a plugin that the caller may change, and what `authorizeCodeChange` needs. */
+async function readOwn(tenant: Tenant, id: string) {
 	const [[row], [code]] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
 		codeStatus(tenant, id),
 	);
-	const plugin = assertOwn(tenant, found(row));
+	return { plugin: assertOwn(tenant, found(row)), code };
+}
+
+/** Finds a plugin whose code the caller may change. */
+export async function findOwnCode(tenant: Tenant, id: string) {
+	const { plugin, code } = await readOwn(tenant, id);
 	authorizeCodeChange(tenant, code);
 	return plugin;
 }
@@ -82,7 +87,7 @@ function assertMayBeGlobal({ caller }: Tenant, requested: boolean) {
 		throw forbidden("This organization can't manage global plugins!");
 }
 
-/** SQL for the id of the organization's newest plugin. In the batch that inserts a plugin, this is the new plugin. */
+/** SQL for the id of the organization's newest plugin, such as one inserted in the same batch. */
 const newestId = ({ organization }: Tenant) =>
 	sql<number>`(select max(newest.id) from plugins as newest where newest.organization_id = ${organization})`;
 
@@ -145,10 +150,7 @@ export async function insert(
 	const [plugin] = await tenant
 		.write({
 			checks: [assertRoom(tenant, plugins, eq(plugins.organization_id, tenant.organization))],
-			changes: [
-				db.insert(plugins).values(row),
-				...files.map((file) => db.insert(pluginSourceFiles).values({ ...file, plugin_id: id })),
-			],
+			changes: [db.insert(plugins).values(row), ...storeFiles(db, id, files)],
 			entries: [{ activity: "created", scope: "Plugin", item_id: id, name: row.name ?? "" }],
 			answer: select(tenant).where(eq(plugins.id, id)),
 		})
@@ -157,11 +159,7 @@ export async function insert(
 }
 
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
-	const [[row], [code]] = await tenant.read(
-		select(tenant).where(byId(tenant, id)),
-		codeStatus(tenant, id),
-	);
-	const before = assertOwn(tenant, found(row));
+	const { plugin: before, code } = await readOwn(tenant, id);
 	assertMayBeGlobal(tenant, body.is_global !== undefined);
 	const { capabilities, public_jobs } = body;
 	const isCodeChange = changes(before, { capabilities, public_jobs }).length > 0;
@@ -204,7 +202,6 @@ async function tryRemove(tenant: Tenant, id: string) {
 	if (plugin.is_global)
 		throw invalid(null, "This plugin is marked as global! Make it local before uninstallation");
 	if (used) throw invalid(null, "This plugin is used by other organizations.");
-	// If the plugin was deleted, made global or used in the meantime, nothing is deleted and the retry finds the reason.
 	await tenant.remove(
 		{ scope: "Plugin", item_id: plugin.id, name: plugin.name },
 		plugins,
@@ -213,8 +210,8 @@ async function tryRemove(tenant: Tenant, id: string) {
 }
 
 /**
- * Looks up the newest version at the plugin's URL, and stores it after the response. For a plugin of another organization,
- * returns the stored version without a lookup.
+ * Looks up the newest version at the plugin's URL, and stores it after the response. For a plugin of
+ * another organization, returns the stored version.
  */
 export async function checkForUpdates(tenant: Tenant, id: string) {
 	const [[row], [token]] = await tenant.read(
@@ -235,7 +232,7 @@ export async function checkForUpdates(tenant: Tenant, id: string) {
 }
 
 /**
- * Returns the URL to install another version of a plugin from. If `url` has no token, it has the current one.
+ * Returns the URL to install another version of a plugin from, with the current token by default.
  * @param origin the current URL; null if the plugin was written in place
  * @throws 400 if `url` is a URL of another package or repository
  */
@@ -255,10 +252,7 @@ function versionAt(origin: string | null, url: string | undefined) {
 	return `${after.address}${query}`;
 }
 
-/**
- * Installs the plugin again from its URL, or from the URL of another version, which then replaces it. Doesn't change a plugin
- * without a URL.
- */
+/** Installs the plugin again from its URL, or from that of another version. */
 export async function upgrade(
 	tenant: Tenant,
 	family: Family,
@@ -277,9 +271,7 @@ export async function upgrade(
 	const { db, env } = tenant;
 	const { address, token: private_token } = identify(url);
 	const { facts, files } = await install(env, url);
-	// Sets the URL even if it is the same, because another request may have changed it in the meantime.
 	const kept = facts.compile_at === null ? {} : { capabilities: before.capabilities };
-	const installed = { ...facts, ...kept, url: address };
 	const sealed = await sealToken(env, { ...before, url: address }, private_token);
 	const [after] = await tenant
 		.write({
@@ -289,12 +281,10 @@ export async function upgrade(
 			],
 			changes: [
 				db.delete(pluginSourceFiles).where(eq(pluginSourceFiles.plugin_id, before.id)),
-				...files.map((file) =>
-					db.insert(pluginSourceFiles).values({ ...file, plugin_id: before.id }),
-				),
+				...storeFiles(db, before.id, files),
 				db
 					.update(plugins)
-					.set({ ...installed, private_token: sealed })
+					.set({ ...facts, ...kept, url: address, private_token: sealed })
 					.where(eq(plugins.id, before.id)),
 			],
 			entries: [
