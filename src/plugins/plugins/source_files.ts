@@ -1,4 +1,4 @@
-import { asc, eq, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
 import { assertExists } from "../../db/assertion.ts";
@@ -10,7 +10,7 @@ import { text } from "../../http/fields.ts";
 import { parseUnrounded } from "../../lib/lossless_json.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { MAIN_FILES } from "./file_names.ts";
-import { assertSize, capabilities, isUncompiled, toFiles } from "./install.ts";
+import { assertSize, capabilities, isUncompiled, storeFiles, toFiles } from "./install.ts";
 import { resealIfSchemaChanged } from "./reseal.ts";
 import { assertOwn, byId, type Row, select } from "./rows.ts";
 import { configSchemaInput, type PluginSource, type source, toPlugin } from "./shape.ts";
@@ -94,80 +94,63 @@ function parseManifest(text: string) {
 	}
 }
 
-/** Writes the files in the body and deletes those that are null. Other files don't change. */
-export async function update(tenant: Tenant, id: string, body: z.infer<typeof source>) {
-	const { row, files: before, errors } = await findEditable(tenant, id);
-	const changed = Object.entries(body).filter(
-		([name, text]) => (before.get(name) ?? null) !== text,
-	);
-	const files = new Map(before);
-	for (const [name, text] of changed)
-		if (text === null) files.delete(name);
-		else files.set(name, text);
-	assertSize(files);
-	const facts = parseManifest(body["plugin.json"] ?? "{}");
-	if (changed.length === 0) return toSource(row, files, errors);
-	const { db, env } = tenant;
-	const names = changed.map(([name]) => name);
+/** Compiles the changed files, and the main file if that may be another one now. */
+async function compile(env: Env, files: Texts, names: string[]) {
 	const changesMain = names.some((name) => MAIN_FILES.includes(name));
-	/** The main file, which defines the capabilities. The request may not change it. */
 	const main = changesMain ? MAIN_FILES.find((name) => files.has(name)) : undefined;
 	const needed = [...files].filter(([name]) => name === main || names.includes(name));
 	const compiled = await toFiles(env, new Map(needed));
-	// A main file whose capabilities couldn't be read is written without output, even if the request doesn't change it.
+	// If the compiler failed, even a main file that the request doesn't change loses its output.
 	const written = compiled.flatMap(({ row, isFailed }) =>
 		names.includes(row.filename) || isFailed ? [row] : [],
 	);
-	const deleted = changed.flatMap(([name, text]) => (text === null ? [name] : []));
-	const action = (name: string, text: string | null) =>
-		text === null ? "deleted" : before.has(name) ? "changed" : "created";
+	return { compiled, written, changesMain };
+}
+
+/** Writes the files in the body and deletes those that are null. Other files don't change. */
+export async function update(tenant: Tenant, id: string, body: z.infer<typeof source>) {
+	const { row, files: before, errors } = await findEditable(tenant, id);
+	const given = Object.entries(body);
+	const files = new Map(
+		Object.entries({ ...Object.fromEntries(before), ...body }).flatMap(([name, text]) =>
+			text === null ? [] : [[name, text]],
+		),
+	);
+	assertSize(files);
+	const facts = parseManifest(body["plugin.json"] ?? "{}");
+	const changed = given.filter(([name]) => before.get(name) !== files.get(name));
+	if (changed.length === 0) return toSource(row, files, errors);
+	const names = changed.map(([name]) => name);
+	const { compiled, written, changesMain } = await compile(tenant.env, files, names);
+	const changes = names.map((field) => {
+		const action = !files.has(field) ? "deleted" : before.has(field) ? "changed" : "created";
+		return { field, action, before: null, after: null } as const;
+	});
+	const set = {
+		updated_at: now(),
+		...facts,
+		...(changesMain && { capabilities: capabilities(compiled, row.capabilities) }),
+		compile_at: isUncompiled(compiled)
+			? now()
+			: sql`iif(${plugins.compile_at} is null, null, ${now()})`,
+	};
+	const { db } = tenant;
+	const { plugin_id, filename } = pluginSourceFiles;
+	const isDeleted = inList(
+		filename,
+		names.filter((name) => !files.has(name)),
+	);
+	const byRowId = eq(plugins.id, row.id);
+	const name = facts.name ?? row.name;
 	const [after] = await tenant.write({
-		checks: [
-			assertExists(db, plugins, eq(plugins.id, row.id)),
-			assertCodeAuthorized(tenant, row.id),
-		],
+		checks: [assertExists(db, plugins, byRowId), assertCodeAuthorized(tenant, row.id)],
 		changes: [
-			db
-				.delete(pluginSourceFiles)
-				.where(
-					sql`${pluginSourceFiles.plugin_id} = ${row.id} and ${inList(pluginSourceFiles.filename, deleted)}`,
-				),
-			...written.map((file) =>
-				db
-					.insert(pluginSourceFiles)
-					.values({ ...file, plugin_id: row.id })
-					.onConflictDoUpdate({
-						target: [pluginSourceFiles.plugin_id, pluginSourceFiles.filename],
-						set: file,
-					}),
-			),
-			db
-				.update(plugins)
-				.set({
-					updated_at: now(),
-					...facts,
-					...(changesMain && { capabilities: capabilities(compiled, row.capabilities) }),
-					compile_at: isUncompiled(compiled)
-						? now()
-						: sql`iif(${plugins.compile_at} is null, null, ${now()})`,
-				})
-				.where(eq(plugins.id, row.id)),
+			db.delete(pluginSourceFiles).where(and(eq(plugin_id, row.id), isDeleted)),
+			...storeFiles(db, row.id, written),
+			db.update(plugins).set(set).where(byRowId),
 		],
-		entries: [
-			{
-				activity: "source_updated",
-				scope: "Plugin",
-				item_id: row.id,
-				name: facts.name ?? row.name,
-				changes: changed.map(([field, text]) => ({
-					field,
-					action: action(field, text),
-					before: null,
-					after: null,
-				})),
-			},
-		],
-		answer: select(tenant).where(eq(plugins.id, row.id)),
+		entries: [{ activity: "source_updated", scope: "Plugin", item_id: row.id, name, changes }],
+		answer: select(tenant).where(byRowId),
 	});
 	resealIfSchemaChanged(tenant, row, found(after));
 	for (const { filename, error } of written) errors.set(filename, error);
