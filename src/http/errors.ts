@@ -227,10 +227,12 @@ export const throttled = (
 		type: "throttled_error",
 		code: "throttled",
 		detail,
-		headers: {
-			"Retry-After": String(seconds),
-		},
+		headers: { "Retry-After": String(seconds) },
 	});
+
+/** 429 until a time in milliseconds. */
+export const throttledUntil = (at: number) =>
+	throttled(Math.max(1, Math.ceil((at - Date.now()) / 1000)));
 
 /** The stored response to an earlier request, thrown like an error (docs/api.md#safe-retries). */
 export class Replay extends Error {

@@ -15,7 +15,7 @@ import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
-import { found, throttled } from "../../http/errors.ts";
+import { found, throttledUntil } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { DAY_MS } from "../../lib/durations.ts";
 import type { create, Organization, Team, update as Update } from "./shape.ts";
@@ -79,16 +79,12 @@ async function read(tenant: Tenant) {
 
 export const find = async (tenant: Tenant) => toOrganization(await read(tenant));
 
-type New = z.infer<typeof create> & {
-	uuid: string;
-	plugins_access_level: number;
-};
+type New = z.infer<typeof create> & { uuid: string; plugins_access_level: number };
 
 /**
  * Statements that create an organization with its owner and a first project. Both become the
  * owner's current ones.
  * @param user_id the owner; may be SQL, for a user who is created earlier in the batch
- * @param condition SQL that must be true, otherwise nothing is created
  */
 export function newOrganization(db: Database, user_id: number | SQL<number>, row: New) {
 	const organization_id = organizationId(row.uuid);
@@ -115,7 +111,7 @@ export function newOrganization(db: Database, user_id: number | SQL<number>, row
 const maxPerDay = ({ ORGANIZATIONS_PER_DAY }: Env) => Number(ORGANIZATIONS_PER_DAY) || 0;
 
 /**
- * Creates an organization. If another request uses up the limit before the write, nothing is written and it is checked again.
+ * Creates an organization.
  * @throws 429 after too many organizations in a day
  */
 export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
@@ -133,10 +129,7 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 				.where(eq(users.id, key.user_id)),
 		);
 		const { may_create, since } = found(user);
-		if (!may_create) {
-			const availableAt = Date.parse(since) + DAY_MS;
-			throw throttled(Math.max(1, Math.ceil((availableAt - Date.now()) / 1000)));
-		}
+		if (!may_create) throw throttledUntil(Date.parse(since) + DAY_MS);
 		return write(tenant, body, sql`${eq(users.id, key.user_id)} and ${mayCreate}`);
 	});
 

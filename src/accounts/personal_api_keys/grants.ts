@@ -29,7 +29,7 @@ export const grantsOf = (body: Body, before?: Grants): Grants => ({
 	expires_at: body.expires_at === undefined ? (before?.expires_at ?? null) : body.expires_at,
 });
 
-/** @throws 403 unless the key in use has all the access that `granted` gives, for at least as long */
+/** @throws 403 unless the key in use has all the granted access, for at least as long */
 export async function assertMayGrant({ caller }: Tenant, granted: Grants) {
 	const { scoped_organizations: organizations, scoped_projects: projects, ...others } = granted;
 	if (!(await hasAccess(caller, { ...others, organizations, projects })))

@@ -6,10 +6,9 @@ import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
 import { evict } from "../../auth/keys.ts";
 import { assertExists } from "../../db/assertion.ts";
-import { inList } from "../../db/client.ts";
+import { inList, insertEach } from "../../db/client.ts";
 import { MEMBER } from "../../db/levels.ts";
 import { countWhere } from "../../db/list.ts";
-import { now } from "../../db/now.ts";
 import { members } from "../../db/schema/members.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { projectMembers } from "../../db/schema/project_members.ts";
@@ -86,37 +85,15 @@ const selectProjects = (tenant: Tenant, ids: number[] = []) =>
 const userOf = (id: string) =>
 	sql<number>`(select ${users.id} from ${users} where ${users.uuid} = ${id} and ${users.is_service_account})`;
 
-/**
- * Adds the account to the projects that it isn't a member of. Projects that were deleted meanwhile
- * are left out.
- */
-function joinProjects(tenant: Tenant, id: string, ids: number[] = []) {
-	const at = now();
-	const rows = ids.map((project_id) => ({ id: v7(), project_id }));
-	return tenant.db.insert(projectMembers).select(
-		tenant.db
-			.select({
-				id: sql<string>`value ->> 'id'`.as("id"),
-				project_id: projects.id,
-				organization_id: projects.organization_id,
-				user_id: serviceAccounts.user_id,
-				level: sql<number>`${MEMBER}`.as("level"),
-				joined_at: sql<string>`${at}`.as("joined_at"),
-				updated_at: sql<string>`${at}`.as("updated_at"),
-			})
-			.from(serviceAccounts)
-			.innerJoin(projects, eq(projects.organization_id, serviceAccounts.organization_id))
-			.innerJoin(
-				sql`json_each(${JSON.stringify(rows)})`,
-				sql`${projects.id} = value ->> 'project_id'`,
-			)
-			.where(
-				and(
-					byId(tenant, id),
-					sql`not exists (select 1 from ${projectMembers} where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${serviceAccounts.user_id})`,
-				),
-			),
-	);
+/** Adds the account to the projects that it isn't a member of, without those deleted meanwhile. */
+function joinProjects({ db, organization }: Tenant, id: string, ids: number[] = []) {
+	const user_id = userOf(id);
+	const rows = ids.map((project_id) => ({ id: v7(), project_id, level: MEMBER }));
+	const canJoin = sql`exists (select 1 from ${projects}
+			where ${projects.id} = value ->> 'project_id' and ${projects.organization_id} = ${organization})
+		and not exists (select 1 from ${projectMembers}
+			where ${projectMembers.project_id} = value ->> 'project_id' and ${projectMembers.user_id} = ${user_id})`;
+	return insertEach(db, projectMembers, rows, canJoin, { organization_id: organization, user_id });
 }
 
 /** Creates an account: a user that isn't a person, with its membership. */
@@ -138,7 +115,11 @@ export async function insert(
 				.insert(users)
 				.values({ uuid: id, email: addressOf(id), first_name: name, is_service_account: true }),
 			db.insert(serviceAccounts).values({
-				...{ id, organization_id: organization, user_id, name, created_by: tenant.key.user_id },
+				id,
+				organization_id: organization,
+				user_id,
+				name,
+				created_by: tenant.key.user_id,
 			}),
 			// Set here, so that the trigger doesn't have to change it.
 			db
@@ -152,11 +133,11 @@ export async function insert(
 	return found(row);
 }
 
-/**
- * Returns the email address of an account's user, because the column can't be null. Mail can't be
- * sent to it, and requests can't contain it (`email` in src/http/fields.ts).
- */
+/** The email address of an account's user. No mail can be sent to it; no request can name it. */
 const addressOf = (id: string) => `${id}@service-account.invalid`;
+
+/** SQL condition on `project_members`: the project isn't one of these. */
+const isLeft = (ids: number[]) => sql`not ${inList(projectMembers.project_id, ids)}`;
 
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
 	const { db } = tenant;
@@ -184,12 +165,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 				? [
 						db
 							.delete(projectMembers)
-							.where(
-								and(
-									eq(projectMembers.user_id, user_id),
-									sql`not ${inList(projectMembers.project_id, projects)}`,
-								),
-							),
+							.where(and(eq(projectMembers.user_id, user_id), isLeft(projects))),
 						joinProjects(tenant, row.id, projects),
 					]
 				: []),

@@ -4,7 +4,7 @@ import type { Database } from "../../db/client.ts";
 import { iso, now } from "../../db/now.ts";
 import { recoveryCodes, twoFactors } from "../../db/schema/two_factor.ts";
 import { users } from "../../db/schema/users.ts";
-import { invalid, throttled } from "../../http/errors.ts";
+import { invalid, throttledUntil } from "../../http/errors.ts";
 import { HOUR_MS } from "../../lib/durations.ts";
 import { digestsOf } from "./recovery_codes.ts";
 import { stepOf } from "./totp.ts";
@@ -80,8 +80,8 @@ export async function prove(
 	code: string,
 	isCounted: boolean,
 ): Promise<Proof> {
-	if (!isCounted) throw throttled(secondsUntilNextAttempt(factor));
-	const { user_id, secret, last_step, digests } = factor;
+	const { user_id, secret, last_step, digests, attempts_since } = factor;
+	if (!isCounted) throw throttledUntil(Date.parse(attempts_since ?? now()) + HOUR_MS);
 	const digits = code.replace(/[\s-]/g, "");
 	if (/^\d{6}$/.test(digits)) {
 		const plain = await cipherFor(env, user_id).unseal("secret", secret);
@@ -98,11 +98,6 @@ export async function prove(
 
 const invalidCode = () =>
 	invalid("code", "This code is wrong, or was used before.", "invalid_code");
-
-const secondsUntilNextAttempt = ({ attempts_since }: Factor) => {
-	const availableAt = Date.parse(attempts_since ?? now()) + HOUR_MS;
-	return Math.max(1, Math.ceil((availableAt - Date.now()) / 1000));
-};
 
 /** SQL condition: the user has enabled a second factor. */
 export const isEnabled = (user_id: number) => sql`exists (

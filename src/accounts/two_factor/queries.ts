@@ -66,10 +66,7 @@ const toTwoFactor = ({ enabled_at, is_required, digests }: Row): z.infer<typeof 
 	recovery_codes_left: digests.length,
 });
 
-/**
- * Checks that the caller isn't a service account.
- * @throws 403 if it is one
- */
+/** @throws 403 if the caller is a service account */
 function assertPerson({ caller }: Tenant) {
 	if (caller.is_service_account)
 		throw forbidden("A service account has no second factor: it doesn't sign in.");
@@ -100,10 +97,7 @@ const entry = <A extends ActivityOf<"TwoFactor">>(
 const alreadyEnabled = () =>
 	invalid(null, "The second factor is enabled. Disable it first to set up another one.");
 
-/**
- * Creates a secret, which becomes valid when `confirm` gets one of its codes. Replaces an earlier
- * secret.
- */
+/** Creates a secret, which replaces an earlier one. `confirm` makes it valid with one of its codes. */
 export const begin = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
 		const row = await read(tenant, uuid);
@@ -173,7 +167,7 @@ async function replaceWith({ db, env, key }: Tenant, codes: string[]) {
 const setEnabled = ({ db, key }: Tenant, is_2fa_enabled: boolean) =>
 	db.update(users).set({ is_2fa_enabled }).where(eq(users.id, key.user_id));
 
-/** Enables the second factor with a code of the secret that `begin` created, and ends the caller's other sessions. */
+/** Enables the second factor with a code, and ends the caller's other sessions. */
 export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 	retry(async () => {
 		const isDisabled = ({ enabled_at }: Row) => {

@@ -21,7 +21,7 @@ const keepsSecrets = (plugin_id: number) => {
 export const codeStatus = ({ db }: Tenant, id: string) =>
 	db.select({ keeps_secrets: keepsSecrets(rowId(id)).as("keeps_secrets") }).from(sql`(select 1)`);
 
-/** @throws 403 if the code runs with secrets and the caller isn't an admin (docs/plugins.md#access) */
+/** @throws 403 if the code has secrets and the caller is no admin (docs/plugins.md#access) */
 export function authorizeCodeChange(
 	{ caller }: Tenant,
 	code: { keeps_secrets: number } | undefined,

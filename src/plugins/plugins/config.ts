@@ -9,7 +9,7 @@ const MASK = "**************** SECRET ****************";
 
 type Config = Record<string, unknown>;
 
-/** The cipher for a config's secrets. It uses the row's uuid: the id isn't known before the insert. */
+/** The cipher of a config. It uses the row's uuid: the id isn't known before the insert. */
 export const configCipher = (env: Env, { uuid }: { uuid: string }) =>
 	cipherOf(env, "plugin_configs", uuid);
 

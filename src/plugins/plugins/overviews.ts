@@ -61,7 +61,7 @@ export async function activity(
 	given: z.infer<typeof activityFilters>,
 ) {
 	const { organization_id, item_id, scope, created_at, position, is_system } = activityLog;
-	// The index of items finds the entries of each plugin: with a cross join, SQLite reads plugins first.
+	// With a cross join, SQLite reads plugins first, and finds their entries in the index of items.
 	const from = sql`${plugins} cross join ${activityLog}`;
 	const where = and(
 		sql`${item_id} = cast(${plugins.id} as text)`,

@@ -47,7 +47,7 @@ function countRecords(records: Uint8Array, max: number) {
 }
 
 /**
- * Whether all extended headers have valid records, and not too many. modern-tar would need quadratic
+ * Whether all extended headers have valid records, and not too many. modern-tar needs quadratic
  * time for records that are shorter than their own length: hours for 8 MiB. Only the parser knows
  * where entries begin, so this checks every block that can be a header.
  */

@@ -91,7 +91,7 @@ function assertMayBeGlobal({ caller }: Tenant, requested: boolean) {
 const newestId = ({ organization }: Tenant) =>
 	sql<number>`(select max(newest.id) from plugins as newest where newest.organization_id = ${organization})`;
 
-/** Returns the error for a URL that the organization has already installed, with a link to that plugin. */
+/** The error for a URL that is already installed, with a link to that plugin. */
 function alreadyInstalled(
 	{ caller }: Tenant,
 	{ name }: Family,
@@ -210,8 +210,8 @@ async function tryRemove(tenant: Tenant, id: string) {
 }
 
 /**
- * Looks up the newest version at the plugin's URL, and stores it after the response. For a plugin of
- * another organization, returns the stored version.
+ * Looks up the newest version at the plugin's URL, and stores it after the response. Returns the
+ * stored version for a plugin of another organization.
  */
 export async function checkForUpdates(tenant: Tenant, id: string) {
 	const [[row], [token]] = await tenant.read(

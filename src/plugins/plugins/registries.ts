@@ -22,7 +22,7 @@ type Registry = {
 	label: string;
 	/** The paths of pages on its website, without slashes at the end. */
 	path: RegExp;
-	/** The canonical URL of a page is `website`, its name and, with a version, `at` and the version. */
+	/** The canonical URL of a page is `website`, its name and, for a version, `at` and `ref`. */
 	website: string;
 	at: string;
 	/** Names a page in error messages. */

@@ -32,7 +32,7 @@ export async function repository({ PLUGIN_REPOSITORY_URL: url }: Env) {
 	return list.data;
 }
 
-/** Published plugins on GitHub: path, name, type, and a description that was written for this list. */
+/** Plugins on GitHub: path, name, type, and a description that was written for this list. */
 const PUBLISHED = [
 	[
 		"PostHog/posthog-plugin-geoip",
