@@ -10,7 +10,6 @@ import { buckets } from "./test/support/bucket.ts";
 import { clickhouse } from "./test/support/clickhouse.ts";
 import { googles } from "./test/support/gcs.ts";
 import { HANG_MS, TEST_TIMEOUT_MS } from "./test/support/hang.ts";
-import { LongestFirst } from "./test/support/order.ts";
 import { outbound } from "./test/support/outbound.ts";
 import { databases } from "./test/support/postgres.ts";
 import { quiet } from "./test/support/quiet.ts";
@@ -24,8 +23,6 @@ process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
 quiet();
 buildAssets();
 
-const isShuffled = process.argv.some((word) => word.startsWith("--sequence.shuffle"));
-
 const limits = {
 	testTimeout: TEST_TIMEOUT_MS,
 	hookTimeout: TEST_TIMEOUT_MS,
@@ -38,8 +35,6 @@ export default defineConfig({
 	ssr: { resolve: { conditions: ["workerd"] } },
 	test: {
 		reporters: ["default", summary],
-		// `--sequence.shuffle.files` has an order of its own.
-		...(!isShuffled && { sequence: { sequencer: LongestFirst } }),
 		// Many files wait for a server that they started, so one more than there are cores keeps these busy.
 		maxWorkers: availableParallelism() + 1,
 		projects: [

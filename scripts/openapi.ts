@@ -10,6 +10,7 @@ import { type ScopeObject, scopeFor } from "../src/access/scopes.ts";
 import { families, publicRoutes } from "../src/app.ts";
 import type { OperationText, Tag } from "../src/http/openapi.ts";
 import { descriptionOf, type Operation } from "../src/http/router.ts";
+import { loadRoutes } from "../src/mount.ts";
 import { write } from "./files.ts";
 import { texts } from "./openapi/families.ts";
 import { headers } from "./openapi/headers.ts";
@@ -29,15 +30,15 @@ type Family = {
 
 const all: Family[] = [
 	...(await Promise.all(
-		families.map(async ([mount, object, , load]) => {
-			const { routes } = await load();
-			return { mount, object, routes };
+		families.map(async (row) => {
+			const { routes } = await loadRoutes(row);
+			return { mount: row.path, object: row.object, routes };
 		}),
 	)),
 	...(await Promise.all(
-		publicRoutes.map(async ([mount, load]) => {
-			const { routes } = await load();
-			return { mount, routes };
+		publicRoutes.map(async (row) => {
+			const { routes } = await loadRoutes(row);
+			return { mount: row.path, routes };
 		}),
 	)),
 ].map((row) => {

@@ -1,7 +1,7 @@
-import type { Hono, MiddlewareHandler } from "hono";
+import { Hono, type MiddlewareHandler, type NotFoundHandler } from "hono";
 import { cors } from "hono/cors";
-import { methodNotAllowed as checkMethod } from "hono/method-not-allowed";
 import { requestId } from "hono/request-id";
+import { TrieRouter } from "hono/router/trie-router";
 import { secureHeaders } from "hono/secure-headers";
 import type { Schema } from "hono/types";
 import { safeRetries } from "./access/idempotency.ts";
@@ -13,33 +13,36 @@ import { consolePages } from "./docs/console.ts";
 import { documentation } from "./docs/docs.ts";
 import { onlyReads } from "./docs/files.ts";
 import type { App } from "./env.ts";
-import { methodNotAllowed, onError, onNotFound, respond } from "./http/errors.ts";
+import { methodNotAllowed, onError, onNotFound } from "./http/errors.ts";
 import { caching } from "./http/etag.ts";
 import { formatJson } from "./http/json.ts";
 import { meter } from "./http/meter.ts";
+import { READS } from "./http/methods.ts";
 import { allowedOrigins } from "./http/origins.ts";
 import { logRequests } from "./http/request_log.ts";
-import { router } from "./http/router.ts";
 import { answerInVersion, chooseVersion } from "./http/versions.ts";
 import { type Api, mcp } from "./mcp/routes.ts";
 
 export type Routes = Hono<App, Schema, string>;
 
-/** Loads the routes of a row on the first request for its path (docs/internals/architecture.md#what-is-loaded-when). */
-type Load = () => Promise<Routes>;
+/** A family: its path, the object of its scopes, the tenant that it acts in, and its routes, which its first request loads. */
+export type Family = {
+	path: string;
+	object: ScopeObject;
+	tenant: MiddlewareHandler<App>;
+	load: () => Promise<Routes | { default: Routes }>;
+};
 
-/** A family's path, the object of its scopes, the tenant that it acts in, and its routes. */
-export type Family = readonly [
-	path: string,
-	object: ScopeObject,
-	tenant: MiddlewareHandler<App>,
-	load: Load,
-];
-
-/** The path of routes without a key, and the routes. */
-export type PublicRoutes = readonly [path: string, load: Load];
+/** Routes that need no key. */
+export type PublicRoutes = Pick<Family, "path" | "load">;
 
 export type Row = Family | PublicRoutes;
+
+/** Loads the routes of a row. */
+export async function loadRoutes({ load }: PublicRoutes): Promise<Routes> {
+	const loaded = await load();
+	return "default" in loaded ? loaded.default : loaded;
+}
 
 /** The response headers that scripts of other origins may read. */
 const EXPOSED_HEADERS = [
@@ -79,65 +82,55 @@ const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 	})(c, next);
 };
 
-/** Returns 405 for methods that a path such as `/bulk` doesn't support. Otherwise, `/:id` would match with the id `bulk`. */
-const allowOnlyMethodsOf = (handlers: { method: string }[]): MiddlewareHandler<App> => {
-	const methods = new Set(handlers.map(({ method }) => method));
-	const allowed = [...methods].flatMap((method) =>
-		method === "GET" ? [method, "HEAD"] : [method],
-	);
+/** Responds to unknown paths. Under `/api`, this requires a key, too. */
+const notFound: NotFoundHandler<App> = async (c) => {
+	if (c.req.path.startsWith("/api/")) await authenticate(c, async () => {});
+	return onNotFound(c);
+};
+
+/**
+ * Returns the app with the middleware of all requests, to which `mount` adds rows. (Hono's default router accepts no more routes
+ * after the first request.)
+ * @param api the function that `/mcp` calls
+ */
+export const createApp = (api: Api): Routes =>
+	new Hono<App>({ strict: false, router: new TrieRouter() })
+		.use(requestId(), logRequests, meter)
+		.use("/api/*", caching)
+		.use(formatJson, answerInVersion(), secureAnswers, crossOrigin)
+		.use("/docs/*", onlyReads, documentation)
+		.use("/console/*", onlyReads, consolePages)
+		.route("/mcp", mcp(api))
+		.notFound(notFound)
+		.onError(onError(fromDatabaseError));
+
+/** Rejects methods that a path doesn't support with a 405. */
+function allowOnly(methods: string[]): MiddlewareHandler<App> {
+	const allowed = methods.flatMap((method) => (method === "GET" ? READS : [method]));
 	return async (c, next) => {
 		if (!allowed.includes(c.req.method)) throw methodNotAllowed(c.req.method, allowed);
 		await next();
 	};
-};
+}
 
-/** Returns the paths of `routes` with their handlers. Middleware is mounted on each path. */
-const pathsOf = (routes: Routes) => Map.groupBy(routes.routes, ({ path }) => path);
+const countParameters = (path: string) => path.split("/:").length;
 
-/** Returns the routes of a family, which require a key with a scope. */
-async function familyOf([path, object, tenant, load]: Family) {
-	const [family, routes] = [router(), await load()];
-	for (const [at, handlers] of pathsOf(routes)) {
-		if (!/[:*]/.test(at)) family.use(at, allowOnlyMethodsOf(handlers));
-		family.use(at, scope(object), safeRetries, conditional(path, routes.routes, at), tenant);
+/** Adds the routes of a row to the app, each path with the middleware that it requires. */
+export function mount(app: Routes, row: Row, { routes }: Routes) {
+	const base = app.basePath(row.path);
+	const [shared = [], own = []] = [true, false].map((isShared) =>
+		routes.filter(({ path }) => path.endsWith("*") === isShared),
+	);
+	const paths = [...Map.groupBy(own, ({ path }) => path)];
+	// Otherwise, `/:id` would match `/bulk` with the id `bulk`.
+	paths.sort(([a], [b]) => countParameters(a) - countParameters(b));
+	for (const [path, handlers] of paths) {
+		const allowed = allowOnly([...new Set(handlers.map(({ method }) => method))]);
+		if ("tenant" in row) {
+			base.use(path, authenticate, chooseVersion(), allowed, scope(row.object), safeRetries);
+			base.use(path, conditional(row.path, routes, path), row.tenant);
+		} else base.use(path, allowed, ...(row.path.startsWith("/api/") ? [chooseVersion()] : []));
+		for (const { handler } of shared) base.use(path, handler);
+		for (const { method, handler } of handlers) base.on(method, path, handler);
 	}
-	return family.route("/", routes);
-}
-
-async function publicRoutesOf([path, load]: PublicRoutes) {
-	const [group, routes] = [router(), await load()];
-	for (const [at, handlers] of pathsOf(routes))
-		if (!at.includes("*")) {
-			group.use(at, allowOnlyMethodsOf(handlers));
-			if (path.startsWith("/api/")) group.use(at, chooseVersion());
-		}
-	return group.route("/", routes);
-}
-
-const isFamily = (row: Row): row is Family => row.length === 4;
-
-/**
- * Returns an app with the middleware of all requests and the routes of one row.
- * @param api the function that `/mcp` calls
- */
-export async function mount(row: Row, api: Api): Promise<Routes> {
-	const routes = isFamily(row) ? await familyOf(row) : await publicRoutesOf(row);
-	const app: Routes = router();
-	app
-		.use(requestId(), logRequests, meter)
-		.use("/api/*", caching)
-		.use(formatJson, answerInVersion(), secureAnswers, crossOrigin)
-		.use(
-			checkMethod({
-				app,
-				onMethodNotAllowed: (c, allowed) => respond(c, methodNotAllowed(c.req.method, allowed)),
-			}),
-		);
-	app.use("/docs/*", onlyReads, documentation);
-	app.use("/console/*", onlyReads, consolePages);
-	if (!isFamily(row)) app.route(row[0], routes);
-	app.use("/api/*", authenticate, chooseVersion());
-	if (isFamily(row)) app.route(row[0], routes);
-	app.route("/mcp", mcp(api));
-	return app.notFound(onNotFound).onError(onError(fromDatabaseError));
 }

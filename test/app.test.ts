@@ -2,12 +2,14 @@ import { createExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { inspectRoutes } from "hono/dev";
 import { expect, test, vi } from "vitest";
-import { app, families, load, publicRoutes } from "../src/app.ts";
+import { app, families, publicRoutes } from "../src/app.ts";
 import { indent } from "../src/http/json.ts";
+import { router } from "../src/http/router.ts";
+import { loadRoutes } from "../src/mount.ts";
 import { operations } from "./support/contract.ts";
 import { routes } from "./support/routes.ts";
 import { eventually } from "./support/time.ts";
-import { call, world } from "./support/world.ts";
+import { call, withBatch, world } from "./support/world.ts";
 
 const sorted = (lines: Iterable<string>) => [...new Set(lines)].sort();
 
@@ -15,10 +17,9 @@ const line = ({ method, path }: { method: string; path: string }) =>
 	`${method} ${path.replace(/\{[^}]*\}|\/$/g, "") || "/"}`;
 
 test("the application has exactly the listed routes", async () => {
-	const apps = await Promise.all([...families, ...publicRoutes].map(load));
-	const served = apps.flatMap((each) =>
-		inspectRoutes(each).filter(({ method }) => method !== "ALL"),
-	);
+	const all = router();
+	for (const row of [...families, ...publicRoutes]) all.route(row.path, await loadRoutes(row));
+	const served = inspectRoutes(all).filter(({ method }) => method !== "ALL");
 	expect(sorted(served.map(line))).toEqual(sorted(routes.map(line)));
 });
 
@@ -166,14 +167,8 @@ test("/healthz reports a missing migration, and a database that does not answer"
 		body: { d1: true, kv: true, migrations: false },
 	});
 	await env.DB.prepare("insert into d1_migrations (name) values (?)").bind(newest?.name).run();
-	const DB = Object.assign(Object.create(env.DB), {
-		withSession: () => ({
-			prepare: (query: string) => env.DB.prepare(query),
-			batch: () => Promise.reject(new Error("D1 is away")),
-			getBookmark: () => null,
-		}),
-	});
-	expect(await call("GET", "/healthz", { env: { DB } })).toMatchObject({
+	const away = withBatch(() => Promise.reject(new Error("D1 is away")));
+	expect(await call("GET", "/healthz", { env: away })).toMatchObject({
 		status: 503,
 		body: { d1: false, kv: true, migrations: false },
 	});

@@ -7,7 +7,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { LIMITS, TICK } from "../bench/scale/assumptions.ts";
 import { deliverDue } from "../src/activity/audit_streams/deliver.ts";
 import { inList, insertEach } from "../src/db/client.ts";
-import { counted } from "../src/db/counted.ts";
+import { countStatements } from "../src/db/count_statements.ts";
 import { activityLog } from "../src/db/schema/activity_log.ts";
 import { auditStreams } from "../src/db/schema/audit_streams.ts";
 import {
@@ -240,7 +240,7 @@ function bindings() {
 		send: async (message: unknown) => messages.push(message),
 	});
 	const deliverStreams = async () => {
-		const { DB, statements } = counted(env.DB);
+		const { DB, statements } = countStatements(env.DB);
 		for (const message of messages.splice(0)) await deliverDue({ ...env, DB }, message);
 		return statements();
 	};
@@ -264,7 +264,7 @@ test("a tick keeps below D1's limit of statements, and the next ones work off wh
 	const at = Date.now();
 	let before = await left();
 	for (let i = 0; i < 5; i += 1) {
-		const { DB, statements } = counted(env.DB);
+		const { DB, statements } = countStatements(env.DB);
 		await tick(at + i * 1000, { ...bound, DB });
 		spent.push(statements());
 		streamed.push(await deliverStreams());

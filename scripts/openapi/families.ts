@@ -29,8 +29,7 @@ import * as plugins from "../../src/plugins/plugins/openapi.ts";
 
 type Row = (typeof families)[number] | (typeof publicRoutes)[number];
 
-/** The rows of src/app.ts. The first item is the path, the last one loads the routes. */
-type Texts = { [Each in Row as Each[0]]: OpenApi<RoutesOf<Each>> };
+type Texts = { [Each in Row as Each["path"]]: OpenApi<RoutesOf<Each>> };
 
 export const texts: Texts = {
 	"/api/organizations": organizations,

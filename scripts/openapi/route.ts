@@ -1,6 +1,6 @@
 /** A route in the document. */
 
-import { isSettings, objectPath } from "../../src/access/precondition.ts";
+import { objectPath } from "../../src/access/precondition.ts";
 import type { Operation } from "../../src/http/router.ts";
 
 export type Route = {
@@ -37,6 +37,4 @@ export const hasTag = (route: Route) =>
 
 /** Whether the route accepts `If-Match`, because it changes one object. */
 export const takesIfMatch = ({ method, below, open }: Route) =>
-	!open &&
-	method !== "GET" &&
-	(objectPath(below) !== undefined || (method === "PATCH" && isSettings(below)));
+	!open && method !== "GET" && objectPath(below, method === "PATCH") !== undefined;

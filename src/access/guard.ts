@@ -12,8 +12,10 @@ import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
 import { badCredentials, forbidden, notFound } from "../http/errors.ts";
-import { checkKey, type PathTenant } from "./permit.ts";
+import { checkKey } from "./permit.ts";
+import { idsOf, type Place } from "./place.ts";
 import type { ANY_KEY, Scope } from "./scopes.ts";
+import { IDS, KEY } from "./sql.ts";
 import { visibleTo } from "./visible.ts";
 
 /** The key's digest, the SQL condition on `organizations` for that of the tenant, and SQL for the id of its project. */
@@ -79,11 +81,20 @@ export type Caller = {
 	project_level: number | null;
 };
 
+/** The guard's statement for all places of a form (`formOf`). */
+export const cachedGuard = cacheByForm((db, place: Place) => {
+	const { organization, project } = idsOf(place, KEY.user_id, IDS);
+	// One row less than with the organization's id.
+	const isNamed = typeof place.organization === "string" && place.organization !== "@current";
+	const isOrganization = isNamed
+		? eq(organizations.uuid, IDS.organization)
+		: eq(organizations.id, organization);
+	return new CachedStatement(guard(db, { hash: KEY.hash, isOrganization, project }));
+});
+
 /** The requirements of a route. */
 type Requirements = {
-	place: PathTenant;
-	/** Whether the path ends at the tenant. */
-	itself: boolean;
+	place: Place;
 	scope: Scope | typeof ANY_KEY;
 	level: number;
 	/** The minimum `plugins_access_level` of the organization. */
@@ -100,7 +111,7 @@ type Requirements = {
  */
 export async function authorize(
 	row: GuardRow | undefined,
-	{ place, itself, scope, level: least, plugins, address }: Requirements,
+	{ place, scope, level: least, plugins, address }: Requirements,
 ): Promise<Caller> {
 	const key = row && toKey(row);
 	if (!key) throw badCredentials();
@@ -110,21 +121,24 @@ export async function authorize(
 		(await checkAddress(key, address)) ??
 		checkKey(key, scope, {
 			...place,
-			organization: place.organization ?? (isMember ? organization_uuid : null),
-			project: place.project ?? (isMember ? project_id : null),
+			...(isMember && {
+				organization: organization_uuid ?? undefined,
+				project: project_id ?? undefined,
+			}),
 		});
 	if (denied) throw denied;
 	const level = Math.max(member_level ?? 0, row.project_level ?? 0);
 	const isHidden = !isMember || (row.access_control && level < ADMIN && !row.project_level);
-	if (place.named && place.kind === "organization") {
-		if (!organization_id) throw notFound(itself ? undefined : "Organization not found.");
-		if (!isMember) throw itself ? notFound() : forbidden();
+	const { kind, organization, project, isEnd } = place;
+	if (organization !== undefined) {
+		if (!organization_id) throw notFound(isEnd ? undefined : "Organization not found.");
+		if (!isMember) throw isEnd ? notFound() : forbidden();
 	}
-	if (place.named && place.kind === "project") {
-		if (!project_id || (isHidden && itself)) throw notFound("Project not found.");
+	if (project !== undefined) {
+		const isUnder = kind === "project" && !isEnd;
+		if (!project_id || (isHidden && !isUnder)) throw notFound("Project not found.");
 		if (isHidden) throw forbidden("You don't have access to the project.");
 	}
-	if (place.child && (!project_id || isHidden)) throw notFound("Project not found.");
 	if (level < least) throw insufficientLevel();
 	const { last_used_at, is_session, is_service_account, project_level, plugins_access_level } = row;
 	if ((plugins_access_level ?? 0) < plugins)
@@ -184,7 +198,7 @@ export function keyStillWorks(
 	hash: string | SQLWrapper,
 	{ scopes, organizations: scopedOrganizations, projects: scopedProjects, allowed_ips }: KeyTerms,
 ) {
-	const theKey = and(
+	const isCallerKey = and(
 		eq(personalApiKeys.hash, hash),
 		eq(personalApiKeys.scopes, scopes),
 		eq(personalApiKeys.scoped_organizations, scopedOrganizations),
@@ -192,7 +206,7 @@ export function keyStillWorks(
 		eq(personalApiKeys.allowed_ips, allowed_ips),
 		eq(users.is_active, true),
 	);
-	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${theKey})`;
+	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${isCallerKey})`;
 }
 
 /** What `assertStillAllowed` checks, in addition to the key. */
@@ -208,13 +222,13 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 	const user_id = placeholder<number>("user_id");
 	const organization_id = placeholder<number>("organization_id");
 	const project_id = placeholder<number>("project_id");
-	const theMember = and(
+	const isMember = and(
 		eq(members.organization_id, organization_id),
 		eq(members.user_id, user_id),
 		gte(members.level, placeholder("member_level")),
 	);
-	const theProject = and(eq(projects.id, project_id), visibleTo(user_id));
-	const theProjectMember = and(
+	const isProject = and(eq(projects.id, project_id), visibleTo(user_id));
+	const isProjectMember = and(
 		eq(projectMembers.project_id, project_id),
 		eq(projectMembers.user_id, user_id),
 		gte(projectMembers.level, placeholder("project_level")),
@@ -226,10 +240,10 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 			projects: placeholder("projects"),
 			allowed_ips: placeholder("allowed_ips"),
 		}),
-		form.member ? sql`exists (select 1 from ${members} where ${theMember})` : undefined,
-		form.project ? sql`exists (select 1 from ${projects} where ${theProject})` : undefined,
+		form.member ? sql`exists (select 1 from ${members} where ${isMember})` : undefined,
+		form.project ? sql`exists (select 1 from ${projects} where ${isProject})` : undefined,
 		form.projectMember
-			? sql`exists (select 1 from ${projectMembers} where ${theProjectMember})`
+			? sql`exists (select 1 from ${projectMembers} where ${isProjectMember})`
 			: undefined,
 	)}`;
 	return new CachedStatement(assertThat(db, hasAccess, "has_access"));

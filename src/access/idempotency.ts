@@ -36,9 +36,9 @@ const NOT_STORED = /^(x-request-id|vary|ratelimit-policy|access-control-.*)$/;
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
 /**
- * The `Idempotency-Key` of a POST, which is executed once (docs/api.md#safe-retries). The batch of the
- * change inserts a row for the key, so either both exist or neither does. The response is added to
- * the row after the client got it.
+ * The `Idempotency-Key` of a POST, which is executed once (docs/api.md#safe-retries). The batch of
+ * the change inserts a row for the key, so either both exist or neither does. The response is added
+ * to the row after the client got it.
  */
 export class Idempotency {
 	readonly #c: Context<App>;
@@ -129,8 +129,8 @@ export class Idempotency {
 	}
 
 	/**
-	 * Stores the response, unless it is a 5xx or nothing was written before a 4xx. So after a 5xx, the
-	 * outcome of a change that was made is unknown.
+	 * Stores the response, unless it is a 5xx or nothing was written before a 4xx. So after a 5xx,
+	 * the outcome of a change that was made is unknown.
 	 */
 	async store({ status, headers }: Response) {
 		const db = drizzle(this.#c.env.DB);
@@ -173,7 +173,10 @@ export const safeRetries = createMiddleware<App>(async (c, next) => {
 	c.executionCtx.waitUntil(idempotency.store(c.res).catch(lost));
 });
 
-/** Deletes idempotency keys older than a day, at most 100,000. It reads the whole table, so it runs once an hour. */
+/**
+ * Deletes idempotency keys older than a day, at most 100,000. It reads the whole table, so it runs
+ * once an hour.
+ */
 export const deleteExpiredKeys = async ({ DB }: Env) => {
 	const before = iso(Date.now() - DAY_MS);
 	const old = sql`select user_id, key from ${idempotencyKeys} where ${lt(idempotencyKeys.created_at, before)} limit 100000`;

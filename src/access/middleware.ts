@@ -2,7 +2,7 @@ import { createMiddleware } from "hono/factory";
 import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/levels.ts";
 import type { App } from "../env.ts";
 import { isRead } from "../http/methods.ts";
-import type { Where } from "./place.ts";
+import { type Place, readPlace } from "./place.ts";
 import { Tenant } from "./tenant.ts";
 
 declare module "hono" {
@@ -15,47 +15,45 @@ declare module "hono" {
 	}
 }
 
-const tenantOf = (where: Where) =>
+/**
+ * Sets the tenant of the following routes.
+ * @param parameters the parameters of the path with the ids
+ */
+const actingIn = (
+	kind: Place["kind"],
+	parameters: { organization?: string; project?: string } = {},
+	isEnd = false,
+) =>
 	createMiddleware<App>(async (c, next) => {
-		c.set("tenant", new Tenant(c, where));
+		const { organization, project } = parameters;
+		const named = {
+			organization: organization && c.req.param(organization),
+			project: project && c.req.param(project),
+		};
+		c.set("tenant", new Tenant(c, readPlace({ kind, isEnd, ...named })));
 		await next();
 	});
 
-/** Sets the tenant of the following routes: the caller, without an organization or project. */
-export const asCaller = tenantOf({ kind: "caller" });
+/** The caller, without an organization or project. */
+export const asCaller = actingIn("caller");
 
-/** Sets the tenant: the organization in the path, which the routes are under. */
-export const inOrganization = tenantOf({
-	kind: "organization",
-	parameter: "organization_id",
+/** The organization in the path, which the routes are under. */
+export const inOrganization = actingIn("organization", { organization: "organization_id" });
+
+/** The organization in the path, or the caller's organizations. */
+export const onOrganizations = actingIn("organization", { organization: "id" }, true);
+
+/** A project of the organization in the path, or all of them. */
+export const onProjectsOfOrganization = actingIn("organization", {
+	organization: "organization_id",
+	project: "id",
 });
 
-/** Sets the tenant: the organization in the path, or the caller's organizations. */
-export const onOrganizations = tenantOf({
-	kind: "organization",
-	parameter: "id",
-	itself: true,
-});
+/** The project in the path, which the routes are under. */
+export const inProject = actingIn("project", { project: "project_id" });
 
-/** Sets the tenant: the project in the path, or the projects of the organization in the path. */
-export const onProjectsOfOrganization = tenantOf({
-	kind: "organization",
-	parameter: "organization_id",
-	child: "id",
-});
-
-/** Sets the tenant: the project in the path, which the routes are under. */
-export const inProject = tenantOf({
-	kind: "project",
-	parameter: "project_id",
-});
-
-/** Sets the tenant: the project in the path, or the caller's projects. */
-export const onProjects = tenantOf({
-	kind: "project",
-	parameter: "id",
-	itself: true,
-});
+/** The project in the path, or the caller's projects. */
+export const onProjects = actingIn("project", { project: "id" }, true);
 
 /** Requires a membership of at least `level`. */
 export const atLeast = (level: number) =>

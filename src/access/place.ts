@@ -1,131 +1,74 @@
-import { eq, type SQL, sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
 import { organizationId } from "../db/organization_ids.ts";
-import { organizations } from "../db/schema/organizations.ts";
 import { projects } from "../db/schema/projects.ts";
-import type { Caller } from "./guard.ts";
-import type { PathTenant } from "./permit.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
 
-/**
- * Where the path contains the tenant's id. `itself`: the path ends at the tenant. `child`: the parameter with the id of a project
- * of the organization.
- */
-export type Where = {
-	kind: PathTenant["kind"];
-	parameter?: string;
-	itself?: boolean;
-	child?: string;
-};
-
-const toUuid = (text: string) => text.toLowerCase();
-
-/**
- * How a path identifies an object. If the path doesn't contain it, as in lists, the id is null. `found`: the guard has run, and
- * found the id or that there is none.
- */
-type Naming = "id" | "@current" | "found";
-
-/** How a path identifies its tenant. The SQL of the tenant's ids depends on it. */
-export type PathForm = {
-	kind: PathTenant["kind"];
-	organization: Naming;
-	/** `none`: the path isn't about projects. */
-	project: Naming | "none";
-};
-
-/** A tenant as the path identifies it, with the organization's UUID, or as the guard has found it, with the organization's id. */
+/** What the path of a request names. */
 export type Place = {
-	form: PathForm;
-	organization: string | number | null;
-	project: number | null;
+	/** What the routes act in: an organization, a project, or only the caller. */
+	kind: "caller" | "organization" | "project";
+	/** A UUID, `@current`, or the id that the guard found. Undefined if the path has none, as in a list. */
+	organization?: string | number | undefined;
+	/** An id or `@current`. With the kind `organization`, a project of the organization. */
+	project?: number | "@current" | undefined;
+	/** Whether the path ends at the organization or project. */
+	isEnd?: boolean;
 };
 
-const naming = (text: string | undefined): Naming => (text === "@current" ? text : "id");
-
-/**
- * Reads a path.
- * @param named the tenant's id; undefined if the path has none
- * @param child the id of a project of the organization; undefined if the path has none
- */
-export function readPath(
-	kind: PathTenant["kind"],
-	named: string | undefined,
-	child: string | undefined,
-): Place {
-	const organization = kind === "organization" ? named : undefined;
-	const project = kind === "project" ? named : child;
-	const hasProject = kind === "project" || child !== undefined;
-	const form: PathForm = {
-		kind,
-		organization: naming(organization),
-		project: hasProject ? naming(project) : "none",
-	};
-	return {
-		form,
-		organization: organization === undefined ? null : toUuid(organization),
-		project: project === undefined ? null : rowId(project),
-	};
-}
-
-/**
- * Returns the tenant in a path. `@current` isn't resolved.
- * @param named the tenant's id; undefined if the path has none
- * @param child the id of a project of the organization; undefined if the path has none
- */
-export function tenantIn(
-	kind: PathTenant["kind"],
-	named: string | undefined,
-	child: string | undefined,
-): PathTenant {
-	const literal = named === "@current" ? undefined : named;
-	return {
-		kind,
-		named: named !== undefined,
-		child: child !== undefined,
-		organization: kind === "organization" && literal ? toUuid(literal) : null,
-		project: kind === "project" && literal ? rowId(literal) : null,
-	};
-}
-
-/** Returns the place that the guard has found. */
-export const foundPlace = (
-	kind: PathTenant["kind"],
-	{ organization_id, project_id }: Pick<Caller, "organization_id" | "project_id">,
-): Place => ({
-	form: { kind, organization: "found", project: "found" },
-	organization: organization_id,
-	project: project_id,
+/** Reads what a path names, from the values of its parameters. */
+export const readPlace = ({
+	organization,
+	project,
+	...place
+}: Pick<Place, "kind" | "isEnd"> & {
+	organization: string | undefined;
+	project: string | undefined;
+}): Place => ({
+	...place,
+	organization: organization?.toLowerCase(),
+	project: project === undefined || project === "@current" ? project : rowId(project),
 });
 
-/** The ids in a path (`Place`) and the caller's id: values, or SQL for them. */
-type PathIds = {
-	user_id: number | SQL<number>;
-	organization: SQL;
-	project: SQL<number>;
-};
+/** Returns the place with sample ids: everything that SQL about it depends on. */
+export const formOf = ({ kind, organization, project }: Place): Place => ({
+	kind,
+	organization:
+		typeof organization === "number"
+			? 0
+			: organization === "@current"
+				? organization
+				: organization && "id",
+	project: typeof project === "number" ? 0 : project,
+});
 
-/** Returns SQL for the id of a path's organization, null if there is none. */
-export function organizationOf(form: PathForm, ids: PathIds): SQL<number> {
-	if (form.organization === "found") return sql`${ids.organization}`;
-	if (form.kind !== "organization")
-		return sql`(select ${projects.organization_id} from ${projects} where ${projects.id} = ${projectOf(form, ids)})`;
-	return form.organization === "@current"
-		? currentOrganization(ids.user_id)
-		: organizationId(ids.organization);
-}
+/** SQL for the ids in a place. */
+type Ids = { organization: SQL; project: SQL<number> };
 
-/** Returns the SQL condition on `organizations`: it is a path's organization. */
-export const isOrganizationOf = (form: PathForm, ids: PathIds) =>
-	form.kind === "organization" && form.organization === "id"
-		? eq(organizations.uuid, ids.organization)
-		: eq(organizations.id, organizationOf(form, ids));
-
-/** Returns SQL for the id of a path's project, null if there is none. */
-export function projectOf(form: PathForm, ids: PathIds): SQL<number> {
-	if (form.project === "found") return ids.project;
-	if (form.project === "none") return sql`null`;
-	const project = form.project === "@current" ? currentProject(ids.user_id) : ids.project;
-	if (form.kind === "project") return project;
-	return sql`(select ${projects.id} from ${projects} where ${projects.id} = ${project} and ${projects.organization_id} = ${organizationOf(form, ids)})`;
+/**
+ * Returns SQL for the ids of the organization and the project of a place; null if there is none.
+ * @param ids the ids in the place: values, or placeholders for them
+ */
+export function idsOf(
+	{ kind, organization, project }: Place,
+	user_id: number | SQL<number>,
+	ids: Ids = { organization: sql`${organization ?? null}`, project: sql`${project ?? null}` },
+): { organization: SQL<number>; project: SQL<number> } {
+	if (typeof organization === "number")
+		return { organization: sql`${ids.organization}`, project: ids.project };
+	const named = project === "@current" ? currentProject(user_id) : ids.project;
+	if (kind !== "organization")
+		return {
+			organization: sql`(select ${projects.organization_id} from ${projects} where ${projects.id} = ${named})`,
+			project: named,
+		};
+	const parent =
+		organization === "@current" ? currentOrganization(user_id) : organizationId(ids.organization);
+	return {
+		organization: parent,
+		project:
+			project === undefined
+				? sql`null`
+				: sql`(select ${projects.id} from ${projects} where ${projects.id} = ${named} and ${projects.organization_id} = ${parent})`,
+	};
 }

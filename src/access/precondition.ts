@@ -1,8 +1,8 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import type { Context, Handler, MiddlewareHandler } from "hono";
-import { routePath } from "hono/route";
 import type { RouterRoute } from "hono/types";
+import { mergePath } from "hono/utils/url";
 import { assertThat } from "../db/assertion.ts";
 import type { Database } from "../db/client.ts";
 import { jsonOf } from "../db/snapshot.ts";
@@ -20,19 +20,12 @@ declare module "hono" {
 }
 
 /*
- * Checks `If-Match` and `If-None-Match` of changes (docs/api.md#caching-and-conditional-requests). An object's ETag is the digest
- * of the response to its GET. So the handler of that GET runs twice: first to learn its queries, which then run in the batch of
- * this request's first read, and again with their results, to create its response. The batch of the change asserts that the
- * queries still return the same rows.
+ * Checks `If-Match` and `If-None-Match` of changes (docs/api.md#caching-and-conditional-requests). An object's ETag is the digest of
+ * the response to its GET. So the handler of that GET runs until it reads. Its queries are sent with the first read of the change,
+ * and it continues with their results. The batch of the change asserts that the queries still return the same rows.
  */
 
 type Statement = BatchItem<"sqlite">;
-
-/**
- * Thrown by `Tenant.read` to end the first run of the GET's handler. (Created only when thrown: an Error that is created while an
- * isolate starts makes V8 read the whole script again, for the stack.)
- */
-class NotYet extends Error {}
 
 /** The ETags of `If-Match` and `If-None-Match`; undefined without the header. */
 type Tags = { match: string[] | undefined; noneMatch: string[] | undefined };
@@ -44,11 +37,14 @@ export class Precondition {
 	readonly #c: Context<App>;
 	readonly #tags: Tags;
 	readonly #object: ObjectRoute | undefined;
-	/** The GET's queries, after its first run, and their rows as JSON. */
-	#queries: Statement[] = [];
-	#rows: string[] = [];
-	/** Set while the GET's handler runs. `results` is undefined in its first run. */
-	#run: { results: unknown[] | undefined } | undefined;
+	readonly #queries = Promise.withResolvers<Statement[]>();
+	readonly #results = Promise.withResolvers<unknown[]>();
+	/** Whether the GET's handler runs and hasn't read yet. */
+	#isStarting = false;
+	/** Whether the GET's handler has returned a response. */
+	#isFound: Promise<boolean> | undefined;
+	/** The rows of the GET's queries as JSON: SQL for them, and what they were. */
+	#rows: { sql: SQL; before: string } | undefined;
 
 	constructor(c: Context<App>, tags: Tags, object: ObjectRoute | undefined) {
 		this.#c = c;
@@ -56,32 +52,71 @@ export class Precondition {
 		this.#object = object;
 	}
 
-	/** Runs the GET's handler with `results`. Returns whether it returned a response. */
-	async #respond({ handler }: ObjectRoute, results?: unknown[]) {
-		this.#run = { results };
-		try {
-			return (await handler(this.#c, async () => {})) instanceof Response;
-		} catch (error) {
-			if (error instanceof NotYet || error instanceof ApiError) return false;
-			throw error;
-		} finally {
-			this.#run = undefined;
-		}
-	}
-
-	/** Returns the results for a read of the GET's handler; undefined for a read of another handler. */
-	intercept(queries: Statement[]) {
-		if (!this.#run) return undefined;
-		const { results } = this.#run;
-		if (results) return results;
-		this.#queries = queries;
-		throw new NotYet("The queries have not been sent yet.");
-	}
-
 	/** Whether any object that exists fulfils the condition. */
 	get #isExistence() {
 		const { match, noneMatch } = this.#tags;
 		return noneMatch === undefined && match?.includes("*") === true;
+	}
+
+	/**
+	 * Starts the GET's handler.
+	 * @returns what to send with the first read: the GET's queries, and a select of their rows as JSON
+	 */
+	async start(db: Database) {
+		if (!this.#object || this.#isExistence) return {};
+		this.#isStarting = true;
+		this.#isFound = this.#respond(this.#object);
+		const queries = await Promise.race([this.#queries.promise, this.#isFound.then(() => [])]);
+		this.#isStarting = false;
+		const rows = sql`json_array(${sql.join(queries.map(jsonOf), sql`, `)})`;
+		this.#rows = { sql: rows, before: "" };
+		return {
+			ofObject: queries,
+			rows: db.select({ json: sql<string>`${rows}`.as("json") }).from(sql`(select 1)`),
+		};
+	}
+
+	async #respond({ handler }: ObjectRoute) {
+		const response = Promise.resolve(handler(this.#c, async () => {}));
+		return response.then(
+			(value) => value instanceof Response,
+			(error: unknown) => {
+				if (error instanceof ApiError) return false;
+				throw error;
+			},
+		);
+	}
+
+	/** Returns the results for the read of the GET's handler; undefined for a read of the change. */
+	join(queries: Statement[]) {
+		if (!this.#isStarting) return undefined;
+		this.#isStarting = false;
+		this.#queries.resolve(queries);
+		return this.#results.promise;
+	}
+
+	/**
+	 * Continues the GET's handler with its results. If the object doesn't exist, the change returns the error.
+	 * @throws 412 if the condition is false
+	 */
+	async check({
+		ofObject = [],
+		rows = [],
+	}: {
+		ofObject?: unknown[] | undefined;
+		rows?: { json: string }[] | undefined;
+	}) {
+		if (this.#isExistence) return;
+		if (!this.#object) return this.#compare();
+		if (this.#rows) this.#rows.before = rows[0]?.json ?? "";
+		this.#results.resolve(ofObject);
+		const isFound = await this.#isFound;
+		const body = this.#c.get("compact")?.text ?? "";
+		// This isn't the response to the current request.
+		this.#c.set("compact", undefined);
+		if (!isFound) return;
+		const { path } = this.#object;
+		this.#compare(await tagOf(represent(body, `GET ${path}`, this.#c.var.version)));
 	}
 
 	/** @throws 412 if the condition is false for an object with the ETag, which an object without a GET doesn't have */
@@ -93,65 +128,32 @@ export class Precondition {
 			throw preconditionFailed("The ETag of the object is in If-None-Match.");
 	}
 
-	/** Returns the statements that run with the request's first read: each of the GET's queries, and its rows as JSON. */
-	async statements(db: Database): Promise<Statement[]> {
-		if (!this.#object || this.#isExistence) return [];
-		await this.#respond(this.#object);
-		return this.#queries.flatMap((query) => [
-			query,
-			db.select({ rows: jsonOf(query).as("rows") }).from(sql`(select 1)`),
-		]);
-	}
-
-	/**
-	 * Checks the results of `statements`. If the object doesn't exist, the handler returns the error.
-	 * @throws 412 if the condition is false
-	 */
-	async check(results: { rows?: string }[][]) {
-		if (this.#isExistence) return;
-		if (!this.#object) return this.#compare();
-		this.#rows = results.flatMap(([row], i) => (i % 2 === 1 ? (row?.rows ?? "") : []));
-		const hasAnswered = await this.#respond(
-			this.#object,
-			results.filter((_, i) => i % 2 === 0),
-		);
-		const body = this.#c.get("compact")?.text ?? "";
-		// This isn't the response to the current request.
-		this.#c.set("compact", undefined);
-		if (!hasAnswered) return;
-		const { path } = this.#object;
-		const tag = await tagOf(represent(body, `GET ${path}`, this.#c.var.version));
-		this.#compare(tag);
-	}
-
-	/** Returns statements that make the batch of a change fail if the object has changed since `check`. */
+	/** Returns the statements that make the batch of a change fail if the object has changed since `check`. */
 	assertions(db: Database): Statement[] {
-		return this.#rows.map((rows, i) => {
-			const [query] = this.#queries.slice(i, i + 1);
-			if (!query) throw new Error("There are more results than queries.");
-			return assertThat(db, sql`${jsonOf(query)} = ${rows}`, "is_unchanged");
-		});
+		if (!this.#rows) return [];
+		const { sql: rows, before } = this.#rows;
+		return [assertThat(db, sql`${rows} = ${before}`, "is_unchanged")];
 	}
 }
 
 const isParameter = (segment: string | undefined) => segment?.startsWith(":") === true;
 
-/** Returns the path of a part that has a separate GET: `…/update_source` changes the part at `…/source`. */
-const partPath = (path: string) => path.replace(/\/update_(\w+)$/, "/$1");
-
 /**
  * Returns the path of the object that a route changes: the route's path or, for an action, the path without its last segment.
- * Undefined if that isn't a single object.
+ * Settings, which have no id, are changed by a PATCH. Undefined if the route doesn't change a single object.
  */
-export function objectPath(path: string) {
+export function objectPath(path: string, isPatch: boolean) {
+	if (path === "/") return isPatch ? path : undefined;
 	const segments = path.split("/");
 	const last = segments.pop();
 	if (isParameter(last)) return path;
 	return isParameter(segments.at(-1)) ? segments.join("/") : undefined;
 }
 
-/** Whether the path is for settings: an object without an id. */
-export const isSettings = (path: string) => path === "/";
+const tagsOf = (c: Context, name: string) => {
+	const header = c.req.header(name);
+	return header === undefined ? undefined : tagsIn(header);
+};
 
 /**
  * Compares `If-Match` and `If-None-Match` with the ETag of the object that the routes of a family at `at` change. An object
@@ -162,26 +164,19 @@ export function conditional(
 	routes: RouterRoute[],
 	at: string,
 ): MiddlewareHandler<App> {
-	const isPatched = routes.some((route) => route.method === "PATCH" && route.path === at);
-	const getOf = (path: string | undefined) =>
-		routes.findLast((route) => route.method === "GET" && route.path === path);
-	const own = isPatched && isSettings(at) ? at : objectPath(at);
-	const part = partPath(at);
-	const path = part !== at && getOf(part) ? part : own;
-	const get = getOf(path);
-	const object = get && { path: `${mount}${path}`, handler: get.handler };
+	const routeOf = (method: string, path: string | undefined) =>
+		routes.findLast((route) => route.method === method && route.path === path);
+	// Some parts have a separate GET: `…/update_source` changes the part at `…/source`.
+	const part = at.replace(/\/update_(\w+)$/, "/$1");
+	const path =
+		routeOf("GET", part) && part !== at ? part : objectPath(at, routeOf("PATCH", at) !== undefined);
+	const get = routeOf("GET", path);
+	const object = get && { path: mergePath(mount, get.path), handler: get.handler };
 	return async (c, next) => {
-		const [match, noneMatch] = ["if-match", "if-none-match"].map((name) => c.req.header(name));
-		// A path such as `/bulk` also matches `/:id`.
-		const isOwn = routePath(c, -1) === (isSettings(at) ? mount : `${mount}${at}`);
-		const isConditional = match !== undefined || noneMatch !== undefined;
-		if (isConditional && path !== undefined && !isRead(c.req.method) && isOwn) {
-			const tags = {
-				match: match === undefined ? undefined : tagsIn(match),
-				noneMatch: noneMatch === undefined ? undefined : tagsIn(noneMatch),
-			};
+		const tags = { match: tagsOf(c, "if-match"), noneMatch: tagsOf(c, "if-none-match") };
+		const isConditional = tags.match !== undefined || tags.noneMatch !== undefined;
+		if (isConditional && path !== undefined && !isRead(c.req.method))
 			c.set("precondition", new Precondition(c, tags, object));
-		}
 		await next();
 	};
 }

@@ -2,7 +2,8 @@ import { isFailed } from "../db/assertion.ts";
 import { type ApiError, conflict } from "../http/errors.ts";
 
 /**
- * Repeats a read and a write if what the write depends on has changed between them (`assertExists`).
+ * Repeats a read and a write if what the write depends on has changed between them
+ * (`assertExists`).
  * @param retries how often; by default three times (docs/api.md#conflicts)
  * @throws `error` after the last retry, by default a 409
  */

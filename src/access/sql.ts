@@ -1,16 +1,39 @@
 import type { SQL } from "drizzle-orm";
+import { placeholder } from "../db/cached_statements.ts";
 import type { Database } from "../db/client.ts";
-import type { PathTenant } from "./permit.ts";
+import type { Place } from "./place.ts";
 
 /** A tenant and its caller for SQL. A `Tenant` has the values of its request, a cached statement has placeholders. */
 export type TenantSql = {
 	readonly db: Database;
-	readonly kind: PathTenant["kind"];
+	readonly kind: Place["kind"];
 	/** SQL for the id of the organization or project; null if there is none. */
 	readonly organization: SQL<number>;
 	readonly project: SQL<number>;
 	/** The key in use. */
 	readonly key: { id: string | SQL<string>; user_id: number | SQL<number> };
-	/** Whether the key is restricted to organizations, and to projects. */
-	readonly restricted: { organizations: boolean; projects: boolean };
+};
+
+/** The values of a request that its cached statements can have. The ids are those of the place; null if it has none. */
+export type TenantValues = {
+	hash: string;
+	key_id: string;
+	user_id: number;
+	organization: string | number | null;
+	project: string | number | null;
+};
+
+const given = <T>(name: keyof TenantValues) => placeholder<T>(name);
+
+/** Placeholders for the values of the key in use. */
+export const KEY = {
+	hash: given<string>("hash"),
+	id: given<string>("key_id"),
+	user_id: given<number>("user_id"),
+};
+
+/** Placeholders for the ids of the place. */
+export const IDS = {
+	organization: given<string | number>("organization"),
+	project: given<number>("project"),
 };

@@ -8,7 +8,7 @@ import { countFailure } from "../auth/authenticate.ts";
 import { cache, evict } from "../auth/keys.ts";
 import { assertExists } from "../db/assertion.ts";
 import { changes } from "../db/changes.ts";
-import type { Connected, Database } from "../db/client.ts";
+import { type Connected, type Database, runBatch } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
 import { iso, now } from "../db/now.ts";
@@ -22,23 +22,20 @@ import { countRequest } from "../http/rate_limit.ts";
 import { HOUR_MS } from "../lib/durations.ts";
 import {
 	type Cacheable,
-	cachedGuard,
 	givenFrom,
 	type TenantList,
 	type TenantStatement,
-	type TenantValues,
-	type Value,
 } from "./cached_statements.ts";
-import { assertStillAllowed, authorize, type Caller } from "./guard.ts";
-import { checkKey, type PathTenant } from "./permit.ts";
-import { foundPlace, organizationOf, projectOf, readPath, tenantIn, type Where } from "./place.ts";
+import { assertStillAllowed, authorize, type Caller, cachedGuard } from "./guard.ts";
+import type { Idempotency } from "./idempotency.ts";
+import { checkKey } from "./permit.ts";
+import { formOf, idsOf, type Place } from "./place.ts";
+import type { Precondition } from "./precondition.ts";
+import type { TenantValues } from "./sql.ts";
 import { commit, type Write } from "./unit_of_work.ts";
 import { currentOrganization } from "./visible.ts";
 
 type Statement = BatchItem<"sqlite">;
-
-/** The number of rows up to which a page of a cached list is read without a limit in bytes: `large` costs rows. */
-const MAX_CACHED = 100;
 
 /** A write (src/access/unit_of_work.ts), whose entries are the caller's by default. */
 type TenantWrite = Pick<Write, "checks" | "changes" | "after"> & {
@@ -55,16 +52,16 @@ type Answer<R> = Statement & { _: { result: R[] } };
 export class Tenant {
 	readonly db: Connected;
 	readonly #c: Context<App>;
-	readonly #where: Where;
+	readonly #path: Place;
 	readonly #session: ReturnType<typeof connect>;
 	#caller: Caller | undefined;
 	#at: string | undefined;
 
-	constructor(c: Context<App>, where: Where) {
+	constructor(c: Context<App>, path: Place) {
 		this.#session = connect(c);
 		this.db = this.#session.db;
 		this.#c = c;
-		this.#where = where;
+		this.#path = path;
 	}
 
 	get env() {
@@ -72,7 +69,7 @@ export class Tenant {
 	}
 
 	get kind() {
-		return this.#where.kind;
+		return this.#path.kind;
 	}
 
 	/** The key in use, as recorded in KV. */
@@ -117,12 +114,12 @@ export class Tenant {
 
 	/** SQL for the organization's id, null if there is none. After `read`, it is the id that the guard found. */
 	get organization(): SQL<number> {
-		return organizationOf(this.#place.form, this.#ids);
+		return idsOf(this.#place, this.key.user_id).organization;
 	}
 
 	/** SQL for the project's id; null if there is none. */
 	get project(): SQL<number> {
-		return projectOf(this.#place.form, this.#ids);
+		return idsOf(this.#place, this.key.user_id).project;
 	}
 
 	/** SQL for the id of the caller's current organization. */
@@ -130,48 +127,22 @@ export class Tenant {
 		return currentOrganization(this.key.user_id);
 	}
 
-	/** The tenant as the path identifies it or, after `read`, as the guard has found it. */
-	get #place() {
-		if (this.#caller) return foundPlace(this.kind, this.#caller);
-		return readPath(this.kind, this.#named, this.#child);
-	}
-
-	/** Everything that the SQL of cached statements depends on. */
-	get #form() {
-		return { ...this.#place.form, ...this.restricted };
+	/** What the path names or, after `read`, what the guard has found. */
+	get #place(): Place {
+		if (!this.#caller) return this.#path;
+		const { organization_id, project_id } = this.#caller;
+		return {
+			kind: this.kind,
+			organization: organization_id ?? undefined,
+			project: project_id ?? undefined,
+		};
 	}
 
 	/** The values for the placeholders of cached statements. */
 	get #values(): TenantValues {
 		const { hash, id, user_id } = this.key;
-		const { organization, project } = this.#place;
+		const { organization = null, project = null } = this.#place;
 		return { hash, key_id: id, user_id, organization, project };
-	}
-
-	get #ids() {
-		const { user_id, organization, project } = this.#values;
-		return {
-			user_id,
-			organization: sql`${organization}`,
-			project: sql<number>`${project}`,
-		};
-	}
-
-	/** The tenant's id in the path; undefined if the path has none, as in lists. */
-	get #named() {
-		const { parameter } = this.#where;
-		return parameter && this.#c.req.param(parameter);
-	}
-
-	/** The id of a project of the organization in the path; undefined if the path has none. */
-	get #child() {
-		const { child } = this.#where;
-		return child && this.#c.req.param(child);
-	}
-
-	/** The tenant in the path. */
-	get #path(): PathTenant {
-		return tenantIn(this.kind, this.#named, this.#child);
 	}
 
 	/**
@@ -181,64 +152,63 @@ export class Tenant {
 	 */
 	read<Q extends readonly Statement[]>(...queries: Q): Promise<BatchResponse<Q>>;
 	async read(...queries: Statement[]): Promise<unknown> {
-		const idempotency = this.#idempotency;
-		const precondition = this.#precondition;
-		const intercepted = precondition?.intercept(queries);
-		if (intercepted) return intercepted;
-		const place = this.#path;
-		const { address, key } = this;
-		const scope = this.#c.get("scope");
-		const denied = (await checkAddress(key, address)) ?? checkKey(key, scope, place);
+		const [idempotency, precondition] = [this.#idempotency, this.#precondition];
+		const joined = precondition?.join(queries);
+		if (joined) return joined;
 		// A request counts once, even if it reads several times.
-		const tooMany = this.#caller ? undefined : await countRequest(this.#c, key.id);
+		const isFirst = !this.#caller;
+		const { key } = this;
+		const denied =
+			(await checkAddress(key, this.address)) ?? checkKey(key, this.#c.get("scope"), this.#path);
+		const tooMany = isFirst ? await countRequest(this.#c, key.id) : undefined;
 		if (tooMany) throw denied ?? tooMany;
-		// Checked only with the first read.
-		const isFirst = !denied && !this.#caller;
-		if (isFirst) await idempotency?.readRequest();
-		const lookUps = isFirst && idempotency ? [idempotency.lookUp(this.db)] : [];
-		const conditions = (isFirst && (await precondition?.statements(this.db))) || [];
-		const riding = [...lookUps, ...conditions];
-		const [row, ...results] = await this.#ask(denied ? [] : [...riding, ...queries]);
+		if (denied) await this.#renewKey();
+		if (!isFirst) return (await this.#send({ queries })).queries;
+		await idempotency?.readRequest();
+		const used = idempotency?.lookUp(this.db);
+		const results = await this.#send({ queries, used, ...(await precondition?.start(this.db)) });
+		await idempotency?.check(this.caller, results.used?.[0]);
+		await precondition?.check(results);
+		return results.queries;
+	}
+
+	/** Runs the guard, and replaces the record of the key by D1's. */
+	async #renewKey() {
+		await this.#send({ queries: [] });
+		const { hash } = this.key;
+		const { key } = this.caller;
+		this.#c.set("key", { ...key, hash });
+		this.#c.executionCtx.waitUntil(cache(this.env, hash, key));
+	}
+
+	/**
+	 * Sends the guard and other statements in one batch. If a replica doesn't have the key, asks the primary.
+	 * @throws the guard's error
+	 */
+	async #send(
+		parts: { queries: Statement[]; used?: ReturnType<Idempotency["lookUp"]> | undefined } & Partial<
+			Awaited<ReturnType<Precondition["start"]>>
+		>,
+	) {
+		const guard = cachedGuard(this.env, formOf(this.#place)).bind(this.db, this.#values);
+		const send = () => runBatch(this.db, { guard, ...parts });
+		let results = await send();
+		if (!results.guard[0]?.key_id && this.usePrimary()) results = await send();
+		const [row] = results.guard;
 		if (!row?.key_id) {
-			await evict(this.env, key.hash);
+			await evict(this.env, this.key.hash);
 			throw await countFailure(this.#c, badCredentials());
 		}
-		const caller = await authorize(row, {
-			place,
-			address,
-			itself: this.#where.itself ?? false,
-			scope,
+		this.#caller = await authorize(row, {
+			place: this.#path,
+			address: this.address,
+			scope: this.#c.get("scope"),
 			level: this.#c.get("level") ?? 0,
 			plugins: this.#c.get("plugins") ?? 0,
 		});
 		// The precondition may be about the row of the key, which must not change then.
-		if (!precondition) this.#noteUse(caller);
-		if (denied) {
-			this.#c.set("key", { ...caller.key, hash: key.hash });
-			this.#c.executionCtx.waitUntil(cache(this.env, key.hash, caller.key));
-			return this.read(...queries);
-		}
-		this.#caller = caller;
-		const answers = results.slice(riding.length);
-		if (isFirst) {
-			await idempotency?.check(caller, results[0]?.[0]);
-			await precondition?.check(results.slice(lookUps.length, riding.length));
-		}
-		return answers;
-	}
-
-	/** Returns the guard's row and the results of `queries`. If a replica doesn't have the key, queries the primary. */
-	async #ask(queries: Statement[]) {
-		const check = this.#check();
-		const [[row], ...answers] = await this.db.batch([check, ...queries]);
-		if (row?.key_id || !this.usePrimary()) return [row, ...answers] as const;
-		const [[primaryRow], ...primaryAnswers] = await this.db.batch([check, ...queries]);
-		return [primaryRow, ...primaryAnswers] as const;
-	}
-
-	/** Returns the guard's statement. */
-	#check() {
-		return cachedGuard(this.env, this.#place.form).bind(this.db, this.#values);
+		if (!this.#precondition) this.#noteUse(this.#caller);
+		return results;
 	}
 
 	/**
@@ -365,7 +335,7 @@ export class Tenant {
 	/** Returns a cached statement with the values of this request. */
 	cached<S extends Cacheable, N extends string>(
 		{ names, build, statement }: TenantStatement<S, N>,
-		values: Record<N, Value>,
+		values: Record<N, string | number | null>,
 	) {
 		const anew = () =>
 			build(
@@ -373,23 +343,17 @@ export class Tenant {
 				givenFrom(names, (name) => sql`${values[name]}`),
 			);
 		const all = { ...values, ...this.#values };
-		return statement(this.env, this.#form).bind(this.db, all, anew);
+		return statement(this.env, formOf(this.#place)).bind(this.db, all, anew);
 	}
 
-	/** Returns a page of a list whose first page is cached, unless it is long. */
-	async cachedPage<S extends SQLiteSelect>(
-		page: Page,
-		{ select, list, statements }: TenantList<S>,
-	) {
-		const { large, ...short } = list(this);
-		if (page.limit > MAX_CACHED) return this.page(page, () => select(this), { ...short, large });
-		if (page.after || page.offset > 0) return this.page(page, () => select(this), short);
-		const anew = () => paged(this.db, page, () => select(this), list(this));
-		const { rows, counted, keys } = statements(this.env, this.#form);
+	/** Returns a page of a list whose first page is cached. */
+	async cachedPage<S extends SQLiteSelect>(page: Page, { select, list, first }: TenantList<S>) {
+		if (page.after || page.offset > 0) return this.page(page, () => select(this), list(this));
+		const { rows, counted, keys } = first(this.env, formOf(this.#place));
 		const values = { ...this.#values, rows: page.limit + 1 };
 		const [found, [total]] = await this.read(
-			rows.bind(this.db, values, () => anew()[0]),
-			counted.bind(this.db, values, () => anew()[1]),
+			rows.bind(this.db, values),
+			counted.bind(this.db, values),
 		);
 		return envelope<RowOf<S>>(page, found, total?.count ?? 0, keys);
 	}

@@ -7,10 +7,7 @@ import { found } from "../http/errors.ts";
 import * as valid from "../http/valid.ts";
 import type { Tenant } from "./tenant.ts";
 
-/**
- * Finds the object in the path; undefined or null if there is none. `id` is the path's last
- * parameter.
- */
+/** Finds the object in the path, if there is one. `id` is the path's last parameter. */
 type Find = (tenant: Tenant, id: string, c: Context<App>) => Promise<unknown>;
 
 /** Throws the errors that come before those of the body and query: no access, no such object. */

@@ -10,6 +10,9 @@ import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
 import type { TenantSql } from "./sql.ts";
 
+/** A tenant with the restrictions of its key, as recorded in KV. */
+type Restricted = TenantSql & { restricted: { organizations: boolean; projects: boolean } };
+
 /** SQL condition: the caller is an admin of the organization in the path, so they see all its projects. */
 export const isAdmin = ({ key, organization }: TenantSql) => sql`exists (
   select 1 from ${members} where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${members.level} >= ${ADMIN})`;
@@ -69,7 +72,11 @@ const listedProject = (tenant: TenantSql) => sql`${projects.id} in (
  * @param organization the condition on `members` for the organization; without it, the projects of all organizations are listed
  * @param search only projects whose name contains this text
  */
-export function visibleProjects(tenant: TenantSql, organization: SQL | undefined, search?: string) {
+export function visibleProjects(
+	tenant: Restricted,
+	organization: SQL | undefined,
+	search?: string,
+) {
 	const { user_id } = tenant.key;
 	const within = and(
 		organization,
@@ -137,7 +144,7 @@ export const reachableOrganization = ({ key }: TenantSql) => sql`exists (
         and ${projects.id} in (select value from json_each(${scoped_projects})))))`;
 
 /** Returns a list of the organizations that the caller can see, for a select from `organizations` joined with `members`. */
-export function visibleOrganizations(tenant: TenantSql) {
+export function visibleOrganizations(tenant: Restricted) {
 	const { user_id } = tenant.key;
 	const { organizations: byId, projects: byProject } = tenant.restricted;
 	const listed = and(listedOrganization(tenant), reachableOrganization(tenant));

@@ -48,10 +48,7 @@ export async function seal(env: Env, secret: string, place: Place) {
 
 const SEALED = /^sealed:[\w-]{8}:[\w-]{16}:[\w-]{22,}$/;
 
-/**
- * Whether a value has the format of `seal`. A value in this format from a client is encrypted like
- * any other.
- */
+/** Whether a value has the format of `seal`. Clients can send such values, too. */
 export const isSealed = (value: unknown): value is string =>
 	typeof value === "string" && SEALED.test(value);
 

@@ -7,18 +7,16 @@ import { isValue, type Row, rowReader } from "./rows.ts";
 
 /*
  * Statements that the isolate caches, so that their SQL isn't built for each request
- * (docs/internals/architecture.md#cached-statements). A cached statement has no values of a request, only placeholders.
+ * (docs/internals/architecture.md#cached-statements). A cached statement has no values of a
+ * request, only placeholders.
  */
 
-/** Everything that the SQL of a statement depends on. There must be few forms, since a statement is cached for each. */
-type Form = Record<string, string | boolean>;
-
 /**
- * Caches the result of `make` for each form.
+ * Caches the result of `make` for each form: everything that the SQL of a statement depends on. There must be few.
  * @param make gets only the form and nothing of a request, so all requests with the form can share the result. It must not depend
  * on the time or anything else that changes
  */
-export function cacheByForm<F extends Form, T>(make: (db: Database, form: F) => T) {
+export function cacheByForm<F extends object, T>(make: (db: Database, form: F) => T) {
 	const made = new Map<string, T>();
 	return ({ DB }: Pick<Env, "DB">, form: F): T => {
 		const name = JSON.stringify(form);
@@ -50,7 +48,8 @@ type Prepared = {
 type MapResult = (result: { results: Row[] }) => unknown;
 
 /**
- * Returns how the result of a statement is read. The rows of most selects are read by `rowReader`, which is faster than Drizzle.
+ * Returns how the result of a statement is read. The rows of most selects are read by `rowReader`,
+ * which is faster than Drizzle.
  */
 function mapperOf(statement: Preparable<unknown>, prepared: Prepared): MapResult {
 	if (!is(statement, SQLiteSelectBase) || mayLackObjects(statement._.selectedFields, prepared))
@@ -59,7 +58,9 @@ function mapperOf(statement: Preparable<unknown>, prepared: Prepared): MapResult
 	return ({ results }) => results.map(read);
 }
 
-/** Whether a nested object of a select can be null as a whole, which Drizzle decides by its columns. */
+/**
+ * Whether a nested object of a select can be null as a whole, which Drizzle decides by its columns.
+ */
 function mayLackObjects(fields: object, prepared: Prepared) {
 	const joined: object = Reflect.get(prepared, "joinsNotNullableMap") ?? {};
 	return !Object.values(fields).every(isValue) && Object.values(joined).includes(false);
@@ -69,7 +70,8 @@ function mayLackObjects(fields: object, prepared: Prepared) {
 const MADE_ONCE = /\d{4}-\d\d-\d\dT\d\d:|[\da-f]{8}(-[\da-f]{4}){3}-/;
 
 /**
- * Returns how a parameter of a cached statement is bound: a constant, or the value of a placeholder.
+ * Returns how a parameter of a cached statement is bound: a constant, or the value of a
+ * placeholder.
  * @throws if the parameter was generated for the request in which the statement is built
  */
 function binderOf(param: unknown): (values: Values) => unknown {

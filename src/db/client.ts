@@ -36,8 +36,8 @@ export async function runBatch(db: Database, parts: Record<string, Part>): Promi
 }
 
 /**
- * Returns a column under another name. D1 returns the rows of a batch as objects: two columns with the same name become one, and
- * Drizzle then reads the following values into the wrong columns.
+ * Returns a column under another name. D1 returns the rows of a batch as objects: two columns with
+ * the same name become one, and Drizzle then reads the following values into the wrong columns.
  */
 export const aliased = <C extends Column, const N extends string>(column: C, name: N) =>
 	sql<C["_"]["data"]>`${column}`.mapWith(column).as(name);
@@ -45,7 +45,10 @@ export const aliased = <C extends Column, const N extends string>(column: C, nam
 /** Parses an integer id from a path. Returns 0, which no row has, if it isn't one. */
 export const rowId = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : 0);
 
-/** SQL condition: `column` is in `list`. The list is bound as a single value of any length. If it is SQL, it must return JSON. */
+/**
+ * SQL condition: `column` is in `list`. The list is bound as a single value of any length. If it is
+ * SQL, it must return JSON.
+ */
 export const inList = (column: Column, list: unknown[] | SQL) =>
 	sql`${column} in (select value from json_each(${is(list, SQL) ? list : JSON.stringify(list.map((value) => column.mapToDriverValue(value)))}))`;
 
@@ -53,7 +56,10 @@ type Row<T extends SQLiteTable> = {
 	[K in keyof T["$inferInsert"]]: T["$inferInsert"][K] | SQL;
 };
 
-/** Returns the values of a row for all columns of its table, including the defaults of missing columns. */
+/**
+ * Returns the values of a row for all columns of its table, including the defaults of missing
+ * columns.
+ */
 export function withDefaults<T extends SQLiteTable>(table: T, row: Row<T>) {
 	const given = new Map<string, unknown>(Object.entries(row));
 	return Object.fromEntries(
@@ -64,7 +70,10 @@ export function withDefaults<T extends SQLiteTable>(table: T, row: Row<T>) {
 	);
 }
 
-/** Inserts `row` if `condition` is true when the statement runs. Missing columns get the table's defaults. */
+/**
+ * Inserts `row` if `condition` is true when the statement runs. Missing columns get the table's
+ * defaults.
+ */
 export function insertWhere<T extends SQLiteTable>(
 	db: Database,
 	table: T,
@@ -80,9 +89,9 @@ export function insertWhere<T extends SQLiteTable>(
 }
 
 /**
- * Inserts the `rows` for which `condition` is true when the statement runs. The rows are bound as a single JSON value; the
- * condition refers to a column of the new row as `value ->> 'name'`. All rows must have the same columns. The default of a
- * missing column is computed once for all rows.
+ * Inserts the `rows` for which `condition` is true when the statement runs. The rows are bound as a
+ * single JSON value; the condition refers to a column of the new row as `value ->> 'name'`. All
+ * rows must have the same columns. The default of a missing column is computed once for all rows.
  * @param computed SQL for columns that the rows don't have
  */
 export function insertEach<T extends SQLiteTable>(
@@ -110,7 +119,10 @@ export function toJson(table: SQLiteTable, rows: Record<string, unknown>[]) {
 	return JSON.stringify(stored);
 }
 
-/** Like `insertEach`, with SQL for the JSON of the rows. They have the columns `names`, by default all. */
+/**
+ * Like `insertEach`, with SQL for the JSON of the rows. They have the columns `names`, by default
+ * all.
+ */
 export function insertJson<T extends SQLiteTable>(
 	db: Database,
 	table: T,
@@ -129,7 +141,10 @@ export function insertJson<T extends SQLiteTable>(
 		.select(sql`select ${sql.join(values, sql`, `)} from json_each(${rows}) where ${condition}`);
 }
 
-/** Returns a statement that deletes rows whose `at` is before `before`: only the oldest 10,000, to keep each tick short. */
+/**
+ * Returns a statement that deletes rows whose `at` is before `before`: only the oldest 10,000, to
+ * keep each tick short.
+ */
 export function deleteOlderThan(
 	db: Database,
 	table: SQLiteTable,

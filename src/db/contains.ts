@@ -60,10 +60,7 @@ function replacements(needle: string) {
 const literal = (text: string) =>
 	sql.raw(`char(${Array.from(text, (letter) => letter.codePointAt(0)).join(", ")})`);
 
-/**
- * Returns the folded needle in each spelling: an accent can be part of its letter (NFC) or a
- * separate character (NFD), and texts are stored as typed.
- */
+/** Returns the folded needle in each spelling: accents as part of letters (NFC) or not (NFD). */
 export const spellingsOf = (needle: string) => [
 	...new Set([needle, needle.normalize("NFC"), needle.normalize("NFD")].map(fold)),
 ];

@@ -5,10 +5,7 @@ import { activityLog } from "./schema/activity_log.ts";
 
 const { position, created_at, nonce, organization_id } = activityLog;
 
-/**
- * SQL for the id of an entry: a UUID of version 7 that is made of `created_at`, `nonce` and
- * `position`, so that no index is needed to find the entry.
- */
+/** SQL for an entry's id: a UUID v7 of `created_at`, `nonce` and `position`, without an index. */
 export const entryId = sql<string>`printf('%08x-%04x-7%03x-%04x-%012x', ${created_at} >> 16, ${created_at} & 65535,
 	${nonce} >> 14, ${nonce} & 16383 | 32768, ${position})`;
 

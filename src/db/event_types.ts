@@ -1,7 +1,4 @@
-/**
- * All scopes of activity entries and events, with their activities (docs/events.md#types). An
- * activity that is no longer written stays here as long as its events.
- */
+/** The activities of each scope (docs/events.md#types); old ones stay as long as their events. */
 export const ACTIVITIES = {
 	Organization: ["created", "updated", "deleted"],
 	Project: ["created", "updated", "deleted"],
@@ -52,10 +49,7 @@ type Scope = keyof typeof ACTIVITIES;
 /** The activities of a scope. */
 export type ActivityOf<S extends Scope> = (typeof ACTIVITIES)[S][number];
 
-/**
- * The activities that can happen without a caller. Users can cause some of them too, such as
- * pausing an export. Each can be mailed (docs/notifications.md#what-is-mailed).
- */
+/** The activities that can happen without a caller, which can be mailed. */
 const SYSTEM_ACTIVITIES = {
 	BatchExport: ["paused"],
 	BatchExportRun: ["completed", "failed", "skipped"],

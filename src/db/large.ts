@@ -3,7 +3,9 @@ import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { MAX_PAGE_BYTES } from "../http/page.ts";
 import type { Large } from "./list.ts";
 
-/** SQL for the size of columns in bytes. SQLite reads it from the start of a row, without the texts. */
+/**
+ * SQL for the size of columns in bytes. SQLite reads it from the start of a row, without the texts.
+ */
 export const sizeOf = (...columns: SQLiteColumn[]) =>
 	sql.join(
 		columns.map((column) => sql`coalesce(octet_length(${column}), 0)`),
@@ -13,8 +15,8 @@ export const sizeOf = (...columns: SQLiteColumn[]) =>
 const keyName = (i: number) => sql`${sql.identifier(`key_${i}`)}`;
 
 /**
- * Limits a page to the rows that have `MAX_PAGE_BYTES` and one more, which shows that there are more. There are always two, because
- * a row that is too large has a page of its own.
+ * Limits a page to the rows that have `MAX_PAGE_BYTES` and one more, which shows that there are
+ * more. There are always two, because a row that is too large has a page of its own.
  * @param bytes the size of a row, which must not exceed its size as JSON
  * @param from the tables that `bytes` and the conditions of the list refer to
  */
@@ -38,7 +40,8 @@ export const largeRows =
 	};
 
 /**
- * SQL condition: the row is one of those that a page of `rows` has, newest first. Like `largeRows`, but `rows` are read only once.
+ * SQL condition: the row is one of those that a page of `rows` has, newest first. Like `largeRows`,
+ * but `rows` are read only once.
  * @param rows selects the key of each row, and its size as `bytes`
  */
 export function fits(key: SQLiteColumn, rows: SQL) {

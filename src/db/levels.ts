@@ -11,10 +11,7 @@ export const LEVELS = [MEMBER, ADMIN, OWNER] as const;
 /** The schema of a membership's level in a response. */
 export const level = () => documentAs(z.int(), z.literal(LEVELS));
 
-/**
- * The values of `plugins_access_level`: how far an organization can use plugins
- * (docs/plugins.md#access).
- */
+/** The values of `plugins_access_level` (docs/plugins.md#access). */
 export const PLUGINS_CONFIG = 3;
 export const PLUGINS_INSTALL = 6;
 export const PLUGINS_ROOT = 9;

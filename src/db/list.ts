@@ -61,10 +61,7 @@ export const paged = <S extends SQLiteSelect>(
 	list: List<S>,
 ) => statementsOf(db, { rows: limit + 1, offset, after }, select, list);
 
-/**
- * Returns the two statements for the first page of a list, with a placeholder for the number of
- * rows. They ignore `large`, so there must be few.
- */
+/** Like `paged`, for a first page with a placeholder for its few rows: it ignores `large`. */
 export const firstPage = <S extends SQLiteSelect>(
 	db: Database,
 	rows: Placeholder,
@@ -125,10 +122,7 @@ export function matching(page: Page, { id, from, where, by, order = "desc" }: Ma
 	};
 }
 
-/**
- * Adds the rows of another select. (Drizzle modifies the first select. Its type can't express that
- * the second has the same columns.)
- */
+/** Adds the rows of another select, which must have the same columns, to the first. */
 const append = (union: SQLiteSelect, select: SQLiteSelect) => union.unionAll(select);
 
 const identifier = (name: string) => sql`${sql.identifier(name)}`;
@@ -141,10 +135,7 @@ export const counter = (column: SQLiteColumn, id: SQL | string | number) =>
 export const countWhere = (table: SQLiteTable | SQL, where: SQL | undefined) =>
 	sql`(select count(*) from ${table} where ${where})`;
 
-/**
- * Returns the condition for rows after the one with `keys`: a comparison of row values, for which
- * SQLite uses an index over `by`.
- */
+/** Returns the condition for rows after `keys`: row values, for which an index over `by` works. */
 const afterCursor =
 	(by: SQLiteColumn[], order: "asc" | "desc") =>
 	(keys: Key[]): SQL =>

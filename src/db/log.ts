@@ -1,6 +1,7 @@
 /**
- * Logs of exports and of plugin configs. A row of a log has the entries of a job or of a step of a run, so that they cost one written
- * row, and another when it is deleted (docs/internals/decisions/0005-counters-by-triggers.md).
+ * Logs of exports and of plugin configs. A row of a log has the entries of a job or of a step of a
+ * run, so that they cost one written row, and another when it is deleted
+ * (docs/internals/decisions/0005-counters-by-triggers.md).
  */
 import { and, getTableColumns, is, SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -129,8 +130,8 @@ export const appendAll = (
 	);
 
 /**
- * Returns the statement that adds an entry to each of several logs for which `condition` is true. The condition refers to values of
- * an addition as `value ->> 'name'`.
+ * Returns the statement that adds an entry to each of several logs for which `condition` is true.
+ * The condition refers to values of an addition as `value ->> 'name'`.
  */
 export function appendEach(
 	db: Database,
@@ -169,11 +170,16 @@ type Filters = {
 	before?: string | undefined;
 	search?: string | undefined;
 	levels?: string[] | undefined;
-	/** Only entries about a run. They were written between these positions of the log of its owner. */
+	/**
+	 * Only entries about a run. They were written between these positions of the log of its owner.
+	 */
 	run?: { id: string; positions: (owner: SQL) => { from: SQL; until: SQL } };
 };
 
-/** Returns where a page starts, from its cursor: the position of a row, and the number of the entry before which it starts. */
+/**
+ * Returns where a page starts, from its cursor: the position of a row, and the number of the entry
+ * before which it starts.
+ */
 function startOf({ after }: Page) {
 	const [position, number] = after?.keys ?? [];
 	return typeof position === "number" && typeof number === "number"
@@ -182,11 +188,13 @@ function startOf({ after }: Page) {
 }
 
 /**
- * Returns the statements for a page of a log, newest first, and the function that makes the page of their results.
+ * Returns the statements for a page of a log, newest first, and the function that makes the page of
+ * their results.
  *
- * A page reads at most `MAX_ROWS_READ` rows and `MAX_PAGE_BYTES` of entries, but at least one row. If it ends for this reason, `next`
- * continues there. Without filters, it reads only the rows of the page, and the count is known from the newest and the oldest row.
- * With filters, the count is the number of matches found so far.
+ * A page reads at most `MAX_ROWS_READ` rows and `MAX_PAGE_BYTES` of entries, but at least one row.
+ * If it ends for this reason, `next` continues there. Without filters, it reads only the rows of
+ * the page, and the count is known from the newest and the oldest row. With filters, the count is
+ * the number of matches found so far.
  */
 export function readLog<E extends StoredEntry>(
 	db: Database,
@@ -207,8 +215,9 @@ export function readLog<E extends StoredEntry>(
 		? sql`${start.number - 1}`
 		: sql`${newest(logs, total, key)} - ${page.offset}`;
 	/**
-	 * The log's owner, and the number of the newest entry of the page if the list isn't filtered. D1 limits how deep expressions are, and
-	 * the owner in a path with @current is deep, so the others join this.
+	 * The log's owner, and the number of the newest entry of the page if the list isn't filtered. D1
+	 * limits how deep expressions are, and the owner in a path with @current is deep, so the others
+	 * join this.
 	 */
 	const owned = sql`owned as materialized (
 		select ${key} as id, ${isFiltered ? sql`null` : first} as newest from (select ${of} as id) as of)`;
@@ -313,7 +322,10 @@ const keysOf = ({ position, number }: { position: number; number: number }): Key
 	number,
 ];
 
-/** Returns the fields that entries of all logs have. The entries of a row have the time of its id, and differ in their number. */
+/**
+ * Returns the fields that entries of all logs have. The entries of a row have the time of its id,
+ * and differ in their number.
+ */
 export const entryOf = <E extends StoredEntry>(row: { number: number; id: string; entry: E }) => ({
 	id: row.id.slice(0, 24) + row.number.toString(16).padStart(12, "0"),
 	timestamp: iso(row.entry[0]),
@@ -330,8 +342,9 @@ const MAX_DELETED = 10_000;
 const LOGS_PER_TICK = 1_000;
 
 /**
- * Returns a statement that deletes rows whose entries are older than seven days. An index of moments would cost a row with each write, so
- * it looks at the oldest row of each log: each minute at those of the next `LOGS_PER_TICK` owners.
+ * Returns a statement that deletes rows whose entries are older than seven days. An index of
+ * moments would cost a row with each write, so it looks at the oldest row of each log: each minute
+ * at those of the next `LOGS_PER_TICK` owners.
  */
 export function deleteExpired(
 	db: Database,

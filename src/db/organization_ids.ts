@@ -1,7 +1,8 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
 
 /*
- * Rows refer to an organization by its integer. The API, events and restrictions of keys show its UUID.
+ * Rows refer to an organization by its integer. The API, events and restrictions of keys show its
+ * UUID.
  */
 
 /** SQL for the id of the organization with this UUID; null if there is none. */

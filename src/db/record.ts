@@ -52,9 +52,10 @@ const newestTotal = (name: keyof Totals, where: SQL) => sql`coalesce((
 	where ${where} and not newest.is_system order by newest.position desc limit 1), 0)`;
 
 /**
- * SQL for the running totals of entries that a statement inserts, from the newest entries before it.
- * @param rank SQL for the number of an entry among those with the same organization or project that the statement inserts, and
- * that match a condition
+ * SQL for the running totals of entries that a statement inserts, from the newest entries before
+ * it.
+ * @param rank SQL for the number of an entry among those with the same organization or project that
+ * the statement inserts, and that match a condition
  */
 function totals(
 	{ organization, project }: Record<"organization" | "project", SQL>,
@@ -152,7 +153,10 @@ export const recordEvent = (
 /** A row of the activity log, without what `insertEntries` computes. */
 type EntryRow = Kind & Omit<typeof activityLog.$inferInsert, keyof Totals | "created_at" | "nonce">;
 
-/** Returns a statement that writes several entries, see `insertEach`. Either all or none of them are of the system. */
+/**
+ * Returns a statement that writes several entries, see `insertEach`. Either all or none of them are
+ * of the system.
+ */
 export const insertEntries = (
 	db: Database,
 	rows: (EntryRow & Record<string, unknown>)[],

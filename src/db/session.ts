@@ -7,8 +7,8 @@ import type { Connected } from "./client.ts";
 const PRIMARY = "first-primary";
 
 /**
- * Returns the start of a session. A GET may read a replica that is as recent as the caller's bookmark; other methods use the
- * primary.
+ * Returns the start of a session. A GET may read a replica that is as recent as the caller's
+ * bookmark; other methods use the primary.
  */
 function startOf(c: Context<App>) {
 	if (!isRead(c.req.method)) return PRIMARY;
@@ -18,7 +18,8 @@ function startOf(c: Context<App>) {
 }
 
 /**
- * Opens a D1 session for one request. It counts round trips and rows on the request's meter. Only `batch` reaches the database.
+ * Opens a D1 session for one request. It counts round trips and rows on the request's meter. Only
+ * `batch` reaches the database.
  * @param start a bookmark or a constraint of D1's sessions API
  * @returns `db`, and `usePrimary`, which makes later batches use the primary, and returns whether
  * replicas were allowed before

@@ -30,10 +30,7 @@ type AnswerOf<E> = [Extract<E, IsDocumented>] extends [never]
 		? { [K in keyof D]: K extends "outputFormat" ? "json" : D[K] }
 		: never;
 
-/**
- * Each difference between a response and its documentation, such as `GET /path: field`; `never` if
- * there is none.
- */
+/** Each difference between a response and its documentation, such as `GET /path: field`. */
 export type Differences<R> =
 	R extends Hono<App, infer S, string>
 		? {

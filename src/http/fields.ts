@@ -42,10 +42,7 @@ const NOT_IN_ONE_LINE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u;
 /** Control characters other than tabs and line breaks. */
 const NOT_IN_SEVERAL_LINES = /[^\P{Cc}\t\n\r]/u;
 
-/**
- * Text of at most `max` characters (code points, as in JSON Schema) that can be stored and has none
- * of the `excluded` characters.
- */
+/** Text that can be stored, of at most `max` code points, without `excluded` characters. */
 const bounded = (string: z.ZodString, max?: number, excluded?: RegExp) => {
 	const shape = string.check(({ value, issues }) => {
 		const why =
@@ -252,10 +249,7 @@ export const moment = () =>
 		})
 		.pipe(timestamp());
 
-/**
- * A time in a query string, where an unescaped `+` before the offset arrives as a space. It can
- * also be relative to now (docs/api.md#requests).
- */
+/** A time in a query, with a space for `+`, or relative to now (docs/api.md#requests). */
 export const queryMoment = () =>
 	z.preprocess((value: string) => {
 		if (typeof value !== "string") return value;

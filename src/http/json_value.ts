@@ -10,10 +10,7 @@ const NOT_A_DOUBLE = "Ensure this number is one that a double can hold, of at mo
 const ROUNDED =
 	"Ensure this number is one that a double can hold without rounding, of at most 400 characters. Send others as strings.";
 
-/**
- * Returns why a number can't be stored exactly as written, or undefined if it can. Databases reject
- * or change numbers outside the range of a double.
- */
+/** Returns why a number, such as one beyond a double, can't be stored exactly, if so. */
 const whyInvalidNumber = (source: string) =>
 	source.length > MAX_NUMBER_LENGTH || !isInRange(source) ? NOT_A_DOUBLE : undefined;
 

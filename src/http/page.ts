@@ -9,10 +9,7 @@ import { lazy } from "../lib/lazy.ts";
 export type Page = {
 	limit: number;
 	offset: number;
-	/**
-	 * The total, and the sort values of the last row of the previous page, from the `cursor`.
-	 * Undefined without a cursor.
-	 */
+	/** The total, and the previous page's last sort values, if there is a `cursor`. */
 	after: { count: number; keys: Key[] } | undefined;
 	/** The offsets of earlier pages, from the `cursor`, if these weren't full. */
 	starts?: number[] | undefined;

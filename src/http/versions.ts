@@ -77,7 +77,7 @@ export const answerInVersion = (versions: readonly Version[] = VERSIONS) =>
 		const compact = c.get("compact");
 		if (version === versions[0]?.date || compact === undefined || !c.res.ok) return;
 		const method = c.req.method === "HEAD" ? "GET" : c.req.method;
-		const older = represent(compact.text, `${method} ${routePath(c, -1)}`, version, versions);
+		const older = represent(compact.text, `${method} ${routePath(c)}`, version, versions);
 		c.res = new Response(formatted(c, older), c.res);
 	});
 

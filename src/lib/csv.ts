@@ -23,9 +23,6 @@ export const record = (values: Cell[]) => `${values.map(field).join()}\r\n`;
 const FORMULA =
 	/^(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])|(?<=[;\t\r\n])(?=[" ]*[=+\-@\uff1d\uff0b\uff0d\uff20])/gu;
 
-/**
- * Adds a `'` before text that spreadsheets would treat as a formula, for files that people open in
- * one (docs/events.md#downloads).
- */
+/** Adds a `'` before what spreadsheets read as a formula (docs/events.md#downloads). */
 export const withoutFormula = (value: Cell) =>
 	typeof value === "string" ? value.replace(FORMULA, "'") : value;

@@ -3,10 +3,7 @@
  * `{ part, error }` if background work fails.
  */
 
-/**
- * Logs an error after which the code continues.
- * @param about the id of what it concerns, such as `{ webhook: id }`
- */
+/** Logs an error after which the code continues, with ids such as `{ webhook: id }`. */
 export const logWarning = (
 	warning: string,
 	error: unknown,

@@ -58,10 +58,7 @@ function parseWith(revive: Reviver, json: string): ReturnType<typeof JSON.parse>
 	return mayLoseDigits ? JSON.parse(json, revive) : value;
 }
 
-/**
- * Like `JSON.parse`, but a number that would lose digits becomes a `JSON.rawJSON` object, which
- * `JSON.stringify` writes unchanged.
- */
+/** Like `JSON.parse`, but a number that would lose digits becomes a `JSON.rawJSON` object. */
 export function parseExact(json: string): ReturnType<typeof JSON.parse> {
 	try {
 		return parseWith(keepDigits, json);

@@ -5,7 +5,8 @@ import { world } from "../support/world.ts";
 const BEGIN = "-----BEGIN PRIVATE KEY-----";
 const END = "-----END PRIVATE KEY-----";
 
-// A pattern with three repetitions of white space took 22 s for 2,500 line breaks, and minutes for 8,000.
+// A pattern with three repetitions of white space took 22 s for 2,500 line breaks, and minutes for
+// 8,000.
 test.each([
 	["2,500 line breaks", "\n".repeat(2_500)],
 	["8,000 line breaks", "\n".repeat(8_000)],

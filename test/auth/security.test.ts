@@ -12,7 +12,7 @@ import { call, cost, db, furnished, keyFor, person, world } from "../support/wor
 
 const all = objects.flatMap((object) => [`${object}:read`, `${object}:write`]);
 
-const rejected = {
+const invalid = {
 	status: 401,
 	body: {
 		type: "authentication_error",
@@ -22,151 +22,183 @@ const rejected = {
 	},
 };
 
-/**
- * Sends a request to the route. Each has its own address, so that none is throttled for another's
- * failures.
- */
-const ask = ({ method, path, body }: Route, home: World, key?: string, other?: Partial<Env>) =>
-	call(method, address(path, home), {
+/** No request of this file changes anything, so all share a tenant. */
+let home: World;
+let stranger: Awaited<ReturnType<typeof world>>;
+
+/** Keys of the owner that are restricted to another organization, and to another project. */
+let ofOrganization: string;
+let ofProject: string;
+
+beforeAll(async () => {
+	home = await furnished();
+	stranger = await world();
+	ofOrganization = await keyFor(home.owner.id, { scoped_organizations: [v7()] });
+	ofProject = await keyFor(home.owner.id, { scoped_projects: [2 ** 30] });
+});
+
+/** Sends a request to the route. Each has its own address, so that none is throttled for another's failures. */
+const ask = (
+	{ method, path, body }: Route,
+	key?: string,
+	{ env: other, at = home }: { env?: Partial<Env>; at?: World } = {},
+) =>
+	call(method, address(path, at), {
 		key,
 		...(other && { env: other }),
-		...(body && { body: body(home) }),
+		...(body && { body: body(at) }),
 		headers: { "cf-connecting-ip": v7() },
 	});
 
-describe.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as const))(
-	"%s",
-	(_, route) => {
-		let home: World;
-		beforeAll(async () => {
-			home = await furnished();
-		});
+/** Changes the row of a key in D1, but neither KV nor the isolate's cache. */
+const change = async (key: string, values: Partial<typeof personalApiKeys.$inferInsert>) =>
+	db
+		.update(personalApiKeys)
+		.set(values)
+		.where(eq(personalApiKeys.hash, await digest(key)));
 
-		test("requires a key", async () => {
-			const response = await ask(route, home);
-			expect(response).toMatchObject({
-				status: 401,
-				body: {
-					code: "not_authenticated",
-					detail: "Authentication credentials were not provided.",
-				},
-			});
-			expect(response.headers.get("www-authenticate")).toBe("Bearer");
-		});
+const narrowed = new Map<string, string>();
 
-		test("rejects a bad checksum without a query to KV or D1", async () => {
-			const get = vi.fn();
-			const KEYS: KVNamespace = Object.assign(Object.create(env.KEYS), { get });
-			const key = `${home.key.slice(0, -1)}${home.key.endsWith("0") ? "1" : "0"}`;
-			const response = await ask(route, home, key, { KEYS });
-			expect(response).toMatchObject(rejected);
-			expect(cost(response).trips).toBe(0);
-			expect(get).not.toHaveBeenCalled();
-		});
+/** Returns a key of the owner that has all scopes but this one in D1, and all in KV. */
+async function keyWithout(scope: string) {
+	const key = narrowed.get(scope) ?? (await keyFor(home.owner.id));
+	const others = all.filter(
+		(other) => other !== scope && other !== scope.replace(":read", ":write"),
+	);
+	await change(key, { scopes: others });
+	narrowed.set(scope, key);
+	return key;
+}
 
-		test("rejects a key that was never created", async () => {
-			expect(await ask(route, home, mint())).toMatchObject(rejected);
-		});
+const titled = (routes: typeof guarded) =>
+	routes.map((route) => [`${route.method} ${route.path}`, route] as const);
 
-		test("rejects an expired key", async () => {
-			const key = await keyFor(home.owner.id, {
-				expires_at: new Date(Date.now() - 1).toISOString(),
-			});
-			expect(await ask(route, home, key)).toMatchObject(rejected);
-		});
+const isOfTenant = ({ path }: Route) => /^\/api\/(organizations|projects)\/:/.test(path);
 
-		test("rejects a revoked key that the isolate and KV still have", async () => {
-			const key = await keyFor(home.owner.id);
+// Authentication and the guard decide the same for all routes. So each route is only asked whether they run, and with which
+// scope and tenant; the other cases below are for a few routes.
+describe.each(titled(guarded))("%s", (_, route) => {
+	test("requires a key with its scope", async () => {
+		const unauthenticated = await ask(route);
+		expect(unauthenticated).toMatchObject({
+			status: 401,
+			body: {
+				code: "not_authenticated",
+				detail: "Authentication credentials were not provided.",
+			},
+		});
+		expect(unauthenticated.headers.get("www-authenticate")).toBe("Bearer");
+		expect(await ask(route, await keyWithout(route.scope))).toMatchObject(
+			forbidden(`API key missing required scope '${route.scope}'`),
+		);
+	});
+
+	if (!isOfTenant(route)) return;
+	test("requires access to the tenant in its path, and a stranger learns nothing else", async () => {
+		expect(await ask(route, ofOrganization)).toMatchObject(
+			forbidden(`API key does not have access to the requested organization: ID ${home.id}.`),
+		);
+		expect(await ask(route, ofProject)).toMatchObject(
+			forbidden(
+				route.path.startsWith("/api/projects")
+					? `API key does not have access to the requested project: ID ${home.project}.`
+					: "API keys with scoped projects are only supported on project-based endpoints.",
+			),
+		);
+		const response = await ask(route, stranger.key);
+		expect(response.headers.get("server-timing")).toBe('d1_trips;desc="1"');
+		const isBelow = route.path.includes("_id/");
+		expect([response.status, response.body.code]).toEqual(
+			isBelow ? [403, "permission_denied"] : [404, "not_found"],
+		);
+	});
+});
+
+/** A read and a write of each kind of tenant (src/access/middleware.ts). */
+const EXAMPLES = [
+	"GET /api/users/:uuid",
+	"POST /api/personal_api_keys",
+	"GET /api/organizations",
+	"PATCH /api/organizations/:id",
+	"GET /api/organizations/:organization_id/members",
+	"DELETE /api/organizations/:organization_id/domains/:id",
+	"GET /api/organizations/:organization_id/projects/:id",
+	"POST /api/organizations/:organization_id/projects",
+	"GET /api/projects/:id",
+	"DELETE /api/projects/:id",
+	"GET /api/projects/:project_id/batch_exports",
+	"POST /api/projects/:project_id/plugin_configs",
+];
+
+const examples = titled(guarded).filter(([title]) => EXAMPLES.includes(title));
+
+test("each example is a route", () => {
+	expect(examples).toHaveLength(EXAMPLES.length);
+});
+
+describe.each(examples)("%s rejects", (_, route) => {
+	test("a bad checksum without a query to KV or D1", async () => {
+		const get = vi.fn();
+		const KEYS: KVNamespace = Object.assign(Object.create(env.KEYS), { get });
+		const key = `${home.key.slice(0, -1)}${home.key.endsWith("0") ? "1" : "0"}`;
+		const response = await ask(route, key, { env: { KEYS } });
+		expect(response).toMatchObject(invalid);
+		expect(cost(response).trips).toBe(0);
+		expect(get).not.toHaveBeenCalled();
+	});
+
+	test("a key that was never created", async () => {
+		expect(await ask(route, mint())).toMatchObject(invalid);
+	});
+
+	test("an expired key", async () => {
+		const key = await keyFor(home.owner.id, {
+			expires_at: new Date(Date.now() - 1).toISOString(),
+		});
+		expect(await ask(route, key)).toMatchObject(invalid);
+	});
+
+	describe("although the isolate and KV still have it,", () => {
+		const cachedKey = async (user_id: number) => {
+			const key = await keyFor(user_id);
 			await call("GET", "/api/users/@me", { key });
+			return key;
+		};
+
+		test("a revoked key", async () => {
+			const key = await cachedKey(home.owner.id);
 			await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, await digest(key)));
-			expect(await ask(route, home, key)).toMatchObject(rejected);
+			expect(await ask(route, key)).toMatchObject(invalid);
 		});
 
-		test("rejects the key of a deactivated user that the isolate and KV still have", async () => {
-			const someone = await person();
-			await call("GET", "/api/users/@me", { key: someone.key });
-			await db.update(users).set({ is_active: false }).where(eq(users.id, someone.id));
-			expect(await ask(route, home, someone.key)).toMatchObject(rejected);
+		test("a key that has expired", async () => {
+			const key = await cachedKey(home.owner.id);
+			await change(key, { expires_at: new Date(Date.now() - 1).toISOString() });
+			expect(await ask(route, key)).toMatchObject(invalid);
 		});
 
-		test("rejects a key with all scopes but the route's", async () => {
-			const { scope } = route;
-			const others = all.filter(
-				(other) => other !== scope && other !== scope.replace(":read", ":write"),
-			);
-			const key = await keyFor(home.owner.id, { scopes: others });
-			expect(await ask(route, home, key)).toMatchObject(
-				forbidden(`API key missing required scope '${scope}'`),
-			);
+		test("the key of a deactivated user", async () => {
+			const { id } = await person();
+			const key = await cachedKey(id);
+			await db.update(users).set({ is_active: false }).where(eq(users.id, id));
+			expect(await ask(route, key)).toMatchObject(invalid);
 		});
 
-		test("rejects a key that lost the scope while the isolate and KV still have it", async () => {
-			const key = await keyFor(home.owner.id, {
-				scopes: [route.scope, "user:read"],
-			});
-			await call("GET", "/api/users/@me", { key });
-			await db
-				.update(personalApiKeys)
-				.set({ scopes: ["user:read"] })
-				.where(eq(personalApiKeys.hash, await digest(key)));
-			const { status } = await ask(route, home, key);
-			expect(status).toBe(route.scope === "user:read" ? 200 : 403);
+		test("a key that lost the scope", async () => {
+			const key = await cachedKey(home.owner.id);
+			await change(key, { scopes: [] });
+			expect((await ask(route, key)).status).toBe(403);
 		});
+	});
 
-		if (/^\/api\/(organizations|projects)\/:/.test(route.path)) {
-			test("rejects a key that is restricted to another organization", async () => {
-				const key = await keyFor(home.owner.id, { scoped_organizations: [v7()] });
-				expect(await ask(route, home, key)).toMatchObject(
-					forbidden(`API key does not have access to the requested organization: ID ${home.id}.`),
-				);
-			});
-
-			test("rejects a key that is restricted to another project", async () => {
-				const key = await keyFor(home.owner.id, { scoped_projects: [2 ** 30] });
-				expect(await ask(route, home, key)).toMatchObject(
-					forbidden(
-						route.path.startsWith("/api/projects")
-							? `API key does not have access to the requested project: ID ${home.project}.`
-							: "API keys with scoped projects are only supported on project-based endpoints.",
-					),
-				);
-			});
-
-			test("rejects a stranger, who learns nothing else", async () => {
-				const stranger = await world();
-				const response = await ask(route, home, stranger.key);
-				expect(response.headers.get("server-timing")).toBe('d1_trips;desc="1"');
-				if (route.path.includes("_id/")) expect(response.status).toBe(403);
-				else
-					expect(response).toMatchObject({
-						status: 404,
-						body: { code: "not_found" },
-					});
-			});
-
-			test("answers 404 for an id that doesn't exist", async () => {
-				const lost = { ...home, id: v7(), project: 2 ** 30 };
-				const response = await ask(route, lost, home.key);
-				expect(response.status).toBe(404);
-				if (route.path.includes(":organization_id"))
-					expect(response.body.detail).toBe("Organization not found.");
-				if (route.path.startsWith("/api/projects"))
-					expect(response.body.detail).toBe("Project not found.");
-			});
-
-			test("answers 404 for a malformed id", async () => {
-				for (const id of ["x", "1e3", "'", "%00", "-1", "99999999999999999999"])
-					expect(
-						(await ask({ ...route, path: route.path.replace(/:\w+/, id) }, home, home.key)).status,
-					).toBe(404);
-			});
-		}
-
-		test("accepts a key with only its scope", async () => {
-			const key = await keyFor(home.owner.id, { scopes: [route.scope] });
-			const { status } = await ask(route, home, key);
-			if (route.fails) expect(status).toBe(route.fails);
-			else expect(status).toBeLessThan(300);
-		});
-	},
-);
+	if (!isOfTenant(route)) return;
+	test("an id that doesn't exist with a 404", async () => {
+		const lost = { ...home, id: v7(), project: 2 ** 30 };
+		const response = await ask(route, home.key, { at: lost });
+		expect(response.status).toBe(404);
+		if (route.path.includes(":organization_id/") && !route.path.includes("/projects/:id"))
+			expect(response.body.detail).toBe("Organization not found.");
+		if (route.path.startsWith("/api/projects"))
+			expect(response.body.detail).toBe("Project not found.");
+	});
+});

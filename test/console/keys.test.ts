@@ -2,7 +2,10 @@ import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import { checkLooks, clientOf, inBrowser, newMember, newOrganization } from "./support/browser.ts";
 
-/** Adds a new user to a new organization. Their keys are theirs alone, unlike those of the server's owner. */
+/**
+ * Adds a new user to a new organization. Their keys are theirs alone, unlike those of the server's
+ * owner.
+ */
 async function newUser(level: 1 | 8) {
 	const { organization, path, project } = await newOrganization();
 	const key = await newMember(organization.id, level);

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import { cachedGuard } from "../../src/access/cached_statements.ts";
+import { cachedGuard } from "../../src/access/guard.ts";
 import { newOrganization } from "../../src/accounts/organizations/queries.ts";
 import { CachedStatement, cacheByForm } from "../../src/db/cached_statements.ts";
 import { organizationId } from "../../src/db/organization_ids.ts";
@@ -386,8 +386,7 @@ describe("a cached statement", () => {
 	const connected = Object.assign(db, { $client: env.DB });
 
 	test("can't run without a value for each of its placeholders", () => {
-		const form = { kind: "project", organization: "id", project: "id" } as const;
-		const ofProject = cachedGuard(env, form);
+		const ofProject = cachedGuard(env, { kind: "project", project: 0 });
 		const values = { hash: "", user_id: 1, key_id: "", organization: "" };
 		expect(() => ofProject.bind(connected, values)).toThrow('"project"');
 		expect(() => ofProject.bind(connected, { ...values, project: 1 })).not.toThrow();

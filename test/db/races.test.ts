@@ -95,7 +95,8 @@ test("a DELETE of an object that another request has just deleted is a 404, in t
 			env: racing(() => call("DELETE", at(home), { key: other })),
 		});
 		expect({ scope, status: response.status }).toEqual({ scope, status: 404 });
-		// These are read again, since the member may have been promoted instead, or the plugin made global.
+		// These are read again, since the member may have been promoted instead, or the plugin made
+		// global.
 		const isReadAgain = ["Member", "Plugin"].includes(scope);
 		expect(cost(response).trips).toBe(isReadAgain ? 3 : 2);
 	}
@@ -108,7 +109,10 @@ const writesOf = (home: World, object: string) =>
 		.map((route) => ({ ...route, address: address(route.path, home) }))
 		.filter((route) => `${route.address}/`.startsWith(`${object}/`));
 
-/** Writes whose answer isn't a 404 then: they were done before, or the deletion did what they ask for. */
+/**
+ * Writes whose answer isn't a 404 then: they were done before, or the deletion did what they ask
+ * for.
+ */
 const OTHERS = {
 	"POST /test": 200,
 	"POST /cancel": 200,

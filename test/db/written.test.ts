@@ -18,7 +18,7 @@ const written = async (statement: { run(): Promise<D1Result> }) =>
 /** So many lines in a statement, as jobs and runs write them. */
 const LINES = 50;
 
-test("what docs/internals/performance.md says is written to tables and their indexes", async () => {
+test("what decision 5 says is written to tables and their indexes", async () => {
 	const { project, config, batch_export, run } = await furnished();
 	const [row] = await db
 		.select()

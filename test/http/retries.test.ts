@@ -12,7 +12,17 @@ import { plugins } from "../../src/db/schema/plugins.ts";
 import { address, guarded, subject } from "../support/routes.ts";
 import { eventually, stopClock } from "../support/time.ts";
 import { codeOf } from "../support/totp.ts";
-import { call, cost, db, furnished, join, keyFor, person, world } from "../support/world.ts";
+import {
+	call,
+	cost,
+	db,
+	furnished,
+	join,
+	keyFor,
+	person,
+	withBatch,
+	world,
+} from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof furnished>>;
 type Options = NonNullable<Parameters<typeof call>[2]>;
@@ -46,20 +56,14 @@ const rowsOf = ({ owner }: Pick<Home, "owner">) =>
 function killing() {
 	const { promise: written, resolve } = Promise.withResolvers<void>();
 	let trips = 0;
-	const withSession = (start: string) => {
-		const session = env.DB.withSession(start);
-		const batch = async (statements: D1PreparedStatement[]) => {
-			trips += 1;
-			const results = await session.batch(statements);
-			if (trips < 2) return results;
-			resolve();
-			return new Promise(() => {});
-		};
-		const prepare = (query: string) => session.prepare(query);
-		return { prepare, batch, getBookmark: () => session.getBookmark() };
-	};
-	const DB: D1Database = Object.assign(Object.create(env.DB), { withSession });
-	return { env: { DB }, written };
+	const env = withBatch(async (send) => {
+		trips += 1;
+		const results = await send();
+		if (trips < 2) return results;
+		resolve();
+		return new Promise(() => {});
+	});
+	return { env, written };
 }
 
 /** Ends the lease of a request that was killed. */

@@ -273,7 +273,8 @@ describe("a page ends at 4 MiB", () => {
 				expect(body.count).toBe(ids.length);
 				expect(bytesOf(body.results)).toBeLessThanOrEqual(MAX_BYTES);
 				const after = pages[i + 1]?.body.results[0];
-				// What a list has more of than it shows may end a page, too: plugins of configs and of entries.
+				// What a list has more of than it shows may end a page, too: plugins of configs and of
+				// entries.
 				if (after && !/configs|activity$/.test(url.pathname))
 					expect(bytesOf([...body.results, after])).toBeGreaterThan(MAX_BYTES);
 			}

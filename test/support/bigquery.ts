@@ -1,7 +1,8 @@
 /**
- * BigQuery on loopback. An emulator from PyPI stores the data, loads it and runs SQL. A server in front of it adds what the
- * emulator lacks: it issues access tokens for signed JWTs and requires them, never runs two jobs with the same ID, finishes
- * jobs after a delay, checks the dataset's location and quotas, and fails on demand.
+ * BigQuery on loopback. An emulator from PyPI stores the data, loads it and runs SQL. A server in
+ * front of it adds what the emulator lacks: it issues access tokens for signed JWTs and requires
+ * them, never runs two jobs with the same ID, finishes jobs after a delay, checks the dataset's
+ * location and quotas, and fails on demand.
  */
 import { createPublicKey, generateKeyPairSync, verify } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -203,10 +204,11 @@ const TABLE_REFUSALS: Record<string, Refusal> = {
 const MAX_LOADS_A_TABLE = 1500;
 
 /**
- * Starts BigQuery. Under `/faults/<names>/<any name>`, the API fails as these names say: `503`, `rate`, `expired` and `dropped`
- * (the connection closes after the request was executed) at every third request of a method and path; `job-backend` and
- * `job-conflict` at the first job of each ID; `down`, `rejected` and the faults in the tables above always. `POST /sql` responds
- * with the result of a query, `GET /jobs/<table>` with the jobs of a table.
+ * Starts BigQuery. Under `/faults/<names>/<any name>`, the API fails as these names say: `503`,
+ * `rate`, `expired` and `dropped` (the connection closes after the request was executed) at every
+ * third request of a method and path; `job-backend` and `job-conflict` at the first job of each ID;
+ * `down`, `rejected` and the faults in the tables above always. `POST /sql` responds with the
+ * result of a query, `GET /jobs/<table>` with the jobs of a table.
  */
 export async function bigqueries() {
 	const { privateKey, publicKey } = generateKeyPairSync("rsa", {

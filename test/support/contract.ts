@@ -94,6 +94,17 @@ const wrongHeaders = (documented: Documented, response: Response) =>
 		return listed?.$ref && required ? [`${name} is missing`] : [];
 	});
 
+const validators = new Map<object, Validator>();
+
+/** Returns the validator of a schema of the document. Creating one resolves all components. */
+function validatorOf(schema: object) {
+	const validator =
+		validators.get(schema) ??
+		new Validator({ ...schema, components: document.components }, "2020-12", false);
+	validators.set(schema, validator);
+	return validator;
+}
+
 /** Throws unless the OpenAPI document allows this response to this request. */
 export async function assertDocumented(request: Request, response: Response) {
 	const { pathname } = new URL(request.url);
@@ -137,11 +148,7 @@ export async function assertDocumented(request: Request, response: Response) {
 	const codes = described?.["x-codes"];
 	if (codes && !codes.includes(body.code))
 		throw new Error(`The document has no such code of an error: ${what}`);
-	const { valid, errors } = new Validator(
-		{ ...(schema ?? problem), components: document.components },
-		"2020-12",
-		false,
-	).validate(body);
+	const { valid, errors } = validatorOf(schema ?? problem).validate(body);
 	if (!valid)
 		throw new Error(
 			`Not as documented: ${what}\n${errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`).join("\n")}`,

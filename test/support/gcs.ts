@@ -1,6 +1,7 @@
 /**
- * Starts a stand-in for Google Cloud Storage with a bucket `exports`: the S3 server of the tests behind a proxy. The proxy
- * rejects the same requests as Google, changes the same headers as Google's front end, and has Google's errors.
+ * Starts a stand-in for Google Cloud Storage with a bucket `exports`: the S3 server of the tests
+ * behind a proxy. The proxy rejects the same requests as Google, changes the same headers as
+ * Google's front end, and has Google's errors.
  */
 import http, { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
@@ -29,7 +30,9 @@ const ERRORS: Record<string, [string, string, string]> = {
 const errorOf = (code: string, message: string, details: string) =>
 	`<?xml version='1.0' encoding='UTF-8'?><Error><Code>${code}</Code><Message>${message}</Message>${details && `<Details>${details}</Details>`}</Error>`;
 
-/** Returns the error with which Google would reject the request; undefined if it would accept it. */
+/**
+ * Returns the error with which Google would reject the request; undefined if it would accept it.
+ */
 function refusalOf({
 	method,
 	headers,

@@ -3,7 +3,7 @@
  * time limits, all of which are timers or abort signals, so that only a hang reaches them.
  */
 import { onTestFinished, vi } from "vitest";
-import { HANG_MS } from "./hang.ts";
+import { HANG_MS, LOCAL_HANG_MS } from "./hang.ts";
 
 /** Shorter limits are set by tests that expect them to be exceeded. */
 const SHORTEST_PRODUCT_LIMIT_MS = 3_000;
@@ -72,7 +72,7 @@ export function stopPerformanceClock() {
 
 /** Retries until the attempt doesn't throw, and returns its result. */
 export const eventually = <T>(attempt: () => T | Promise<T>) =>
-	vi.waitFor(attempt, { timeout: HANG_MS, interval: 50 });
+	vi.waitFor(attempt, { timeout: LOCAL_HANG_MS, interval: 50 });
 
 /**
  * Uses up a rate limiter's current period. Returns how many requests it allowed. The period can end

@@ -79,25 +79,34 @@ export async function call(
 }
 
 /**
- * Returns the tests' D1, which calls `between` between a request's first and second round trip.
- * @param again call it also before the write of each retry
+ * Returns the tests' D1, which sends the batches of sessions through `batch`.
+ * @param batch gets a function that sends the batch, and where the session starts
  */
-export function racing(between: () => Promise<unknown>, { again = false } = {}): Partial<Env> {
-	let trips = 0;
+export function withBatch(
+	batch: (send: () => Promise<D1Result<object>[]>, start: string) => Promise<unknown>,
+): Pick<Env, "DB"> {
 	const withSession = (start: string) => {
 		const session = env.DB.withSession(start);
-		const batch = async (statements: D1PreparedStatement[]) => {
-			trips += 1;
-			if (trips === 2 || (again && trips % 2 === 0)) await between();
-			return session.batch(statements);
-		};
 		return {
 			prepare: (query: string) => session.prepare(query),
-			batch,
+			batch: (statements: D1PreparedStatement[]) => batch(() => session.batch(statements), start),
 			getBookmark: () => session.getBookmark(),
 		};
 	};
 	return { DB: Object.assign(Object.create(env.DB), { withSession }) };
+}
+
+/**
+ * Returns the tests' D1, which calls `between` between a request's first and second round trip.
+ * @param again call it also before the write of each retry
+ */
+export function racing(between: () => Promise<unknown>, { again = false } = {}) {
+	let trips = 0;
+	return withBatch(async (send) => {
+		trips += 1;
+		if (trips === 2 || (again && trips % 2 === 0)) await between();
+		return send();
+	});
 }
 
 /**

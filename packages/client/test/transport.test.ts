@@ -12,7 +12,7 @@ afterEach(() => {
 	vi.restoreAllMocks();
 });
 
-type Answer = { status: number; headers?: Record<string, string> };
+type Answer = { status: number; headers?: Record<string, string>; body?: string };
 
 /** A client whose requests get these answers in turn, then succeed. */
 function answering(answers: Answer[], options: Partial<Options> = {}) {
@@ -21,9 +21,9 @@ function answering(answers: Answer[], options: Partial<Options> = {}) {
 	const tenantry = new Tenantry({
 		baseUrl: "https://tenantry.test",
 		fetch: async (_, init) => {
-			const { status, headers } = answers[requests.length] ?? { status: 200 };
+			const { status, headers, body = "{}" } = answers[requests.length] ?? { status: 200 };
 			requests.push({ at: Date.now() - NOW, headers: new Headers(init?.headers) });
-			return new Response("{}", { status, ...(headers && { headers }) });
+			return new Response(body, { status, ...(headers && { headers }) });
 		},
 		log: ({ retryIn }) => waits.push(retryIn),
 		...options,
@@ -122,6 +122,13 @@ describe("the Idempotency-Key", () => {
 		expect(second).toBe(first);
 		expect(third).toMatch(/^[\da-f-]{36}$/);
 		expect(third).not.toBe(first);
+	});
+
+	test("whose outcome is unknown isn't sent again", async () => {
+		const body = JSON.stringify({ type: "invalid_request", code: "outcome_unknown", detail: "" });
+		const { tenantry, requests } = answering([{ status: 409, body }]);
+		expect(await through(tenantry.projects.create({ name: "P" }))).toBe("rejected");
+		expect(requests).toHaveLength(1);
 	});
 
 	test("is sent with no other method", async () => {

@@ -18,10 +18,7 @@ const LEVELS = new Map<unknown, number>([
 /** Returns the level of an entry as a number. */
 export const levelOf = ({ level }: ProjectAccess) => LEVELS.get(level) ?? MEMBER;
 
-/**
- * Returns the first error in a request's `private_project_access`; undefined if it is valid
- * (docs/organizations.md#invites).
- */
+/** Returns the first error in `private_project_access`, if any (docs/organizations.md#invites). */
 function findError(list: unknown) {
 	if (!Array.isArray(list)) return "The field must be a list of dictionaries.";
 	if (list.length > MAX_ENTRIES)

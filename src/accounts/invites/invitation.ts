@@ -30,9 +30,10 @@ export const inviterMayInvite = sql`exists (
 export type Invitation = Awaited<ReturnType<typeof findInvitation>>;
 
 /**
- * Returns the invite whose link has this token, the user with its email address, and the request's key, in one round trip.
- * @throws 401 for an invalid key, 403 for a key that doesn't allow the client's IP address, 404 for an unknown token, 429 after
- * too many requests or unknown tokens
+ * Returns the invite whose link has this token, the user with its email address, and the request's
+ * key, in one round trip.
+ * @throws 401 for an invalid key, 403 for a key that doesn't allow the client's IP address, 404 for
+ * an unknown token, 429 after too many requests or unknown tokens
  */
 export async function findInvitation(c: Context<App>, token: string) {
 	const { db } = connect(c, "first-primary");
@@ -92,7 +93,10 @@ export async function findInvitation(c: Context<App>, token: string) {
 	return { db, hash, key, invite };
 }
 
-/** Checks the key, which is optional. If one is sent, it must be valid, and the request counts against its rate limit. */
+/**
+ * Checks the key, which is optional. If one is sent, it must be valid, and the request counts
+ * against its rate limit.
+ */
 async function checkKey(c: Context<App>, key: Key | undefined) {
 	if (!key) throw badCredentials();
 	const tooMany = await countRequest(c, key.id);
@@ -105,29 +109,35 @@ async function checkKey(c: Context<App>, key: Key | undefined) {
 export const isRecipient = ({ key, invite }: Invitation) =>
 	key !== undefined && key.user_id === invite.user_id;
 
-/** Whether the invite's user exists, but the holder of the link may be somebody else: the link wasn't mailed, and there is no key. */
+/**
+ * Whether the invite's user exists, but the holder of the link may be somebody else: the link
+ * wasn't mailed, and there is no key.
+ */
 export const isUnproved = (invitation: Invitation) =>
 	invitation.invite.user_id !== null &&
 	!invitation.invite.emailing_attempt_made &&
 	!isRecipient(invitation);
 
 /**
- * Whether the invite can only be accepted with a key of the user, because a link in a mail isn't enough to sign in with this
- * email address. Only who could accept the invite otherwise learns it.
+ * Whether the invite can only be accepted with a key of the user, because a link in a mail isn't
+ * enough to sign in with this email address. Only who could accept the invite otherwise learns it.
  */
 export const mustSignIn = (invitation: Invitation) =>
 	invitation.invite.needs_sign_in && !isRecipient(invitation) && !isUnproved(invitation);
 
 /**
- * Whether accepting gives the holder of the link control of an existing user: the user's email address was never verified, and
- * the link was mailed to it.
+ * Whether accepting gives the holder of the link control of an existing user: the user's email
+ * address was never verified, and the link was mailed to it.
  */
 export const isTakeover = (invitation: Invitation) =>
 	invitation.invite.is_email_verified === false &&
 	invitation.invite.emailing_attempt_made &&
 	!isRecipient(invitation);
 
-/** Returns the fields of the invite that anyone with the link may see. Throws the errors of `findInvitation`. */
+/**
+ * Returns the fields of the invite that anyone with the link may see. Throws the errors of
+ * `findInvitation`.
+ */
 export async function preview(c: Context<App>, token: string): Promise<z.infer<typeof Preview>> {
 	const { invite } = await findInvitation(c, token);
 	const { organization_name, inviter, target_email, first_name } = invite;

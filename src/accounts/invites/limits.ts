@@ -108,10 +108,7 @@ type Blocking = Record<
 	string | null
 >;
 
-/**
- * Checks the limits of docs/organizations.md#invites.
- * @throws 429 for too many mails, 400 for too many open invites
- */
+/** @throws 429 for too many mails, 400 for too many open invites (docs/organizations.md#invites) */
 export function checkLimits({ env }: Tenant, { mailed }: Added, blocking: Blocking) {
 	const { organization_mail, sender_mail, recipient_mail, invite } = blocking;
 	const over = [

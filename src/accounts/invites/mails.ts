@@ -51,10 +51,7 @@ type Created = {
 	token: string;
 };
 
-/**
- * Whether the caller can create an unrestricted key, like the first key of a user who is created
- * through the link.
- */
+/** Whether the caller can create an unrestricted key, as the link creates for a new user. */
 const isUnlimited = ({ key, is_session }: Caller) =>
 	key.scopes.includes("*") &&
 	key.organizations.length === 0 &&

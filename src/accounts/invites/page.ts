@@ -176,10 +176,7 @@ const limit = bodyLimit({
 		),
 });
 
-/**
- * Limits the size of the form. If a client disconnects while the form is read, this is a 400
- * instead of a server error.
- */
+/** Limits the size of the form. A client that disconnects causes a 400, not a server error. */
 const limitForm: MiddlewareHandler<App> = (c, next) =>
 	limit(c, next).catch(() => errorPage(c, parseError("The form is incomplete.")));
 

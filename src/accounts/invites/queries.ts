@@ -1,7 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { cacheList, cacheStatement } from "../../access/cached_statements.ts";
+import { cacheStatement } from "../../access/cached_statements.ts";
 import { retry } from "../../access/retry.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -20,7 +20,7 @@ import { projectMembers } from "../../db/schema/project_members.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
 import { forbidden, found, invalid } from "../../http/errors.ts";
-import { mapResults, type Page } from "../../http/page.ts";
+import type { Page } from "../../http/page.ts";
 import { configured } from "../../outbound/mail.ts";
 import { userColumns } from "../users/shape.ts";
 import { levelOf } from "./access.ts";
@@ -58,38 +58,30 @@ const select = ({ db }: TenantSql) =>
 		.from(invites)
 		.innerJoin(users, eq(users.id, invites.created_by));
 
-type Row = Awaited<ReturnType<typeof select>>[number];
-
-/** All invites of the organization. */
-const all = (tenant: TenantSql) => ({
-	where: eq(invites.organization_id, tenant.organization),
-	total: counter(organizations.invites, tenant.organization),
-	by: [invites.id],
-	keys: ({ id }: Row) => [id],
-});
-
-const newestFirst = cacheList(
-	(tenant) => select(tenant).$dynamic(),
-	(tenant) => all(tenant),
-);
-
 /** Lists the invites, newest first, including expired ones. */
-export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
-	if (!search) return mapResults(await tenant.cachedPage(page, newestFirst), toInvite);
-	const where = and(all(tenant).where, contains(invites.target_email, search));
-	const rows = await tenant.page(page, () => select(tenant).$dynamic(), {
-		...all(tenant),
+export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
+	const where = and(
+		eq(invites.organization_id, tenant.organization),
+		search ? contains(invites.target_email, search) : undefined,
+	);
+	const list = {
 		where,
-		total: countWhere(invites, where),
-	});
-	return mapResults(rows, toInvite);
+		total: search
+			? countWhere(invites, where)
+			: counter(organizations.invites, tenant.organization),
+		by: [invites.id],
+		keys: ({ id }: { id: string }) => [id],
+	};
+	return tenant.page(page, () => select(tenant).$dynamic(), list, toInvite);
 }
 
 /**
- * Creates the invites, all or none, and deletes older ones for the same addresses. If another request uses up a limit before
- * the write, nothing is written and the checks run again.
- * @param prefix the prefix of field names in errors: `""`, or the invite's position in a bulk request
- * @throws 400, 403 or 429 for the first rule that is broken, 409 if other requests interfered each time
+ * Creates the invites, all or none, and deletes older ones for the same addresses. If another
+ * request uses up a limit before the write, nothing is written and the checks run again.
+ * @param prefix the prefix of field names in errors: `""`, or the invite's position in a bulk
+ * request
+ * @throws 400, 403 or 429 for the first rule that is broken, 409 if other requests interfered each
+ * time
  */
 export async function insert(tenant: Tenant, bodies: New[], prefix: (i: number) => string) {
 	const added = {

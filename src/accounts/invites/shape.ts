@@ -136,10 +136,7 @@ export const Accepted = z
 	.object({
 		organization: Membership,
 		user: User,
-		/**
-		 * The new key. Only this response has its value. Null if the user already has keys and keeps
-		 * them.
-		 */
+		/** The new key, with its value; null if the user keeps the keys that they have. */
 		personal_api_key: PersonalApiKey.nullable(),
 	})
 	.meta({ id: "Accepted" });

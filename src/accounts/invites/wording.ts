@@ -7,10 +7,7 @@ export type Person = { first_name: string; last_name: string; email: string };
 export const nameOf = ({ first_name, last_name, email }: Person) =>
 	singleLine(`${first_name} ${last_name}`) || email;
 
-/**
- * Returns the name and email address, for readers who may not know the person. A service account
- * has no email address.
- */
+/** Returns the name and the email address, which a service account doesn't have. */
 export const introduce = (person: Person) => {
 	const name = nameOf(person);
 	return name === person.email || !isReachable(person.email) ? name : `${name} (${person.email})`;

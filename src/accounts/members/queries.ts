@@ -1,6 +1,6 @@
-import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { cacheList, cacheStatement } from "../../access/cached_statements.ts";
+import { cacheList } from "../../access/cached_statements.ts";
 import { retry } from "../../access/retry.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -15,9 +15,9 @@ import { organizations } from "../../db/schema/organizations.ts";
 import { isPerson, users } from "../../db/schema/users.ts";
 import { forbidden, found, invalid } from "../../http/errors.ts";
 import { lowerCaseAscii } from "../../http/fields.ts";
-import { mapResults, type Page } from "../../http/page.ts";
-import { flatUserColumns, toUser } from "../users/shape.ts";
-import type { filters, Member, update as Update } from "./shape.ts";
+import type { Page } from "../../http/page.ts";
+import { userColumns } from "../users/shape.ts";
+import type { filters, update as Update } from "./shape.ts";
 
 const NOT_ADMIN = "You can only edit others if you are an admin.";
 const ABOVE_YOU = "You can only edit others with level lower or equal to you.";
@@ -26,7 +26,7 @@ const select = ({ db }: TenantSql) =>
 	db
 		.select({
 			id: members.id,
-			...flatUserColumns,
+			user: userColumns,
 			level: members.level,
 			joined_at: members.joined_at,
 			updated_at: members.updated_at,
@@ -37,16 +37,6 @@ const select = ({ db }: TenantSql) =>
 		.innerJoin(users, eq(users.id, members.user_id));
 
 type Row = Awaited<ReturnType<typeof select>>[number];
-
-const toMember = (row: Row): z.infer<typeof Member> => ({
-	id: row.id,
-	user: toUser(row),
-	level: row.level,
-	joined_at: row.joined_at,
-	updated_at: row.updated_at,
-	is_2fa_enabled: row.is_2fa_enabled,
-	has_social_auth: row.has_social_auth,
-});
 
 /** The columns that the list is sorted by. */
 const BY = [members.joined_at, members.id];
@@ -87,11 +77,7 @@ function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
 }
 
 /** Active members, newest first. */
-export async function list(tenant: Tenant, page: Page, given: Filters) {
-	return mapResults(await listRows(tenant, page, given), toMember);
-}
-
-function listRows(tenant: Tenant, page: Page, given: Filters) {
+export function list(tenant: Tenant, page: Page, given: Filters) {
 	if (Object.values(given).every((value) => value === undefined))
 		return tenant.cachedPage(page, newestFirst);
 	const order = given.order === "joined_at" ? "asc" : "desc";
@@ -105,25 +91,17 @@ function listRows(tenant: Tenant, page: Page, given: Filters) {
 	});
 }
 
-/** Selects the member with this user. */
-const selectUser = (tenant: TenantSql, isUser: SQL) =>
-	select(tenant).where(and(eq(members.organization_id, tenant.organization), isPerson, isUser));
-
-const selectByUuid = cacheStatement(["uuid"], (tenant, { uuid }) =>
-	selectUser(tenant, eq(users.uuid, uuid)),
-);
-
-const isSelf = ({ key }: Tenant, { user_id }: Row) => user_id === key.user_id;
+const isSelf = ({ key }: Tenant, { user }: Row) => user.id === key.user_id;
 
 /**
  * Finds a member that the caller may edit.
  * @throws 404 if there is no such member, 403 if the caller may not edit it
  */
 export async function find(tenant: Tenant, uuid: string) {
+	const isUser =
+		uuid === "@me" ? eq(users.id, tenant.key.user_id) : eq(users.uuid, uuid.toLowerCase());
 	const [[row]] = await tenant.read(
-		uuid === "@me"
-			? selectUser(tenant, eq(users.id, tenant.key.user_id))
-			: tenant.cached(selectByUuid, { uuid: uuid.toLowerCase() }),
+		select(tenant).where(and(eq(members.organization_id, tenant.organization), isPerson, isUser)),
 	);
 	const member = found(row);
 	const { level } = tenant.caller;
@@ -136,34 +114,22 @@ export async function find(tenant: Tenant, uuid: string) {
  * WHERE clause: the caller's level is still at least the member's. Another request may have changed
  * either.
  */
-const editable = (tenant: TenantSql) =>
+const editable = (tenant: Tenant) =>
 	sql`(select caller.level from members as caller where caller.organization_id = ${tenant.organization} and caller.user_id = ${tenant.key.user_id}) >= ${members.level}`;
 
-/** WHERE clause: the organization's member with this user, which is the primary key. */
-const itself = (tenant: TenantSql, user_id: number | SQL) =>
-	and(eq(members.organization_id, tenant.organization), eq(members.user_id, user_id));
-
-const assertEditable = cacheStatement(["id", "user"], (tenant, { id, user }) =>
-	assertExists(tenant.db, members, and(itself(tenant, user), eq(members.id, id), editable(tenant))),
-);
-
-const setLevel = cacheStatement(["user", "level", "updated_at"], (tenant, given) =>
-	tenant.db
-		.update(members)
-		.set({ level: given.level, updated_at: given.updated_at })
-		.where(itself(tenant, given.user)),
-);
-
-const selectById = cacheStatement(["id", "user"], (tenant, { id, user }) =>
-	select(tenant).where(and(itself(tenant, user), eq(members.id, id))),
-);
+/** WHERE clause: the same member, by its primary key. The user may have left and joined again. */
+const isSame = (tenant: Tenant, { id, user }: Row) =>
+	and(
+		eq(members.organization_id, tenant.organization),
+		eq(members.user_id, user.id),
+		eq(members.id, id),
+	);
 
 export const update = (tenant: Tenant, uuid: string, body: z.infer<typeof Update>) =>
 	retry(() => tryUpdate(tenant, uuid, body));
 
 async function tryUpdate(tenant: Tenant, uuid: string, body: z.infer<typeof Update>) {
 	const member = await find(tenant, uuid);
-	const { id, user_id } = member;
 	const { level = member.level } = body;
 	if (body.level !== undefined && isSelf(tenant, member))
 		throw forbidden("You can't change your own access level.");
@@ -173,13 +139,15 @@ async function tryUpdate(tenant: Tenant, uuid: string, body: z.infer<typeof Upda
 		throw forbidden(
 			"You can only change access level of others to lower or equal to your current one.",
 		);
-	const entry = { scope: "Member" as const, name: member.email };
+	const entry = { scope: "Member" as const, name: member.user.email };
 	const after = await tenant.patch(member, body, entry, () => ({
-		checks: [tenant.cached(assertEditable, { id, user: user_id })],
-		changes: [tenant.cached(setLevel, { user: user_id, level, updated_at: now() })],
-		answer: tenant.cached(selectById, { id, user: user_id }),
+		checks: [assertExists(tenant.db, members, and(isSame(tenant, member), editable(tenant)))],
+		changes: [
+			tenant.db.update(members).set({ level, updated_at: now() }).where(isSame(tenant, member)),
+		],
+		answer: select(tenant).where(isSame(tenant, member)),
 	}));
-	return toMember(after);
+	return after;
 }
 
 /**
@@ -188,11 +156,11 @@ async function tryUpdate(tenant: Tenant, uuid: string, body: z.infer<typeof Upda
  */
 export const remove = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
-		const { id, user_id, email, level } = await find(tenant, uuid);
-		if (level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
+		const member = await find(tenant, uuid);
+		if (member.level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
 		await tenant.remove(
-			{ scope: "Member", item_id: id, name: email },
+			{ scope: "Member", item_id: member.id, name: member.user.email },
 			members,
-			and(itself(tenant, user_id), eq(members.id, id), lt(members.level, OWNER), editable(tenant)),
+			and(isSame(tenant, member), lt(members.level, OWNER), editable(tenant)),
 		);
 	});

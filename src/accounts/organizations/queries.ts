@@ -1,9 +1,7 @@
 import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { cacheList, cacheStatement } from "../../access/cached_statements.ts";
 import { retry } from "../../access/retry.ts";
-import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleOrganizations, visibleProject } from "../../access/visible.ts";
 import { assertExists } from "../../db/assertion.ts";
@@ -16,7 +14,7 @@ import { organizations } from "../../db/schema/organizations.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
 import { found, throttledUntil } from "../../http/errors.ts";
-import { mapResults, type Page } from "../../http/page.ts";
+import type { Page } from "../../http/page.ts";
 import { DAY_MS } from "../../lib/durations.ts";
 import type { create, Organization, Team, update as Update } from "./shape.ts";
 import { candidates } from "./slug.ts";
@@ -30,7 +28,7 @@ const {
 } = getTableColumns(organizations);
 
 /** Selects the caller's organizations, with the projects that the caller can see. */
-const select = (tenant: TenantSql) =>
+const select = (tenant: Tenant) =>
 	tenant.db
 		.select({
 			id: uuid,
@@ -51,29 +49,27 @@ const select = (tenant: TenantSql) =>
 			and(eq(members.organization_id, organizations.id), eq(members.user_id, tenant.key.user_id)),
 		);
 
-const newestFirst = cacheList(
-	(tenant) => select(tenant).$dynamic(),
-	(tenant) => ({
-		...visibleOrganizations(tenant),
-		by: [members.organization_id],
-		keys: ({ organization_id }) => [organization_id],
-	}),
-);
-
 type Row = Awaited<ReturnType<typeof select>>[number];
 
 const toOrganization = ({ organization_id: _, ...row }: Row): z.infer<typeof Organization> => row;
 
 /** Newest first. Ordered by a column of `members`, so that one index both filters and sorts. */
-export const list = async (tenant: Tenant, page: Page) =>
-	mapResults(await tenant.cachedPage(page, newestFirst), toOrganization);
-
-const itself = cacheStatement([], (tenant) =>
-	select(tenant).where(eq(organizations.id, tenant.organization)).$dynamic(),
-);
+export const list = (tenant: Tenant, page: Page) =>
+	tenant.page(
+		page,
+		() => select(tenant).$dynamic(),
+		{
+			...visibleOrganizations(tenant),
+			by: [members.organization_id],
+			keys: ({ organization_id }) => [organization_id],
+		},
+		toOrganization,
+	);
 
 async function read(tenant: Tenant) {
-	const [[row]] = await tenant.read(tenant.cached(itself, {}));
+	const [[row]] = await tenant.read(
+		select(tenant).where(eq(organizations.id, tenant.organization)),
+	);
 	return found(row);
 }
 

@@ -9,10 +9,7 @@ import type { OwnerOf } from "./owner.ts";
 import * as keys from "./queries.ts";
 import { create, KeyDay, PersonalApiKey, update } from "./shape.ts";
 
-/**
- * The routes of an owner's keys (docs/keys.md#personal-api-keys).
- * @param access middleware for requirements in addition to the scope
- */
+/** An owner's keys (docs/keys.md#personal-api-keys). `access`: requirements besides the scope. */
 export default (owner: OwnerOf, ...access: MiddlewareHandler<App>[]) => {
 	const findOwner = (tenant: Tenant, _: string, c: Context<App>) =>
 		keys.findOwner(tenant, owner(c));

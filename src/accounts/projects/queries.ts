@@ -1,10 +1,8 @@
 import { and, eq, gte, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { cacheList, cacheStatement } from "../../access/cached_statements.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
-import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { reachableOrganization, visibleProjects } from "../../access/visible.ts";
 import { assertExists } from "../../db/assertion.ts";
@@ -15,7 +13,7 @@ import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { doesNotExist, found, invalid, notFound } from "../../http/errors.ts";
-import { type Key, mapResults, type Page } from "../../http/page.ts";
+import type { Key, Page } from "../../http/page.ts";
 import {
 	type create,
 	type filters,
@@ -24,17 +22,10 @@ import {
 	type update as Update,
 } from "./shape.ts";
 
-const select = ({ db }: TenantSql) => db.select(projectColumns).from(projects);
-
-const visible = (tenant: TenantSql, search?: string) =>
-	visibleProjects(
-		tenant,
-		tenant.kind === "organization" ? eq(members.organization_id, tenant.organization) : undefined,
-		search,
-	);
+const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
 
 /** Selects projects joined with the caller's memberships. */
-const selectJoined = ({ db }: TenantSql, join: SQL | undefined) =>
+const selectJoined = ({ db }: Tenant, join: SQL | undefined) =>
 	db
 		.select({
 			...projectColumns,
@@ -57,28 +48,20 @@ const SORTED = {
 		sql`${members.organization_id} <= ${organization} and ${projects.id} < iif(${members.organization_id} = ${organization}, ${id}, ${Number.MAX_SAFE_INTEGER})`,
 };
 
-const all = cacheList(
-	(tenant) => selectJoined(tenant, visible(tenant).join),
-	(tenant) => ({ ...visible(tenant), ...SORTED }),
-);
-
 /**
  * Lists the projects that the caller can see, by organization, then newest first. If the path names
  * an organization, lists only its projects.
  */
-export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
-	if (!search) return mapResults(await tenant.cachedPage(page, all), toProject);
-	const { join, ...found } = visible(tenant, search);
-	const list = { ...found, ...SORTED };
+export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
+	const within =
+		tenant.kind === "organization" ? eq(members.organization_id, tenant.organization) : undefined;
+	const { join, ...visible } = visibleProjects(tenant, within, search);
+	const list = { ...visible, ...SORTED };
 	return tenant.page(page, () => selectJoined(tenant, join), list, toProject);
 }
 
-const itself = cacheStatement([], (tenant) =>
-	select(tenant).where(eq(projects.id, tenant.project)).$dynamic(),
-);
-
 export async function find(tenant: Tenant) {
-	const [[row]] = await tenant.read(tenant.cached(itself, {}));
+	const [[row]] = await tenant.read(select(tenant).where(eq(projects.id, tenant.project)));
 	return found(row);
 }
 

@@ -6,10 +6,7 @@ import { created, noContent, ok, paginated, router } from "../../http/router.ts"
 import * as projects from "./queries.ts";
 import { create, filters, Project, update } from "./shape.ts";
 
-/**
- * docs/organizations.md#projects. Mounted twice: for all of the caller's projects, and for those of
- * an organization.
- */
+/** docs/organizations.md#projects. Mounted twice: all of the caller's, or an organization's. */
 export default router()
 	.get("/", paginated(Project), query(filters), async (c) =>
 		c.json(await projects.list(c.var.tenant, page(c), c.req.valid("query"))),

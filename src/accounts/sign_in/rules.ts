@@ -21,19 +21,13 @@ export const isOpen = () => and(isNull(signIns.key_id), gt(signIns.expires_at, n
 /** SQL condition on `sign_ins`: the link is open, and a code can be tried with it. */
 export const canStillBeUsed = () => and(isOpen(), lt(signIns.attempts, MAX_ATTEMPTS));
 
-/**
- * SQL for the single sign-on that users with this email address must use, if its domain is verified
- * and enforces one; else null (docs/organizations.md#domains).
- */
+/** SQL for the single sign-on that the domain of an address enforces; null if there is none. */
 export const ssoOf = (email: SQL) => sql<string | null>`(
 	select ${domains.sso_enforcement} from ${domains}
 	where ${domains.domain} = substr(${email}, instr(${email}, '@') + 1)
 		and ${domains.verified_at} is not null and ${domains.sso_enforcement} <> '')`;
 
-/**
- * SQL condition: for this email address, signing in takes more than a link in a mail, which is a
- * second factor or single sign-on.
- */
+/** SQL condition: signing in with this address takes a second factor or single sign-on. */
 export const needsMoreThanMail = (email: SQL) => sql`(${ssoOf(email)} is not null or exists (
 	select 1 from ${users} where ${users.email} = ${email} and (${users.is_2fa_enabled} or ${isEnforced(users.id)})))`;
 

@@ -29,10 +29,7 @@ export async function otpauthUrl(secret: string, label: string) {
 	return (await generatorOf(secret, label)).toString();
 }
 
-/**
- * Returns the time step of a code; undefined if it is wrong. The client's time may be a step off.
- * @param at milliseconds since 1970
- */
+/** Returns the time step of a code at `at` (ms), a step more or less; undefined if it is wrong. */
 export async function stepOf(secret: string, code: string, at: number) {
 	const generator = await generatorOf(secret, "");
 	const drift = generator.validate({ token: code, timestamp: at, window: 1 });

@@ -1,7 +1,5 @@
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { cacheStatement } from "../../access/cached_statements.ts";
-import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import {
 	currentOrganization,
@@ -19,7 +17,8 @@ import { doesNotExist, forbidden, found } from "../../http/errors.ts";
 import { projectColumns } from "../projects/shape.ts";
 import { type Me, type Membership, type update as Update, userColumns } from "./shape.ts";
 
-const select = (tenant: TenantSql, uuid?: SQL) =>
+/** Selects the caller if `uuid` is `@me` or the caller's own uuid, otherwise no row. */
+const select = (tenant: Tenant, uuid: string) =>
 	tenant.db
 		.select({
 			...userColumns,
@@ -41,14 +40,12 @@ const select = (tenant: TenantSql, uuid?: SQL) =>
 			projects,
 			and(eq(projects.id, currentProject(tenant.key.user_id)), visibleProject(tenant)),
 		)
-		.where(and(eq(users.id, tenant.key.user_id), uuid && eq(users.uuid, uuid)));
-
-const me = cacheStatement([], (tenant) => select(tenant));
-const byUuid = cacheStatement(["uuid"], (tenant, { uuid }) => select(tenant, uuid));
-
-/** Selects the caller if `uuid` is `@me` or the caller's own uuid, otherwise no row. */
-const selectCaller = (tenant: Tenant, uuid: string) =>
-	uuid === "@me" ? tenant.cached(me, {}) : tenant.cached(byUuid, { uuid: uuid.toLowerCase() });
+		.where(
+			and(
+				eq(users.id, tenant.key.user_id),
+				uuid === "@me" ? undefined : eq(users.uuid, uuid.toLowerCase()),
+			),
+		);
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
@@ -65,7 +62,7 @@ const toMe = ({ organization_id, ...row }: Row): z.infer<typeof Me> => ({
 });
 
 export async function find(tenant: Tenant, uuid: string) {
-	const [[row]] = await tenant.read(selectCaller(tenant, uuid));
+	const [[row]] = await tenant.read(select(tenant, uuid));
 	return toMe(found(row));
 }
 
@@ -88,7 +85,7 @@ export async function update(
 		})
 		.from(projects);
 	const [[row], [chosen]] = await tenant.read(
-		selectCaller(tenant, uuid),
+		select(tenant, uuid),
 		selectProject.where(and(eq(projects.id, project ?? 0), visibleProject(tenant))),
 	);
 	if (tenant.caller.is_service_account)
@@ -128,7 +125,7 @@ export async function update(
 				organization: me.organization && organizationId(me.organization.id),
 			},
 		],
-		answer: selectCaller(tenant, "@me"),
+		answer: select(tenant, "@me"),
 	});
 	return toMe(found(after));
 }

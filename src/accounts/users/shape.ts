@@ -31,24 +31,6 @@ export const userColumns = {
 	mascot_config: users.mascot_config,
 };
 
-const { id, ...others } = userColumns;
-
-/** The same columns for rows without nested objects, which are read faster (src/db/rows.ts). */
-export const flatUserColumns = { user_id: id, ...others };
-
-type FlatUser = Omit<z.infer<typeof User>, "id"> & { user_id: number };
-
-export const toUser = (row: FlatUser): z.infer<typeof User> => ({
-	id: row.user_id,
-	uuid: row.uuid,
-	distinct_id: row.distinct_id,
-	first_name: row.first_name,
-	last_name: row.last_name,
-	email: row.email,
-	is_email_verified: row.is_email_verified,
-	mascot_config: row.mascot_config,
-});
-
 export const Membership = z.object({
 	id: z.guid(),
 	name: z.string(),

@@ -4,7 +4,7 @@ import { asc } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import type { Database } from "../../db/client.ts";
-import { counted } from "../../db/counted.ts";
+import { countStatements } from "../../db/count_statements.ts";
 import { iso } from "../../db/now.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { logWarning } from "../../lib/log.ts";
@@ -56,7 +56,7 @@ export const deliverDue = (env: Env, message: unknown) =>
 
 /** Delivers the due streams. Several are delivered at a time, so that a slow bucket doesn't delay the others. */
 export async function tick(given: Env, at: number) {
-	const { DB, statements } = counted(given.DB);
+	const { DB, statements } = countStatements(given.DB);
 	const env = { ...given, DB };
 	const due = await drizzle(env.DB)
 		.select({ id: auditStreams.id })

@@ -4,10 +4,7 @@ import { MisconfiguredError } from "../../outbound/errors.ts";
 
 type Stream = Pick<typeof auditStreams.$inferSelect, "id" | "organization_uuid" | "destination">;
 
-/**
- * Returns the folder of a stream. In the worker's own bucket, each organization has one. The
- * folders of exports are project ids.
- */
+/** Returns the folder of a stream. In the worker's bucket, those of exports are project ids. */
 const rootOf = ({ destination: { type }, organization_uuid }: Stream) =>
 	type === "R2" ? `audit/${organization_uuid}` : "";
 

@@ -50,10 +50,7 @@ export const FIXED = [
 	"exclude_events",
 ];
 
-/**
- * Checks the fields of a config that streams restrict more than exports.
- * @throws 400
- */
+/** @throws 400 for a config that streams restrict more than exports */
 function checkConfig({ config = {} }: { config?: Destination["config"] | undefined }) {
 	const given = FIXED.filter((key) => Object.hasOwn(config, key)).sort();
 	if (given.length > 0)

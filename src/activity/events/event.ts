@@ -5,10 +5,7 @@ import { activityLog, type Change } from "../../db/schema/activity_log.ts";
 import { users } from "../../db/schema/users.ts";
 import { CURRENT_VERSION } from "../../http/versions.ts";
 
-/**
- * The columns of an event, for a statement that joins `activity_log` with `users`. `position` is
- * only for the service.
- */
+/** The columns of an event in `activity_log` joined with `users`. `position` is internal. */
 export const eventColumns = {
 	position: activityLog.position,
 	id: entryId.as("event_id"),

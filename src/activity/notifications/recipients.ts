@@ -50,10 +50,7 @@ type Person = Awaited<ReturnType<typeof selectPeople>>[number];
 
 const isAdmin = ({ level }: Person) => level >= ADMIN;
 
-/**
- * Whether a user can see an event. As in the activity log, only admins see events of deleted
- * projects.
- */
+/** Whether a user can see an event: those of deleted projects are only for admins. */
 const canSee = (person: Person, { project_id }: Event) =>
 	project_id === null || isAdmin(person) || person.projects.includes(project_id);
 

@@ -3,10 +3,7 @@ import type { webhooks } from "../../db/schema/webhooks.ts";
 import { DAY_MS } from "../../lib/durations.ts";
 import { logWarning } from "../../lib/log.ts";
 
-/**
- * How long the previous secret also signs requests after a roll
- * (docs/webhooks.md#rolling-the-secret).
- */
+/** How long the previous secret also signs (docs/webhooks.md#rolling-the-secret). */
 export const ROLL_MS = DAY_MS;
 
 /** The field name with which secrets are encrypted, in both columns. */
@@ -17,10 +14,7 @@ const cipher = (env: Env, id: string) => cipherOf(env, "webhooks", id);
 /** Returns a new secret: `whsec_` and 32 random bytes in base64. */
 export const newSecret = () => `whsec_${crypto.getRandomValues(new Uint8Array(32)).toBase64()}`;
 
-/**
- * Encrypts a secret.
- * @param id the webhook's id
- */
+/** Encrypts a secret of the webhook with this id. */
 export const sealSecret = (env: Env, id: string, secret: string) =>
 	cipher(env, id).seal(FIELD, secret);
 
@@ -29,10 +23,7 @@ type Row = Pick<
 	"id" | "secret" | "previous_secret" | "previous_secret_expires_at"
 >;
 
-/**
- * Returns the secrets that currently sign, newest first.
- * @throws if one can't be decrypted, with a message for the user
- */
+/** Returns the secrets that sign, newest first. @throws an error for the user */
 export async function openSecrets(env: Env, row: Row) {
 	const { secret, previous_secret, previous_secret_expires_at: until } = row;
 	const isRolling = until !== null && Date.parse(until) > Date.now();

@@ -18,18 +18,21 @@ const RANDOM_BITS = 26;
 export const newNonce = () => Math.floor(Math.random() * 2 ** RANDOM_BITS);
 
 /**
- * The activity log and the event feed. The only foreign key is the user's, because entries outlive the objects that they are
- * about. An entry has no column for its id, which is made of `created_at`, `nonce` and `position` (src/db/entries.ts).
+ * The activity log and the event feed. The only foreign key is the user's, because entries outlive
+ * the objects that they are about. An entry has no column for its id, which is made of
+ * `created_at`, `nonce` and `position` (src/db/entries.ts).
  *
- * SQLite adds the position to each index, so an index has the entries of an organization, project or object in their order. Entries
- * of people and of the system have separate indexes: each entry is in one of them, and neither list reads the entries of the other.
+ * SQLite adds the position to each index, so an index has the entries of an organization, project
+ * or object in their order. Entries of people and of the system have separate indexes: each entry
+ * is in one of them, and neither list reads the entries of the other.
  */
 export const activityLog = sqliteTable(
 	"activity_log",
 	{
 		/**
-		 * The position in the feed. D1 runs one write at a time and assigns the position during the write. So positions are in the
-		 * order in which writes became visible. None is used twice, because the newest entry is never deleted.
+		 * The position in the feed. D1 runs one write at a time and assigns the position during the
+		 * write. So positions are in the order in which writes became visible. None is used twice,
+		 * because the newest entry is never deleted.
 		 */
 		position: integer().primaryKey(),
 		organization_id: integer(),
@@ -45,8 +48,9 @@ export const activityLog = sqliteTable(
 		/** A random number. With `created_at`, a write recognizes its own entry. */
 		nonce: integer().notNull().default(0).$defaultFn(newNonce),
 		/**
-		 * The number of entries of people up to and including this one, since the first: of the organization, of those without a project,
-		 * and of the project. The difference between the newest and the oldest entry is the length of a list. null: an entry of the system.
+		 * The number of entries of people up to and including this one, since the first: of the
+		 * organization, of those without a project, and of the project. The difference between the
+		 * newest and the oldest entry is the length of a list. null: an entry of the system.
 		 */
 		total: integer(),
 		total_without_project: integer(),

@@ -29,10 +29,7 @@ const uuidBytes = customType<{ data: string; driverData: ArrayBufferLike | numbe
 export const FAR_MS = HOUR_MS;
 export const IS_FAR = `abs(timestamp - _inserted_at) > ${FAR_MS}`;
 
-/**
- * The events of projects: the built-in source of exports. No foreign keys, because they would make
- * deleting a project slow.
- */
+/** The events of projects. A foreign key would make deleting a project slow. */
 export const events = sqliteTable(
 	"events",
 	{

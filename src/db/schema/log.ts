@@ -1,8 +1,8 @@
 import { integer, text } from "drizzle-orm/sqlite-core";
 
 /**
- * An entry of a log as it is stored: when it was written (in milliseconds since 1970), its level, its text and, in logs of plugin
- * configs, its source.
+ * An entry of a log as it is stored: when it was written (in milliseconds since 1970), its level,
+ * its text and, in logs of plugin configs, its source.
  */
 export type StoredEntry<Level extends string = string, Source extends string[] = string[]> = [
 	at: number,
@@ -12,13 +12,14 @@ export type StoredEntry<Level extends string = string, Source extends string[] =
 ];
 
 /**
- * The columns that order the rows of a log. A row has all entries that one job or one step of a run has written (decision 5). Rows
- * are only added after the newest one, and deleted from the oldest one on.
+ * The columns that order the rows of a log. A row has all entries that one job or one step of a run
+ * has written (decision 5). Rows are only added after the newest one, and deleted from the oldest
+ * one on.
  */
 export const logPosition = () => ({
 	/**
-	 * When the newest entry of the row was written (in milliseconds since 1970). Later, if the log already has a row at this
-	 * position or after it.
+	 * When the newest entry of the row was written (in milliseconds since 1970). Later, if the log
+	 * already has a row at this position or after it.
 	 */
 	position: integer().notNull(),
 	/** The number of entries in this row and all before it. */

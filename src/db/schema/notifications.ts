@@ -1,10 +1,7 @@
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { organizations } from "./organizations.ts";
 
-/**
- * An organization's notification settings for a type of events, if they aren't the defaults
- * (docs/notifications.md).
- */
+/** Settings of an organization that aren't the defaults (docs/notifications.md). */
 export const notifications = sqliteTable(
 	"notifications",
 	{
@@ -25,10 +22,7 @@ export const notifications = sqliteTable(
 /** Who gets the mails of a type: the admins, the owner of the event's object, or these users. */
 export type Recipients = "admins" | "owner" | string[];
 
-/**
- * The objects with events that haven't been mailed yet. A trigger on `activity_log` inserts them in
- * the transaction of the event.
- */
+/** Objects with events to mail, which a trigger on `activity_log` inserts. */
 export const alerts = sqliteTable(
 	"alerts",
 	{

@@ -9,10 +9,7 @@ export const pluginConfigs = sqliteTable(
 	"plugin_configs",
 	{
 		id: integer().primaryKey({ autoIncrement: true }),
-		/**
-		 * The row id with which secrets are encrypted. Unlike `id`, it is known before the row is
-		 * inserted.
-		 */
+		/** The row id for encrypting secrets. Unlike `id`, it is known before the insert. */
 		uuid: text().notNull().$defaultFn(v7),
 		project_id: integer()
 			.notNull()

@@ -13,10 +13,7 @@ export const projects = sqliteTable(
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		name: text().notNull(),
 		timezone: text().notNull().default("UTC"),
-		/**
-		 * Whether the project is private: visible only to admins of the organization and to project
-		 * members.
-		 */
+		/** Whether the project is private: visible only to admins and to its members. */
 		access_control: boolean().notNull().default(false),
 		created_at: created_at(),
 	},

@@ -21,13 +21,14 @@ export const users = sqliteTable("users", {
 	/** Written by an external service that signs users in through other providers. */
 	has_social_auth: boolean().notNull().default(false),
 	/**
-	 * Whether this row belongs to a service account, whose id is this row's `uuid`. When the account is deleted, this row
-	 * remains, inactive, because entries of the activity log refer to it.
+	 * Whether this row belongs to a service account, whose id is this row's `uuid`. When the account
+	 * is deleted, this row remains, inactive, because entries of the activity log refer to it.
 	 */
 	is_service_account: boolean().notNull().default(false),
 	/**
-	 * What the user chose. No foreign keys, which would need an index each: what was deleted, or can't be seen any more, is
-	 * passed over (`currentOrganization`, `currentProject`), and its id is never used again.
+	 * What the user chose. No foreign keys, which would need an index each: what was deleted, or
+	 * can't be seen any more, is passed over (`currentOrganization`, `currentProject`), and its id is
+	 * never used again.
 	 */
 	current_organization_id: integer(),
 	current_project_id: integer(),

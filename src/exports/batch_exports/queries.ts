@@ -1,7 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { cacheList } from "../../access/cached_statements.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -14,7 +13,7 @@ import { now } from "../../db/now.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { found, invalid } from "../../http/errors.ts";
-import { mapResults, type Page } from "../../http/page.ts";
+import type { Page } from "../../http/page.ts";
 import { exportCipher, merged, sealed } from "../../outbound/destinations/secrets.ts";
 import { reschedule, resume, schedule } from "../engine/windows.ts";
 import { checkModel, checkQuery, checkRange, parsedQuery } from "./rules.ts";
@@ -35,25 +34,24 @@ import {
 	visibleExports,
 } from "./statements.ts";
 
+const SIZE = sizeOf(batchExports.destination, batchExports.xql_query, batchExports.schema);
 const EXPORTS = sql`${batchExports} join ${projects} on ${eq(projects.id, batchExports.project_id)}`;
 
-const newestFirst = cacheList(
-	(tenant) => select(tenant).$dynamic(),
-	(tenant) => ({
-		where: visibleExports(tenant),
-		by: [batchExports.uuid],
-		keys: ({ id }) => [id],
-		total: countWhere(EXPORTS, visibleExports(tenant)),
-		large: largeRows(
-			sizeOf(batchExports.destination, batchExports.xql_query, batchExports.schema),
-			EXPORTS,
-		),
-	}),
-);
-
 /** Lists exports, newest first. */
-export const list = async (tenant: Tenant, page: Page) =>
-	mapResults(await tenant.cachedPage(page, newestFirst), toBatchExport);
+export const list = (tenant: Tenant, page: Page) =>
+	tenant.page(
+		page,
+		() => select(tenant).$dynamic(),
+		{
+			where: visibleExports(tenant),
+			by: [batchExports.uuid],
+			keys: ({ id }) => [id],
+			total: countWhere(EXPORTS, visibleExports(tenant)),
+			// Measuring rows costs rows, and a short page can't be too large.
+			large: page.limit > 100 ? largeRows(SIZE, EXPORTS) : undefined,
+		},
+		toBatchExport,
+	);
 
 export const find = async (tenant: Tenant, id: string) => toBatchExport(await read(tenant, id));
 

@@ -23,10 +23,7 @@ const MONDAY = 4 * DAY_MS;
 /** The `due_at` of an export without further windows, which sorts after all others. */
 const NEVER = "9999-12-31T23:59:59.999Z";
 
-/**
- * A run starts at least this long after its window's end: the clocks of D1 and of workers may
- * differ slightly, and rows in ClickHouse may take a while to appear.
- */
+/** How long rows may take to appear in ClickHouse, and clocks may differ. */
 const SETTLE_MS = 30_000;
 
 /** How many missed windows are caught up. */
@@ -48,10 +45,7 @@ const boundaryPast = (interval: Interval, at: number) =>
 /** Returns the first boundary of the interval's grid at or after `at`. */
 const boundaryAfter = (interval: Interval, at: number) => boundaryPast(interval, at - 1);
 
-/**
- * Returns how long after a window's end its run starts, in milliseconds. Each export has a fixed
- * delay of up to a twelfth of its interval, so that not all start at once.
- */
+/** Returns an export's fixed delay in ms, so that not all start at once when a window ends. */
 export const delay = (id: string, interval: Interval) =>
 	Math.max(SETTLE_MS, spread(id, LENGTHS[interval] / 12));
 

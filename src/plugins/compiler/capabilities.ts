@@ -16,10 +16,7 @@ const TASK = /^runEvery(Minute|Hour|Day)/;
 /** A declared or exported name, and its value (null if it is unknown). */
 type Binding = [name: string, value: AnyNode | null];
 
-/**
- * Infers a plugin's capabilities from its JavaScript or TypeScript source without running it
- * (docs/plugins.md#source-in-place). If the source can't be parsed, all lists are empty.
- */
+/** Infers capabilities from a source without running it (docs/plugins.md#source-in-place). */
 export function capabilitiesOf(source: string) {
 	const methods = new Set<string>();
 	const scheduled_tasks = new Set<string>();

@@ -6,10 +6,7 @@ import { MAIN_FILES } from "../plugins/file_names.ts";
 /** The compiled JavaScript, or the reason why the source doesn't compile. */
 export type Compiled = { compiled: string; error: null } | { compiled: null; error: string };
 
-/**
- * Sucrase backtracks without a limit. Nested, that is exponential: some inputs of 40 characters
- * would take years. So the characters that it reads again are counted.
- */
+/** Sucrase backtracks exponentially: 40 characters could take years. So rereads are counted. */
 const MAX_REREADS = 20;
 let remainingRereads = 0;
 const { restoreFromSnapshot } = State.prototype;
@@ -19,10 +16,7 @@ State.prototype.restoreFromSnapshot = function (snapshot) {
 	restoreFromSnapshot.call(this, snapshot);
 };
 
-/**
- * Compiles a plugin's file: a main file to a script (`toScript`), one for browsers to JavaScript
- * with `React.createElement` instead of JSX.
- */
+/** Compiles a main file to a script (`toScript`), one for browsers to plain JavaScript. */
 export function compile(filename: string, text: string): Compiled {
 	if (MAIN_FILES.includes(filename)) return toScript(text);
 	return attempt(() => {
@@ -50,10 +44,7 @@ function toScript(source: string): Compiled {
 /** Whether the source has imports or exports. Otherwise it is CommonJS. */
 const isModule = ({ body }: Program) => body.some(({ type }) => /^(Import|Export)/.test(type));
 
-/**
- * Parses JavaScript or TypeScript.
- * @throws SyntaxError, or RangeError if the source is nested too deeply
- */
+/** Parses a source. @throws SyntaxError, or RangeError if it is nested too deeply */
 export const toProgram = (source: string) => parseAny(toJavaScript(source));
 
 /** Valid JavaScript must not be parsed as TypeScript, where `a < b > (c)` means something else. */

@@ -1,7 +1,4 @@
-/**
- * Every fifth task first yields to timers and requests. Otherwise, a thousand calls to a local D1
- * would block them.
- */
+/** Every fifth task yields to timers and requests, which a thousand calls would block. */
 const TASKS_PER_PAUSE = 5;
 
 /**

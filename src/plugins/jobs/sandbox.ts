@@ -26,16 +26,10 @@ export type Run = {
 	tasks?: string[];
 	call: Call;
 	config: Record<string, unknown>;
-	/**
-	 * Values to redact in entries and errors. Values of fewer than four characters aren't redacted,
-	 * since they may be ordinary words.
-	 */
+	/** Values to redact in entries and errors, unless they are shorter than four characters. */
 	secrets: string[];
 	storage: Storage;
-	/**
-	 * The hosts that the plugin can connect to, with the port unless it is the scheme's default. None
-	 * by default.
-	 */
+	/** The hosts that the plugin can connect to, with the port unless it is the default. */
 	hosts?: string[];
 	/** The time limit in milliseconds, 10,000 by default. */
 	timeout?: number;

@@ -17,10 +17,7 @@ export function timeLimit(milliseconds: number) {
 		/** Resolves with an error if the run is stopped. */
 		stopped: stopped.promise,
 		stop,
-		/**
-		 * Whether the run is over. Every call checks this, because timers don't fire while calls keep
-		 * arriving.
-		 */
+		/** Whether the run is over. Every call checks this: timers don't fire while calls arrive. */
 		isOver() {
 			if (!over && Date.now() >= deadline) stopAtDeadline();
 			return over;

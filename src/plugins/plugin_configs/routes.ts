@@ -18,10 +18,7 @@ import * as configs from "./queries.ts";
 import { create, job, logFilters, PluginLogEntry, rearrange, update } from "./shape.ts";
 import * as jobs from "./start_job.ts";
 
-/**
- * Responds with 200 and an empty body (docs/api.md#responses-without-a-body). Servers compress even
- * that, but not with this content type.
- */
+/** Responds with an empty body, of a type that no server compresses. */
 function empty(c: Context<App>, link?: string) {
 	if (link) c.header("Link", link);
 	c.header("Content-Length", "0");

@@ -45,10 +45,7 @@ export const create = z.object({
 /** The plugin of a config can't be changed. */
 export const update = create.omit({ plugin: true }).partial();
 
-/**
- * A job to run. `type` is optional here, because the handler checks it and returns the error that
- * the interface specifies.
- */
+/** A job to run. The handler checks `type`, with the error that the interface specifies. */
 const jobFields = {
 	type: text(200).nullish(),
 	payload: record(json()).optional(),

@@ -20,10 +20,7 @@ type StoredFile = Pick<typeof pluginSourceFiles.$inferSelect, "filename" | "comp
 	source: string | null;
 };
 
-/**
- * Returns the output of a stored file. A file without output and error is compiled now
- * (docs/internals/architecture.md#the-compiler).
- */
+/** Returns the output of a stored file, which is compiled now if it wasn't yet. */
 export async function compiledOf(env: Env, file: StoredFile): Promise<Compiled> {
 	const { filename, compiled, error, source } = file;
 	if (compiled !== null) return { compiled, error: null };

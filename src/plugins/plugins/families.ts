@@ -7,10 +7,7 @@ export const FAMILIES = [
 	"pipeline_import_apps",
 ] as const;
 
-/**
- * One of the three lists of plugins (docs/plugins.md#families). All share one table, and a plugin
- * may be in several.
- */
+/** One of three lists of plugins of one table (docs/plugins.md#families). */
 export type Family = {
 	/** Used in paths and in the field `families`. */
 	name: (typeof FAMILIES)[number];

@@ -22,10 +22,7 @@ import {
 } from "./shape.ts";
 import * as source from "./source_files.ts";
 
-/**
- * The list of all plugins. A plugin is read and changed by id under any of the three families
- * (docs/plugins.md#families).
- */
+/** All plugins. Each is read and changed under any family (docs/plugins.md#families). */
 export const allPlugins = router()
 	.use("*", pluginAccess)
 	.get("/", paginated(ListedPlugin), query(filters), async (c) =>

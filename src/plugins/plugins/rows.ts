@@ -29,10 +29,7 @@ export const pluginBytes = sizeOf(
 const organizationConfigs = ({ organization }: TenantSql) =>
 	sql`${projects} join ${pluginConfigs} on ${pluginConfigs.project_id} = ${projects.id} and ${projects.organization_id} = ${organization}`;
 
-/**
- * SQL condition on `plugins`: the organization can see the plugin, because it owns it, it is
- * global, or it is configured in one of its projects (docs/plugins.md#access).
- */
+/** SQL condition: an own, global or configured plugin (docs/plugins.md#access). */
 export const visiblePlugin = (tenant: TenantSql) => sql`(
   ${plugins.organization_id} = ${tenant.organization} or ${plugins.is_global} or exists (
     select 1 from ${organizationConfigs(tenant)} where ${pluginConfigs.plugin_id} = ${plugins.id} and not ${pluginConfigs.deleted}))`;

@@ -188,7 +188,8 @@ test("what a deleted organization has left behind doesn't appear in a new one", 
 	const gone = await world();
 	expect((await gone.here("DELETE", "")).status).toBe(204);
 	const { here, id, organization_id } = await world();
-	// The rows of the activity log, for example, stay after their organization and refer to it by its integer.
+	// The rows of the activity log, for example, stay after their organization and refer to it by its
+	// integer.
 	expect(organization_id).toBeGreaterThan(gone.organization_id);
 	const { body } = await here("GET", "/events");
 	const organizations = body.results.map(({ data }: { data: { item_id: string } }) => data.item_id);

@@ -87,7 +87,10 @@ export async function withFactor() {
 	return { ...user, secret, codes };
 }
 
-/** A user with an address of a domain that no organization has verified, and how to enforce SSO for it. */
+/**
+ * A user with an address of a domain that no organization has verified, and how to enforce SSO for
+ * it.
+ */
 export async function inDomain({ id: organization_id }: { id: string }) {
 	const user = await verified();
 	const domain = `${v7()}.example.com`;

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { genesis } from "../../../src/activity/audit_streams/chain.ts";
 import { tick as deliver, deliverDue } from "../../../src/activity/audit_streams/deliver.ts";
 import { tick as schedule } from "../../../src/activity/audit_streams/schedule.ts";
-import { counted } from "../../../src/db/counted.ts";
+import { countStatements } from "../../../src/db/count_statements.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { auditStreams } from "../../../src/db/schema/audit_streams.ts";
@@ -682,7 +682,7 @@ describe("a bucket that fails", () => {
 					json_array(json_object('field', 'name', 'action', 'changed', 'before', '', 'after', hex(zeroblob(${i % 2 === 0 ? 60_000 : 445_000})))),
 					${hour - HOUR})`);
 		await change({ failing_since: iso(hour - DAY), told_at: null });
-		const { DB, statements } = counted(env.DB);
+		const { DB, statements } = countStatements(env.DB);
 		await deliver({ ...env, DB }, LATE);
 		expect(await row()).toMatchObject({ tries: 1, file: { count: 15 } });
 		// Of the 25 that src/activity/audit_streams/deliver.ts expects at most, it lacks two, since no file is recorded; one is the tick's.

@@ -9,7 +9,7 @@ import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { RETOTAL } from "../../support/activity.ts";
 import { duckdb } from "../../support/exporting.ts";
-import { call, db, join, keyFor, times, world } from "../../support/world.ts";
+import { call, db, join, keyFor, times, withBatch, world } from "../../support/world.ts";
 
 type World = Awaited<ReturnType<typeof world>>;
 
@@ -60,20 +60,13 @@ async function all(path: string, key: string) {
 /** The tests' D1, which counts round trips and rows. */
 function counting() {
 	const spent = { trips: 0, rows: 0 };
-	const withSession = (start: string) => {
-		const session = env.DB.withSession(start);
-		return {
-			prepare: (query: string) => session.prepare(query),
-			getBookmark: () => session.getBookmark(),
-			batch: async (statements: D1PreparedStatement[]) => {
-				spent.trips += 1;
-				const results = await session.batch(statements);
-				for (const { meta } of results) spent.rows += meta.rows_read;
-				return results;
-			},
-		};
-	};
-	return { spent, DB: Object.assign(Object.create(env.DB), { withSession }) };
+	const counted = withBatch(async (send) => {
+		spent.trips += 1;
+		const results = await send();
+		for (const { meta } of results) spent.rows += meta.rows_read;
+		return results;
+	});
+	return { spent, ...counted };
 }
 
 /** The response to a download, whose body has not been read. */

@@ -1,7 +1,6 @@
-import { env } from "cloudflare:workers";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
-import { call, join, world } from "../../support/world.ts";
+import { call, join, withBatch, world } from "../../support/world.ts";
 
 type Event = { id: string; type: string; data: { name: string } };
 
@@ -12,20 +11,12 @@ const unlimited: Partial<Env> = { REQUESTS: { limit: async () => ({ success: tru
  * The tests' D1 at changing distances: an event gets its id and time before others that are written
  * earlier.
  */
-const withSession = (start: string) => {
-	const session = env.DB.withSession(start);
-	return {
-		prepare: (query: string) => session.prepare(query),
-		getBookmark: () => session.getBookmark(),
-		batch: async (statements: D1PreparedStatement[]) => {
-			await new Promise((resolve) => setTimeout(resolve, Math.random() * 50));
-			return session.batch(statements);
-		},
-	};
-};
 const distant: Partial<Env> = {
 	...unlimited,
-	DB: Object.assign(Object.create(env.DB), { withSession }),
+	...withBatch(async (send) => {
+		await new Promise((resolve) => setTimeout(resolve, Math.random() * 50));
+		return send();
+	}),
 };
 
 const WRITERS = 20;

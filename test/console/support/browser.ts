@@ -41,7 +41,8 @@ export function inBrowser(name: string, tests: (open: Open) => void) {
 			});
 			problems.set(page, problemsOf(page, url, REJECTIONS));
 			await page.goto(`${url}${path}${key && `#key=${key}`}`);
-			// A key in a link is kept only once the service has accepted it. Nothing is drawn before that.
+			// A key in a link is kept only once the service has accepted it. Nothing is drawn before
+			// that.
 			await page.locator("#console > *").first().waitFor({ state: "attached" });
 			return page;
 		});
@@ -84,7 +85,10 @@ export async function newMember(
 /** Axe takes long, so it checks one look, and all only where pictures are taken. */
 const isForAxe = (width: number) => TAKES_PICTURES || width === 390;
 
-/** What axe finds. Outside of legacy mode it opens a second page for frames, of which the console has none. */
+/**
+ * What axe finds. Outside of legacy mode it opens a second page for frames, of which the console
+ * has none.
+ */
 async function violationsOn(page: Page) {
 	const { violations } = await new AxeBuilder({ page })
 		.setLegacyMode()
@@ -93,7 +97,10 @@ async function violationsOn(page: Page) {
 	return violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html) }));
 }
 
-/** The filled buttons of the dialog that is open, or else of the page; not those that the pointer fills. */
+/**
+ * The filled buttons of the dialog that is open, or else of the page; not those that the pointer
+ * fills.
+ */
 const filledOn = (page: Page) =>
 	page.evaluate<string[]>(`(() => {
 		const probe = document.createElement("i");
@@ -111,8 +118,9 @@ const filledOn = (page: Page) =>
 	})()`);
 
 /**
- * Checks the page as it is now in each look: axe finds nothing, nothing is wider than the screen, no errors were logged, and
- * no other host was asked. At most one button is filled. The environment variable SCREENSHOTS names a folder for pictures.
+ * Checks the page as it is now in each look: axe finds nothing, nothing is wider than the screen,
+ * no errors were logged, and no other host was asked. At most one button is filled. The environment
+ * variable SCREENSHOTS names a folder for pictures.
  * @param name of the pictures
  */
 export async function checkLooks(page: Page, name: string) {

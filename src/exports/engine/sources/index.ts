@@ -2,10 +2,7 @@ import { clickhouse } from "./clickhouse.ts";
 import { d1 } from "./d1.ts";
 import type { Source } from "./source.ts";
 
-/**
- * Returns the source that the variable EVENT_SOURCE selects.
- * @throws if the source doesn't exist
- */
+/** @throws if EVENT_SOURCE isn't the name of a source */
 export function sourceOf(env: Env): Source {
 	switch (env.EVENT_SOURCE) {
 		case "d1":

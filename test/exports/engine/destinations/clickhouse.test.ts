@@ -277,7 +277,10 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 	});
 
 	describe("an insert whose response was lost", () => {
-		/** Writes a row to the table although the response to the first insert is lost. Returns what the run warns of. */
+		/**
+		 * Writes a row to the table although the response to the first insert is lost. Returns what the
+		 * run warns of.
+		 */
 		async function insertTwice(table_name: string) {
 			const what = job({ columns: KEY });
 			let kept: unknown = null;

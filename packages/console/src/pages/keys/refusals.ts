@@ -23,8 +23,8 @@ function findExcess(settings: Settings, current: PersonalApiKey) {
 }
 
 /**
- * Adds the field and the reason to the error for a key with more permissions than the key in use. The
- * API doesn't return them.
+ * Adds the field and the reason to the error for a key with more permissions than the key in use.
+ * The API doesn't return them.
  */
 export function explain(error: unknown, settings: Settings, current: PersonalApiKey | undefined) {
 	if (!(error instanceof TenantryError) || error.status !== 403 || error.attr) return error;

@@ -1,7 +1,7 @@
 /**
  * Returns a database that counts the statements that are prepared: D1 allows 1,000 per invocation.
  */
-export function counted(DB: D1Database) {
+export function countStatements(DB: D1Database) {
 	let statements = 0;
 	const db: D1Database = {
 		prepare: (query) => {
