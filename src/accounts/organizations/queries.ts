@@ -66,12 +66,8 @@ export const list = (tenant: Tenant, page: Page) =>
 		toOrganization,
 	);
 
-async function read(tenant: Tenant) {
-	const [[row]] = await tenant.read(
-		select(tenant).where(eq(organizations.id, tenant.organization)),
-	);
-	return found(row);
-}
+const read = (tenant: Tenant) =>
+	tenant.find(select(tenant).where(eq(organizations.id, tenant.organization)));
 
 export const find = async (tenant: Tenant) => toOrganization(await read(tenant));
 
