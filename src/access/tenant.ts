@@ -16,7 +16,7 @@ import type { Details, Entry, SignedEntry } from "../db/record.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
-import { badCredentials, found } from "../http/errors.ts";
+import { badCredentials, orNotFound } from "../http/errors.ts";
 import { type Envelope, envelope, type Page } from "../http/page.ts";
 import { countRequest } from "../http/rate_limit.ts";
 import { HOUR_MS } from "../lib/durations.ts";
@@ -177,7 +177,7 @@ export class Tenant {
 	 */
 	async find<R>(query: Answer<R>): Promise<R> {
 		const [[row]] = await this.read(query);
-		return found(row);
+		return orNotFound(row);
 	}
 
 	/** Runs the guard, and replaces the record of the key by D1's. */
@@ -312,7 +312,7 @@ export class Tenant {
 		const { entries = [], ...parts } = write();
 		const updated = { activity: "updated" as const, item_id: row.id, changes: changed, ...entry };
 		const [after] = await this.write({ ...parts, entries: [updated, ...entries] });
-		return found(after);
+		return orNotFound(after);
 	}
 
 	/**

@@ -3,7 +3,7 @@ import { routePath } from "hono/route";
 import type * as z from "zod";
 import type { App } from "../env.ts";
 import type { BodyOptions } from "../http/body.ts";
-import { found } from "../http/errors.ts";
+import { orNotFound } from "../http/errors.ts";
 import * as valid from "../http/valid.ts";
 import type { Tenant } from "./tenant.ts";
 
@@ -14,7 +14,7 @@ type Find = (tenant: Tenant, id: string, c: Context<App>) => Promise<unknown>;
 const authorize = (find?: Find) => async (c: Context<App>) => {
 	const [, name = ""] = /^.*:(\w+)/.exec(routePath(c)) ?? [];
 	const id = c.req.param(name) ?? "";
-	if (find) found(await find(c.var.tenant, id, c));
+	if (find) orNotFound(await find(c.var.tenant, id, c));
 	else await c.var.tenant.read();
 };
 

@@ -19,10 +19,7 @@ export const isUniqueViolation = (error: unknown, column: string) =>
 export const isMissingTable = (error: unknown) =>
 	error instanceof Error && /no such table/.test(`${error.message} ${error.cause}`);
 
-/**
- * Returns the error response for a database error that a request can cause; undefined for other
- * errors, which are bugs.
- */
+/** Returns the response to a database error that a request can cause, else undefined. */
 export function fromDatabaseError(error: Error) {
 	if (isUniqueViolation(error, "idempotency_keys.key")) return idempotencyKeyInUse();
 	const column = /UNIQUE constraint failed: (?:\w+\.\w+, )*(\w+)s\.(\w+)/.exec(error.message);

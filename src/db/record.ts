@@ -140,10 +140,7 @@ export function recordEach(
 		: [cachedInsert(env, { isSystem }).bind(db, { rows: toJson(activityLog, rows) })];
 }
 
-/**
- * Returns a statement that writes an event without a caller, such as the end of a run. The event is
- * in the event feed, but not in the pages of the activity log.
- */
+/** Returns a statement that writes an event without a caller, which only the feed has. */
 export const recordEvent = (
 	db: Database,
 	event: SystemKind & Details & { organization: SQL; project: SQL },

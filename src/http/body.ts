@@ -50,7 +50,7 @@ async function readChunks({ body }: Request): Promise<ArrayBuffer> {
 	return new Blob(chunks).arrayBuffer();
 }
 
-/** Decodes UTF-8 without a byte order mark. @throws 400 if the bytes aren't UTF-8 */
+/** Decodes UTF-8 without a byte order mark. Throws 400 if the bytes aren't UTF-8. */
 function decode(bytes: Uint8Array): string {
 	try {
 		const options = { fatal: true, ignoreBOM: false };
@@ -62,7 +62,7 @@ function decode(bytes: Uint8Array): string {
 
 type Read = typeof parseExact;
 
-/** Parses JSON. @throws 400 with the parser's message, without what it quotes */
+/** Parses JSON. Throws 400 with the parser's message, without what it quotes. */
 function parse(json: string, read: Read, where = "") {
 	try {
 		return read(json);

@@ -255,7 +255,7 @@ type StoredResponse = {
  * Returns the row.
  * @throws 404 if there is none
  */
-export function found<T>(row: T | undefined | null): T {
+export function orNotFound<T>(row: T | undefined | null): T {
 	if (row === undefined || row === null) throw notFound();
 	return row;
 }

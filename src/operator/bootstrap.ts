@@ -18,10 +18,7 @@ import { DEACTIVATED, OperatorError } from "./errors.ts";
 import { newKey } from "./keys.ts";
 import type { bootstrap as Bootstrap } from "./shape.ts";
 
-/**
- * Selects the user with this email address, their first organization with its first project, and
- * their keys.
- */
+/** Selects a user with their first organization, its first project, and their keys. */
 function overview(db: Database, email: string) {
 	const user_id = sql<number>`(select ${users.id} from ${users} where ${users.email} = ${email})`;
 	return [

@@ -30,7 +30,7 @@ const explain = (error: z.ZodError) =>
 		.map((issue) => `${String(issue.path[0])}: ${toApiError(issue).body.detail}`)
 		.join("\n");
 
-/** Runs an operator command. @throws errors that its options didn't cause */
+/** Runs an operator command. Throws errors that its options didn't cause. */
 export async function run(env: Env, name: string, options: unknown): Promise<shapes.Outcome> {
 	const execute = commands.get(name);
 	if (!execute) return { error: `There is no command "${name}".` };

@@ -32,14 +32,14 @@ test("requests are counted by day, rejected ones apart, with the last address", 
 		await call("GET", "/api/users/@me", { key, headers: from(address) });
 	await call("GET", "/api/projects", { key, headers: from("192.0.2.4") });
 	await eventually(async () => expect(await days()).toMatchObject([{ requests: 4 }]));
-	const answer = await ask("GET", `/api/personal_api_keys/${key_id}/usage`);
-	expect(answer.body).toEqual({
+	const response = await ask("GET", `/api/personal_api_keys/${key_id}/usage`);
+	expect(response.body).toEqual({
 		count: 1,
 		next: null,
 		previous: null,
 		results: [{ day: today(), requests: 4, refusals: 1, last_address: "192.0.2.4" }],
 	});
-	expect(cost(answer)).toMatchObject({ trips: 1, written: 0 });
+	expect(cost(response)).toMatchObject({ trips: 1, written: 0 });
 	// Without an address, the last one stays.
 	await call("GET", "/api/users/@me", { key });
 	await eventually(async () =>
@@ -105,8 +105,8 @@ test("requests are written after the last one, or after an hour, and never delay
 		await new Promise((resolve) => setTimeout(resolve, 50));
 	};
 	const counted = async () => {
-		for (const answer of await Promise.all(requests))
-			expect(cost(answer)).toMatchObject({ trips: 1, written: 0 });
+		for (const response of await Promise.all(requests))
+			expect(cost(response)).toMatchObject({ trips: 1, written: 0 });
 		const total = (await days()).reduce((sum, day) => sum + day.requests, 0);
 		return total === requests.length;
 	};

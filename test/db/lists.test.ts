@@ -652,9 +652,9 @@ describe("a list ten times as long costs the same", () => {
 		let count = 0;
 		for (let next: string | null = `${path}${path.includes("?") ? "&" : "?"}limit=50`; next; ) {
 			const { pathname, search } = new URL(next, "http://localhost");
-			const answer = await call("GET", pathname + search, { key });
-			pages.push({ read: cost(answer).read, results: answer.body.results.length });
-			({ next, count } = answer.body);
+			const response = await call("GET", pathname + search, { key });
+			pages.push({ read: cost(response).read, results: response.body.results.length });
+			({ next, count } = response.body);
 		}
 		expect(pages.reduce((sum, { results }) => sum + results, 0)).toBe(count);
 		return pages;
@@ -680,9 +680,9 @@ test("creating an invite reads the same rows with 400 open invites as with 40", 
 	const [few, many] = SIZES;
 	const invite = async () => {
 		const body = { target_email: `${crypto.randomUUID()}@tenantry.test`, send_email: false };
-		const answer = await here("POST", "/invites", { body });
-		expect(answer.status).toBe(201);
-		return cost(answer);
+		const response = await here("POST", "/invites", { body });
+		expect(response.status).toBe(201);
+		return cost(response);
 	};
 	const open = (n: number) =>
 		insert(n, "invites", {

@@ -73,7 +73,7 @@ export async function postEvents(
 	/** Whether the batch was acknowledged. */
 	async function post(batch: Event[]) {
 		posted.posts += 1;
-		const answer = await fetch(events.url, {
+		const response = await fetch(events.url, {
 			method: "POST",
 			body: batch.map(toJson).join("\n"),
 			headers: {
@@ -82,13 +82,13 @@ export async function postEvents(
 			},
 			signal: AbortSignal.timeout(HANG_MS),
 		})
-			.then(async (answer) => ({
-				status: answer.status,
-				text: await answer.text(),
+			.then(async (response) => ({
+				status: response.status,
+				text: await response.text(),
 			}))
 			.catch(() => undefined);
-		if (answer?.status === 200) return true;
-		if (answer && answer.status < 500) throw new Error(`Events were refused: ${answer.text}`);
+		if (response?.status === 200) return true;
+		if (response && response.status < 500) throw new Error(`Events were refused: ${response.text}`);
 		posted.lost += 1;
 		return false;
 	}

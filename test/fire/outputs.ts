@@ -137,9 +137,9 @@ export async function saveBucket(url: string, folder: string) {
 		region: "auto",
 	});
 	async function get(path: string) {
-		const answer = await client.fetch(`${url}/exports${path}`);
-		if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
-		return answer;
+		const response = await client.fetch(`${url}/exports${path}`);
+		if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
+		return response;
 	}
 	let after = "";
 	for (;;) {

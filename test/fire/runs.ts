@@ -49,20 +49,20 @@ export function exportsOf(url: string, { key, project }: Owner) {
 			...(method === "POST" && { "idempotency-key": crypto.randomUUID() }),
 		};
 		for (;;) {
-			const answer = await fetch(`${url}/api/projects/${project}/batch_exports${path}`, {
+			const response = await fetch(`${url}/api/projects/${project}/batch_exports${path}`, {
 				method,
 				headers,
 				...(body && { body: JSON.stringify(body) }),
 				signal: AbortSignal.timeout(HANG_MS),
 			})
-				.then(async (answer) => ({
-					status: answer.status,
-					text: await answer.text(),
+				.then(async (response) => ({
+					status: response.status,
+					text: await response.text(),
 				}))
 				.catch((error: unknown) => ({ status: 599, text: String(error) }));
-			if (answer.status < 300) return JSON.parse(answer.text);
-			if (!isTemporary(answer.status) || Date.now() > deadline)
-				throw new Error(`${method} ${path}: ${answer.text}`);
+			if (response.status < 300) return JSON.parse(response.text);
+			if (!isTemporary(response.status) || Date.now() > deadline)
+				throw new Error(`${method} ${path}: ${response.text}`);
 			await sleep(RETRY_MS);
 		}
 	}

@@ -51,16 +51,16 @@ describe("read", () => {
 			operationId: "listDestinations",
 			parameters: { organization_id: id },
 		};
-		let answers = 0;
+		let responses = 0;
 		while (next) {
 			const page = await tool("read", next);
 			expect(page.text.length).toBeLessThan(51_000);
 			names.push(...page.data.results.map((plugin: { name: string }) => plugin.name));
 			next = page.next;
-			answers += 1;
+			responses += 1;
 		}
 		expect(names.sort()).toEqual([0, 1, 2, 3, 4].map((i) => `Plugin ${i}`));
-		expect(answers).toBe(3);
+		expect(responses).toBe(3);
 	});
 
 	test("follows the feed, and goes on after what fits into an answer", async () => {
@@ -72,7 +72,7 @@ describe("read", () => {
 		const { tool } = await connect(key);
 		const whole = (await here("GET", "/events")).body;
 		const seen: string[] = [];
-		let answers = 0;
+		let responses = 0;
 		let after: string | null = null;
 		let next: Record<string, unknown> | null = {
 			operationId: "listFeedEvents",
@@ -84,11 +84,11 @@ describe("read", () => {
 			expect(page.data.after).toBe(seen.at(-1));
 			({ next } = page);
 			({ after } = page.data);
-			answers += 1;
+			responses += 1;
 		}
 		expect(seen).toEqual(whole.results.map((event: { id: string }) => event.id));
 		expect(after).toBe(whole.after);
-		expect(answers).toBeGreaterThan(2);
+		expect(responses).toBeGreaterThan(2);
 	});
 
 	test("shows at least the change whose bookmark it is given", async () => {

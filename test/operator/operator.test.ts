@@ -52,10 +52,10 @@ test("bootstrap creates and logs a user, an organization, a project and a key, b
 });
 
 test("when twenty bootstraps of one address race, one creates the user and all succeed", async () => {
-	const answers = await Promise.all(
+	const responses = await Promise.all(
 		Array.from({ length: 20 }, () => operate("bootstrap", { email: "racer@example.com" })),
 	);
-	const results = answers.map(({ result }) => result);
+	const results = responses.map(({ result }) => result);
 	expect(new Set(results.map(({ user }) => user)).size).toBe(1);
 	expect(new Set(results.map(({ organization }) => organization)).size).toBe(1);
 	expect(results.filter(({ key }) => key !== null)).toHaveLength(1);

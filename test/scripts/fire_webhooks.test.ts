@@ -50,8 +50,8 @@ test.skipIf(!python)(
 			"webhook-timestamp": String(Math.floor(Date.now() / 1000)),
 			"webhook-signature": "v1,AAAA",
 		};
-		const answer = await fetch(`${url}/0`, { method: "POST", headers, body: "{}" });
-		expect(answer.status).toBe(204);
+		const response = await fetch(`${url}/0`, { method: "POST", headers, body: "{}" });
+		expect(response.status).toBe(204);
 		expect(await verified()).toBe(1);
 		expect(first?.refusals).toEqual(["WebhookVerificationError: No matching signature found"]);
 	},

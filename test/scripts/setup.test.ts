@@ -92,10 +92,10 @@ test("before the setup, /healthz and every request say what is missing", async (
 		kv: true,
 		migrations: false,
 	});
-	const answer = await get("/api/organizations/", mint());
-	expect(answer.status).toBe(503);
-	expect(answer.headers.get("retry-after")).toBe("60");
-	expect(await answer.json()).toMatchObject({
+	const response = await get("/api/organizations/", mint());
+	expect(response.status).toBe(503);
+	expect(response.headers.get("retry-after")).toBe("60");
+	expect(await response.json()).toMatchObject({
 		type: "server_error",
 		code: "not_set_up",
 	});

@@ -40,11 +40,11 @@ export const pathOf = (blob: string) =>
 
 /** Returns the names of the blobs with the prefix, as escaped in XML. */
 export async function list(prefix: string) {
-	const answer = await ask(
+	const response = await ask(
 		"GET",
 		`${CONTAINER}?restype=container&comp=list&prefix=${encodeURIComponent(prefix)}`,
 	);
-	return [...(await answer.text()).matchAll(/<Name>(.+?)<\/Name>/g)].map(([, name]) =>
+	return [...(await response.text()).matchAll(/<Name>(.+?)<\/Name>/g)].map(([, name]) =>
 		String(name),
 	);
 }

@@ -212,9 +212,9 @@ type Readings = {
  * whether the statistics of each column are correct. Null if they can't be installed.
  */
 export async function parquetReaders(file: Uint8Array): Promise<Readings | null> {
-	const answer = await fetch(`${env.RECEIVER_URL}/parquet`, { method: "POST", body: file });
-	if (!answer.ok) throw new Error(await answer.text());
-	return JSON.parse(await answer.text());
+	const response = await fetch(`${env.RECEIVER_URL}/parquet`, { method: "POST", body: file });
+	if (!response.ok) throw new Error(await response.text());
+	return JSON.parse(await response.text());
 }
 
 /**
@@ -222,11 +222,11 @@ export async function parquetReaders(file: Uint8Array): Promise<Readings | null>
  * reads it as Parquet.
  */
 export async function duckdb(file: Uint8Array, sql: string): Promise<Record<string, unknown>[]> {
-	const answer = await fetch(`${env.RECEIVER_URL}/duckdb`, {
+	const response = await fetch(`${env.RECEIVER_URL}/duckdb`, {
 		method: "POST",
 		body: file,
 		headers: { "x-sql": encodeURIComponent(sql) },
 	});
-	if (!answer.ok) throw new Error(await answer.text());
-	return JSON.parse(await answer.text());
+	if (!response.ok) throw new Error(await response.text());
+	return JSON.parse(await response.text());
 }

@@ -14,10 +14,10 @@ type Home = Awaited<ReturnType<typeof world>>;
 /** Adds a webhook through the API. Its endpoint first responds in these ways, see `/plan` of the receiver. */
 export async function hook(home: Home, ways = "", body: object = {}) {
 	const path = ways ? `/plan/${ways}/${crypto.randomUUID()}` : `/hooks/${crypto.randomUUID()}`;
-	const answer = await home.here("POST", "/webhooks", {
+	const response = await home.here("POST", "/webhooks", {
 		body: { url: env.RECEIVER_URL + path, ...body },
 	});
-	const { id, secret } = answer.body;
+	const { id, secret } = response.body;
 	const at = `/webhooks/${id}`;
 	/** Returns the messages that the endpoint received. */
 	const messages = () => received(path);

@@ -7,10 +7,7 @@ import { domains } from "../../db/schema/domains.ts";
 import { isAdminLevel, members } from "../../db/schema/members.ts";
 import { DAY_MS } from "../../lib/durations.ts";
 
-/**
- * After this time, another organization may take over an unverified domain
- * (docs/organizations.md#domains).
- */
+/** When others may take over an unverified domain (docs/organizations.md#domains). */
 const CLAIM_MS = 3 * DAY_MS;
 
 /** WHERE clause: another organization's lapsed claim on the name. */

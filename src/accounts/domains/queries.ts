@@ -13,7 +13,7 @@ import { contains } from "../../db/contains.ts";
 import { countWhere } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
 import { domains } from "../../db/schema/domains.ts";
-import { found, invalid } from "../../http/errors.ts";
+import { invalid, orNotFound } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { lapsedClaim, release } from "./claims.ts";
 import { nextRecheck } from "./recheck.ts";
@@ -91,7 +91,7 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 			],
 			answer: select(tenant).where(byId(tenant, id)),
 		});
-		return toDomain(found(row));
+		return toDomain(orNotFound(row));
 	});
 
 /** Throws the error of the first rule that `body` breaks (docs/organizations.md#domains). */
@@ -125,7 +125,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 		select(tenant).where(byId(tenant, id)),
 		lapsedClaim(tenant, body.domain ?? ""),
 	);
-	const row = found(before);
+	const row = orNotFound(before);
 	checkUpdate(row, body);
 	const renamed = body.domain !== undefined && body.domain !== row.domain;
 	const unchanged = and(byId(tenant, id), isUnchanged(domains, row));
@@ -179,5 +179,5 @@ async function tryVerify(tenant: Tenant, id: string): Promise<z.infer<typeof Ver
 		entries: [{ activity: "verified", scope: "Domain", item_id: row.id, name: domain }],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
-	return { ...toDomain(found(after)), verification_error: null };
+	return { ...toDomain(orNotFound(after)), verification_error: null };
 }

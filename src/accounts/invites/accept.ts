@@ -4,7 +4,7 @@ import { retry } from "../../access/retry.ts";
 import { commit } from "../../access/unit_of_work.ts";
 import { cache, digest, mask, mint, toRecord } from "../../auth/keys.ts";
 import type { App } from "../../env.ts";
-import { forbidden, found, invalid } from "../../http/errors.ts";
+import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { configured, send } from "../../outbound/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { acceptance } from "./accept_batch.ts";
@@ -71,7 +71,7 @@ async function write(
 	const { users, keys, admins } = await commit(c.env, db, acceptance(invitation, names, key), c);
 	const [newKey] = keys;
 	if (newKey) await cache(c.env, newKey.hash, toRecord(newKey));
-	const person = found(users[0]);
+	const person = orNotFound(users[0]);
 	if (invite.tells_admins && configured(c.env))
 		c.executionCtx.waitUntil(
 			Promise.all(

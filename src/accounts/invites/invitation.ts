@@ -18,10 +18,7 @@ import { countRequest } from "../../http/rate_limit.ts";
 import { needsMoreThanMail } from "../sign_in/rules.ts";
 import { isExpired, type Invitation as Preview } from "./shape.ts";
 
-/**
- * WHERE clause for `invites`: the inviter is still an active member, at or above the invite's level
- * (docs/organizations.md#invites).
- */
+/** WHERE clause for `invites`: the inviter may still invite at this level. */
 export const inviterMayInvite = sql`exists (
   select 1 from ${members} join ${users} on ${users.id} = ${members.user_id}
   where ${members.organization_id} = ${invites.organization_id} and ${members.user_id} = ${invites.created_by}

@@ -19,7 +19,7 @@ import { organizations } from "../../db/schema/organizations.ts";
 import { projectMembers } from "../../db/schema/project_members.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
-import { forbidden, found, invalid } from "../../http/errors.ts";
+import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { configured } from "../../outbound/mail.ts";
 import { userColumns } from "../users/shape.ts";
@@ -162,7 +162,7 @@ async function readState(tenant: Tenant, bodies: New[], added: Added) {
 	return {
 		existing: existing.map(({ email }) => email),
 		visible,
-		organization: found(organization),
+		organization: orNotFound(organization),
 	};
 }
 
@@ -202,7 +202,7 @@ async function newInvite(tenant: Tenant, body: New, at: string) {
 	const token = newToken();
 	const row = {
 		id: v7(),
-		organization_id: found(tenant.caller.organization_id),
+		organization_id: orNotFound(tenant.caller.organization_id),
 		target_email: body.target_email,
 		first_name: body.first_name ?? "",
 		level: body.level ?? MEMBER,
@@ -292,7 +292,7 @@ export async function remove(tenant: Tenant, id: string) {
 		eq(invites.id, id.toLowerCase()),
 	);
 	const [[row]] = await tenant.read(select(tenant).where(byId));
-	const { target_email, created_by } = found(row);
+	const { target_email, created_by } = orNotFound(row);
 	if (tenant.caller.level < ADMIN && created_by.id !== tenant.key.user_id)
 		throw insufficientLevel();
 	const entry = { scope: "Invite" as const, item_id: id.toLowerCase(), name: target_email };

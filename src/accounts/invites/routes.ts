@@ -1,7 +1,7 @@
 import { safeRetries } from "../../access/idempotency.ts";
 import { body, query } from "../../access/valid.ts";
 import { authenticate } from "../../auth/authenticate.ts";
-import { found } from "../../http/errors.ts";
+import { orNotFound } from "../../http/errors.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../../http/router.ts";
 import * as valid from "../../http/valid.ts";
@@ -28,12 +28,12 @@ export default router()
 	)
 	.post("/", created(NewInvite), body(create), async (c) => {
 		const [invite] = await invites.insert(c.var.tenant, [c.req.valid("json")], () => "");
-		return c.json(deliver(c, found(invite)), 201);
+		return c.json(deliver(c, orNotFound(invite)), 201);
 	})
 	.post("/bulk", ok(NewInvites), body(bulk), async (c) => {
 		const newInvites = await invites.insert(c.var.tenant, c.req.valid("json"), (i) => `${i}__`);
 		const results = newInvites.map((invite) => deliver(c, invite));
-		return c.json({ ...found(results[0]), count: results.length, results });
+		return c.json({ ...orNotFound(results[0]), count: results.length, results });
 	})
 	.delete("/:id", noContent(), async (c) => {
 		await invites.remove(c.var.tenant, c.req.param("id"));

@@ -13,7 +13,7 @@ import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
-import { found, throttledUntil } from "../../http/errors.ts";
+import { orNotFound, throttledUntil } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { DAY_MS } from "../../lib/durations.ts";
 import type { create, Organization, Team, update as Update } from "./shape.ts";
@@ -120,7 +120,7 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 				.from(users)
 				.where(eq(users.id, key.user_id)),
 		);
-		const { may_create, since } = found(user);
+		const { may_create, since } = orNotFound(user);
 		if (!may_create) throw throttledUntil(Date.parse(since) + DAY_MS);
 		return write(tenant, body, sql`${eq(users.id, key.user_id)} and ${mayCreate}`);
 	});
@@ -142,7 +142,7 @@ async function write(tenant: Tenant, body: z.infer<typeof create>, mayCreate: SQ
 		entries: [entry],
 		answer: select(tenant).where(eq(organizations.uuid, uuid)),
 	});
-	return toOrganization(found(row));
+	return toOrganization(orNotFound(row));
 }
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {

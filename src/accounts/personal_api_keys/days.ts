@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
 import { paged } from "../../db/list.ts";
 import { personalApiKeyDays, personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { found } from "../../http/errors.ts";
+import { orNotFound } from "../../http/errors.ts";
 import { envelope, type Page } from "../../http/page.ts";
 import type { Owner } from "./owner.ts";
 import { byId } from "./queries.ts";
@@ -28,6 +28,6 @@ export async function list(tenant: Tenant, owner: Owner, id: string, page: Page)
 		}),
 		theKey,
 	);
-	found(key);
+	orNotFound(key);
 	return envelope(page, rows, counted?.count ?? 0, keys);
 }

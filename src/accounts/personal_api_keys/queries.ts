@@ -12,7 +12,7 @@ import { paged } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
 import { organizationUuid } from "../../db/organization_ids.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { found, invalid } from "../../http/errors.ts";
+import { invalid, orNotFound } from "../../http/errors.ts";
 import { envelope, mapResults, type Page } from "../../http/page.ts";
 import { canWrite, keyChanged, tellCaller } from "../users/mails.ts";
 import {
@@ -47,7 +47,7 @@ export const byId = ({ key }: Tenant, { user_id }: Owner, id: string) =>
  */
 export async function findOwner(tenant: Tenant, owner: Owner) {
 	const [[user]] = await tenant.read(selectOwner(tenant, owner));
-	return found(user?.id);
+	return orNotFound(user?.id);
 }
 
 /**
@@ -65,7 +65,7 @@ export async function list(tenant: Tenant, owner: Owner, page: Page) {
 		}),
 		selectOwner(tenant, owner),
 	);
-	found(user?.id);
+	orNotFound(user?.id);
 	return mapResults(envelope(page, rows, counted?.count ?? 0, keys), (row) =>
 		toPersonalApiKey(row),
 	);
@@ -150,7 +150,7 @@ export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof creat
 				})
 				.from(sql`(select 1)`),
 		);
-		found(user?.id);
+		orNotFound(user?.id);
 		const { organization_uuid } = tenant.caller;
 		const body = {
 			...fields,
@@ -188,7 +188,7 @@ async function write(tenant: Tenant, owner: Owner, body: z.infer<typeof create>)
 		entries: [entry(tenant, owner, "created", { id, label: body.label })],
 		answer: select(tenant).where(byId(tenant, owner, id)),
 	});
-	const row = found(inserted);
+	const row = orNotFound(inserted);
 	await cache(tenant.env, hash, toRecord(row));
 	tellOwner(tenant, owner, "created", row);
 	return toPersonalApiKey(row, value);
@@ -220,7 +220,7 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 			...restrictions(tenant, owner, body),
 			selectStrict(tenant, owner, { ...storedRestrictions(its), ...toSql(body) }),
 		);
-		const row = found(before);
+		const row = orNotFound(before);
 		const { label, ...access } = body;
 		const granted = grantsOf(body, row);
 		if (changes(row, access).length > 0) await assertMayGrant(tenant, granted);
@@ -282,7 +282,7 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 		select(tenant).where(its),
 		selectStrict(tenant, owner, storedRestrictions(its)),
 	);
-	const row = found(before);
+	const row = orNotFound(before);
 	await assertMayGrant(tenant, row);
 	checkExpiry(row.expires_at, strict);
 	const value = mint();
@@ -311,7 +311,7 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 		entries: [entry(tenant, owner, "rolled", row)],
 		answer: select(tenant).where(byId(tenant, owner, row.id)),
 	});
-	const after = found(rolled);
+	const after = orNotFound(rolled);
 	await Promise.all([cache(tenant.env, hash, toRecord(after)), evict(tenant.env, row.hash)]);
 	tellOwner(tenant, owner, "rolled", after);
 	return toPersonalApiKey(after, value);

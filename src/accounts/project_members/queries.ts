@@ -7,7 +7,7 @@ import { assertThat } from "../../db/assertion.ts";
 import { members } from "../../db/schema/members.ts";
 import { projectMembers } from "../../db/schema/project_members.ts";
 import { isPerson, users } from "../../db/schema/users.ts";
-import { doesNotExist, found, invalid } from "../../http/errors.ts";
+import { doesNotExist, invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { userColumns } from "../users/shape.ts";
 import type { create } from "./shape.ts";
@@ -85,7 +85,7 @@ async function tryInsert(tenant: Tenant, { user_uuid, level }: z.infer<typeof cr
 			and(eq(projectMembers.project_id, tenant.project), eq(projectMembers.id, id)),
 		),
 	});
-	return found(row);
+	return orNotFound(row);
 }
 
 export async function remove(tenant: Tenant, uuid: string) {

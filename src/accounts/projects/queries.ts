@@ -12,7 +12,7 @@ import { organizationId } from "../../db/organization_ids.ts";
 import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { projects } from "../../db/schema/projects.ts";
-import { doesNotExist, found, invalid, notFound } from "../../http/errors.ts";
+import { doesNotExist, invalid, notFound, orNotFound } from "../../http/errors.ts";
 import type { Key, Page } from "../../http/page.ts";
 import {
 	type create,
@@ -113,7 +113,7 @@ async function tryInsert(tenant: Tenant, { organization, ...body }: z.infer<type
 		entries: [{ activity: "created", scope: "Project", item_id: id, name: body.name, ...of }],
 		answer: select(tenant).where(eq(projects.id, id)),
 	});
-	return found(row);
+	return orNotFound(row);
 }
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {

@@ -15,7 +15,7 @@ import { projectMembers } from "../../db/schema/project_members.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { serviceAccounts } from "../../db/schema/service_accounts.ts";
 import { users } from "../../db/schema/users.ts";
-import { found } from "../../http/errors.ts";
+import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { checkRestrictions } from "../personal_api_keys/grants.ts";
 import { userColumns } from "../users/shape.ts";
@@ -128,7 +128,7 @@ export async function insert(
 		entries: [{ activity: "created", scope: "ServiceAccount", item_id: id, name }],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
-	return found(row);
+	return orNotFound(row);
 }
 
 /** The email address of an account's user. No mail can be sent to it; no request can name it. */
@@ -143,7 +143,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 		select(tenant).where(byId(tenant, id)),
 		selectProjects(tenant, body.projects),
 	);
-	const row = found(before);
+	const row = orNotFound(before);
 	checkRestrictions("projects", body.projects, visible);
 	const projects = body.projects?.toSorted((a, b) => a - b);
 	const { name, level } = body;
@@ -182,7 +182,7 @@ export async function remove(tenant: Tenant, id: string) {
 			.innerJoin(serviceAccounts, eq(serviceAccounts.user_id, personalApiKeys.user_id))
 			.where(byId(tenant, id)),
 	);
-	const row = found(before);
+	const row = orNotFound(before);
 	const entry = { scope: "ServiceAccount" as const, item_id: row.id, name: row.name };
 	await tenant.remove(entry, serviceAccounts, byId(tenant, row.id));
 	await Promise.all(keys.map(({ hash }) => evict(tenant.env, hash)));

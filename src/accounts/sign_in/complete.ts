@@ -5,7 +5,7 @@ import { commit } from "../../access/unit_of_work.ts";
 import { addressOf } from "../../auth/addresses.ts";
 import { cache, digest, evict, mask, mint, toRecord } from "../../auth/keys.ts";
 import type { App } from "../../env.ts";
-import { found, invalid } from "../../http/errors.ts";
+import { invalid, orNotFound } from "../../http/errors.ts";
 import { MAX_KEYS, toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { type Proof, prove } from "../two_factor/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../two_factor/recovery_codes.ts";
@@ -70,12 +70,16 @@ async function write(
 	const newCodes = await rowsOf(c.env, user.id, recovery_codes ?? []);
 	const write = signingIn(signIn, { key, proof, removed, newCodes });
 	const { users, keys } = await commit(c.env, db, write, c);
-	const row = found(keys[0]);
+	const row = orNotFound(keys[0]);
 	await Promise.all([
 		cache(c.env, row.hash, toRecord(row)),
 		...removed.map(({ hash }) => evict(c.env, hash)),
 	]);
 	if (recovery_codes)
 		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
-	return { user: found(users[0]), personal_api_key: toPersonalApiKey(row, value), recovery_codes };
+	return {
+		user: orNotFound(users[0]),
+		personal_api_key: toPersonalApiKey(row, value),
+		recovery_codes,
+	};
 }

@@ -10,7 +10,7 @@ import type { ActivityOf } from "../../db/event_types.ts";
 import { now } from "../../db/now.ts";
 import { recoveryCodes, twoFactors } from "../../db/schema/two_factor.ts";
 import { users } from "../../db/schema/users.ts";
-import { forbidden, found, invalid } from "../../http/errors.ts";
+import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import * as sessions from "../personal_api_keys/sessions.ts";
 import {
 	type Change,
@@ -75,7 +75,7 @@ function assertPerson({ caller }: Tenant) {
 async function read(tenant: Tenant, uuid: string) {
 	const [[row]] = await tenant.read(select(tenant, uuid));
 	assertPerson(tenant);
-	return found(row);
+	return orNotFound(row);
 }
 
 export const find = async (tenant: Tenant, uuid: string) => toTwoFactor(await read(tenant, uuid));
@@ -145,7 +145,7 @@ async function readAndProve(tenant: Tenant, uuid: string, code: string, check: (
 		sessions.select(db, otherSessions(tenant)),
 	);
 	assertPerson(tenant);
-	const row = found(user);
+	const row = orNotFound(user);
 	check(row);
 	if (row.secret === null) throw invalid(null, "No second factor was set up.");
 	const proof = await prove(env, { ...row, secret: row.secret }, code, attempts.length > 0);
@@ -191,7 +191,7 @@ export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 			answer: select(tenant, "@me"),
 		});
 		await announce(tenant, others, factorEnabled);
-		return { ...toTwoFactor(found(after)), recovery_codes };
+		return { ...toTwoFactor(orNotFound(after)), recovery_codes };
 	});
 
 /**
@@ -217,7 +217,7 @@ export const disable = (tenant: Tenant, uuid: string, code: string) =>
 			answer: select(tenant, "@me"),
 		});
 		await announce(tenant, others, factorDisabled);
-		return toTwoFactor(found(after));
+		return toTwoFactor(orNotFound(after));
 	});
 
 /** Creates new recovery codes, with a code. The old ones become invalid. */
@@ -236,5 +236,5 @@ export const replaceCodes = (tenant: Tenant, uuid: string, code: string) =>
 			answer: select(tenant, "@me"),
 		});
 		tellCaller(tenant, codesReplaced);
-		return { ...toTwoFactor(found(after)), recovery_codes };
+		return { ...toTwoFactor(orNotFound(after)), recovery_codes };
 	});

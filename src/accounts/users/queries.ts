@@ -13,7 +13,7 @@ import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
-import { doesNotExist, forbidden, found } from "../../http/errors.ts";
+import { doesNotExist, forbidden, orNotFound } from "../../http/errors.ts";
 import { projectColumns } from "../projects/shape.ts";
 import { type Me, type Membership, type update as Update, userColumns } from "./shape.ts";
 
@@ -88,7 +88,7 @@ export async function update(
 	);
 	if (tenant.caller.is_service_account)
 		throw forbidden("Only an admin of its organization can change a service account.");
-	const me = toMe(found(row));
+	const me = toMe(orNotFound(row));
 	const leaves = organization && organization !== me.organization?.id;
 	if (organization && !me.organizations.some(({ id }) => id === organization))
 		throw doesNotExist("organization", organization);
@@ -125,5 +125,5 @@ export async function update(
 		],
 		answer: select(tenant, "@me"),
 	});
-	return toMe(found(after));
+	return toMe(orNotFound(after));
 }

@@ -60,10 +60,7 @@ async function build(
 	return isWhole ? { plan: { ...plan, digest }, body: await body } : null;
 }
 
-/**
- * Returns the file of a stored plan. Null if its content has changed: a new version of the service
- * may write entries in another format, and old entries are deleted.
- */
+/** Returns the file of a stored plan; null if its entries or their format have changed. */
 export async function plannedFile(
 	db: Database,
 	stream: Stream,

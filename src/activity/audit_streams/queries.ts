@@ -10,7 +10,7 @@ import { changes } from "../../db/changes.ts";
 import { lastPosition } from "../../db/entries.ts";
 import { now } from "../../db/now.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
-import { found } from "../../http/errors.ts";
+import { orNotFound } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { merged, sealed } from "../../outbound/destinations/secrets.ts";
 import { genesis } from "./chain.ts";
@@ -66,7 +66,7 @@ export const list = async (tenant: Tenant, page: Page) =>
 /** Returns the stream as stored, with encrypted secrets. */
 export async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
-	return found(row);
+	return orNotFound(row);
 }
 
 export const find = async (tenant: Tenant, id: string) => toAuditStream(await read(tenant, id));
@@ -84,7 +84,7 @@ export async function insert(
 		name,
 		enabled,
 		organization_id: organization,
-		organization_uuid: found(tenant.caller.organization_uuid),
+		organization_uuid: orNotFound(tenant.caller.organization_uuid),
 		destination: await sealed(streamCipher(env, id), destination.type, destination.config ?? {}),
 		position: from === "now" ? newest : 0,
 		digest: genesis(id),
@@ -96,7 +96,7 @@ export async function insert(
 		entries: [{ ...activityOf(row), activity: "created", trigger: { from } }],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
-	return toAuditStream(found(answer));
+	return toAuditStream(orNotFound(answer));
 }
 
 /** Updates a stream. Repeats if another request has changed it in the meantime. */

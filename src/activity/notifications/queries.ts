@@ -7,7 +7,7 @@ import { members } from "../../db/schema/members.ts";
 import { alerts, notifications } from "../../db/schema/notifications.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { isPerson, users } from "../../db/schema/users.ts";
-import { doesNotExist, found } from "../../http/errors.ts";
+import { doesNotExist, orNotFound } from "../../http/errors.ts";
 import type { Notifications, update as Update } from "./shape.ts";
 import { columnsOf, effective, TYPES } from "./types.ts";
 
@@ -97,7 +97,7 @@ export async function update(
 	const was = new Map(before.subscriptions.map((one) => [one.type, one]));
 	const changed = wanted.filter((one) => changes(was.get(one.type) ?? {}, one).length > 0);
 	if (changed.length === 0) return before;
-	const { id, uuid, name } = found(itself);
+	const { id, uuid, name } = orNotFound(itself);
 	const settings = JSON.stringify(
 		changed.map(({ type, recipients }) => ({ ...columnsOf(type), recipients })),
 	);

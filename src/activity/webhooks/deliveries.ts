@@ -9,7 +9,7 @@ import { now } from "../../db/now.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { users } from "../../db/schema/users.ts";
 import { type Delivery, webhooks } from "../../db/schema/webhooks.ts";
-import { found, invalid } from "../../http/errors.ts";
+import { invalid, orNotFound } from "../../http/errors.ts";
 import { envelope, type Page } from "../../http/page.ts";
 import { type EventRow, eventColumns, toEvent } from "../events/event.ts";
 import { toDelivery, withDeliveries } from "./delivery_rows.ts";
@@ -31,7 +31,7 @@ export async function list(
 	{ status, type }: z.infer<typeof filters>,
 ) {
 	const [[row]] = await tenant.read(selectWebhook(tenant, id));
-	const { deliveries } = found(row);
+	const { deliveries } = orNotFound(row);
 	const matching = deliveries.filter(
 		(delivery) =>
 			(status === undefined || status.includes(delivery.status)) &&
@@ -87,7 +87,7 @@ async function sendNow(
 		],
 		answer: db.select({ deliveries: webhooks.deliveries }).from(webhooks).where(its),
 	});
-	return toResult(found(kept?.deliveries.find(({ id }) => id === made.id)));
+	return toResult(orNotFound(kept?.deliveries.find(({ id }) => id === made.id)));
 }
 
 /** Returns an event that isn't in the feed. */
@@ -108,7 +108,7 @@ const testEvent = ({ caller }: Tenant, webhook: typeof webhooks.$inferSelect): E
 /** Sends a `webhook.test` event. */
 export async function test(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(selectWebhook(tenant, id));
-	const webhook = found(row);
+	const webhook = orNotFound(row);
 	const event = testEvent(tenant, webhook);
 	return sendNow(tenant, webhook, { reason: "test", activity: "tested", event });
 }
@@ -133,8 +133,8 @@ export async function replay(tenant: Tenant, id: string, delivery_id: string) {
 				),
 			),
 	);
-	const webhook = found(row);
-	const { reason } = found(
+	const webhook = orNotFound(row);
+	const { reason } = orNotFound(
 		webhook.deliveries.find((delivery) => delivery.id === delivery_id.toLowerCase()),
 	);
 	if (reason === "test") throw invalid(null, "A test can't be replayed. Send another one.");

@@ -11,7 +11,7 @@ import type { ActivityOf } from "../../db/event_types.ts";
 import { iso, now } from "../../db/now.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
-import { found, invalid } from "../../http/errors.ts";
+import { invalid, orNotFound } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { newSecret, ROLL_MS, sealSecret } from "./secret.ts";
 import {
@@ -75,7 +75,7 @@ export const list = async (tenant: Tenant, page: Page) =>
 
 async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
-	return found(row);
+	return orNotFound(row);
 }
 
 export const find = async (tenant: Tenant, id: string) => toWebhook(await read(tenant, id));
@@ -132,7 +132,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 		],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
-	return toWebhook(found(row), secret);
+	return toWebhook(orNotFound(row), secret);
 }
 
 /** Returns the columns that reset the failures, and make the next event due at the time of the request, which starts a worker. */
@@ -224,7 +224,7 @@ async function tryRoll(tenant: Tenant, id: string) {
 		entries: [entryOf("rolled", row)],
 		answer: select(tenant).where(byId(tenant, row.id)),
 	});
-	return toWebhook(found(after), secret);
+	return toWebhook(orNotFound(after), secret);
 }
 
 /** SQL for the position before the organization's first event since a time. */
@@ -258,5 +258,5 @@ export async function replay(tenant: Tenant, id: string, { since }: z.infer<type
 		entries: [{ ...entryOf("replayed", row), trigger: { since } }],
 		answer: select(tenant).where(byId(tenant, row.id)),
 	});
-	return toWebhook(found(after));
+	return toWebhook(orNotFound(after));
 }

@@ -23,7 +23,7 @@ type Row = Pick<
 	"id" | "secret" | "previous_secret" | "previous_secret_expires_at"
 >;
 
-/** Returns the secrets that sign, newest first. @throws an error for the user */
+/** Returns the secrets that sign, newest first. Throws an error for the user. */
 export async function openSecrets(env: Env, row: Row) {
 	const { secret, previous_secret, previous_secret_expires_at: until } = row;
 	const isRolling = until !== null && Date.parse(until) > Date.now();

@@ -11,7 +11,7 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../../db/schema/batch_exports.ts";
-import { found, invalid } from "../../http/errors.ts";
+import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import {
 	advanceBackfill,
@@ -84,7 +84,7 @@ async function readOne(tenant: Tenant, id: string, backfill_id: string) {
 		selectName(tenant, id),
 		selectOne(tenant, id, backfill_id),
 	);
-	return { exported: found(parent), backfill: found(backfill) };
+	return { exported: orNotFound(parent), backfill: orNotFound(backfill) };
 }
 
 export const find = async (tenant: Tenant, id: string, backfill_id: string) =>
@@ -137,7 +137,7 @@ async function tryCancel(tenant: Tenant, id: string, backfill_id: string) {
 		],
 		answer: selectOne(tenant, id, backfill_id),
 	});
-	return found(after);
+	return orNotFound(after);
 }
 
 /** Reads the export, and the running backfills of its project. */
@@ -147,7 +147,7 @@ export async function readWithRunning(tenant: Tenant, id: string) {
 		selectOneExport(tenant, id),
 		selectRunning(tenant.db, project),
 	);
-	return { row: found(row), running };
+	return { row: orNotFound(row), running };
 }
 
 /** Launches the first run of a backfill after the response. If this fails, the next tick does. */
@@ -202,5 +202,5 @@ export const start = (tenant: Tenant, id: string, body: z.infer<typeof Backfill>
 			answer: selectOneExport(tenant, id),
 		});
 		launchBackfill(tenant, row, begin.id);
-		return { ...toBatchExport(found(after)), backfill_id: begin.id };
+		return { ...toBatchExport(orNotFound(after)), backfill_id: begin.id };
 	});

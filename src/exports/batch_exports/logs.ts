@@ -4,7 +4,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import { entryOf, readLog } from "../../db/log.ts";
 import { batchExportRuns, type LEVELS } from "../../db/schema/batch_exports.ts";
 import type { StoredEntry } from "../../db/schema/log.ts";
-import { found } from "../../http/errors.ts";
+import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
 import { EXPORT_LOGS } from "../engine/run_log.ts";
@@ -30,7 +30,7 @@ export async function list(tenant: Tenant, id: string, page: Page, { level, ...r
 		selectOne(tenant, id),
 	);
 	return {
-		...toBatchExport(found(row)),
+		...toBatchExport(orNotFound(row)),
 		...log.envelopeOf([rows, unread, counted], toEntry),
 	};
 }
@@ -65,6 +65,6 @@ export async function listOfRun(
 		selectName(tenant, id),
 		selectRun(tenant, id, of),
 	);
-	found(parent && row);
+	orNotFound(parent && row);
 	return log.envelopeOf([rows, unread, counted], toEntry);
 }

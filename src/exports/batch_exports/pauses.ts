@@ -5,7 +5,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
-import { found } from "../../http/errors.ts";
+import { orNotFound } from "../../http/errors.ts";
 import { beginBackfill, checkRunning } from "../engine/backfill_runs.ts";
 import { logWhere } from "../engine/run_log.ts";
 import { resume, resumeWithBackfill } from "../engine/windows.ts";
@@ -41,7 +41,7 @@ async function tryPause(tenant: Tenant, id: string) {
 		entries: [{ ...activityOf(row), activity: "paused", changes: changes(row, set) }],
 		answer: selectOne(tenant, id),
 	});
-	return toBatchExport(found(after));
+	return toBatchExport(orNotFound(after));
 }
 
 /**
@@ -88,7 +88,7 @@ async function tryUnpause(
 		],
 		answer: selectOne(tenant, id),
 	});
-	const answer = toBatchExport(found(after));
+	const answer = toBatchExport(orNotFound(after));
 	if (!begin) {
 		launchWaiting(tenant, row);
 		return answer;

@@ -26,7 +26,7 @@ import {
 	RUN_STATUSES,
 	UNSUCCESSFUL,
 } from "../../db/schema/batch_exports.ts";
-import { found, invalid } from "../../http/errors.ts";
+import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { sentence } from "../../outbound/reason.ts";
 import { logWhere } from "../engine/run_log.ts";
@@ -155,7 +155,7 @@ async function read(tenant: Tenant, id: string, run_id: string) {
 		selectName(tenant, id),
 		selectOne(tenant, id, run_id),
 	);
-	return { parent: found(parent), run: found(run) };
+	return { parent: orNotFound(parent), run: orNotFound(run) };
 }
 
 export const find = async (tenant: Tenant, id: string, run_id: string) =>
@@ -195,7 +195,7 @@ async function tryCancel(tenant: Tenant, id: string, run_id: string) {
 	});
 	// The next run of the same series may be waiting for this one.
 	launchWaiting(tenant, parent);
-	return found(after);
+	return orNotFound(after);
 }
 
 /** The progress of a run that starts over. */
@@ -277,5 +277,5 @@ async function tryRetry(
 		answer: selectOne(tenant, id, run_id),
 	});
 	launchWaiting(tenant, parent);
-	return found(after);
+	return orNotFound(after);
 }

@@ -10,7 +10,7 @@ import { counter, type List, paged, type RowOf } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
 import { batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
 import { projects } from "../../db/schema/projects.ts";
-import { found } from "../../http/errors.ts";
+import { orNotFound } from "../../http/errors.ts";
 import { envelope, type Page } from "../../http/page.ts";
 import { countInserted } from "../engine/inserted.ts";
 import { launch, waiting } from "../engine/launch.ts";
@@ -60,7 +60,7 @@ export const selectOne = (tenant: Tenant, id: string) => select(tenant).where(by
 /** Returns the stored export, with encrypted secrets. */
 export async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(selectOne(tenant, id));
-	return found(row);
+	return orNotFound(row);
 }
 
 /** Selects the export's ids, name and project, if the caller can see it. */
@@ -90,7 +90,7 @@ export async function listWithin<S extends SQLiteSelect>(
 		...paged(tenant.db, page, select, list),
 		selectName(tenant, id),
 	);
-	found(parent);
+	orNotFound(parent);
 	return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, list.keys);
 }
 

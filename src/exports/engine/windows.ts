@@ -89,10 +89,7 @@ const dueFrom = (row: Scheduled, start: number, end: number) =>
 const scheduleFrom = (row: Scheduled, start: number) =>
 	dueFrom(row, start, boundaryPast(row.interval, start));
 
-/**
- * Schedules the first window of an export: the one that contains `from`, or the first that ends at
- * or after `start_at`, whichever is later.
- */
+/** Schedules the first window with `from`, or after `start_at`. */
 export const schedule = (row: Scheduled, from: number) =>
 	scheduleFrom(row, boundaryBefore(row.interval, from));
 

@@ -44,7 +44,7 @@ function toScript(source: string): Compiled {
 /** Whether the source has imports or exports. Otherwise it is CommonJS. */
 const isModule = ({ body }: Program) => body.some(({ type }) => /^(Import|Export)/.test(type));
 
-/** Parses a source. @throws SyntaxError, or RangeError if it is nested too deeply */
+/** Parses a source. Throws SyntaxError, or RangeError if it is nested too deeply. */
 export const toProgram = (source: string) => parseAny(toJavaScript(source));
 
 /** Valid JavaScript must not be parsed as TypeScript, where `a < b > (c)` means something else. */

@@ -4,7 +4,7 @@ import { rowId } from "../../db/client.ts";
 import { entryOf, readLog } from "../../db/log.ts";
 import type { StoredEntry } from "../../db/schema/log.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
-import { found } from "../../http/errors.ts";
+import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { PLUGIN_LOGS } from "../jobs/log_entries.ts";
 import type { Entry } from "../jobs/run_log.ts";
@@ -40,7 +40,7 @@ export async function list(
 			.from(pluginConfigs)
 			.where(byId(tenant, id)),
 	);
-	const ref = found(config);
+	const ref = orNotFound(config);
 	return log.envelopeOf([rows, unread, counted], (row) => {
 		const { id, timestamp, message } = entryOf(row);
 		const [, type, , source] = row.entry;

@@ -14,7 +14,7 @@ import { organizations } from "../../db/schema/organizations.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
 import { projects } from "../../db/schema/projects.ts";
-import { doesNotExist, found, invalid } from "../../http/errors.ts";
+import { doesNotExist, invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { logSystem } from "../jobs/log_entries.ts";
 import { compiledColumns, compiledOf } from "../plugins/compiled_file.ts";
@@ -143,7 +143,7 @@ async function tryInsert(
 			and(eq(pluginConfigs.project_id, project), eq(pluginConfigs.id, id)),
 		),
 	});
-	return toPluginConfig(found(row));
+	return toPluginConfig(orNotFound(row));
 }
 
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
@@ -276,7 +276,7 @@ export async function frontend(tenant: Tenant, id: string) {
 			.innerJoin(pluginConfigs, eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id))
 			.where(and(byId(tenant, id), eq(pluginSourceFiles.filename, "frontend.tsx"))),
 	);
-	const { id: config, team_id } = found(row);
+	const { id: config, team_id } = orNotFound(row);
 	const script = file ? (await compiledOf(tenant.env, file)).compiled : null;
 	return { id: config, team_id, script };
 }

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { body, query } from "../../access/valid.ts";
 import type { App } from "../../env.ts";
-import { found } from "../../http/errors.ts";
+import { orNotFound } from "../../http/errors.ts";
 import { page } from "../../http/page.ts";
 import {
 	created,
@@ -59,7 +59,7 @@ export default router()
 	})
 	.get("/:id/frontend.js", javascript(), async (c) => {
 		const { script } = await configs.frontend(c.var.tenant, c.req.param("id"));
-		return c.body(found(script), 200, { "Content-Type": "text/javascript" });
+		return c.body(orNotFound(script), 200, { "Content-Type": "text/javascript" });
 	})
 	.post("/:id/job", noBody(), body(job, jobs.find), async (c) => {
 		const { id, team_id } = await jobs.start(c.var.tenant, c.req.param("id"), c.req.valid("json"));

@@ -5,7 +5,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { pluginJobs } from "../../db/schema/jobs.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
-import { found, invalid } from "../../http/errors.ts";
+import { invalid, orNotFound } from "../../http/errors.ts";
 import { logSystem } from "../jobs/log_entries.ts";
 import { countWaiting, MAX_WAKE_UPS, newTurn, wake } from "../jobs/queue.ts";
 import { assertAvailable, byId, select } from "./queries.ts";
@@ -15,7 +15,7 @@ import type { job as Job } from "./shape.ts";
 export async function find(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
 	assertAvailable(tenant);
-	return found(row);
+	return orNotFound(row);
 }
 
 /**
@@ -63,6 +63,6 @@ async function tryStart(tenant: Tenant, id: string, { job }: z.infer<typeof Job>
 			.from(sql`(select 1)`),
 	});
 	// If more jobs are waiting, consumers are already running.
-	if (found(queued).waiting <= MAX_WAKE_UPS) tenant.later(() => wake(tenant.env, 1));
+	if (orNotFound(queued).waiting <= MAX_WAKE_UPS) tenant.later(() => wake(tenant.env, 1));
 	return row;
 }

@@ -56,7 +56,7 @@ function gunzip(archive: Uint8Array) {
 	}
 }
 
-/** Removes empty and `.` segments. @throws 400 if the path is unsafe */
+/** Removes empty and `.` segments. Throws 400 if the path is unsafe. */
 function normalizePath(path: string) {
 	// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are not allowed in paths
 	if (path.length > MAX_PATH_LENGTH || /[\x00-\x1f\x7f\\]/.test(path))

@@ -10,7 +10,7 @@ import { isUniqueViolation } from "../../db/errors.ts";
 import { PLUGINS_ROOT } from "../../db/levels.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
-import { ApiError, forbidden, found, invalid } from "../../http/errors.ts";
+import { ApiError, forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { type Family, familyNames, isIn } from "./families.ts";
@@ -69,7 +69,7 @@ async function readOwn(tenant: Tenant, id: string) {
 		select(tenant).where(byId(tenant, id)),
 		codeStatus(tenant, id),
 	);
-	return { plugin: assertOwn(tenant, found(row)), code };
+	return { plugin: assertOwn(tenant, orNotFound(row)), code };
 }
 
 /** Finds a plugin whose code the caller may change. */
@@ -152,7 +152,7 @@ export async function insert(
 			answer: select(tenant).where(eq(plugins.id, id)),
 		})
 		.catch(onConflict(tenant, family, address));
-	return toPlugin(found(plugin));
+	return toPlugin(orNotFound(plugin));
 }
 
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
@@ -195,7 +195,7 @@ async function tryRemove(tenant: Tenant, id: string) {
 		select(tenant).where(condition),
 		db.select({ id: plugins.id }).from(plugins).where(and(condition, isUsedElsewhere)),
 	);
-	const plugin = assertOwn(tenant, found(row));
+	const plugin = assertOwn(tenant, orNotFound(row));
 	if (plugin.is_global)
 		throw invalid(null, "This plugin is marked as global! Make it local before uninstallation");
 	if (used) throw invalid(null, "This plugin is used by other organizations.");
@@ -215,7 +215,7 @@ export async function checkForUpdates(tenant: Tenant, id: string) {
 		select(tenant).where(byId(tenant, id)),
 		tokenOf(tenant, id),
 	);
-	const plugin = found(row);
+	const plugin = orNotFound(row);
 	const isOwn = plugin.organization_id === tenant.caller.organization_uuid;
 	const url = isOwn ? await originOf(tenant, plugin, token?.private_token) : null;
 	const latest_tag = url ? (await latest(tenant.env, url)).tag : plugin.latest_tag;
@@ -261,7 +261,7 @@ export async function upgrade(
 		codeStatus(tenant, id),
 		tokenOf(tenant, id),
 	);
-	const before = assertOwn(tenant, found(row));
+	const before = assertOwn(tenant, orNotFound(row));
 	authorizeCodeChange(tenant, code);
 	const url = versionAt(await originOf(tenant, before, token?.private_token), version);
 	if (url === null) return toPlugin(before);
@@ -296,6 +296,6 @@ export async function upgrade(
 			answer: select(tenant).where(eq(plugins.id, before.id)),
 		})
 		.catch(onConflict(tenant, family, address));
-	resealIfSchemaChanged(tenant, before, found(after));
-	return toPlugin(found(after));
+	resealIfSchemaChanged(tenant, before, orNotFound(after));
+	return toPlugin(orNotFound(after));
 }

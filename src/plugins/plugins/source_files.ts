@@ -5,7 +5,7 @@ import { assertExists } from "../../db/assertion.ts";
 import { inList } from "../../db/client.ts";
 import { now } from "../../db/now.ts";
 import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
-import { found, invalid } from "../../http/errors.ts";
+import { invalid, orNotFound } from "../../http/errors.ts";
 import { text } from "../../http/fields.ts";
 import { parseUnrounded } from "../../lib/lossless_json.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
@@ -37,7 +37,7 @@ async function read(tenant: Tenant, id: string) {
 	);
 	const files = new Map(rows.map(({ filename, source }) => [filename, source]));
 	const errors = new Map(rows.map(({ filename, error }) => [filename, error]));
-	return { row: found(row), files, errors, code };
+	return { row: orNotFound(row), files, errors, code };
 }
 
 type Texts = ReadonlyMap<string, string>;
@@ -152,7 +152,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 		entries: [{ activity: "source_updated", scope: "Plugin", item_id: row.id, name, changes }],
 		answer: select(tenant).where(byRowId),
 	});
-	resealIfSchemaChanged(tenant, row, found(after));
+	resealIfSchemaChanged(tenant, row, orNotFound(after));
 	for (const { filename, error } of written) errors.set(filename, error);
-	return toSource(found(after), files, errors);
+	return toSource(orNotFound(after), files, errors);
 }

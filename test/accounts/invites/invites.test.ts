@@ -10,7 +10,7 @@ import { members } from "../../../src/db/schema/members.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { projectMembers } from "../../../src/db/schema/project_members.ts";
 import { users } from "../../../src/db/schema/users.ts";
-import { found } from "../../../src/http/errors.ts";
+import { orNotFound } from "../../../src/http/errors.ts";
 import worker from "../../../src/worker.ts";
 import { wrong } from "../../support/errors.ts";
 import { eventually, exhaust } from "../../support/time.ts";
@@ -555,7 +555,7 @@ describe("mails over all organizations", () => {
 		const homes = await Promise.all(Array.from({ length: 4 }, () => world()));
 		const target_email = address();
 		const answers = await Promise.all(
-			Array.from({ length: 16 }, (_, i) => invite(found(homes[i % 4]), target_email)),
+			Array.from({ length: 16 }, (_, i) => invite(orNotFound(homes[i % 4]), target_email)),
 		);
 		expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);
 		for (const answer of answers)

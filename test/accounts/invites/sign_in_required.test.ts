@@ -138,25 +138,25 @@ test("a claim of a domain that isn't verified, and domains beside it, change not
 
 test("through a link that wasn't mailed, nobody learns whether the user has a second factor", async () => {
 	const [strict, plain] = [await withFactor(), await person()];
-	const answers = [];
+	const responses = [];
 	for (const { email } of [strict, plain]) {
 		const { token } = await invited(email, { isMailed: false });
 		const headers = { "x-request-id": "the-same" };
 		const page = await call("GET", `/invites/${token}`);
-		answers.push([
+		responses.push([
 			(await accept(token, { headers })).body,
 			(await call("GET", `/api/invites/${token}`)).body.is_expired,
 			page.status,
 			page.body.includes("<form") && !page.body.includes("sign in first"),
 		]);
 	}
-	expect(answers[0]).toEqual([
+	expect(responses[0]).toEqual([
 		expect.objectContaining({ code: "invalid_recipient" }),
 		false,
 		200,
 		true,
 	]);
-	expect(answers[1]).toEqual(answers[0]);
+	expect(responses[1]).toEqual(responses[0]);
 });
 
 test("the page leads to the console, which signs the user in and accepts the invite", async () => {

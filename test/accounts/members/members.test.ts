@@ -275,8 +275,9 @@ describe("an organization always has an owner", () => {
 			const requests = Array.from({ length: 20 }, (_, i) =>
 				i % 2 ? set(owner, owner2, { level: 1 }) : set(owner2, owner, { level: 8 }),
 			);
-			const answers = await Promise.all(requests);
-			for (const answer of answers) if (answer.status !== 200) expect(answer.status).toBe(403);
+			const responses = await Promise.all(requests);
+			for (const response of responses)
+				if (response.status !== 200) expect(response.status).toBe(403);
 			const rows = await db
 				.select()
 				.from(members)
@@ -344,12 +345,12 @@ describe.each([0, 1, 99, 100, 101, 1000])("a list of %i more members", (n) => {
 		let pages = 0;
 		let read = 0;
 		while (path) {
-			const answer = await home.ask("GET", path);
-			expect(cost(answer)).toMatchObject({ trips: 1, written: 0 });
-			expect(answer.body.count).toBe(n + 1);
-			for (const { id } of answer.body.results) seen.add(id);
-			read += cost(answer).read;
-			path = answer.body.next;
+			const response = await home.ask("GET", path);
+			expect(cost(response)).toMatchObject({ trips: 1, written: 0 });
+			expect(response.body.count).toBe(n + 1);
+			for (const { id } of response.body.results) seen.add(id);
+			read += cost(response).read;
+			path = response.body.next;
 			pages += 1;
 		}
 		expect({ seen: seen.size, pages }).toEqual({
@@ -360,8 +361,8 @@ describe.each([0, 1, 99, 100, 101, 1000])("a list of %i more members", (n) => {
 	});
 
 	test("is filtered in one round trip, too", async () => {
-		const answer = await home.here("GET", `/members?search=${home.id}-`);
-		expect([cost(answer).trips, answer.body.count]).toEqual([1, n]);
+		const response = await home.here("GET", `/members?search=${home.id}-`);
+		expect([cost(response).trips, response.body.count]).toEqual([1, n]);
 	});
 
 	test("doesn't make inviting and joining cost more", async () => {

@@ -341,11 +341,11 @@ describe("a service account's key", () => {
 			}),
 		);
 		const body = { label: "x", scopes: ["*"] };
-		const answers = await Promise.all(
+		const responses = await Promise.all(
 			Array.from({ length: 20 }, () => here("POST", `${path}/keys`, { body })),
 		);
-		expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
-		expect(answers.find(({ status }) => status === 400)).toMatchObject(
+		expect(responses.filter(({ status }) => status === 201)).toHaveLength(5);
+		expect(responses.find(({ status }) => status === 400)).toMatchObject(
 			wrong("invalid_input", "A service account can have at most 25 API keys.", null),
 		);
 	});
@@ -445,8 +445,8 @@ describe("deleting a service account", () => {
 			const { here, path, owner, id } = await equipped();
 			const key = await keyFor(owner.id);
 			const end = () => call("DELETE", `/api/organizations/${id}${path}`, { key });
-			const answer = await here(method, `${path}${below}`, { body, env: racing(end) });
-			expect(answer).toMatchObject({ status: 404, body: { detail: "Not found." } });
+			const response = await here(method, `${path}${below}`, { body, env: racing(end) });
+			expect(response).toMatchObject({ status: 404, body: { detail: "Not found." } });
 		}
 	});
 });

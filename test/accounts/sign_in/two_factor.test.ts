@@ -49,9 +49,9 @@ describe("somebody with a second factor", () => {
 			invalidCode,
 		);
 		expect(await setUp({ token })).toMatchObject(codeRequired);
-		const answer = await complete({ token, code: await codeOf(user.secret) });
-		expect(answer).toMatchObject({ status: 200, body: { recovery_codes: null } });
-		expect(cost(answer).trips).toBe(2);
+		const response = await complete({ token, code: await codeOf(user.secret) });
+		expect(response).toMatchObject({ status: 200, body: { recovery_codes: null } });
+		expect(cost(response).trips).toBe(2);
 	});
 
 	test("can't use a code twice, with whatever link", async () => {
@@ -85,11 +85,11 @@ describe("somebody with a second factor", () => {
 		const codes = await Promise.all(
 			Array.from({ length: 30 }, (_, i) => wrongCode(user.secret, i)),
 		);
-		const answers = await Promise.all(codes.map((code) => complete({ token, code })));
-		const wrongOnes = answers.filter(({ body }) => body.code === "invalid_code");
+		const responses = await Promise.all(codes.map((code) => complete({ token, code })));
+		const wrongOnes = responses.filter(({ body }) => body.code === "invalid_code");
 		expect(wrongOnes).toHaveLength(5);
-		for (const answer of answers)
-			if (!wrongOnes.includes(answer)) expect(answer).toMatchObject(expired);
+		for (const response of responses)
+			if (!wrongOnes.includes(response)) expect(response).toMatchObject(expired);
 		expect(await complete({ token, code: await codeOf(user.secret) })).toMatchObject(expired);
 		expect(await complete({ token })).toMatchObject(expired);
 	});
@@ -105,8 +105,8 @@ describe("somebody with a second factor", () => {
 				})),
 			),
 		);
-		const answers = await Promise.all(guesses.map((guess) => complete(guess)));
-		const codes = answers.map(({ body }) => body.code);
+		const responses = await Promise.all(guesses.map((guess) => complete(guess)));
+		const codes = responses.map(({ body }) => body.code);
 		expect(codes.filter((code) => code === "invalid_code")).toHaveLength(10);
 		expect(codes.filter((code) => code === "throttled")).toHaveLength(5);
 		const right = { token: await linkFor(user), code: await codeOf(user.secret) };
@@ -152,8 +152,8 @@ describe("somebody with a second factor", () => {
 		const enable = async () => {
 			const { body } = await call("POST", `${path}/begin`, { key: member.key });
 			const code = await codeOf(body.secret);
-			const answer = await call("POST", `${path}/confirm`, { key: member.key, body: { code } });
-			expect(answer.status).toBe(200);
+			const response = await call("POST", `${path}/confirm`, { key: member.key, body: { code } });
+			expect(response.status).toBe(200);
 		};
 		expect(await complete({ token }, { env: racing(enable) })).toMatchObject(codeRequired);
 		expect(await keysOf(member)).toHaveLength(1);
@@ -230,8 +230,8 @@ describe("a member of an organization with enforce_2fa", () => {
 		const [one, other] = [await linkFor(member), await linkFor(member)];
 		const { secret } = (await setUp({ token: one })).body;
 		const finish = async () => {
-			const answer = await complete({ token: one, code: await codeOf(secret) });
-			expect(isSignedIn(answer)).toBe(true);
+			const response = await complete({ token: one, code: await codeOf(secret) });
+			expect(isSignedIn(response)).toBe(true);
 		};
 		expect(await setUp({ token: other }, { env: racing(finish) })).toMatchObject(expired);
 		nextCode();
@@ -247,8 +247,8 @@ describe("a member of an organization with enforce_2fa", () => {
 			const path = "/api/users/@me/two_factor";
 			secret = (await call("POST", `${path}/begin`, { key: member.key })).body.secret;
 			const body = { code: await codeOf(secret) };
-			const answer = await call("POST", `${path}/confirm`, { key: member.key, body });
-			expect(answer.status).toBe(200);
+			const response = await call("POST", `${path}/confirm`, { key: member.key, body });
+			expect(response.status).toBe(200);
 		};
 		expect(await setUp({ token }, { env: racing(enable) })).toMatchObject(codeRequired);
 		nextCode();
@@ -272,8 +272,8 @@ describe("a member of an organization with enforce_2fa", () => {
 		const token = await linkFor(member);
 		const { secret } = (await setUp({ token })).body;
 		const code = await codeOf(secret);
-		const answers = await Promise.all(Array.from({ length: 5 }, () => complete({ token, code })));
-		const [done, ...others] = answers.filter(isSignedIn);
+		const responses = await Promise.all(Array.from({ length: 5 }, () => complete({ token, code })));
+		const [done, ...others] = responses.filter(isSignedIn);
 		expect(others).toEqual([]);
 		const [recovery] = done?.body.recovery_codes ?? [];
 		const next = { token: await linkFor(member), code: recovery };

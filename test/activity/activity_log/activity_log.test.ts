@@ -342,11 +342,11 @@ describe("a long log", () => {
 
 	test("begins at the times of its filters, however long ago", async () => {
 		const path = "/activity_log?after=2026-01-01T01:00:00Z&before=2026-01-01T01:05:00Z";
-		const answer = await home.here("GET", path);
-		const { body } = answer;
+		const response = await home.here("GET", path);
+		const { body } = response;
 		expect(times([body])).toEqual(minutes((i) => i > 60 && i < 65));
 		expect([body.next, body.previous]).toEqual([null, null]);
-		expect(cost(answer).read).toBeLessThan(1000);
+		expect(cost(response).read).toBeLessThan(1000);
 		expect(body.count).toBe(4);
 	});
 

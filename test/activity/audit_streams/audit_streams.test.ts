@@ -190,13 +190,13 @@ test("a change of the bucket that races with another is not lost, and doesn't un
 	const { id } = (await create(home)).body;
 	const path = `/api/organizations/${home.id}/audit_streams/${id}`;
 	const key = await keyFor(home.owner.id);
-	const answer = await home.ask("PATCH", path, {
+	const response = await home.ask("PATCH", path, {
 		body: { destination: { config: { encryption: "AES256" } } },
 		env: racing(() =>
 			call("PATCH", path, { key, body: { destination: { config: { prefix: "other" } } } }),
 		),
 	});
-	expect(answer.body.destination.config).toEqual({ prefix: "other", encryption: "AES256" });
+	expect(response.body.destination.config).toEqual({ prefix: "other", encryption: "AES256" });
 });
 
 describe("a test of a destination", () => {
@@ -261,10 +261,10 @@ describe("a test of a destination", () => {
 	test("reaches no private address", async () => {
 		const home = await world();
 		const { id } = (await create(home, { destination: S3 })).body;
-		const answer = await home.here("POST", `/audit_streams/${id}/test`, {
+		const response = await home.here("POST", `/audit_streams/${id}/test`, {
 			env: { ALLOW_PRIVATE_DESTINATIONS: "false" },
 		});
-		expect(answer.body).toMatchObject({ success: false });
-		expect(answer.body.steps[0].error).toContain("is a private address");
+		expect(response.body).toMatchObject({ success: false });
+		expect(response.body.steps[0].error).toContain("is a private address");
 	});
 });

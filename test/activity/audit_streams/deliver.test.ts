@@ -114,12 +114,12 @@ type Verified = Result & { python: Result | null };
 
 /** What `npm run admin -- audit verify` and the documentation's Python say about files. */
 async function verified(files: { key: string; bytes: string }[], words: string[] = []) {
-	const answer = await fetch(`${env.RECEIVER_URL}/audit`, {
+	const response = await fetch(`${env.RECEIVER_URL}/audit`, {
 		method: "POST",
 		body: JSON.stringify({ files: files.map(({ key, bytes }) => ({ key, bytes })), words }),
 	});
-	if (!answer.ok) throw new Error(await answer.text());
-	return answer.json<Verified>();
+	if (!response.ok) throw new Error(await response.text());
+	return response.json<Verified>();
 }
 
 describe("an hourly delivery", () => {
@@ -334,9 +334,9 @@ test("25,000 entries are three files in an S3 bucket, which two verifiers accept
 	expect(keys.at(-1)).toBe(last_file);
 	const files = await Promise.all(
 		keys.map(async (key) => {
-			const answer = await askS3("GET", `/${key}`);
-			expect(answer.headers.get("x-amz-meta-tenantry-export")).toBe(stream);
-			return { key, ...(await unpacked(await answer.arrayBuffer())) };
+			const response = await askS3("GET", `/${key}`);
+			expect(response.headers.get("x-amz-meta-tenantry-export")).toBe(stream);
+			return { key, ...(await unpacked(await response.arrayBuffer())) };
 		}),
 	);
 	expect(files.map(({ lines }) => lines.length - 1)).toEqual([

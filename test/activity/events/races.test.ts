@@ -54,14 +54,14 @@ test("three readers get the same events in the same order, and none is missing, 
 	/** What succeeded: the types of the events that there must be, with their names. */
 	const written: string[] = [];
 	const write = async (type: string, name: string, method: string, path: string, body?: object) => {
-		const { status, body: answer } = await call(method, path, {
+		const { status, body: response } = await call(method, path, {
 			key,
 			env: distant,
 			...(body && { body }),
 		});
 		if (status < 300) written.push(`${type} ${name}`);
 		else expect([400, 404, 409]).toContain(status);
-		return { status, body: answer };
+		return { status, body: response };
 	};
 
 	/** Each writer has objects of its own, and some that others write to as well. */

@@ -43,9 +43,9 @@ test("an admin changes some types, and the others stay as they are", async () =>
 	});
 	expect(first.body.subscriptions).toEqual(except("plugin_job.failed", [owner.uuid]));
 	await here("PATCH", "/notifications", body("key.expiring", "admins"));
-	const answer = await here("PATCH", "/notifications", body("plugin_job.failed", []));
-	expect(answer.body.subscriptions).toEqual(except("key.expiring", "admins"));
-	expect((await here("GET", "/notifications")).body).toEqual(answer.body);
+	const response = await here("PATCH", "/notifications", body("plugin_job.failed", []));
+	expect(response.body.subscriptions).toEqual(except("key.expiring", "admins"));
+	expect((await here("GET", "/notifications")).body).toEqual(response.body);
 	expect((await here("GET", "/activity_log")).body.results).toMatchObject([
 		{
 			activity: "updated",

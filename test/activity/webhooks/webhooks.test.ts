@@ -101,8 +101,8 @@ test.each([
 	[{ url: URL, enabled: 7 }, "enabled", "Must be a valid boolean."],
 ])("%j is rejected", async (body, attr, detail) => {
 	const { here } = await world();
-	const answer = await here("POST", "/webhooks", { body });
-	expect([answer.status, answer.body.attr, answer.body.detail]).toEqual([400, attr, detail]);
+	const response = await here("POST", "/webhooks", { body });
+	expect([response.status, response.body.attr, response.body.detail]).toEqual([400, attr, detail]);
 });
 
 test.each([
@@ -222,14 +222,14 @@ describe("the secret", () => {
 	test("is rolled once by requests that race", async () => {
 		const home = await world();
 		const one = await hook(home, "", { enabled: false });
-		const answers = await Promise.all(
+		const responses = await Promise.all(
 			Array.from({ length: 4 }, () => home.here("POST", `${one.at}/roll`)),
 		);
-		const done = answers.filter(({ status }) => status === 200);
+		const done = responses.filter(({ status }) => status === 200);
 		const { secret, id } = await one.row();
 		const current = await unseal(env, secret, { table: "webhooks", row: id, field: "secret" });
 		expect(done.map(({ body }) => body.secret)).toContain(current);
-		for (const { status, body } of answers)
+		for (const { status, body } of responses)
 			if (status !== 200)
 				expect([status, body.detail]).toEqual([
 					400,
@@ -250,22 +250,22 @@ describe("a test", () => {
 	])("says what came of it: %s", async (way, result) => {
 		const home = await world();
 		const one = await hook(home, way, { enabled: false });
-		const answer = await home.here("POST", `${one.at}/test`);
-		expect(answer.status).toBe(200);
-		expect(answer.body).toMatchObject({
+		const response = await home.here("POST", `${one.at}/test`);
+		expect(response.status).toBe(200);
+		expect(response.body).toMatchObject({
 			type: "webhook.test",
 			reason: "test",
 			attempt: 1,
 			...result,
 		});
-		expect(cost(answer).trips).toBe(2);
+		expect(cost(response).trips).toBe(2);
 		const [message] = await one.messages();
-		const { event_id } = answer.body;
+		const { event_id } = response.body;
 		expect(
 			await verifyWebhook(message?.text ?? "", message?.headers ?? {}, one.secret),
 		).toMatchObject({ id: event_id, type: "webhook.test", data: { item_id: one.id } });
 		const read = await one.read();
-		expect(read).toMatchObject({ last_delivery: answer.body, failing_since: null });
+		expect(read).toMatchObject({ last_delivery: response.body, failing_since: null });
 		expect((await entriesOf(home)).at(-1)).toMatchObject({
 			activity: "tested",
 			detail: { trigger: { event_id, status: result.status } },
@@ -276,7 +276,7 @@ describe("a test", () => {
 		const home = await world();
 		const one = await hook(home, "hang", { enabled: false });
 		const { body } = await withoutPatience(() => home.here("POST", `${one.at}/test`));
-		expect(body.error).toMatch(/did not answer within 15 seconds/);
+		expect(body.error).toMatch(/did not response within 15 seconds/);
 	});
 
 	test("can't be replayed", async () => {
@@ -329,14 +329,14 @@ describe("deliveries", () => {
 		const { position } = await one.row();
 		const [first] = await one.deliveries();
 		const path = `${one.at}/deliveries/${first?.id}/replay`;
-		const answer = await home.here("POST", path, { env: lossy });
-		expect(answer.body).toMatchObject({
+		const response = await home.here("POST", path, { env: lossy });
+		expect(response.body).toMatchObject({
 			event_id: first?.event_id,
 			type: "organization.updated",
 			reason: "replay",
 			status: "delivered",
 		});
-		expect(cost(answer).trips).toBe(2);
+		expect(cost(response).trips).toBe(2);
 		const [original, , again] = await one.messages();
 		expect(again?.text).toBe(original?.text);
 		expect(again?.headers["webhook-id"]).toBe(original?.headers["webhook-id"]);

@@ -390,11 +390,11 @@ describe("changing", () => {
 	test("two concurrent changes of the range can't make it invalid", async () => {
 		const { here, path, ask, id } = await exporting();
 		const at = `/api/organizations/${id}${path}`;
-		const answer = await ask("PATCH", at, {
+		const response = await ask("PATCH", at, {
 			body: { end_at: "2026-02-01T00:00:00Z" },
 			env: racing(() => here("PATCH", path, { body: { start_at: "2026-02-02T00:00:00Z" } })),
 		});
-		expect(answer).toMatchObject(
+		expect(response).toMatchObject(
 			wrong("invalid_input", "end_at must not be before start_at.", "end_at"),
 		);
 	});
@@ -426,11 +426,11 @@ describe("changing", () => {
 				paused: true,
 				last_paused_at: "2026-01-01T00:00:00Z",
 			});
-			const answer = await here("POST", `${path}/unpause`, {
+			const response = await here("POST", `${path}/unpause`, {
 				body,
 				env: racing(() => here("PATCH", path, { body: { interval: "week" } })),
 			});
-			expect(answer).toMatchObject({
+			expect(response).toMatchObject({
 				status: 200,
 				body: { paused: false, interval: "week" },
 			});
@@ -614,17 +614,17 @@ describe("who sees what", () => {
 			.insert(projects)
 			.values({ organization_id: organizationId(id), name: "Second" })
 			.returning();
-		const answer = await ask("GET", `/api/projects/${second?.id}/batch_exports/${made.id}`);
-		expect(answer.status).toBe(404);
+		const response = await ask("GET", `/api/projects/${second?.id}/batch_exports/${made.id}`);
+		expect(response.status).toBe(404);
 	});
 
 	test("any member may do everything", async () => {
 		const { id, path } = await exporting();
 		const member = await join(id, 1);
-		const answer = await call("DELETE", `/api/organizations/${id}${path}`, {
+		const response = await call("DELETE", `/api/organizations/${id}${path}`, {
 			key: member.key,
 		});
-		expect(answer.status).toBe(204);
+		expect(response.status).toBe(204);
 	});
 
 	test.each(["nonsense", "7", v7()])("%s is not the id of an export", async (id) => {
@@ -686,8 +686,8 @@ describe("pausing", () => {
 				last_paused_at: at(5).replace(":00:00", ":01:00"),
 			})
 			.where(eq(batchExports.uuid, made.id));
-		const answer = await here(method, `${path}${below}`, { body });
-		expect(answer).toMatchObject({ status: 200, body: { paused: false } });
+		const response = await here(method, `${path}${below}`, { body });
+		expect(response).toMatchObject({ status: 200, body: { paused: false } });
 		const { body: runs } = await here("GET", `${path}/runs`);
 		expect(runs.results).toMatchObject([{ data_interval_end: at(5) }]);
 		const [row] = await db.select().from(batchExports).where(eq(batchExports.uuid, made.id));
@@ -835,10 +835,10 @@ describe("backfills", () => {
 		["a time before all events", "hour", "1969-12-31T22:30:00Z", "1970-01-01T00:30:00Z", 2],
 	] as const)("of %s has windows of equal length", async (_, interval, start_at, end_at, total) => {
 		const { here, path } = await exporting({ interval, paused: true });
-		const answer = await here("POST", at(path), { body: { start_at, end_at } });
+		const response = await here("POST", at(path), { body: { start_at, end_at } });
 		if (total === 0) {
 			const detail = `The range is shorter than the export's interval (${interval}).`;
-			return expect(answer).toMatchObject(wrong("invalid_input", detail, "start_at"));
+			return expect(response).toMatchObject(wrong("invalid_input", detail, "start_at"));
 		}
 		await eventually(async () =>
 			expect((await here("GET", `${path}/backfills`)).body.results).toMatchObject([
@@ -856,10 +856,10 @@ describe("backfills", () => {
 		const { here, path } = await exporting({ paused: true });
 		const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000;
 		const ask = async (body: object) => {
-			const answer = await here("POST", at(path), { body });
+			const response = await here("POST", at(path), { body });
 			const [{ start_at, end_at, total_runs }] = (await here("GET", `${path}/backfills`)).body
 				.results;
-			return [answer.status, start_at, end_at, total_runs];
+			return [response.status, start_at, end_at, total_runs];
 		};
 		expect(await ask({ end_at: "2026-01-01T10:30:00Z" })).toEqual([
 			200,
@@ -930,11 +930,11 @@ describe("backfills", () => {
 	test("a project has at most three at once, even if two requests race for the last one", async () => {
 		const { here, path, made, project, ask, id } = await exporting();
 		await running(2, made.id, project);
-		const answer = await ask("POST", `/api/organizations/${id}${at(path)}`, {
+		const response = await ask("POST", `/api/organizations/${id}${at(path)}`, {
 			body: hours(0, 3),
 			env: racing(() => here("POST", at(path), { body: hours(4, 6) })),
 		});
-		expect(answer).toMatchObject({
+		expect(response).toMatchObject({
 			status: 429,
 			body: {
 				type: "throttled_error",
@@ -943,20 +943,20 @@ describe("backfills", () => {
 				attr: null,
 			},
 		});
-		expect(answer.headers.get("retry-after")).toBe("60");
+		expect(response.headers.get("retry-after")).toBe("60");
 		expect((await here("GET", `${path}/backfills`)).body.count).toBe(3);
 	});
 
 	test("a range that a running backfill of the export covers is a 409 that names it, also if two requests race", async () => {
 		const { here, path, ask, id } = await exporting({ paused: true, destination: UNREACHABLE });
 		let first = "";
-		const answer = await ask("POST", `/api/organizations/${id}${at(path)}`, {
+		const response = await ask("POST", `/api/organizations/${id}${at(path)}`, {
 			body: hours(0, 3),
 			env: racing(async () => {
 				first = (await here("POST", at(path), { body: hours(0, 3) })).body.backfill_id;
 			}),
 		});
-		expect(answer).toMatchObject({
+		expect(response).toMatchObject({
 			status: 409,
 			body: {
 				type: "invalid_request",
@@ -1385,21 +1385,21 @@ describe("the log", () => {
 
 	test("is listed with the export, newest first", async () => {
 		const { here, path, made } = await logging();
-		const answer = await here("GET", `${path}/logs?limit=2`);
-		expect(answer.status).toBe(200);
-		expect(answer.body).toMatchObject({
+		const response = await here("GET", `${path}/logs?limit=2`);
+		expect(response.status).toBe(200);
+		expect(response.body).toMatchObject({
 			id: made.id,
 			name: "Hourly",
 			count: 4,
 		});
-		expect(answer.body.results[0]).toEqual({
+		expect(response.body.results[0]).toEqual({
 			id: expect.any(String),
 			timestamp: "2026-01-01T00:04:00.000Z",
 			level: "DEBUG",
 			message: "Minute 4",
 			run_id: null,
 		});
-		const next = await here("GET", `${path}/logs${new URL(answer.body.next).search}`);
+		const next = await here("GET", `${path}/logs${new URL(response.body.next).search}`);
 		expect(messages(next)).toEqual(["Minute 2", "Minute 1"]);
 	});
 
@@ -1423,17 +1423,17 @@ describe("the log", () => {
 		for (const log of [`${path}/logs${query}`, `${path}/runs/${run_id}/logs${query}`]) {
 			const { results } = (await here("GET", log)).body;
 			for (const tenant of ["organizations", "projects"]) {
-				const answer = await ask("GET", `/api/${tenant}/@current${log}`);
-				expect(answer).toMatchObject({ status: 200, body: { results } });
+				const response = await ask("GET", `/api/${tenant}/@current${log}`);
+				expect(response).toMatchObject({ status: 200, body: { results } });
 			}
 		}
 	});
 
 	test("a run has its own log", async () => {
 		const { here, path, run_id } = await logging();
-		const answer = await here("GET", `${path}/runs/${run_id}/logs`);
-		expect(messages(answer)).toEqual(["Something SPECIAL", "Minute 2"]);
-		expect(answer.body.count).toBe(2);
+		const response = await here("GET", `${path}/runs/${run_id}/logs`);
+		expect(messages(response)).toEqual(["Something SPECIAL", "Minute 2"]);
+		expect(response.body.count).toBe(2);
 	});
 
 	test.each([
@@ -1466,9 +1466,9 @@ describe("the cost of reading", () => {
 		const read = async (n: number) => {
 			const { here, path, made } = await exporting();
 			await times(n, () => logOfExport(made.id, {}));
-			const answer = await here("GET", `${path}/logs?limit=10`);
-			expect(answer.body.count).toBe(n);
-			return cost(answer).read;
+			const response = await here("GET", `${path}/logs?limit=10`);
+			expect(response.body.count).toBe(n);
+			return cost(response).read;
 		};
 		expect(await read(10_000)).toBeLessThanOrEqual((await read(100)) + 2);
 	});

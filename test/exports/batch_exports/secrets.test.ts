@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { found } from "../../../src/http/errors.ts";
+import { orNotFound } from "../../../src/http/errors.ts";
 import { ACCOUNT } from "../../support/bigquery.ts";
 import { call, join, racing, world } from "../../support/world.ts";
 
@@ -15,7 +15,7 @@ const SECRETS = [
 	"accountkeynobodymaysee",
 	"signature-nobody-may-see",
 	// A part that all forms of the key contain.
-	found(private_line),
+	orNotFound(private_line),
 ];
 const [key_id, secret, token, user, password, account_key, signature] = SECRETS;
 
@@ -172,7 +172,7 @@ describe("a destination that is moved to another server", () => {
 	/** An export that somebody else entered secrets for, and a member who may change it. */
 	async function entered(type: string) {
 		const { here, id } = await world();
-		const [, config, secrets] = found(TYPES.find(([name]) => name === type));
+		const [, config, secrets] = orNotFound(TYPES.find(([name]) => name === type));
 		const { body } = await here("POST", "/batch_exports", {
 			body: {
 				name: "x",

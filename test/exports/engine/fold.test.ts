@@ -81,9 +81,9 @@ async function daily() {
 		/** Exports a range of days, and returns the backfill. */
 		async backfill(by: "arrival" | "event", from: number, until: number) {
 			const range = { by, start_at: at(from), end_at: at(until) };
-			const answer = await here("POST", `${path}/backfill`, { body: range, env: still });
-			expect(answer).toMatchObject({ status: 200 });
-			const { backfill_id } = answer.body;
+			const response = await here("POST", `${path}/backfill`, { body: range, env: still });
+			expect(response).toMatchObject({ status: 200 });
+			const { backfill_id } = response.body;
 			const status = async () =>
 				(await here("GET", `${path}/backfills/${backfill_id}`)).body.status;
 			while ((await status()) === "Running") await end();

@@ -508,8 +508,8 @@ describe("Parquet's statistics", () => {
 			expect(Buffer.byteLength(String(max))).toBeLessThanOrEqual(64);
 		}
 		const each = names.map((name) => `(select list(n) from FILE where name = '${name}')`);
-		const [answer] = await duckdb(file, `select [${each}] as found`);
-		expect(answer?.found).toEqual(names.map((_, i) => [String(i)]));
+		const [response] = await duckdb(file, `select [${each}] as found`);
+		expect(response?.found).toEqual(names.map((_, i) => [String(i)]));
 	});
 });
 

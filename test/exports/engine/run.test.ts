@@ -286,8 +286,8 @@ describe("the exported rows equal the ingested events", () => {
 			records_completed: expected.length,
 		});
 		const key = `${model}/2026-01/${encodeURIComponent(FILE)}-backfill${suffix}`;
-		const answer = await askS3("GET", `/${key}`);
-		const file = new Uint8Array(await answer.arrayBuffer());
+		const response = await askS3("GET", `/${key}`);
+		const file = new Uint8Array(await response.arrayBuffer());
 		const rows =
 			suffix === ".parquet"
 				? await tabular(file, suffix)
@@ -331,8 +331,8 @@ describe("the exported rows equal the ingested events", () => {
 			1234,
 		);
 		expect(await backfill()).toMatchObject({ status: "Completed" });
-		const answer = await askS3("GET", `/google/${encodeURIComponent(FILE)}-backfill.jsonl`);
-		const file = await answer.arrayBuffer();
+		const response = await askS3("GET", `/google/${encodeURIComponent(FILE)}-backfill.jsonl`);
+		const file = await response.arrayBuffer();
 		const rows = parse(new TextDecoder().decode(file));
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 	});
@@ -1779,10 +1779,10 @@ describe("a run that", () => {
 			state: null,
 		});
 		await home.here("PATCH", home.path, { body: change });
-		const answer = await home.here("POST", `${home.path}/runs/${run.run_id}/retry`, {
+		const response = await home.here("POST", `${home.path}/runs/${run.run_id}/retry`, {
 			...(body && { body }),
 		});
-		expect(answer).toMatchObject({
+		expect(response).toMatchObject({
 			status: 200,
 			body: { records_completed: body ? 0 : 2000 },
 		});

@@ -169,8 +169,8 @@ describe("events are stored", () => {
 
 	test("in two round trips, and without an entry in the activity log", async () => {
 		const { post, project: id } = await project();
-		const answer = await post([seen({ person_properties: { a: 1 } }), seen()]);
-		expect(cost(answer).trips).toBe(2);
+		const response = await post([seen({ person_properties: { a: 1 } }), seen()]);
+		expect(cost(response).trips).toBe(2);
 		const log = db
 			.select()
 			.from(activityLog)
@@ -182,9 +182,9 @@ describe("events are stored", () => {
 		const { lines, kept } = await project();
 		const line = '{"event":"e","distinct_id":"d","person_id":null}\n';
 		const n = Math.floor(2 ** 20 / line.length);
-		const answer = await lines(line.repeat(n));
-		expect(answer.body).toEqual({ accepted: n });
-		expect(cost(answer).trips).toBe(2);
+		const response = await lines(line.repeat(n));
+		expect(response.body).toEqual({ accepted: n });
+		expect(cost(response).trips).toBe(2);
 		expect(await kept()).toHaveLength(n);
 	});
 
@@ -340,11 +340,11 @@ describe("an event is stored once", () => {
 
 	test("an event is stored once if requests race", async () => {
 		const { ask, path, post, kept, known } = await project();
-		const answer = await ask("POST", path, {
+		const response = await ask("POST", path, {
 			body: [first, seen()],
 			env: racing(() => post([first])),
 		});
-		expect(answer.body).toEqual({ accepted: 2 });
+		expect(response.body).toEqual({ accepted: 2 });
 		expect(await kept()).toHaveLength(2);
 		expect(await known()).toMatchObject([{ person_version: 1 }]);
 		await Promise.all(Array.from({ length: 8 }, () => post([first])));

@@ -123,17 +123,17 @@ const tick = (at: Date | number = Date.now(), bindings: Partial<Env> = {}) =>
 
 test("a job is queued, runs in a sandbox, and its log says what it did", async () => {
 	const { start, logs, read, ended, path } = await home();
-	const answer = await start({
+	const response = await start({
 		type: "greet",
 		payload: { name: "Ada" },
 		operation: "start",
 	});
-	expect([answer.status, answer.body, answer.headers.get("content-length")]).toEqual([
+	expect([response.status, response.body, response.headers.get("content-length")]).toEqual([
 		200,
 		null,
 		"0",
 	]);
-	expect(answer.headers.get("link")).toBe(`<${path}/logs/>; rel="monitor"`);
+	expect(response.headers.get("link")).toBe(`<${path}/logs/>; rel="monitor"`);
 	expect(await ended()).toBe("done");
 	await start({ type: "greet", payload: { name: "Eve" } });
 	await eventually(async () =>

@@ -280,12 +280,12 @@ describe("a config", () => {
 		const between = async () => {
 			await at("PATCH", `/${id}`, { config: { url: "b", token: "other999" } });
 		};
-		const answer = await ask("PATCH", `/api/projects/${project}/plugin_configs/${id}`, {
+		const response = await ask("PATCH", `/api/projects/${project}/plugin_configs/${id}`, {
 			body: { config: { url: "c" }, enabled: true },
 			env: racing(between),
 		});
-		expect(answer.status).toBe(200);
-		expect(configOf(answer.body)).toEqual({ url: "c", token: MASK });
+		expect(response.status).toBe(200);
+		expect(configOf(response.body)).toEqual({ url: "c", token: MASK });
 		const [row] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id));
 		expect(await unsealed(row)).toBe("other999");
 		const { body } = await at("GET", `/${id}/logs`);
@@ -424,11 +424,11 @@ describe("a config", () => {
 	test("with a secret is rejected if no key is configured; after a rotation, old secrets can still be read", async () => {
 		const { ask, project, plugin, make, at } = await home();
 		const body = { plugin: plugin.id, order: 1, config: { token: "hunter22" } };
-		const answer = await ask("POST", `/api/projects/${project}/plugin_configs`, {
+		const response = await ask("POST", `/api/projects/${project}/plugin_configs`, {
 			body,
 			env: { SECRETS_KEY: "" },
 		});
-		expect(answer.body.detail).toBe("Secrets can't be stored: SECRETS_KEY is not configured.");
+		expect(response.body.detail).toBe("Secrets can't be stored: SECRETS_KEY is not configured.");
 		const { id } = await make({ config: { token: "hunter22" } });
 		const [row] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id));
 		const rotated = {
@@ -504,7 +504,7 @@ test("the list is sorted by order, which rearrange changes for enabled configs",
 	expect(await ids()).toEqual([b.id, a.id, off.id]);
 	const otherTenant = await home([]);
 	const other = await otherTenant.make({ order: 5, enabled: true });
-	const answer = await at("PATCH", "/rearrange/", {
+	const response = await at("PATCH", "/rearrange/", {
 		orders: {
 			[a.id]: 1,
 			[b.id]: 2,
@@ -514,7 +514,7 @@ test("the list is sorted by order, which rearrange changes for enabled configs",
 			999999: 1,
 		},
 	});
-	expect(answer).toMatchObject({ status: 200, body: null });
+	expect(response).toMatchObject({ status: 200, body: null });
 	expect(await ids()).toEqual([a.id, b.id, off.id]);
 	expect((await at("GET", `/${off.id}`)).body.order).toBe(3);
 	expect((await otherTenant.at("GET", `/${other.id}`)).body.order).toBe(5);
@@ -544,11 +544,11 @@ describe("rearrange", () => {
 
 	test("writes one entry about the project with the old and new order of each moved config", async () => {
 		const { at, a, b, orders, entries, project } = await rearranging();
-		const answer = await at("PATCH", "/rearrange", {
+		const response = await at("PATCH", "/rearrange", {
 			orders: { [a.id]: 5, [b.id]: 2 },
 		});
-		expect(answer.status).toBe(200);
-		expect(cost(answer).trips).toBe(2);
+		expect(response.status).toBe(200);
+		expect(cost(response).trips).toBe(2);
 		expect(await orders()).toEqual([5, 2]);
 		expect(await entries()).toMatchObject([
 			{
@@ -582,11 +582,11 @@ describe("rearrange", () => {
 	test("starts again if another request changed the orders in the meantime", async () => {
 		const { at, ask, a, b, orders, entries, path } = await rearranging();
 		const between = () => at("PATCH", "/rearrange", { orders: { [a.id]: 8, [b.id]: 9 } });
-		const answer = await ask("PATCH", path, {
+		const response = await ask("PATCH", path, {
 			body: { orders: { [a.id]: 2, [b.id]: 9 } },
 			env: racing(between),
 		});
-		expect(answer.status).toBe(200);
+		expect(response.status).toBe(200);
 		expect(await orders()).toEqual([2, 9]);
 		const [last] = await entries();
 		expect(last.detail.changes).toEqual([
@@ -689,15 +689,15 @@ test("responses without a body have content-length 0 and no content-encoding", a
 		body: { capabilities: { jobs: ["go"] } },
 	});
 	const { id } = await make();
-	for (const answer of [
+	for (const response of [
 		await at("GET", `/${id}/activity`),
 		await at("GET", `/${id}/frontend`),
 		await at("POST", `/${id}/job`, { job: { type: "go" } }),
 		await at("PATCH", "/rearrange", {}),
 	]) {
-		expect(answer).toMatchObject({ status: 200, body: null });
-		expect(answer.headers.get("content-length")).toBe("0");
-		expect(answer.headers.get("content-encoding")).toBeNull();
+		expect(response).toMatchObject({ status: 200, body: null });
+		expect(response.headers.get("content-length")).toBe("0");
+		expect(response.headers.get("content-encoding")).toBeNull();
 	}
 });
 
@@ -814,9 +814,9 @@ describe("the log", () => {
 		let path: string | null =
 			`/api/projects/${tenant.project}/plugin_configs/${long}/logs?limit=1000`;
 		while (path) {
-			const answer = await tenant.ask("GET", path);
-			read += cost(answer).read;
-			path = answer.body.next;
+			const response = await tenant.ask("GET", path);
+			read += cost(response).read;
+			path = response.body.next;
 		}
 		expect(read).toBeLessThan(12 * 100_000);
 	});

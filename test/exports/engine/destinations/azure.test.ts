@@ -251,7 +251,7 @@ describe("a blob of another export is not replaced", () => {
 		for (let i = 0; i < before; i++) await run(to({ prefix }), what, 2);
 		const { fetch } = globalThis;
 		vi.spyOn(globalThis, "fetch").mockImplementation(async (...request) => {
-			const answer = await fetch(...request);
+			const response = await fetch(...request);
 			const [asked] = request;
 			if (asked instanceof Request && asked.method === "HEAD")
 				await ask(
@@ -263,7 +263,7 @@ describe("a blob of another export is not replaced", () => {
 					},
 					"other",
 				);
-			return answer;
+			return response;
 		});
 		onTestFinished(() => {
 			vi.restoreAllMocks();

@@ -35,12 +35,12 @@ const to = (more: object = {}, faults = "", timeoutMs = HANG_MS) =>
 
 /** The result of SQL. `exports` names a table in it. */
 async function ask(sql: string): Promise<Record<string, string | null>[]> {
-	const answer = await fetch(`${env.BIGQUERY_URL}/sql`, {
+	const response = await fetch(`${env.BIGQUERY_URL}/sql`, {
 		method: "POST",
 		body: sql,
 	});
-	const text = await answer.text();
-	if (!answer.ok) throw new Error(text);
+	const text = await response.text();
+	if (!response.ok) throw new Error(text);
 	return JSON.parse(text);
 }
 

@@ -262,9 +262,9 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 		const lossy = vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
 			const isInsert =
 				input instanceof Request && (await input.clone().text()).startsWith("INSERT");
-			const answer = await real(input, init);
+			const response = await real(input, init);
 			if (isInsert) throw new Error("Network connection lost.");
-			return answer;
+			return response;
 		});
 		await expect(attempt()).rejects.toThrow(`The connection to ${HOST} was closed`);
 		lossy.mockRestore();
@@ -295,9 +295,9 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 			const lossy = vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
 				const isInsert =
 					input instanceof Request && (await input.clone().text()).startsWith("INSERT");
-				const answer = await real(input, init);
+				const response = await real(input, init);
 				if (isInsert) throw new Error("Network connection lost.");
-				return answer;
+				return response;
 			});
 			await expect(attempt()).rejects.toThrow(`The connection to ${HOST} was closed`);
 			lossy.mockRestore();
@@ -579,7 +579,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 		[
 			"a closed port",
 			async () => ({ url: "http://127.0.0.1:1" }),
-			/^Nothing answers at 127\.0\.0\.1:1: /,
+			/^Nothing responses at 127\.0\.0\.1:1: /,
 		],
 	])("%s is temporary", async (_, prepare, words) => {
 		const more = await prepare();

@@ -61,8 +61,8 @@ test("an aborted run leaves no object and no upload", async () => {
 	expect(await listS3(prefix)).toEqual([]);
 	const [{ id }] = state.uploads;
 	const part = `/${prefix}/${encodeURIComponent(`${window}.jsonl`)}?partNumber=1&uploadId=${encodeURIComponent(id)}`;
-	const answer = await askS3("PUT", part);
-	expect(await answer.text()).toContain("NoSuchUpload");
+	const response = await askS3("PUT", part);
+	expect(await response.text()).toContain("NoSuchUpload");
 });
 
 test.each([1, 30_000])("an object of another export is not replaced by %i rows", async (n) => {

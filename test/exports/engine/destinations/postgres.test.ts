@@ -665,7 +665,7 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 
 	const receiver = new URL(env.RECEIVER_URL);
 	test.each<[string, object, RegExp]>([
-		["a closed port", { port: 1 }, /^Nothing answers at 127\.0\.0\.1:1: /],
+		["a closed port", { port: 1 }, /^Nothing responses at 127\.0\.0\.1:1: /],
 		[
 			"no such host",
 			{ host: "nowhere.example.test", port: 5432 },

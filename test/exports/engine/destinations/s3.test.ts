@@ -176,8 +176,8 @@ test("a bucket with encryption stores all parts of an upload", async () => {
 	const ran = await run(to({ prefix, encryption: "AES256" }), job(), 30_000);
 	expect(ran.kept).toBeGreaterThan(0);
 	const key = `${prefix}/2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z.jsonl`;
-	const answer = await askS3("GET", `/${key.split("/").map(encodeURIComponent).join("/")}`);
-	const text = new TextDecoder().decode(await answer.arrayBuffer());
+	const response = await askS3("GET", `/${key.split("/").map(encodeURIComponent).join("/")}`);
+	const text = new TextDecoder().decode(await response.arrayBuffer());
 	const lines = text.trim().split("\n");
 	expect(lines.map((line) => JSON.parse(line).team_id)).toEqual(
 		Array.from({ length: 30_000 }, (_, i) => i),

@@ -283,11 +283,11 @@ function changeFirstAnswer(
 	const queries: string[] = [];
 	const { fetch } = globalThis;
 	vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
-		const answer = await fetch(input, init);
+		const response = await fetch(input, init);
 		const query = String(init?.body);
-		if (!query.includes("order by") || !answer.body) return answer;
+		if (!query.includes("order by") || !response.body) return response;
 		queries.push(query);
-		return queries.length > 1 ? answer : new Response(change(answer.body), answer);
+		return queries.length > 1 ? response : new Response(change(response.body), response);
 	});
 	onTestFinished(() => {
 		vi.restoreAllMocks();
@@ -380,10 +380,10 @@ async function rowsRead(action: () => Promise<unknown>) {
 	let rows = 0;
 	const { fetch } = globalThis;
 	vi.spyOn(globalThis, "fetch").mockImplementation(async (...request) => {
-		const answer = await fetch(...request);
-		const summary = answer.headers.get("x-clickhouse-summary") ?? "{}";
+		const response = await fetch(...request);
+		const summary = response.headers.get("x-clickhouse-summary") ?? "{}";
 		rows += Number(JSON.parse(summary).read_rows);
-		return answer;
+		return response;
 	});
 	onTestFinished(() => {
 		vi.restoreAllMocks();
