@@ -33,8 +33,8 @@ const INSERTS: Record<string, string> = {
 		select ${UUID}, n, n, 1, ${NOW}, ${NOW} from numbers`,
 	keys: `insert into personal_api_keys (id, user_id, label, hash, mask_value, scopes, created_at, version)
 		select ${UUID}, n, 'A key of the CI', hex(randomblob(32)), 'tnt_…abcd', '["organization:read","project:read"]', ${NOW}, '2026-11-21' from numbers`,
-	runs: `insert into batch_export_runs (id, batch_export_id, status, records_completed, records_total_count, data_interval_start, data_interval_end, launched, attempt, bytes, created_at, finished_at, last_updated_at)
-		select ${UUIDS_V7}, 1000, 'Completed', 140, 140, ${MS}, ${MS} + n, 1, 1, 100000, ${MS}, ${MS}, ${MS} from numbers`,
+	runs: `insert into batch_export_runs (id, batch_export_id, status, records_completed, records_total_count, data_interval_start, data_interval_end, lease, bytes, created_at, finished_at, last_updated_at)
+		select ${UUIDS_V7}, 1000, 'Completed', 140, 140, ${MS}, ${MS} + n, 1, 100000, ${MS}, ${MS}, ${MS} from numbers`,
 	key_days: `insert into personal_api_key_days (key_id, day, requests, refusals, last_address)
 		select ${UUID}, '2026-01-01', n, 0, '203.0.113.7' from numbers`,
 	job_logs: `insert into plugin_logs (plugin_config_id, position, total, id, entries)

@@ -95,13 +95,13 @@ CREATE TABLE `audit_streams` (
 	`last_delivered_at` text,
 	`delivered_until` text,
 	`file` text,
-	`tries` integer DEFAULT 0 NOT NULL,
+	`attempts` integer DEFAULT 0 NOT NULL,
 	`failing_since` text,
 	`latest_error` text,
-	`told_at` text,
+	`last_notified_at` text,
 	`next_attempt_at` text,
-	`claim` integer DEFAULT 0 NOT NULL,
-	`claimed_until` text,
+	`lease` integer DEFAULT 0 NOT NULL,
+	`lease_expires_at` text,
 	`organization_deleted_at` text,
 	`created_at` text NOT NULL
 );
@@ -191,10 +191,9 @@ CREATE TABLE `batch_export_runs` (
 	`state` text,
 	`fingerprint` text,
 	`resume_state` text,
-	`launched` integer DEFAULT false NOT NULL,
-	`attempt` integer DEFAULT 0 NOT NULL,
-	`tries` integer DEFAULT 0 NOT NULL,
-	`next_try_at` integer,
+	`lease` integer DEFAULT 0 NOT NULL,
+	`lease_expires_at` integer,
+	`attempts` integer DEFAULT 0 NOT NULL,
 	`bytes` integer DEFAULT 0 NOT NULL,
 	`unfit_values` integer DEFAULT 0 NOT NULL,
 	`created_at` integer NOT NULL,
@@ -343,7 +342,7 @@ CREATE TABLE `plugin_jobs` (
 	`plugin_config_id` integer NOT NULL,
 	`kind` text NOT NULL,
 	`name` text NOT NULL,
-	`started_at` text,
+	`lease_expires_at` text,
 	`payload` text,
 	PRIMARY KEY(`turn`, `id`)
 ) WITHOUT ROWID;
@@ -406,7 +405,7 @@ CREATE TABLE `personal_api_keys` (
 	`last_used_at` text,
 	`last_rolled_at` text,
 	`version` text DEFAULT '2026-11-21' NOT NULL,
-	`announced_expiry` text,
+	`expiry_notified_for` text,
 	`is_session` integer DEFAULT false NOT NULL,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
@@ -499,12 +498,12 @@ CREATE TABLE `webhooks` (
 	`previous_secret` text,
 	`previous_secret_expires_at` text,
 	`position` integer NOT NULL,
-	`failures` integer DEFAULT 0 NOT NULL,
+	`attempts` integer DEFAULT 0 NOT NULL,
 	`failing_since` text,
 	`last_error` text,
 	`next_attempt_at` text,
-	`lease` text,
-	`leased_until` text,
+	`lease` integer DEFAULT 0 NOT NULL,
+	`lease_expires_at` text,
 	`missed_events` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
 	`deliveries` text DEFAULT '[]' NOT NULL,
@@ -602,7 +601,7 @@ CREATE UNIQUE INDEX `personal_api_keys_hash_unique` ON `personal_api_keys` (`has
 --> statement-breakpoint
 CREATE INDEX `personal_api_keys_user` ON `personal_api_keys` (`user_id`,`id`);
 --> statement-breakpoint
-CREATE INDEX `personal_api_keys_expiring` ON `personal_api_keys` (`expires_at`) WHERE expires_at is not null and announced_expiry is not expires_at;
+CREATE INDEX `personal_api_keys_expiring` ON `personal_api_keys` (`expires_at`) WHERE expires_at is not null and expiry_notified_for is not expires_at;
 --> statement-breakpoint
 CREATE INDEX `plugin_configs_project` ON `plugin_configs` (`project_id`,`plugin_id`);
 --> statement-breakpoint

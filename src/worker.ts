@@ -2,102 +2,85 @@ import { deleteExpiredKeys } from "./access/idempotency.ts";
 import { app } from "./app.ts";
 import { deleteOldDays } from "./auth/usage.ts";
 import { logErrors } from "./lib/background.ts";
-import { logError } from "./lib/log.ts";
 
 export { ExportRun } from "./exports/engine/workflow.ts";
 export { Operator } from "./operator/entrypoint.ts";
 export { Outbound } from "./plugins/jobs/outbound.ts";
 
+/** A part of the schedule, which gets the time of the tick. Its code is loaded by the first tick. */
+type Part = (env: Env, at: number) => Promise<unknown>;
+
+/** What the schedule does, by the names in the log (docs/internals/scale.md#what-one-tick-does). */
+const EVERY_MINUTE: Record<string, Part> = {
+	"old activity": async (env) =>
+		(await import("./activity/activity_log/retention.ts")).deleteExpired(env),
+	"events of deleted projects": async (env) =>
+		(await import("./exports/ingestion/queries.ts")).deleteOrphans(env),
+	plugins: async (env, at) => (await import("./plugins/jobs/tasks.ts")).runDueTasks(env, at),
+	"plugins to compile": async (env, at) =>
+		(await import("./plugins/plugins/compile_later.ts")).compileDue(env, at),
+	exports: async (env, at) => (await import("./exports/engine/schedule.ts")).runDueExports(env, at),
+	"audit streams": async (env, at) =>
+		(await import("./activity/audit_streams/schedule.ts")).enqueueDueStreams(env, at),
+	"look-ups of domains": async (env, at) =>
+		(await import("./accounts/domains/recheck.ts")).recheckDue(env, at),
+	digests: async (env, at) =>
+		(await import("./activity/notifications/digest.ts")).sendDueDigests(env, at),
+	"keys that expire": async (env, at) =>
+		(await import("./accounts/personal_api_keys/expiry.ts")).announceExpiring(env, at),
+	"old sign-in links": async (env, at) =>
+		(await import("./accounts/sign_in/clean.ts")).deleteOldLinks(env, at),
+	webhooks: async (env, at) =>
+		(await import("./activity/webhooks/schedule.ts")).enqueueDueWebhooks(env, at),
+};
+
+const EVERY_HOUR: Record<string, Part> = {
+	"old use of keys": deleteOldDays,
+	"old idempotency keys": deleteExpiredKeys,
+	"old invite mails": async (env, at) =>
+		(await import("./accounts/invites/clean.ts")).deleteOld(env, at),
+};
+
+/** Runs the next plugin job. If that fails, the schedule sends another message. */
 async function runJob(message: Message, env: Env) {
 	const [{ isStale }, { work }] = await Promise.all([
 		import("./plugins/jobs/queue.ts"),
 		import("./plugins/jobs/work.ts"),
 	]);
-	const run = isStale(message) ? Promise.resolve() : work(env);
-	await run.then(
-		() => message.ack(),
-		(error: unknown) => {
-			logError("plugin job", error);
-			message.retry({ delaySeconds: 30 });
-		},
-	);
+	if (!isStale(message)) await work(env);
 }
 
-/**
- * Starts a delivery of a webhook's events or of audit streams. The message is acknowledged immediately: if this worker is killed,
- * the schedule sends another message.
- */
-function startDelivery(message: Message, env: Env, context: ExecutionContext) {
-	message.ack();
+/** Delivers a webhook's events, or audit streams. */
+async function deliver(message: Message, env: Env) {
 	const { body } = message;
-	const isAboutStreams = typeof body === "object" && body !== null && "audit_streams" in body;
-	const run = async () => {
-		if (!isAboutStreams) return (await import("./activity/webhooks/deliver.ts")).deliver(env, body);
-		const [{ isStale }, { deliverDue }] = await Promise.all([
-			import("./plugins/jobs/queue.ts"),
-			import("./activity/audit_streams/deliver.ts"),
-		]);
-		if (!isStale(message)) await deliverDue(env, body);
-	};
-	const part = isAboutStreams ? "audit streams" : "delivery of a webhook";
-	context.waitUntil(logErrors(part, run()));
+	if (typeof body !== "object" || body === null || !("audit_streams" in body))
+		return (await import("./activity/webhooks/deliver.ts")).deliver(env, body);
+	const [{ isStale }, { deliverDue }] = await Promise.all([
+		import("./plugins/jobs/queue.ts"),
+		import("./activity/audit_streams/deliver.ts"),
+	]);
+	if (!isStale(message)) await deliverDue(env, body);
 }
 
 export default {
 	fetch: app.fetch,
 
 	async scheduled({ scheduledTime }, env) {
-		const [
-			activityLog,
-			events,
-			exports,
-			jobs,
-			sources,
-			streams,
-			domains,
-			digests,
-			keys,
-			invites,
-			links,
-			webhooks,
-		] = await Promise.all([
-			import("./activity/activity_log/retention.ts"),
-			import("./exports/ingestion/queries.ts"),
-			import("./exports/engine/schedule.ts"),
-			import("./plugins/jobs/tasks.ts"),
-			import("./plugins/plugins/compile_later.ts"),
-			import("./activity/audit_streams/schedule.ts"),
-			import("./accounts/domains/recheck.ts"),
-			import("./activity/notifications/digest.ts"),
-			import("./accounts/personal_api_keys/expiry.ts"),
-			import("./accounts/invites/clean.ts"),
-			import("./accounts/sign_in/clean.ts"),
-			import("./activity/webhooks/schedule.ts"),
-		]);
-		const parts = {
-			"old activity": activityLog.deleteExpired(env),
-			"events of deleted projects": events.deleteOrphans(env),
-			"old use of keys": deleteOldDays(env, scheduledTime),
-			plugins: jobs.tick(env, scheduledTime),
-			"plugins to compile": sources.tick(env, scheduledTime),
-			exports: exports.tick(env, scheduledTime),
-			"audit streams": streams.tick(env, scheduledTime),
-			"look-ups of domains": domains.tick(env, scheduledTime),
-			digests: digests.tick(env, scheduledTime),
-			"keys that expire": keys.tick(env, scheduledTime),
-			"old sign-in links": links.tick(env, scheduledTime),
-			webhooks: webhooks.tick(env, scheduledTime),
-			...(new Date(scheduledTime).getUTCMinutes() === 0 && {
-				"old idempotency keys": deleteExpiredKeys(env),
-				"old invite mails": invites.deleteOld(env, scheduledTime),
-			}),
-		};
-		await Promise.all(Object.entries(parts).map(([part, work]) => logErrors(part, work)));
+		const isFullHour = new Date(scheduledTime).getUTCMinutes() === 0;
+		const parts = { ...EVERY_MINUTE, ...(isFullHour && EVERY_HOUR) };
+		await Promise.all(
+			Object.entries(parts).map(([part, run]) => logErrors(part, run(env, scheduledTime))),
+		);
 	},
 
+	/**
+	 * Messages are acknowledged even if their work fails, since rows say what is due and the schedule sends other messages. A
+	 * delivery is acknowledged before it begins, because it may wait for a slow server.
+	 */
 	async queue({ messages, queue }, env, context) {
 		for (const message of messages)
-			if (queue.startsWith("tenantry-deliveries")) startDelivery(message, env, context);
-			else await runJob(message, env);
+			if (queue.startsWith("tenantry-deliveries"))
+				context.waitUntil(logErrors("delivery", deliver(message, env)));
+			else await logErrors("plugin job", runJob(message, env));
 	},
 } satisfies ExportedHandler<Env>;

@@ -53,16 +53,16 @@ async function runs(events = 0) {
 	const createBatch = async () => [];
 	const EXPORT_RUNS = Object.assign(Object.create(env.EXPORT_RUNS), { createBatch });
 	const bound = { ...env, DB, EXPORT_RUNS };
-	await schedule.tick(bound, hour + HOUR / 10);
+	await schedule.runDueExports(bound, hour + HOUR / 10);
 	const waiting = await db.select().from(batchExportRuns).where(sql`finished_at is null`);
-	for (const { batch_export_id, id, attempt } of waiting)
-		await runSeries(bound, { batch_export_id, run_id: id, attempt });
+	for (const { batch_export_id, id, lease } of waiting)
+		await runSeries(bound, { batch_export_id, run_id: id, lease });
 	expect(await db.$count(batchExportRuns, sql`status = 'Completed'`)).toBe(before + N);
 	await db.update(batchExports).set({ paused: true });
 	await db
 		.update(batchExportLogs)
 		.set({ position: sql`${batchExportLogs.position} - 8 * 86400000` });
-	await schedule.tick(bound, Date.now());
+	await schedule.runDueExports(bound, Date.now());
 	expect(await db.$count(batchExportLogs)).toBe(0);
 	return sum([spent], N);
 }
@@ -91,7 +91,7 @@ async function jobs() {
 	}
 	expect(await db.$count(pluginJobs)).toBe(0);
 	await db.update(pluginLogs).set({ position: sql`${pluginLogs.position} - 8 * 86400000` });
-	await tasks.tick(bound, Date.now());
+	await tasks.runDueTasks(bound, Date.now());
 	expect(await db.$count(pluginLogs)).toBe(0);
 	return sum([...queued, spent], N);
 }

@@ -126,7 +126,7 @@ async function overload(exports = EXPORTS) {
 		plugin_config_id: config?.id ?? 0,
 		kind: "job" as const,
 		name: "sync",
-		started_at: LONG_AGO,
+		lease_expires_at: LONG_AGO,
 	}));
 	await fill(domains, N, () => ({
 		id: v7(),
@@ -212,7 +212,7 @@ const left = async (): Promise<Record<string, number>> => ({
 	domains: await rows(domains, sql`recheck_at = ${LONG_AGO}`),
 	"audit streams": await rows(auditStreams, sql`sequence = 0`),
 	digests: await rows(alerts, sql`scope = 'BatchExportRun' and position is not null`),
-	keys: await rows(personalApiKeys, sql`label = 'CI' and announced_expiry is null`),
+	keys: await rows(personalApiKeys, sql`label = 'CI' and expiry_notified_for is null`),
 	webhooks: await rows(webhooks, sql`next_attempt_at is not null`),
 	links: await rows(signIns, sql`true`),
 });

@@ -5,11 +5,8 @@ import { momentText } from "../db/entries.ts";
 import { webhooks } from "../db/schema/webhooks.ts";
 import { logWarning } from "../lib/log.ts";
 
-/**
- * A message of the queue `DELIVERIES`: this webhook has events to deliver. `lease` is the lease of
- * the worker that sent the message, and that thereby ends its work.
- */
-export type DeliveryMessage = { webhook: string; lease?: string | undefined };
+/** A message of the queue `DELIVERIES`: this webhook has events to deliver. */
+export type DeliveryMessage = { webhook: string };
 
 const madeDue = (db: Database, organization: SQL) =>
 	db

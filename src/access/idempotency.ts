@@ -120,10 +120,10 @@ export class Idempotency {
 	}
 
 	/**
-	 * Returns statements for the batch of a change, which fails if another request has used the key.
+	 * Returns statements for the batch of a change, which fails if another request has the key.
 	 * @throws 400 if the response couldn't be encrypted
 	 */
-	async claim(db: Database) {
+	async takeLease(db: Database) {
 		await this.#cipher.seal("response", "");
 		return this.#insert(db, { lease_expires_at: iso(Date.now() + LEASE_MS) });
 	}

@@ -49,7 +49,7 @@ export async function commit(
 	const idempotency = c?.get("idempotency");
 	const [entry] = entries;
 	const results = await runBatch(db, {
-		claim: await idempotency?.claim(db),
+		lease: await idempotency?.takeLease(db),
 		conditions: c?.get("precondition")?.assertions(db),
 		checks,
 		changes,

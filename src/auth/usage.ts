@@ -5,7 +5,7 @@ import { insertEach } from "../db/client.ts";
 import { iso, now } from "../db/now.ts";
 import { personalApiKeyDays, personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { App } from "../env.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../lib/durations.ts";
+import { DAY_MS, HOUR_MS } from "../lib/durations.ts";
 import { logWarning } from "../lib/log.ts";
 import { addressOf } from "./addresses.ts";
 
@@ -96,11 +96,10 @@ export function countUse(c: Context<App>, key_id: string, status: number) {
 const RETENTION_MS = 90 * DAY_MS;
 
 /**
- * Deletes days older than the retention period, at most 10,000, once an hour. It looks at each key: an index by day would cost a
+ * Deletes days older than the retention period, at most 10,000. It looks at each key: an index by day would cost a
  * written row for each key and day.
  */
 export async function deleteOldDays({ DB }: Env, at: number) {
-	if (at % HOUR_MS >= MINUTE_MS) return;
 	const before = iso(at - RETENTION_MS).slice(0, 10);
 	const { key_id, day } = personalApiKeyDays;
 	const db = drizzle(DB);

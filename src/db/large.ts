@@ -12,43 +12,41 @@ export const sizeOf = (...columns: SQLiteColumn[]) =>
 		sql` + `,
 	);
 
-const keyName = (i: number) => sql`${sql.identifier(`key_${i}`)}`;
+/**
+ * SQL for the keys of the first of `rows` that have `max` bytes, and one more, which shows that
+ * there are more. There are always two, because a row that is too large has a page of its own.
+ * @param rows selects the keys of each row, and its size as `bytes`
+ */
+function fitting(keys: string[], order: "asc" | "desc", rows: SQL, max = MAX_PAGE_BYTES) {
+	const names = keys.map((key) => sql.identifier(key));
+	const sorted = names.map((name) => sql`${name} ${sql.raw(order)}`);
+	const earlier = sql`sum(min(bytes, ${max}))
+		over (order by ${sql.join(sorted, sql`, `)} rows between unbounded preceding and 1 preceding)`;
+	return sql`select ${sql.join(names, sql`, `)} from (select *, ${earlier} as earlier from (${rows}))
+		where coalesce(earlier, 0) <= ${max}`;
+}
+
+/** SQL condition: the row is on a page of `rows`, which has at most `max` bytes. */
+export const fits = (key: SQLiteColumn, order: "asc" | "desc", rows: SQL, max?: number) =>
+	sql`${key} in (${fitting([key.name], order, rows, max)})`;
 
 /**
- * Limits a page to the rows that have `MAX_PAGE_BYTES` and one more, which shows that there are
- * more. There are always two, because a row that is too large has a page of its own.
+ * Limits a page of a list to the rows that fit.
  * @param bytes the size of a row, which must not exceed its size as JSON
  * @param from the tables that `bytes` and the conditions of the list refer to
  */
 export const largeRows =
 	(bytes: SQL, from: SQLiteTable | SQL): Large =>
 	({ rows, offset }, { by, order }, conditions) => {
-		const keys = by.map((column, i) => sql`${column} as ${keyName(i)}`);
-		const sorted = sql.join(
-			by.map((_, i) => sql`${keyName(i)} ${sql.raw(order)}`),
-			sql`, `,
-		);
+		const names = by.map((_, i) => `key_${i}`);
+		const keys = by.map((column, i) => sql`${column} as ${sql.identifier(`key_${i}`)}`);
 		const sizes = conditions.map(
 			(condition) =>
 				sql`select ${sql.join(keys, sql`, `)}, ${bytes} as bytes from ${from} where ${condition ?? sql`true`}`,
 		);
-		const room = sql`min(${rows}, max(2, (select count(*) from (
-			select sum(bytes) over (order by ${sorted} rows between unbounded preceding and 1 preceding) as earlier
-			from (${sql.join(sizes, sql` union all `)} order by ${sorted} limit ${rows} offset ${offset}))
-			where coalesce(earlier, 0) <= ${MAX_PAGE_BYTES})))`;
+		const sorted = names.map((name) => sql`${sql.identifier(name)} ${sql.raw(order)}`);
+		const page = sql`${sql.join(sizes, sql` union all `)} order by ${sql.join(sorted, sql`, `)}
+			limit ${rows} offset ${offset}`;
+		const room = sql`(select count(*) from (${fitting(names, order, page)}))`;
 		return Object.assign(room, { name: "room", protected: undefined });
 	};
-
-/**
- * SQL condition: the row is one of those that a page of `rows` has, newest first. Like `largeRows`,
- * but `rows` are read only once.
- * @param rows selects the key of each row, and its size as `bytes`
- */
-export function fits(key: SQLiteColumn, rows: SQL) {
-	const name = sql.identifier(key.name);
-	// With the minimum, there are always two.
-	const earlier = sql`sum(min(bytes, ${MAX_PAGE_BYTES})) over (order by ${name} desc rows between unbounded preceding and 1 preceding)`;
-	return sql`${key} in (
-		select ${name} from (select ${name}, ${earlier} as earlier from (${rows}))
-		where coalesce(earlier, 0) <= ${MAX_PAGE_BYTES})`;
-}

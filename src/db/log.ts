@@ -155,10 +155,6 @@ export function appendEach(
 	return insertRows(db, logs, row, sql`from json_each(${JSON.stringify(rows)}) where ${condition}`);
 }
 
-/** SQL condition: the newest row of the log is the one that was added with this id. */
-export const isNewest = (logs: Logs, owner: Owner, id: string) =>
-	sql`${newest(logs, logs.table.id, owner)} is ${id}`;
-
 /** How many rows a page of a filtered log reads at most. */
 const MAX_ROWS_READ = 5_000;
 
@@ -187,6 +183,87 @@ function startOf({ after }: Page) {
 		: undefined;
 }
 
+const isFilteredBy = ({ after, before, search, levels = [], run }: Filters) =>
+	Boolean(after || before || search || levels.length > 0 || run);
+
+/** SQL for the log's owner, in the statements of a page. */
+const KEY = sql`of.id`;
+
+/** SQL condition: the row is of the log, and may have entries that match the filters. */
+function mayMatch({ table: { position }, owner }: Logs, { after, before, run }: Filters) {
+	const positions = run?.positions(KEY);
+	return and(
+		sql`${owner} = ${KEY}`,
+		after ? sql`${position} >= ${Date.parse(after)}` : undefined,
+		before ? sql`${position} < ${Date.parse(before) + MAX_SPAN_MS}` : undefined,
+		positions
+			? sql`${position} >= ${positions.from} and ${position} <= ${positions.until}`
+			: undefined,
+	);
+}
+
+/**
+ * SQL for common table expressions. `owned`: the log's owner, and the number of the newest entry of
+ * the page if the list isn't filtered. D1 limits how deep expressions are, and the owner in a path
+ * with @current is deep, so the others join this. `walk`: the rows from the start of the page on.
+ * `sized`: how many bytes are before each.
+ */
+function walkOf(logs: Logs, of: Owner, page: Page, filters: Filters) {
+	const { table, owner, run } = logs;
+	const { position, total, entries } = table;
+	const start = startOf(page);
+	const isFiltered = isFilteredBy(filters);
+	const first = start
+		? sql`${start.number - 1}`
+		: sql`${newest(logs, total, KEY)} - ${page.offset}`;
+	/** The oldest row that is newer than all rows with only entries after those of the page. */
+	const skipped = sql`(select min(position) from ${table} as it where it.${sql.identifier(owner.name)} = ${KEY}
+		and it.position > coalesce((select it.position from ${table} as it where it.${sql.identifier(owner.name)} = ${KEY}
+			and it.total < of.newest order by it.position desc limit 1), 0))`;
+	const isAtStart = start
+		? sql`${position} <= ${start.position}`
+		: !isFiltered && page.offset > 0
+			? sql`${position} <= ${skipped}`
+			: undefined;
+	// Of the first row, all entries may be on the page before.
+	const limit = isFiltered ? MAX_ROWS_READ : page.limit + 2;
+	return sql`owned as materialized (
+		select ${KEY} as id, ${isFiltered ? sql`null` : first} as newest from (select ${of} as id) as of
+	), walk as materialized (
+		select ${position} as position, ${total} as total, octet_length(${entries}) as bytes, ${run ?? sql`null`} as run
+		from owned as of cross join ${table} where ${and(mayMatch(logs, filters), isAtStart)} order by ${position} desc limit ${limit}
+	), sized as materialized (
+		select position, total, coalesce(sum(bytes) over (
+			order by position desc rows between unbounded preceding and 1 preceding), 0) as earlier
+		from walk ${filters.run ? sql`where run = ${filters.run.id}` : sql``}
+	)`;
+}
+
+/** SQL for the entries of the walk that are on the page or match the filters, with their number. */
+function entriesOn({ table, owner, run }: Logs, walk: SQL, page: Page, filters: Filters) {
+	const { position, total, entries } = table;
+	const { after, before, search, levels = [] } = filters;
+	const start = startOf(page);
+	const isFiltered = isFilteredBy(filters);
+	const matches = and(
+		start ? sql`number < ${start.number}` : undefined,
+		isFiltered ? undefined : sql`number <= newest`,
+		after ? sql`entry ->> 0 > ${Date.parse(after)}` : undefined,
+		before ? sql`entry ->> 0 < ${Date.parse(before)}` : undefined,
+		levels.length > 0
+			? sql`entry ->> 1 in (select value from json_each(${JSON.stringify(levels)}))`
+			: undefined,
+		search ? contains(sql`message`, search) : undefined,
+	);
+	return sql`(with ${walk}, unpacked as materialized (
+			select ${position} as position, ${total} - item.key as number, ${table.id} as id, ${run ?? sql`null`} as run,
+				item.value as entry, of.newest ${search ? sql`, item.value ->> 2 as message` : sql``}
+			from owned as of cross join sized cross join ${table} on ${owner} = ${KEY} and ${position} = sized.position cross join json_each(${entries}) as item
+			where sized.earlier < ${MAX_PAGE_BYTES} ${isFiltered ? sql`` : sql`and sized.total > of.newest - ${page.limit + 1}`}
+		)
+		select position, number, id, run, entry, count(*) over () as matches from unpacked where ${matches ?? sql`true`})`;
+}
+
 /**
  * Returns the statements for a page of a log, newest first, and the function that makes the page of
  * their results.
@@ -204,81 +281,23 @@ export function readLog<E extends StoredEntry>(
 	filters: Filters,
 ) {
 	const { table, owner } = logs;
-	const { after, before, search, levels = [], run } = filters;
-	const start = startOf(page);
-	const isFiltered = Boolean(after || before || search || levels.length > 0 || run);
-	const key = sql`of.id`;
-	const isOwned = sql`${owner} = ${key}`;
 	const { position, total, entries } = table;
-	const rows = page.limit + 1;
-	const first = start
-		? sql`${start.number - 1}`
-		: sql`${newest(logs, total, key)} - ${page.offset}`;
-	/**
-	 * The log's owner, and the number of the newest entry of the page if the list isn't filtered. D1
-	 * limits how deep expressions are, and the owner in a path with @current is deep, so the others
-	 * join this.
-	 */
-	const owned = sql`owned as materialized (
-		select ${key} as id, ${isFiltered ? sql`null` : first} as newest from (select ${of} as id) as of)`;
-	/** The oldest row that is newer than all rows with only entries after those of the page. */
-	const skipped = sql`(select min(position) from ${table} as it where it.${sql.identifier(owner.name)} = ${key}
-		and it.position > coalesce((select it.position from ${table} as it where it.${sql.identifier(owner.name)} = ${key}
-			and it.total < of.newest order by it.position desc limit 1), 0))`;
-	const positions = run?.positions(key);
-	const inTime = and(
-		isOwned,
-		after ? sql`${position} >= ${Date.parse(after)}` : undefined,
-		before ? sql`${position} < ${Date.parse(before) + MAX_SPAN_MS}` : undefined,
-		positions
-			? sql`${position} >= ${positions.from} and ${position} <= ${positions.until}`
-			: undefined,
-	);
-	const isAtStart = start
-		? sql`${position} <= ${start.position}`
-		: !isFiltered && page.offset > 0
-			? sql`${position} <= ${skipped}`
-			: undefined;
-	// Of the first row, all entries may be on the page before.
-	const walk = sql`${owned}, walk as materialized (
-		select ${position} as position, ${total} as total, octet_length(${entries}) as bytes, ${logs.run ?? sql`null`} as run
-		from owned as of cross join ${table} where ${and(inTime, isAtStart)} order by ${position} desc limit ${isFiltered ? MAX_ROWS_READ : rows + 1}
-	), sized as materialized (
-		select position, total, coalesce(sum(bytes) over (
-			order by position desc rows between unbounded preceding and 1 preceding), 0) as earlier
-		from walk ${run ? sql`where run = ${run.id}` : sql``}
-	)`;
-	const matches = and(
-		start ? sql`number < ${start.number}` : undefined,
-		isFiltered ? undefined : sql`number <= newest`,
-		after ? sql`entry ->> 0 > ${Date.parse(after)}` : undefined,
-		before ? sql`entry ->> 0 < ${Date.parse(before)}` : undefined,
-		levels.length > 0
-			? sql`entry ->> 1 in (select value from json_each(${JSON.stringify(levels)}))`
-			: undefined,
-		search ? contains(sql`message`, search) : undefined,
-	);
-	const message = search ? sql`, item.value ->> 2 as message` : sql``;
-	const found = sql`(with ${walk}, unpacked as materialized (
-			select ${position} as position, ${total} - item.key as number, ${table.id} as id, ${logs.run ?? sql`null`} as run,
-				item.value as entry, of.newest ${message}
-			from owned as of cross join sized cross join ${table} on ${isOwned} and ${position} = sized.position cross join json_each(${entries}) as item
-			where sized.earlier < ${MAX_PAGE_BYTES} ${isFiltered ? sql`` : sql`and sized.total > of.newest - ${rows}`}
-		)
-		select position, number, id, run, entry, count(*) over () as matches from unpacked where ${matches ?? sql`true`})`;
+	const start = startOf(page);
+	const isFiltered = isFilteredBy(filters);
+	const walk = walkOf(logs, of, page, filters);
 	// The number of matches is unknown if the offset skips all of them.
 	const skip = isFiltered && !start ? page.offset : 0;
 	// Without filters, the number of the last entry says whether there are more.
 	const unread = isFiltered
 		? sql`with ${walk} select ${position} as position, ${total} + 1 as number
-		from owned as of cross join ${table} where ${inTime} and ${position} < coalesce(
+		from owned as of cross join ${table} where ${mayMatch(logs, filters)} and ${position} < coalesce(
 			(select max(position) + 1 from sized where earlier >= ${MAX_PAGE_BYTES}), (select min(position) from walk))
 		order by ${position} desc limit 1`
 		: sql`select 0 as position, 0 as number where false`;
-	const oldest = sql`(select ${total} - json_array_length(${entries}) from ${table} where ${isOwned} order by ${position} limit 1)`;
+	const oldest = sql`(select ${total} - json_array_length(${entries}) from ${table} where ${owner} = ${KEY} order by ${position} limit 1)`;
 	const known = start ? page.after?.count : undefined;
 	const count =
-		known === undefined ? sql`coalesce(${newest(logs, total, key)} - ${oldest}, 0)` : sql`${known}`;
+		known === undefined ? sql`coalesce(${newest(logs, total, KEY)} - ${oldest}, 0)` : sql`${known}`;
 	const statements = [
 		db
 			.select({
@@ -289,9 +308,9 @@ export function readLog<E extends StoredEntry>(
 				entry: sql`entry`.mapWith((json: string): E => JSON.parse(json)).as("entry"),
 				matches: sql<number>`matches`.as("matches"),
 			})
-			.from(found)
+			.from(entriesOn(logs, walk, page, filters))
 			.orderBy(sql`position desc, number desc`)
-			.limit(rows + skip),
+			.limit(page.limit + 1 + skip),
 		db
 			.select({
 				position: sql<number>`position`.as("position"),

@@ -1,27 +1,24 @@
 import { HOUR_MS } from "../lib/durations.ts";
 import { UnavailableError } from "../outbound/errors.ts";
 
-/** The maximum Retry-After. Longer ones are shortened to it. */
-const MAX_RETRY_AFTER_MS = HOUR_MS;
-
-/** Returns how many milliseconds a server asked to wait, at most an hour; 0 if it didn't ask. */
-const retryAfterOf = (error: unknown) =>
-	error instanceof UnavailableError
-		? Math.min((error.retry_after ?? 0) * 1000, MAX_RETRY_AFTER_MS)
-		: 0;
+/** Returns how many milliseconds a server asked to wait in Retry-After; 0 if it didn't ask. */
+export const retryAfterOf = (error: unknown) =>
+	error instanceof UnavailableError ? (error.retry_after ?? 0) * 1000 : 0;
 
 /**
- * Returns a function for how many milliseconds to wait after a failed attempt: `first`, then `factor` times as long after each
- * further one, at most `max`; or longer if the server asked for it in Retry-After. The first attempt is number 1.
+ * Returns a function for how many milliseconds to wait after a failed attempt: the delay with its
+ * number (the first is 1), after the last always that; or longer if the server asked for it.
+ * @param maxAsked how long a server can make us wait
+ * @param jitter up to this part of a delay is added at random, to spread retries
  */
-export const exponentialBackoff =
-	({ first, factor, max }: { first: number; factor: number; max: number }) =>
-	(attempts: number, error: unknown) =>
-		Math.max(Math.min(first * factor ** (attempts - 1), max), retryAfterOf(error));
+export const backoff =
+	(delays: number[], { maxAsked = HOUR_MS, jitter = 0 } = {}) =>
+	(attempts: number, asked: number) => {
+		const last = delays.at(-1) ?? 0;
+		const delay = (delays[attempts - 1] ?? last) * (1 + Math.random() * jitter);
+		return Math.max(Math.min(delay, last), Math.min(asked, maxAsked));
+	};
 
-/**
- * Returns a number of milliseconds below `range` that is always the same for a UUID, so that not all work of an hour starts at
- * once.
- */
+/** Returns a number below `range` that is always the same for a UUID, so that work is spread. */
 export const spread = (uuid: string, range: number) =>
 	(Number.parseInt(uuid.slice(-8), 16) / 2 ** 32) * range;

@@ -8,7 +8,16 @@ import { projects } from "../../src/db/schema/projects.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { wrongCounters } from "../support/counters.ts";
 import { logOfConfig, logOfExport } from "../support/logs.ts";
-import { addBackfills, addRuns, call, db, furnished, join, person } from "../support/world.ts";
+import {
+	addBackfills,
+	addRuns,
+	call,
+	db,
+	furnished,
+	join,
+	LEASED,
+	person,
+} from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof furnished>>;
 
@@ -128,7 +137,7 @@ const STEPS: Record<string, Step> = {
 			by: "event",
 			data_interval_start: range.start_at,
 			data_interval_end: range.end_at,
-			launched: true,
+			...LEASED,
 		});
 	}),
 	"cancel a run": to(batchExports, async (home, at) => {

@@ -153,7 +153,7 @@ async function tenant(n: number) {
 			status: rare(n, "'FailedRetryable'", "'Completed'"),
 			data_interval_start: milliseconds,
 			data_interval_end: milliseconds,
-			launched: "1",
+			lease: "1",
 			finished_at: "1",
 			created_at: "1",
 			last_updated_at: "1",

@@ -67,7 +67,10 @@ test("what decision 5 says is written to tables and their indexes", async () => 
 			),
 		],
 		["queued job", await written(db.insert(pluginJobs).values({ ...job, kind: "job" }))],
-		["claimed job", await written(db.update(pluginJobs).set({ started_at: "now" }).where(theJob))],
+		[
+			"job that starts",
+			await written(db.update(pluginJobs).set({ lease_expires_at: "now" }).where(theJob)),
+		],
 		["ended job", await written(db.delete(pluginJobs).where(theJob))],
 		[
 			"its result",
@@ -86,7 +89,7 @@ test("what decision 5 says is written to tables and their indexes", async () => 
 		["new name of a plugin", 1],
 		["enabled config", 4],
 		["queued job", 2],
-		["claimed job", 1],
+		["job that starts", 1],
 		["ended job", 1],
 		["its result", 1],
 		["day of a key", 1],

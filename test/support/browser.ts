@@ -1,7 +1,7 @@
 /** A browser for tests, and checks of pages. */
 import { mkdirSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, beforeAll, describe, onTestFinished } from "vitest";
 import { HANG_MS } from "./hang.ts";
 import { browserAt } from "./server.ts";
 
@@ -25,7 +25,9 @@ export function withBrowser(name: string, tests: (newPage: NewPage) => void) {
 		afterAll(() => browser?.close());
 
 		tests(async (options = {}) => {
-			const page = await (await browser.newContext(options)).newPage();
+			const context = await browser.newContext(options);
+			onTestFinished(() => context.close());
+			const page = await context.newPage();
 			page.setDefaultTimeout(HANG_MS);
 			return page;
 		});

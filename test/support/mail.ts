@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { tick } from "../../src/activity/notifications/digest.ts";
+import { sendDueDigests as tick } from "../../src/activity/notifications/digest.ts";
 import type { compose } from "../../src/outbound/mail.ts";
 
 /** Returns the mails that a tick of the digests sends about an organization. */

@@ -51,15 +51,15 @@ export async function hook(home: Home, ways = "", body: object = {}) {
 		/** Waits until it has no more events to deliver. */
 		idle: () =>
 			eventually(async () => {
-				const { next_attempt_at, leased_until, failures } = await row();
-				if (next_attempt_at !== null || leased_until !== null || failures > 0)
+				const { next_attempt_at, lease_expires_at, attempts } = await row();
+				if (next_attempt_at !== null || lease_expires_at !== null || attempts > 0)
 					throw new Error("It isn't idle.");
 			}),
 		/** Waits until this many attempts have failed. */
-		failed: (failures: number) =>
+		failed: (attempts: number) =>
 			eventually(async () => {
 				const now = await row();
-				if (now.failures !== failures) throw new Error(`It failed ${now.failures} times.`);
+				if (now.attempts !== attempts) throw new Error(`It failed ${now.attempts} times.`);
 				return now;
 			}),
 		/** Makes the next event due now, without starting a worker. */

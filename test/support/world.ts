@@ -204,6 +204,9 @@ export async function keyFor(user_id: number, options: KeyOptions = {}) {
  */
 export const forget = async (key: string) => release(await digest(key));
 
+/** Columns of a run that a Workflow instance is working on, so that no tick starts another. */
+export const LEASED = { lease_expires_at: "9999-12-31T23:59:59.999Z" };
+
 /** Creates a tenant: a user, an organization that the user owns, and its project. */
 export async function world(name = "Acme") {
 	const owner = await person();
@@ -410,7 +413,7 @@ export async function furnished() {
 		end_at: "2026-01-01T02:00:00.000Z",
 		total_runs: 2,
 	});
-	const ofBackfill = { backfill_id: backfill, by: "event" as const, launched: true };
+	const ofBackfill = { backfill_id: backfill, by: "event" as const, ...LEASED };
 	await addRuns(
 		batch_export,
 		{

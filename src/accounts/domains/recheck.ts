@@ -30,7 +30,7 @@ type Domain = typeof domains.$inferSelect;
  * stays verified: a mistake in the DNS must not change how people sign in. If three lookups in a
  * row, on three days, don't find it, an event is written (docs/organizations.md#domains).
  */
-export async function tick(env: Env, at: number) {
+export async function recheckDue(env: Env, at: number) {
 	const db = drizzle(env.DB);
 	const due = await db
 		.select({ id: domains.id })
@@ -44,11 +44,10 @@ export async function tick(env: Env, at: number) {
 }
 
 async function recheck(env: Env, db: Database, id: string, at: number) {
-	const claimed_until = iso(at + RETRY_MS);
-	// If two ticks run at the same time, only one of them claims the domain.
+	// If two ticks run at the same time, only one of them takes the domain.
 	const [domain] = await db
 		.update(domains)
-		.set({ recheck_at: claimed_until })
+		.set({ recheck_at: iso(at + RETRY_MS) })
 		.where(and(eq(domains.id, id), lte(domains.recheck_at, iso(at))))
 		.returning();
 	if (!domain) return;

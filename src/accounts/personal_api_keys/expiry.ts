@@ -24,16 +24,16 @@ const BATCH_SIZE = 50;
 
 const KIND: SystemKind = { scope: "Key", activity: "expiring" };
 
-const { announced_expiry, expires_at } = personalApiKeys;
+const { expiry_notified_for, expires_at } = personalApiKeys;
 
 /** The exact condition of the partial index. */
-const isUnannounced = sql`${expires_at} is not null and ${announced_expiry} is not ${expires_at}`;
+const isUnannounced = sql`${expires_at} is not null and ${expiry_notified_for} is not ${expires_at}`;
 
 /**
  * Writes the event `key.expiring` for keys that expire within seven days, once for each key and
  * `expires_at`, in each organization that the key can access (docs/notifications.md#events).
  */
-export async function tick(env: Env, at: number) {
+export async function announceExpiring(env: Env, at: number) {
 	const db = drizzle(env.DB);
 	const due = await db
 		.select()
@@ -94,7 +94,7 @@ async function announce(
 		return key ? [{ ...eventOf(key, owner), organization_id }] : [];
 	});
 	const stillDue = sql`exists (select 1 from personal_api_keys as k where k.id = value ->> 'item_id'
-		and k.expires_at = value ->> 'expires_at' and k.announced_expiry is not k.expires_at)`;
+		and k.expires_at = value ->> 'expires_at' and k.expiry_notified_for is not k.expires_at)`;
 	// Prevents a second event after expires_at was changed to another time and back. The first one is about as old as the notice.
 	const isNew = sql`not exists (select 1 from activity_log as told
 		where told.organization_id = value ->> 'organization_id' and told.is_system
@@ -104,7 +104,7 @@ async function announce(
 		insertEntries(db, events, sql`${stillDue} and ${isNew}`),
 		db
 			.update(personalApiKeys)
-			.set({ announced_expiry: expires_at })
+			.set({ expiry_notified_for: expires_at })
 			.where(
 				sql`(${personalApiKeys.id}, ${expires_at}) in (select value ->> 'id', value ->> 'expires_at'
 					from json_each(${JSON.stringify(due.map(({ id, expires_at }) => ({ id, expires_at })))}))`,

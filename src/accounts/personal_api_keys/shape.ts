@@ -44,7 +44,7 @@ export const toPersonalApiKey = (
 		hash: _,
 		user_id: __,
 		version: ___,
-		announced_expiry: ____,
+		expiry_notified_for: ____,
 		is_session: _____,
 		...row
 	}: typeof personalApiKeys.$inferSelect,

@@ -20,7 +20,7 @@ const { position, organization_id, project_id, item_id } = activityLog;
 
 const ofPeople = sql`not ${activityLog.is_system}`;
 
-/** FROM and WHERE clauses: the organization's projects that the caller can see. */
+/** The organization's projects that the caller can see. */
 const ofVisibleProjects = ({ organization, key }: Tenant) => sql`
 	from ${members} cross join ${projects} on ${projects.organization_id} = ${members.organization_id}
 	where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${isOpenTo(key.user_id)}`;
@@ -146,7 +146,9 @@ export async function list(tenant: Tenant, page: Page, given: Filters) {
 	const { before, skipped } = startOf(page);
 	const { shown, read } = selection(tenant, given, { before, skipped, rows: page.limit + 1 });
 	const [rows, [found]] = await tenant.read(
-		select(tenant).where(fits(position, shown)).orderBy(desc(position)),
+		select(tenant)
+			.where(fits(position, "desc", shown))
+			.orderBy(desc(position)),
 		tenant.db
 			.select({
 				count: (page.after ? sql<number>`${page.after.count}` : read.count).as("count"),

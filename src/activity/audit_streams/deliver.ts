@@ -7,6 +7,7 @@ import type { Database } from "../../db/client.ts";
 import { countStatements } from "../../db/count_statements.ts";
 import { iso } from "../../db/now.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
+import { isDue } from "../../delivery/lease.ts";
 import { logWarning } from "../../lib/log.ts";
 import type { Bucket } from "../../outbound/buckets/bucket.ts";
 import { openBucket } from "../../outbound/buckets/open.ts";
@@ -16,25 +17,25 @@ import type { Stream } from "./entries.ts";
 import { type File, nextFile, plannedFile } from "./file.ts";
 import { fileName, keyOf } from "./keys.ts";
 import { streamCipher } from "./queries.ts";
-import { claim, fail, finish, isDue, lastHour, recordFile, release, storePlan } from "./state.ts";
+import { endTurn, fail, finish, lastHour, recordFile, storePlan, take } from "./state.ts";
 
 /** How many streams an invocation delivers at a time. */
 const CONCURRENCY = 6;
 
 /**
- * How long an invocation starts further streams before it sends a message that starts another invocation. An invocation has
- * thirty seconds in all, and a request to a bucket can take twenty.
+ * How long an invocation starts further streams before it starts another invocation with a message.
+ * It has thirty seconds in all, and a request to a bucket can take twenty.
  */
 const MAX_INVOCATION_MS = 10_000;
 
-/** How long after a tick invocations start further streams: until shortly before the next tick. */
+/** Until then after a tick, invocations start further streams: shortly before the next tick. */
 const MAX_TICK_MS = 45_000;
 
 /**
  * After this many statements, an invocation starts no further streams or files (docs/internals/scale.md#what-one-tick-does). So it starts
  * at most this many streams. D1 allows 1,000 statements per invocation.
  *
- * Each stream that has started by then may need 25 more: 1 to claim it; 20 for a file (2 to plan it, 1 to survey its entries, at
+ * Each stream that has started by then may need 25 more: 1 to take it; 20 for a file (2 to plan it, 1 to survey its entries, at
  * most 15 pages, 1 to store the plan and 1 to record the file); 1 to end its turn; 3 if that fails.
  */
 const MAX_STATEMENTS = 800;
@@ -50,18 +51,19 @@ const FOREVER = "9999-12-31T23:59:59.999Z";
 
 const Message = z.object({ audit_streams: z.int() });
 
-/** Delivers the streams that were due when the message was sent. `message` is the body of a queue message. */
-export const deliverDue = (env: Env, message: unknown) =>
-	tick(env, Message.parse(message).audit_streams);
-
-/** Delivers the due streams. Several are delivered at a time, so that a slow bucket doesn't delay the others. */
-export async function tick(given: Env, at: number) {
+/**
+ * Delivers the streams that were due when the message was sent, several at a time, so that a slow
+ * bucket doesn't delay the others.
+ * @param message the body of a queue message
+ */
+export async function deliverDue(given: Env, message: unknown) {
+	const { audit_streams: at } = Message.parse(message);
 	const { DB, statements } = countStatements(given.DB);
 	const env = { ...given, DB };
 	const due = await drizzle(env.DB)
 		.select({ id: auditStreams.id })
 		.from(auditStreams)
-		.where(isDue(at))
+		.where(isDue(auditStreams, at))
 		.orderBy(asc(auditStreams.next_attempt_at))
 		.limit(MAX_STATEMENTS);
 	const deadline = performance.now() + MAX_INVOCATION_MS;
@@ -88,10 +90,10 @@ export async function tick(given: Env, at: number) {
 /** When a tick started, and whether it must not start anything else. */
 type Tick = { at: number; isOver: () => boolean };
 
-/** Delivers the next files of a stream, unless another tick has claimed it. */
+/** Delivers the next files of a stream, unless another tick has a lease. */
 async function takeTurn(env: Env, id: string, tick: Tick) {
 	const { at } = tick;
-	const stream = await claim(drizzle(env.DB), id, at);
+	const stream = await take(drizzle(env.DB), id, at);
 	if (!stream) return;
 	try {
 		await deliver(env, stream, tick);
@@ -101,23 +103,23 @@ async function takeTurn(env: Env, id: string, tick: Tick) {
 	}
 }
 
-async function deliver(env: Env, claimed: Stream, { at, isOver }: Tick) {
+async function deliver(env: Env, taken: Stream, { at, isOver }: Tick) {
 	const db = drizzle(env.DB);
-	const destination = await opened(streamCipher(env, claimed.id), claimed.destination);
+	const destination = await opened(streamCipher(env, taken.id), taken.destination);
 	const { bucket } = await openBucket(env, destination, TIMEOUT_MS);
-	const until = claimed.organization_deleted_at === null ? iso(lastHour(at)) : FOREVER;
-	let stream = claimed;
+	const until = taken.organization_deleted_at === null ? iso(lastHour(at)) : FOREVER;
+	let stream = taken;
 	for (let files = 0; files === 0 || (files < MAX_FILES && !isOver()); files += 1) {
 		const next = await deliverNext(db, bucket, stream, until);
 		if (!next) return finish(db, stream, at);
 		stream = next;
 	}
-	return release(db, stream, at);
+	await endTurn(db, stream, at);
 }
 
 /**
- * Writes the next file. Its plan is stored first, so that another attempt writes the same bytes. If a stored plan no longer
- * applies, deletes it and writes nothing.
+ * Writes the next file. Its plan is stored first, so that another attempt writes the same bytes. A
+ * stored plan that no longer applies is deleted.
  * @returns the stream after that; null if there is nothing to deliver
  */
 async function deliverNext(db: Database, bucket: Bucket, stream: Stream, until: string) {
@@ -140,8 +142,8 @@ const put = (bucket: Bucket, { id }: Stream, key: string, { plan, body }: File) 
 	bucket.put(key, body, "application/gzip", { export_id: id, upload: plan.digest });
 
 /**
- * Whether the bucket already has the file. After the database was restored from a backup, the bucket can have a file of this
- * stream with this name and other contents, whose entries a replacement would destroy.
+ * Whether the bucket already has the file. After the database was restored from a backup, it can
+ * have one with other contents, whose entries a replacement would destroy.
  * @throws MisconfiguredError if there is another object with this name
  */
 async function isWritten(bucket: Bucket, { id }: Stream, key: string, digest: string) {

@@ -10,6 +10,7 @@ import { changes } from "../../db/changes.ts";
 import { lastPosition } from "../../db/entries.ts";
 import { now } from "../../db/now.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
+import { NO_LEASE } from "../../delivery/lease.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { merged, sealed } from "../../outbound/destinations/secrets.ts";
@@ -136,9 +137,8 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 
 /** Returns the columns of a stream that restarts or is paused. A delivery in progress can't write to the row after that. */
 const restarting = (enabled: boolean) => ({
-	claim: sql`${auditStreams.claim} + 1`,
-	claimed_until: null,
-	tries: 0,
+	...NO_LEASE,
+	attempts: 0,
 	next_attempt_at: enabled ? now() : null,
 });
 

@@ -1,16 +1,16 @@
 import { drizzle } from "drizzle-orm/d1";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
-import { isDue } from "./state.ts";
+import { isDue } from "../../delivery/lease.ts";
 
 /**
- * Runs every minute: if a stream is due, sends a message, so that the streams are delivered in a separate invocation
- * (docs/internals/scale.md#what-one-tick-does). If the message is lost, the next tick sends another.
+ * Sends a message if a stream is due, so that the streams are delivered in a separate invocation
+ * (docs/internals/scale.md#what-one-tick-does).
  */
-export async function tick({ DB, DELIVERIES }: Env, at: number) {
+export async function enqueueDueStreams({ DB, DELIVERIES }: Env, at: number) {
 	const due = await drizzle(DB)
 		.select({ id: auditStreams.id })
 		.from(auditStreams)
-		.where(isDue(at))
+		.where(isDue(auditStreams, at))
 		.limit(1);
 	if (due.length > 0) await DELIVERIES.send({ audit_streams: at });
 }

@@ -1,19 +1,19 @@
-/** Claims, stores and releases the state of a stream's deliveries. */
-
-import { and, eq, lte, or, sql } from "drizzle-orm";
+/** How a worker takes a stream, stores its progress and ends its turn. */
+import { and, eq, isNull, lte, or, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type { Database } from "../../db/client.ts";
+import { type Database, runBatch } from "../../db/client.ts";
 import { iso, now } from "../../db/now.ts";
 import { recordEvent } from "../../db/record.ts";
 import { type AuditFile, auditStreams } from "../../db/schema/audit_streams.ts";
-import { exponentialBackoff, spread } from "../../delivery/backoff.ts";
+import { backoff, retryAfterOf, spread } from "../../delivery/backoff.ts";
+import { isDue, isHeld, NO_LEASE, newLease } from "../../delivery/lease.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
 import { MisconfiguredError, SupersededError } from "../../outbound/errors.ts";
 import { reason } from "../../outbound/reason.ts";
 import type { Stream } from "./entries.ts";
 
-/** How long a claim of a stream lasts: longer than a delivery takes. */
-const CLAIM_MS = 10 * MINUTE_MS;
+/** The length of a lease: longer than a turn takes. */
+const LEASE_MS = 10 * MINUTE_MS;
 
 /** How long temporary errors last before an event is recorded. */
 const MAX_FAILING_MS = 6 * HOUR_MS;
@@ -24,39 +24,35 @@ const MAX_CLOSING_MS = 7 * DAY_MS;
 /** How long after the end of an hour its entries may still be committed. */
 const SETTLE_MS = 30_000;
 
+/** The delays after temporary errors. */
+const delayAfter = backoff([1, 2, 4, 8, 16, 32, 60].map((minutes) => minutes * MINUTE_MS));
+
+const SUCCEEDED = { attempts: 0, failing_since: null, latest_error: null };
+
 /** Returns the end of the last hour whose entries are all committed. */
 export function lastHour(at: number) {
 	const settled = at - SETTLE_MS;
 	return settled - (settled % HOUR_MS);
 }
 
-/** Returns the condition for streams that are due, and that no tick has claimed. */
-export const isDue = (at: number) =>
-	and(
-		lte(auditStreams.next_attempt_at, iso(at)),
-		or(sql`${auditStreams.claimed_until} is null`, lte(auditStreams.claimed_until, iso(at))),
-	);
-
-/** Claims a stream. Returns undefined if another tick was faster. */
-export async function claim(db: Database, id: string, at: number) {
+/** Takes a lease on a stream that is due. Returns undefined if another tick was faster. */
+export async function take(db: Database, id: string, at: number) {
 	const [stream] = await db
 		.update(auditStreams)
-		.set({ claim: sql`${auditStreams.claim} + 1`, claimed_until: iso(at + CLAIM_MS) })
-		.where(and(eq(auditStreams.id, id), isDue(at)))
+		.set(newLease(auditStreams, iso(at + LEASE_MS)))
+		.where(and(eq(auditStreams.id, id), isDue(auditStreams, at)))
 		.returning();
 	return stream;
 }
 
-/** Returns the condition that nobody has claimed or changed the stream since. */
-const isCurrent = ({ id, claim }: Stream) =>
-	and(eq(auditStreams.id, id), eq(auditStreams.claim, claim));
+const isMine = ({ id, lease }: Stream) => and(eq(auditStreams.id, id), isHeld(auditStreams, lease));
 
 /**
  * Updates the stream's row.
- * @throws SupersededError if another tick has claimed the stream, or a request has changed, paused or deleted it
+ * @throws SupersededError if another tick has a lease, or a request has changed, paused or deleted the stream
  */
 async function write(db: Database, stream: Stream, set: Partial<Stream>): Promise<Stream> {
-	const [row] = await db.update(auditStreams).set(set).where(isCurrent(stream)).returning();
+	const [row] = await db.update(auditStreams).set(set).where(isMine(stream)).returning();
 	if (!row) throw new SupersededError();
 	return row;
 }
@@ -64,8 +60,6 @@ async function write(db: Database, stream: Stream, set: Partial<Stream>): Promis
 /** Stores the plan of the next file before the file is written; null deletes a stored plan. */
 export const storePlan = (db: Database, stream: Stream, file: AuditFile | null) =>
 	write(db, stream, { file });
-
-const SUCCEEDED = { tries: 0, failing_since: null, latest_error: null };
 
 /** Records that a file is in the bucket. */
 export const recordFile = (db: Database, stream: Stream, file: AuditFile, key: string) =>
@@ -81,81 +75,64 @@ export const recordFile = (db: Database, stream: Stream, file: AuditFile, key: s
 	});
 
 /** Ends the turn of a stream that has more to deliver. It continues with the next tick. */
-export async function release(db: Database, stream: Stream, at: number) {
-	await write(db, stream, { next_attempt_at: iso(at), claimed_until: null });
-}
-
-/** Returns when a stream continues after the hour that ends at `end`: up to five minutes later, depending on its id. */
-const startAfter = ({ id }: Stream, end: number) =>
-	iso(end + Math.max(SETTLE_MS, spread(id, 5 * MINUTE_MS)));
+export const endTurn = (db: Database, stream: Stream, at: number) =>
+	write(db, stream, { ...NO_LEASE, next_attempt_at: iso(at) });
 
 /** Deletes the stream of an organization that was deleted. */
 async function remove(db: Database, stream: Stream) {
-	await db.delete(auditStreams).where(isCurrent(stream));
+	await db.delete(auditStreams).where(isMine(stream));
 }
 
-/** Ends the turn of a stream that has delivered everything up to the last full hour. It continues after the next one. */
+/**
+ * Ends the turn of a stream that has delivered everything up to the last full hour. It continues up to five minutes after the
+ * next one, depending on its id.
+ */
 export async function finish(db: Database, stream: Stream, at: number) {
 	if (stream.organization_deleted_at !== null) return remove(db, stream);
 	const hour = lastHour(at);
+	const wait = Math.max(SETTLE_MS, spread(stream.id, 5 * MINUTE_MS));
 	await write(db, stream, {
-		delivered_until: iso(hour),
-		next_attempt_at: startAfter(stream, hour + HOUR_MS),
-		claimed_until: null,
+		...NO_LEASE,
 		...SUCCEEDED,
+		delivered_until: iso(hour),
+		next_attempt_at: iso(hour + HOUR_MS + wait),
 	});
 }
 
-/** Returns how long to wait after a temporary error: 1, 2, 4, … minutes up to an hour, or the time in Retry-After. */
-const delayAfter = exponentialBackoff({ first: MINUTE_MS, factor: 2, max: HOUR_MS });
-
-/** Returns how long to wait after a failed attempt. An error that the user has to fix is tried again after an hour. */
-const pauseAfter = (tries: number, error: unknown) =>
-	error instanceof MisconfiguredError ? HOUR_MS : delayAfter(tries, error);
-
-/** Whether the stream of a deleted organization has failed for too long to retry. */
-const givesUp = ({ organization_deleted_at }: Stream, at: number) =>
-	organization_deleted_at !== null && Date.parse(organization_deleted_at) < at - MAX_CLOSING_MS;
-
 /**
- * Stores the error of a failed attempt and the time of the next one. Records an event at most once a day: immediately for a
- * permanent error, and after some hours for temporary ones.
+ * Stores the error of a failed attempt and the time of the next one: after an hour if the user has to fix the error. Records an
+ * event at most once a day: immediately for such an error, and after some hours for temporary ones. The stream of a deleted
+ * organization is deleted if it has failed for too long.
  */
 export async function fail(env: Env, stream: Stream, error: unknown, at: number) {
 	const db = drizzle(env.DB);
-	if (givesUp(stream, at)) return remove(db, stream);
-	const tries = stream.tries + 1;
-	const latest_error = reason(error);
+	const { organization_deleted_at: deleted } = stream;
+	if (deleted !== null && Date.parse(deleted) < at - MAX_CLOSING_MS) return remove(db, stream);
+	const isPermanent = error instanceof MisconfiguredError;
+	const attempts = stream.attempts + 1;
+	const delay = isPermanent ? HOUR_MS : delayAfter(attempts, retryAfterOf(error));
 	const failing_since = stream.failing_since ?? iso(at);
 	const row = await write(db, stream, {
-		tries,
-		latest_error,
+		...NO_LEASE,
+		attempts,
+		latest_error: reason(error),
 		failing_since,
-		next_attempt_at: iso(at + pauseAfter(tries, error)),
-		claimed_until: null,
+		next_attempt_at: iso(at + delay),
 	});
-	const isLasting =
-		error instanceof MisconfiguredError || Date.parse(failing_since) <= at - MAX_FAILING_MS;
-	if (isLasting) await recordFailure(db, row, latest_error, at);
+	if (isPermanent || Date.parse(failing_since) <= at - MAX_FAILING_MS)
+		await recordFailure(db, row, at);
 }
 
 /** Records an event, unless the last one is less than a day old. */
-async function recordFailure(
-	db: Database,
-	{ id, name, organization_id }: Stream,
-	latest_error: string,
-	at: number,
-) {
-	const { told_at } = auditStreams;
-	const tell = db
-		.update(auditStreams)
-		.set({ told_at: iso(at) })
-		.where(
-			and(eq(auditStreams.id, id), or(sql`${told_at} is null`, lte(told_at, iso(at - DAY_MS)))),
-		);
-	await db.batch([
-		tell,
-		recordEvent(
+async function recordFailure(db: Database, stream: Stream, at: number) {
+	const { id, name, organization_id, latest_error } = stream;
+	const { last_notified_at } = auditStreams;
+	const isDueAgain = and(
+		eq(auditStreams.id, id),
+		or(isNull(last_notified_at), lte(last_notified_at, iso(at - DAY_MS))),
+	);
+	await runBatch(db, {
+		event: recordEvent(
 			db,
 			{
 				activity: "failed",
@@ -166,8 +143,11 @@ async function recordFailure(
 				organization: sql`${organization_id}`,
 				project: sql`null`,
 			},
-			// The previous statement changed the row.
-			sql`changes() > 0`,
+			sql`exists (select 1 from ${auditStreams} where ${isDueAgain})`,
 		),
-	]);
+		notified: db
+			.update(auditStreams)
+			.set({ last_notified_at: iso(at) })
+			.where(isDueAgain),
+	});
 }

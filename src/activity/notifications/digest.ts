@@ -1,4 +1,17 @@
-import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
+import {
+	and,
+	asc,
+	eq,
+	exists,
+	gt,
+	inArray,
+	isNotNull,
+	isNull,
+	lte,
+	not,
+	type SQL,
+	sql,
+} from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../../db/client.ts";
 import { iso } from "../../db/now.ts";
@@ -13,18 +26,14 @@ import { addressees } from "./recipients.ts";
 import { itemIntervalMs, MIN_INTERVAL_MS, type Type, typeWith } from "./types.ts";
 
 /*
- * A trigger writes an alert in the transaction of each event that must be mailed. The alert has the object of the event, and the
- * position of the object's first event that hasn't been mailed. A digest is about all alerts of one type in one organization.
- *
- * 1. The tick takes a lease on the type until the next mail may be sent, so that no other tick mails it.
- * 2. It reads the events and sends the mails.
- * 3. It marks the events up to the last position that it read as mailed.
- *
- * If the tick is killed before the third step, the mail is sent again when the lease expires. So a mail can arrive twice, an hour
- * apart, but none is lost.
+ * A trigger writes an alert in the transaction of each event that must be mailed: the object of the
+ * event, and the position of its first event that hasn't been mailed. A digest is about all alerts
+ * of one type in one organization. The tick takes a lease until the next mail may be sent, sends
+ * the mails, and marks the events that it read as mailed. If it is killed before that, the mail is
+ * sent again when the lease expires.
  */
 
-/** Limits of a tick: the number of due alerts that it reads, of digests that it sends, and of mails after which it stops. */
+/** Limits of a tick. It starts no digest after `MAX_MAILS`. */
 const MAX_ALERTS = 1000;
 const MAX_DIGESTS = 25;
 const MAX_MAILS = 500;
@@ -32,7 +41,7 @@ const MAX_MAILS = 500;
 /** The maximum number of events that a digest mails. It mentions that there are more. */
 const MAX_EVENTS = 1000;
 
-/** The number of events of any type, after the first one to mail, among which a digest finds its events. */
+/** The number of events of any type, from the first one to mail, that a digest reads. */
 const MAX_READ = 10_000;
 
 /** How long to wait if no mail could be sent. */
@@ -45,7 +54,7 @@ const MAX_WAIT_MS = 7 * DAY_MS;
 type Group = Pick<typeof alerts.$inferSelect, "organization_id" | "scope" | "activity">;
 
 /** Sends the digests that are due (docs/notifications.md). */
-export async function tick(env: Env, at: number) {
+export async function sendDueDigests(env: Env, at: number) {
 	const db = drizzle(env.DB);
 	if (!configured(env)) return forget(db, lte(alerts.due_at, iso(at - MAX_WAIT_MS)));
 	await runSequentially({
@@ -61,7 +70,6 @@ async function mailDue(env: Env, db: Database, at: number) {
 	});
 }
 
-/** Deletes alerts that are no longer needed. */
 async function forget(db: Database, condition: SQL | undefined) {
 	const rowid = sql`${alerts}.rowid`;
 	const gone = db
@@ -73,13 +81,26 @@ async function forget(db: Database, condition: SQL | undefined) {
 	await db.delete(alerts).where(inArray(rowid, gone));
 }
 
-/** Selects the groups with due alerts, those that have been waiting longest first. */
+/** Selects the groups with due alerts and no lease, those that have been waiting longest first. */
 function selectDue(db: Database, at: number): PromiseLike<Group[]> {
 	const { organization_id, scope, activity, due_at, position } = alerts;
+	const isLater = exists(
+		db
+			.select({ id: notifications.organization_id })
+			.from(notifications)
+			.where(
+				and(
+					eq(notifications.organization_id, organization_id),
+					eq(notifications.scope, scope),
+					eq(notifications.activity, activity),
+					gt(notifications.next_mail_at, iso(at)),
+				),
+			),
+	);
 	const due = db
 		.select({ organization_id, scope, activity, due_at })
 		.from(alerts)
-		.where(and(isNotNull(position), lte(due_at, iso(at))))
+		.where(and(isNotNull(position), lte(due_at, iso(at)), not(isLater)))
 		.orderBy(due_at)
 		.limit(MAX_ALERTS)
 		.as("due");
@@ -91,7 +112,6 @@ function selectDue(db: Database, at: number): PromiseLike<Group[]> {
 		.limit(MAX_DIGESTS);
 }
 
-/** WHERE clause: the rows of a group. */
 const inGroup = (
 	table: typeof alerts | typeof notifications,
 	{ organization_id, scope, activity }: Group,
@@ -108,7 +128,7 @@ const inGroup = (
  */
 async function mailGroup(env: Env, db: Database, group: Group, at: number): Promise<number> {
 	const type = typeWith(group);
-	const lease = await leaseGroup(db, group, at);
+	const lease = await take(db, group, at);
 	if (!lease || !type) return 0;
 	const { events, last, organization } = await readGroup(db, group);
 	const mails = await addressees(db, group.organization_id, {
@@ -127,7 +147,7 @@ async function mailGroup(env: Env, db: Database, group: Group, at: number): Prom
 		sent.push(await send(env, { to, ...compose(env.APP_URL, digest) }));
 	}
 	const isSent = sent.length === 0 || sent.includes(true);
-	await (isSent ? settle(db, group, { type, last, at }) : release(db, group, at));
+	await (isSent ? settle(db, group, { type, last, at }) : endLease(db, group, at));
 	return sent.length;
 }
 
@@ -135,34 +155,21 @@ async function mailGroup(env: Env, db: Database, group: Group, at: number): Prom
  * Takes a lease on the group, so that no other tick mails it for an hour.
  * @returns the settings of the organization; undefined if another tick was faster
  */
-async function leaseGroup(db: Database, group: Group, at: number) {
+async function take(db: Database, group: Group, at: number) {
 	const next_mail_at = iso(at + MIN_INTERVAL_MS);
-	const [[lease]] = await db.batch([
-		db
-			.insert(notifications)
-			.values({ ...group, next_mail_at })
-			.onConflictDoUpdate({
-				target: [notifications.organization_id, notifications.scope, notifications.activity],
-				set: { next_mail_at },
-				setWhere: lte(notifications.next_mail_at, iso(at)),
-			})
-			.returning({ recipients: notifications.recipients }),
-		postpone(db, group, next_mail_at),
-	]);
+	const [lease] = await db
+		.insert(notifications)
+		.values({ ...group, next_mail_at })
+		.onConflictDoUpdate({
+			target: [notifications.organization_id, notifications.scope, notifications.activity],
+			set: { next_mail_at },
+			setWhere: lte(notifications.next_mail_at, iso(at)),
+		})
+		.returning({ recipients: notifications.recipients });
 	return lease;
 }
 
-/** Returns a statement that delays the alerts of a group until `due_at`, unless they are already due later. */
-const postpone = (db: Database, group: Group, due_at: string) =>
-	db
-		.update(alerts)
-		.set({ due_at: sql`max(${alerts.due_at}, ${due_at})` })
-		.where(inGroup(alerts, group));
-
-/**
- * Reads the events of a group that haven't been mailed, one more than a digest has; the position of the last one; and the
- * organization's UUID and name.
- */
+/** Reads the events to mail, one more than a digest has, and the position of the last one read. */
 async function readGroup(db: Database, group: Group) {
 	const first = sql<
 		number | null
@@ -203,7 +210,7 @@ async function readGroup(db: Database, group: Group) {
 	return { events, last: range?.last ?? 0, organization };
 }
 
-/** Returns a statement that marks all events up to the position `last` as mailed. Later events remain due. */
+/** Marks all events up to the position `last` as mailed. */
 const settle = (
 	db: Database,
 	group: Group,
@@ -222,13 +229,8 @@ const settle = (
 		.where(and(inGroup(alerts, group), isNotNull(alerts.position)));
 
 /** Ends the lease early, so that a later tick tries again. */
-async function release(db: Database, group: Group, at: number) {
-	const retry_at = iso(at + RETRY_MS);
-	await db.batch([
-		db.update(notifications).set({ next_mail_at: retry_at }).where(inGroup(notifications, group)),
-		db
-			.update(alerts)
-			.set({ due_at: retry_at })
-			.where(and(inGroup(alerts, group), lte(alerts.due_at, iso(at + MIN_INTERVAL_MS)))),
-	]);
-}
+const endLease = (db: Database, group: Group, at: number) =>
+	db
+		.update(notifications)
+		.set({ next_mail_at: iso(at + RETRY_MS) })
+		.where(inGroup(notifications, group));

@@ -1,32 +1,20 @@
+import { v7 } from "uuid";
+import { now } from "../../db/now.ts";
+import type { Delivery } from "../../db/schema/webhooks.ts";
 import { addressOf, retryAfter, sender } from "../../outbound/send.ts";
+import { type EventRow, toEvent } from "../events/event.ts";
 
 /** How long to wait for a response, in milliseconds. */
 const TIMEOUT_MS = 15_000;
 
-const GONE = 410;
-
 /** The URL, and the secrets that sign. */
 export type Endpoint = { url: string; secrets: Promise<string[]> };
 
-/** The content of a request. `id` is the id of the event. */
-type Message = { id: string; payload: string };
-
-export type Outcome = {
-	/** null: there was no response. */
-	response_status: number | null;
-	duration_ms: number;
-	/** Why it wasn't delivered, for users; null if it was. */
-	error: string | null;
-	/** Whether the endpoint wants no more events. */
-	isGone: boolean;
-	/** How long the endpoint asks to wait, in seconds. */
-	retry_after: number | undefined;
-};
-
-const isOk = ({ ok }: { ok: boolean }) => ok;
+/** The stored attempt, and how long the endpoint asks to wait after it, in seconds. */
+export type Attempt = { delivery: Delivery; retry_after: number | undefined };
 
 /** Returns the headers of a message, signed with each secret (https://www.standardwebhooks.com). */
-async function headersOf({ id, payload }: Message, secrets: string[]) {
+async function headersOf(id: string, payload: string, secrets: string[]) {
 	const { Webhook } = await import("standardwebhooks");
 	const at = new Date();
 	return {
@@ -41,38 +29,52 @@ async function headersOf({ id, payload }: Message, secrets: string[]) {
 }
 
 /**
- * Returns a function that sends a message once and never throws. It caches DNS responses, so each
+ * Returns a function that sends an event once and never throws. It caches DNS responses, so each
  * worker must create its own.
  */
 export function attempts(env: Env) {
 	const { exchange } = sender(env, TIMEOUT_MS);
 
-	async function send({ url, secrets: opened }: Endpoint, message: Message) {
+	/** Returns why the event wasn't delivered, for users; null if it was. */
+	async function send({ url, secrets: opened }: Endpoint, event: { id: string }) {
 		const secrets = await opened;
-		const headers = await headersOf(message, secrets);
-		const request = new Request(url, { method: "POST", headers, body: message.payload });
-		return exchange(request, secrets, (response) => !isOk(response));
+		const body = JSON.stringify(event);
+		const headers = await headersOf(event.id, body, secrets);
+		const request = new Request(url, { method: "POST", headers, body });
+		const response = await exchange(request, secrets, ({ ok }) => !ok);
+		const { status } = response;
+		if (status >= 200 && status < 300) return { status, error: null, retry_after: undefined };
+		const error =
+			status >= 300 && status < 400
+				? `${addressOf(new URL(url))} answered ${status}: redirects are not followed.`
+				: response.describe();
+		return { status, error, retry_after: retryAfter(response.headers) };
 	}
 
-	return async function attempt(endpoint: Endpoint, message: Message): Promise<Outcome> {
+	return async function attempt(
+		endpoint: Endpoint,
+		row: EventRow,
+		details: Pick<Delivery, "reason" | "attempt">,
+	): Promise<Attempt> {
+		const event = toEvent(row);
 		const start = Date.now();
-		const outcome = (response_status: number | null, error: string | null) => ({
-			response_status,
+		const { status, error, retry_after } = await send(endpoint, event).catch((error: unknown) => ({
+			status: null,
+			error: error instanceof Error ? error.message : String(error),
+			retry_after: undefined,
+		}));
+		const delivery = {
+			id: v7(),
+			event_id: event.id,
+			position: row.position,
+			type: event.type,
+			...details,
+			status: error === null ? ("delivered" as const) : ("failed" as const),
+			response_status: status,
 			duration_ms: Date.now() - start,
 			error,
-			isGone: response_status === GONE,
-			retry_after: undefined,
-		});
-		try {
-			const { status, headers, describe } = await send(endpoint, message);
-			if (status >= 200 && status < 300) return outcome(status, null);
-			const isRedirect = status >= 300 && status < 400;
-			const why = isRedirect
-				? `${addressOf(new URL(endpoint.url))} answered ${status}: redirects are not followed.`
-				: describe();
-			return { ...outcome(status, why), retry_after: retryAfter(headers) };
-		} catch (error) {
-			return outcome(null, error instanceof Error ? error.message : String(error));
-		}
+			created_at: now(),
+		};
+		return { delivery, retry_after };
 	};
 }

@@ -11,8 +11,8 @@ import { users } from "../../db/schema/users.ts";
 import { type Delivery, webhooks } from "../../db/schema/webhooks.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import { envelope, type Page } from "../../http/page.ts";
-import { type EventRow, eventColumns, toEvent } from "../events/event.ts";
-import { toDelivery, withDeliveries } from "./delivery_rows.ts";
+import { type EventRow, eventColumns } from "../events/event.ts";
+import { withDeliveries } from "./delivery_rows.ts";
 import { byId, entryOf } from "./queries.ts";
 import { openSecrets } from "./secret.ts";
 import type { filters, WebhookDelivery } from "./shape.ts";
@@ -52,28 +52,21 @@ export async function list(
 	);
 }
 
-type Sent = {
-	reason: "test" | "replay";
-	activity: "tested" | "delivery_replayed";
-	event: EventRow;
-};
-
 /** Sends an event immediately, and stores the result. */
 async function sendNow(
 	tenant: Tenant,
 	webhook: typeof webhooks.$inferSelect,
-	{ reason, activity, event: row }: Sent,
+	reason: "test" | "replay",
+	event: EventRow,
 ): Promise<z.infer<typeof WebhookDelivery>> {
 	const { env, db } = tenant;
-	const event = toEvent(row);
 	const { attempts } = await import("./attempt.ts");
 	const secrets = openSecrets(env, webhook);
 	secrets.catch(() => {});
-	const message = { id: event.id, payload: JSON.stringify(event) };
-	const outcome = await attempts(env)({ url: webhook.url, secrets }, message);
-	const { position } = row;
-	const made = toDelivery({ event_id: event.id, position, type: event.type, reason, ...outcome });
+	const endpoint = { url: webhook.url, secrets };
+	const { delivery: made } = await attempts(env)(endpoint, event, { reason, attempt: 1 });
 	const its = byId(tenant, webhook.id);
+	const activity = reason === "test" ? "tested" : "delivery_replayed";
 	const [kept] = await tenant.write({
 		checks: [assertExists(db, webhooks, its)],
 		changes: [
@@ -109,8 +102,7 @@ const testEvent = ({ caller }: Tenant, webhook: typeof webhooks.$inferSelect): E
 export async function test(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(selectWebhook(tenant, id));
 	const webhook = orNotFound(row);
-	const event = testEvent(tenant, webhook);
-	return sendNow(tenant, webhook, { reason: "test", activity: "tested", event });
+	return sendNow(tenant, webhook, "test", testEvent(tenant, webhook));
 }
 
 /**
@@ -139,5 +131,5 @@ export async function replay(tenant: Tenant, id: string, delivery_id: string) {
 	);
 	if (reason === "test") throw invalid(null, "A test can't be replayed. Send another one.");
 	if (!event) throw invalid(null, "The event is too old: it no longer exists.");
-	return sendNow(tenant, webhook, { reason: "replay", activity: "delivery_replayed", event });
+	return sendNow(tenant, webhook, "replay", event);
 }

@@ -1,6 +1,7 @@
 import { eq, type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
 import { lastOfNext, nextPositions } from "../../db/entries.ts";
+import { fits } from "../../db/large.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { users } from "../../db/schema/users.ts";
 import { eventColumns } from "../events/event.ts";
@@ -48,13 +49,13 @@ export const selectPending = (db: Database, pending: Pending) => ({
 		.from(activityLog)
 		.leftJoin(users, eq(users.id, activityLog.user_id))
 		.where(
-			sql`${activityLog.position} in (
-				select position from (
-					select next.position, sum(octet_length(sized.changes) + coalesce(octet_length(sized.trigger), 0))
-						over (order by next.position rows between unbounded preceding and 1 preceding) as bytes
-					from (${positions(pending, PAGE_EVENTS)}) as next
-					join activity_log as sized on sized.position = next.position)
-				where coalesce(bytes, 0) < ${PAGE_BYTES})`,
+			fits(
+				activityLog.position,
+				"asc",
+				sql`select sized.position, octet_length(sized.changes) + coalesce(octet_length(sized.trigger), 0) as bytes
+					from activity_log as sized where sized.position in (${positions(pending, PAGE_EVENTS)})`,
+				PAGE_BYTES,
+			),
 		)
 		.orderBy(activityLog.position),
 	end: db

@@ -1,15 +1,16 @@
 /** Where a worker starts, and how it saves its progress (deliver.ts). */
-import { and, eq, getTableColumns, isNull, lte, or, sql } from "drizzle-orm";
-import type { DeliveryMessage } from "../../access/deliveries.ts";
+import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import { type Database, runBatch } from "../../db/client.ts";
 import { iso, now } from "../../db/now.ts";
 import { recordEvent } from "../../db/record.ts";
 import { type Delivery, webhooks } from "../../db/schema/webhooks.ts";
+import { backoff } from "../../delivery/backoff.ts";
+import { isDue, isHeld, NO_LEASE, newLease } from "../../delivery/lease.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
 import type { EventRow } from "../events/event.ts";
-import type { Outcome } from "./attempt.ts";
+import type { Attempt } from "./attempt.ts";
 import { withDeliveries } from "./delivery_rows.ts";
 import { isPending, pendingOf, selectPending } from "./pending.ts";
-import { MAX_FAILING_MS, nextAttempt } from "./retries.ts";
 import { nameOf } from "./shape.ts";
 
 /** The length of a lease: longer than an attempt, including the work before and after it. */
@@ -17,6 +18,15 @@ const LEASE_MS = 45_000;
 
 /** Machines' times differ: a message may arrive before its webhook is due on this machine. */
 const CLOCK_SKEW_MS = 1000;
+
+/** How long an endpoint can fail before it is disabled. */
+const MAX_FAILING_MS = 5 * DAY_MS;
+
+/** The delays between the attempts of an event (docs/webhooks.md#retries). */
+const delayAfter = backoff(
+	[5000, 5 * MINUTE_MS, 30 * MINUTE_MS, ...[2, 5, 10, 14, 20].map((hours) => hours * HOUR_MS)],
+	{ maxAsked: 20 * HOUR_MS, jitter: 0.1 },
+);
 
 const { deliveries: _, ...columns } = getTableColumns(webhooks);
 
@@ -28,106 +38,95 @@ export type Round = {
 	deliveries: Delivery[];
 	/** The position of the last event that was delivered, or that the webhook doesn't receive. */
 	position: number;
-	failure: Outcome | undefined;
+	failure: Attempt | undefined;
 };
 
 const leaseEnd = () => iso(Date.now() + LEASE_MS);
 
-/** WHERE clause: this worker has the lease. */
-const isMine = ({ id, lease }: Pick<Webhook, "id" | "lease">) =>
-	and(eq(webhooks.id, id), eq(webhooks.lease, lease ?? ""));
-
-/**
- * Takes a lease on a due webhook, and returns it with its next events. Undefined if it isn't due, or another worker has a lease.
- */
-export async function claim(
-	db: Database,
-	{ webhook: id, lease: handedOver = "" }: DeliveryMessage,
-) {
-	const lease = crypto.randomUUID();
+/** Takes a lease on a due webhook, and returns it with its next events; undefined if it isn't due. */
+export async function take(db: Database, id: string) {
+	const lease_expires_at = leaseEnd();
 	const columnOf = (name: string) =>
-		sql`(select ${sql.raw(name)} from webhooks where id = ${id} and lease = ${lease})`;
+		sql`(select ${sql.raw(name)} from webhooks where id = ${id} and lease_expires_at = ${lease_expires_at})`;
 	const pending = selectPending(db, {
 		organization: columnOf("organization_id"),
 		after: columnOf("position"),
 		selectors: columnOf("selectors"),
 	});
-	const [[webhook], events, [end]] = await db.batch([
-		db
+	const { taken, events, end } = await runBatch(db, {
+		taken: db
 			.update(webhooks)
-			.set({ lease, leased_until: leaseEnd() })
+			.set(newLease(webhooks, lease_expires_at))
 			.where(
 				and(
 					eq(webhooks.id, id),
 					eq(webhooks.enabled, true),
-					lte(webhooks.next_attempt_at, iso(Date.now() + CLOCK_SKEW_MS)),
-					or(
-						isNull(webhooks.leased_until),
-						lte(webhooks.leased_until, now()),
-						eq(webhooks.lease, handedOver),
-					),
+					isDue(webhooks, Date.now() + CLOCK_SKEW_MS),
 				),
 			)
 			.returning(columns),
-		pending.events,
-		pending.end,
-	]);
-	return webhook && { webhook, events, end: end?.position };
+		...pending,
+	});
+	const [webhook] = taken;
+	return webhook && { webhook, events, end: end[0]?.position };
 }
 
-/** Returns the changes of the row after events were delivered. The lease ends if there are no more. */
-function afterSuccess(webhook: Webhook, { deliveries, position }: Round, rest: EventRow[]) {
+/** Returns the changes of the row after events were delivered. */
+function afterSuccess(
+	webhook: Webhook,
+	{ deliveries, position }: Round,
+	{ rest, stops }: { rest: EventRow[]; stops: boolean },
+) {
 	const more = rest.length > 0 ? sql`true` : isPending(pendingOf(webhook, position));
 	return {
 		position,
-		...(deliveries.length > 0 && { failures: 0, failing_since: null, last_error: null }),
+		...(deliveries.length > 0 && { attempts: 0, failing_since: null, last_error: null }),
 		next_attempt_at: sql<string>`case when ${more} then ${now()} end`,
-		leased_until: sql<string>`case when ${more} then ${leaseEnd()} end`,
+		lease_expires_at: stops ? null : sql<string>`case when ${more} then ${leaseEnd()} end`,
 	};
 }
 
 /** Returns why the service disables a webhook after a failure; null if it doesn't. */
-function whyDisabled({ isGone }: Outcome, failingSince: number) {
-	if (isGone) return "The endpoint answered 410 (Gone).";
+function whyDisabled({ delivery }: Attempt, failingSince: number) {
+	if (delivery.response_status === 410) return "The endpoint answered 410 (Gone).";
 	const isTooLong = Date.now() - failingSince >= MAX_FAILING_MS;
 	return isTooLong ? "No event could be delivered for five days." : null;
 }
 
-/** Returns the changes of the row after a failed attempt. The lease ends. */
-function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure: Outcome) {
+/** Returns the changes of the row after a failed attempt. */
+function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure: Attempt) {
 	const hasSucceeded = deliveries.length > 1;
 	const failing_since = (!hasSucceeded && webhook.failing_since) || now();
-	const failures = hasSucceeded ? 1 : webhook.failures + 1;
+	const attempts = hasSucceeded ? 1 : webhook.attempts + 1;
 	const disabled_reason = whyDisabled(failure, Date.parse(failing_since));
+	const delay = delayAfter(attempts, (failure.retry_after ?? 0) * 1000);
+	const last = Math.max(Date.parse(failing_since) + MAX_FAILING_MS, Date.now() + 1000);
 	return {
+		...NO_LEASE,
 		position,
-		failures,
+		attempts,
 		failing_since,
-		last_error: failure.error,
-		leased_until: null,
+		last_error: failure.delivery.error,
 		enabled: disabled_reason === null,
 		disabled_reason,
-		next_attempt_at:
-			disabled_reason === null
-				? iso(
-						nextAttempt(Date.now(), {
-							failures,
-							failingSince: Date.parse(failing_since),
-							retryAfter: failure.retry_after,
-						}),
-					)
-				: null,
+		next_attempt_at: disabled_reason === null ? iso(Math.min(Date.now() + delay, last)) : null,
 	};
 }
 
 /**
  * Saves the results, if the worker still has the lease.
  * @param rest the events that were read but not sent yet
+ * @param stops whether the worker ends its lease
  * @returns the webhook and the next events; undefined if the webhook was deleted, changed or disabled
  */
-export async function recordRound(db: Database, webhook: Webhook, round: Round, rest: EventRow[]) {
+export async function recordRound(
+	db: Database,
+	webhook: Webhook,
+	round: Round,
+	{ rest, stops }: { rest: EventRow[]; stops: boolean },
+) {
 	const { deliveries, failure, position } = round;
-	const stillMine = sql`exists (select 1 from webhooks where ${isMine(webhook)})`;
+	const mine = and(eq(webhooks.id, webhook.id), isHeld(webhooks, webhook.lease));
 	const failed = failure && afterFailure(webhook, round, failure);
 	const reason = failed?.disabled_reason;
 	const next =
@@ -137,19 +136,21 @@ export async function recordRound(db: Database, webhook: Webhook, round: Round, 
 		scope: "Webhook" as const,
 		item_id: webhook.id,
 		name: nameOf(webhook),
-		trigger: { reason, error: failure?.error },
+		trigger: { reason, error: failure?.delivery.error },
 		organization: sql`${webhook.organization_id}`,
 		project: sql`null`,
 	};
 	const { rows, events, end } = await runBatch(db, {
-		event: reason ? recordEvent(db, event, stillMine) : undefined,
+		event: reason
+			? recordEvent(db, event, sql`exists (select 1 from webhooks where ${mine})`)
+			: undefined,
 		rows: db
 			.update(webhooks)
 			.set({
-				...(failed ?? afterSuccess(webhook, round, rest)),
+				...(failed ?? afterSuccess(webhook, round, { rest, stops })),
 				...(deliveries.length > 0 && { deliveries: withDeliveries(deliveries) }),
 			})
-			.where(isMine(webhook))
+			.where(mine)
 			.returning(columns),
 		events: next?.events,
 		end: next?.end,

@@ -11,6 +11,7 @@ import type { ActivityOf } from "../../db/event_types.ts";
 import { iso, now } from "../../db/now.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
+import { NO_LEASE } from "../../delivery/lease.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { newSecret, ROLL_MS, sealSecret } from "./secret.ts";
@@ -23,9 +24,6 @@ import {
 	type WebhookDelivery,
 } from "./shape.ts";
 import { selectorsOf } from "./types.ts";
-
-/** Ends the lease of a worker, which then stops, because its work may no longer be correct. */
-const TAKE_LEASE = { lease: null, leased_until: null };
 
 const { deliveries, ...columns } = getTableColumns(webhooks);
 
@@ -122,8 +120,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			}),
 		],
 		entries: [entryOf("created", { id, url: body.url })],
-		// The webhook doesn't get the event of its own creation, because the receiver couldn't verify it before getting this
-		// response.
+		// The receiver can't verify the event of the webhook's creation before it has this response.
 		after: [
 			tenant.db
 				.update(webhooks)
@@ -135,21 +132,24 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	return toWebhook(orNotFound(row), secret);
 }
 
-/** Returns the columns that reset the failures, and make the next event due at the time of the request, which starts a worker. */
+/**
+ * Returns the columns that make the next event due at the time of the request, as its first attempt. The request then starts a
+ * worker; one that is delivering stops.
+ */
 const restart = ({ at }: Tenant, enabled: boolean | undefined) => ({
-	...TAKE_LEASE,
-	failures: 0,
+	...NO_LEASE,
+	attempts: 0,
 	failing_since: null,
 	last_error: null,
 	disabled_reason: null,
 	next_attempt_at: sql<string>`case when ${enabled ?? columns.enabled} then ${at} end`,
 });
 
-/** SQL for the position after a change of types. If all events are delivered, the new types apply only to later events. */
+/** SQL for the position after a change of types. They don't apply to events already passed. */
 const positionForTypes = sql<number>`case when ${columns.enabled} and ${columns.next_attempt_at} is null
 	then ${LAST_POSITION} else ${columns.position} end`;
 
-/** Returns the changes of a row. If they aren't only about the description, deliveries restart. */
+/** Returns the changes of a row. Deliveries restart unless only the description changes. */
 function changeOf(tenant: Tenant, row: Row, body: z.infer<typeof Update>) {
 	const { description: _, ...rest } = body;
 	const retyped = changes(row, { types: body.types }).length > 0;
@@ -162,8 +162,8 @@ function changeOf(tenant: Tenant, row: Row, body: z.infer<typeof Update>) {
 }
 
 /**
- * Updates a webhook. Repeats if the webhook was enabled or disabled in the meantime, by another request or because its endpoint
- * fails, since this decides whether deliveries restart.
+ * Updates a webhook. Repeats if it was enabled or disabled in the meantime, because that decides
+ * whether deliveries restart.
  */
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
 	retry(() => tryUpdate(tenant, id, body));
@@ -214,7 +214,7 @@ async function tryRoll(tenant: Tenant, id: string) {
 			tenant.db
 				.update(webhooks)
 				.set({
-					...TAKE_LEASE,
+					...NO_LEASE,
 					secret: sealed,
 					previous_secret: row.secret,
 					previous_secret_expires_at: iso(Date.now() + ROLL_MS),

@@ -5,26 +5,28 @@ import { iso } from "../../db/now.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
 
-/** The number of webhooks for which a tick sends messages, those that have been due longest first. */
-const WAKE_BATCH_SIZE = 1000;
+/** The number of webhooks for which a tick sends messages. */
+const MAX_WEBHOOKS = 1000;
 
 /** The maximum number of messages that a queue accepts in one batch. */
 const MAX_BATCH_MESSAGES = 100;
 
 /**
- * Runs every minute: sends a message for each webhook that is due before the next tick, delayed until then. If a worker may still
- * be delivering, the message arrives when the lease expires. So a killed worker is replaced within a minute.
+ * Sends a message for each webhook that is due before the next tick, delayed until then, or until
+ * its lease expires. So a killed worker is replaced within a minute.
  */
-export async function tick(env: Env, at: number) {
-	const { id, next_attempt_at, leased_until } = webhooks;
+export async function enqueueDueWebhooks(env: Env, at: number) {
+	const { id, next_attempt_at, lease_expires_at } = webhooks;
 	const due = await drizzle(env.DB)
-		.select({ id, next_attempt_at, leased_until })
+		.select({ id, next_attempt_at, lease_expires_at })
 		.from(webhooks)
 		.where(sql`${webhooks.enabled} and ${lte(next_attempt_at, iso(at + MINUTE_MS))}`)
 		.orderBy(next_attempt_at)
-		.limit(WAKE_BATCH_SIZE);
+		.limit(MAX_WEBHOOKS);
 	const messages = due.map((row) => {
-		const moments = [row.next_attempt_at, row.leased_until].map((text) => Date.parse(text ?? ""));
+		const moments = [row.next_attempt_at, row.lease_expires_at].map((text) =>
+			Date.parse(text ?? ""),
+		);
 		const wait = Math.max(0, ...moments.filter((moment) => moment > at)) - at;
 		return { webhook: row.id, delaySeconds: Math.max(0, Math.ceil(wait / 1000)) };
 	});

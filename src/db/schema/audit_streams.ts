@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Destination } from "./batch_exports.ts";
-import { boolean, created_at, id, map } from "./columns.ts";
+import { boolean, created_at, id, lease, map } from "./columns.ts";
 
 /** The next file of an audit stream. It is stored before it is written, so that each attempt writes the same bytes. */
 export type AuditFile = {
@@ -54,15 +54,13 @@ export const auditStreams = sqliteTable(
 		/** The file that is being written. */
 		file: text({ mode: "json" }).$type<AuditFile>(),
 		/** The number of consecutive failed attempts, when they began, the last error, and when an event last reported it. */
-		tries: integer().notNull().default(0),
+		attempts: integer().notNull().default(0),
 		failing_since: text(),
 		latest_error: text(),
-		told_at: text(),
+		last_notified_at: text(),
 		/** null: the stream is paused. */
 		next_attempt_at: text(),
-		/** The number of claims. Only the latest may write to this row. Nobody else can claim it before `claimed_until`. */
-		claim: integer().notNull().default(0),
-		claimed_until: text(),
+		...lease(),
 		/** When the organization was deleted; set by a trigger. */
 		organization_deleted_at: text(),
 		created_at: created_at(),

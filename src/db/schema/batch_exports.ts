@@ -11,7 +11,7 @@ import {
 import { v7 } from "uuid";
 import { now } from "../now.ts";
 import type { QuerySchema } from "../query_schema.ts";
-import { boolean, counter, created_at, map, moment, updated_at } from "./columns.ts";
+import { boolean, counter, created_at, lease, map, moment, updated_at } from "./columns.ts";
 import { logContent, logPosition } from "./log.ts";
 
 export const MODELS = ["events", "persons"] as const;
@@ -173,16 +173,11 @@ export const batchExportRuns = sqliteTable(
 		 * starts over.
 		 */
 		resume_state: text({ mode: "json" }).$type<unknown>(),
-		/** Whether a workflow instance was started for the current attempt. */
-		launched: boolean().notNull().default(false),
-		/** The number of started workflow instances. Only the latest may write to this row. */
-		attempt: integer().notNull().default(0),
-		/**
-		 * The number of consecutive failed attempts without progress, and when the next attempt is due;
-		 * null if none is due.
-		 */
-		tries: integer().notNull().default(0),
-		next_try_at: moment(),
+		/** The number of leases: Workflow instances that were started for the run. `attempt` in the API. */
+		...lease(),
+		lease_expires_at: moment(),
+		/** The number of consecutive failed attempts without progress. */
+		attempts: integer().notNull().default(0),
 		/** The size of the exported rows as text. */
 		bytes: integer().notNull().default(0),
 		/** The number of values that were written as null because their column can't store them. */

@@ -14,6 +14,13 @@ export const moment = customType<{ data: string; driverData: number }>({
 	toDriver: (iso) => Date.parse(iso),
 	fromDriver: (milliseconds) => new Date(milliseconds).toISOString(),
 });
+/** The columns of a lease on a row (src/delivery/lease.ts). */
+export const lease = () => ({
+	/** The number of leases that were taken. Only the holder of the latest may write. */
+	lease: integer().notNull().default(0),
+	/** Until then, nobody else can take a lease; null: nobody has one. */
+	lease_expires_at: text(),
+});
 export const boolean = () => integer({ mode: "boolean" });
 /** A number of rows that triggers maintain, so that pages don't count them. */
 export const counter = () => integer().notNull().default(0);

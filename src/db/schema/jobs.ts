@@ -16,8 +16,8 @@ export const pluginJobs = sqliteTable(
 		plugin_config_id: integer().notNull(),
 		kind: text({ enum: ["job", "task"] }).notNull(),
 		name: text().notNull(),
-		/** null: the job is waiting. */
-		started_at: text(),
+		/** null: the job is waiting. Later than this, a job that hasn't ended was interrupted. */
+		lease_expires_at: text(),
 		payload: text({ mode: "json" }).$type<unknown>(),
 	},
 	(t) => [

@@ -30,7 +30,7 @@ export const personalApiKeys = sqliteTable(
 			.default(FIRST_VERSION)
 			.$defaultFn(() => CURRENT_VERSION),
 		/** The `expires_at` for which the event `key.expiring` was last written. */
-		announced_expiry: text(),
+		expiry_notified_for: text(),
 		/** Whether it was made by signing in (docs/keys.md#signing-in). */
 		is_session: boolean().notNull().default(false),
 	},
@@ -39,7 +39,7 @@ export const personalApiKeys = sqliteTable(
 		// For finding the keys for which the event is due.
 		index("personal_api_keys_expiring")
 			.on(t.expires_at)
-			.where(sql`expires_at is not null and announced_expiry is not expires_at`),
+			.where(sql`expires_at is not null and expiry_notified_for is not expires_at`),
 	],
 );
 

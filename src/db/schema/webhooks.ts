@@ -1,5 +1,5 @@
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { boolean, created_at, id, list } from "./columns.ts";
+import { boolean, created_at, id, lease, list } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 
 /** The reason for a delivery. */
@@ -51,7 +51,7 @@ export const webhooks = sqliteTable(
 		/** The position in the feed of the last event that was delivered or skipped. */
 		position: integer().notNull(),
 		/** The number of failed attempts of the next event. */
-		failures: integer().notNull().default(0),
+		attempts: integer().notNull().default(0),
 		/** When the first attempt after the last success failed. */
 		failing_since: text(),
 		last_error: text(),
@@ -60,9 +60,7 @@ export const webhooks = sqliteTable(
 		 * event would write a row more: the schedule reads all webhooks.
 		 */
 		next_attempt_at: text(),
-		/** The worker that delivers, and until when no other worker can. */
-		lease: text(),
-		leased_until: text(),
+		...lease(),
 		/** The number of events that were deleted before they were delivered. */
 		missed_events: integer().notNull().default(0),
 		created_at: created_at(),

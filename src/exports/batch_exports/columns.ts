@@ -26,7 +26,7 @@ const ownRunColumns = {
 	last_updated_at: batchExportRuns.last_updated_at,
 	backfill_id: batchExportRuns.backfill_id,
 	by: batchExportRuns.by,
-	attempt: batchExportRuns.attempt,
+	attempt: batchExportRuns.lease,
 };
 
 /** The export's id in responses, in statements over its runs or backfills. */

@@ -26,6 +26,7 @@ import {
 	RUN_STATUSES,
 	UNSUCCESSFUL,
 } from "../../db/schema/batch_exports.ts";
+import { NO_LEASE } from "../../delivery/lease.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { sentence } from "../../outbound/reason.ts";
@@ -215,9 +216,9 @@ const unlessResumed = (column: keyof typeof FROM_START) =>
 const restarted = ({ from }: z.infer<typeof Retry>) => ({
 	status: "Starting" as const,
 	// An attempt that is still running can't write any more, even before a new one is launched.
-	launched: false,
+	...NO_LEASE,
 	// A pause only delays runs without attempts.
-	attempt: sql`max(${batchExportRuns.attempt}, 1)`,
+	lease: sql`max(${batchExportRuns.lease}, 1)`,
 	...(from === "start"
 		? { ...FROM_START, resume_state: null }
 		: {
@@ -228,8 +229,7 @@ const restarted = ({ from }: z.infer<typeof Retry>) => ({
 				cursor: unlessResumed("cursor"),
 			}),
 	latest_error: null,
-	tries: 0,
-	next_try_at: null,
+	attempts: 0,
 	started_at: null,
 	finished_at: null,
 	last_updated_at: now(),

@@ -3,33 +3,32 @@ import { now } from "../../db/now.ts";
 import { batchExportRuns } from "../../db/schema/batch_exports.ts";
 import { SupersededError } from "../../outbound/errors.ts";
 import { clean } from "./clean.ts";
-import type { AttemptRef } from "./launch.ts";
+import { leaseEnd, type RunLease } from "./launch.ts";
 import { isCurrent, type Loaded, loadRun } from "./loaded.ts";
 
 /** An attempt of a run, executed by a Workflow instance. */
 export type Attempt = {
 	env: Env;
-	ref: AttemptRef;
+	ref: RunLease;
 	/**
-	 * The run's row and its export. They are loaded once, and every update by this attempt also changes the loaded row. If
-	 * another writer has changed the row in the database, both are loaded again.
+	 * The run's row and its export. They are loaded once; every update by this attempt also changes
+	 * the loaded row. If another writer has changed the row, both are loaded again.
 	 */
 	loaded: Loaded;
 	/** Whether `loaded` may differ from the row in the database. */
 	isStale: boolean;
-	/** Whether the row in `loaded` lacks its state, which isn't kept in memory because it can be large. */
+	/** Whether the row in `loaded` lacks its state, which can be large. */
 	lacksState: boolean;
-	/** The columns of a run that has begun, if they aren't stored yet. The next update of the row stores them. */
+	/** The columns of a run that has begun, which the next update of the row stores. */
 	begun: Partial<Loaded["run"]>;
 };
 
 /** Loads the run of an attempt; undefined if the run doesn't exist. */
-export async function openAttempt(env: Env, ref: AttemptRef): Promise<Attempt | undefined> {
+export async function openAttempt(env: Env, ref: RunLease): Promise<Attempt | undefined> {
 	const loaded = await loadRun(drizzle(env.DB), ref);
 	return loaded && { env, ref, loaded, isStale: false, lacksState: false, begun: {} };
 }
 
-/** Loads the row again. */
 export async function reload(attempt: Attempt) {
 	const { env, ref } = attempt;
 	attempt.loaded = (await loadRun(drizzle(env.DB), ref)) ?? attempt.loaded;
@@ -45,7 +44,7 @@ export async function takeState(attempt: Attempt): Promise<unknown> {
 	return state;
 }
 
-/** Applies a stored change to the loaded row, without the state, which `takeState` reads when it is needed. */
+/** Applies a stored change to the loaded row, without the state, which `takeState` reads. */
 export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	const { run, batchExport } = attempt.loaded;
 	attempt.loaded = { batchExport, run: { ...run, ...set } };
@@ -62,7 +61,8 @@ export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
  */
 export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	const { env, ref } = attempt;
-	const changes = { ...attempt.begun, ...set, last_updated_at: now() };
+	const lease_expires_at = leaseEnd();
+	const changes = { ...attempt.begun, ...set, lease_expires_at, last_updated_at: now() };
 	attempt.isStale = true;
 	const { meta } = await drizzle(env.DB).update(batchExportRuns).set(changes).where(isCurrent(ref));
 	if (meta.changes === 0) throw await superseded(attempt, set.state);

@@ -1,19 +1,19 @@
 import { and, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { v7 } from "uuid";
 import { changes } from "../../db/changes.ts";
+import { runBatch } from "../../db/client.ts";
 import { now } from "../../db/now.ts";
 import { recordEvent } from "../../db/record.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
 import type { Loaded } from "./loaded.ts";
-import { isLogged, withLogEntry } from "./run_log.ts";
+import { logWhere } from "./run_log.ts";
 
 const MAX_RUNS_EXAMINED = 24;
 const MAX_FAILURES_IN_A_ROW = 3;
 
 /**
- * Pauses the export of a failed run and writes an event, if the export's last three runs failed. Cancelled runs and runs before
- * the last pause don't count (docs/exports.md#runs).
+ * Pauses the export of a failed run and writes an event, if its last three runs failed. Cancelled
+ * runs and runs before the last pause don't count (docs/exports.md#runs).
  */
 export async function pauseIfFailing(env: Env, { run, batchExport }: Loaded) {
 	const db = drizzle(env.DB);
@@ -23,33 +23,28 @@ export async function pauseIfFailing(env: Env, { run, batchExport }: Loaded) {
 			select id, status, finished_at from batch_export_runs where batch_export_id = ${id} order by id desc limit ${MAX_RUNS_EXAMINED})
 		where finished_at > coalesce(${batchExports.last_paused_at}, 0) and status <> 'Cancelled'
 		order by finished_at desc, id desc limit ${MAX_FAILURES_IN_A_ROW}))`;
+	const isToPause = and(
+		eq(batchExports.id, id),
+		eq(batchExports.paused, false),
+		eq(batchExports.deleted, false),
+		failing,
+	);
+	const isFailing = sql`exists (select 1 from ${batchExports} where ${isToPause})`;
 	const at = now();
-	const entry_id = v7();
 	const reason = `Its last ${MAX_FAILURES_IN_A_ROW} runs failed.`;
 	const next_step =
 		'Fix the errors in the log, then unpause the export, with {"backfill": true} to also export what arrived during the pause.';
-	await db.batch([
-		...withLogEntry(
+	await runBatch(db, {
+		log: logWhere(
 			db,
-			db
-				.update(batchExports)
-				.set({ paused: true, last_paused_at: at })
-				.where(
-					and(
-						eq(batchExports.id, id),
-						eq(batchExports.paused, false),
-						eq(batchExports.deleted, false),
-						failing,
-					),
-				),
 			{
-				id: entry_id,
 				batch_export_id: id,
 				level: "ERROR",
 				message: `The export was paused: its last ${MAX_FAILURES_IN_A_ROW} runs failed. ${next_step}`,
 			},
+			isFailing,
 		),
-		recordEvent(
+		event: recordEvent(
 			db,
 			{
 				activity: "paused",
@@ -67,7 +62,8 @@ export async function pauseIfFailing(env: Env, { run, batchExport }: Loaded) {
 				organization: sql`${organization_id}`,
 				project: sql`${project_id}`,
 			},
-			isLogged(id, entry_id),
+			isFailing,
 		),
-	]);
+		pause: db.update(batchExports).set({ paused: true, last_paused_at: at }).where(isToPause),
+	});
 }

@@ -2,7 +2,7 @@ import { and, eq, gt, isNull, lte, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { assertThat } from "../../db/assertion.ts";
-import { type Database, insertWhere } from "../../db/client.ts";
+import { type Database, insertWhere, runBatch } from "../../db/client.ts";
 import { iso, now } from "../../db/now.ts";
 import {
 	batchExportBackfills,
@@ -13,7 +13,7 @@ import {
 } from "../../db/schema/batch_exports.ts";
 import { conflict, throttled } from "../../http/errors.ts";
 import { pluralize } from "../../lib/plural.ts";
-import { logWhere, withLogEntry } from "./run_log.ts";
+import { logWhere } from "./run_log.ts";
 import {
 	firstMissing,
 	type Interval,
@@ -33,10 +33,9 @@ type BatchExport = { row_id: number; team_id: number; interval: Interval };
 
 type Backfill = typeof batchExportBackfills.$inferSelect;
 
-/** A range, and what the windows in it select. */
 type Selection = Window & Pick<Backfill, "by">;
 
-/** Returns how many windows a range has. By arrival, the boundaries of the grid divide it, and none is left out. */
+/** Returns how many windows a range has. By arrival, the boundaries of the grid divide it. */
 const countWindows = (interval: Interval, { by, start, end }: Selection) =>
 	by === "arrival" ? partsOf(interval, { start, end }) : windowsIn(interval, start, end).total;
 
@@ -124,11 +123,10 @@ export function beginBackfill(
 	};
 }
 
-/** SQL condition: it is this backfill. */
 const isBackfill = ({ batch_export_id, id }: Pick<Backfill, "batch_export_id" | "id">) =>
 	and(eq(batchExportBackfills.batch_export_id, batch_export_id), eq(batchExportBackfills.id, id));
 
-/** Returns the statement that counts new backfills and runs of an export. */
+/** Counts new backfills and runs of an export. */
 const count = (
 	db: Database,
 	batch_export_id: number,
@@ -144,17 +142,18 @@ const count = (
 		})
 		.where(and(eq(batchExports.id, batch_export_id), condition));
 
-/** Returns the statement that adds a run to a backfill. */
+/** Adds a run to a backfill. */
 const runOf = (
 	db: Database,
 	{ id: backfill_id, batch_export_id, by }: Pick<Backfill, "id" | "batch_export_id" | "by">,
-	{ start, end }: Window,
+	{ start, end, id = v7() }: Window & { id?: string },
 	condition: SQL = sql`true`,
 ) =>
 	insertWhere(
 		db,
 		batchExportRuns,
 		{
+			id,
 			batch_export_id,
 			backfill_id,
 			by,
@@ -212,54 +211,59 @@ async function nextMissing(
 }
 
 /**
- * Adds the next run to a running backfill, or completes it after its last window. Does nothing while one of its runs is
- * unfinished. Concurrent calls are safe: each window gets one run.
+ * Adds the next run to a running backfill, or completes it after its last window. Does nothing while
+ * a run is unfinished. Concurrent calls add one run to each window.
  */
 export async function advanceBackfill(db: Database, of: Pick<Backfill, "batch_export_id" | "id">) {
 	const [backfill] = await db.select().from(batchExportBackfills).where(isBackfill(of));
 	if (backfill?.status !== "Running") return;
 	const { batch_export_id, start_at, end_at, next_start_at } = backfill;
 	const window = await nextWindow(db, backfill);
+	const run_id = v7();
 	const isIdle = and(
 		isBackfill(of),
 		eq(batchExportBackfills.status, "Running"),
 		eq(batchExportBackfills.next_start_at, next_start_at),
 		sql`not exists (select 1 from batch_export_runs as open
-			where open.batch_export_id = ${batch_export_id} and open.finished_at is null and open.backfill_id = ${of.id})`,
+			where open.batch_export_id = ${batch_export_id} and open.finished_at is null
+			and open.backfill_id = ${of.id} and open.id <> ${run_id})`,
 	);
+	const mayAdvance = sql`exists (select 1 from ${batchExportBackfills} where ${isIdle})`;
 	if (window) {
-		const changed = sql`changes() > 0`;
-		await db.batch([
-			db
+		const isAdded = sql`exists (select 1 from batch_export_runs as added
+			where added.batch_export_id = ${batch_export_id} and added.id = ${run_id})`;
+		await runBatch(db, {
+			// By arrival, the schedule may have added the window in the meantime.
+			run: runOf(db, backfill, { ...window, id: run_id }, mayAdvance).onConflictDoNothing(),
+			count: count(db, batch_export_id, { runs: 1 }, isAdded),
+			backfill: db
 				.update(batchExportBackfills)
 				.set({
 					next_start_at: window.end,
 					last_updated_at: sql`${batchExportBackfills.last_updated_at}`,
 				})
 				.where(isIdle),
-			// By arrival, the schedule may have added the window in the meantime.
-			runOf(db, backfill, window, changed).onConflictDoNothing(),
-			count(db, batch_export_id, { runs: 1 }, changed),
-		]);
+		});
 		return;
 	}
-	await db.batch([
-		...withLogEntry(
+	await runBatch(db, {
+		log: logWhere(
 			db,
-			db
-				.update(batchExportBackfills)
-				.set({
-					status: "Completed",
-					finished_at: now(),
-					// By arrival, windows that had a run were left out.
-					total_runs: batchExportBackfills.finished_runs,
-				})
-				.where(isIdle),
 			{
 				batch_export_id,
 				level: "INFO",
 				message: `The backfill from ${start_at} to ${end_at} is complete${backfill.finished_runs > 0 ? "" : ": all of its windows had runs"}.`,
 			},
+			mayAdvance,
 		),
-	]);
+		backfill: db
+			.update(batchExportBackfills)
+			.set({
+				status: "Completed",
+				finished_at: now(),
+				// By arrival, windows that had a run were left out.
+				total_runs: batchExportBackfills.finished_runs,
+			})
+			.where(isIdle),
+	});
 }

@@ -5,15 +5,12 @@ import { batchExportRuns } from "../../db/schema/batch_exports.ts";
 import { DAY_MS } from "../../lib/durations.ts";
 import { isRun, type Loaded, prepare } from "./loaded.ts";
 
-/**
- * After this time, the service stops trying to remove the unfinished output of a run: the bucket may have been deleted, or the
- * credentials revoked.
- */
+/** Afterwards, unfinished output is left: the bucket may be gone, or the credentials revoked. */
 const CLEANUP_GIVE_UP_MS = 7 * DAY_MS;
 
 /**
- * Removes the unfinished output of a run that has ended. If that fails, a later tick retries it. If the destination keeps what
- * was written, removes nothing, so that a retry can resume.
+ * Removes the unfinished output of a run that has ended; if that fails, a later tick tries again. If
+ * the destination keeps what was written, removes nothing, so that a retry can resume.
  * @param latest the newest state of the run, if it couldn't be stored
  */
 export async function clean(env: Env, loaded: Loaded, latest?: unknown) {
@@ -40,7 +37,7 @@ export async function clean(env: Env, loaded: Loaded, latest?: unknown) {
 		.where(
 			and(
 				isRun({ batch_export_id: run.batch_export_id, run_id: run.id }),
-				eq(batchExportRuns.attempt, run.attempt),
+				eq(batchExportRuns.lease, run.lease),
 				isNotNull(batchExportRuns.finished_at),
 			),
 		);

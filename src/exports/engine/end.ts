@@ -1,27 +1,26 @@
 import { type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { v7 } from "uuid";
-import { type Database, insertWhere } from "../../db/client.ts";
+import { type Database, insertWhere, runBatch } from "../../db/client.ts";
 import { now } from "../../db/now.ts";
 import { recordEvent } from "../../db/record.ts";
 import { batchExportDays, batchExportRuns } from "../../db/schema/batch_exports.ts";
+import { NO_LEASE } from "../../delivery/lease.ts";
 import { pluralize } from "../../lib/plural.ts";
 import { sentence } from "../../outbound/reason.ts";
 import { type Attempt, reload, remember } from "./attempt.ts";
 import { clean } from "./clean.ts";
 import { isCurrent, type Loaded, logOf } from "./loaded.ts";
-import { isLogged, withLogEntry } from "./run_log.ts";
-import { MAX_TRIES } from "./tries.ts";
+import { MAX_ATTEMPTS } from "./retries.ts";
+import { logWhere } from "./run_log.ts";
 
-/** The progress of a run. */
 export type Progress = {
 	records_completed: number;
 	bytes: number;
 	/** How many values were written as null, because they don't fit their columns' types. */
 	unfit_values: number;
 	started_at: string;
-	/** The number of failed tries since the last progress. */
-	tries: number;
+	/** The number of failed attempts since the last progress. */
+	attempts: number;
 };
 
 /** Returns the part of a log entry that names the files. */
@@ -36,7 +35,6 @@ const describeUnfit = (values: number) =>
 		? ` Written as null, because the column can't hold them: ${pluralize(values, "value")}.`
 		: "";
 
-/** How a run ended. */
 type Outcome = Progress &
 	(
 		| {
@@ -49,24 +47,23 @@ type Outcome = Progress &
 		| { status: "Failed" | "FailedRetryable"; latest_error: string }
 	);
 
-/** What to do after a run has failed. */
 const NEXT_STEP = {
 	Failed: "Fix the cause, then retry the run.",
 	FailedRetryable: "Retry the run when the destination works again.",
 };
 
-/** Returns the log entry of a run that has ended: its totals and, if it failed, the reason and what to do. */
+/** Returns the log entry of a run that has ended. */
 function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
 	const { records_completed, bytes, unfit_values, latest_error } = outcome;
 	const window = `The run of ${run.data_interval_start} to ${run.data_interval_end}`;
-	const figures = `${pluralize(records_completed, "row")}, ${pluralize(bytes, "byte")}, ${pluralize(seconds, "second")}, attempt ${run.attempt}`;
+	const figures = `${pluralize(records_completed, "row")}, ${pluralize(bytes, "byte")}, ${pluralize(seconds, "second")}, attempt ${run.lease}`;
 	switch (outcome.status) {
 		case "Completed":
 			return `${window} is complete: ${figures}${describeFiles(outcome.files)}.${describeUnfit(unfit_values)}`;
 		case "Failed":
 			return `${window} failed: ${sentence(latest_error ?? "")} It was not tried again, because the error is permanent. ${NEXT_STEP.Failed} Totals: ${figures}.`;
 		case "FailedRetryable":
-			return `${window} failed ${MAX_TRIES} times in a row without progress: ${sentence(latest_error ?? "")} ${NEXT_STEP.FailedRetryable} Totals: ${figures}.`;
+			return `${window} failed ${MAX_ATTEMPTS} times in a row without progress: ${sentence(latest_error ?? "")} ${NEXT_STEP.FailedRetryable} Totals: ${figures}.`;
 	}
 }
 
@@ -86,7 +83,7 @@ function eventOf({ run, batchExport }: Loaded, outcome: Outcome, seconds: number
 			data_interval_start,
 			data_interval_end,
 			status,
-			attempt: run.attempt,
+			attempt: run.lease,
 			rows: records_completed,
 			bytes,
 			seconds,
@@ -111,8 +108,8 @@ const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert, co
 	});
 
 /**
- * Ends the run, logs its outcome and writes its event. Changes nothing if the run has already ended, or if another attempt has
- * taken over. If the run didn't succeed, removes its unfinished output.
+ * Ends the run, logs its outcome and writes its event, unless the run has already ended or another
+ * attempt has taken over. If it didn't succeed, removes its unfinished output.
  */
 export async function endRun(attempt: Attempt, outcome: Outcome) {
 	const { env, ref } = attempt;
@@ -122,14 +119,13 @@ export async function endRun(attempt: Attempt, outcome: Outcome) {
 	const at = now();
 	const seconds = Math.max(0, Date.parse(at) - Date.parse(outcome.started_at)) / 1000;
 	const isComplete = status === "Completed";
-	const entry_id = v7();
-	const hasEnded = isLogged(run.batch_export_id, entry_id);
+	const isUnfinished = sql`exists (select 1 from batch_export_runs where ${isCurrent(ref)})`;
 	const warnings = outcome.status === "Completed" ? outcome.warnings : [];
 	const set = {
 		...attempt.begun,
 		status,
 		latest_error,
-		next_try_at: null,
+		...NO_LEASE,
 		started_at: null,
 		finished_at: at,
 		last_updated_at: at,
@@ -143,16 +139,19 @@ export async function endRun(attempt: Attempt, outcome: Outcome) {
 			unfit_values: outcome.unfit_values,
 		}),
 	};
-	const [{ meta }] = await db.batch([
-		...withLogEntry(db, db.update(batchExportRuns).set(set).where(isCurrent(ref)), {
-			...logOf(run),
-			id: entry_id,
-			level: isComplete ? "INFO" : "ERROR",
-			message: describeEnd(run, outcome, seconds),
-			more: warnings.map((message) => ({ level: "WARNING", message })),
-		}),
-		recordEvent(db, eventOf(attempt.loaded, outcome, seconds), hasEnded),
-		addToDay(
+	const { ended } = await runBatch(db, {
+		log: logWhere(
+			db,
+			{
+				...logOf(run),
+				level: isComplete ? "INFO" : "ERROR",
+				message: describeEnd(run, outcome, seconds),
+				more: warnings.map((message) => ({ level: "WARNING", message })),
+			},
+			isUnfinished,
+		),
+		event: recordEvent(db, eventOf(attempt.loaded, outcome, seconds), isUnfinished),
+		day: addToDay(
 			db,
 			{
 				batch_export_id: run.batch_export_id,
@@ -163,12 +162,13 @@ export async function endRun(attempt: Attempt, outcome: Outcome) {
 				failures: isComplete ? 0 : 1,
 				seconds,
 			},
-			hasEnded,
+			isUnfinished,
 		),
-	]);
+		ended: db.update(batchExportRuns).set(set).where(isCurrent(ref)),
+	});
 	// Removing the unfinished output of a failed run requires its state.
 	const isKnown = !attempt.isStale && (isComplete || !attempt.lacksState);
-	if (meta.changes > 0 && isKnown) remember(attempt, set);
+	if (ended.meta.changes > 0 && isKnown) remember(attempt, set);
 	else await reload(attempt);
 	if (!isComplete) await clean(env, attempt.loaded);
 }

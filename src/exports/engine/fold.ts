@@ -11,7 +11,7 @@ import { changesOf, type Range } from "./ranges.ts";
 /** How many runs a tick folds. */
 const FOLD_BATCH_SIZE = 5000;
 
-/** The newest runs of an export stay: they decide whether it is paused (src/exports/engine/auto_pause.ts). */
+/** The newest runs of an export stay: they decide whether it is paused (auto_pause.ts). */
 const KEPT_RUNS = 24;
 
 const TURNS = DAY_MS / MINUTE_MS;
@@ -29,7 +29,7 @@ function firstIdAt(at: number) {
 	return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }
 
-/** Selects runs that ended before a time and are no longer needed, of the exports that have their turn, oldest first. */
+/** Selects old runs of the exports that have their turn, oldest first. */
 function selectOld(db: Database, at: number, before: number) {
 	const runs = batchExportRuns;
 	const newest = alias(runs, "newest");
@@ -81,10 +81,8 @@ type Series = Pick<Old, "batch_export_id" | "by">;
 /** A range of an export. */
 type Stored = Range & Series;
 
-/** Identifies the runs of an export whose windows select the same way. */
 const keyOf = ({ batch_export_id, by }: Series) => `${batch_export_id} ${by}`;
 
-/** Returns the range of a run alone. */
 function rangeOf({ batch_export_id, by, start, end, status, ...run }: Old): Stored {
 	const range = { batch_export_id, by, start, end };
 	const { latest_error, rows, bytes } = run;
@@ -166,9 +164,9 @@ function replace(db: Database, old: Old[], removed: Stored[], written: Stored[])
 }
 
 /**
- * Folds runs that ended more than `RUN_RETENTION_DAYS` ago: deletes them, and adds their windows to the ranges of their exports.
- * Runs of unfinished backfills, the newest of each export, and those with unfinished output stay. Each export has its turn once a
- * day, so that its range and its counter are written once for all runs of a day.
+ * Deletes runs that ended more than `RUN_RETENTION_DAYS` ago, and adds their windows to the ranges of
+ * their exports (docs/internals/decisions/0007-old-runs-become-ranges.md). Each export has its turn
+ * once a day, so that its range and its counter are written once for all runs of a day.
  */
 export async function foldOldRuns({ DB, RUN_RETENTION_DAYS }: Env, at: number) {
 	const db = drizzle(DB);

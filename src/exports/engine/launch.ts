@@ -1,58 +1,49 @@
-import { and, isNull, type SQL, sql } from "drizzle-orm";
+import { and, isNull, lt, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../../db/client.ts";
-import { now } from "../../db/now.ts";
+import { iso, now } from "../../db/now.ts";
 import { batchExportRuns } from "../../db/schema/batch_exports.ts";
+import { NO_LEASE, newLease } from "../../delivery/lease.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
 import { logWarning } from "../../lib/log.ts";
 
-/** Identifies an attempt of a run. It is the parameter of a Workflow instance. Only the latest attempt may write. */
-export type AttemptRef = { batch_export_id: number; run_id: string; attempt: number };
+/** A lease on a run, held by a Workflow instance, whose parameter it is. */
+export type RunLease = { batch_export_id: number; run_id: string; lease: number };
 
 /** The maximum number of instances for `createBatch`. */
 const CREATE_BATCH_SIZE = 100;
 
-/** How many runs are launched at once: as many as an account may start in half a minute. */
+/** As many runs as an account may start in half a minute. */
 const LAUNCH_BATCH_SIZE = 3000;
 
-const {
-	batch_export_id,
-	id,
-	status,
-	finished_at,
-	launched,
-	attempt,
-	next_try_at,
-	last_updated_at,
-} = batchExportRuns;
+const { batch_export_id, id, status, finished_at, lease, lease_expires_at, last_updated_at } =
+	batchExportRuns;
 
-const instanceId = ({ run_id, attempt }: Pick<AttemptRef, "run_id" | "attempt">) =>
-	`${run_id}-${attempt}`;
+const instanceId = ({ run_id, lease }: Pick<RunLease, "run_id" | "lease">) => `${run_id}-${lease}`;
 
 /**
- * The condition for runs that can be launched. The runs of a schedule run one after another, and so do the runs of a backfill.
- * While an export is paused, its scheduled runs wait, except for retries.
+ * SQL condition: the run can be launched. The runs of a schedule run one after another, and so do
+ * those of a backfill. While an export is paused, its scheduled runs wait, except for retries.
  */
-export const waiting = sql`not ${launched} and (backfill_id is not null or ${attempt} > 0 or exists (
+export const waiting = sql`${lease_expires_at} is null and (backfill_id is not null or ${lease} > 0 or exists (
 	select 1 from batch_exports as e where e.id = batch_export_runs.batch_export_id and not e.paused))
 	and not exists (select 1 from batch_export_runs as earlier
 		where earlier.batch_export_id = batch_export_runs.batch_export_id and earlier.backfill_id is batch_export_runs.backfill_id
 		and earlier.finished_at is null and earlier.id < batch_export_runs.id)`;
 
-/** A run that misses two heartbeats is considered lost, unless it is waiting for its next try. */
-const LOST_MS = 25_000;
+/** The length of a lease, which each heartbeat extends: until two of them are missed. */
+const LEASE_MS = 25_000;
 
 /** How long to wait for a queued instance. The number of concurrent instances of an account is limited. */
-const QUEUED_MS = 5 * MINUTE_MS;
+const MAX_QUEUED_MS = 5 * MINUTE_MS;
 
 /** The status of this many instances that haven't started is checked. */
 const STATUS_BATCH_SIZE = 20;
 
-/** The condition for runs whose last heartbeat is before `before`. */
-const lost = (before: number) =>
-	sql`${launched} and ${last_updated_at} < ${before} and coalesce(${next_try_at}, 0) < ${before}`;
+/** Returns the end of a lease whose holder continues after `wait` milliseconds. */
+export const leaseEnd = (wait = 0) => iso(Date.now() + wait + LEASE_MS);
 
-const statusOf = (env: Env, run: Pick<AttemptRef, "run_id" | "attempt">) =>
+const statusOf = (env: Env, run: Pick<RunLease, "run_id" | "lease">) =>
 	env.EXPORT_RUNS.get(instanceId(run))
 		.then((instance) => instance.status())
 		.then(
@@ -61,14 +52,14 @@ const statusOf = (env: Env, run: Pick<AttemptRef, "run_id" | "attempt">) =>
 		);
 
 /**
- * Starts another attempt of each lost run. While instances are queued, waits longer for runs that haven't started yet, because
- * another instance would only make the queue longer.
+ * Starts another attempt of each run whose instance was lost. While instances are queued, waits
+ * longer for runs that haven't started yet: another instance would only make the queue longer.
  */
 export async function launchLost(env: Env, at: number) {
-	const isLost = lost(at - LOST_MS);
+	const isLost = lt(lease_expires_at, iso(at));
 	const hasStarted = sql`${status} = 'Running'`;
 	const unstarted = await drizzle(env.DB)
-		.select({ run_id: id, attempt })
+		.select({ run_id: id, lease })
 		.from(batchExportRuns)
 		.where(and(isNull(finished_at), isLost, sql`not ${hasStarted}`))
 		.orderBy(last_updated_at)
@@ -77,35 +68,33 @@ export async function launchLost(env: Env, at: number) {
 	await launch(
 		env,
 		statuses.includes("queued")
-			? sql`(${isLost} and ${hasStarted} or ${lost(at - QUEUED_MS)})`
+			? sql`(${isLost} and ${hasStarted} or ${lease_expires_at} < ${at - MAX_QUEUED_MS + LEASE_MS})`
 			: isLost,
 	);
 }
 
-/** Begins a new attempt of each of the runs that `chosen` selects. */
-const claim = (db: Database, chosen: SQL): Promise<AttemptRef[]> =>
+/** Takes a lease on each of the runs that `chosen` selects. */
+const take = (db: Database, chosen: SQL): Promise<RunLease[]> =>
 	db
 		.update(batchExportRuns)
 		.set({
-			launched: true,
-			attempt: sql`${attempt} + 1`,
+			...newLease(batchExportRuns, leaseEnd()),
 			status: "Starting",
-			next_try_at: null,
 			last_updated_at: now(),
 		})
 		// SQLite may not use the whole primary key for an IN of row values.
 		.from(sql`(${chosen}) as chosen`)
 		.where(sql`${batch_export_id} = chosen.batch_export_id and ${id} = chosen.id`)
-		.returning({ batch_export_id, run_id: id, attempt });
+		.returning({ batch_export_id, run_id: id, lease });
 
 /**
- * Claims the next waiting run of a series (one schedule or one backfill) for the calling instance.
- * @returns null if no run is waiting, or if another instance has claimed it
+ * Takes a lease on the next waiting run of a series (one schedule or one backfill) for the calling instance.
+ * @returns null if no run is waiting, or if another instance has taken it
  */
-export async function claimNext(
+export async function takeNext(
 	db: Database,
 	of: Pick<typeof batchExportRuns.$inferSelect, "batch_export_id" | "backfill_id">,
-): Promise<AttemptRef | null> {
+): Promise<RunLease | null> {
 	const series = sql`${batch_export_id} = ${of.batch_export_id}
 		and ${batchExportRuns.backfill_id} is ${of.backfill_id}`;
 	const next = db
@@ -114,13 +103,13 @@ export async function claimNext(
 		.where(and(isNull(finished_at), series, waiting))
 		.orderBy(id)
 		.limit(1);
-	const [claimed] = await claim(db, next.getSQL());
-	return claimed ?? null;
+	const [taken] = await take(db, next.getSQL());
+	return taken ?? null;
 }
 
 /**
- * Starts a Workflow instance for each unfinished run that meets `condition`, longest waiting first. The next tick launches the
- * runs whose instances couldn't be created.
+ * Starts a Workflow instance for each unfinished run that meets `condition`, longest waiting first.
+ * The next tick launches those that couldn't be started.
  */
 export async function launch(env: Env, condition: SQL) {
 	const db = drizzle(env.DB);
@@ -131,32 +120,26 @@ export async function launch(env: Env, condition: SQL) {
 		// No index has this order: it would be written with each heartbeat, while unfinished runs are few.
 		.orderBy(last_updated_at)
 		.limit(LAUNCH_BATCH_SIZE);
-	const starts = await claim(db, chosen.getSQL());
+	const starts = await take(db, chosen.getSQL());
 	for (let i = 0; i < starts.length; i += CREATE_BATCH_SIZE)
 		try {
 			await start(env, starts.slice(i, i + CREATE_BATCH_SIZE));
 		} catch (error) {
 			logWarning("Runs of exports were not started; the next tick tries again", error);
-			return unlaunch(db, starts.slice(i));
+			return endLeases(db, starts.slice(i));
 		}
 }
 
-/** Marks the runs of these attempts as not launched, so that the next tick launches them. */
-async function unlaunch(db: Database, starts: AttemptRef[]) {
+async function endLeases(db: Database, starts: RunLease[]) {
 	await db
 		.update(batchExportRuns)
-		.set({ launched: false })
+		.set(NO_LEASE)
 		.from(sql`json_each(${JSON.stringify(starts)})`)
 		.where(
 			sql`${batch_export_id} = value ->> 'batch_export_id' and ${id} = value ->> 'run_id'
-				and ${attempt} = value ->> 'attempt'`,
+				and ${lease} = value ->> 'lease'`,
 		);
 }
 
-const start = (env: Env, starts: AttemptRef[]) =>
-	env.EXPORT_RUNS.createBatch(
-		starts.map((params) => ({
-			id: instanceId(params),
-			params,
-		})),
-	);
+const start = (env: Env, starts: RunLease[]) =>
+	env.EXPORT_RUNS.createBatch(starts.map((params) => ({ id: instanceId(params), params })));

@@ -2,28 +2,24 @@ import { and, eq, isNull } from "drizzle-orm";
 import { digest } from "../../auth/keys.ts";
 import type { Database } from "../../db/client.ts";
 import { batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
+import { isHeld } from "../../delivery/lease.ts";
 import { exportCipher, opened, shown } from "../../outbound/destinations/secrets.ts";
 import type { Job } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/index.ts";
-import type { AttemptRef } from "./launch.ts";
+import type { RunLease } from "./launch.ts";
 import { parse } from "./query/query.ts";
 import { fieldsOf } from "./rows.ts";
 import type { Selection } from "./sources/source.ts";
 
-type RunRef = Pick<AttemptRef, "batch_export_id" | "run_id">;
+type RunRef = Pick<RunLease, "batch_export_id" | "run_id">;
 
 /** SQL condition: it is this run. */
 export const isRun = ({ batch_export_id, run_id }: RunRef) =>
 	and(eq(batchExportRuns.batch_export_id, batch_export_id), eq(batchExportRuns.id, run_id));
 
-/** SQL condition: the run hasn't ended, and this attempt is the current one. */
-export const isCurrent = (ref: AttemptRef) =>
-	and(
-		isRun(ref),
-		eq(batchExportRuns.attempt, ref.attempt),
-		eq(batchExportRuns.launched, true),
-		isNull(batchExportRuns.finished_at),
-	);
+/** SQL condition: the run hasn't ended, and this attempt still has the lease. */
+export const isCurrent = (ref: RunLease) =>
+	and(isRun(ref), isHeld(batchExportRuns, ref.lease), isNull(batchExportRuns.finished_at));
 
 /** Returns a run and its export; undefined if the run doesn't exist. */
 export async function loadRun(db: Database, ref: RunRef) {
@@ -85,7 +81,7 @@ export async function prepare(env: Env, { run, batchExport }: Loaded) {
 		export_id: batchExport.uuid,
 		backfill: run.by === "event",
 		columns: fields,
-		again: run.backfill_id !== null || run.attempt > 1 || hasChanged(run, fingerprint),
+		again: run.backfill_id !== null || run.lease > 1 || hasChanged(run, fingerprint),
 		identified: fields.some(
 			({ expression }) => expression.type === "column" && expression.name === "uuid",
 		),

@@ -1,33 +1,36 @@
 import { and, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { runBatch } from "../../db/client.ts";
 import { iso, now } from "../../db/now.ts";
 import { batchExportRuns } from "../../db/schema/batch_exports.ts";
+import { retryAfterOf } from "../../delivery/backoff.ts";
+import { NO_LEASE } from "../../delivery/lease.ts";
 import { MisconfiguredError, SupersededError } from "../../outbound/errors.ts";
 import { reason, sentence } from "../../outbound/reason.ts";
 import { type Attempt, openAttempt } from "./attempt.ts";
 import { pauseIfFailing } from "./auto_pause.ts";
 import { advanceBackfill } from "./backfill_runs.ts";
 import { endRun, type Progress } from "./end.ts";
-import { type AttemptRef, claimNext } from "./launch.ts";
+import { leaseEnd, type RunLease, takeNext } from "./launch.ts";
 import { isCurrent, isRun, logOf } from "./loaded.ts";
-import { withLogEntry } from "./run_log.ts";
+import { delayAfter, MAX_ATTEMPTS } from "./retries.ts";
+import { logWhere } from "./run_log.ts";
 import { HEARTBEAT_MS, isSpent, newBudget, transferRows } from "./transfer.ts";
-import { delayAfter, MAX_TRIES } from "./tries.ts";
 
-const { status } = batchExportRuns;
+const { status, lease, lease_expires_at } = batchExportRuns;
 
 /** The run that an instance continues with, and how long it waits before that. */
-export type Turn = AttemptRef & { wait_ms: number };
+export type Turn = RunLease & { wait_ms: number };
 
 /**
- * Continues a run, then the next runs of its series, until a run has to wait or the budget of the step is used up.
+ * Continues a run, then the next ones of its series, until one has to wait or the budget of the
+ * step is used up.
  * @returns the run to continue with; null if none is left
  */
-export async function runSeries(env: Env, first: AttemptRef): Promise<Turn | null> {
+export async function runSeries(env: Env, first: RunLease): Promise<Turn | null> {
 	const budget = newBudget();
 	for (let current = first; ; ) {
-		// Allows the local server to handle requests. Its storage is in the same process, so statements alone never yield to
-		// requests.
+		// Statements alone never yield to requests of the local server, which are in the same process.
 		await scheduler.wait(1);
 		const attempt = await openAttempt(env, current);
 		if (!attempt) return null;
@@ -41,7 +44,7 @@ export async function runSeries(env: Env, first: AttemptRef): Promise<Turn | nul
 }
 
 const progressOf = ({ loaded: { run } }: Attempt): Progress => ({
-	tries: run.tries,
+	attempts: run.attempts,
 	records_completed: run.records_completed,
 	bytes: run.bytes,
 	unfit_values: run.unfit_values,
@@ -50,8 +53,8 @@ const progressOf = ({ loaded: { run } }: Attempt): Progress => ({
 
 /**
  * Continues a run from its stored position.
- * @returns how many milliseconds to wait before the next call; null if the run has ended, or if another attempt has taken
- * over
+ * @returns how many milliseconds to wait before the next call; null if the run has ended, or
+ * another attempt has taken over
  */
 export async function continueRun(attempt: Attempt, budget = newBudget()): Promise<number | null> {
 	const progress = progressOf(attempt);
@@ -61,14 +64,14 @@ export async function continueRun(attempt: Attempt, budget = newBudget()): Promi
 	} catch (error) {
 		if (error instanceof SupersededError) return null;
 		const latest_error = reason(error);
-		const tries = progress.tries + 1;
-		if (error instanceof MisconfiguredError || tries >= MAX_TRIES) {
+		const attempts = progress.attempts + 1;
+		if (error instanceof MisconfiguredError || attempts >= MAX_ATTEMPTS) {
 			const status = error instanceof MisconfiguredError ? "Failed" : "FailedRetryable";
 			await endRun(attempt, { ...progress, status, latest_error });
 			return null;
 		}
-		const wait_ms = delayAfter(tries, error);
-		await countTry(attempt, { tries, latest_error, wait_ms });
+		const wait_ms = delayAfter(attempts, retryAfterOf(error));
+		await recordFailure(attempt, { attempts, latest_error, wait_ms });
 		return wait_ms;
 	} finally {
 		clearInterval(heartbeat);
@@ -76,45 +79,51 @@ export async function continueRun(attempt: Attempt, budget = newBudget()): Promi
 }
 
 /**
- * Reports that the attempt is alive, even after the run was cancelled: if some files have appeared, all of them must, before a
- * tick removes the unfinished output.
+ * Extends the lease. Reports that the attempt is alive even after the run was cancelled: if some
+ * files have appeared, all of them must, before a tick removes the unfinished output.
  */
 const beat = ({ env, ref }: Attempt) =>
 	drizzle(env.DB)
 		.update(batchExportRuns)
-		.set({ status: sql`iif(${isCurrent(ref)}, 'Running', ${status})`, last_updated_at: now() })
-		.where(and(isRun(ref), eq(batchExportRuns.attempt, ref.attempt)))
+		.set({
+			status: sql`iif(${isCurrent(ref)}, 'Running', ${status})`,
+			// null, if the lease has been ended, stays null.
+			lease_expires_at: sql`max(${lease_expires_at}, ${Date.parse(leaseEnd())})`,
+			last_updated_at: now(),
+		})
+		.where(and(isRun(ref), eq(lease, ref.lease)))
 		// The next heartbeat may succeed.
 		.catch(() => {});
 
-/** Stores and logs a failed try and the time of the next one. */
-async function countTry(
+/** Stores and logs a failed attempt. The lease lasts until after the next one has begun. */
+async function recordFailure(
 	{ env, ref, loaded, begun }: Attempt,
-	{ tries, latest_error, wait_ms }: { tries: number; latest_error: string; wait_ms: number },
+	{ attempts, latest_error, wait_ms }: { attempts: number; latest_error: string; wait_ms: number },
 ) {
 	const db = drizzle(env.DB);
-	const next_try_at = iso(Date.now() + wait_ms);
-	await db.batch([
-		...withLogEntry(
-			db,
-			db
-				.update(batchExportRuns)
-				.set({ ...begun, tries, next_try_at, latest_error, last_updated_at: now() })
-				.where(isCurrent(ref)),
-			{
-				...logOf(loaded.run),
-				level: "WARNING",
-				message: `Failure ${tries} of ${MAX_TRIES} in a row: ${sentence(latest_error)} The run continues at ${next_try_at}.`,
-			},
-		),
-	]);
+	const entry = {
+		...logOf(loaded.run),
+		level: "WARNING" as const,
+		message: `Failure ${attempts} of ${MAX_ATTEMPTS} in a row: ${sentence(latest_error)} The run continues at ${iso(Date.now() + wait_ms)}.`,
+	};
+	const set = {
+		...begun,
+		attempts,
+		latest_error,
+		lease_expires_at: leaseEnd(wait_ms),
+		last_updated_at: now(),
+	};
+	await runBatch(db, {
+		log: logWhere(db, entry, sql`exists (select 1 from batch_export_runs where ${isCurrent(ref)})`),
+		run: db.update(batchExportRuns).set(set).where(isCurrent(ref)),
+	});
 }
 
 /**
  * Ends a run after all retries of its step have failed.
  * @returns the next run of the series; null if there is none
  */
-export async function giveUp(env: Env, ref: AttemptRef, error: unknown): Promise<Turn | null> {
+export async function giveUp(env: Env, ref: RunLease, error: unknown): Promise<Turn | null> {
 	const attempt = await openAttempt(env, ref);
 	if (!attempt) return null;
 	const { run } = attempt.loaded;
@@ -128,23 +137,24 @@ export async function giveUp(env: Env, ref: AttemptRef, error: unknown): Promise
 	return next && { ...next, wait_ms: 0 };
 }
 
-/** Releases a run, so that the next tick starts another instance for it. */
-export const release = async (env: Env, ref: AttemptRef) => {
+/** Ends the lease on a run, so that the next tick starts another instance for it. */
+export const release = async (env: Env, ref: RunLease) => {
 	await drizzle(env.DB)
 		.update(batchExportRuns)
-		.set({ launched: false, last_updated_at: now() })
+		.set({ ...NO_LEASE, last_updated_at: now() })
 		.where(isCurrent(ref));
 };
 
 /**
- * Follows up on a run that has ended: pauses the export if too many runs have failed, and adds the backfill's next run.
- * @returns the next run of the series; null if there is none, or if another attempt has taken over
+ * Follows up on a run that has ended: pauses the export if too many have failed, and adds the
+ * backfill's next run.
+ * @returns the next run of the series; null if there is none, or another attempt has taken over
  */
-export async function afterRun({ env, ref, loaded }: Attempt): Promise<AttemptRef | null> {
+export async function afterRun({ env, ref, loaded }: Attempt): Promise<RunLease | null> {
 	const db = drizzle(env.DB);
-	const { attempt, finished_at, status, backfill_id } = loaded.run;
-	if (attempt !== ref.attempt || finished_at === null) return null;
+	const { lease, finished_at, status, backfill_id } = loaded.run;
+	if (lease !== ref.lease || finished_at === null) return null;
 	if (status === "Failed") await pauseIfFailing(env, loaded);
 	if (backfill_id !== null) await advanceBackfill(db, { ...loaded.run, id: backfill_id });
-	return claimNext(db, loaded.run);
+	return takeNext(db, loaded.run);
 }

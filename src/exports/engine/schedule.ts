@@ -24,31 +24,27 @@ import { EXPORT_LOGS } from "./run_log.ts";
 import { describeSkipped, howToExport, LIMIT } from "./skipped.ts";
 import { dueWindows, type Skipped } from "./windows.ts";
 
-/** How many exports a batch schedules. Their missed runs are a single value, which D1 limits to 2,000,000 bytes. */
+/** Exports in a batch. Their missed runs are one value, which D1 limits to 2,000,000 bytes. */
 const BATCH_SIZE = 300;
 const MAX_BATCHES_PER_TICK = 30;
 
-/** How long a run has to remove its own unfinished output, and how long to wait between two tries. */
+/** How long a run has to remove its own unfinished output, and between two attempts at it. */
 const CLEANUP_AGE_MS = MINUTE_MS;
 
-/** How many rows of each kind a tick handles: stalled backfills, runs with unfinished output, deleted exports. */
+/** Rows of each kind in a tick: stalled backfills, unfinished output, deleted exports. */
 const CLEANUP_BATCH_SIZE = 25;
 
-/** How many runs of deleted exports a tick deletes. */
+/** Runs of deleted exports that a tick deletes. */
 const PURGE_BATCH_SIZE = 5000;
 
 /** How long deleted exports are kept. */
 const RETENTION_MS = 7 * DAY_MS;
 
-/** The names, in the log, of parts of the tick that handle several items. */
+/** Names of parts in the log. */
 const STALLED = "stalled backfills";
 const LEFTOVERS = "unfinished output of runs";
 
-/**
- * Runs every minute. Inserts the runs of windows that are due, adds the next runs of stalled backfills, launches waiting and
- * lost runs, folds old runs, and removes unfinished output.
- */
-export async function tick(env: Env, scheduledTime: number) {
+export async function runDueExports(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
 	await runSequentially({
 		"windows of exports": () => insertAllDueRuns(db, scheduledTime),
@@ -127,7 +123,7 @@ async function insertDueRuns(db: Database, at: number) {
 		...plan.next,
 		runs: runsOf[i]?.map(({ id }) => id),
 	}));
-	/** The export hasn't changed since it was read, so concurrent ticks and requests don't interfere. */
+	// So concurrent ticks and requests don't interfere.
 	const isUnchanged = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
 		and e.due_at = value ->> 'due' and e.interval = value ->> 'interval' and not e.paused and not e.deleted)`;
 	await db.batch([
@@ -151,7 +147,7 @@ async function insertDueRuns(db: Database, at: number) {
 
 const SKIPPED: SystemKind = { scope: "BatchExportRun", activity: "skipped" };
 
-/** Returns the event for the windows that an export skips, a single one for all of them (docs/notifications.md#events). */
+/** Returns the event for all windows that an export skips (docs/notifications.md#events). */
 function eventOf({ row, skipped }: { row: Due; skipped: Skipped }) {
 	return {
 		organization_id: row.organization_id,
@@ -172,8 +168,8 @@ function eventOf({ row, skipped }: { row: Due; skipped: Skipped }) {
 }
 
 /**
- * Adds the next run to backfills that have stalled because their instance no longer exists, least recently changed first. It
- * marks each one as changed, so that a backfill that can't be advanced doesn't block the others.
+ * Adds the next run to backfills whose instance no longer exists, least recently changed first. It
+ * marks each one as changed, so that one that can't be advanced doesn't block the others.
  */
 async function advanceBackfills(db: Database) {
 	const { batch_export_id, id } = batchExportBackfills;
@@ -199,7 +195,6 @@ async function advanceBackfills(db: Database) {
 	await forEachLogged(STALLED, chosen, (backfill) => advanceBackfill(db, backfill));
 }
 
-/** Deletes old log entries, and exports that were deleted some time ago. */
 async function deleteOld(db: Database, at: number) {
 	await db.batch([
 		deleteExpired(db, EXPORT_LOGS, batchExports, at),
@@ -207,7 +202,6 @@ async function deleteOld(db: Database, at: number) {
 	]);
 }
 
-/** Removes the unfinished output of runs that have ended. */
 async function removeLeftovers(env: Env, at: number) {
 	const db = drizzle(env.DB);
 	const left = await db
@@ -228,10 +222,7 @@ async function removeLeftovers(env: Env, at: number) {
 	});
 }
 
-/**
- * Returns the statements that purge exports deleted before a time. They delete runs first, in batches, so that no statement
- * takes long.
- */
+/** Returns the statements that delete exports deleted before a time, and first their runs. */
 function purgeDeleted(db: Database, before: string) {
 	const dead = and(
 		sql`${batchExports.deleted} and ${batchExports.deleted} = 1`,

@@ -73,13 +73,13 @@ function describeStart(
 			message:
 				"The destination or the query has changed since the run began, so it starts over. Rows that are already in a database or at a receiver stay there.",
 		};
-	if (run.status !== "Starting" || run.attempt < 2) return null;
+	if (run.status !== "Starting" || run.lease < 2) return null;
 	return {
 		level: "INFO" as const,
 		message:
 			records_completed > 0
-				? `Attempt ${run.attempt} continues after ${pluralize(records_completed, "row")}.`
-				: `Attempt ${run.attempt} starts with the first row.`,
+				? `Attempt ${run.lease} continues after ${pluralize(records_completed, "row")}.`
+				: `Attempt ${run.lease} starts with the first row.`,
 	};
 }
 
@@ -95,7 +95,6 @@ async function begin(attempt: Attempt, fingerprint: string, started_at: string) 
 	attempt.begun = {
 		...(isMoved && position),
 		status: "Running",
-		next_try_at: null,
 		started_at,
 		fingerprint,
 		resume_state: null,
@@ -121,8 +120,8 @@ async function openSink(
 		job,
 		await readState(),
 		async (state, isProgress) => {
-			if (isProgress) progress.tries = 0;
-			await update({ state, tries: progress.tries });
+			if (isProgress) progress.attempts = 0;
+			await update({ state, attempts: progress.attempts });
 		},
 		readState,
 	);
@@ -177,7 +176,7 @@ export async function transferRows(
 		isFresh = state !== null;
 		if (count > 0) isSaved = isFresh;
 		if (state !== null) {
-			const figures = { records_completed, bytes, unfit_values, tries: 0 };
+			const figures = { records_completed, bytes, unfit_values, attempts: 0 };
 			Object.assign(progress, figures);
 			const cursor = JSON.stringify(next ?? END);
 			await update({ state, cursor, ...figures });

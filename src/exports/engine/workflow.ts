@@ -1,29 +1,24 @@
 import { WorkflowEntrypoint, type WorkflowEvent, type WorkflowStep } from "cloudflare:workers";
-import type { AttemptRef } from "./launch.ts";
+import type { RunLease } from "./launch.ts";
+import { MAX_ATTEMPTS } from "./retries.ts";
 import type { Turn } from "./run.ts";
-import { MAX_TRIES } from "./tries.ts";
 
-/**
- * How many steps an instance executes before another instance continues. Cloudflare allows 10,000 steps (1,024 on the free
- * plan), without sleeps.
- */
+/** The steps of an instance. Cloudflare allows 10,000 (1,024 on the free plan), without sleeps. */
 const MAX_STEPS = 1000;
 
-/** For steps that fail completely, because the database doesn't respond or the isolate has ended. */
+/** For steps that throw, because the database doesn't respond or the isolate has ended. */
 const STEP = {
-	retries: { limit: MAX_TRIES - 1, delay: "5 seconds", backoff: "exponential" },
+	retries: { limit: MAX_ATTEMPTS - 1, delay: "5 seconds", backoff: "exponential" },
 	timeout: "30 minutes",
 } as const;
 
 /**
- * Executes a run, then the waiting runs of the same series (one backfill or one schedule). All state between two steps is in
- * D1.
- *
- * No instance starts another one. On Cloudflare it could, since a new instance is only queued. But the local server runs it at
- * once, nested in the one that created it, and stops working at a nesting of about fifty.
+ * Executes a run, then the waiting runs of the same series (one backfill or one schedule). All
+ * state between two steps is in D1. No instance starts another one: the local server would run it
+ * nested in this one, and stops working at a nesting of about fifty.
  */
-export class ExportRun extends WorkflowEntrypoint<Env, AttemptRef> {
-	override async run({ payload }: WorkflowEvent<AttemptRef>, step: WorkflowStep) {
+export class ExportRun extends WorkflowEntrypoint<Env, RunLease> {
+	override async run({ payload }: WorkflowEvent<RunLease>, step: WorkflowStep) {
 		// The engine is loaded here, so that requests to the API don't wait for it.
 		const { giveUp, release, runSeries } = await import("./run.ts");
 		let turn: Turn | null = { ...payload, wait_ms: 0 };

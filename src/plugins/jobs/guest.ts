@@ -32,8 +32,8 @@ export default class extends WorkerEntrypoint {
 			return call;
 		};
 		const result = async (call) => {
-			const { value, refusal } = await track(call);
-			if (refusal !== undefined) throw new Error(refusal);
+			const { value, rejection } = await track(call);
+			if (rejection !== undefined) throw new Error(rejection);
 			return value;
 		};
 		const send = () => {
@@ -41,11 +41,11 @@ export default class extends WorkerEntrypoint {
 			lines = [];
 			track(host.log(batch)).catch(() => {});
 		};
-		const write = (source, type) => (...parts) => {
+		const write = (source, level) => (...parts) => {
 			if (count > maxEntries) return;
 			count += 1;
 			if (lines.length === 0) defer(send);
-			lines[lines.length] = { source, type, message: format(parts, maxLength) };
+			lines[lines.length] = { source, level, message: format(parts, maxLength) };
 		};
 		const writer = (source) => ({
 			log: write(source, "LOG"),

@@ -7,21 +7,19 @@ import type { Entry } from "./run_log.ts";
 
 export const PLUGIN_LOGS: Logs = { table: pluginLogs, owner: pluginLogs.plugin_config_id };
 
-const newEntry = ({ type, ...entry }: Entry) => ({ ...entry, level: type });
-
 /** Returns statements that add the log entries of one run to the log of its config if `condition` is true. */
 export const insertEntries = (db: Database, config: number, entries: Entry[], condition: SQL) =>
-	appendAll(db, PLUGIN_LOGS, { owner: config, entries: entries.map(newEntry) }, condition);
+	appendAll(db, PLUGIN_LOGS, { owner: config, entries }, condition);
 
 /** Returns a statement that adds SYSTEM entries. */
 export const logSystem = (db: Database, config: number | SQL<number>, messages: string[]) => {
-	const entries = messages.map((message) => newEntry(systemEntry("INFO", message)));
+	const entries = messages.map((message) => systemEntry("INFO", message));
 	return append(db, PLUGIN_LOGS, { owner: config, entries }, sql`true`);
 };
 
-export const systemEntry = (type: Entry["type"], message: string): Entry => ({
+export const systemEntry = (level: Entry["level"], message: string): Entry => ({
 	timestamp: now(),
 	source: "SYSTEM",
-	type,
+	level,
 	message,
 });

@@ -1,45 +1,39 @@
-import { type SQL, sql } from "drizzle-orm";
+import { isNull, type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
 import { pluginJobs } from "../../db/schema/jobs.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
 
 /*
- * Organizations take turns: a job gets a turn number when it is queued, and jobs start in the order of these numbers. The number is
- * that of the next waiting job, or one more than that of its organization's last job, whichever is higher. So a job waits for at
- * most one job of each other organization.
+ * The order of jobs is the primary key of `plugin_jobs`. Organizations take turns: a job's turn is
+ * that of the next waiting job, or one more than that of its organization's last job, whichever is
+ * higher (docs/internals/decisions/0006-jobs-outbox.md).
  *
- * The queue is the primary key of `plugin_jobs`. Jobs that have started come before those that are waiting, and are few.
- *
- * A message doesn't name a job. It starts a consumer, which runs the next job and, while more jobs
- * wait, sends another message. So it doesn't matter how many messages each organization's jobs
- * sent. Messages can be lost or pile up: the schedule sends new ones every minute, and consumers
- * ignore messages older than two minutes.
+ * A message names no job. It starts a consumer, which runs the next job and, while more wait, sends
+ * another message. Messages can be lost or pile up: the schedule sends new ones every minute, and
+ * consumers ignore old ones.
  */
 
-/**
- * The maximum number of messages that a queue accepts in one batch. If more jobs wait, consumers
- * are running already.
- */
-export const MAX_WAKE_UPS = 100;
+/** The messages that a queue accepts in one batch. If more jobs wait, consumers are running. */
+export const MAX_CONSUMERS = 100;
 const MAX_MESSAGE_AGE_MS = 2 * MINUTE_MS;
 
 /** SQL condition: the job is waiting. */
-export const isWaiting = sql`${pluginJobs.started_at} is null`;
+export const isWaiting = isNull(pluginJobs.lease_expires_at);
 
 const next = (columns: SQL) =>
-	sql`(select ${columns} from plugin_jobs where started_at is null order by turn, id limit 1)`;
+	sql`(select ${columns} from plugin_jobs where lease_expires_at is null order by turn, id limit 1)`;
 
 /** SQL condition: the job is the next one. */
 export const isNext = sql`(${pluginJobs.turn}, ${pluginJobs.id}) = ${next(sql`turn, id`)}`;
 
-/** SQL for the turn of the next waiting job. If none is waiting, new jobs get the turn of the last one that started. */
+/** SQL for the turn of the next waiting job; if there is none, of the last one that started. */
 export const currentTurn = sql`coalesce(${next(sql`turn`)}, (select max(turn) from plugin_jobs), 0)`;
 
 /** SQL for the turn of an organization's new job. */
 export const newTurn = (organization: SQL) =>
 	sql<number>`max(${currentTurn}, coalesce((select max(turn) + 1 from plugin_jobs where organization_id = ${organization}), 0))`;
 
-/** Returns a query that counts waiting jobs, up to `MAX_WAKE_UPS` + 1. */
+/** Returns a query that counts waiting jobs, up to `MAX_CONSUMERS` + 1. */
 export const countWaiting = (db: Database) =>
 	db.select({ waiting: sql<number>`count(*)` }).from(
 		db
@@ -47,13 +41,13 @@ export const countWaiting = (db: Database) =>
 			.from(pluginJobs)
 			.where(isWaiting)
 			.orderBy(pluginJobs.turn, pluginJobs.id)
-			.limit(MAX_WAKE_UPS + 1)
+			.limit(MAX_CONSUMERS + 1)
 			.as("waiting"),
 	);
 
-/** Starts one consumer for each waiting job, at most `MAX_WAKE_UPS`. */
-export async function wake({ JOBS }: Env, waiting: number) {
-	const messages = Array.from({ length: Math.min(waiting, MAX_WAKE_UPS) });
+/** Starts one consumer for each waiting job, at most `MAX_CONSUMERS`. */
+export async function startConsumers({ JOBS }: Env, waiting: number) {
+	const messages = Array.from({ length: Math.min(waiting, MAX_CONSUMERS) });
 	if (messages.length > 0) await JOBS.sendBatch(messages.map(() => ({ body: {} })));
 }
 

@@ -5,23 +5,18 @@ import { now } from "../../db/now.ts";
 export const MAX_ENTRIES = 1000;
 export const MAX_MESSAGE_LENGTH = 4000;
 
-export type Entry = {
+/** A log entry from the isolate. Anything else was forged by the plugin, and is ignored. */
+const Line = z.object({
+	source: z.enum(["PLUGIN", "CONSOLE"]),
+	level: z.enum(["DEBUG", "LOG", "INFO", "WARN", "ERROR"]),
+	message: z.string(),
+});
+
+export type Entry = Pick<z.infer<typeof Line>, "level" | "message"> & {
 	/** RFC 3339. When the host received the entry, so that entries are in order. */
 	timestamp: string;
 	source: "SYSTEM" | "PLUGIN" | "CONSOLE";
-	type: "DEBUG" | "LOG" | "INFO" | "WARN" | "ERROR";
-	message: string;
 };
-
-/**
- * A log entry from the isolate. Anything else was forged by the plugin instead of sent by the guest
- * code, and is ignored.
- */
-const Line = z.object({
-	source: z.enum(["PLUGIN", "CONSOLE"]),
-	type: z.enum(["DEBUG", "LOG", "INFO", "WARN", "ERROR"]),
-	message: z.string(),
-});
 
 /**
  * Returns the log of one run. The plugin can write `MAX_ENTRIES` entries.
@@ -31,8 +26,8 @@ export function runLog(secrets: string[]) {
 	const redact = logRedactor(secrets);
 	const entries: Entry[] = [];
 	let full = false;
-	const write = (source: Entry["source"], type: Entry["type"], message: string) =>
-		entries.push({ timestamp: now(), source, type, message: redact(message) });
+	const write = (source: Entry["source"], level: Entry["level"], message: string) =>
+		entries.push({ timestamp: now(), source, level, message: redact(message) });
 	return {
 		/** Adds entries from the isolate, which can have any value. */
 		receive(lines: unknown) {
@@ -42,7 +37,8 @@ export function runLog(secrets: string[]) {
 				if (!parsed.success) continue;
 				full = entries.length === MAX_ENTRIES;
 				if (full) return;
-				write(parsed.data.source, parsed.data.type, parsed.data.message);
+				const { source, level, message } = parsed.data;
+				write(source, level, message);
 			}
 		},
 		/** Ends the log. The error, if any, is its last entry. */

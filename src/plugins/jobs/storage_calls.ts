@@ -5,7 +5,7 @@ import type { TimeLimit } from "./time_limit.ts";
 /** Each call is a round trip to D1. Workers allow 1,000 of them, and running the job needs some. */
 const MAX_CALLS = 900;
 /** Calls beyond `MAX_CALLS` are rejected. After this many rejected calls, the run is stopped. */
-const MAX_REFUSED_CALLS = 4100;
+const MAX_REJECTED_CALLS = 4100;
 const MAX_CONCURRENT_CALLS = 50;
 const MAX_KEY_LENGTH = 200;
 /** The maximum length of the JSON in characters. */
@@ -20,11 +20,11 @@ export type Storage = {
 };
 
 /**
- * The result of a storage call. The guest throws `refusal` as an error. If the host threw it, the
+ * The result of a storage call. The guest throws `rejection` as an error. If the host threw it, the
  * runtime would report each as an uncaught exception, and thousands of reports would keep a local
  * server busy for minutes.
  */
-type Result = { value?: string | null; refusal?: string };
+type Result = { value?: string | null; rejection?: string };
 
 /**
  * Returns the storage functions that the isolate can call, with any arguments, within the limits of
@@ -35,13 +35,13 @@ export function storageCalls(storage: Storage, limit: TimeLimit) {
 	let calls = 0;
 	const call = async (key: unknown, work: (key: string) => Promise<Result>): Promise<Result> => {
 		calls += 1;
-		if (calls > MAX_CALLS + MAX_REFUSED_CALLS)
+		if (calls > MAX_CALLS + MAX_REJECTED_CALLS)
 			limit.stop(`it called the storage more than ${calls - 1} times.`);
 		if (limit.isOver()) return never();
 		if (calls > MAX_CALLS)
-			return { refusal: `A run may call the storage at most ${MAX_CALLS} times.` };
+			return { rejection: `A run may call the storage at most ${MAX_CALLS} times.` };
 		if (typeof key !== "string" || key === "" || key.length > MAX_KEY_LENGTH)
-			return { refusal: `A key must be a string of 1 to ${MAX_KEY_LENGTH} characters.` };
+			return { rejection: `A key must be a string of 1 to ${MAX_KEY_LENGTH} characters.` };
 		return limited(async () => (limit.isOver() ? never() : work(key).catch(failed)));
 	};
 	return {
@@ -49,10 +49,10 @@ export function storageCalls(storage: Storage, limit: TimeLimit) {
 		set: (key: unknown, json: unknown) =>
 			call(key, async (key) => {
 				if (!isJson(json))
-					return { refusal: `A value must be JSON of at most ${MAX_VALUE_LENGTH} characters.` };
+					return { rejection: `A value must be JSON of at most ${MAX_VALUE_LENGTH} characters.` };
 				return (await storage.set(key, json))
 					? {}
-					: { refusal: "The storage is full: it can hold 1,000 keys and 1 MiB." };
+					: { rejection: "The storage is full: it can hold 1,000 keys and 1 MiB." };
 			}),
 		del: (key: unknown) =>
 			call(key, async (key) => {
@@ -67,7 +67,7 @@ const never = () => new Promise<never>(() => {});
 
 function failed(error: unknown): Result {
 	logWarning("A plugin could not use its storage", error);
-	return { refusal: "The storage failed." };
+	return { rejection: "The storage failed." };
 }
 
 const isJson = (json: unknown): json is string => {

@@ -9,24 +9,21 @@ import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { forEachLogged, runSequentially } from "../../lib/background.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
 import { PLUGIN_LOGS } from "./log_entries.ts";
-import { countWaiting, newTurn, wake } from "./queue.ts";
+import { countWaiting, newTurn, startConsumers } from "./queue.ts";
 import { fail, findLost } from "./work.ts";
 
-/** A job that has been running for longer than this counts as lost. */
-const LOST_MS = 30_000;
 /** An organization's limit, both for tasks queued in one minute and for waiting tasks. */
 const MAX_TASKS_PER_MINUTE = 1000;
-/** The number of lost jobs that a tick marks as failed. Each needs four statements. */
+/** The number of lost jobs that a tick ends. Each needs four statements. */
 const GIVE_UP_BATCH_SIZE = 20;
-/** The maximum number of dropped daily and hourly tasks that the next tick tries again, and the length of their names. */
+/** The dropped daily and hourly tasks that the next tick tries again, and how long names can be. */
 const MAX_RETRIED = 2000;
 const MAX_RETRIED_NAME = 200;
-/** The maximum number of configs whose logs get an entry about dropped tasks in a tick. */
+/** The configs whose logs get an entry about dropped tasks. */
 const MAX_DROPPED_ENTRIES = 10_000;
 /** Keeps the JSON of a batch well below D1's 2 MB limit for a value. */
 const ENTRIES_BATCH_SIZE = 1000;
 
-/** The name of a part of the tick, for the log. */
 const CUT_OFF = "plugin jobs that were cut off";
 
 /** The interval of a task in milliseconds, by the prefix of its name. */
@@ -44,9 +41,9 @@ const slots = (at: number) =>
 	}));
 
 /**
- * Common table expressions: `due` has the tasks of enabled configs whose minute, hour or day has begun since the last tick, and the
- * daily and hourly ones that it dropped, ranked within their organization: daily and hourly ones first. `capacities` has how many
- * an organization can queue, and the turn of the first.
+ * Common table expressions. `due`: the tasks whose minute, hour or day has begun since the last tick,
+ * and the daily and hourly ones that it dropped, ranked within their organization, these first.
+ * `capacities`: how many an organization can queue, and the turn of the first.
  */
 const ranked = (at: number, minute: string, last: SQL) => sql`due as materialized (
 		select *, row_number() over (partition by organization_id order by length desc, config, name) as rank
@@ -65,9 +62,8 @@ const ranked = (at: number, minute: string, last: SQL) => sql`due as materialize
 		from (select distinct organization_id from due) as it)`;
 
 /**
- * Queues the tasks that are due. For each organization, at most `MAX_TASKS_PER_MINUTE` tasks are queued in one minute, and at most
- * as many can wait. Returns the configs whose tasks were dropped, with how many, and the dropped tasks that the next tick tries
- * again. Does nothing if a tick has queued the tasks of this minute.
+ * Queues the tasks that are due, unless a tick has queued those of this minute. Returns the configs
+ * whose tasks were dropped, with how many, and the dropped tasks that the next tick tries again.
  */
 async function queueTasks(db: Database, at: number, minute: string) {
 	// A minute that is far ahead was written before the clock was set back.
@@ -106,7 +102,6 @@ async function queueTasks(db: Database, at: number, minute: string) {
 	return { configs, retried };
 }
 
-/** Queues the tasks that are due, and logs in each config how many were dropped. */
 async function runTasks(db: Database, at: number) {
 	const minute = iso(at - (at % MINUTE_MS));
 	const { configs, retried } = await queueTasks(db, at, minute);
@@ -139,32 +134,26 @@ const logDropped = (db: Database, configs: Dropped[], minute: string) =>
 	);
 
 /**
- * Runs every minute:
- * - Queues each task once for the current minute, hour or day. A task is queued even if the tick at
- *   the beginning of that period was missed, but not if the period began before the config was
- *   enabled.
- * - Starts consumers for waiting jobs.
- * - Marks jobs that a restart interrupted as failed. They don't run again.
- * - Deletes old log entries.
+ * Queues each task once for the current minute, hour or day, even if the tick at its beginning was
+ * missed, but not if it began before the config was enabled. Also looks after the other jobs.
  */
-export async function tick(env: Env, scheduledTime: number) {
+export async function runDueTasks(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
 	await runSequentially({
 		"plugin tasks": () => runTasks(db, scheduledTime),
-		"waking workers": () => wakeConsumers(env, db),
+		"waiting plugin jobs": () => startWaiting(env, db),
 		[CUT_OFF]: () => failLost(db),
 		"old entries of plugins": () => deleteExpired(db, PLUGIN_LOGS, pluginConfigs, scheduledTime),
 	});
 }
 
-async function wakeConsumers(env: Env, db: Database) {
+async function startWaiting(env: Env, db: Database) {
 	const [counted] = await countWaiting(db);
-	await wake(env, counted?.waiting ?? 0);
+	await startConsumers(env, counted?.waiting ?? 0);
 }
 
-/** Marks jobs that a restart interrupted as failed, those that started first. */
 async function failLost(db: Database) {
-	const lost = await findLost(db, iso(Date.now() - LOST_MS), GIVE_UP_BATCH_SIZE);
+	const lost = await findLost(db, GIVE_UP_BATCH_SIZE);
 	await forEachLogged(CUT_OFF, lost, (job) =>
 		fail(db, job, "The job was interrupted by a restart. It isn't run again."),
 	);

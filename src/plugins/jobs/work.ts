@@ -2,7 +2,7 @@ import { and, eq, exists, inArray, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../../db/client.ts";
 import { PLUGINS_CONFIG } from "../../db/levels.ts";
-import { now } from "../../db/now.ts";
+import { iso, now } from "../../db/now.ts";
 import { recordEvent } from "../../db/record.ts";
 import { pluginJobs } from "../../db/schema/jobs.ts";
 import { organizations } from "../../db/schema/organizations.ts";
@@ -16,10 +16,13 @@ import { MAIN_FILES } from "../plugins/file_names.ts";
 import { withResult } from "../plugins/results.ts";
 import { insertEntries, systemEntry } from "./log_entries.ts";
 import { allowedHosts } from "./outbound.ts";
-import { currentTurn, isNext, isWaiting, wake } from "./queue.ts";
+import { currentTurn, isNext, isWaiting, startConsumers } from "./queue.ts";
 import type { Entry } from "./run_log.ts";
 import { run } from "./sandbox.ts";
 import { storage } from "./storage.ts";
+
+/** A job that has been running for longer than this was interrupted. */
+const LEASE_MS = 30_000;
 
 /** The primary key of a job. */
 type Key = Pick<typeof pluginJobs.$inferSelect, "turn" | "id">;
@@ -29,10 +32,10 @@ const byKey = ({ turn, id }: Key) => and(eq(pluginJobs.turn, turn), eq(pluginJob
 const remove = (db: Database, key: Key) => db.delete(pluginJobs).where(byKey(key));
 
 /**
- * Claims the next job; undefined if none is waiting. `job` is undefined if its config has been deleted. `more` tells whether other
- * jobs are waiting.
+ * Takes the next job; undefined if none is waiting. `job` is undefined if its config has been
+ * deleted. `more`: whether other jobs are waiting.
  */
-async function claim(db: Database) {
+async function take(db: Database) {
 	const [[job], files, [key], more] = await db.batch([
 		db
 			.select({
@@ -50,7 +53,7 @@ async function claim(db: Database) {
 				/** Whether another job of the config is running. */
 				is_busy: sql<number>`exists (select 1 from plugin_jobs as running
 					where running.organization_id = ${pluginJobs.organization_id} and running.turn <= ${pluginJobs.turn}
-						and running.plugin_config_id = ${pluginJobs.plugin_config_id} and running.started_at is not null)`,
+						and running.plugin_config_id = ${pluginJobs.plugin_config_id} and running.lease_expires_at is not null)`,
 				enabled: pluginConfigs.enabled,
 				deleted: pluginConfigs.deleted,
 				plugins_access_level: organizations.plugins_access_level,
@@ -70,7 +73,7 @@ async function claim(db: Database) {
 			.where(and(isNext, inArray(pluginSourceFiles.filename, MAIN_FILES))),
 		db
 			.update(pluginJobs)
-			.set({ started_at: now() })
+			.set({ lease_expires_at: iso(Date.now() + LEASE_MS) })
 			.where(isNext)
 			.returning({ turn: pluginJobs.turn, id: pluginJobs.id }),
 		db
@@ -85,11 +88,11 @@ async function claim(db: Database) {
 	return { key, job: job && { ...job, main: mains.find(Boolean) }, more: more.length > 0 };
 }
 
-type Job = NonNullable<NonNullable<Awaited<ReturnType<typeof claim>>>["job"]>;
+type Job = NonNullable<NonNullable<Awaited<ReturnType<typeof take>>>["job"]>;
 
 /**
- * Returns the isolate that a job shares with earlier jobs of its config (docs/plugins.md#the-sandbox); null if it needs its own,
- * because another job of the config is running.
+ * Returns the isolate that a job shares with earlier jobs of its config (docs/plugins.md#the-sandbox);
+ * null if another job of the config is running.
  */
 const isolateOf = ({ is_busy, uuid, generation }: Job) =>
 	is_busy ? null : `${uuid}:${generation}`;
@@ -107,8 +110,8 @@ function whyNotRunnable({ kind, enabled, deleted, plugins_access_level }: Job) {
 const EMPTY: Compiled = { compiled: "", error: null };
 
 /** Starts the next consumer. If that fails, the schedule starts it later. */
-const wakeNext = (env: Env) =>
-	wake(env, 1).catch((error: unknown) =>
+const startNext = (env: Env) =>
+	startConsumers(env, 1).catch((error: unknown) =>
 		logWarning(
 			"No consumer was started for the next plugin job; the next tick will start one",
 			error,
@@ -118,10 +121,10 @@ const wakeNext = (env: Env) =>
 /** Runs the next job once, and stores its log and result. Does nothing if no job waits. */
 export async function work(env: Env) {
 	const db = drizzle(env.DB);
-	const claimed = await claim(db);
-	if (!claimed) return;
-	const { key, job, more } = claimed;
-	if (more) await wakeNext(env);
+	const taken = await take(db);
+	if (!taken) return;
+	const { key, job, more } = taken;
+	if (more) await startNext(env);
 	if (!job) return void (await remove(db, key));
 	const { kind, name, payload } = job;
 	const skip = (reason: string) => {
@@ -186,12 +189,12 @@ const failureOf = ({ id, kind, name, ...ref }: Ending, error: string) => ({
 	project: sql`${ref.team_id}`,
 });
 
-/** Changes the isolate's id, so that no job gets an isolate in which one failed or is still running. */
+/** No other job gets an isolate in which one failed or is still running. */
 const newIsolate = { generation: sql`${pluginConfigs.generation} + 1` };
 
 /**
- * Stores the result and log of a job, and an event if it failed, and deletes the job. Does nothing if it has already ended, because
- * `tick` fails jobs that run for too long, or if its config has been deleted.
+ * Stores the result and log of a job, and an event if it failed, and deletes the job. Does nothing
+ * if it has already ended, or its config has been deleted.
  */
 async function finish(db: Database, job: Ending, entries: Entry[], error: string | null) {
 	const isUnfinished = exists(
@@ -213,8 +216,8 @@ async function finish(db: Database, job: Ending, entries: Entry[], error: string
 	]);
 }
 
-/** Returns the jobs that started before this time and haven't ended, at most `limit`. */
-export const findLost = (db: Database, before: string, limit: number) =>
+/** Returns the jobs whose consumer was killed, at most `limit`, those that started first. */
+export const findLost = (db: Database, limit: number) =>
 	db
 		.select({
 			turn: pluginJobs.turn,
@@ -226,11 +229,11 @@ export const findLost = (db: Database, before: string, limit: number) =>
 		})
 		.from(pluginJobs)
 		.leftJoin(pluginConfigs, eq(pluginConfigs.id, pluginJobs.plugin_config_id))
-		.where(and(lt(pluginJobs.started_at, before), sql`${pluginJobs.turn} <= ${currentTurn}`))
+		.where(and(lt(pluginJobs.lease_expires_at, now()), sql`${pluginJobs.turn} <= ${currentTurn}`))
 		.orderBy(pluginJobs.turn, pluginJobs.id)
 		.limit(limit);
 
-/** Ends a job as failed, with `why` as its error and in its log. Does nothing if it has already ended. */
+/** Ends a job as failed, with `why` as its error and in its log. */
 export async function fail(
 	db: Database,
 	{ config, ...job }: Awaited<ReturnType<typeof findLost>>[number],

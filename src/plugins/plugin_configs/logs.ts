@@ -22,7 +22,7 @@ export async function list(
 	{ type_filter, ...filters }: z.infer<typeof logFilters>,
 ) {
 	const { db } = tenant;
-	const log = readLog<StoredEntry<Entry["type"], [Entry["source"]]>>(
+	const log = readLog<StoredEntry<Entry["level"], [Entry["source"]]>>(
 		db,
 		PLUGIN_LOGS,
 		rowId(id),

@@ -7,7 +7,7 @@ import { pluginJobs } from "../../db/schema/jobs.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import { logSystem } from "../jobs/log_entries.ts";
-import { countWaiting, MAX_WAKE_UPS, newTurn, wake } from "../jobs/queue.ts";
+import { countWaiting, MAX_CONSUMERS, newTurn, startConsumers } from "../jobs/queue.ts";
 import { assertAvailable, byId, select } from "./queries.ts";
 import type { job as Job } from "./shape.ts";
 
@@ -63,6 +63,7 @@ async function tryStart(tenant: Tenant, id: string, { job }: z.infer<typeof Job>
 			.from(sql`(select 1)`),
 	});
 	// If more jobs are waiting, consumers are already running.
-	if (orNotFound(queued).waiting <= MAX_WAKE_UPS) tenant.later(() => wake(tenant.env, 1));
+	if (orNotFound(queued).waiting <= MAX_CONSUMERS)
+		tenant.later(() => startConsumers(tenant.env, 1));
 	return row;
 }

@@ -17,7 +17,7 @@ type Due = Pick<typeof plugins.$inferSelect, "id" | "compile_at" | "updated_at" 
 const updated_at = sql`${plugins.updated_at}`;
 
 /** Compiles files whose compiler failed (docs/internals/architecture.md#the-compiler). */
-export async function tick(env: Env, at: number) {
+export async function compileDue(env: Env, at: number) {
 	const db = drizzle(env.DB);
 	const { id, compile_at, capabilities } = plugins;
 	const due = await db

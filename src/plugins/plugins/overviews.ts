@@ -92,7 +92,7 @@ export async function activity(
 			.innerJoin(plugins, eq(plugins.id, sql`cast(${item_id} as integer)`))
 			.innerJoin(organizations, isPluginOrganization)
 			.leftJoin(users, eq(users.id, activityLog.user_id))
-			.where(fits(position, shown))
+			.where(fits(position, "desc", shown))
 			.orderBy(desc(position)),
 		tenant.db.select({ count: sql<number>`${count}`.as("count") }).from(sql`(select 1)`),
 	);

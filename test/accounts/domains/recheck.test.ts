@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import { tick } from "../../../src/accounts/domains/recheck.ts";
+import { recheckDue as tick } from "../../../src/accounts/domains/recheck.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { domains } from "../../../src/db/schema/domains.ts";
 import { metered } from "../../support/events.ts";

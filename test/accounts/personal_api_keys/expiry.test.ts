@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { tick } from "../../../src/accounts/personal_api_keys/expiry.ts";
+import { announceExpiring as tick } from "../../../src/accounts/personal_api_keys/expiry.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { members } from "../../../src/db/schema/members.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
@@ -101,7 +101,7 @@ test("a key that has expired, lasts less than a day, or whose owner isn't active
 	await tickAfter(1);
 	expect(await told()).toHaveLength(1);
 	const rows = await db.select().from(personalApiKeys).where(eq(personalApiKeys.label, "Away"));
-	expect(rows[0]?.announced_expiry).toBe(rows[0]?.expires_at);
+	expect(rows[0]?.expiry_notified_for).toBe(rows[0]?.expires_at);
 });
 
 test("the event is in each organization that the key reaches, and in no other", async () => {
@@ -164,7 +164,7 @@ test("a tick reads only keys that it has to tell of", async () => {
 	await make(5);
 	await tickAfter(0);
 	const at = new Date(start + 3 * DAY).toISOString();
-	await db.run(`insert into personal_api_keys (id, user_id, label, hash, mask_value, expires_at, created_at, announced_expiry)
+	await db.run(`insert into personal_api_keys (id, user_id, label, hash, mask_value, expires_at, created_at, expiry_notified_for)
 		with recursive n (i) as (select 0 union all select i + 1 from n where i < 1999)
 		select '${owner.uuid}-' || i, ${owner.id}, 'x', '${owner.uuid}-' || i, 'x', '${at}', '2026-01-01', '${at}' from n`);
 	const { spent, db: DB } = metered();

@@ -3,7 +3,7 @@ import { and, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import { tick as announceExpiring } from "../../../src/accounts/personal_api_keys/expiry.ts";
+import { announceExpiring } from "../../../src/accounts/personal_api_keys/expiry.ts";
 import { eventColumns, toEvent } from "../../../src/activity/events/event.ts";
 import { digest } from "../../../src/auth/keys.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";

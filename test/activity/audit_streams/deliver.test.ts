@@ -3,8 +3,8 @@ import { env } from "cloudflare:workers";
 import { eq, sql } from "drizzle-orm";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { genesis } from "../../../src/activity/audit_streams/chain.ts";
-import { tick as deliver, deliverDue } from "../../../src/activity/audit_streams/deliver.ts";
-import { tick as schedule } from "../../../src/activity/audit_streams/schedule.ts";
+import { deliverDue } from "../../../src/activity/audit_streams/deliver.ts";
+import { enqueueDueStreams as schedule } from "../../../src/activity/audit_streams/schedule.ts";
 import { countStatements } from "../../../src/db/count_statements.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
@@ -18,6 +18,9 @@ import { askS3, listS3 } from "../../support/exporting.ts";
 import { digests, outbox } from "../../support/mail.ts";
 import { eventually, stopPerformanceClock, withoutPatience } from "../../support/time.ts";
 import { db, join, world } from "../../support/world.ts";
+
+/** Delivers the streams that are due at a time. */
+const deliver = (on: Env, at: number) => deliverDue(on, { audit_streams: at });
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -496,7 +499,7 @@ describe("a tick that is killed", () => {
 				LATE + killAt * HOUR,
 			).catch(() => {});
 			await fill(id, 3, iso(hour + killAt * HOUR - HOUR));
-			await change({ claimed_until: null, next_attempt_at: iso(hour) });
+			await change({ lease_expires_at: null, next_attempt_at: iso(hour) });
 		}
 		await deliver(env, LATE + 24 * HOUR);
 		const all = await files();
@@ -606,7 +609,7 @@ describe("a bucket that fails", () => {
 		}
 		expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
 		expect((await show()).latest_error).toBe(`${new URL(env.RECEIVER_URL).host} answered 503.`);
-		expect(await row()).toMatchObject({ tries: 8, file: { sequence: 1 } });
+		expect(await row()).toMatchObject({ attempts: 8, file: { sequence: 1 } });
 		await patch({ destination: at("/status/503/1200") });
 		await deliver(env, now + 1);
 		expect(Date.parse((await show()).next_attempt_at) - now - 1).toBe(20 * 60_000);
@@ -681,10 +684,10 @@ describe("a bucket that fails", () => {
 				values (${organizationId(id)}, 'updated', 'Project', ${i}, 'Large',
 					json_array(json_object('field', 'name', 'action', 'changed', 'before', '', 'after', hex(zeroblob(${i % 2 === 0 ? 60_000 : 445_000})))),
 					${hour - HOUR})`);
-		await change({ failing_since: iso(hour - DAY), told_at: null });
+		await change({ failing_since: iso(hour - DAY), last_notified_at: null });
 		const { DB, statements } = countStatements(env.DB);
 		await deliver({ ...env, DB }, LATE);
-		expect(await row()).toMatchObject({ tries: 1, file: { count: 15 } });
+		expect(await row()).toMatchObject({ attempts: 1, file: { count: 15 } });
 		// Of the 25 that src/activity/audit_streams/deliver.ts expects at most, it lacks two, since no file is recorded; one is the tick's.
 		expect(statements()).toBe(24);
 	});

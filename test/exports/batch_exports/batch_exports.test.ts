@@ -22,6 +22,7 @@ import {
 	cost,
 	db,
 	join,
+	LEASED,
 	racing,
 	rowOf,
 	times,
@@ -483,7 +484,7 @@ describe("changing", () => {
 		await here("POST", `${path}/runs/${id}/cancel`);
 		await here("POST", `${path}/runs/${id}/retry`);
 		const [row] = await db.select().from(batchExportRuns).where(eq(batchExportRuns.id, id));
-		expect(row?.launched).toBe(true);
+		expect(row?.lease_expires_at).not.toBeNull();
 	});
 
 	test("a deleted export is not found anywhere, and its runs and backfills are cancelled", async () => {
@@ -1082,7 +1083,7 @@ describe("backfills", () => {
 			.from(batchExportBackfills)
 			.where(eq(batchExportBackfills.batch_export_id, rowOf(made.id)));
 		const backfill_id = backfill?.id ?? "";
-		await run(made.id, { backfill_id, launched: true });
+		await run(made.id, { backfill_id, ...LEASED });
 		const cancel = `${path}/backfills/${backfill_id}/cancel`;
 		expect(await here("POST", cancel)).toMatchObject({
 			status: 200,
@@ -1126,7 +1127,7 @@ describe("runs", () => {
 				data_interval_end: `2026-01-${day}T01:00:00.000Z`,
 				status: day % 2 ? "Failed" : "Completed",
 				finished_at: `2026-01-${day}T01:00:01.000Z`,
-				launched: true,
+				...LEASED,
 			});
 		const { body: page } = await here("GET", `${path}/runs?limit=2`);
 		expect(page).toMatchObject({
@@ -1158,8 +1159,8 @@ describe("runs", () => {
 				...window(hour),
 				status: hour === 3 ? "Failed" : "Completed",
 				finished_at: "2026-01-10T08:00:00.000Z",
-				launched: true,
-				attempt: hour,
+				...LEASED,
+				lease: hour,
 			});
 		const body = { start_at: "2026-01-10T02:00:00Z", end_at: "2026-01-10T03:00:00Z" };
 		const { backfill_id } = (await here("POST", `${path}/backfill`, { body })).body;
@@ -1219,7 +1220,7 @@ describe("runs", () => {
 				...window,
 				status: "Completed",
 				finished_at: "2026-01-20T00:00:00.000Z",
-				launched: true,
+				...LEASED,
 			});
 		const ask = async (query: string) => (await here("GET", `${path}/runs?${query}`)).body;
 		const range = "after=2026-01-10T02:00:00Z&starts_before=2026-01-10T03:00:00Z";
@@ -1278,7 +1279,7 @@ describe("runs", () => {
 
 	test("a run can be cancelled once, and then retried", async () => {
 		const { here, path, made } = await exporting();
-		const id = await run(made.id, { launched: true, status: "Running", latest_error: "Oops" });
+		const id = await run(made.id, { ...LEASED, status: "Running", latest_error: "Oops" });
 		const at = (word: string) => `${path}/runs/${id}/${word}`;
 		expect(await here("POST", at("retry"))).toMatchObject(
 			wrong("invalid_input", "Only a run that has ended can be retried.", null),
@@ -1330,7 +1331,7 @@ describe("runs", () => {
 	test("a run whose leftovers have not been removed can't be retried", async () => {
 		const { here, path, made } = await exporting();
 		const id = await run(made.id, {
-			launched: true,
+			...LEASED,
 			status: "Failed",
 			finished_at: "2026-01-01T02:00:00.000Z",
 			state: { upload: "x" },
@@ -1361,7 +1362,7 @@ describe("runs", () => {
 describe("the log", () => {
 	async function logging() {
 		const home = await exporting();
-		const run_id = await run(home.made.id, { launched: true });
+		const run_id = await run(home.made.id, { ...LEASED });
 		await db
 			.update(batchExportRuns)
 			.set({ created_at: "2026-01-01T00:01:30.000Z" })
@@ -1482,7 +1483,7 @@ describe("the cost of reading", () => {
 					data_interval_end: new Date(i + 1).toISOString(),
 					status: "Completed",
 					finished_at: "2026-01-01T01:00:00.000Z",
-					launched: true,
+					...LEASED,
 				});
 			return cost(await here("GET", `${path}/runs?limit=10`)).read;
 		};

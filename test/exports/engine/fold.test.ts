@@ -7,7 +7,7 @@ import {
 	type RUN_STATUSES,
 } from "../../../src/db/schema/batch_exports.ts";
 import { foldOldRuns } from "../../../src/exports/engine/fold.ts";
-import { tick } from "../../../src/exports/engine/schedule.ts";
+import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
 import { metered } from "../../support/events.ts";
 import { db, world } from "../../support/world.ts";
 import { latestIdAt, turnOf } from "./turn.ts";

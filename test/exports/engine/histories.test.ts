@@ -8,7 +8,7 @@ import {
 	INTERVALS,
 } from "../../../src/db/schema/batch_exports.ts";
 import { foldOldRuns } from "../../../src/exports/engine/fold.ts";
-import { tick } from "../../../src/exports/engine/schedule.ts";
+import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
 import type { Window } from "../../../src/exports/engine/windows.ts";
 import { seeded } from "../../fire/random.ts";
 import { db, rowOf, world } from "../../support/world.ts";

@@ -6,7 +6,7 @@ import { and, eq } from "drizzle-orm";
 import pg from "pg";
 import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { tick as sendDigests } from "../../../src/activity/notifications/digest.ts";
+import { sendDueDigests as sendDigests } from "../../../src/activity/notifications/digest.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import {
 	batchExportBackfills,
@@ -19,9 +19,9 @@ import { projects } from "../../../src/db/schema/projects.ts";
 import { openAttempt } from "../../../src/exports/engine/attempt.ts";
 import { pauseIfFailing } from "../../../src/exports/engine/auto_pause.ts";
 import { clean } from "../../../src/exports/engine/clean.ts";
-import type { AttemptRef } from "../../../src/exports/engine/launch.ts";
+import type { RunLease } from "../../../src/exports/engine/launch.ts";
 import { afterRun, continueRun, giveUp } from "../../../src/exports/engine/run.ts";
-import { tick } from "../../../src/exports/engine/schedule.ts";
+import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
 import { MisconfiguredError } from "../../../src/outbound/errors.ts";
 import * as azure from "../../support/azure.ts";
 import { ACCOUNT } from "../../support/azurite.ts";
@@ -37,7 +37,16 @@ import { storedEntries } from "../../support/logs.ts";
 import { outbox } from "../../support/mail.ts";
 import { systemEvents } from "../../support/system_events.ts";
 import { eventually, stopClock, withoutPatience } from "../../support/time.ts";
-import { addBackfills, addRuns, db, join, rowIdOf, rowOf, world } from "../../support/world.ts";
+import {
+	addBackfills,
+	addRuns,
+	db,
+	join,
+	LEASED,
+	rowIdOf,
+	rowOf,
+	world,
+} from "../../support/world.ts";
 
 /** The hour of a day that `fill` spreads events over. */
 const HOUR = {
@@ -60,14 +69,14 @@ const POSTGRES = {
 type Json = Record<string, unknown>;
 
 /** An attempt with the run as it is now. */
-async function opened(run: AttemptRef, more: Partial<Env> = {}) {
+async function opened(run: RunLease, more: Partial<Env> = {}) {
 	const attempt = await openAttempt({ ...env, ...more }, run);
 	if (!attempt) throw new Error("The run is gone.");
 	return attempt;
 }
 
 /** Carries out a part of an attempt. Returns how long to wait before the next one; null if the run has ended. */
-const partOf = async (run: AttemptRef, more: Partial<Env> = {}) =>
+const partOf = async (run: RunLease, more: Partial<Env> = {}) =>
 	continueRun(await opened(run, more));
 
 /** Removes the wait between two tries. */
@@ -662,7 +671,7 @@ async function failThrice(batch_export: string) {
 			data_interval_end: `2026-01-01T0${n + 1}:00:00.000Z`,
 			finished_at: at,
 		});
-	const last = { batch_export_id: await rowIdOf(batch_export), run_id: ids[2], attempt: 0 };
+	const last = { batch_export_id: await rowIdOf(batch_export), run_id: ids[2], lease: 0 };
 	await pauseIfFailing(env, (await opened(last)).loaded);
 }
 
@@ -863,12 +872,12 @@ describe("an instance that", () => {
 		});
 		await env.EXPORT_RUNS.create({ id, params: run });
 		await instance.waitForStatus("complete");
-		expect(await find()).toMatchObject({ launched: false, finished_at: null });
+		expect(await find()).toMatchObject({ lease_expires_at: null, finished_at: null });
 		await tick(env, Date.now());
 		await eventually(async () =>
 			expect(await find()).toMatchObject({
 				status: "Completed",
-				attempt: 2,
+				lease: 2,
 				records_completed: 3,
 			}),
 		);
@@ -941,13 +950,13 @@ describe("a destination that", () => {
 			const waited: (number | null)[] = [];
 			for (let wait: number | null = 0; wait !== null; waited.push(wait)) {
 				wait = await partOf(run);
-				const { next_try_at } = await find();
+				const { lease_expires_at } = await find();
 				if (wait !== null)
-					expect(Date.parse(next_try_at ?? "") - Date.now()).toBeGreaterThan(wait - 4000);
+					expect(Date.parse(lease_expires_at ?? "") - Date.now()).toBeGreaterThan(wait + 21_000);
 			}
 			expect(await find()).toMatchObject({
 				status: "FailedRetryable",
-				next_try_at: null,
+				lease_expires_at: null,
 			});
 			return waited;
 		};
@@ -1120,15 +1129,15 @@ async function launched(batch_export: string, end = HOUR.end_at) {
 		id: run_id,
 		data_interval_start: HOUR.start_at,
 		data_interval_end: end,
-		launched: true,
-		attempt: 1,
+		...LEASED,
+		lease: 1,
 	});
 	const find = async () => {
 		const [row] = await db.select().from(batchExportRuns).where(eq(batchExportRuns.id, run_id));
 		if (!row) throw new Error("The run is gone.");
 		return row;
 	};
-	return { run: { batch_export_id: await rowIdOf(batch_export), run_id, attempt: 1 }, find };
+	return { run: { batch_export_id: await rowIdOf(batch_export), run_id, lease: 1 }, find };
 }
 
 /** The bucket. Something happens at the n-th part of an upload. */
@@ -1158,7 +1167,7 @@ function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
 }
 
 /** Carries out an attempt to the end of the run, or to the first try that fails. Returns how long to wait then. */
-async function carried(run: AttemptRef, more: Partial<Env> = {}) {
+async function carried(run: RunLease, more: Partial<Env> = {}) {
 	for (;;) {
 		const wait_ms = await partOf(run, more);
 		if (wait_ms !== 0) return wait_ms;
@@ -1166,7 +1175,7 @@ async function carried(run: AttemptRef, more: Partial<Env> = {}) {
 }
 
 /** Counts the round trips to D1 of an attempt and of what follows it. */
-async function tripsOf(run: AttemptRef, more: Partial<Env> = {}) {
+async function tripsOf(run: RunLease, more: Partial<Env> = {}) {
 	let trips = 0;
 	const counting =
 		<Args extends unknown[], Result>(call: (...args: Args) => Result) =>
@@ -1224,10 +1233,10 @@ describe("a window that is exported again", () => {
 		const { run } = await launched(home.export_id);
 		expect(await carried(run)).toBeNull();
 		await home.here("PATCH", home.path, change({ compression: null }));
-		const again = { ...run, attempt: 2 };
+		const again = { ...run, lease: 2 };
 		await db
 			.update(batchExportRuns)
-			.set({ finished_at: null, status: "Starting", attempt: 2 })
+			.set({ finished_at: null, status: "Starting", ...LEASED, lease: 2 })
 			.where(eq(batchExportRuns.id, run.run_id));
 		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
 			put: (key: string, value: Uint8Array, options: R2PutOptions) =>
@@ -1286,7 +1295,7 @@ describe("a run that", () => {
 		const { export_id } = await exporting({ type: "NoOp", config: {} }, 3);
 		const { run, find } = await launched(export_id);
 		const { id } = await find();
-		await db.update(batchExportRuns).set({ attempt: 2 }).where(eq(batchExportRuns.id, id));
+		await db.update(batchExportRuns).set({ lease: 2 }).where(eq(batchExportRuns.id, id));
 		const before = await find();
 		expect(await giveUp(env, run, new Error("The database is gone."))).toBeNull();
 		expect(await find()).toEqual(before);
@@ -1313,8 +1322,8 @@ describe("a run that", () => {
 		expect(cut.records_completed).toBeGreaterThan(0);
 		expect(cut.cursor).not.toBeNull();
 		expect(await listR2(`${project}/`)).toEqual([]);
-		await db.update(batchExportRuns).set({ attempt: 2 }).where(eq(batchExportRuns.id, run.run_id));
-		await carried({ ...run, attempt: 2 });
+		await db.update(batchExportRuns).set({ lease: 2 }).where(eq(batchExportRuns.id, run.run_id));
+		await carried({ ...run, lease: 2 });
 		expect(await find()).toMatchObject({
 			status: "Completed",
 			records_completed: BIG,
@@ -1358,7 +1367,7 @@ describe("a run that", () => {
 	test("fails when D1's response is lost removes the upload that D1 has stored", async () => {
 		const { export_id } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);
-		await db.update(batchExportRuns).set({ tries: 4 }).where(eq(batchExportRuns.id, run.run_id));
+		await db.update(batchExportRuns).set({ attempts: 4 }).where(eq(batchExportRuns.id, run.run_id));
 		const losing = (statement: D1PreparedStatement, values: unknown[]): D1PreparedStatement => {
 			const bind = statement.bind.bind(statement);
 			const send = statement.run.bind(statement);
@@ -1395,15 +1404,15 @@ describe("a run that", () => {
 			atPart(2, async () => {
 				await db
 					.update(batchExportRuns)
-					.set({ attempt: 2 })
+					.set({ lease: 2 })
 					.where(eq(batchExportRuns.id, run.run_id));
-				await carried({ ...run, attempt: 2 });
+				await carried({ ...run, lease: 2 });
 			}),
 		);
 		expect(await find()).toMatchObject({
 			status: "Completed",
 			records_completed: BIG,
-			attempt: 2,
+			lease: 2,
 		});
 		const [key = ""] = await listR2(`${project}/`);
 		const rows = parse(new TextDecoder().decode(await fetched(key)));

@@ -8,11 +8,20 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../../../src/db/schema/batch_exports.ts";
-import { tick } from "../../../src/exports/engine/schedule.ts";
+import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
 import { metered } from "../../support/events.ts";
 import { logOfExport, storedEntries } from "../../support/logs.ts";
 import { systemEvents } from "../../support/system_events.ts";
-import { addBackfills, addRuns, db, rowIdOf, rowOf, weighing, world } from "../../support/world.ts";
+import {
+	addBackfills,
+	addRuns,
+	db,
+	LEASED,
+	rowIdOf,
+	rowOf,
+	weighing,
+	world,
+} from "../../support/world.ts";
 
 const HOUR = 3_600_000;
 
@@ -166,7 +175,7 @@ describe("a tick", () => {
 	test("launches the runs of one export one after another", async () => {
 		const { runs } = await due(hour - 2 * HOUR);
 		await tick(still, late(hour));
-		const launched = async () => (await runs()).map((run) => run.launched);
+		const launched = async () => (await runs()).map((run) => run.lease_expires_at !== null);
 		expect(await launched()).toEqual([true, false, false]);
 		const [first] = await runs();
 		await db
@@ -189,16 +198,16 @@ describe("a tick", () => {
 				.set({ status: "Failed", finished_at: iso(Date.now()) })
 				.where(ended),
 		]);
-		const launched = async () => (await runs()).map((run) => run.launched);
+		const launched = async () => (await runs()).map((run) => run.lease_expires_at !== null);
 		await tick(still, late(hour));
 		expect(await launched()).toEqual([true, false]);
 		await db
 			.update(batchExportRuns)
-			.set({ status: "Starting", finished_at: null, launched: false })
+			.set({ status: "Starting", finished_at: null, lease_expires_at: null })
 			.where(ended);
 		await tick(still, late(hour));
 		expect(await launched()).toEqual([true, false]);
-		expect((await runs())[0]?.attempt).toBe(2);
+		expect((await runs())[0]?.lease).toBe(2);
 	});
 
 	/** A run that was launched, and a function that ticks later. */
@@ -215,7 +224,7 @@ describe("a tick", () => {
 		/** The number of the attempt after a tick this many seconds later. */
 		const attemptIn = async (seconds: number, more: Partial<Env> = {}) => {
 			await tick({ ...still, ...more }, Date.now() + seconds * 1000);
-			return (await runs())[0]?.attempt;
+			return (await runs())[0]?.lease;
 		};
 		return { set, attemptIn };
 	}
@@ -229,7 +238,7 @@ describe("a tick", () => {
 
 	test("doesn't launch a run that is waiting for its next try", async () => {
 		const { set, attemptIn } = await begun();
-		await set({ status: "Running", next_try_at: iso(Date.now() + 120_000) });
+		await set({ status: "Running", lease_expires_at: iso(Date.now() + 145_000) });
 		expect(await attemptIn(100)).toBe(1);
 		expect(await attemptIn(140)).toBe(1);
 		expect(await attemptIn(155)).toBe(2);
@@ -261,9 +270,9 @@ describe("a tick", () => {
 			}),
 		};
 		await tick(broken, late(hour));
-		expect(await runs()).toMatchObject([{ launched: false, attempt: 1 }]);
+		expect(await runs()).toMatchObject([{ lease_expires_at: null, lease: 1 }]);
 		await tick(still, late(hour));
-		expect(await runs()).toMatchObject([{ launched: true, attempt: 2 }]);
+		expect(await runs()).toMatchObject([{ lease_expires_at: expect.any(String), lease: 2 }]);
 	});
 
 	test("adds the next run of a stalled backfill, and completes one that has no more runs", async () => {
@@ -361,9 +370,9 @@ describe("a tick", () => {
 	test("reads only rows that need work", async () => {
 		const { export_id } = await due(hour, { paused: true });
 		await db.run(`insert into batch_export_runs
-			(id, batch_export_id, data_interval_start, data_interval_end, status, launched, attempt, created_at, finished_at, last_updated_at)
+			(id, batch_export_id, data_interval_start, data_interval_end, status, lease, created_at, finished_at, last_updated_at)
 			with recursive n (i) as (select 0 union all select i + 1 from n where i < 9999)
-			select '${export_id}-' || i, ${await rowIdOf(export_id)}, i, i, 'Completed', 1, 1, ${hour}, ${hour}, ${hour} from n`);
+			select '${export_id}-' || i, ${await rowIdOf(export_id)}, i, i, 'Completed', 1, ${hour}, ${hour}, ${hour} from n`);
 		await db.update(batchExports).set({ runs: 10_000 }).where(eq(batchExports.uuid, export_id));
 		const { spent, db: DB } = metered();
 		await tick({ ...still, DB }, late(hour));
@@ -409,7 +418,7 @@ describe("a tick", () => {
 			...run(hour - HOUR),
 			id: running,
 			status: "Running",
-			launched: true,
+			...LEASED,
 		});
 		await addRuns(export_id, { ...run(hour - 2 * HOUR), ...ended });
 		const later = Date.now() + 8 * 24 * HOUR;

@@ -28,13 +28,13 @@ async function runPlugin(source: string, options: Partial<Run> = {}) {
 		expect(entry).toEqual({
 			timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
 			source: expect.stringMatching(/^(SYSTEM|PLUGIN|CONSOLE)$/),
-			type: expect.stringMatching(/^(DEBUG|LOG|INFO|WARN|ERROR)$/),
+			level: expect.stringMatching(/^(DEBUG|LOG|INFO|WARN|ERROR)$/),
 			message: expect.any(String),
 		});
 	return {
 		...result,
 		stored,
-		lines: result.entries.map(({ source, type, message }) => `${source} ${type} ${message}`),
+		lines: result.entries.map(({ source, level, message }) => `${source} ${level} ${message}`),
 	};
 }
 
@@ -144,7 +144,7 @@ describe("a plugin is run", () => {
 			},
 		});
 		expect({ entries, error }).toMatchObject({
-			entries: [{ source: "SYSTEM", type: "ERROR", message }],
+			entries: [{ source: "SYSTEM", level: "ERROR", message }],
 			error: message,
 		});
 	});
@@ -306,7 +306,7 @@ describe("a failure is reported and affects no other run", () => {
 		expect(error).toEqual(message);
 		expect(entries.at(-1)).toMatchObject({
 			source: "SYSTEM",
-			type: "ERROR",
+			level: "ERROR",
 			message: error,
 		});
 		await expectNextRunToWork();
@@ -607,16 +607,16 @@ describe("a failure is reported and affects no other run", () => {
 				storage: { get: fails, set: async () => false, del: async () => {} },
 			});
 			expect(error).toBeNull();
-			const refusal = expect.any(String);
+			const rejection = expect.any(String);
 			expect(results).toEqual([
-				{ refusal },
-				{ refusal: "The storage failed." },
-				{ refusal },
-				{ refusal: "The storage is full: it can hold 1,000 keys and 1 MiB." },
-				{ refusal },
+				{ rejection },
+				{ rejection: "The storage failed." },
+				{ rejection },
+				{ rejection: "The storage is full: it can hold 1,000 keys and 1 MiB." },
+				{ rejection },
 				{},
-				{ refusal },
-				{ refusal: "A run may call the storage at most 900 times." },
+				{ rejection },
+				{ rejection: "A run may call the storage at most 900 times." },
 			]);
 		});
 

@@ -1,37 +1,22 @@
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, inject, test } from "vitest";
 import { LOOKS, overflowOf, problemsOf, screenshot, withBrowser } from "../support/browser.ts";
-import { discard, folder, freePort, Server } from "../support/server.ts";
+import { newMember, newOrganization } from "./support/browser.ts";
 
-let state: string;
-let port: number;
-let server: Server;
+const { url } = inject("console");
 let key: string;
 
 beforeAll(async () => {
-	state = folder();
-	port = await freePort();
-	server = new Server({ PORT: String(port), STATE_DIR: state });
-	[, key = ""] = await server.says(/export KEY=(\S+)/);
+	const { organization } = await newOrganization("My organization");
+	key = await newMember(organization.id, 15);
 });
 
-afterAll(async () => {
-	await server.stop();
-	discard(state);
-});
-
-test("npm start prints where the documentation is", async () => {
-	const [, address = ""] = await server.says(/documentation is at (\S+\/docs),/);
-	expect((await fetch(address)).status).toBe(200);
-});
-
-withBrowser("in a browser", (newPage) => {
+withBrowser("the documentation", (newPage) => {
 	type Look = (typeof LOOKS)[number];
 
 	/** A page in a new browser session, and what is wrong with it. */
 	async function open({ width, colorScheme }: Look) {
-		const url = `http://localhost:${port}`;
 		const page = await newPage({ viewport: { width, height: 800 }, colorScheme });
 		const wrong = problemsOf(page, url);
 		const visit = async (path: string) => {
@@ -69,7 +54,6 @@ withBrowser("in a browser", (newPage) => {
 			await screenshot(page, `${name}-${look.width}-${look.colorScheme}`);
 		}
 		expect(wrong).toEqual([]);
-		await page.close();
 	});
 
 	test.each(LOOKS)(
@@ -95,7 +79,6 @@ withBrowser("in a browser", (newPage) => {
 			expect(await overflowOf(page)).toBe(0);
 			expect(await page.evaluate("JSON.stringify({ ...localStorage })")).not.toContain(key);
 			expect(wrong).toEqual([]);
-			await page.close();
 		},
 	);
 
@@ -114,7 +97,6 @@ withBrowser("in a browser", (newPage) => {
 		await page.getByLabel("Your API key").fill(key);
 		await (await send()).getByText('"name": "From the reference"').waitFor();
 		expect(await section.locator("output").textContent()).toMatch(/^201 Created\n/);
-		await page.close();
 	});
 
 	test("the menus of a phone open and close with the keyboard", async () => {
@@ -134,7 +116,6 @@ withBrowser("in a browser", (newPage) => {
 			await page.keyboard.press("Escape");
 			expect(await page.isVisible(menu)).toBe(false);
 		}
-		await page.close();
 	});
 
 	test("the table of contents of a phone closes when a link is followed", async () => {
@@ -145,7 +126,6 @@ withBrowser("in a browser", (newPage) => {
 		await page.waitForURL("**/docs/api#order-of-checks");
 		expect(await page.isVisible("#contents")).toBe(false);
 		expect(wrong).toEqual([]);
-		await page.close();
 	});
 
 	test("the link to skip the navigation leads to the content", async () => {
@@ -156,6 +136,5 @@ withBrowser("in a browser", (newPage) => {
 		expect(await page.evaluate("document.activeElement.id")).toBe("content");
 		await page.keyboard.press("Tab");
 		expect(await page.evaluate("document.activeElement.closest('main') !== null")).toBe(true);
-		await page.close();
 	});
 });
