@@ -71,7 +71,6 @@ async function readPage(url: URL, path: string, { operation, filter }: Reading, 
 /** Limits how long a statement takes, which would be minutes. */
 const ROWS_A_STATEMENT = 5000;
 
-/** Creates the owners of the lists. */
 async function createOwners(stores: Stores) {
 	const owners = new Map<string, Owner>();
 	for (const [name, id] of Object.entries(OWNERS)) owners.set(name, await createOwner(stores, id));

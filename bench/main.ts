@@ -26,7 +26,6 @@ onProgress(console.error);
 const add = (part: string, measure: () => Promise<Line[]>) =>
 	attempt(part, async () => lines.push(...(await measure())));
 
-/** Compares the services. */
 async function compare(script: string, world: Awaited<ReturnType<typeof createState>>) {
 	const compared = OPERATIONS.filter((operation) => parts.has(operation));
 	const peers = compared.length > 0 || parts.has("distance") || parts.has("cost");

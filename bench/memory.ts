@@ -1,4 +1,7 @@
-/** Measures the memory of a worker's isolate: its heap with V8's log of collections, its buffers with the inspector. */
+/**
+ * Measures the memory of a worker's isolate: its heap with V8's log of collections, its buffers
+ * with the inspector.
+ */
 import { chmodSync, closeSync, openSync, readSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import * as z from "zod";
@@ -24,8 +27,9 @@ const COLLECTION =
 const SPACE = /^\[(?<isolate>\d+:\w+)\] (?<space>[A-Z][\w -]* space), +used: +(?<kib>\d+) KB/;
 
 /**
- * The parts of the heap, in MiB. `script`: large objects, mostly the worker's script. `fresh`: objects that were created since
- * the previous collection. `old`: objects that survived collections, and V8's own objects.
+ * The parts of the heap, in MiB. `script`: large objects, mostly the worker's script. `fresh`:
+ * objects that were created since the previous collection. `old`: objects that survived
+ * collections, and V8's own objects.
  */
 type Spaces = { script: number; old: number; fresh: number };
 
@@ -62,7 +66,10 @@ export function logCollections(folder: string) {
 	};
 }
 
-/** Returns a function that reads the lines that were added to a file since its last call, without an incomplete last line. */
+/**
+ * Returns a function that reads the lines that were added to a file since its last call, without an
+ * incomplete last line.
+ */
 function tail(path: string) {
 	let position = 0;
 	const chunk = Buffer.alloc(MIB);
@@ -86,7 +93,8 @@ export async function inspect(port: number) {
 		.tuple([z.object({ webSocketDebuggerUrl: z.string() })])
 		.rest(z.unknown())
 		.parse(await (await fetch(`http://127.0.0.1:${port}/json`)).json());
-	// The inspector accepts only local origins. Node.js can send an origin, but its types lack the option.
+	// The inspector accepts only local origins. Node.js can send an origin, but its types lack the
+	// option.
 	const socket: WebSocket = Reflect.construct(WebSocket, [
 		webSocketDebuggerUrl,
 		{ headers: { origin: "http://localhost" } },
@@ -102,8 +110,9 @@ export async function inspect(port: number) {
 }
 
 /**
- * Watches the isolate until `close`. The heap is largest just before a collection, so V8's log has all peaks. The inspector would
- * miss most of them, because the local runtime responds to it only while no work is waiting.
+ * Watches the isolate until `close`. The heap is largest just before a collection, so V8's log has
+ * all peaks. The inspector would miss most of them, because the local runtime responds to it only
+ * while no work is waiting.
  */
 export async function watchMemory(port: number, log: string) {
 	const { socket, send } = await inspect(port);
@@ -133,8 +142,9 @@ export async function watchMemory(port: number, log: string) {
 		/** Requests a full garbage collection, unless the previous request has no response yet. */
 		collect,
 		/**
-		 * Returns the memory since the last call, in MiB, including buffers. `peak` is the maximum, including garbage, and `spaces`
-		 * are its parts. `held` is the maximum after a requested collection; null if there was none.
+		 * Returns the memory since the last call, in MiB, including buffers. `peak` is the maximum,
+		 * including garbage, and `spaces` are its parts. `held` is the maximum after a requested
+		 * collection; null if there was none.
 		 */
 		take() {
 			const lines = readLines();

@@ -53,7 +53,10 @@ export async function startPostgres(rows: string) {
 	/** Returns the CPU time that the server has used so far, in seconds. */
 	const cpu = () => cpuOf(({ pid, parent }) => pid === postmaster || parent === postmaster);
 
-	/** Runs a command that fills a new table like `table`. Returns the CPU time of the command and the server, in seconds. */
+	/**
+	 * Runs a command that fills a new table like `table`. Returns the CPU time of the command and the
+	 * server, in seconds.
+	 */
 	async function copyInto(table: string, command: string, args: string[]) {
 		await psql("drop table if exists copied");
 		await psql(`create table copied (like ${table} including all)`);
@@ -72,14 +75,19 @@ export async function startPostgres(rows: string) {
 			await sleep(END_MS);
 			return cpu() - before;
 		},
-		/** Copies the rows of a table into a new one. Returns the CPU time of psql and the server, in seconds. */
+		/**
+		 * Copies the rows of a table into a new one. Returns the CPU time of psql and the server, in
+		 * seconds.
+		 */
 		async copy(table: string) {
 			await psql(`\\copy ${table} to '${rows}'`);
 			return copyInto(table, 'psql -qX -v ON_ERROR_STOP=1 -c "$1"', [
 				`\\copy copied from '${rows}'`,
 			]);
 		},
-		/** The same with rows of D1, which the sqlite3 command line reads. Null if it isn't installed. */
+		/**
+		 * The same with rows of D1, which the sqlite3 command line reads. Null if it isn't installed.
+		 */
 		copyOfD1: findProgram("sqlite3")
 			? (table: string, { database, window }: { database: string; window: Window }) =>
 					copyInto(

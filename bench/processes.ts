@@ -66,7 +66,6 @@ function statOf(pid: number): Process | null {
 	}
 }
 
-/** Returns all running processes. */
 const processes = () =>
 	readdirSync("/proc")
 		.filter((name) => /^\d+$/.test(name))

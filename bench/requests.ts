@@ -163,7 +163,6 @@ async function counted(all: Measured[], operation: Operation): Promise<Line[]> {
 	return lines;
 }
 
-/** Returns the lines of an operation. */
 export const compareRequests = async (all: Measured[], operation: Operation, options: Options) => [
 	...(await compare(all, operation, options)),
 	...(await counted(all, operation)),

@@ -35,7 +35,7 @@ const FEW = 5;
 /** Returns SQL for an id of row `i`. Each use has its own number, `table`. */
 export const id = (table: number) => uuidSql("other", `${table * 10_000_000} + i`);
 
-export const special = (few: string, others: string) => `iif(i < ${FEW}, ${few}, ${others})`;
+const special = (few: string, others: string) => `iif(i < ${FEW}, ${few}, ${others})`;
 
 /** Times: a few rows are from the distant future, a few from the past. */
 const TIMES = `case when i < ${FEW} then '2100-01-01T00:00:0' || i || '.000Z' when i < ${2 * FEW} then '1999-01-01T00:00:0' || i || '.000Z' else ${TIME} end`;

@@ -49,7 +49,10 @@ const Runs = z.object({
 	),
 });
 
-/** Fills an hour with events of about 400 bytes. Their properties compress like those of typical events. */
+/**
+ * Fills an hour with events of about 400 bytes. Their properties compress like those of typical
+ * events.
+ */
 function fill(database: DatabaseSync, i: number, rows: number): Window {
 	const start = Date.UTC(2026, 0, 1 + i);
 	database
@@ -74,8 +77,8 @@ function fill(database: DatabaseSync, i: number, rows: number): Window {
 
 /**
  * Starts a server with two windows of events in D1. It ends with this process.
- * @returns `database` is the path of D1's SQLite file, `state` a folder that is removed at the end, and `collections` the path of
- * V8's log
+ * @returns `database` is the path of D1's SQLite file, `state` a folder that is removed at the end,
+ * and `collections` the path of V8's log
  */
 export async function startService(rows: number, largeRows: number) {
 	const state = mkdtempSync(`${tmpdir()}/tenantry-bench-`);
@@ -106,7 +109,8 @@ export async function startService(rows: number, largeRows: number) {
 			"--show-interactive-dev-session=false",
 		],
 		{
-			// By default, wrangler records traces of all requests. This costs more than some of the measured operations.
+			// By default, wrangler records traces of all requests. This costs more than some of the
+			// measured operations.
 			env: { ...environment, ...variables, X_LOCAL_OBSERVABILITY: "false" },
 			stdio: ["ignore", "ignore", "inherit"],
 			detached: true,

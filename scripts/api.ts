@@ -1,11 +1,17 @@
 /**
- * Builds what is made from the code of the API: public/openapi.json and public/operations.json, and from these the code of the
- * client and the command line. None of it is tracked; docs/contract.txt is (scripts/contract.ts).
+ * Builds the parser of queries, and what is made from the code of the API: public/openapi.json and
+ * public/operations.json, and from these the code of the client and the command line. None of it is
+ * tracked; docs/contract.txt is (scripts/contract.ts).
  */
-import { readdirSync, statSync, utimesSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, utimesSync } from "node:fs";
+import peggy from "peggy";
+import { write } from "./files.ts";
 import { run } from "./run.ts";
 
 const root = `${import.meta.dirname}/..`;
+
+/** The grammar of queries, without its extension. */
+const QUERY = "src/exports/engine/query/query";
 
 /** What the files are made from. */
 const SOURCES = [
@@ -39,6 +45,12 @@ function changedAt(path: string): number {
 	);
 }
 
+/** Builds the parser, which the code of the API imports. It is only written if it differs. */
+function buildParser() {
+	const grammar = readFileSync(`${root}/${QUERY}.peggy`, "utf8");
+	write(`${QUERY}.parser.js`, peggy.generate(grammar, { output: "source", format: "es" }));
+}
+
 function build() {
 	const start = new Date();
 	// The document comes first, because the others read it.
@@ -47,13 +59,14 @@ function build() {
 	for (const path of BUILT) utimesSync(path, start, start);
 }
 
-/** Builds the files if a source is newer. It takes seconds, because it loads all of the service. */
-export function buildApi() {
+/**
+ * Builds the files if a source is newer, or `always`. It takes seconds, because it loads all of the
+ * service.
+ */
+export function buildApi(always = false) {
+	buildParser();
 	const sources = Math.max(...SOURCES.map((path) => changedAt(`${root}/${path}`)));
-	if (sources > Math.min(...BUILT.map(changedAt))) build();
+	if (always || sources > Math.min(...BUILT.map(changedAt))) build();
 }
 
-if (import.meta.main) {
-	if (process.argv.includes("--always")) build();
-	else buildApi();
-}
+if (import.meta.main) buildApi(process.argv.includes("--always"));

@@ -263,7 +263,6 @@ const escaped = (text: string) =>
 
 type Result = Awaited<ReturnType<typeof verify>>;
 
-/** Formats the result as JSON. */
 export const toJson = (result: Result) => escaped(JSON.stringify(result));
 
 /**

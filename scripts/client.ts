@@ -1,36 +1,21 @@
 /**
- * Builds packages/client/src/generated.ts from public/openapi.json: a table of the operations, and the types of the client's
- * methods, with the document's descriptions as comments.
+ * Builds packages/client/src/generated.ts from public/openapi.json: a table of the operations, and
+ * the types of the client's methods, with the document's descriptions as comments.
  */
 import type { Operation as Known } from "../packages/client/src/operation.ts";
 import { CURRENT_VERSION } from "../src/http/versions.ts";
 import { capital, document } from "./client/document.ts";
-import {
-	type Call,
-	calls,
-	includes,
-	objectAt,
-	objectsOf,
-	parameterName,
-	resourceType,
-} from "./client/operations.ts";
-import { nameOf, type Parameter } from "./client/schema.ts";
+import { type Call, calls, parameterName } from "./client/operations.ts";
+import { nameOf, type Parameter, type Schema } from "./client/schema.ts";
 import { comment, fields, indented, typeOf } from "./client/types.ts";
 import { write } from "./files.ts";
 
 const all = calls();
-const objects = objectsOf(all);
 const resources = Map.groupBy(all, ({ resource }) => resource);
 
-/** Returns the type of a response, marked as an object that calls accept instead of parameters. */
-function received(type: string, schema: Call["answer"], paths: string[]) {
-	const object = paths
-		.flatMap((path) => objects.get(path) ?? [])
-		.find((candidate) => schema && includes(schema, candidate.schema));
-	return object ? `Received<${type}, ${JSON.stringify(object.name)}>` : type;
-}
-
-/** Returns the type of an id in a path. Numbers can also be strings. Editors suggest the aliases. */
+/**
+ * Returns the type of an id in a path. Numbers can also be strings. Editors suggest the aliases.
+ */
 function pathType({ schema }: Parameter) {
 	const alias =
 		schema.anyOf?.find((part) => part.const !== undefined)?.const ??
@@ -40,7 +25,10 @@ function pathType({ schema }: Parameter) {
 	return isNumber ? `number | ${type}` : type;
 }
 
-/** Returns the fields of a call's first argument, without `cursor`, which is only for links to pages. */
+/**
+ * Returns the fields of a call's first argument, without `cursor`, which is only for links to
+ * pages.
+ */
 const parametersOf = ({ operation }: Call) =>
 	operation.parameters
 		.filter(({ name }) => name !== "cursor")
@@ -51,40 +39,52 @@ const parametersOf = ({ operation }: Call) =>
 			type: parameter.in === "path" ? pathType(parameter) : queryType(parameter),
 		}));
 
-/** Returns the type of a query parameter. For a repeatable choice, a single value is also accepted. */
+/**
+ * Returns the type of a query parameter. For a repeatable choice, a single value is also accepted.
+ */
 const queryType = ({ schema }: Parameter) =>
 	schema.type === "array" ? `${typeOf(schema)} | ${typeOf(schema.items ?? {})}` : typeOf(schema);
 
+const resourceType = (resource: string) => `${capital(resource)}Calls`;
+
 const titleOf = ({ operation }: Call) => capital(operation.operationId);
+
+/** Returns the declaration of a type, an interface if it is an object. */
+const declaration = (about: string | undefined, name: string, type: string) =>
+	`${comment(about)}export ${type.startsWith("{") ? `interface ${name} ${type}` : `type ${name} = ${type};`}\n`;
 
 /** Returns the declarations of the types of a call's arguments. */
 function argumentTypes(call: Call) {
 	const parameters = parametersOf(call);
-	const title = titleOf(call);
-	const { operationId } = call.operation;
-	const body = call.body && typeOf(call.body);
+	const { resource, method, body, operation } = call;
 	return [
-		parameters.length > 0 &&
-			`/** The parameters of \`${call.resource}.${call.method}\`. */\nexport interface ${title}Parameters ${fields(parameters)}\n`,
-		body &&
-			`/** The body of \`${operationId}\`. */\nexport ${
-				body.startsWith("{") ? `interface ${title}Body ${body}` : `type ${title}Body = ${body};`
-			}\n`,
-	]
-		.filter(Boolean)
-		.join("\n");
+		...(parameters.length > 0
+			? [
+					declaration(
+						`The parameters of \`${resource}.${method}\`.`,
+						`${titleOf(call)}Parameters`,
+						fields(parameters),
+					),
+				]
+			: []),
+		...(body
+			? [
+					declaration(
+						`The body of \`${operation.operationId}\`.`,
+						`${titleOf(call)}Body`,
+						typeOf(body),
+					),
+				]
+			: []),
+	];
 }
 
 function argumentsOf(call: Call) {
 	const parameters = parametersOf(call);
-	const { own, one } = objectAt(call.path);
-	// The object that contains it is excluded, because that has another ETag.
-	const object = (call.verb === "PATCH" && objects.get(own)) || objects.get(one);
 	const isOptional = parameters.every(({ isRequired }) => !isRequired);
-	const about = `${titleOf(call)}Parameters${object ? ` | From<${JSON.stringify(object.name)}>` : ""}`;
 	const needsBody = call.operation.requestBody?.required || call.verb === "PATCH";
 	return [
-		parameters.length > 0 && `parameters${isOptional ? "?" : ""}: ${about}`,
+		parameters.length > 0 && `parameters${isOptional ? "?" : ""}: ${titleOf(call)}Parameters`,
 		call.body && `body${needsBody ? "" : "?"}: ${titleOf(call)}Body`,
 		"options?: RequestOptions",
 	]
@@ -92,20 +92,18 @@ function argumentsOf(call: Call) {
 		.join(", ");
 }
 
-function answerOf({ path, answer, media, item }: Call) {
-	const { own, one, below } = objectAt(path);
-	if (!answer) return "Promise<void>";
+function responseOf({ response, media, item }: Call) {
+	if (!response) return "Promise<void>";
 	if (media !== "application/json") return "Promise<string>";
-	const type = typeOf(answer);
-	if (!item) return `Promise<${received(type, answer, [own, one, below])}>`;
-	const listed = received(typeOf(item), item, [below]);
-	const isPlain = nameOf(answer) === `${nameOf(item)}Page`;
-	return `Pages<${listed}${isPlain ? "" : `, ${type}`}>`;
+	const type = typeOf(response);
+	if (!item) return `Promise<${type}>`;
+	const isPlain = nameOf(response) === `${nameOf(item)}Page`;
+	return `Pages<${typeOf(item)}${isPlain ? "" : `, ${type}`}>`;
 }
 
 function methodOf(call: Call) {
 	const { summary, description } = call.operation;
-	return `${comment(`${summary}.\n\n${description}`)}${call.method}(${argumentsOf(call)}): ${answerOf(call)};`;
+	return `${comment(`${summary}.\n\n${description}`)}${call.method}(${argumentsOf(call)}): ${responseOf(call)};`;
 }
 
 /** Returns a resource's description, which is the description of its tag. */
@@ -131,9 +129,13 @@ const table = Object.fromEntries(
 	]),
 );
 
+/** Whether a schema is a page without other fields, for which the client has the type `Page`. */
+const isPlainPage = (name: string, { properties = {} }: Schema) =>
+	name.endsWith("Page") && Object.keys(properties).join() === "count,next,previous,results";
+
 const text = `// Built by scripts/client.ts from public/openapi.json. Don't edit it.
 import type { Operation } from "./operation.ts";
-import type { Alias, From, Pages, Received, RequestOptions } from "./types.ts";
+import type { Alias, Pages, RequestOptions } from "./types.ts";
 
 /** The version of the API that these types describe. */
 export const VERSION = ${JSON.stringify(CURRENT_VERSION)};
@@ -147,19 +149,10 @@ ${indented([...resources].map(([name, list]) => `${comment(about(list))}declare 
 }
 
 ${[...resources].map(([name, list]) => `${comment(about(list))}export interface ${resourceType(name)} {\n${indented(list.map(methodOf).join("\n\n"))}\n}\n`).join("\n")}
-${all.map(argumentTypes).filter(Boolean).join("\n")}
+${all.flatMap(argumentTypes).join("\n")}
 ${Object.entries(document.components.schemas)
-	.filter(
-		([name, { properties }]) =>
-			!(
-				name.endsWith("Page") &&
-				Object.keys(properties ?? {}).join() === "count,next,previous,results"
-			),
-	)
-	.map(([name, schema]) => {
-		const type = typeOf(schema);
-		return `${comment(schema.description)}export ${type.startsWith("{") ? `interface ${name} ${type}` : `type ${name} = ${type};`}\n`;
-	})
+	.filter(([name, schema]) => !isPlainPage(name, schema))
+	.map(([name, schema]) => declaration(schema.description, name, typeOf(schema)))
 	.join("\n")}`;
 
 write("packages/client/src/generated.ts", text);

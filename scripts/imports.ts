@@ -1,10 +1,13 @@
-/** Checks the order in which the groups of src/ may import each other (docs/internals/architecture.md#where-things-are). */
+/**
+ * Checks the imports of src/ and packages/, types included
+ * (docs/internals/architecture.md#where-things-are).
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /**
- * A group may import only from itself and from groups before it. Of the files directly in src/, groups import only `env.ts`,
- * which imports nothing.
+ * A group may import only from itself and from groups before it. Of the files directly in src/,
+ * groups import only `env.ts`, which imports nothing.
  */
 const GROUPS = [
 	"lib",
@@ -23,28 +26,61 @@ const GROUPS = [
 	"mcp",
 ];
 
-const groupOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1];
+const ROOTS = ["src", "packages/client/src", "packages/cli/src", "packages/console/src"];
 
 /** Matches the relative path of an import, also of types, and of `import()`. */
 const IMPORT = /(?:from|import)\s*\(?\s*"(\.[^"]+)"/g;
 
-/** Finds imports, also of types, that point the wrong way. */
+/** Returns the imported paths of each file. */
+function readImports() {
+	const files = ROOTS.flatMap((root) =>
+		readdirSync(root, { recursive: true, withFileTypes: true })
+			.filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
+			.map((entry) => join(entry.parentPath, entry.name)),
+	);
+	return new Map(
+		files.map((path) => [
+			path,
+			Array.from(readFileSync(path, "utf8").matchAll(IMPORT), ([, specifier = ""]) =>
+				join(dirname(path), specifier),
+			),
+		]),
+	);
+}
+
+const groupOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1];
+
+function isAllowed(path: string, imported: string) {
+	const from = groupOf(path);
+	if (from === undefined || !imported.startsWith("src/")) return true;
+	const to = groupOf(imported);
+	return to === undefined
+		? imported === "src/env.ts"
+		: GROUPS.includes(from) && GROUPS.indexOf(to) <= GROUPS.indexOf(from);
+}
+
+/** Returns a line for each circle of imports. */
+function findCircles(imports: Map<string, string[]>) {
+	const circles: string[] = [];
+	const done = new Set<string>();
+	function visit(path: string, trail: string[]) {
+		const start = trail.indexOf(path);
+		if (start >= 0) circles.push([...trail.slice(start), path].join(" imports "));
+		if (start >= 0 || done.has(path)) return;
+		for (const imported of imports.get(path) ?? []) visit(imported, [...trail, path]);
+		done.add(path);
+	}
+	for (const path of imports.keys()) visit(path, []);
+	return circles;
+}
+
+/** Finds imports that point the wrong way, and circles. */
 export function findWrongImports(): string[] {
-	const files = readdirSync("src", { recursive: true, withFileTypes: true })
-		.filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
-		.map((entry) => join(entry.parentPath, entry.name));
-	return files.flatMap((path) => {
-		const from = groupOf(path);
-		if (from === undefined) return [];
-		if (!GROUPS.includes(from)) return [`${path}: ${from}/ is not in GROUPS of scripts/imports.ts`];
-		return [...readFileSync(path, "utf8").matchAll(IMPORT)].flatMap(([, specifier = ""]) => {
-			const imported = join(dirname(path), specifier);
-			const to = groupOf(imported);
-			const isAllowed =
-				to === undefined
-					? imported === "src/env.ts" || !imported.startsWith("src/")
-					: GROUPS.indexOf(to) <= GROUPS.indexOf(from);
-			return isAllowed ? [] : [`${path} imports ${imported}`];
-		});
-	});
+	const imports = readImports();
+	const wrong = [...imports].flatMap(([path, all]) =>
+		all
+			.filter((imported) => !isAllowed(path, imported))
+			.map((imported) => `${path} imports ${imported}`),
+	);
+	return [...wrong, ...findCircles(imports)];
 }

@@ -1,7 +1,8 @@
 /**
- * `npm run mutants`: makes careless changes in the folders that decide who may do what and what is delivered, one at a time, and
- * runs the tests that should notice. `--folder auth` selects a folder, `--sample 40` the number of changes in each (all by
- * default), `--seed 1` which ones. Lists the changes that no test noticed, and the share that was noticed in each folder
+ * `npm run mutants`: makes careless changes in the folders that decide who may do what and what is
+ * delivered, one at a time, and runs the tests that should notice. `--folder auth` selects a
+ * folder, `--sample 40` the number of changes in each (all by default), `--seed 1` which ones.
+ * Lists the changes that no test noticed, and the share that was noticed in each folder
  * (docs/internals/mutants.md). Changed files are never written to disk.
  */
 import { fork } from "node:child_process";
@@ -20,7 +21,10 @@ const root = realpathSync(`${import.meta.dirname}/..`);
 
 const SECURITY = "test/auth/security";
 
-/** The tests of each folder: its own, which run first, and slower ones and others through which it is used. */
+/**
+ * The tests of each folder: its own, which run first, and slower ones and others through which it
+ * is used.
+ */
 const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 	access: [
 		[
@@ -38,7 +42,7 @@ const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 		],
 	],
 	auth: [
-		["addresses", "authenticate", "held", "ranges", "secrets", "usage"]
+		["addresses", "authenticate", "key_cache", "ranges", "secrets", "usage"]
 			.map((name) => `test/auth/${name}`)
 			.concat("test/accounts/personal_api_keys/"),
 		["test/app.test.ts", "test/accounts/service_accounts/", "test/accounts/two_factor/", SECURITY],

@@ -55,7 +55,6 @@ function security(path: string, method: string, object?: ScopeObject) {
 	return takesKey({ open: true, path }) ? [{}, { personal_api_key: [] }] : [];
 }
 
-/** Merges the metadata of all handlers of a route. */
 function merge(handlers: RouterRoute[]): Operation {
 	const parts = handlers.map(({ handler }) => descriptionOf(handler));
 	const query = z.object(Object.assign({}, ...parts.map((part) => part.query?.shape)));
@@ -93,7 +92,6 @@ const paths: Record<string, Json> = {};
 /** The index: operations that accept a key. */
 const index: object[] = [];
 
-/** Returns the entry of an operation in the index. */
 function entryOf(method: string, path: string, scope: string, operation: Documented) {
 	const { operationId, summary, tags, parameters, requestBody } = operation;
 	const names = (place: string) =>

@@ -31,7 +31,6 @@ export function bootstrap(
 	);
 }
 
-/** Whether the port is available. */
 const isFree = (port: number) =>
 	new Promise<boolean>((resolve) => {
 		const probe = createServer()

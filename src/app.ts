@@ -13,7 +13,7 @@ import {
 import type { ScopeObject } from "./access/scopes.ts";
 import { caller } from "./accounts/personal_api_keys/owner.ts";
 import type { App } from "./env.ts";
-import type { AsDocumented, AssertNone, Differences } from "./http/answers.ts";
+import type { AsDocumented, AssertNone, Differences } from "./http/response_types.ts";
 import { createApp, type Family, loadRoutes, mount, type PublicRoutes, type Row } from "./mount.ts";
 
 /** Returns a function for the rows of families under a path, which act in a tenant. */
@@ -97,7 +97,7 @@ export type RoutesOf<R extends PublicRoutes> =
 		: never;
 
 /** Makes the compiler compare the responses of all routes with their documented schemas. */
-export type WrongAnswers = AssertNone<Differences<RoutesOf<Listed>>>;
+export type WrongResponses = AssertNone<Differences<RoutesOf<Listed>>>;
 
 /** The routes of one row, mounted at its path. */
 type Mounted<R> = R extends PublicRoutes
@@ -114,10 +114,7 @@ type Intersection<Union> = (Union extends unknown ? (member: Union) => void : ne
 
 type Routed = Intersection<Mounted<Listed>>;
 
-/**
- * The type of the whole API, for a typed client: `hc<AppType>(url)`
- * (https://hono.dev/docs/guides/rpc).
- */
+/** The type of the API, for `hc<AppType>(url)` (https://hono.dev/docs/guides/rpc). */
 export type AppType = Hono<App, Routed extends Schema ? Routed : never, "/">;
 
 /** Finds the rows that contain a path, the longest last. */

@@ -1,9 +1,7 @@
 declare global {
 	/** Secrets, which aren't in wrangler.toml. */
 	interface __BaseEnv_Env {
-		/**
-		 * 32 random bytes in base64. During a key rotation: several, separated by commas, newest first.
-		 */
+		/** 32 random bytes in base64; in a rotation several, with commas, newest first. */
 		SECRETS_KEY?: string;
 		/** The password of `CLICKHOUSE_USER`. */
 		CLICKHOUSE_PASSWORD?: string;

@@ -9,9 +9,7 @@ import { conditional } from "./access/precondition.ts";
 import { type ScopeObject, scope } from "./access/scopes.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import { fromDatabaseError } from "./db/errors.ts";
-import { consolePages } from "./docs/console.ts";
-import { documentation } from "./docs/docs.ts";
-import { onlyReads } from "./docs/files.ts";
+import { consolePages, documentation, onlyReads } from "./docs/pages.ts";
 import type { App } from "./env.ts";
 import { methodNotAllowed, onError, onNotFound } from "./http/errors.ts";
 import { caching } from "./http/etag.ts";
@@ -20,12 +18,13 @@ import { meter } from "./http/meter.ts";
 import { READS } from "./http/methods.ts";
 import { allowedOrigins } from "./http/origins.ts";
 import { logRequests } from "./http/request_log.ts";
-import { answerInVersion, chooseVersion } from "./http/versions.ts";
-import { type Api, mcp } from "./mcp/routes.ts";
+import { chooseVersion, respondInVersion } from "./http/versions.ts";
+import type { Api } from "./mcp/gateway.ts";
+import { mcp } from "./mcp/routes.ts";
 
 export type Routes = Hono<App, Schema, string>;
 
-/** A family: its path, the object of its scopes, the tenant that it acts in, and its routes, which its first request loads. */
+/** A family: its path, scope object, tenant, and routes, which its first request loads. */
 export type Family = {
 	path: string;
 	object: ScopeObject;
@@ -62,7 +61,7 @@ const EXPOSED_HEADERS = [
 ];
 
 /** Security headers. The routes that send pages add the headers that only pages need. */
-const secureAnswers = secureHeaders({
+const secureResponses = secureHeaders({
 	crossOriginOpenerPolicy: false,
 	originAgentCluster: false,
 	xDnsPrefetchControl: false,
@@ -89,15 +88,15 @@ const notFound: NotFoundHandler<App> = async (c) => {
 };
 
 /**
- * Returns the app with the middleware of all requests, to which `mount` adds rows. (Hono's default router accepts no more routes
- * after the first request.)
+ * Returns the app with the middleware of all requests, to which `mount` adds rows. (Hono's default
+ * router accepts no more routes after the first request.)
  * @param api the function that `/mcp` calls
  */
 export const createApp = (api: Api): Routes =>
 	new Hono<App>({ strict: false, router: new TrieRouter() })
 		.use(requestId(), logRequests, meter)
 		.use("/api/*", caching)
-		.use(formatJson, answerInVersion(), secureAnswers, crossOrigin)
+		.use(formatJson, respondInVersion(), secureResponses, crossOrigin)
 		.use("/docs/*", onlyReads, documentation)
 		.use("/console/*", onlyReads, consolePages)
 		.route("/mcp", mcp(api))

@@ -7,7 +7,7 @@ export { ExportRun } from "./exports/engine/workflow.ts";
 export { Operator } from "./operator/entrypoint.ts";
 export { Outbound } from "./plugins/jobs/outbound.ts";
 
-/** A part of the schedule, which gets the time of the tick. Its code is loaded by the first tick. */
+/** A part of the schedule, which gets the time of the tick. The first tick loads its code. */
 type Part = (env: Env, at: number) => Promise<unknown>;
 
 /** What the schedule does, by the names in the log (docs/internals/scale.md#what-one-tick-does). */
@@ -74,8 +74,9 @@ export default {
 	},
 
 	/**
-	 * Messages are acknowledged even if their work fails, since rows say what is due and the schedule sends other messages. A
-	 * delivery is acknowledged before it begins, because it may wait for a slow server.
+	 * Messages are acknowledged even if their work fails, since rows say what is due and the schedule
+	 * sends other messages. A delivery is acknowledged before it begins, because it may wait for a
+	 * slow server.
 	 */
 	async queue({ messages, queue }, env, context) {
 		for (const message of messages)

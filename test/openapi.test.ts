@@ -94,7 +94,7 @@ test("every choice in the shapes of requests and responses is an enum in the doc
 	let found = 0;
 	for (const row of families)
 		for (const { method, path, handler } of (await loadRoutes(row)).routes) {
-			const { body, answer } = descriptionOf(handler);
+			const { body, response } = descriptionOf(handler);
 			const at = `${row.path}${path}`.replace(/:(\w+)/g, "{$1}").replace(/\/$/, "");
 			const item = operations.find((item) => item.method === method && item.path === at);
 			const success = Object.entries(item?.operation.responses ?? {})
@@ -102,7 +102,7 @@ test("every choice in the shapes of requests and responses is an enum in the doc
 				.flatMap(([, said]) => said.content?.["application/json"]?.schema ?? []);
 			for (const [shape, [schema]] of [
 				[body, item ? [jsonOf(item)] : []],
-				[answer, success],
+				[response, success],
 			] as const) {
 				if (!shape) continue;
 				const wanted = byPath(choicesOf(shape));

@@ -30,7 +30,10 @@ const costs = (answer: Parameters<typeof cost>[0] & { status: number }): Rows =>
 	return cost(answer);
 };
 
-/** Runs of twenty hourly exports, from the tick that inserts them to the one that deletes their logs. */
+/**
+ * Runs of twenty hourly exports, from the tick that inserts them to the one that deletes their
+ * logs.
+ */
 async function runs(events = 0) {
 	const N = 20;
 	const before = await db.$count(batchExportRuns);
@@ -67,7 +70,10 @@ async function runs(events = 0) {
 	return sum([spent], N);
 }
 
-/** Jobs of one config with one line in their logs, from the request that queues them to the tick that deletes them. */
+/**
+ * Jobs of one config with one line in their logs, from the request that queues them to the tick
+ * that deletes them.
+ */
 async function jobs() {
 	const N = 20;
 	const { here, ask, organization_id, project } = await world();
@@ -108,7 +114,10 @@ async function deliveries() {
 	return sum([spent, after, { read: -without.read, written: -without.written }]);
 }
 
-/** Events that are sent a thousand at a time, and exported by runs that have as many each as a typical one. */
+/**
+ * Events that are sent a thousand at a time, and exported by runs that have as many each as a
+ * typical one.
+ */
 async function events() {
 	const { ask, project } = await world();
 	const body = Array.from({ length: 1000 }, (_, i) => ({

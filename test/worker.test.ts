@@ -218,8 +218,9 @@ const left = async (): Promise<Record<string, number>> => ({
 });
 
 /**
- * Bindings that start no instances, take webhooks as their workers do, and keep mails. `deliverStreams` delivers the audit
- * streams for which there is a message, and returns how many statements that took.
+ * Bindings that start no instances, take webhooks as their workers do, and keep mails.
+ * `deliverStreams` delivers the audit streams for which there is a message, and returns how many
+ * statements that took.
  */
 function bindings() {
 	const batches: string[][] = [];
@@ -283,7 +284,8 @@ test("a tick keeps below D1's limit of statements, and the next ones work off wh
 			);
 		before = after;
 	}
-	// No exact numbers: whether a digest is mailed in this tick or the next one depends on how long it takes.
+	// No exact numbers: whether a digest is mailed in this tick or the next one depends on how long
+	// it takes.
 	expect(Math.max(...spent)).toBeLessThan(TICK.reduce((sum, part) => sum + part.statements, 0));
 	// Those that are under way after 800 statements need up to 150 more.
 	expect(streamed[0]).toBeGreaterThan(800);

@@ -16,7 +16,6 @@ const Page = z.object({
 
 const Invite = z.object({ id: z.guid(), target_email: z.string(), accept_url: z.url() });
 
-/** Returns the request of an operation. */
 export function callOf({ organization, key }: Owner, operation: Operation): Call {
 	const base = `/api/organizations/${organization}`;
 	const headers = { authorization: `Bearer ${key}` };
@@ -36,7 +35,6 @@ export function read(operation: Operation, body: unknown) {
 	return { count, names: results.map(({ user, domain }) => user?.email ?? domain ?? "") };
 }
 
-/** Returns a running worker with these paths as a service. */
 export const asService = (name: string, owner: Owner, worker: RunningWorker): Service => ({
 	name,
 	url: worker.url,

@@ -1,4 +1,7 @@
-/** The assumptions of docs/internals/scale.md. `npm run scale` computes its tables from these numbers. Replace them with your own. */
+/**
+ * The assumptions of docs/internals/scale.md. `npm run scale` computes its tables from these
+ * numbers. Replace them with your own.
+ */
 
 /** What an organization does in a month of thirty days. */
 export const LOAD = {
@@ -12,7 +15,10 @@ export const LOAD = {
 	job: 1_000,
 	/** Events that a webhook receives. */
 	delivery: 300,
-	/** Updates of the usage of keys (docs/keys.md#use-by-day): one per request, if no other request follows within 20 seconds. */
+	/**
+	 * Updates of the usage of keys (docs/keys.md#use-by-day): one per request, if no other request
+	 * follows within 20 seconds.
+	 */
 	use: 1_500,
 	/** User events that its projects ingest. */
 	event: 100_000,
@@ -20,10 +26,15 @@ export const LOAD = {
 
 export type Operation = keyof typeof LOAD;
 
-/** Isolates of an organization's plugin config per month, one a day (docs/plugins.md#the-sandbox). */
+/**
+ * Isolates of an organization's plugin config per month, one a day (docs/plugins.md#the-sandbox).
+ */
 export const ISOLATE_DAYS = 30;
 
-/** In the busiest hour, people cause this many times the requests, jobs and deliveries of an average hour. Runs stay the same. */
+/**
+ * In the busiest hour, people cause this many times the requests, jobs and deliveries of an average
+ * hour. Runs stay the same.
+ */
 export const PEAK = 4;
 
 /** The runs of an hour start in its first five minutes (docs/exports.md#runs). */
@@ -33,15 +44,16 @@ export const START_SPREAD_SECONDS = 300;
 export const RUN_SECONDS = 20;
 
 /**
- * Rows that D1 reads and writes per operation, including index entries. Tests compare them with the service
- * (test/scale.test.ts, test/scripts/bench.test.ts): a read is the mean of listing 50 of 1,000 members and listing the only
- * domain, a write creates an invite. A user event is sent in a request with 999 others, and exported once.
+ * Rows that D1 reads and writes per operation, including index entries. Tests compare them with the
+ * service (test/scale.test.ts, test/scripts/bench.test.ts): a read is the mean of listing 50 of
+ * 1,000 members and listing the only domain, a write creates an invite. A user event is sent in a
+ * request with 999 others, and exported once.
  */
 export const ROWS: Record<Operation, { read: number; written: number }> = {
 	read: { read: 59, written: 0 },
 	write: { read: 37, written: 7 },
 	run: { read: 60, written: 12 },
-	job: { read: 73, written: 13 },
+	job: { read: 81, written: 13 },
 	delivery: { read: 53, written: 3 },
 	use: { read: 2, written: 1 },
 	event: { read: 6, written: 2 },
@@ -92,7 +104,10 @@ export const WORKFLOW = { steps: 1, kilobytes: 2, days: 7 };
 /** KV writes per month: keys that are created, changed or revoked. */
 export const KV_WRITES = 5;
 
-/** Rows that D1 stores per organization, and bytes per row, including index entries. Tests compare the bytes with real rows. */
+/**
+ * Rows that D1 stores per organization, and bytes per row, including index entries. Tests compare
+ * the bytes with real rows.
+ */
 export const KEPT = {
 	organization: { rows: 1, bytes: 240, kept: "" },
 	members: { rows: 10, bytes: 210, kept: "" },
@@ -122,7 +137,10 @@ export const PRICES = {
 	kv_writes: 5,
 	/** developers.cloudflare.com/queues/platform/pricing */
 	queue_operations: 0.4,
-	/** developers.cloudflare.com/dynamic-workers/pricing: per call of `load()`, or per id, code and day. */
+	/**
+	 * developers.cloudflare.com/dynamic-workers/pricing: per call of `load()`, or per id, code and
+	 * day.
+	 */
 	isolate_days: 2_000,
 	/** developers.cloudflare.com/changelog/post/2026-07-07-workflows-billing-updates */
 	workflow_steps: 8,
@@ -136,7 +154,10 @@ export const LIMITS = {
 	account_gigabytes: 1_000,
 	/** Above this utilization, waiting times grow quickly. */
 	database_utilization: 0.6,
-	/** developers.cloudflare.com/workflows/reference/limits: the rate of one Workflow, and the limits of an account. */
+	/**
+	 * developers.cloudflare.com/workflows/reference/limits: the rate of one Workflow, and the limits
+	 * of an account.
+	 */
 	creations_a_second: 100,
 	account_creations_a_second: 300,
 	instances: 50_000,
@@ -153,8 +174,8 @@ export const LIMITS = {
 };
 
 /**
- * The parts of a tick: their maximum number of items, and how many statements they need if more items are due. A test verifies
- * that such a tick stays below the total (test/worker.test.ts).
+ * The parts of a tick: their maximum number of items, and how many statements they need if more
+ * items are due. A test verifies that such a tick stays below the total (test/worker.test.ts).
  */
 export const TICK: { part: string; items: string; statements: number }[] = [
 	{

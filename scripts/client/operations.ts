@@ -1,8 +1,11 @@
 /** Maps the operations of the OpenAPI document to the resources and methods of the client. */
-import { capital, document, resolve } from "./document.ts";
-import { nameOf, type Operation, type Schema } from "./schema.ts";
+import { document, resolve } from "./document.ts";
+import type { Operation, Schema } from "./schema.ts";
 
-/** The client's resources, by the word for the object in operation ids: `listMembers` has `Member`, so it is `members.list`. */
+/**
+ * The client's resources, by the word for the object in operation ids: `listMembers` has `Member`,
+ * so it is `members.list`.
+ */
 const RESOURCES: Record<string, string> = {
 	Organization: "organizations",
 	OrganizationProject: "organizationProjects",
@@ -65,14 +68,17 @@ export type Call = {
 	/** The path, with the client's names for parameters. */
 	path: string;
 	/** The schema of the first successful response. */
-	answer: Schema | undefined;
+	response: Schema | undefined;
 	media: string | undefined;
 	/** The schema of the items, if the response is a page of a list. */
 	item: Schema | undefined;
 	body: Schema | undefined;
 };
 
-/** Returns the word for the object in an operation id: the first one, and the longest of those that start there. */
+/**
+ * Returns the word for the object in an operation id: the first one, and the longest of those that
+ * start there.
+ */
 function wordOf(id: string) {
 	const [word] = Object.keys(RESOURCES)
 		.map((word) => ({ word, at: id.indexOf(word) }))
@@ -89,15 +95,15 @@ function callOf(path: string, verb: string, operation: Operation): Call {
 	const [, success] =
 		Object.entries(operation.responses).find(([status]) => status.startsWith("2")) ?? [];
 	const [media, content] = Object.entries(success?.content ?? {})[0] ?? [];
-	const answer = content?.schema;
-	const properties = answer && resolve(answer).properties;
+	const response = content?.schema;
+	const properties = response && resolve(response).properties;
 	return {
 		operation,
 		resource: RESOURCES[word] ?? "",
 		method: lower(operation.operationId.replace(new RegExp(`${word}s?`), "")),
 		verb: verb.toUpperCase(),
 		path: path.replace(/\{(\w+)\}/g, (_, name: string) => `{${parameterName(name)}}`),
-		answer,
+		response,
 		media,
 		item: verb === "get" && properties?.next ? properties.results?.items : undefined,
 		body: operation.requestBody?.content["application/json"]?.schema,
@@ -119,7 +125,10 @@ function checkArguments({ operation, verb, path, item, body }: Call) {
 const isForBrowsers = ({ responses }: Operation) =>
 	responses["200"]?.content?.["text/html"] !== undefined;
 
-/** Returns all calls. If `createInvite` and `createInvites` would both be `create`, the second is `createMany`. */
+/**
+ * Returns all calls. If `createInvite` and `createInvites` would both be `create`, the second is
+ * `createMany`.
+ */
 export function calls() {
 	const found = Object.entries(document.paths)
 		.filter(([path]) => path !== "/openapi.json")
@@ -138,56 +147,3 @@ export function calls() {
 	}
 	return found;
 }
-
-const anonymous = (path: string) => path.replace(/\{\w+\}/g, "{}");
-
-const lastParameter = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].at(-1);
-
-/**
- * Returns the objects of calls. Each has the path of one object, and the schema that the object's GET returns. If there is no
- * such GET, the schema is that of the list's items.
- */
-export function objectsOf(all: Call[]) {
-	const objects = new Map<string, { name: string; schema: Schema }>();
-	const schemaAt = (path: string) => {
-		const get = all.find((call) => call.verb === "GET" && anonymous(call.path) === path);
-		const list = all.find(
-			(call) => call.verb === "GET" && `${anonymous(call.path)}/{}` === path && call.item,
-		);
-		return (get && !get.item ? get.answer : undefined) ?? list?.item;
-	};
-	for (const { path, resource, verb } of all) {
-		const own = verb === "PATCH" ? schemaAt(anonymous(path)) : undefined;
-		if (own && nameOf(own)) objects.set(anonymous(path), { name: resource, schema: own });
-		const [whole, name = ""] = lastParameter(path) ?? [];
-		if (whole === undefined || ["organization", "project", "token"].includes(name)) continue;
-		const at = anonymous(path.slice(0, path.lastIndexOf(whole) + whole.length));
-		const schema = schemaAt(at);
-		// Families below an object, such as the second factor of a user, come after the object's family.
-		if (schema && nameOf(schema) && !objects.has(at))
-			objects.set(at, {
-				name: ["run", "backfill"].includes(name) ? `${resource}.${name}` : resource,
-				schema,
-			});
-	}
-	return objects;
-}
-
-/**
- * Returns the path of a call's object, and the path of the objects that it lists or creates. `own` is the path of an object
- * without an id, such as the notifications of an organization.
- */
-export const objectAt = (path: string) => {
-	const [whole] = lastParameter(path) ?? [];
-	const end = whole === undefined ? -1 : path.lastIndexOf(whole) + whole.length;
-	const own = anonymous(path);
-	return { own, one: anonymous(path.slice(0, end)), below: `${own}/{}` };
-};
-
-/** Whether an object with the first schema can be used where the second is expected. */
-export function includes(schema: Schema, other: Schema) {
-	const { properties = {} } = resolve(schema);
-	return Object.keys(resolve(other).properties ?? {}).every((name) => name in properties);
-}
-
-export const resourceType = (resource: string) => `${capital(resource)}Calls`;

@@ -14,7 +14,6 @@ export const indented = (text: string) => text.replace(/^(?=.)/gm, "\t");
 
 const isName = (key: string) => /^[A-Za-z_$][\w$]*$/.test(key);
 
-/** Returns the TypeScript type of a schema. */
 export function typeOf(schema: Schema): string {
 	const name = nameOf(schema);
 	if (name !== undefined) return name;

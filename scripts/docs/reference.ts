@@ -20,7 +20,7 @@ import { type Heading, renderInline } from "./markdown.ts";
 /** An operation with its path and its method in upper case. */
 type Call = Operation & { path: string; method: string };
 
-export type ReferencePage = {
+type ReferencePage = {
 	path: string;
 	name: string;
 	title: string;

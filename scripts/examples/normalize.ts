@@ -54,7 +54,6 @@ type Options = {
 	keys: string[];
 };
 
-/** Returns the API keys in a text. */
 export const keysIn = (text: string) => Array.from(text.matchAll(KEY), ([key]) => key);
 
 export function normalizer({ texts, steps, keys }: Options) {

@@ -111,7 +111,6 @@ const ofSql = ({ tag, quasi }: Node, code: string): Change[] =>
 				),
 			);
 
-/** Returns the change that negates a condition. */
 const negated = (test: unknown, code: string): Change[] =>
 	nodesIn(test).map(({ start, end }) => ({
 		start,
@@ -168,6 +167,5 @@ export function changesOf(code: string): Change[] {
 		.sort((a, b) => a.start - b.start || a.end - b.end);
 }
 
-/** Returns the code with a change. */
 export const changed = (code: string, { start, end, text }: Change) =>
 	code.slice(0, start) + text + code.slice(end);

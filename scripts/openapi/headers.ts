@@ -161,7 +161,7 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 };
 
 const isWithoutBody = ({ status, route: { operation } }: Response) =>
-	status === 200 && !operation.answer && !operation.media;
+	status === 200 && !operation.response && !operation.media;
 
 /** The headers, for `components.headers`. */
 export const headers = Object.fromEntries(
@@ -171,7 +171,6 @@ export const headers = Object.fromEntries(
 	]),
 );
 
-/** Returns references to the headers of a response. */
 export const headersOf = (response: Response) =>
 	Object.fromEntries(
 		Object.entries(RESPONSE_HEADERS)

@@ -168,9 +168,10 @@ function errorResponse(status: number, route: Route, own: Record<string, string>
 
 /** Returns the responses of an operation by status, without the headers that all responses have. */
 function partsOf(route: Route, own: Record<string, string>): [number, object][] {
-	const { status = 200, answer, media, also = {}, within, download } = route.operation;
+	const { status = 200, response, media, also = {}, within, download } = route.operation;
 	const example = answerExample(route.id);
-	const json = answer && content(schemaOf(namedPage(answer, within)), undefined, example).content;
+	const json =
+		response && content(schemaOf(namedPage(response, within)), undefined, example).content;
 	const files = download ? Object.values(MEDIA).map((type) => text(type).content) : [];
 	const success = {
 		...(json && { content: Object.assign({}, json, ...files) }),

@@ -21,7 +21,10 @@ export type Route = {
 
 export const isBelowApi = ({ path }: Route) => path.startsWith("/api/");
 
-/** Whether the route accepts a key. Accepting an invite does, although it needs none. Signing in doesn't. */
+/**
+ * Whether the route accepts a key. Accepting an invite does, although it needs none. Signing in
+ * doesn't.
+ */
 export const takesKey = ({ open, path }: Pick<Route, "open" | "path">) =>
 	!open || path.startsWith("/api/invites/");
 
@@ -33,7 +36,7 @@ export const isRetryable = (route: Route) =>
 export const hasTag = (route: Route) =>
 	route.method === "GET" &&
 	isBelowApi(route) &&
-	(route.operation.answer ?? route.operation.media) !== undefined;
+	(route.operation.response ?? route.operation.media) !== undefined;
 
 /** Whether the route accepts `If-Match`, because it changes one object. */
 export const takesIfMatch = ({ method, below, open }: Route) =>

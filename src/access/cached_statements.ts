@@ -21,16 +21,21 @@ const tenantOf = (db: Database, place: Place): TenantSql => ({
 });
 
 /** A statement that can be cached. */
-export type Cacheable = Preparable<unknown> & BatchItem<"sqlite">;
+type Cacheable = Preparable<unknown> & BatchItem<"sqlite">;
 
 /** SQL for further values of a request, by name. */
 export type Given<N extends string> = Record<N, SQL>;
 
-/** Returns SQL for each name. */
-export function givenFrom<N extends string>(names: readonly N[], term: (name: N) => SQL): Given<N>;
-export function givenFrom(names: readonly string[], term: (name: string) => SQL) {
-	return Object.fromEntries(names.map((name) => [name, term(name)]));
+function placeholders<N extends string>(names: readonly N[]): Given<N>;
+function placeholders(names: readonly string[]) {
+	return Object.fromEntries(names.map((name) => [name, placeholder(name)]));
 }
+
+/** A cached statement with the result `R`, which needs the values `N`. */
+export type TenantStatement<R, N extends string> = {
+	names: readonly N[];
+	statement: (env: Env, place: Place) => CachedStatement<R>;
+};
 
 /**
  * Caches a statement of a family, for `tenant.cached`.
@@ -40,18 +45,13 @@ export function givenFrom(names: readonly string[], term: (name: string) => SQL)
 export function cacheStatement<S extends Cacheable, N extends string = never>(
 	names: readonly N[],
 	build: (tenant: TenantSql, given: Given<N>) => S,
-) {
-	const given = givenFrom(names, placeholder);
+): TenantStatement<S["_"]["result"], N> {
+	const given = placeholders(names);
 	const statement = cacheByForm(
 		(db, place: Place) => new CachedStatement<S["_"]["result"]>(build(tenantOf(db, place), given)),
 	);
-	return { names, build, statement };
+	return { names, statement };
 }
-
-/** A cached statement. */
-export type TenantStatement<S extends Cacheable, N extends string> = ReturnType<
-	typeof cacheStatement<S, N>
->;
 
 /**
  * Caches the statements for the first page of a list without filters, for `tenant.cachedPage`.

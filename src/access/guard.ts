@@ -18,7 +18,7 @@ import type { ANY_KEY, Scope } from "./scopes.ts";
 import { IDS, KEY } from "./sql.ts";
 import { visibleTo } from "./visible.ts";
 
-/** The key's digest, the SQL condition on `organizations` for that of the tenant, and SQL for the id of its project. */
+/** The key's digest, the condition on the tenant's organization, and SQL for the project's id. */
 type GuardInput = { hash: string | SQL<string>; isOrganization: SQL; project: SQL<number> };
 
 /** Returns a column of a left join under another name; null if there is no row. */
@@ -190,10 +190,7 @@ type KeyTerms = {
 	[K in "scopes" | "organizations" | "projects" | "allowed_ips"]: Key[K] | SQLWrapper;
 };
 
-/**
- * SQL condition: the key exists, its scopes and restrictions are unchanged, and its owner is
- * active.
- */
+/** SQL condition: the key still has its scopes and restrictions, and an active owner. */
 export function keyStillWorks(
 	hash: string | SQLWrapper,
 	{ scopes, organizations: scopedOrganizations, projects: scopedProjects, allowed_ips }: KeyTerms,

@@ -128,10 +128,7 @@ export class Idempotency {
 		return this.#insert(db, { lease_expires_at: iso(Date.now() + LEASE_MS) });
 	}
 
-	/**
-	 * Stores the response, unless it is a 5xx or nothing was written before a 4xx. So after a 5xx,
-	 * the outcome of a change that was made is unknown.
-	 */
+	/** Stores the response, unless it is a 5xx, or a 4xx before anything was written. */
 	async store({ status, headers }: Response) {
 		const db = drizzle(this.#c.env.DB);
 		const ended = { lease_expires_at: now() };
@@ -173,10 +170,7 @@ export const safeRetries = createMiddleware<App>(async (c, next) => {
 	c.executionCtx.waitUntil(idempotency.store(c.res).catch(lost));
 });
 
-/**
- * Deletes idempotency keys older than a day, at most 100,000. It reads the whole table, so it runs
- * once an hour.
- */
+/** Deletes up to 100,000 idempotency keys older than a day, hourly, since it reads all. */
 export const deleteExpiredKeys = async ({ DB }: Env) => {
 	const before = iso(Date.now() - DAY_MS);
 	const old = sql`select user_id, key from ${idempotencyKeys} where ${lt(idempotencyKeys.created_at, before)} limit 100000`;

@@ -62,10 +62,7 @@ export const atLeast = (level: number) =>
 		await next();
 	});
 
-/**
- * Requires that the organization can configure plugins (to read) or install plugins (to write)
- * (docs/plugins.md#access).
- */
+/** Requires the `plugins_access_level` to read or write (docs/plugins.md#access). */
 export const pluginAccess = createMiddleware<App>(async (c, next) => {
 	c.set("plugins", isRead(c.req.method) ? PLUGINS_CONFIG : PLUGINS_INSTALL);
 	await next();

@@ -3,10 +3,7 @@ import { type ApiError, forbidden } from "../http/errors.ts";
 import type { Place } from "./place.ts";
 import { ANY_KEY, grants, type Scope } from "./scopes.ts";
 
-/**
- * Returns the error if `key` lacks `scope`, or if its restrictions exclude the place
- * (docs/keys.md#how-a-key-is-checked). `@current` isn't resolved.
- */
+/** Returns the error if `key` lacks `scope` or excludes the tenant, if so. */
 export function checkKey(
 	key: Key,
 	scope: Scope | typeof ANY_KEY,

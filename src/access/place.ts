@@ -2,13 +2,13 @@ import { type SQL, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
 import { organizationId } from "../db/organization_ids.ts";
 import { projects } from "../db/schema/projects.ts";
+import type { TenantSql } from "./sql.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
 
 /** What the path of a request names. */
 export type Place = {
-	/** What the routes act in: an organization, a project, or only the caller. */
-	kind: "caller" | "organization" | "project";
-	/** A UUID, `@current`, or the id that the guard found. Undefined if the path has none, as in a list. */
+	kind: TenantSql["kind"];
+	/** A UUID, `@current`, or the id that the guard found; undefined in a list. */
 	organization?: string | number | undefined;
 	/** An id or `@current`. With the kind `organization`, a project of the organization. */
 	project?: number | "@current" | undefined;

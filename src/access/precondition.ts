@@ -20,9 +20,10 @@ declare module "hono" {
 }
 
 /*
- * Checks `If-Match` and `If-None-Match` of changes (docs/api.md#caching-and-conditional-requests). An object's ETag is the digest of
- * the response to its GET. So the handler of that GET runs until it reads. Its queries are sent with the first read of the change,
- * and it continues with their results. The batch of the change asserts that the queries still return the same rows.
+ * Checks `If-Match` and `If-None-Match` of changes (docs/api.md#caching-and-conditional-requests).
+ * An object's ETag is the digest of the response to its GET. So the handler of that GET runs until
+ * it reads. Its queries are sent with the first read of the change, and it continues with their
+ * results. The batch of the change asserts that the queries still return the same rows.
  */
 
 type Statement = BatchItem<"sqlite">;
@@ -60,7 +61,8 @@ export class Precondition {
 
 	/**
 	 * Starts the GET's handler.
-	 * @returns what to send with the first read: the GET's queries, and a select of their rows as JSON
+	 * @returns what to send with the first read: the GET's queries, and a select of their rows as
+	 * JSON
 	 */
 	async start(db: Database) {
 		if (!this.#object || this.#isExistence) return {};
@@ -96,7 +98,8 @@ export class Precondition {
 	}
 
 	/**
-	 * Continues the GET's handler with its results. If the object doesn't exist, the change returns the error.
+	 * Continues the GET's handler with its results. If the object doesn't exist, the change returns
+	 * the error.
 	 * @throws 412 if the condition is false
 	 */
 	async check({
@@ -119,7 +122,7 @@ export class Precondition {
 		this.#compare(await tagOf(represent(body, `GET ${path}`, this.#c.var.version)));
 	}
 
-	/** @throws 412 if the condition is false for an object with the ETag, which an object without a GET doesn't have */
+	/** @throws 412 if the condition is false; an object without a GET has no ETag */
 	#compare(tag?: string) {
 		const { match, noneMatch } = this.#tags;
 		const isIn = (tags: string[]) => tags.some((known) => known === "*" || known === tag);
@@ -128,7 +131,10 @@ export class Precondition {
 			throw preconditionFailed("The ETag of the object is in If-None-Match.");
 	}
 
-	/** Returns the statements that make the batch of a change fail if the object has changed since `check`. */
+	/**
+	 * Returns the statements that make the batch of a change fail if the object has changed since
+	 * `check`.
+	 */
 	assertions(db: Database): Statement[] {
 		if (!this.#rows) return [];
 		const { sql: rows, before } = this.#rows;
@@ -139,8 +145,9 @@ export class Precondition {
 const isParameter = (segment: string | undefined) => segment?.startsWith(":") === true;
 
 /**
- * Returns the path of the object that a route changes: the route's path or, for an action, the path without its last segment.
- * Settings, which have no id, are changed by a PATCH. Undefined if the route doesn't change a single object.
+ * Returns the path of the object that a route changes: the route's path or, for an action, the path
+ * without its last segment. Settings, which have no id, are changed by a PATCH. Undefined if the
+ * route doesn't change a single object.
  */
 export function objectPath(path: string, isPatch: boolean) {
 	if (path === "/") return isPatch ? path : undefined;
@@ -156,8 +163,8 @@ const tagsOf = (c: Context, name: string) => {
 };
 
 /**
- * Compares `If-Match` and `If-None-Match` with the ETag of the object that the routes of a family at `at` change. An object
- * without a GET has no ETag, so only `*` matches it.
+ * Compares `If-Match` and `If-None-Match` with the ETag of the object that the routes of a family
+ * at `at` change. An object without a GET has no ETag, so only `*` matches it.
  */
 export function conditional(
 	mount: string,

@@ -1,12 +1,12 @@
 import type { SQL } from "drizzle-orm";
 import { placeholder } from "../db/cached_statements.ts";
 import type { Database } from "../db/client.ts";
-import type { Place } from "./place.ts";
 
-/** A tenant and its caller for SQL. A `Tenant` has the values of its request, a cached statement has placeholders. */
+/** A tenant and its caller for SQL: the values of a request, or placeholders. */
 export type TenantSql = {
 	readonly db: Database;
-	readonly kind: Place["kind"];
+	/** What the routes act in: an organization, a project, or only the caller. */
+	readonly kind: "caller" | "organization" | "project";
 	/** SQL for the id of the organization or project; null if there is none. */
 	readonly organization: SQL<number>;
 	readonly project: SQL<number>;
@@ -14,7 +14,7 @@ export type TenantSql = {
 	readonly key: { id: string | SQL<string>; user_id: number | SQL<number> };
 };
 
-/** The values of a request that its cached statements can have. The ids are those of the place; null if it has none. */
+/** The values for cached statements, with the ids of the place or null. */
 export type TenantValues = {
 	hash: string;
 	key_id: string;

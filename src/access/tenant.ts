@@ -1,4 +1,4 @@
-import { and, eq, isNull, lt, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, isNull, lt, or, type SQL } from "drizzle-orm";
 import type { BatchItem, BatchResponse } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteSelect, SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -20,12 +20,7 @@ import { badCredentials, orNotFound } from "../http/errors.ts";
 import { type Envelope, envelope, type Page } from "../http/page.ts";
 import { countRequest } from "../http/rate_limit.ts";
 import { HOUR_MS } from "../lib/durations.ts";
-import {
-	type Cacheable,
-	givenFrom,
-	type TenantList,
-	type TenantStatement,
-} from "./cached_statements.ts";
+import type { TenantList, TenantStatement } from "./cached_statements.ts";
 import { assertStillAllowed, authorize, type Caller, cachedGuard } from "./guard.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { checkKey } from "./permit.ts";
@@ -46,8 +41,9 @@ type TenantWrite = Pick<Write, "checks" | "changes" | "after"> & {
 type Answer<R> = Statement & { _: { result: R[] } };
 
 /**
- * The only way for families to access the database. The guard (credentials, scope, restrictions, existence, membership, level)
- * runs in the same batch as the request's queries, so no query can run without it, and it needs no additional round trip.
+ * The only way for families to access the database. The guard (credentials, scope, restrictions,
+ * existence, membership, level) runs in the same batch as the request's queries, so no query can
+ * run without it, and it needs no additional round trip.
  */
 export class Tenant {
 	readonly db: Connected;
@@ -97,10 +93,7 @@ export class Tenant {
 		return addressOf(this.#c);
 	}
 
-	/**
-	 * The caller, read from D1.
-	 * @throws if `read` hasn't returned yet
-	 */
+	/** The caller, read from D1. Throws if `read` hasn't returned yet. */
 	get caller(): Caller {
 		if (!this.#caller) throw new Error("The guard has not run yet.");
 		return this.#caller;
@@ -112,7 +105,7 @@ export class Tenant {
 		return { organizations: organizations.length > 0, projects: projects.length > 0 };
 	}
 
-	/** SQL for the organization's id, null if there is none. After `read`, it is the id that the guard found. */
+	/** SQL for the organization's id, or null. After `read`, it is the one that the guard found. */
 	get organization(): SQL<number> {
 		return idsOf(this.#place, this.key.user_id).organization;
 	}
@@ -146,8 +139,8 @@ export class Tenant {
 	}
 
 	/**
-	 * Runs the guard and `queries` in one round trip. If KV's record of the key forbids the request, D1 is queried before the
-	 * request is rejected, since the record may be a minute old.
+	 * Runs the guard and `queries` in one round trip. If KV's record of the key forbids the request,
+	 * D1 is queried before the request is rejected, since the record may be a minute old.
 	 * @throws the guard's error: 401, 403, 404 or 429
 	 */
 	read<Q extends readonly Statement[]>(...queries: Q): Promise<BatchResponse<Q>>;
@@ -190,7 +183,8 @@ export class Tenant {
 	}
 
 	/**
-	 * Sends the guard and other statements in one batch. If a replica doesn't have the key, asks the primary.
+	 * Sends the guard and other statements in one batch. If a replica doesn't have the key, asks the
+	 * primary.
 	 * @throws the guard's error
 	 */
 	async #send(
@@ -219,10 +213,7 @@ export class Tenant {
 		return results;
 	}
 
-	/**
-	 * Makes later reads use the primary instead of a replica.
-	 * @returns whether replicas were allowed before
-	 */
+	/** Makes later reads use the primary. Returns whether replicas were allowed before. */
 	usePrimary(): boolean {
 		return this.#session.usePrimary();
 	}
@@ -319,16 +310,11 @@ export class Tenant {
 	 * Returns a page of `select`, which `list` filters and sorts, in one round trip.
 	 * @param to converts a row to a result
 	 */
-	page<S extends SQLiteSelect>(
+	page<S extends SQLiteSelect, R = RowOf<S>>(
 		page: Page,
 		select: () => S,
 		list: List<S>,
-	): Promise<Envelope<RowOf<S>>>;
-	page<S extends SQLiteSelect, R>(
-		page: Page,
-		select: () => S,
-		list: List<S>,
-		to: (row: RowOf<S>) => R,
+		to?: (row: RowOf<S>) => R,
 	): Promise<Envelope<R>>;
 	async page<S extends SQLiteSelect>(
 		page: Page,
@@ -341,17 +327,12 @@ export class Tenant {
 	}
 
 	/** Returns a cached statement with the values of this request. */
-	cached<S extends Cacheable, N extends string>(
-		{ names, build, statement }: TenantStatement<S, N>,
+	cached<R, N extends string>(
+		{ statement }: TenantStatement<R, N>,
 		values: Record<N, string | number | null>,
 	) {
-		const anew = () =>
-			build(
-				this,
-				givenFrom(names, (name) => sql`${values[name]}`),
-			);
-		const all = { ...values, ...this.#values };
-		return statement(this.env, formOf(this.#place)).bind(this.db, all, anew);
+		const cached = statement(this.env, formOf(this.#place));
+		return cached.bind(this.db, { ...values, ...this.#values });
 	}
 
 	/** Returns a page of a list whose first page is cached. */

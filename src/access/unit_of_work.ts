@@ -9,16 +9,10 @@ type Statement = BatchItem<"sqlite">;
 
 /** The parts of a write, in the order in which they run. */
 export type Write<A extends Record<string, Statement> = Record<string, Statement>> = {
-	/**
-	 * Assertions (src/db/assertion.ts): if one fails, nothing is written. So the other parts need no
-	 * conditions.
-	 */
+	/** Assertions (src/db/assertion.ts): if one fails, nothing is written. */
 	checks?: readonly Statement[];
 	changes?: readonly Statement[];
-	/**
-	 * Entries for the activity log. The first one's organization is that whose webhooks get a message
-	 * at once.
-	 */
+	/** Entries for the log. The webhooks of the first one's organization get a message at once. */
 	entries?: readonly SignedEntry[];
 	/** Changes that come after the entries. */
 	after?: readonly Statement[];

@@ -26,8 +26,6 @@ const authorize = (find?: Find) => async (c: Context<App>) => {
 export const body = <S extends z.ZodType>(shape: S, find?: Find, options?: BodyOptions) =>
 	valid.body(shape, authorize(find), options);
 
-/**
- * Validates the query of a request for a tenant; the handler reads it with `c.req.valid("query")`.
- */
+/** Validates the query of a request for a tenant, for `c.req.valid("query")`. */
 export const query = <S extends z.ZodObject>(shape: S, find?: Find) =>
 	valid.query(shape, authorize(find));

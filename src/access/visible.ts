@@ -13,14 +13,11 @@ import type { TenantSql } from "./sql.ts";
 /** A tenant with the restrictions of its key, as recorded in KV. */
 type Restricted = TenantSql & { restricted: { organizations: boolean; projects: boolean } };
 
-/** SQL condition: the caller is an admin of the organization in the path, so they see all its projects. */
+/** SQL condition: the caller is an admin of the organization in the path. */
 export const isAdmin = ({ key, organization }: TenantSql) => sql`exists (
   select 1 from ${members} where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${members.level} >= ${ADMIN})`;
 
-/**
- * SQL condition on `projects` joined with the user's row of `members`: the project isn't private, or the user has access
- * (docs/organizations.md#projects).
- */
+/** SQL condition on `projects` and `members`: the project isn't private, or the user has access. */
 export const isOpenTo = (user_id: number | Column | SQL<number>) => sql`(
   not ${projects.access_control} or ${members.level} >= ${ADMIN} or exists (
     select 1 from ${projectMembers}
@@ -42,7 +39,7 @@ const reachableProject = ({ key }: TenantSql) => sql`exists (
     and (${scoped_projects} = '[]' or ${projects.id} in (select value from json_each(${scoped_projects})))
     and (${scoped_organizations} = '[]' or ${projects.organization_id} in (select o.id from ${scopedIds})))`;
 
-/** SQL condition on `projects`: the caller can see the project, and the key's restrictions include it. */
+/** SQL condition: the caller can see the project, and the key's restrictions include it. */
 export const visibleProject = (tenant: TenantSql) =>
 	sql`${visibleTo(tenant.key.user_id)} and ${reachableProject(tenant)}`;
 
@@ -51,9 +48,10 @@ const keyWhere = ({ key }: TenantSql, condition: SQL) =>
 	sql`(select ${condition} from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id})`;
 
 /**
- * SQL conditions for lists read with a restricted key. They start from the key's own lists of ids, so that a page reads only what
- * the key can access. Whether the key has restrictions is known from the record in KV, which may be old: if the key has none in
- * D1, the conditions include everything of the caller.
+ * SQL conditions for lists read with a restricted key. They start from the key's own lists of ids,
+ * so that a page reads only what the key can access. Whether the key has restrictions is known from
+ * the record in KV, which may be old: if the key has none in D1, the conditions include everything
+ * of the caller.
  */
 const listedOrganization = (tenant: TenantSql) => sql`${members.organization_id} in (
   select o.id from ${personalApiKeys}, ${scopedIds} where ${personalApiKeys.id} = ${tenant.key.id}
@@ -68,8 +66,10 @@ const listedProject = (tenant: TenantSql) => sql`${projects.id} in (
     where ${personalApiKeys.id} = ${tenant.key.id} and ${scoped_projects} = '[]')`;
 
 /**
- * Returns a list of the projects that the caller can see, for a select from `projects` joined with `members` on `join`.
- * @param organization the condition on `members` for the organization; without it, the projects of all organizations are listed
+ * Returns a list of the projects that the caller can see, for a select from `projects` joined with
+ * `members` on `join`.
+ * @param organization the condition on `members` for the organization; without it, the projects of
+ * all organizations are listed
  * @param search only projects whose name contains this text
  */
 export function visibleProjects(
@@ -106,7 +106,7 @@ export function visibleProjects(
 			};
 }
 
-/** The numbers of objects in projects: of all projects of an organization, of those that aren't private, and of a single project. */
+/** The numbers of objects in all projects, in those that aren't private, and in one project. */
 const ofOrganization = sql`select count(*) from projects as its where its.organization_id = ${members.organization_id}`;
 const PROJECTS = {
 	all: sql`(${ofOrganization})`,
@@ -115,9 +115,11 @@ const PROJECTS = {
 };
 
 /**
- * SQL for the number of objects in the projects that the caller can see: for an admin, all projects of the organization; for
- * others, those that aren't private and the private ones that they are a member of.
- * @param within the condition on `members` for the memberships that count. The key's restrictions to projects are ignored.
+ * SQL for the number of objects in the projects that the caller can see: for an admin, all projects
+ * of the organization; for others, those that aren't private and the private ones that they are a
+ * member of.
+ * @param within the condition on `members` for the memberships that count. The key's restrictions
+ * to projects are ignored.
  */
 function visibleCount(
 	tenant: TenantSql,
@@ -135,7 +137,7 @@ function visibleCount(
     from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id} where ${counted})`;
 }
 
-/** SQL condition on `organizations`: the restrictions of the key in use include the organization, or one of its projects. */
+/** SQL condition: the key's restrictions include the organization or one of its projects. */
 export const reachableOrganization = ({ key }: TenantSql) => sql`exists (
   select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
     and (${scoped_organizations} = '[]' or ${organizations.uuid} in (select value from json_each(${scoped_organizations})))
@@ -143,7 +145,7 @@ export const reachableOrganization = ({ key }: TenantSql) => sql`exists (
       select 1 from ${projects} where ${projects.organization_id} = ${organizations.id}
         and ${projects.id} in (select value from json_each(${scoped_projects})))))`;
 
-/** Returns a list of the organizations that the caller can see, for a select from `organizations` joined with `members`. */
+/** Returns the organizations that the caller can see; joins `organizations` with `members`. */
 export function visibleOrganizations(tenant: Restricted) {
 	const { user_id } = tenant.key;
 	const { organizations: byId, projects: byProject } = tenant.restricted;
@@ -161,8 +163,8 @@ export function visibleOrganizations(tenant: Restricted) {
 }
 
 /**
- * SQL for the id of the user with this value in a unique column, or 0, which no user has. One row is read in both cases, so that
- * `Server-Timing` doesn't reveal who has an account.
+ * SQL for the id of the user with this value in a unique column, or 0, which no user has. One row
+ * is read in both cases, so that `Server-Timing` doesn't reveal who has an account.
  */
 export const userWith = (
 	column: typeof users.email | typeof users.uuid,
@@ -171,9 +173,7 @@ export const userWith = (
   (select found.id from users as found where found.${sql.raw(column.name)} = ${value}),
   (select 0 from users as other limit 1))`;
 
-/**
- * SQL for the id of the user's current organization: the chosen one, else that of the oldest membership; null if there is none.
- */
+/** SQL for the user's current organization: the chosen one, else the oldest membership's. */
 export const currentOrganization = (
 	user_id: number | Column | SQL<number>,
 ): SQL<number> => sql`coalesce(
@@ -181,10 +181,7 @@ export const currentOrganization = (
     where ${users.id} = ${user_id} and ${members.organization_id} = ${users.current_organization_id}),
   (select ${members.organization_id} from ${members} where ${members.user_id} = ${user_id} order by ${members.id} limit 1))`;
 
-/**
- * SQL for the id of the user's current project: the chosen one, else the oldest project in the current organization that the user
- * can see; null if there is none.
- */
+/** SQL for the user's current project: the chosen one, else the oldest visible one, or null. */
 export const currentProject = (user_id: number | SQL<number>): SQL<number> => {
 	const isCandidate = sql`${projects.organization_id} = ${currentOrganization(user_id)} and ${visibleTo(user_id)}`;
 	return sql`coalesce(

@@ -6,9 +6,7 @@ import type { Key } from "./keys.ts";
 /** Returns the caller's IP address from Cloudflare's header; undefined without the header. */
 export const addressOf = (c: Context<App>) => c.req.header("cf-connecting-ip");
 
-/**
- * Whether a key with these ranges can be used from the IP address (docs/keys.md#allowed-addresses).
- */
+/** Whether ranges allow the IP address (docs/keys.md#allowed-addresses). */
 export async function isAllowed(allowed_ips: string[], address: string | undefined) {
 	if (allowed_ips.length === 0) return true;
 	// Loaded only for keys with allowed ranges.

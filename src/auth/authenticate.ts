@@ -7,7 +7,7 @@ import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { type ApiError, badCredentials, notAuthenticated, throttled } from "../http/errors.ts";
 import { addressOf } from "./addresses.ts";
-import { held } from "./held.ts";
+import { keyCache } from "./key_cache.ts";
 import {
 	cache,
 	digest,
@@ -25,16 +25,16 @@ declare module "hono" {
 	}
 }
 
-/** Counts a failed authentication from the caller's IP address. Returns `refusal`, or a 429 after too many failures. */
-export async function countFailure(c: Context<App>, refusal: ApiError) {
+/**
+ * Counts a failed authentication from the caller's IP address. Returns `error`, or a 429 after too
+ * many failures.
+ */
+export async function countFailure(c: Context<App>, error: ApiError) {
 	const { success } = await c.env.AUTH_FAILURES.limit({ key: addressOf(c) ?? "unknown" });
-	return success ? refusal : throttled(60);
+	return success ? error : throttled(60);
 }
 
-/**
- * Returns the key's record from KV.
- * @throws 401 if the value is malformed, before KV is read
- */
+/** Returns the key's record from KV. Throws 401 if the value is malformed, before KV is read. */
 async function readRecord(c: Context<App>, value: string, hash: string) {
 	if (!isWellFormed(value)) throw await countFailure(c, badCredentials());
 	c.get("meter").kv_reads += 1;
@@ -56,8 +56,9 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 }
 
 /**
- * Sets the key of the request: one that the isolate's cache, KV or D1 contains, and that hasn't expired. The guard checks in D1
- * that the key still exists and that its owner is active, in the same round trip as the request's queries.
+ * Sets the key of the request: one that the isolate's cache, KV or D1 contains, and that hasn't
+ * expired. The guard checks in D1 that the key still exists and that its owner is active, in the
+ * same round trip as the request's queries.
  */
 export const authenticate = createMiddleware<App>(async (c, next) => {
 	const [scheme, value, extra] = c.req.header("authorization")?.trim().split(/\s+/) ?? [];
@@ -65,22 +66,22 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 	if (!value || extra !== undefined) throw await countFailure(c, badCredentials());
 	const hash = await digest(value);
 	// A key with a cached record is well-formed.
-	let key = held(hash) ?? (await readRecord(c, value, hash));
+	let key = keyCache.get(hash) ?? (await readRecord(c, value, hash));
 	if (!key || isExpired(key)) {
-		// Counted as a failure before D1 is queried, so that the limit also limits the cost of guessing.
-		const refusal = badCredentials();
-		const failure = await countFailure(c, refusal);
-		if (failure !== refusal) throw failure;
+		// Counted as a failure before D1 is queried, so that the limit also limits the cost of
+		// guessing.
+		const error = await countFailure(c, badCredentials());
+		if (error.status === 429) throw error;
 		key = await findKey(c, hash);
-		if (!key) throw refusal;
+		if (!key) throw error;
 	}
 	if (isExpired(key)) {
-		const refusal = badCredentials();
-		countUse(c, key.id, refusal.status);
-		throw refusal;
+		countUse(c, key.id, 401);
+		throw badCredentials();
 	}
 	c.set("key", { ...key, hash });
 	await next();
-	// Requests for unknown paths don't count. Requests to /mcp don't count either, because their tool calls do.
+	// Requests for unknown paths don't count. Requests to /mcp don't count either, because their tool
+	// calls do.
 	if (c.get("counts")) countUse(c, key.id, c.res.status);
 });

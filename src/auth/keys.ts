@@ -1,29 +1,10 @@
-import * as z from "zod";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { toBase64url } from "../lib/base64url.ts";
-import { lazy } from "../lib/lazy.ts";
 import { logWarning } from "../lib/log.ts";
-import { held, hold, release } from "./held.ts";
+import { keyCache } from "./key_cache.ts";
+import { type Key, keyRecord } from "./key_record.ts";
 
-/** A key's record in KV, stored under `key:<SHA-256 of its value, hex>` (docs/keys.md#the-kv-record). */
-const shape = lazy(() =>
-	z.object({
-		id: z.string(),
-		user_id: z.int(),
-		scopes: z.array(z.string()),
-		/** Empty: all. */
-		organizations: z.array(z.string()),
-		/** Empty: all. */
-		projects: z.array(z.int()),
-		/** IP addresses and CIDR ranges that the key can be used from. Empty or missing: all. */
-		allowed_ips: z.array(z.string()).default([]),
-		/** ISO 8601; null: never. */
-		expires_at: z.string().nullable(),
-		/** The API version that the key was created with. Missing: the first version. */
-		version: z.string().optional(),
-	}),
-);
-export type Key = z.infer<ReturnType<typeof shape>>;
+export type { Key };
 
 const { user_id, scopes, scoped_organizations, scoped_projects, allowed_ips, expires_at, version } =
 	personalApiKeys;
@@ -70,7 +51,7 @@ function crc32(text: string) {
 
 const checksum = (text: string) => base62(BigInt(crc32(text)), 6);
 
-/** Generates a key's value: `tnt_`, 256 random bits in base62, `_`, and the CRC-32 of the part before it in base62. */
+/** Generates a key: `tnt_`, 256 random bits in base62, `_`, and the CRC-32 of all that. */
 export function mint() {
 	const bits = crypto
 		.getRandomValues(new BigUint64Array(4))
@@ -96,34 +77,41 @@ export async function digest(value: string) {
 
 export const mask = (value: string) => `tnt_…${value.slice(-4)}`;
 
+/** Returns the value of a new key, and the columns that identify it. */
+export async function newKey() {
+	const value = mint();
+	return { value, columns: { hash: await digest(value), mask_value: mask(value) } };
+}
+
 export const isExpired = (key: Pick<Key, "expires_at">) =>
 	key.expires_at !== null && Date.parse(key.expires_at) <= Date.now();
 
 const kvKey = (hash: string) => `key:${hash}`;
 
 /**
- * Reads a key's record from KV by its digest, and caches it in the isolate. The record may be a minute old.
+ * Reads a key's record from KV by its digest, and caches it in the isolate. The record may be a
+ * minute old.
  * @returns undefined if there is none, or its format is from another version of this code
  */
 export async function getCached({ KEYS }: Env, hash: string): Promise<Key | undefined> {
 	const record = await KEYS.get(kvKey(hash), { type: "json", cacheTtl: 60 });
-	const { data } = shape().safeParse(record);
+	const { data } = keyRecord().safeParse(record);
 	// A record that another request has cached in the meantime is newer.
-	if (data && !held(hash)) hold(hash, data);
+	if (data && !keyCache.get(hash)) keyCache.set(hash, data);
 	return data;
 }
 
-/** Logs the error instead of throwing it: D1 is authoritative, so the next request only needs another round trip. */
+/** Logs the error instead: D1 is authoritative, so the next request only needs another trip. */
 const logKvError = (error: unknown) => logWarning("KV was not written", error);
 
 /** Stores a key's record in KV and in the isolate. */
 export function cache({ KEYS }: Env, hash: string, key: Key) {
-	hold(hash, key);
+	keyCache.set(hash, key);
 	return KEYS.put(kvKey(hash), JSON.stringify(key)).catch(logKvError);
 }
 
 /** Removes a key's record from KV and from the isolate. */
 export function evict({ KEYS }: Env, hash: string) {
-	release(hash);
+	keyCache.delete(hash);
 	return KEYS.delete(kvKey(hash)).catch(logKvError);
 }

@@ -4,9 +4,7 @@ import { toBase64url } from "../lib/base64url.ts";
 const BEGIN = "-----BEGIN PRIVATE KEY-----";
 const END = "-----END PRIVATE KEY-----";
 
-/**
- * Returns the bytes of a PEM-encoded PKCS#8 key (RFC 7468, section 10); null if the text isn't one.
- */
+/** Returns the bytes of a PKCS#8 key in PEM (RFC 7468, section 10), or null. */
 function bytesOf(pem: string): Uint8Array<ArrayBuffer> | null {
 	const text = pem.trim();
 	const end = text.indexOf(END);

@@ -1,8 +1,8 @@
 import ip from "ipaddr.js";
 
 /*
- * IP addresses and ranges of them (CIDR, RFC 4632 and RFC 4291). An IPv4 address in IPv6 notation (`::ffff:192.0.2.7`) is treated
- * as IPv4.
+ * IP addresses and ranges of them (CIDR, RFC 4632 and RFC 4291). An IPv4 address in IPv6 notation
+ * (`::ffff:192.0.2.7`) is treated as IPv4.
  */
 
 /** A range: all addresses that begin with these bits. */

@@ -104,9 +104,7 @@ export const digests = async (env: Env, purpose: string, text: string) =>
 /** Shorter secrets aren't redacted, since they occur in ordinary words. */
 const MIN_SECRET_LENGTH = 4;
 
-/**
- * Returns the forms in which secrets can appear in a text, plain and JSON-escaped, longest first.
- */
+/** Returns the forms of secrets in a text, plain and JSON-escaped, longest first. */
 export const variants = (secrets: string[]) =>
 	[...new Set(secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]))]
 		.filter((secret) => secret.length >= MIN_SECRET_LENGTH)

@@ -10,8 +10,9 @@ import { logWarning } from "../lib/log.ts";
 import { addressOf } from "./addresses.ts";
 
 /*
- * Counts the use of keys (docs/keys.md#use-by-day). Each isolate adds up its requests, and writes the sums when no more requests
- * come, or after an hour. So no request waits for the write, and a key that is always in use costs one row an hour.
+ * Counts the use of keys (docs/keys.md#use-by-day). Each isolate adds up its requests, and writes
+ * the sums when no more requests come, or after an hour. So no request waits for the write, and a
+ * key that is always in use costs one row an hour.
  */
 
 type Use = typeof personalApiKeyDays.$inferInsert;
@@ -25,7 +26,7 @@ const MAX_ADDRESS_CHARACTERS = 45;
 /** The sums that haven't been written yet, by key and day. */
 const sums = new Map<string, Use>();
 
-/** When the last timer was started, and when the first of the sums was added, in milliseconds since 1970. */
+/** When the last timer started, and when the first sum was added, in ms since 1970. */
 let startedAt = 0;
 let addedAt = 0;
 
@@ -71,14 +72,14 @@ async function flush(env: Env) {
 	}
 }
 
-/** Waits, then writes the sums. If there is a later timer, it leaves them to it, for up to an hour. */
+/** Waits, then writes the sums, or leaves them to a later timer, for up to an hour. */
 async function flushLater(env: Env, delay: number) {
 	const mine = startedAt;
 	await scheduler.wait(delay);
 	if (startedAt === mine || Date.now() - addedAt >= HOUR_MS) await flush(env);
 }
 
-/** Counts a request of a key. The sums are written `USAGE_FLUSH_SECONDS` after the last request, or after an hour. */
+/** Counts a request of a key. Sums are written after `USAGE_FLUSH_SECONDS`, or an hour. */
 export function countUse(c: Context<App>, key_id: string, status: number) {
 	const { env, executionCtx } = c;
 	const refusals = [401, 403, 429].includes(status) ? 1 : 0;
@@ -86,7 +87,8 @@ export function countUse(c: Context<App>, key_id: string, status: number) {
 	add({ key_id, day: now().slice(0, 10), requests: 1, refusals, last_address });
 	const delay = Number(env.USAGE_FLUSH_SECONDS) * 1000;
 	if (sums.size >= MAX_SUMS) executionCtx.waitUntil(flush(env));
-	// The platform ends a timer 30 seconds after its response. So there is a new one before the last one ends, but not for each request.
+	// The platform ends a timer 30 seconds after its response. So there is a new one before the last
+	// one ends, but not for each request.
 	else if (Math.abs(Date.now() - startedAt) >= delay / 2) {
 		startedAt = Date.now();
 		executionCtx.waitUntil(flushLater(env, delay));
@@ -96,8 +98,8 @@ export function countUse(c: Context<App>, key_id: string, status: number) {
 const RETENTION_MS = 90 * DAY_MS;
 
 /**
- * Deletes days older than the retention period, at most 10,000. It looks at each key: an index by day would cost a
- * written row for each key and day.
+ * Deletes days older than the retention period, at most 10,000. It looks at each key: an index by
+ * day would cost a written row for each key and day.
  */
 export async function deleteOldDays({ DB }: Env, at: number) {
 	const before = iso(at - RETENTION_MS).slice(0, 10);

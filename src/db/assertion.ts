@@ -15,10 +15,7 @@ export function assertThat(db: Database, condition: SQL, assertion: Assertion) {
 		.select(sql`select ${sql.join(values, sql`, `)} where not (${condition})`);
 }
 
-/**
- * Like `assertThat`: `table` has a row for which `where` is true, so what the change depends on is
- * as it was read.
- */
+/** Like `assertThat`: `table` has a row for which `where` is true. */
 export const assertExists = (db: Database, table: SQLiteTable, where: SQL | undefined) =>
 	assertThat(db, sql`exists (select 1 from ${table} where ${where})`, "is_current");
 

@@ -1,5 +1,4 @@
 import { is, Param, Placeholder, type Query, sql } from "drizzle-orm";
-import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
 import type { Connected, Database } from "./client.ts";
@@ -12,9 +11,10 @@ import { isValue, type Row, rowReader } from "./rows.ts";
  */
 
 /**
- * Caches the result of `make` for each form: everything that the SQL of a statement depends on. There must be few.
- * @param make gets only the form and nothing of a request, so all requests with the form can share the result. It must not depend
- * on the time or anything else that changes
+ * Caches the result of `make` for each form: everything that the SQL of a statement depends on.
+ * There must be few.
+ * @param make gets only the form and nothing of a request, so all requests with the form can share
+ * the result. It must not depend on the time or anything else that changes
  */
 export function cacheByForm<F extends object, T>(make: (db: Database, form: F) => T) {
 	const made = new Map<string, T>();
@@ -58,9 +58,7 @@ function mapperOf(statement: Preparable<unknown>, prepared: Prepared): MapResult
 	return ({ results }) => results.map(read);
 }
 
-/**
- * Whether a nested object of a select can be null as a whole, which Drizzle decides by its columns.
- */
+/** Whether a nested object can be null as a whole, which Drizzle decides by its columns. */
 function mayLackObjects(fields: object, prepared: Prepared) {
 	const joined: object = Reflect.get(prepared, "joinsNotNullableMap") ?? {};
 	return !Object.values(fields).every(isValue) && Object.values(joined).includes(false);
@@ -104,35 +102,27 @@ export class CachedStatement<R> {
 		this.#mapResult = mapperOf(statement, prepared);
 	}
 
-	/**
-	 * Returns the statement with the values of a request, for a batch.
-	 * @param anew builds the same statement with Drizzle, for SQL that contains it
-	 * @throws if a placeholder has no value
-	 */
-	bind(db: Connected, values: Values, anew?: () => BatchItem<"sqlite">) {
+	/** Returns the statement with the values of a request. Throws if one is missing. */
+	bind(db: Connected, values: Values) {
 		const sql = this.#sql;
 		const query = { sql, params: this.#values.map((value) => value(values)) };
-		const prepare = () => ({
+		return new Bound<R>(() => ({
 			// Prepared each time, on the session of its batch.
 			stmt: db.$client.prepare(sql),
 			getQuery: () => query,
 			mapResult: this.#mapResult,
-		});
-		return new Bound<R>(prepare, anew);
+		}));
 	}
 }
 
 /** A cached statement with its values. */
-export class Bound<R> {
+class Bound<R> {
 	/** Never set. Drizzle's `batch` reads the result from this type. */
 	declare readonly _: { readonly dialect: "sqlite"; readonly result: R };
 	/** Drizzle's `batch` calls it, like that of Drizzle's own statements. */
 	readonly _prepare: () => object;
-	/** Builds the same statement with Drizzle. */
-	readonly anew: (() => BatchItem<"sqlite">) | undefined;
 
-	constructor(prepare: () => object, anew?: () => BatchItem<"sqlite">) {
+	constructor(prepare: () => object) {
 		this._prepare = prepare;
-		this.anew = anew;
 	}
 }

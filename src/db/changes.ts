@@ -23,7 +23,7 @@ export function changes(row: object, body: object, masked: string[] = []): Chang
 	});
 }
 
-/** SQL condition on `table`: the columns `names`, by default all of `row`, still have its values. */
+/** SQL condition: the columns `names`, by default all of `row`, still have its values. */
 export function isUnchanged<R extends object>(table: SQLiteTable, row: R, names?: (keyof R)[]) {
 	const columns = getTableColumns(table);
 	const values = Object.entries(row).filter(

@@ -45,10 +45,7 @@ export const aliased = <C extends Column, const N extends string>(column: C, nam
 /** Parses an integer id from a path. Returns 0, which no row has, if it isn't one. */
 export const rowId = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : 0);
 
-/**
- * SQL condition: `column` is in `list`. The list is bound as a single value of any length. If it is
- * SQL, it must return JSON.
- */
+/** SQL condition: `column` is in `list`, which is bound as one value, or is SQL for JSON. */
 export const inList = (column: Column, list: unknown[] | SQL) =>
 	sql`${column} in (select value from json_each(${is(list, SQL) ? list : JSON.stringify(list.map((value) => column.mapToDriverValue(value)))}))`;
 
@@ -56,10 +53,7 @@ type Row<T extends SQLiteTable> = {
 	[K in keyof T["$inferInsert"]]: T["$inferInsert"][K] | SQL;
 };
 
-/**
- * Returns the values of a row for all columns of its table, including the defaults of missing
- * columns.
- */
+/** Returns the values of all columns, including the defaults of missing ones. */
 export function withDefaults<T extends SQLiteTable>(table: T, row: Row<T>) {
 	const given = new Map<string, unknown>(Object.entries(row));
 	return Object.fromEntries(
@@ -70,10 +64,7 @@ export function withDefaults<T extends SQLiteTable>(table: T, row: Row<T>) {
 	);
 }
 
-/**
- * Inserts `row` if `condition` is true when the statement runs. Missing columns get the table's
- * defaults.
- */
+/** Inserts `row` if `condition` is true. Missing columns get the table's defaults. */
 export function insertWhere<T extends SQLiteTable>(
 	db: Database,
 	table: T,
@@ -119,10 +110,7 @@ export function toJson(table: SQLiteTable, rows: Record<string, unknown>[]) {
 	return JSON.stringify(stored);
 }
 
-/**
- * Like `insertEach`, with SQL for the JSON of the rows. They have the columns `names`, by default
- * all.
- */
+/** Like `insertEach`, with SQL for the JSON of the rows. `names`: their columns. */
 export function insertJson<T extends SQLiteTable>(
 	db: Database,
 	table: T,
@@ -141,10 +129,7 @@ export function insertJson<T extends SQLiteTable>(
 		.select(sql`select ${sql.join(values, sql`, `)} from json_each(${rows}) where ${condition}`);
 }
 
-/**
- * Returns a statement that deletes rows whose `at` is before `before`: only the oldest 10,000, to
- * keep each tick short.
- */
+/** Returns a statement that deletes the oldest 10,000 rows whose `at` is before `before`. */
 export function deleteOlderThan(
 	db: Database,
 	table: SQLiteTable,

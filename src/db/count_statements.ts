@@ -1,6 +1,4 @@
-/**
- * Returns a database that counts the statements that are prepared: D1 allows 1,000 per invocation.
- */
+/** Returns a database that counts its statements: D1 allows 1,000 per invocation. */
 export function countStatements(DB: D1Database) {
 	let statements = 0;
 	const db: D1Database = {

@@ -3,9 +3,7 @@ import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { MAX_PAGE_BYTES } from "../http/page.ts";
 import type { Large } from "./list.ts";
 
-/**
- * SQL for the size of columns in bytes. SQLite reads it from the start of a row, without the texts.
- */
+/** SQL for the size of columns in bytes, which SQLite reads without the texts. */
 export const sizeOf = (...columns: SQLiteColumn[]) =>
 	sql.join(
 		columns.map((column) => sql`coalesce(octet_length(${column}), 0)`),

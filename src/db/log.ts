@@ -166,16 +166,11 @@ type Filters = {
 	before?: string | undefined;
 	search?: string | undefined;
 	levels?: string[] | undefined;
-	/**
-	 * Only entries about a run. They were written between these positions of the log of its owner.
-	 */
+	/** Only entries about a run, between these positions of its owner's log. */
 	run?: { id: string; positions: (owner: SQL) => { from: SQL; until: SQL } };
 };
 
-/**
- * Returns where a page starts, from its cursor: the position of a row, and the number of the entry
- * before which it starts.
- */
+/** Returns where a page starts: a row's position, and the number of an entry. */
 function startOf({ after }: Page) {
 	const [position, number] = after?.keys ?? [];
 	return typeof position === "number" && typeof number === "number"
@@ -341,10 +336,7 @@ const keysOf = ({ position, number }: { position: number; number: number }): Key
 	number,
 ];
 
-/**
- * Returns the fields that entries of all logs have. The entries of a row have the time of its id,
- * and differ in their number.
- */
+/** Returns the fields of an entry of any log. Its time is that of its row's id. */
 export const entryOf = <E extends StoredEntry>(row: { number: number; id: string; entry: E }) => ({
 	id: row.id.slice(0, 24) + row.number.toString(16).padStart(12, "0"),
 	timestamp: iso(row.entry[0]),

@@ -13,9 +13,7 @@ import {
 import type { Kind, SystemKind } from "./event_types.ts";
 import { activityLog, type Change } from "./schema/activity_log.ts";
 
-/**
- * An entry for the activity log, without its user and time (docs/organizations.md#activity-log).
- */
+/** An entry without its user and time (docs/organizations.md#activity-log). */
 export type Entry = Kind & Details;
 
 /** The content of an entry, besides its scope and activity. */
@@ -150,10 +148,7 @@ export const recordEvent = (
 /** A row of the activity log, without what `insertEntries` computes. */
 type EntryRow = Kind & Omit<typeof activityLog.$inferInsert, keyof Totals | "created_at" | "nonce">;
 
-/**
- * Returns a statement that writes several entries, see `insertEach`. Either all or none of them are
- * of the system.
- */
+/** Returns a statement that writes several entries, all or none of them of the system. */
 export const insertEntries = (
 	db: Database,
 	rows: (EntryRow & Record<string, unknown>)[],

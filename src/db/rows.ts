@@ -48,10 +48,8 @@ function read(fields: Field[], values: unknown[]) {
 }
 
 /**
- * Returns a function that converts a row of D1 to an object, like Drizzle. Work that is the same
- * for all rows is done once; Drizzle repeats it for each value. If all fields have the names of
- * their columns, the row itself is returned: creating objects with dynamic property names takes
- * most of the time.
+ * Returns a function that converts a row of D1 to an object, like Drizzle, which repeats for each
+ * value what is the same for all rows.
  * @param selected the fields of the select: columns, SQL, and objects of these
  * @throws if two columns have the same name, because D1 would return only one of them
  */
@@ -67,13 +65,5 @@ export function rowReader(selected: object) {
 	const known = names.filter((name) => name !== undefined);
 	if (new Set(known).size < known.length)
 		throw new Error(`Columns of a cached select have the same name: ${known}`);
-	const own = fields.flatMap((field) =>
-		"fields" in field || names[field.at] !== field.name ? [] : field,
-	);
-	if (own.length < fields.length) return (row: Row) => read(fields, Object.values(row));
-	const decoded = own.filter(({ decoder }) => decoder);
-	return (row: Row) => {
-		for (const { name, decoder } of decoded) row[name] = decode(row[name], decoder);
-		return row;
-	};
+	return (row: Row) => read(fields, Object.values(row));
 }

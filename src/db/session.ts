@@ -6,10 +6,7 @@ import type { Connected } from "./client.ts";
 
 const PRIMARY = "first-primary";
 
-/**
- * Returns the start of a session. A GET may read a replica that is as recent as the caller's
- * bookmark; other methods use the primary.
- */
+/** Returns where a session starts: for a GET, a replica as recent as the bookmark. */
 function startOf(c: Context<App>) {
 	if (!isRead(c.req.method)) return PRIMARY;
 	// If the key was just found in D1, the replica must be recent enough to have it.

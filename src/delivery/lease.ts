@@ -3,8 +3,8 @@
  * (docs/internals/decisions/0014-delivery.md).
  *
  * The work is due at `next_attempt_at`; null if there is none. A worker takes a lease, which gets
- * the next number in `lease`. It may write as long as its lease `isHeld`, and then ends it. If it is
- * killed, the lease expires. A request that changes what the work is about ends the lease too.
+ * the next number in `lease`. It may write as long as its lease `isHeld`, and then ends it. If it
+ * is killed, the lease expires. A request that changes what the work is about ends the lease too.
  * `attempts` counts the attempts that failed, for the family's backoff.
  */
 import { and, eq, isNotNull, isNull, lte, or, sql } from "drizzle-orm";

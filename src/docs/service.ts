@@ -34,9 +34,7 @@ async function checkDatabase(db: Database) {
 	}
 }
 
-/**
- * Routes without a key: the service's name and version, the OpenAPI document and the health check.
- */
+/** Routes without a key: name and version, the OpenAPI document, the health check. */
 export default router()
 	.get("/", ok(ServiceInfo), (c) =>
 		c.json({

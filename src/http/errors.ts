@@ -11,9 +11,10 @@ type Choices = z.infer<typeof ErrorBody>["choices"];
 
 type Parts = {
 	status: ContentfulStatusCode;
-	type: string;
 	code: ErrorCode;
 	detail: string;
+	/** By default, the type that follows from the status. */
+	type?: string;
 	/** The name of the invalid field; null if the error isn't about a single field. */
 	attr?: string | null;
 	/** The allowed values of the field. */
@@ -23,6 +24,12 @@ type Parts = {
 	log?: string;
 };
 
+function typeOf(status: number) {
+	if (status === 401 || status === 403) return "authentication_error";
+	if (status === 429) return "throttled_error";
+	return status < 500 ? "invalid_request" : "server_error";
+}
+
 /** An error response. Any code can throw it; `onError` sends it. */
 export class ApiError extends Error {
 	readonly status: ContentfulStatusCode;
@@ -30,8 +37,9 @@ export class ApiError extends Error {
 	readonly headers: Record<string, string>;
 	readonly log: string | undefined;
 
-	constructor({ status, type, code, detail, attr = null, choices, headers = {}, log }: Parts) {
+	constructor({ status, code, detail, attr = null, choices, headers = {}, log, ...parts }: Parts) {
 		super(detail);
+		const { type = typeOf(status) } = parts;
 		this.status = status;
 		this.body = { type, code, detail, attr, ...(choices && { choices }) };
 		this.headers = headers;
@@ -39,196 +47,109 @@ export class ApiError extends Error {
 	}
 }
 
+const error = (
+	status: ContentfulStatusCode,
+	code: ErrorCode,
+	detail: string,
+	headers?: Record<string, string>,
+) => new ApiError({ status, code, detail, ...(headers && { headers }) });
+
 /** 400: the field `attr` is invalid, or a rule is broken if `attr` is null. */
 export const invalid = (
 	attr: string | null,
 	detail: string,
 	code: ErrorCode = "invalid_input",
 	choices?: Choices,
-) =>
-	new ApiError({
-		status: 400,
-		type: "validation_error",
-		code,
-		detail,
-		attr,
-		choices,
-	});
+) => new ApiError({ status: 400, type: "validation_error", code, detail, attr, choices });
 
 /** 400: `attr` refers to an object that doesn't exist, or that the caller can't see. */
 export const doesNotExist = (attr: string, pk: unknown) =>
 	invalid(attr, `Invalid pk "${pk}" - object does not exist.`, "does_not_exist");
 
-export const parseError = (why: string) =>
-	new ApiError({
-		status: 400,
-		type: "invalid_request",
-		code: "parse_error",
-		detail: `JSON parse error - ${why}`,
-	});
+export const parseError = (why: string) => error(400, "parse_error", `JSON parse error - ${why}`);
 
 const challenge = { "WWW-Authenticate": "Bearer" };
 
 export const notAuthenticated = () =>
-	new ApiError({
-		status: 401,
-		type: "authentication_error",
-		code: "not_authenticated",
-		detail: "Authentication credentials were not provided.",
-		headers: challenge,
-	});
+	error(401, "not_authenticated", "Authentication credentials were not provided.", challenge);
 
-export const badCredentials = () =>
-	new ApiError({
-		status: 401,
-		type: "authentication_error",
-		code: "authentication_failed",
-		detail: "Personal API key found in request Authorization header is invalid.",
-		headers: challenge,
-	});
+const BAD_CREDENTIALS = "Personal API key found in request Authorization header is invalid.";
+
+export const badCredentials = () => error(401, "authentication_failed", BAD_CREDENTIALS, challenge);
 
 export const forbidden = (
 	detail = "You do not have permission to perform this action.",
 	code: ErrorCode = "permission_denied",
-) =>
-	new ApiError({
-		status: 403,
-		type: "authentication_error",
-		code,
-		detail,
-	});
+) => error(403, code, detail);
 
-export const notFound = (detail = "Not found.") =>
-	new ApiError({
-		status: 404,
-		type: "invalid_request",
-		code: "not_found",
-		detail,
-	});
+export const notFound = (detail = "Not found.") => error(404, "not_found", detail);
 
-/** 409: by default, other requests changed the object during every attempt (docs/api.md#conflicts). */
+/** 409: other requests changed the object during every attempt (docs/api.md#conflicts). */
 export const conflict = (
 	detail = "Other requests are changing this object at the same time. Try again.",
-) =>
-	new ApiError({
-		status: 409,
-		type: "invalid_request",
-		code: "conflict",
-		detail,
-	});
+) => error(409, "conflict", detail);
+
+const LIMIT_REACHED =
+	"The organization has as many objects of this kind as it can have. Delete some of them first.";
 
 /** 409: the organization has as many objects of a kind as it can have (docs/api.md#limits). */
-export const limitReached = () =>
-	new ApiError({
-		status: 409,
-		type: "invalid_request",
-		code: "limit_reached",
-		detail:
-			"The organization has as many objects of this kind as it can have. Delete some of them first.",
-	});
+export const limitReached = () => error(409, "limit_reached", LIMIT_REACHED);
 
-/** 409: another request with the same `Idempotency-Key` is in progress (docs/api.md#safe-retries). */
+const KEY_IN_USE = "A request with this Idempotency-Key is in progress.";
+
+/** 409: a request with this `Idempotency-Key` is in progress (docs/api.md#safe-retries). */
 export const idempotencyKeyInUse = () =>
-	new ApiError({
-		status: 409,
-		type: "invalid_request",
-		code: "idempotency_key_in_use",
-		detail: "A request with this Idempotency-Key is in progress.",
-		headers: { "Retry-After": "1" },
-	});
+	error(409, "idempotency_key_in_use", KEY_IN_USE, { "Retry-After": "1" });
 
-/** 409: the first request with the `Idempotency-Key` was killed after its change (docs/api.md#safe-retries). */
-export const outcomeUnknown = () =>
-	new ApiError({
-		status: 409,
-		type: "invalid_request",
-		code: "outcome_unknown",
-		detail:
-			"The first request with this Idempotency-Key ended before its response was stored. Its change was made. Check the state, then use a new key.",
-	});
+const OUTCOME_UNKNOWN =
+	"The first request with this Idempotency-Key ended before its response was stored. Its change was made. Check the state, then use a new key.";
 
-/** 400: the `Idempotency-Key` belongs to a request with another path or body, or by an API key with more access. */
-export const idempotencyKeyReused = () =>
-	new ApiError({
-		status: 400,
-		type: "invalid_request",
-		code: "idempotency_key_reused",
-		detail:
-			"This Idempotency-Key was used for a request with another path or body, or by an API key with more access.",
-	});
+/**
+ * 409: the first request with the `Idempotency-Key` was killed after its change
+ * (docs/api.md#safe-retries).
+ */
+export const outcomeUnknown = () => error(409, "outcome_unknown", OUTCOME_UNKNOWN);
+
+const KEY_REUSED =
+	"This Idempotency-Key was used for a request with another path or body, or by an API key with more access.";
+
+export const idempotencyKeyReused = () => error(400, "idempotency_key_reused", KEY_REUSED);
+
+const UNKNOWN_VERSION = "Tenantry-Version is not a version of this API.";
 
 /** 400: `Tenantry-Version` isn't a version of the API (docs/api.md#versions). */
 export const unknownVersion = (choices: string[]) =>
-	new ApiError({
-		status: 400,
-		type: "invalid_request",
-		code: "unknown_version",
-		detail: "Tenantry-Version is not a version of this API.",
-		choices,
-	});
+	new ApiError({ status: 400, code: "unknown_version", detail: UNKNOWN_VERSION, choices });
 
-/** 412: `If-Match` or `If-None-Match` isn't fulfilled (docs/api.md#caching-and-conditional-requests). */
+/** 412: a failed condition (docs/api.md#caching-and-conditional-requests). */
 export const preconditionFailed = (
 	detail = "The object has changed: its ETag is not in If-Match.",
-) =>
-	new ApiError({
-		status: 412,
-		type: "invalid_request",
-		code: "precondition_failed",
-		detail,
-	});
+) => error(412, "precondition_failed", detail);
 
 export const methodNotAllowed = (method: string, allowed: string[]) =>
-	new ApiError({
-		status: 405,
-		type: "invalid_request",
-		code: "method_not_allowed",
-		detail: `Method "${method}" not allowed.`,
-		headers: {
-			Allow: allowed.join(", "),
-		},
+	error(405, "method_not_allowed", `Method "${method}" not allowed.`, {
+		Allow: allowed.join(", "),
 	});
 
 export const tooLarge = (bytes: number) =>
-	new ApiError({
-		status: 413,
-		type: "invalid_request",
-		code: "request_too_large",
-		detail: `Request body is larger than ${bytes} bytes.`,
-	});
-
-const unsupported = (detail: string, headers?: Record<string, string>) =>
-	new ApiError({
-		status: 415,
-		type: "invalid_request",
-		code: "unsupported_media_type",
-		detail,
-		...(headers && { headers }),
-	});
+	error(413, "request_too_large", `Request body is larger than ${bytes} bytes.`);
 
 export const unsupportedMediaType = (type: string) =>
-	unsupported(`Unsupported media type "${type}" in request.`);
+	error(415, "unsupported_media_type", `Unsupported media type "${type}" in request.`);
 
 /**
- * 415: the body has an unsupported `Content-Encoding`, which has the same status as an unsupported media type (RFC 9110, section
- * 8.4). `Accept-Encoding` tells the two apart (section 15.5.16).
+ * 415: `Accept-Encoding` tells it from an unsupported media type (RFC 9110, sections 8.4 and
+ * 15.5.16).
  */
 export const unsupportedEncoding = (encoding: string) =>
-	unsupported(`Unsupported content encoding "${encoding}" in request.`, {
+	error(415, "unsupported_media_type", `Unsupported content encoding "${encoding}" in request.`, {
 		"Accept-Encoding": "identity",
 	});
 
 export const throttled = (
 	seconds: number,
 	detail = `Request was throttled. Expected available in ${seconds} seconds.`,
-) =>
-	new ApiError({
-		status: 429,
-		type: "throttled_error",
-		code: "throttled",
-		detail,
-		headers: { "Retry-After": String(seconds) },
-	});
+) => error(429, "throttled", detail, { "Retry-After": String(seconds) });
 
 /** 429 until a time in milliseconds. */
 export const throttledUntil = (at: number) =>
@@ -251,22 +172,13 @@ type StoredResponse = {
 	body: string | null;
 };
 
-/**
- * Returns the row.
- * @throws 404 if there is none
- */
+/** Returns the row. Throws OperatorError if there is none. */
 export function orNotFound<T>(row: T | undefined | null): T {
 	if (row === undefined || row === null) throw notFound();
 	return row;
 }
 
-const serverError = () =>
-	new ApiError({
-		status: 500,
-		type: "server_error",
-		code: "error",
-		detail: "A server error occurred.",
-	});
+const serverError = () => error(500, "error", "A server error occurred.");
 
 /** When to repeat a request that got a 503, in seconds. */
 export const RETRY_AFTER = "60";
@@ -275,7 +187,6 @@ export const RETRY_AFTER = "60";
 export const notSetUp = () =>
 	new ApiError({
 		status: 503,
-		type: "server_error",
 		code: "not_set_up",
 		detail: "The service is not set up yet: its database has no tables.",
 		headers: { "Retry-After": RETRY_AFTER },
@@ -298,9 +209,10 @@ const replay = (c: Context, { status, headers, body }: StoredResponse) => {
 };
 
 /**
- * Sends the error response that was thrown. Any other error is logged with the request's id and returns a 500 that reveals
- * nothing.
- * @param translate converts a database error to an error response; returns undefined if the error is unexpected
+ * Sends the error response that was thrown. Any other error is logged with the request's id and
+ * returns a 500 that reveals nothing.
+ * @param translate converts a database error to an error response; returns undefined if the error
+ * is unexpected
  */
 export const onError =
 	(translate: (error: Error) => ApiError | undefined): ErrorHandler<App> =>

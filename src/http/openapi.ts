@@ -42,8 +42,9 @@ type NameOf<S> = {
 type Texts<Shape> = { [Field in keyof Shape]: Text<Shape[Field]> };
 
 /**
- * A sentence. An object inside has a sentence and the text of its fields; if the object has an id of
- * its own, it is described apart and a sentence is enough. A choice may have text for its values.
+ * A sentence. An object inside has a sentence and the text of its fields; if the object has an id
+ * of its own, it is described apart and a sentence is enough. A choice may have text for its
+ * values.
  */
 type Text<Field> =
 	Inner<Field> extends z.ZodObject<infer Shape>

@@ -1,6 +1,4 @@
-/**
- * Returns the origins in `CORS_ORIGINS`, whose scripts may call the API. `*` means every origin.
- */
+/** Returns the origins in `CORS_ORIGINS`, whose scripts may call the API; `*` is every one. */
 export const allowedOrigins = ({ CORS_ORIGINS }: Pick<Env, "CORS_ORIGINS">) =>
 	CORS_ORIGINS.split(",")
 		.map((origin) => origin.trim())

@@ -148,18 +148,12 @@ function links(page: Page, length: number, count: number, keys: Key[] | undefine
  * @param further the sort values after which the list continues, if the page has all `rows` and
  * there may be more
  */
-export function envelope<T>(
+export function envelope<T, R = T>(
 	page: Page,
 	rows: T[],
 	count: number,
 	keys: (row: T) => Key[],
-): Envelope<T>;
-export function envelope<T, R>(
-	page: Page,
-	rows: T[],
-	count: number,
-	keys: (row: T) => Key[],
-	to: ((row: T) => R) | undefined,
+	to?: (row: T) => R,
 	further?: Key[],
 ): Envelope<R>;
 export function envelope<T>(

@@ -6,9 +6,7 @@ import { pluralize } from "../lib/plural.ts";
 const redact = (path: string) =>
 	path.replace(/^((?:\/api)?\/invites\/)[^/]+/, "$1…").replace(/tnt_\w+/g, "tnt_…");
 
-/**
- * Logs a line for each request if `LOG_REQUESTS` is `true`: `POST /api/projects 201 12 ms 2 trips`.
- */
+/** Logs requests if `LOG_REQUESTS` is `true`: `POST /api/projects 201 12 ms 2 trips`. */
 export const logRequests = createMiddleware<App>(async (c, next) => {
 	const start = Date.now();
 	await next();

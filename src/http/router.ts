@@ -4,9 +4,9 @@ import type { BlankInput, HandlerResponse, Input } from "hono/types";
 import * as z from "zod";
 import type { App } from "../env.ts";
 import { lazy } from "../lib/lazy.ts";
-import type { Documented } from "./answers.ts";
 import type { FeedPage } from "./feed_page.ts";
 import type { Envelope } from "./page.ts";
+import type { Documented } from "./response_types.ts";
 
 /** Returns a router that matches every path with and without a trailing slash. */
 export const router = () => new Hono<App>({ strict: false });
@@ -14,7 +14,7 @@ export const router = () => new Hono<App>({ strict: false });
 /** A route's metadata, from which scripts/openapi.ts generates the OpenAPI document. */
 export type Operation = {
 	status?: 200 | 201 | 202 | 204;
-	answer?: z.ZodType;
+	response?: z.ZodType;
 	/** The object whose fields the page has in addition to its own. */
 	within?: z.ZodType;
 	/** The response is a static file. */
@@ -35,10 +35,7 @@ export type Operation = {
 
 const documentation = new WeakMap<z.core.$ZodType, z.ZodType>();
 
-/**
- * Returns `shape`. The OpenAPI document shows `as` instead, for checks that can't be expressed in
- * JSON Schema.
- */
+/** Returns `shape`, which the OpenAPI document shows as `as`. */
 export function documentAs<T extends z.ZodType>(shape: T, as: z.ZodType) {
 	documentation.set(shape, as);
 	return shape;
@@ -58,10 +55,7 @@ export function describeRoute<T extends object>(middleware: T, operation: Operat
 /** Returns the metadata that `describeRoute` attached to a middleware, or an empty object. */
 export const descriptionOf = (handler: Handler): Operation => operations.get(handler) ?? {};
 
-/**
- * Returns a middleware that only documents a route. `R` is the type of the response, `I` the input
- * of typed clients.
- */
+/** Documents a route. `R`: the response's type, `I`: the input of typed clients. */
 const document = <R extends HandlerResponse<unknown> = Response, I extends Input = BlankInput>(
 	operation: Operation,
 ) =>
@@ -78,17 +72,17 @@ type PageInput = {
 
 type Documenting<T, Status extends 200 | 201 | 202 | 204> = Response & Documented<T, Status>;
 
-/** 200 with a body of the schema `answer`. */
-export const ok = <S extends z.ZodType>(answer: S, more: Pick<Operation, "also"> = {}) =>
-	document<Documenting<z.output<S>, 200>>({ status: 200, answer, ...more });
+/** 200 with a body of the schema `response`. */
+export const ok = <S extends z.ZodType>(response: S, more: Pick<Operation, "also"> = {}) =>
+	document<Documenting<z.output<S>, 200>>({ status: 200, response, ...more });
 
-/** 201 with a body of the schema `answer`. */
-export const created = <S extends z.ZodType>(answer: S) =>
-	document<Documenting<z.output<S>, 201>>({ status: 201, answer });
+/** 201 with a body of the schema `response`. */
+export const created = <S extends z.ZodType>(response: S) =>
+	document<Documenting<z.output<S>, 201>>({ status: 201, response });
 
-/** 202 with a body of the schema `answer`: the work continues after the response. */
-export const accepted = <S extends z.ZodType>(answer: S) =>
-	document<Documenting<z.output<S>, 202>>({ status: 202, answer });
+/** 202 with a body of the schema `response`: the work continues after the response. */
+export const accepted = <S extends z.ZodType>(response: S) =>
+	document<Documenting<z.output<S>, 202>>({ status: 202, response });
 
 /** 200 without a body (docs/api.md#responses-without-a-body). */
 export const noBody = () => document<Documenting<null, 200>>({ status: 200 });
@@ -103,14 +97,11 @@ export const htmlPage = (more: Pick<Operation, "form"> = {}) =>
 /** 200 with a JavaScript file. */
 export const javascript = () => document({ status: 200, media: "text/javascript" });
 
-/** 200 with a JSON file of the schema `answer`, which the compiler can't check. */
-export const jsonFile = (answer: z.ZodType) =>
-	document({ status: 200, answer, isFile: true, also: { 304: z.void() } });
+/** 200 with a JSON file of the schema `response`, which the compiler can't check. */
+export const jsonFile = (response: z.ZodType) =>
+	document({ status: 200, response, isFile: true, also: { 304: z.void() } });
 
-/**
- * The query parameters of every list (docs/api.md#pages). They are only documented, not validated:
- * invalid values get the default.
- */
+/** The parameters of lists, documented but not validated (docs/api.md#pages). */
 export const paging = lazy(() =>
 	z.object({
 		limit: z.int().min(1).max(1000).meta({ default: 100 }).optional(),
@@ -127,12 +118,12 @@ const envelopeOf = (item: z.ZodType) => ({
 	results: z.array(item),
 });
 
-/** 200 with a page of `item`. */
-export const paginated = <I extends z.ZodType>(item: I, more: Pick<Operation, "download"> = {}) =>
-	document<Documenting<Envelope<z.output<I>>, 200>, PageInput>({
+/** 200 with a page. Its schemas are created only for the OpenAPI document. */
+const page = <R>(response: () => z.ZodType, more: Pick<Operation, "within" | "download"> = {}) =>
+	document<Documenting<R, 200>, PageInput>({
 		status: 200,
-		get answer() {
-			return z.object(envelopeOf(item));
+		get response() {
+			return response();
 		},
 		get query() {
 			return paging();
@@ -140,36 +131,26 @@ export const paginated = <I extends z.ZodType>(item: I, more: Pick<Operation, "d
 		...more,
 	});
 
+/** 200 with a page of `item`. */
+export const paginated = <I extends z.ZodType>(item: I, more: Pick<Operation, "download"> = {}) =>
+	page<Envelope<z.output<I>>>(() => z.object(envelopeOf(item)), more);
+
 /**
  * 200 with a page of `item` and the fields of `shape`, which are from the first result, or null if
  * there are no results (docs/api.md#responses-with-extra-fields).
  */
 export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
-	document<Documenting<Nullable<z.output<S>> & Envelope<z.output<I>>, 200>, PageInput>({
-		status: 200,
-		get answer() {
-			return z.object({ ...nullable(shape).shape, ...envelopeOf(item) });
-		},
-		within: shape,
-		get query() {
-			return paging();
-		},
-	});
+	page<Nullable<z.output<S>> & Envelope<z.output<I>>>(
+		() => z.object({ ...nullable(shape).shape, ...envelopeOf(item) }),
+		{ within: shape },
+	);
 
-/**
- * 200 with the fields of `shape` and a page of `item` (docs/api.md#responses-with-extra-fields).
- */
+/** 200 with `shape` and a page of `item` (docs/api.md#responses-with-extra-fields). */
 export const paginatedWithin = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
-	document<Documenting<z.output<S> & Envelope<z.output<I>>, 200>, PageInput>({
-		status: 200,
-		get answer() {
-			return z.object({ ...shape.shape, ...envelopeOf(item) });
-		},
-		within: shape,
-		get query() {
-			return paging();
-		},
-	});
+	page<z.output<S> & Envelope<z.output<I>>>(
+		() => z.object({ ...shape.shape, ...envelopeOf(item) }),
+		{ within: shape },
+	);
 
 /** The query parameter of a feed. It is only documented, like those of `paging`. */
 const feedPaging = lazy(() => paging().pick({ limit: true }));
@@ -181,7 +162,7 @@ export const feedOf = <I extends z.ZodType>(item: I) =>
 		{ in: { query: { limit?: string } }; out: { query: object } }
 	>({
 		status: 200,
-		get answer() {
+		get response() {
 			return z.object({
 				results: z.array(item),
 				next: z.url().nullable(),

@@ -3,6 +3,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import type * as z from "zod";
 import type { App } from "../env.ts";
 import { type BodyOptions, readValue } from "./body.ts";
+import type { ErrorCode } from "./codes.ts";
 import { ApiError, invalid } from "./errors.ts";
 import { issue, notAChoice, WRONG_FORMAT } from "./fields.ts";
 import { describeRoute } from "./router.ts";
@@ -39,76 +40,62 @@ const nameOfType = (value: unknown) =>
 const choicesOf = (values: readonly z.core.util.Primitive[]) =>
 	values.filter((value) => typeof value === "string" || typeof value === "number");
 
+/** The detail, code and choices of an error. */
+type Explanation = [detail: string, code?: ErrorCode, choices?: (string | number)[]];
+
+/** Explains an issue with a value that has a wrong type, format or size. */
+function explain(issue: z.core.$ZodIssue, input: unknown): Explanation {
+	switch (issue.code) {
+		case "invalid_type":
+			if (issue.expected === "array")
+				return [`Expected a list of items but got type "${nameOfType(input)}".`, "not_a_list"];
+			return [namesFormat(issue) ? issue.message : (wrongType[issue.expected] ?? issue.message)];
+		case "invalid_value":
+			if (issue.values.every(Number.isInteger) && !Number.isInteger(input)) return [INTEGER];
+			return [notAChoice(input), "invalid_choice", choicesOf(issue.values)];
+		case "invalid_format":
+			return [wrongFormat[issue.format] ?? issue.message];
+		case "too_big": {
+			const max = issue.origin === "int" ? 2 ** 31 - 1 : issue.maximum;
+			return issue.origin === "array"
+				? [`Ensure this field has no more than ${max} elements.`, "max_length"]
+				: [`Ensure this value is less than or equal to ${max}.`, "max_value"];
+		}
+		case "too_small": {
+			if (issue.origin === "string") return ["This field may not be blank.", "blank"];
+			if (issue.origin === "array") return ["This list may not be empty.", "empty"];
+			const min = issue.origin === "int" ? -(2 ** 31) : issue.minimum;
+			return [`Ensure this value is greater than or equal to ${min}.`, "min_value"];
+		}
+		default:
+			return [issue.message];
+	}
+}
+
 /** Returns the error response for an issue that zod found (docs/api.md#errors). */
 export function toApiError(
 	issue: z.core.$ZodIssue,
 	{ path, input }: { path: PropertyKey[]; input?: unknown } = issue,
 ): ApiError {
-	if (path.length === 0 && issue.code === "invalid_type")
-		return invalid(
-			null,
-			issue.expected === "array" ? issue.message : "Invalid data. Expected a dictionary.",
-		);
 	const attr = path.length ? path.join("__") : null;
 	if (issue.code === "custom")
 		return invalid(attr, issue.message, issue.params?.code, issue.params?.choices);
+	if (attr === null && issue.code === "invalid_type") {
+		const isList = issue.expected === "array";
+		return invalid(null, isList ? issue.message : "Invalid data. Expected a dictionary.");
+	}
 	if (input === undefined) return invalid(attr, "This field is required.", "required");
 	if (input === null) return invalid(attr, "This field may not be null.", "null");
-	switch (issue.code) {
-		case "invalid_type":
-			if (issue.expected === "array")
-				return invalid(
-					attr,
-					`Expected a list of items but got type "${nameOfType(input)}".`,
-					"not_a_list",
-				);
-			return invalid(
-				attr,
-				namesFormat(issue) ? issue.message : (wrongType[issue.expected] ?? issue.message),
-			);
-		case "invalid_value":
-			return issue.values.every(Number.isInteger) && !Number.isInteger(input)
-				? invalid(attr, INTEGER)
-				: invalid(attr, notAChoice(input), "invalid_choice", choicesOf(issue.values));
-		case "invalid_format":
-			return invalid(attr, wrongFormat[issue.format] ?? issue.message);
-		case "too_big":
-			return issue.origin === "array"
-				? invalid(
-						attr,
-						`Ensure this field has no more than ${issue.maximum} elements.`,
-						"max_length",
-					)
-				: invalid(
-						attr,
-						`Ensure this value is less than or equal to ${issue.origin === "int" ? 2 ** 31 - 1 : issue.maximum}.`,
-						"max_value",
-					);
-		case "too_small":
-			if (issue.origin === "string") return invalid(attr, "This field may not be blank.", "blank");
-			return issue.origin === "array"
-				? invalid(attr, "This list may not be empty.", "empty")
-				: invalid(
-						attr,
-						`Ensure this value is greater than or equal to ${issue.origin === "int" ? -(2 ** 31) : issue.minimum}.`,
-						"min_value",
-					);
-		case "invalid_key": {
-			const [first] = issue.issues;
-			return first ? toApiError(first, { path, input: path.at(-1) }) : invalid(attr, issue.message);
-		}
-		default:
-			return invalid(attr, issue.message);
-	}
+	const [key] = issue.code === "invalid_key" ? issue.issues : [];
+	return key
+		? toApiError(key, { path, input: path.at(-1) })
+		: invalid(attr, ...explain(issue, input));
 }
 
 /** Runs before a 400, to throw the errors that take precedence, such as 403 and 404. */
 type First = (c: Context<App>) => Promise<unknown>;
 
-/**
- * Returns a zod check that converts an `ApiError` to an issue.
- * @param check throws the `ApiError`; its `attr` is the field or one nested in it
- */
+/** Returns a zod check that converts an `ApiError` of `check` to an issue. */
 export const checkedBy =
 	<T>(check: (value: T) => unknown): z.core.CheckFn<T> =>
 	({ value, issues }) => {
@@ -133,10 +120,7 @@ type Input<T extends Target, S extends z.ZodType> = {
 /** A middleware after which `c.req.valid(T)` returns that part of the request as parsed by `S`. */
 type Validated<T extends Target, S extends z.ZodType> = MiddlewareHandler<App, string, Input<T, S>>;
 
-/**
- * Validates a part of the request. The first issue becomes an error response.
- * @param choose returns the value to validate, given the one that Hono read
- */
+/** Validates what `choose` returns. The first issue becomes an error response. */
 function validator<T extends Target, S extends z.ZodType>(
 	target: T,
 	shape: S,

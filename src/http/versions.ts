@@ -45,15 +45,13 @@ export function represent(
 	);
 	const steps = newer.flatMap(({ downgrade }) => downgrade?.[operation] ?? []);
 	if (steps.length === 0) return body;
-	return JSON.stringify(steps.reduce((answer, step) => step(answer), JSON.parse(body)));
+	return JSON.stringify(steps.reduce((value, step) => step(value), JSON.parse(body)));
 }
 
 /** How many months a version is supported after the next one is released. */
 const SUPPORT_MONTHS = 12;
 
-/**
- * Returns the headers of a version that isn't the newest (RFC 9745, RFC 8594); none for the newest.
- */
+/** Returns the headers of versions that aren't the newest (RFC 9745, RFC 8594). */
 function deprecation(version: string, versions: readonly Version[]): Record<string, string> {
 	const next = versions[versions.findIndex(({ date }) => date === version) - 1];
 	if (!next) return {};
@@ -63,11 +61,8 @@ function deprecation(version: string, versions: readonly Version[]): Record<stri
 	return { Deprecation: `@${since.getTime() / 1000}`, Sunset: sunset.toUTCString() };
 }
 
-/**
- * Converts the responses of the following routes to the version of the request, and adds the header
- * that names it (docs/api.md#versions).
- */
-export const answerInVersion = (versions: readonly Version[] = VERSIONS) =>
+/** Converts responses to the version of the request, with its header (docs/api.md#versions). */
+export const respondInVersion = (versions: readonly Version[] = VERSIONS) =>
 	createMiddleware<App>(async (c, next) => {
 		await next();
 		const version = c.get("version") ?? CURRENT_VERSION;
@@ -81,10 +76,7 @@ export const answerInVersion = (versions: readonly Version[] = VERSIONS) =>
 		c.res = new Response(formatted(c, older), c.res);
 	});
 
-/**
- * Sets the version for the following routes: the one in `Tenantry-Version`, else the one that the
- * key was created with, else the newest.
- */
+/** Sets the version: `Tenantry-Version`'s, else the key's, else the newest. */
 export const chooseVersion = (versions: readonly Version[] = VERSIONS) =>
 	createMiddleware<App>(async (c, next) => {
 		const asked = c.req.header("tenantry-version")?.trim();
@@ -94,10 +86,7 @@ export const chooseVersion = (versions: readonly Version[] = VERSIONS) =>
 		await next();
 	});
 
-/**
- * Returns the version of a key. Keys created with an unsupported version get the oldest supported
- * one.
- */
+/** Returns the version of a key, or the oldest supported one. */
 function versionOf(
 	key: { version?: string | undefined } | undefined,
 	versions: readonly Version[],

@@ -1,6 +1,7 @@
 /*
- * Runs background work, such as a scheduled tick, in named parts. If a part fails, the failure is logged with the name, and the
- * other parts still run. The next tick repeats the work of the failed part (docs/operating/README.md#the-schedule).
+ * Runs background work, such as a scheduled tick, in named parts. If a part fails, the failure is
+ * logged with the name, and the other parts still run. The next tick repeats the work of the failed
+ * part (docs/operating/README.md#the-schedule).
  */
 import { logError } from "./log.ts";
 

@@ -1,6 +1,6 @@
 /*
- * Logs errors as JSON: `{ warning, error }` if the code continues, `{ request_id, error }` if a request fails, and
- * `{ part, error }` if background work fails.
+ * Logs errors as JSON: `{ warning, error }` if the code continues, `{ request_id, error }` if a
+ * request fails, and `{ part, error }` if background work fails.
  */
 
 /** Logs an error after which the code continues, with ids such as `{ webhook: id }`. */

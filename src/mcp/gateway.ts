@@ -4,14 +4,16 @@ import type { App } from "../env.ts";
 import { type ApiError, badCredentials } from "../http/errors.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
 import { logRequestError } from "../lib/log.ts";
-import type { Api } from "./routes.ts";
+
+/** Sends a request to the API without leaving this worker. */
+export type Api = (request: Request, c: Context<App>) => Response | Promise<Response>;
 
 /** The headers of the MCP request that are copied to requests to the API. */
 const PASSED_ON = ["authorization", "cf-connecting-ip", "x-d1-bookmark"];
 
 /**
- * What the isolate of the MCP server can call: the API, with the key of an MCP request, so that the API decides what is allowed.
- * The key stays in this isolate.
+ * What the isolate of the MCP server can call: the API, with the key of an MCP request, so that the
+ * API decides what is allowed. The key stays in this isolate.
  */
 export class Gateway extends RpcTarget {
 	readonly #c: Context<App>;
@@ -19,7 +21,7 @@ export class Gateway extends RpcTarget {
 	/** Whether the API has checked the key. */
 	wasChecked = false;
 	/** The error with which the API rejected the key, if it did. */
-	refusal: ApiError | undefined;
+	error: ApiError | undefined;
 
 	constructor(c: Context<App>, api: Api) {
 		super();
@@ -66,7 +68,7 @@ export class Gateway extends RpcTarget {
 	/** Adds the cost of the request to the cost of the MCP request. */
 	#note({ status, headers }: Response) {
 		this.wasChecked = true;
-		if (status === 401) this.refusal = badCredentials();
+		if (status === 401) this.error = badCredentials();
 		const { meter } = this.#c.var;
 		for (const [, name, n] of headers.get("server-timing")?.matchAll(/\b(\w+);desc="(\d+)"/g) ?? [])
 			if (isCost(meter, name)) meter[name] += Number(n);

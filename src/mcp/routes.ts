@@ -1,4 +1,3 @@
-import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { asCaller } from "../access/middleware.ts";
 import { anyKey } from "../access/scopes.ts";
@@ -8,9 +7,7 @@ import { forbidden, methodNotAllowed } from "../http/errors.ts";
 import { formatted } from "../http/json.ts";
 import { allowedOrigins } from "../http/origins.ts";
 import { router } from "../http/router.ts";
-
-/** Sends a request to the API without leaving this worker. */
-export type Api = (request: Request, c: Context<App>) => Response | Promise<Response>;
+import type { Api } from "./gateway.ts";
 
 /** JSON-RPC's code for errors that the server defines (https://www.jsonrpc.org/specification). */
 const SERVER_ERROR = -32000;
@@ -26,18 +23,19 @@ const jsonRpcErrors = createMiddleware<App>(async (c, next) => {
 	c.res = new Response(formatted(c, body), c.res);
 });
 
-/** Hosts that always lead to the same machine, so that no other name can be made to look like them. */
+/** Hosts that always lead to the same machine, unlike names that anyone can point to it. */
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1])$/;
 
-/** Returns the service's own origins: that of `APP_URL` and, on a local server, the one that the request came to. */
+/** Returns the own origins: `APP_URL`'s and, on a local server, the request's. */
 const ownOrigins = ({ APP_URL }: Env, { origin, hostname }: URL) => [
 	URL.parse(APP_URL)?.origin,
 	LOOPBACK.test(hostname) ? origin : undefined,
 ];
 
 /**
- * Rejects requests of pages from other origins. The protocol requires this against DNS rebinding: a name of someone else that
- * leads here would be in both `Origin` and `Host`, so the two aren't compared. Programs other than browsers send no `Origin`.
+ * Rejects requests of pages from other origins. The protocol requires this against DNS rebinding: a
+ * name of someone else that leads here would be in both `Origin` and `Host`, so the two aren't
+ * compared. Programs other than browsers send no `Origin`.
  */
 const checkOrigin = createMiddleware<App>(async (c, next) => {
 	const origin = c.req.header("origin");
@@ -47,9 +45,7 @@ const checkOrigin = createMiddleware<App>(async (c, next) => {
 	await next();
 });
 
-/**
- * Serves `/mcp`, for language models (docs/mcp.md). It is stateless, so there is no stream to GET.
- */
+/** Serves `/mcp` (docs/mcp.md). It is stateless, so there is no stream to GET. */
 export const mcp = (api: Api) =>
 	router()
 		.use(jsonRpcErrors, checkOrigin, authenticate, anyKey, asCaller)

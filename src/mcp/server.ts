@@ -2,8 +2,7 @@ import type { Context } from "hono";
 import type { App } from "../env.ts";
 import { bytesOf } from "../http/body.ts";
 import { readWorker } from "../outbound/isolates.ts";
-import { Gateway } from "./gateway.ts";
-import type { Api } from "./routes.ts";
+import { type Api, Gateway } from "./gateway.ts";
 import type Mcp from "./server/worker.ts";
 
 /** The headers of the protocol. Others, such as the key, stay in this isolate. */
@@ -21,8 +20,8 @@ async function server(env: Env) {
 }
 
 /**
- * Responds to a POST to `/mcp`. Operations of the API check the caller. A message that calls none is checked here, so that each
- * message counts once against the rate limit of the key.
+ * Responds to a POST to `/mcp`. Operations of the API check the caller. A message that calls none
+ * is checked here, so that each message counts once against the rate limit of the key.
  * @throws 401, 413 or 429
  */
 export async function serve(c: Context<App>, api: Api): Promise<Response> {
@@ -33,8 +32,8 @@ export async function serve(c: Context<App>, api: Api): Promise<Response> {
 	const gateway = new Gateway(c, api);
 	const mcp = await server(c.env);
 	const message = { url: c.req.url, headers: new Headers(headers), body, key };
-	const answer = await mcp.answer(message, gateway);
-	if (gateway.refusal) throw gateway.refusal;
+	const response = await mcp.respond(message, gateway);
+	if (gateway.error) throw gateway.error;
 	if (!gateway.wasChecked) await c.var.tenant.read();
-	return new Response(answer.body, answer);
+	return new Response(response.body, response);
 }

@@ -15,7 +15,7 @@ import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
 import { byOperator } from "./entries.ts";
 import { DEACTIVATED, OperatorError } from "./errors.ts";
-import { newKey } from "./keys.ts";
+import { prepareKey } from "./keys.ts";
 import type { bootstrap as Bootstrap } from "./shape.ts";
 
 /** Selects a user with their first organization, its first project, and their keys. */
@@ -68,7 +68,7 @@ export async function bootstrap(
 	const newUser = { uuid, email, is_email_verified: true };
 	const row = { uuid: v7(), name, plugins_access_level: PLUGINS_ROOT };
 	const organization = firstOrganization?.id ?? organizationId(row.uuid);
-	const key = existingKeys.length === 0 ? await newKey("First key", ["*"]) : undefined;
+	const key = existingKeys.length === 0 ? await prepareKey("First key", ["*"]) : undefined;
 	const created = { organization, activity: "created" as const };
 	try {
 		await commit(env, db, {

@@ -7,7 +7,7 @@ import { retry } from "../access/retry.ts";
 import { commit } from "../access/unit_of_work.ts";
 import { currentOrganization } from "../access/visible.ts";
 import { canWrite, keyChanged, mailChange } from "../accounts/users/mails.ts";
-import { digest, evict, mask, mint } from "../auth/keys.ts";
+import { evict, newKey } from "../auth/keys.ts";
 import { assertExists } from "../db/assertion.ts";
 import { aliased } from "../db/client.ts";
 import { organizations } from "../db/schema/organizations.ts";
@@ -24,16 +24,13 @@ import type { keyCreate, keyRevoke } from "./shape.ts";
 const homeOf = (user_id: Column) => eq(organizations.id, currentOrganization(user_id));
 
 /** Returns a new key's value, row and log entry. The first request with the key adds it to KV. */
-export async function newKey(label: string, scopes: string[], expires_at: string | null = null) {
-	const value = mint();
-	const row = {
-		id: v7(),
-		label,
-		scopes,
-		expires_at,
-		hash: await digest(value),
-		mask_value: mask(value),
-	};
+export async function prepareKey(
+	label: string,
+	scopes: string[],
+	expires_at: string | null = null,
+) {
+	const { value, columns } = await newKey();
+	const row = { id: v7(), label, scopes, expires_at, ...columns };
 	const entry = {
 		activity: "created" as const,
 		scope: "PersonalApiKey" as const,
@@ -58,7 +55,7 @@ export async function create(env: Env, options: z.infer<typeof keyCreate>) {
 		.where(eq(owner.email, email));
 	const { id, is_active, organization } = required(user, "user with this email address");
 	if (!is_active) throw new OperatorError(DEACTIVATED);
-	const { value, row, entry } = await newKey(label, scopes, expires_at);
+	const { value, row, entry } = await prepareKey(label, scopes, expires_at);
 	await commit(env, db, {
 		changes: [db.insert(personalApiKeys).values({ ...row, user_id: id })],
 		entries: [byOperator({ ...entry, organization })],
@@ -67,10 +64,7 @@ export async function create(env: Env, options: z.infer<typeof keyCreate>) {
 	return { id: row.id, label, scopes, expires_at: row.expires_at, key: value };
 }
 
-/**
- * Revokes a key. Its next request is rejected, because every request checks D1. KV is only a cache,
- * from which the key is removed.
- */
+/** Revokes a key in D1, which every request checks, and removes it from KV. */
 export const revoke = (env: Env, { id }: z.infer<typeof keyRevoke>) =>
 	retry(() => tryRevoke(env, id));
 

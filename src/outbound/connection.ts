@@ -24,26 +24,22 @@ export async function connectionError(env: Env, host: string, address: string) {
 
 /** Whether the address accepts connections, with or without TLS. */
 async function accepts(address: string, secureTransport: "on" | "off") {
-	// Imported here because the OpenAPI document is generated in Node, which doesn't have this module.
+	// Imported here because the OpenAPI document is generated in Node, which doesn't have this
+	// module.
 	const { connect } = await import("cloudflare:sockets");
 	const socket = connect(address, { secureTransport, allowHalfOpen: false });
 	socket.closed.catch(() => {});
 	try {
 		return await Promise.race([
-			socket.opened.then(
-				() => true,
-				() => false,
-			),
+			socket.opened.then(() => true),
 			scheduler.wait(PROBE_TIMEOUT_MS).then(() => false),
-		]);
+		]).catch(() => false);
 	} finally {
 		socket.close().catch(() => {});
 	}
 }
 
-/**
- * Returns the error for a request without a response, with a message for the user. The runtime's errors don't have the reason.
- */
+/** Returns the error for a request without a response. The runtime's errors have no reason. */
 export async function explainFailure(env: Env, { protocol, hostname }: URL, address: string) {
 	if (!(await accepts(address, "off"))) return connectionError(env, hostname, address);
 	if (protocol === "https:" && !(await accepts(address, "on")))

@@ -1,7 +1,7 @@
-/** An error that the user has to fix. It isn't retried. Its message has no secrets. */
+/** An error that the user has to fix. It isn't retried, and contains no secrets. */
 export class MisconfiguredError extends Error {}
 
-/** A temporary error. `retry_after`: the seconds that the server asks to wait, if any. */
+/** A temporary error. `retry_after`: the seconds that the server asks to wait. */
 export class UnavailableError extends Error {
 	readonly retry_after: number | undefined;
 

@@ -5,7 +5,6 @@ type Mailbox = { name: string; address: string };
 
 export type Mail = {
 	to: string;
-	/** The Reply-To address. */
 	reply_to?: Mailbox;
 	subject: string;
 	/** Plain text, which may contain text of other users. */
@@ -14,7 +13,7 @@ export type Mail = {
 	link?: { label: string; url: string };
 };
 
-/** Whether mail is enabled (docs/operating/README.md#deploying). */
+/** Whether mail is enabled: it needs a sender and an address for links. */
 export const configured = ({ MAIL_FROM, APP_URL }: Env) => MAIL_FROM !== "" && APP_URL !== "";
 
 /**
@@ -24,10 +23,10 @@ export const configured = ({ MAIL_FROM, APP_URL }: Env) => MAIL_FROM !== "" && A
  */
 export const linkTo = (base: string, path: string) => base.replace(/(?<!\/)\/+$/, "") + path;
 
-/** Whether mail can be sent to the address: not under `.invalid` (RFC 6761, section 6.4). */
+/** Whether mail can be sent: addresses under `.invalid` don't exist (RFC 6761, 6.4). */
 export const isReachable = (address: string) => !address.endsWith(".invalid");
 
-/** Replaces line breaks and other control characters with spaces. */
+/** Replaces line breaks, other control characters and bidirectional ones with spaces. */
 export const singleLine = (text: string) =>
 	text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, " ").trim();
 
@@ -38,7 +37,6 @@ export const multiLine = (text: string) =>
 		.map(singleLine)
 		.join("\n");
 
-/** Returns the first line of a mail. */
 export const greeting = (first_name: string) =>
 	first_name ? `Hello ${singleLine(first_name)},` : "Hello,";
 
@@ -59,7 +57,7 @@ export async function compose(from: string, { to, reply_to, subject, paragraphs,
 	} satisfies EmailMessageBuilder;
 }
 
-/** Sends a mail, and returns whether it was sent. The log never has the mail, or its secrets. */
+/** Sends a mail, and returns whether that succeeded. Logs errors without the mail. */
 export async function send({ EMAIL, MAIL_FROM }: Env, mail: Mail) {
 	try {
 		await EMAIL.send(await compose(MAIL_FROM, mail));

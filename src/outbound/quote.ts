@@ -17,7 +17,7 @@ const ENTITIES: Record<string, string> = {
 	"#x27": "'",
 };
 
-/** Returns the forms of a secret in Base64 and base64url, at any offset of a longer text. */
+/** The forms of a secret in Base64 and base64url, alone or at any offset of a longer text. */
 function inBase64(secret: string) {
 	const bytes = Buffer.from(secret);
 	const variants = [0, 1, 2].map((offset) => {
@@ -54,7 +54,6 @@ const excerpt = (secrets: string[], message: string) =>
 export const quote = (secrets: string[], message: string) =>
 	excerpt(secrets, message).replace(/\.?$/, ".");
 
-/** Replaces the entities in a text of XML or HTML. */
 export const unescapeXml = (text: string) =>
 	text.replace(/&(#?\w+);/g, (entity, name: string) => ENTITIES[name] ?? entity);
 
@@ -62,7 +61,6 @@ export const unescapeXml = (text: string) =>
 const elements = (name: string, xml: string) =>
 	xml.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, "g"));
 
-/** Returns the texts of all XML elements with this name. */
 export const elementsOf = (name: string, xml: string) =>
 	Array.from(elements(name, xml), ([, text = ""]) => unescapeXml(text));
 
@@ -87,7 +85,7 @@ function textOf(page: string) {
 	return unescapeXml(text);
 }
 
-/** Quotes a response body in an error: without secrets, on one line; "" for binary data. */
+/** Quotes a response body: without secrets, shortened, on one line; "" for binary data. */
 export function quoteBody(secrets: string[], body: string) {
 	// Secrets are removed first, because cutting or changing the body could leave parts of them.
 	const text = hide(secrets, body).slice(0, MAX_PAGE_CHARACTERS);

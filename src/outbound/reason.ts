@@ -8,7 +8,6 @@ const messageOf = (error: unknown): string => {
 	return error instanceof Error ? error.message || error.name : String(error);
 };
 
-/** Returns the reason of a failure, as a text for people. */
 export const reason = (error: unknown) => messageOf(error).slice(0, MAX_ERROR_LENGTH);
 
 /** Adds a full stop to a text that doesn't end with punctuation. */

@@ -10,7 +10,7 @@ export const TIMEOUT_MS = 60_000;
 /** How many characters of a response are read: enough for any error message. */
 const MAX_CHARACTERS = 2 ** 16;
 
-export type Answer = {
+export type HttpResponse = {
 	status: number;
 	headers: Headers;
 	text: string;
@@ -56,7 +56,7 @@ async function textOf({ body }: Response) {
 	return text.slice(0, MAX_CHARACTERS);
 }
 
-/** Returns Retry-After in seconds, from seconds or a date (RFC 9110, section 10.2.3). */
+/** Returns the Retry-After in seconds, from seconds or a date (RFC 9110, section 10.2.3). */
 export function retryAfter(headers: Headers) {
 	const value = headers.get("retry-after");
 	if (value === null) return undefined;
@@ -65,18 +65,18 @@ export function retryAfter(headers: Headers) {
 }
 
 /** Whether a response is a temporary error: 408, 429, 5xx. */
-export const isTemporary = ({ status }: Answer) => [408, 429].includes(status) || status >= 500;
+export const isTemporary = ({ status }: HttpResponse) =>
+	[408, 429].includes(status) || status >= 500;
 
-/** Returns the error for a temporary response. */
-export const unavailable = (answer: Answer, message = answer.describe()) =>
-	new UnavailableError(message, retryAfter(answer.headers));
+export const unavailable = (response: HttpResponse, message = response.describe()) =>
+	new UnavailableError(message, retryAfter(response.headers));
 
 export type Sender = ReturnType<typeof sender>;
 
 /**
  * Returns the functions that send requests to hosts that a user has entered, after checking these
  * hosts (docs/keys.md#addresses-that-users-name). Create one sender for each open destination,
- * because it caches the resolver's answers.
+ * because it caches the resolver's responses.
  * @param timeoutMs how long a server may send no data
  */
 export function sender(env: Env, timeoutMs: number) {
@@ -92,18 +92,18 @@ export function sender(env: Env, timeoutMs: number) {
 		request: Request,
 		secrets: string[],
 		needsBody: (response: Response) => boolean = () => true,
-	): Promise<Answer> {
+	): Promise<HttpResponse> {
 		const url = new URL(request.url);
 		const address = addressOf(url);
 		assertPublic(await hosts.check(url.hostname));
 		try {
-			const answer = await fetch(request, {
+			const response = await fetch(request, {
 				redirect: "manual",
 				signal: AbortSignal.timeout(timeoutMs),
 			});
-			const { status, headers } = answer;
-			if (!needsBody(answer)) await answer.body?.cancel();
-			const text = needsBody(answer) ? await textOf(answer) : "";
+			const { status, headers } = response;
+			if (!needsBody(response)) await response.body?.cancel();
+			const text = needsBody(response) ? await textOf(response) : "";
 			return {
 				status,
 				headers,
@@ -125,14 +125,11 @@ export function sender(env: Env, timeoutMs: number) {
 
 	return {
 		exchange,
-		/**
-		 * Sends a request like `exchange`.
-		 * @throws UnavailableError also for temporary responses: 408, 429, 5xx
-		 */
-		async send(request: Request, secrets: string[]): Promise<Answer> {
-			const answer = await exchange(request, secrets);
-			if (isTemporary(answer)) throw unavailable(answer);
-			return answer;
+		/** Sends a request like `exchange`. Throws UnavailableError also for 408, 429 and 5xx. */
+		async send(request: Request, secrets: string[]): Promise<HttpResponse> {
+			const response = await exchange(request, secrets);
+			if (isTemporary(response)) throw unavailable(response);
+			return response;
 		},
 	};
 }

@@ -1,11 +1,10 @@
+import { reason } from "./reason.ts";
+
 /** A step of a test. `error` is null if it succeeded. */
 export type Step = { name: string; error: string | null; warning?: string };
 
-/** The timeout of a test. It is shorter than the timeout of a run, because a user is waiting for the response. */
+/** Shorter than the timeout of a run, because a user is waiting for the response. */
 export const TEST_TIMEOUT_MS = 10_000;
-
-/** In characters. */
-const MAX_ERROR_LENGTH = 2000;
 
 /** Returns what to do about the object of a test that couldn't be removed. */
 export const stillThere = (key: string) => `The object is still there, remove it: ${key}`;
@@ -24,14 +23,12 @@ export async function runSteps(steps: Record<string, () => Promise<unknown>>): P
 	const results: Step[] = [];
 	for (const [name, step] of Object.entries(steps)) {
 		const result = await step().then(
-			(value): Step =>
-				value instanceof Warning
-					? { name, error: null, warning: value.message }
-					: { name, error: null },
-			(error: unknown): Step => ({
+			(value): Step => ({
 				name,
-				error: error instanceof Error ? error.message : String(error),
+				error: null,
+				...(value instanceof Warning && { warning: value.message }),
 			}),
+			(error: unknown): Step => ({ name, error: reason(error) }),
 		);
 		results.push(result);
 		if (result.error !== null) break;
@@ -39,12 +36,7 @@ export async function runSteps(steps: Record<string, () => Promise<unknown>>): P
 	return results;
 }
 
-/** Returns the response to a test. */
 export const testResult = (steps: Step[]) => ({
 	success: steps.every(({ error }) => error === null),
-	steps: steps.map(({ name, error, warning = null }) => ({
-		name,
-		error: error === null ? null : error.slice(0, MAX_ERROR_LENGTH),
-		warning,
-	})),
+	steps: steps.map(({ name, error, warning = null }) => ({ name, error, warning })),
 });

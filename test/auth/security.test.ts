@@ -37,7 +37,10 @@ beforeAll(async () => {
 	ofProject = await keyFor(home.owner.id, { scoped_projects: [2 ** 30] });
 });
 
-/** Sends a request to the route. Each has its own address, so that none is throttled for another's failures. */
+/**
+ * Sends a request to the route. Each has its own address, so that none is throttled for another's
+ * failures.
+ */
 const ask = (
 	{ method, path, body }: Route,
 	key?: string,
@@ -75,8 +78,8 @@ const titled = (routes: typeof guarded) =>
 
 const isOfTenant = ({ path }: Route) => /^\/api\/(organizations|projects)\/:/.test(path);
 
-// Authentication and the guard decide the same for all routes. So each route is only asked whether they run, and with which
-// scope and tenant; the other cases below are for a few routes.
+// Authentication and the guard decide the same for all routes. So each route is only asked whether
+// they run, and with which scope and tenant; the other cases below are for a few routes.
 describe.each(titled(guarded))("%s", (_, route) => {
 	test("requires a key with its scope", async () => {
 		const unauthenticated = await ask(route);

@@ -116,7 +116,7 @@ inBrowser("batch exports", (open) => {
 	});
 
 	test("a destination that rejects shows its error beside the step, in the run and in the list", async () => {
-		const { client, organization, project, path } = await newOrganization();
+		const { client, at, project, path } = await newOrganization();
 		const event = { event: "signed up", distinct_id: "visitor-1", timestamp: hoursAgo(0.5) };
 		await client.events.ingest({ project: project.id }, [event]);
 		const page = await open(`${path}/batch_exports/new`);
@@ -129,13 +129,16 @@ inBrowser("batch exports", (open) => {
 		await checkLooks(page, "exports-test-failed");
 		await page.getByRole("button", { name: "Create export" }).click();
 		await page.getByRole("heading", { name: "Events to HTTP receiver" }).waitFor();
-		const [created] = (await client.batchExports.list(organization)).results;
+		const [created] = (await client.batchExports.list(at)).results;
 		expect(created?.destination.config).not.toHaveProperty("token");
 		if (!created) throw new Error("There is no export.");
-		await client.batchExports.backfill(created, {
-			start_at: hoursAgo(1),
-			end_at: hoursAgo(0),
-		});
+		await client.batchExports.backfill(
+			{ ...at, ...created },
+			{
+				start_at: hoursAgo(1),
+				end_at: hoursAgo(0),
+			},
+		);
 		const runs = page.getByRole("table", { name: "Runs" });
 		await expect
 			.poll(async () => {
@@ -159,19 +162,19 @@ inBrowser("batch exports", (open) => {
 		await row.getByText(/rejected the token.*Unknown token/).waitFor();
 		await checkLooks(page, "exports-list");
 		await page.getByRole("combobox", { name: "State" }).selectOption("paused");
-		await page.getByText("No exports found").waitFor();
+		await page.getByText("No batch exports found").waitFor();
 		await expect.poll(() => page.url()).toMatch(/\?type=HTTP&state=paused$/);
 	});
 
 	test("a member resumes a paused export, and has what it skipped exported", async () => {
-		const { client, organization, project, path } = await newOrganization();
+		const { client, organization, at, project, path } = await newOrganization();
 		const event = { event: "signed up", distinct_id: "visitor-1" };
 		await client.events.ingest(
 			{ project: project.id },
 			[0.5, 1.5, 1.6].map((hours) => ({ ...event, timestamp: hoursAgo(hours) })),
 		);
 		const receiver = await holding();
-		const created = await client.batchExports.create(organization, {
+		const created = await client.batchExports.create(at, {
 			name: "Nightly",
 			destination: { type: "HTTP", config: { url: receiver.url } },
 			interval: "hour",
@@ -193,7 +196,7 @@ inBrowser("batch exports", (open) => {
 		await page.getByText(/(3 of 3|4 of 4) windows/).waitFor();
 		// Another one exports what happened in them.
 		const range = { start_at: hoursAgo(2.2), end_at: hoursAgo(0.2) };
-		await client.batchExports.backfill(created, range);
+		await client.batchExports.backfill({ ...at, ...created }, range);
 		await page.reload();
 		await page.getByText(/^[01] of 2 windows/).waitFor();
 		await page
@@ -233,8 +236,8 @@ inBrowser("batch exports", (open) => {
 	});
 
 	test("settings keep secrets, show other people's changes, and lead to deletion", async () => {
-		const { client, organization, path } = await newOrganization();
-		const created = await client.batchExports.create(organization, {
+		const { client, at, path } = await newOrganization();
+		const created = await client.batchExports.create(at, {
 			name: "Warehouse",
 			destination: {
 				type: "Postgres",
@@ -246,9 +249,12 @@ inBrowser("batch exports", (open) => {
 		const database = page.getByLabel("Database");
 		await database.fill("two");
 		await checkLooks(page, "exports-settings");
-		await client.batchExports.update(created, {
-			destination: { type: "Postgres", config: { database: "three" } },
-		});
+		await client.batchExports.update(
+			{ ...at, ...created },
+			{
+				destination: { type: "Postgres", config: { database: "three" } },
+			},
+		);
 		await page.getByRole("button", { name: "Save changes" }).click();
 		const dialog = page.getByRole("dialog", { name: "Someone else changed this" });
 		await dialog.getByRole("row", { name: "Database two three" }).waitFor();
@@ -264,13 +270,13 @@ inBrowser("batch exports", (open) => {
 		await dialog.getByRole("button", { name: "Save your version" }).click();
 		await dialog.waitFor({ state: "detached" });
 		await expect
-			.poll(async () => (await client.batchExports.get(created)).destination.config)
+			.poll(async () => (await client.batchExports.get({ ...at, ...created })).destination.config)
 			.toEqual({ host: "db.example.com", database: "two" });
 		await page.getByRole("button", { name: "Delete export" }).click();
 		await page.getByRole("dialog").getByRole("textbox").fill("Warehouse");
 		await checkLooks(page, "exports-delete");
 		await page.getByRole("dialog").getByRole("button", { name: "Delete export" }).click();
 		await page.getByText("No exports yet").waitFor();
-		expect((await client.batchExports.list(organization)).count).toBe(0);
+		expect((await client.batchExports.list(at)).count).toBe(0);
 	});
 });

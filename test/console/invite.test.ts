@@ -13,7 +13,7 @@ beforeAll(async () => {
 /** Invites by mail, and returns the address and the link from the mail. */
 async function invite(more: object = {}) {
 	const target_email = newAddress();
-	await home.client.invites.create(home.organization, { target_email, ...more });
+	await home.client.invites.create(home.at, { target_email, ...more });
 	return { target_email, link: await inviteTo(target_email) };
 }
 

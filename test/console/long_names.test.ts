@@ -14,9 +14,8 @@ const ARABIC = "تصدير يومي";
 /** Objects whose names are as long as the service takes them. */
 async function withLongNames() {
 	const made = await newOrganization(longName(64));
-	const { client, organization } = made;
+	const { client, at } = made;
 	const name = longName(200);
-	const at = { organization: organization.id };
 	const url = `http://127.0.0.1:9/${longName(180)}`;
 	const [found] = await Promise.all([
 		client.batchExports.create(at, {
@@ -41,9 +40,9 @@ async function withLongNames() {
 		client.pipelineDestinations.create(at, { name, description: name }),
 	]);
 	const start_at = new Date(Date.now() - 3 * 3_600_000).toISOString();
-	await client.batchExports.backfill(found, { start_at });
+	await client.batchExports.backfill({ ...at, ...found }, { start_at });
 	await expect
-		.poll(async () => (await client.batchExports.listRuns(found)).count)
+		.poll(async () => (await client.batchExports.listRuns({ ...at, ...found })).count)
 		.toBeGreaterThan(0);
 	const webhook = await client.webhooks.create(at, { url, description: name });
 	return { ...made, export: found, webhook };

@@ -103,14 +103,14 @@ inBrowser("the overview", (open) => {
 	});
 
 	test("lists a failed run, however many others have ended since", async () => {
-		const { client, organization, project, path } = await newOrganization();
+		const { client, organization, at, project, path } = await newOrganization();
 		using receiver = await refusing();
 		const hour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
 		const ago = (hours: number) => new Date(hour - hours * HOUR_MS).toISOString();
 		await client.events.ingest({ project: project.id }, [
 			{ event: "page viewed", distinct_id: "visitor", timestamp: ago(0.5) },
 		]);
-		const created = await client.batchExports.create(organization, {
+		const created = await client.batchExports.create(at, {
 			name: "To the warehouse",
 			interval: "hour",
 			// Only the backfills run.
@@ -119,11 +119,16 @@ inBrowser("the overview", (open) => {
 		});
 		const of = { organization: organization.id, id: created.id };
 		const ended = async () =>
-			(await client.batchExports.get(created)).latest_runs.map(({ status }) => status);
-		await client.batchExports.backfill(created, { start_at: ago(1), end_at: ago(0) });
+			(await client.batchExports.get({ ...at, ...created })).latest_runs.map(
+				({ status }) => status,
+			);
+		await client.batchExports.backfill({ ...at, ...created }, { start_at: ago(1), end_at: ago(0) });
 		await expect.poll(ended).toEqual(["Failed"]);
 		// Windows without events.
-		await client.batchExports.backfill(created, { start_at: ago(12), end_at: ago(2) });
+		await client.batchExports.backfill(
+			{ ...at, ...created },
+			{ start_at: ago(12), end_at: ago(2) },
+		);
 		await expect.poll(ended).toEqual(Array(10).fill("Completed"));
 
 		const page = await open(path);
@@ -136,11 +141,22 @@ inBrowser("the overview", (open) => {
 		await page.getByRole("row", { name: /0 10 1$/ }).waitFor();
 		const [run] = (await client.batchExports.listRuns({ ...of, status: ["Failed"] })).results;
 		if (!run) throw new Error("No run has failed.");
-		await client.batchExports.update(created, {
-			destination: { type: "HTTP", config: { exclude_events: ["page viewed"] } },
-		});
-		await client.batchExports.retryRun(run, { from: "start" });
-		await expect.poll(async () => (await client.batchExports.getRun(run)).status).toBe("Completed");
+		await client.batchExports.update(
+			{ ...at, ...created },
+			{
+				destination: { type: "HTTP", config: { exclude_events: ["page viewed"] } },
+			},
+		);
+		await client.batchExports.retryRun(
+			{ ...at, id: run.batch_export, run: run.id },
+			{ from: "start" },
+		);
+		await expect
+			.poll(
+				async () =>
+					(await client.batchExports.getRun({ ...at, id: run.batch_export, run: run.id })).status,
+			)
+			.toBe("Completed");
 		await page.reload();
 		await failed.getByText("1 failure in total, including runs that have been retried.").waitFor();
 

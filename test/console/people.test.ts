@@ -49,8 +49,8 @@ test("pasted addresses are found in any mixture, and what is none is named", () 
 
 inBrowser("people", (open) => {
 	test("people are invited from pasted addresses, accept, and change levels", async () => {
-		const { client, organization, path } = await newOrganization();
-		const { id } = await client.organizationProjects.create(organization, {
+		const { client, organization, at, path } = await newOrganization();
+		const { id } = await client.organizationProjects.create(at, {
 			name: "Payroll",
 			access_control: true,
 		});
@@ -89,7 +89,7 @@ inBrowser("people", (open) => {
 		await checkLooks(page, "people-level");
 		await page.getByRole("radio", { name: "Admin" }).check();
 		const [grace] = (await client.members.list({ organization: organization.id, email })).results;
-		if (grace) await client.members.update(grace, { level: 15 });
+		if (grace) await client.members.update({ ...at, user: grace.user.uuid }, { level: 15 });
 		await page.getByRole("button", { name: "Change level", exact: true }).click();
 		await page
 			.getByText("Someone else has changed the level of Grace to owner. Choose again, or cancel.", {
@@ -104,12 +104,12 @@ inBrowser("people", (open) => {
 		await checkLooks(page, "people-remove");
 		await button(page, "Remove member").click();
 		await note(page, "Grace is no longer a member.");
-		expect((await client.members.list(organization)).count).toBe(1);
+		expect((await client.members.list(at)).count).toBe(1);
 	});
 
 	test("more people than one request can have are invited, and after a rejection each who isn't is named", async () => {
-		const { client, organization, path } = await newOrganization();
-		const invite = await client.invites.create(organization, {
+		const { client, at, path } = await newOrganization();
+		const invite = await client.invites.create(at, {
 			target_email: newAddress(),
 			send_email: false,
 		});
@@ -149,8 +149,8 @@ inBrowser("people", (open) => {
 	});
 
 	test("an open invite is sent again once, gets a new link, and is revoked", async () => {
-		const { client, organization, path } = await newOrganization();
-		await client.invites.create(organization, { target_email: newAddress("ada") });
+		const { client, at, path } = await newOrganization();
+		await client.invites.create(at, { target_email: newAddress("ada") });
 		const page = await open(`${path}/members/invites`);
 		const { promise: answer, resolve } = Promise.withResolvers<void>();
 		let sent = 0;
@@ -181,12 +181,12 @@ inBrowser("people", (open) => {
 		await checkLooks(page, "people-invite-revoke");
 		await button(page, "Revoke invite").click();
 		await page.getByText("No open invites").waitFor();
-		expect((await client.invites.list(organization)).count).toBe(0);
+		expect((await client.invites.list(at)).count).toBe(0);
 	});
 
 	test("a member gets no buttons that fail, and can leave", async () => {
-		const { client, organization, project, path } = await newOrganization();
-		const { id } = await client.domains.create(organization, { domain: newDomain() });
+		const { client, organization, at, project, path } = await newOrganization();
+		const { id } = await client.domains.create(at, { domain: newDomain() });
 		const key = await newMember(organization.id, 1, newAddress("eve"));
 		const page = await open(`${path}/members?search=eve`, { key });
 		const rejections = rejectionsOf(page);
@@ -210,11 +210,11 @@ inBrowser("people", (open) => {
 		await checkLooks(page, "people-leave");
 		await button(page, "Leave organization").click();
 		await page.getByText("You aren't in an organization").waitFor();
-		expect((await client.members.list(organization)).count).toBe(1);
+		expect((await client.members.list(at)).count).toBe(1);
 	});
 
 	test("a domain is claimed, its record seen in the DNS, and its sign-in settings saved", async () => {
-		const { client, organization, path } = await newOrganization();
+		const { client, at, path } = await newOrganization();
 		const domain = newDomain();
 		const page = await open(`${path}/domains`);
 		await page.getByText("No domains").waitFor();
@@ -252,7 +252,7 @@ inBrowser("people", (open) => {
 		await button(page, "Save sign-in settings").click();
 		await note(page, "The sign-in settings are saved.");
 		await checkLooks(page, "people-domain-verified");
-		const [saved] = (await client.domains.list(organization)).results;
+		const [saved] = (await client.domains.list(at)).results;
 		expect(saved).toMatchObject({ sso_enforcement: "github", jit_provisioning_enabled: true });
 		await page.getByRole("link", { name: "Domains" }).first().click();
 		await page.getByRole("row", { name: domain }).getByText("GitHub").waitFor();
@@ -266,7 +266,7 @@ inBrowser("people", (open) => {
 	});
 
 	test("a project is created, opened to somebody, and deleted", async () => {
-		const { client, organization, path } = await newOrganization();
+		const { client, organization, at, path } = await newOrganization();
 		const email = newAddress("ida");
 		const key = await newMember(organization.id, 1, email);
 		const page = await open(`${path}/projects`);
@@ -310,18 +310,17 @@ inBrowser("people", (open) => {
 		await checkLooks(page, "people-project-delete");
 		await sure.click();
 		await note(page, "Pay is deleted.");
-		expect((await client.organizationProjects.list(organization)).count).toBe(1);
+		expect((await client.organizationProjects.list(at)).count).toBe(1);
 	});
 
 	test("projects, domains, invites and people of a project are searched by a part of the name", async () => {
-		const { client, organization, project, path } = await newOrganization();
-		for (const name of ["Payroll", "Shop"])
-			await client.organizationProjects.create(organization, { name });
+		const { client, organization, at, project, path } = await newOrganization();
+		for (const name of ["Payroll", "Shop"]) await client.organizationProjects.create(at, { name });
 		const [ours, theirs] = [newDomain(), `other.${newDomain()}`];
-		for (const domain of [ours, theirs]) await client.domains.create(organization, { domain });
+		for (const domain of [ours, theirs]) await client.domains.create(at, { domain });
 		// No random address contains these names by chance.
 		for (const name of ["lovelace", "hopper"])
-			await client.invites.create(organization, {
+			await client.invites.create(at, {
 				target_email: newAddress(name),
 				send_email: false,
 			});
@@ -344,7 +343,7 @@ inBrowser("people", (open) => {
 
 		const emails = ["eve", "joan"].map((name) => newAddress(name));
 		for (const email of emails) await newMember(organization.id, 1, email);
-		for (const { user } of (await client.members.list(organization)).results)
+		for (const { user } of (await client.members.list(at)).results)
 			if (emails.includes(user.email))
 				await client.projectMembers.add(
 					{ project: project.id },
@@ -367,8 +366,8 @@ inBrowser("people", (open) => {
 	});
 
 	test("two administrators don't overwrite each other unseen", async () => {
-		const { client, organization, project, path } = await newOrganization();
-		const { id } = await client.domains.create(organization, {
+		const { client, organization, at, project, path } = await newOrganization();
+		const { id } = await client.domains.create(at, {
 			domain: newDomain(),
 			saml_entity_id: "first",
 		});

@@ -8,8 +8,8 @@ const NPM = "https://www.npmjs.com/package";
 /** A new organization, where the plugin that greets is installed. */
 async function withPlugin() {
 	const home = await newOrganization();
-	const { client, organization } = home;
-	const plugin = await client.pipelineDestinations.create(organization, { url: `${NPM}/greeting` });
+	const { client, at } = home;
+	const plugin = await client.pipelineDestinations.create(at, { url: `${NPM}/greeting` });
 	return { ...home, plugin };
 }
 
@@ -272,8 +272,8 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Save", exact: true }).click();
 		await page.getByText("All changes are saved.").waitFor();
 		const [plugin] = (await client.plugins.list({ organization: organization.id })).results;
-		const at = { organization: organization.id, id: plugin?.id ?? 0 };
-		const source = async () => (await client.pipelineDestinations.getSource(at)).files;
+		const of = { organization: organization.id, id: plugin?.id ?? 0 };
+		const source = async () => (await client.pipelineDestinations.getSource(of)).files;
 		expect((await source())["index.ts"]).toContain("added");
 		expect(plugin?.capabilities).toMatchObject({ methods: ["onEvent"], jobs: ["hello"] });
 
@@ -295,9 +295,9 @@ inBrowser("plugins", (open) => {
 		await page.getByText("This file doesn't compile.").waitFor({ state: "detached" });
 		await page.getByRole("button", { name: "Save", exact: true }).click();
 		await page.getByText("All changes are saved.").waitFor();
-		expect((await client.pipelineDestinations.getSource(at)).errors).toEqual({});
+		expect((await client.pipelineDestinations.getSource(of)).errors).toEqual({});
 
-		await client.pipelineDestinations.updateSource(at, {
+		await client.pipelineDestinations.updateSource(of, {
 			"index.ts": "const theirs = 1;\n",
 			"site.ts": "// On\r\n// Windows\r\nconst = 6;\r\n",
 		});
@@ -318,11 +318,11 @@ inBrowser("plugins", (open) => {
 	});
 
 	test("a plugin is checked for updates, and removed once its name is typed", async () => {
-		const { client, organization, path, plugin } = await withPlugin();
+		const { client, organization, at, path, plugin } = await withPlugin();
 		const page = await open(`${path}/plugins/${plugin.id}`);
 		await page.getByRole("button", { name: "Check for updates" }).click();
 		await page.getByText("The newest version is installed.").waitFor();
-		await client.pipelineDestinations.update(plugin, { tag: "1.0.0" });
+		await client.pipelineDestinations.update({ ...at, ...plugin }, { tag: "1.0.0" });
 		await page.getByRole("button", { name: "Check for updates" }).click();
 		await page.getByText("Version 1.1.0 is available.").waitFor();
 		await checkLooks(page, "plugins-plugin");
@@ -349,7 +349,7 @@ inBrowser("plugins", (open) => {
 		await added.waitFor({ state: "detached" });
 		await page.getByRole("cell", { name: "Upgraded" }).waitFor();
 		await page.goto(page.url().replace("activity=upgraded", "before=2001-01-01T00:00:00Z"));
-		await page.getByText("No entries found").waitFor();
+		await page.getByText("No activity found").waitFor();
 		await page.goto(page.url().replace("before=", "after="));
 		await added.waitFor();
 		await page.getByRole("link", { name: "Overview" }).last().click();
@@ -363,9 +363,9 @@ inBrowser("plugins", (open) => {
 	});
 
 	test("a plugin whose address names a version moves to the newest one", async () => {
-		const { client, organization, path } = await newOrganization();
+		const { client, organization, at, path } = await newOrganization();
 		const url = `${NPM}/greeting/v/1.0.0`;
-		const { id } = await client.pipelineDestinations.create(organization, { url });
+		const { id } = await client.pipelineDestinations.create(at, { url });
 		const page = await open(`${path}/plugins/${id}`);
 		await page.getByText("1.1.0 available").waitFor();
 		await page.getByRole("button", { name: "Upgrade", exact: true }).click();

@@ -18,17 +18,17 @@ async function hold(page: Page, method: string) {
 
 const newDomain = () => `${crypto.randomUUID()}.example.com`;
 
-const newWebhook = ({ client, organization }: World) =>
-	client.webhooks.create(organization, { url: "http://127.0.0.1:9/", types: ["invite.created"] });
+const newWebhook = ({ client, at }: World) =>
+	client.webhooks.create(at, { url: "http://127.0.0.1:9/", types: ["invite.created"] });
 
-const newStream = ({ client, organization }: World) =>
-	client.auditStreams.create(organization, {
+const newStream = ({ client, at }: World) =>
+	client.auditStreams.create(at, {
 		name: "Archive",
 		destination: { type: "R2", config: { prefix: "trail" } },
 	});
 
-const newExport = ({ client, organization }: World) =>
-	client.batchExports.create(organization, {
+const newExport = ({ client, at }: World) =>
+	client.batchExports.create(at, {
 		name: "Warehouse",
 		destination: {
 			type: "Postgres",
@@ -37,9 +37,9 @@ const newExport = ({ client, organization }: World) =>
 		interval: "day",
 	});
 
-async function newConfig({ client, organization, project }: World) {
+async function newConfig({ client, at, project }: World) {
 	const url = "https://www.npmjs.com/package/greeting";
-	const plugin = await client.pipelineDestinations.create(organization, { url });
+	const plugin = await client.pipelineDestinations.create(at, { url });
 	return client.pluginConfigs.create(
 		{ project: project.id },
 		{ plugin: plugin.id, order: 1, config: { greeting: "Hello", token: "secret" } },
@@ -80,53 +80,53 @@ inBrowser("what is saved", (open) => {
 		test("of a webhook", async () => {
 			const world = await newOrganization();
 			const { id } = await newWebhook(world);
-			const at = { organization: world.organization.id, id };
+			const of = { ...world.at, id };
 			const page = await open(`${world.path}/webhooks/${id}`);
 			await check(page, "Description", () =>
-				world.client.webhooks.update(at, { description: "Theirs", types: [] }),
+				world.client.webhooks.update(of, { description: "Theirs", types: [] }),
 			);
-			const { description, types } = await world.client.webhooks.get(at);
+			const { description, types } = await world.client.webhooks.get(of);
 			expect([description, types]).toEqual(["Mine", []]);
 		});
 
 		test("of an audit stream", async () => {
 			const world = await newOrganization();
 			const { id } = await newStream(world);
-			const at = { organization: world.organization.id, id };
+			const of = { ...world.at, id };
 			const page = await open(`${world.path}/audit_streams/${id}`);
 			await check(page, "Name", () =>
-				world.client.auditStreams.update(at, {
+				world.client.auditStreams.update(of, {
 					name: "Theirs",
 					destination: { type: "R2", config: { prefix: "theirs" } },
 				}),
 			);
-			const { name, destination } = await world.client.auditStreams.get(at);
+			const { name, destination } = await world.client.auditStreams.get(of);
 			expect([name, destination.config]).toEqual(["Mine", { prefix: "theirs" }]);
 		});
 	});
 
 	test("a domain's name is, after a conflict, what was entered before it", async () => {
-		const { client, organization, path } = await newOrganization();
+		const { client, at, path } = await newOrganization();
 		const [first, mine, theirs] = [newDomain(), newDomain(), newDomain()];
-		const { id } = await client.domains.create(organization, { domain: first });
-		const at = { organization: organization.id, id };
+		const { id } = await client.domains.create(at, { domain: first });
+		const of = { ...at, id };
 		const page = await open(`${path}/domains/${id}`);
 		await button(page, "Rename").click();
 		await page.getByLabel("Domain", { exact: true }).fill(mine);
-		await client.domains.update(at, { domain: theirs });
+		await client.domains.update(of, { domain: theirs });
 		await insist(page, "Rename domain", `Domain ${mine} ${theirs}`);
 		await page.getByRole("heading", { name: mine }).waitFor();
 		await page.getByRole("dialog").waitFor({ state: "detached" });
-		expect((await client.domains.get(at)).domain).toBe(mine);
+		expect((await client.domains.get(of)).domain).toBe(mine);
 	});
 
 	test("of a domain's sign-in sets nothing back that somebody else saved, also after it was renamed", async () => {
-		const { client, organization, path } = await newOrganization();
-		const { id } = await client.domains.create(organization, { domain: newDomain() });
-		const at = { organization: organization.id, id };
+		const { client, at, path } = await newOrganization();
+		const { id } = await client.domains.create(at, { domain: newDomain() });
+		const of = { ...at, id };
 		const page = await open(`${path}/domains/${id}`);
 		await page.getByLabel("Entity ID").fill("mine");
-		await client.domains.update(at, {
+		await client.domains.update(of, {
 			saml_entity_id: "theirs",
 			saml_acs_url: "https://theirs.example.com/",
 		});
@@ -141,7 +141,7 @@ inBrowser("what is saved", (open) => {
 		await expect
 			.poll(() => page.getByLabel("ACS URL").inputValue())
 			.toBe("https://theirs.example.com/");
-		const { saml_entity_id, saml_acs_url } = await client.domains.get(at);
+		const { saml_entity_id, saml_acs_url } = await client.domains.get(of);
 		expect([saml_entity_id, saml_acs_url]).toEqual(["mine", "https://theirs.example.com/"]);
 	});
 
@@ -160,8 +160,8 @@ inBrowser("what is saved", (open) => {
 			"a domain": [
 				"Save sign-in settings",
 				"Entity ID",
-				async ({ client, organization, path }) => {
-					const { id } = await client.domains.create(organization, { domain: newDomain() });
+				async ({ client, at, path }) => {
+					const { id } = await client.domains.create(at, { domain: newDomain() });
 					return `${path}/domains/${id}`;
 				},
 			],
@@ -273,10 +273,10 @@ inBrowser("what is saved", (open) => {
 	test("of a plugin config isn't lost when it is enabled, and sets nothing back that somebody else saved", async () => {
 		const world = await newOrganization();
 		const { id } = await newConfig(world);
-		const at = { project: world.project.id, id };
+		const of = { project: world.project.id, id };
 		const page = await open(`${world.path}/plugin_configs/${world.project.id}/${id}`);
 		await page.getByLabel("Description").fill("Mine");
-		await world.client.pluginConfigs.update(at, {
+		await world.client.pluginConfigs.update(of, {
 			config: { greeting: "Theirs", token: "secret" },
 		});
 		await page.getByRole("switch").click();
@@ -287,7 +287,7 @@ inBrowser("what is saved", (open) => {
 		await expect
 			.poll(() => page.getByRole("textbox", { name: "Greeting" }).inputValue())
 			.toBe("Theirs");
-		const { description, config } = await world.client.pluginConfigs.get(at);
+		const { description, config } = await world.client.pluginConfigs.get(of);
 		expect([description, JSON.parse(config).greeting]).toEqual(["Mine", "Theirs"]);
 	});
 
@@ -296,14 +296,14 @@ inBrowser("what is saved", (open) => {
 		const made = await newExport(world);
 		const page = await open(`${world.path}/batch_exports/${made.id}/settings`);
 		await page.getByLabel("Database").fill("mine");
-		await world.client.batchExports.update(made, { name: "Theirs" });
+		await world.client.batchExports.update({ ...world.at, ...made }, { name: "Theirs" });
 		await button(page, "Pause").click();
 		await button(page, "Pause export").click();
 		await button(page, "Resume").waitFor();
 		expect(await page.getByLabel("Database").inputValue()).toBe("mine");
 		await button(page, "Save changes").click();
 		await page.getByText("The export is saved.").waitFor();
-		const { name, destination } = await world.client.batchExports.get(made);
+		const { name, destination } = await world.client.batchExports.get({ ...world.at, ...made });
 		expect([name, destination.config]).toEqual([
 			"Theirs",
 			{ host: "db.example.com", database: "mine" },

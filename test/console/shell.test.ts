@@ -120,8 +120,8 @@ inBrowser("the shell", (open) => {
 	});
 
 	test("a change that takes long shows a bar, and what it replaces or removes hands on the focus", async () => {
-		const { client, organization, path } = await newOrganization();
-		await client.invites.create(organization, { target_email: "ada@example.com" });
+		const { client, organization, at, path } = await newOrganization();
+		await client.invites.create(at, { target_email: "ada@example.com" });
 		const page = await open(`${path}/settings`);
 		await page.getByLabel("API keys must expire").check();
 		const { promise: answer, resolve } = Promise.withResolvers<void>();

@@ -252,10 +252,10 @@ inBrowser("a session that ends while a form is open", (open) => {
 
 inBrowser("a request that is under way when the user signs out", (open) => {
 	test("isn't sent with the key of the user who signs in next", async () => {
-		const { client, organization, path } = await newOrganization();
+		const { client, organization, at, path } = await newOrganization();
 		const first = await newMember(organization.id, 8);
 		const second = await newMember(organization.id, 8);
-		const webhook = await client.webhooks.create(organization, { url: "http://127.0.0.1:9/" });
+		const webhook = await client.webhooks.create(at, { url: "http://127.0.0.1:9/" });
 		const page = await open(`${path}/webhooks/${webhook.id}`, { key: first });
 		const pause = page.getByRole("button", { name: "Pause" });
 		await pause.waitFor();

@@ -274,8 +274,8 @@ const FIVE_MINUTES_MS = HOUR_MS / 12;
 
 inBrowser("the timeline of an export", (open) => {
 	test("shows each window that reaches into its range, and says if runs are missing", async () => {
-		const { client, organization, path } = await newOrganization();
-		const created = await client.batchExports.create(organization, {
+		const { client, at, path } = await newOrganization();
+		const created = await client.batchExports.create(at, {
 			name: "Weekly once",
 			destination: { type: "NoOp", config: {} },
 			interval: "week",
@@ -283,14 +283,14 @@ inBrowser("the timeline of an export", (open) => {
 		});
 		const end = Math.floor((Date.now() - MONDAY_MS) / WEEK_MS) * WEEK_MS + MONDAY_MS;
 		const [start_at, end_at] = [end - WEEK_MS, end].map((at) => new Date(at).toISOString());
-		await client.batchExports.backfill(created, { start_at, end_at });
-		await client.batchExports.update(created, { interval: "every 5 minutes" });
+		await client.batchExports.backfill({ ...at, ...created }, { start_at, end_at });
+		await client.batchExports.update({ ...at, ...created }, { interval: "every 5 minutes" });
 		const tuesday = end - 6 * 24 * HOUR_MS;
 		// The timeline that contains its first minute ends within it.
 		const across = [tuesday + FIVE_MINUTES_MS / 2, tuesday + 1.5 * FIVE_MINUTES_MS];
 		const [from, until = ""] = across.map((at) => new Date(at).toISOString());
-		await client.batchExports.backfill(created, { start_at: from, end_at: until });
-		const runs = async () => (await client.batchExports.listRuns(created)).count;
+		await client.batchExports.backfill({ ...at, ...created }, { start_at: from, end_at: until });
+		const runs = async () => (await client.batchExports.listRuns({ ...at, ...created })).count;
 		await expect.poll(runs).toBe(2);
 		const page = await open("/console");
 		await page.route(/\/runs\?.*starts_before/, async (route) => {
@@ -300,8 +300,8 @@ inBrowser("the timeline of an export", (open) => {
 		});
 		// The list below the timeline, whose runs it shows too, has none of this state.
 		const query = new URLSearchParams({ until: new Date(tuesday).toISOString(), status: "Failed" });
-		const at = `${path}/batch_exports/${created.id}?${query}`;
-		await page.goto(new URL(at, page.url()).href);
+		const of = `${path}/batch_exports/${created.id}?${query}`;
+		await page.goto(new URL(of, page.url()).href);
 		// One of the week, and one that begins and ends between two intervals.
 		await expect.poll(() => page.getByRole("link", { name: /^Backfill run of/ }).count()).toBe(2);
 		const part = "Only the 1000 runs of the newest windows are shown.";
@@ -312,24 +312,30 @@ inBrowser("the timeline of an export", (open) => {
 	});
 
 	test("leads from window to window by keys, to a run and its log, and to a backfill of a gap", async () => {
-		const { client, organization, project, path } = await newOrganization();
+		const { client, at, project, path } = await newOrganization();
 		const event = { event: "signed up", distinct_id: "visitor-1", timestamp: hoursAgo(3.5) };
 		await client.events.ingest({ project: project.id }, [event, { ...event, distinct_id: "two" }]);
 		const pausedAt = hoursAgo(6);
-		const created = await client.batchExports.create(organization, {
+		const created = await client.batchExports.create(at, {
 			name: "Sign-ups",
 			destination: { type: "R2", config: { prefix: "sign-ups" } },
 			interval: "hour",
 			paused: true,
 			last_paused_at: pausedAt,
 		});
-		await client.batchExports.backfill(created, { start_at: hoursAgo(5), end_at: hoursAgo(3) });
-		const runs = async () => (await client.batchExports.listRuns(created)).results;
+		await client.batchExports.backfill(
+			{ ...at, ...created },
+			{ start_at: hoursAgo(5), end_at: hoursAgo(3) },
+		);
+		const runs = async () => (await client.batchExports.listRuns({ ...at, ...created })).results;
 		const states = async () => (await runs()).map(({ status }) => status);
 		await expect.poll(states).toEqual(["Completed", "Completed"]);
 		const withRows = (await runs()).find(({ records_completed }) => records_completed === 2);
 		if (!withRows) throw new Error("No run has rows.");
-		await client.batchExports.retryRun(withRows, { from: "start" });
+		await client.batchExports.retryRun(
+			{ ...at, id: withRows.batch_export, run: withRows.id },
+			{ from: "start" },
+		);
 		await expect.poll(states).toEqual(["Completed", "Completed"]);
 
 		const page = await open(`${path}/batch_exports/${created.id}`);

@@ -88,7 +88,10 @@ type List = keyof Place["lists"];
 
 const LISTS: List[] = ["members", "domains", "invites", "batch_exports", "projects"];
 
-/** A user with two organizations, of which the second is the current one, and keys with each restriction. */
+/**
+ * A user with two organizations, of which the second is the current one, and keys with each
+ * restriction.
+ */
 async function caller() {
 	const { id, uuid } = await person();
 	const [first, second] = [await place(id), await place(id)];
@@ -226,7 +229,9 @@ describe("requests that share cached statements", () => {
 	});
 });
 
-/** A change that a caller tries, and what the activity log must have of it; null if it is rejected. */
+/**
+ * A change that a caller tries, and what the activity log must have of it; null if it is rejected.
+ */
 type Write = {
 	key: string;
 	method: string;
@@ -234,7 +239,10 @@ type Write = {
 	body?: object;
 	/** The address that it invites. */
 	invited?: string;
-	/** The member that it is about, and the level that the member has afterwards; null: none, since it was removed. */
+	/**
+	 * The member that it is about, and the level that the member has afterwards; null: none, since it
+	 * was removed.
+	 */
 	member?: { organization_id: number; user_id: number; level: number | null };
 	logged: {
 		organization_id: number;
@@ -319,7 +327,10 @@ async function levelOf({ organization_id, user_id }: { organization_id: number; 
 	return row?.level ?? null;
 }
 
-/** The invites and the mails of an organization: the address, and who invites; for mails, how many there are. */
+/**
+ * The invites and the mails of an organization: the address, and who invites; for mails, how many
+ * there are.
+ */
 async function invitedTo(organization_id: number) {
 	const rows = await db
 		.select({ email: invites.target_email, created_by: invites.created_by })

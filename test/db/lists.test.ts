@@ -63,7 +63,10 @@ async function tenant(n: number) {
 	const at = `(${Date.parse(AT)} + i * 60000)`;
 	const dates = { created_at: time(), updated_at: time() };
 	const userId = `(select id from users where email = '${people}-' || i || '@tenantry.test')`;
-	/** SQL for the id of a plugin that is the earlier the larger `i` is: the first `MATCHES` of them are of a rare family. */
+	/**
+	 * SQL for the id of a plugin that is the earlier the larger `i` is: the first `MATCHES` of them
+	 * are of a rare family.
+	 */
 	const plugin = (i = "i") =>
 		`(select max(id) - ${i} + 1 from plugins where organization_id = ${own})`;
 	const destination = { type: "NoOp", config: {} };
@@ -204,7 +207,8 @@ async function tenant(n: number) {
 			Date.parse(AT),
 			run,
 		),
-		// Plugins of a rare family, and many others of another. Half have configs, and some of both families have none.
+		// Plugins of a rare family, and many others of another. Half have configs, and some of both
+		// families have none.
 		insert(MATCHES, "plugins", {
 			organization_id: own,
 			plugin_type: "'source'",
@@ -448,7 +452,10 @@ const FILTERS: Record<string, (home: Home) => string> = {
 		`${exported(home)}/runs?before=2100-01-01&status=FailedRetryable&status=Cancelled`,
 };
 
-/** Filters of logs that find `MATCHES` entries: by time, which only read those in that time, and others. */
+/**
+ * Filters of logs that find `MATCHES` entries: by time, which only read those in that time, and
+ * others.
+ */
 const LOG_FILTERS: Record<string, (home: Home) => string> = {
 	"an export's entries by time": (home) => `${exported(home)}/logs?after=${home.last}`,
 	"an export's entries by level and time": (home) =>
@@ -566,7 +573,8 @@ describe("a list ten times as long costs the same", () => {
 	async function isFlat(name: string, path: (home: Home) => string, key: keyof Home["keys"]) {
 		const { small, large } = await both(path, key);
 		const [before, after] = [cost(small).read, cost(large).read];
-		// A member's entries are those of the projects that they see, which are read for the page, its end and the count.
+		// A member's entries are those of the projects that they see, which are read for the page, its
+		// end and the count.
 		if (key === "member" && name === "activity of an organization")
 			expect(after).toBeLessThanOrEqual(before + 3 * (SIZES[1] - SIZES[0]));
 		// A seek may read the row after the last.
@@ -581,7 +589,8 @@ describe("a list ten times as long costs the same", () => {
 	});
 
 	test.each(
-		// An organization comes with its projects. The configs that a member sees are counted one by one.
+		// An organization comes with its projects. The configs that a member sees are counted one by
+		// one.
 		Object.entries(LISTS).filter(
 			([name]) => !/^(organizations|keys|enabled configs.*)$/.test(name),
 		),
@@ -608,7 +617,8 @@ describe("a list ten times as long costs the same", () => {
 		"%s: a few rows for each that is found",
 		async (name, path) => {
 			const { large } = await both(path, "owner", "limit=100");
-			// Those of the guard, and of the export or config that the path names. Each statement finds the organization by its UUID.
+			// Those of the guard, and of the export or config that the path names. Each statement finds
+			// the organization by its UUID.
 			const others = 40;
 			// Each of the two statements searches both times in the whole log.
 			const search = name in TIMES ? 4 * 40 : 0;
@@ -638,9 +648,9 @@ describe("a list ten times as long costs the same", () => {
 			const { small, large } = await both(path, "owner", "limit=100");
 			expect([small.body.count, large.body.count]).toEqual([MATCHES, MATCHES]);
 			expect(large.body.results).toHaveLength(MATCHES);
-			// The names of members are in the rows of their users, and a project is seen through a membership.
-			// Finding a member's user also reads the member, and an entry is joined with its plugin.
-			// Rows of logs are unpacked, and the result of each step is read again.
+			// The names of members are in the rows of their users, and a project is seen through a
+			// membership. Finding a member's user also reads the member, and an entry is joined with its
+			// plugin. Rows of logs are unpacked, and the result of each step is read again.
 			const each = path(homes[1]).includes("/logs") ? 16 : 6;
 			expect(cost(large).read).toBeLessThanOrEqual(each * (SIZES[1] + MATCHES) + 50);
 		},

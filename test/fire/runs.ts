@@ -36,7 +36,10 @@ const Range = z.object({ by: z.string(), start_at: z.string(), end_at: z.string(
 
 type Run = z.infer<typeof Run>;
 
-/** Responses after which a request is repeated: the server is down, the first request is in progress, or backfills are running. */
+/**
+ * Responses after which a request is repeated: the server is down, the first request is in
+ * progress, or backfills are running.
+ */
 const isTemporary = (status: number) => status >= 500 || status === 409 || status === 429;
 
 /** The exports of a project. Requests are repeated while the server is down. */
@@ -103,7 +106,8 @@ export function exportsOf(url: string, { key, project }: Owner) {
 		},
 
 		/**
-		 * Waits until the runs and backfills of all exports have ended, including the run of the window that ends at `end`.
+		 * Waits until the runs and backfills of all exports have ended, including the run of the window
+		 * that ends at `end`.
 		 * @returns the runs of each export; not all have ended if something hangs
 		 */
 		async waitForRuns(ids: string[], end: number) {
@@ -124,8 +128,8 @@ export function exportsOf(url: string, { key, project }: Owner) {
 export type Exports = ReturnType<typeof exportsOf>;
 
 /**
- * What is wrong with the runs of an export; "" if nothing is. Their windows have to cover the time from `start` to `end` once,
- * by arrival.
+ * What is wrong with the runs of an export; "" if nothing is. Their windows have to cover the time
+ * from `start` to `end` once, by arrival.
  */
 export function judgeRuns(
 	runs: Omit<Run, "id" | "records_completed">[],

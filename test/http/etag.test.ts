@@ -88,7 +88,10 @@ test.each(["Acme", "é", "€", "日本語", "🦄 é"])(
 	},
 );
 
-/** The object that a route changes: its own path, or without the name of the action. Source has a GET of its own. */
+/**
+ * The object that a route changes: its own path, or without the name of the action. Source has a
+ * GET of its own.
+ */
 const objectOf = (path: string) =>
 	path.replace(/\/(?:update_(source)|[a-z_]+)$/, (_, part) => (part ? `/${part}` : ""));
 

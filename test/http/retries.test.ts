@@ -89,7 +89,10 @@ async function enabled(home: Home) {
 
 const PACKAGE = "https://www.npmjs.com/package/hello/v";
 
-/** POSTs that change nothing in a furnished tenant: creates what they change, and returns their bodies. */
+/**
+ * POSTs that change nothing in a furnished tenant: creates what they change, and returns their
+ * bodies.
+ */
 const PREPARED: Record<string, (home: Home, path: string) => Promise<unknown>> = {
 	"/batch_exports/:id/unpause": async ({ batch_export }) => {
 		await db.update(batchExports).set({ paused: true }).where(eq(batchExports.uuid, batch_export));
@@ -111,7 +114,9 @@ const PREPARED: Record<string, (home: Home, path: string) => Promise<unknown>> =
 	"/two_factor/recovery_codes": enabled,
 };
 
-/** Returns a tenant, and a function that sends a POST of the route, which has something to change. */
+/**
+ * Returns a tenant, and a function that sends a POST of the route, which has something to change.
+ */
 async function prepare(route: Route) {
 	const home = await furnished();
 	const [, arrange] = Object.entries(PREPARED).find(([end]) => route.path.endsWith(end)) ?? [];

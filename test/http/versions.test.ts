@@ -9,9 +9,9 @@ import type { App } from "../../src/env.ts";
 import { onError } from "../../src/http/errors.ts";
 import { formatJson } from "../../src/http/json.ts";
 import {
-	answerInVersion,
 	CURRENT_VERSION,
 	chooseVersion,
+	respondInVersion,
 	VERSIONS,
 } from "../../src/http/versions.ts";
 import { call, db, forget, world } from "../support/world.ts";
@@ -88,7 +88,7 @@ describe("with a second version", () => {
 			c.set("key", { ...key, expires_at: null, ...(version && { version }) });
 		await next();
 	});
-	app.use(formatJson, answerInVersion(versions), withKey, chooseVersion(versions));
+	app.use(formatJson, respondInVersion(versions), withKey, chooseVersion(versions));
 	app
 		.get("/things/:id", (c) => c.json({ id: c.req.param("id") }))
 		.get("/others", (c) => c.json({ others: [] }))

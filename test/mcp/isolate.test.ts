@@ -13,29 +13,29 @@ const READ = {
 	params: { name: "read", arguments: { operationId: "listOrganizations" } },
 };
 
-type Answer = Mcp["answer"];
+type Respond = Mcp["respond"];
 
 /** A LOADER that passes calls on, and the arguments of these calls. */
 function recorder() {
 	const get = vi.fn<WorkerLoader["get"]>();
-	const answer = vi.fn<Answer>();
+	const respond = vi.fn<Respond>();
 	get.mockImplementation((name, getCode) => {
 		const mcp = env.LOADER.get(name, getCode).getEntrypoint<Mcp>();
-		answer.mockImplementation((message, calls) => mcp.answer(message, calls));
-		return Object.assign(Object.create(null), { getEntrypoint: () => ({ answer }) });
+		respond.mockImplementation((message, calls) => mcp.respond(message, calls));
+		return Object.assign(Object.create(null), { getEntrypoint: () => ({ respond }) });
 	});
-	return { LOADER: loader({ get }), get, answer };
+	return { LOADER: loader({ get }), get, respond };
 }
 
 test("all callers share an isolate, which has no bindings and no network, and is told no key", async () => {
-	const { LOADER, get, answer } = recorder();
+	const { LOADER, get, respond } = recorder();
 	for (const { key, id } of [await world(), await world()]) {
 		const { tool } = await connect(key, { env: { LOADER } });
 		const page = await tool("read", { operationId: "listOrganizations" });
 		expect(page.data.results.map((organization: { id: string }) => organization.id)).toEqual([id]);
 		expect((await tool("whoami")).key.scopes).toEqual(["*"]);
 		const hash = await digest(key);
-		for (const [{ headers, ...message }] of answer.mock.calls) {
+		for (const [{ headers, ...message }] of respond.mock.calls) {
 			const told = JSON.stringify([message, [...headers]]);
 			expect(told).toContain('"scopes":["*"]');
 			expect(told).toContain('"content-type"');
@@ -49,7 +49,7 @@ test("all callers share an isolate, which has no bindings and no network, and is
 });
 
 test.each([
-	["if the isolate ends", { LOADER: loader({ get: ending("answer") }) }, "It ended."],
+	["if the isolate ends", { LOADER: loader({ get: ending("respond") }) }, "It ended."],
 	["if the runtime has no LOADER", { LOADER: undefined }, "LOADER"],
 ])("%s, the error is one of JSON-RPC, and the reason is logged", async (_, bindings, reason) => {
 	const log = vi.spyOn(console, "error").mockImplementation(() => {});

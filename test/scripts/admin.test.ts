@@ -83,7 +83,7 @@ test("without --json a list is printed as a table", async () => {
 const REQUESTS = Number(process.env.REQUESTS ?? 400);
 
 test(
-	"96 commands during many requests: no command fails, and no response is a 5xx",
+	"during many requests, no command fails, and no response is a 5xx",
 	async () => {
 		Object.assign(process.env, { STATE_DIR: state });
 		const { openService } = await import("../../scripts/operator.ts");
@@ -93,7 +93,7 @@ test(
 			JSON.parse(await env.OPERATOR.run(command, JSON.stringify(options)));
 		// A key may make 480 requests in a minute.
 		const keys = await Promise.all(
-			Array.from({ length: 30 }, async (_, i) => {
+			Array.from({ length: Math.ceil(REQUESTS / 300) }, async (_, i) => {
 				const email = `client-${i}@example.com`;
 				return (await operate("bootstrap", { email })).result.key;
 			}),
@@ -113,7 +113,7 @@ test(
 		};
 		const processes = async () => {
 			const codes = [];
-			for (let i = 0; i < 3; i++) {
+			for (let i = 0; i < 2; i++) {
 				const pair = [`one-${i}`, `two-${i}`].map((name) =>
 					admin("bootstrap", "--email", `${name}@example.com`),
 				);
@@ -123,7 +123,7 @@ test(
 		};
 		const calls = async () => {
 			const outcomes = [];
-			for (let i = 0; i < 30; i++) {
+			for (let i = 0; i < 10; i++) {
 				const email = `called-${i}@example.com`;
 				const { result } = await operate("bootstrap", { email });
 				const [id] = String(result.keys[0]).split(" ");
@@ -137,8 +137,8 @@ test(
 			calls(),
 			...Array.from({ length: 6 }, client),
 		]).finally(dispose);
-		expect(codes).toEqual(Array(6).fill(0));
-		expect(outcomes).toHaveLength(90);
+		expect(codes).toEqual(Array(4).fill(0));
+		expect(outcomes).toHaveLength(30);
 		expect(outcomes.filter((outcome) => "error" in outcome)).toEqual([]);
 		expect(Object.fromEntries(statuses)).toEqual({
 			200: REQUESTS - Math.ceil(REQUESTS / 4),

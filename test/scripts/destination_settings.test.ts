@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { destinationSettings } from "../../scripts/destination_settings.ts";
-import { configs, secretsOf, TYPES } from "../../src/outbound/destinations/config.ts";
+import { secretsOf, TYPES } from "../../src/outbound/destinations/config.ts";
+import { configs } from "../../src/outbound/destinations/configs.ts";
 
 const settings = destinationSettings();
 

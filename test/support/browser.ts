@@ -38,8 +38,8 @@ export function withBrowser(name: string, tests: (newPage: NewPage) => void) {
 export const TAKES_PICTURES = Boolean(process.env.SCREENSHOTS);
 
 /**
- * The screens that pages are checked on: a phone and a desktop, light and dark. All four combinations only if screenshots are
- * saved.
+ * The screens that pages are checked on: a phone and a desktop, light and dark. All four
+ * combinations only if screenshots are saved.
  */
 export const LOOKS = [390, 1280]
 	.flatMap((width) => (["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme })))
@@ -48,7 +48,8 @@ export const LOOKS = [390, 1280]
 	);
 
 /**
- * Collects the problems of a page from now on: errors, warnings, and requests to other hosts than `url`.
+ * Collects the problems of a page from now on: errors, warnings, and requests to other hosts than
+ * `url`.
  * @param expected messages that a test causes on purpose
  */
 export function problemsOf(page: Page, url: string, expected?: RegExp) {

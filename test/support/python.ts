@@ -1,9 +1,11 @@
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
 import { promisify } from "node:util";
 import { NotInstalled } from "./peers.ts";
 
-const CACHE = `${import.meta.dirname}/../../node_modules/.cache`;
+/** Not in node_modules, which `npm ci` removes. */
+const CACHE = `${process.env.XDG_CACHE_HOME || `${homedir()}/.cache`}/tenantry`;
 
 const execute = promisify(execFile);
 
@@ -13,7 +15,7 @@ const folderOf = (packages: string[]) => `${CACHE}/${packages.join("+")}`;
 export const isPythonWith = (packages: string[]) => existsSync(folderOf(packages));
 
 /**
- * Installs packages from PyPI into a virtual environment, once for each checkout.
+ * Installs packages from PyPI into a virtual environment, once for each user.
  * @param more arguments for pip, such as pinned dependencies
  * @returns the path of its Python
  * @throws `NotInstalled` if there is no Python, or no index of packages

@@ -1,9 +1,10 @@
 /**
- * Hides messages of the runtime that tests cause on purpose, so that others are noticed. They are counted. RUNTIME_LOG shows all
- * messages.
+ * Hides messages of the runtime that tests cause on purpose, so that others are noticed. They are
+ * counted. RUNTIME_LOG shows all messages.
  */
 const EXPECTED = [
-	// Connections that tests break, a name without an address, a self-signed certificate, and a server without TLS.
+	// Connections that tests break, a name without an address, a self-signed certificate, and a
+	// server without TLS.
 	/^(uncaught exception; )?exception = .*\bdisconnected: /,
 	/ stack = Error: Network connection lost\.\s*$/,
 	/^Socket proxy disconnected abruptly; .* failed to lookup address information: /,
@@ -11,13 +12,16 @@ const EXPECTED = [
 	/ TLS handshake failed: received corrupt message of type InvalidContentType/,
 	// Isolates that tests end (test/support/loader.ts).
 	/^uncaught exception; exception = .*\bIt ended\.\s/,
-	// Errors that a workflow gets from its step, or an isolate from the function that it called. Tests check them there.
+	// Errors that a workflow gets from its step, or an isolate from the function that it called.
+	// Tests check them there.
 	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*(\/exporter\/run\.ts|\/workflows\/binding\.worker\.js):/,
 	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*(\/jobs\/(sandbox|storage_calls|outbound)|\/mcp\/gateway)\.ts:/,
 	/^uncaught exception; .*( This plugin may not reach | Expected Outbound export )/,
 ];
 
-/** Shared by all copies of this module: vitest loads its configuration more than once in a process. */
+/**
+ * Shared by all copies of this module: vitest loads its configuration more than once in a process.
+ */
 const state: { hidden?: number } = Object(process).expectedMessages ?? {};
 Object.assign(process, { expectedMessages: state });
 

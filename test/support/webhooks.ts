@@ -11,7 +11,10 @@ import { db, type world } from "./world.ts";
 
 type Home = Awaited<ReturnType<typeof world>>;
 
-/** Adds a webhook through the API. Its endpoint first responds in these ways, see `/plan` of the receiver. */
+/**
+ * Adds a webhook through the API. Its endpoint first responds in these ways, see `/plan` of the
+ * receiver.
+ */
 export async function hook(home: Home, ways = "", body: object = {}) {
 	const path = ways ? `/plan/${ways}/${crypto.randomUUID()}` : `/hooks/${crypto.randomUUID()}`;
 	const response = await home.here("POST", "/webhooks", {

@@ -1,6 +1,6 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
-import { eq, sql } from "drizzle-orm";
+import { eq, type SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
@@ -8,7 +8,7 @@ import { newOrganization } from "../../src/accounts/organizations/queries.ts";
 import { genesis } from "../../src/activity/audit_streams/chain.ts";
 import { newSecret, sealSecret } from "../../src/activity/webhooks/secret.ts";
 import { app } from "../../src/app.ts";
-import { release } from "../../src/auth/held.ts";
+import { keyCache } from "../../src/auth/key_cache.ts";
 import { cache, digest, mask, mint, newToken } from "../../src/auth/keys.ts";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
@@ -158,51 +158,54 @@ export function cost({ headers }: Result) {
 
 /** Creates a user with a key that has all scopes. */
 export async function person({ first_name = "Test" } = {}) {
-	const [user] = await db
-		.insert(users)
-		.values({ email: `person-${v7()}@tenantry.test`, first_name })
-		.returning();
+	const email = `person-${v7()}@tenantry.test`;
+	const key = await newKey(sql`(select id from users where email = ${email})`);
+	const [[user], [row]] = await db.batch([
+		db.insert(users).values({ email, first_name }).returning(),
+		key.insert,
+	]);
 	if (!user) throw new Error("No user was created.");
-	const key = await keyFor(user.id);
-	return { ...user, key };
+	return { ...user, key: await key.store(row) };
 }
 
 type KeyOptions = Partial<typeof personalApiKeys.$inferInsert>;
 
-/** Creates a key of the user in D1 and KV, by default with all scopes. Returns its value. */
-export async function keyFor(user_id: number, options: KeyOptions = {}) {
+/**
+ * Returns a statement that inserts a key, and a function that stores its row in KV and returns its
+ * value.
+ */
+async function newKey(user_id: number | SQL<number>, options: KeyOptions = {}) {
 	const value = mint();
 	const hash = await digest(value);
-	const [row] = await db
-		.insert(personalApiKeys)
-		.values({
-			user_id,
-			label: "Test",
-			hash,
-			mask_value: mask(value),
-			scopes: ["*"],
-			...options,
-		})
-		.returning();
-	if (!row) throw new Error("No key was created.");
-	const { id, scopes, expires_at } = row;
-	await cache(env, hash, {
-		id,
-		user_id,
-		scopes,
-		organizations: row.scoped_organizations,
-		projects: row.scoped_projects,
-		allowed_ips: row.allowed_ips,
-		expires_at,
-	});
-	return value;
+	const values = { label: "Test", hash, mask_value: mask(value), scopes: ["*"], ...options };
+	return {
+		insert: db
+			.insert(personalApiKeys)
+			.values({ ...values, user_id })
+			.returning(),
+		async store(row: typeof personalApiKeys.$inferSelect | undefined) {
+			if (!row) throw new Error("No key was created.");
+			const { id, user_id, scopes, allowed_ips, expires_at } = row;
+			const { scoped_organizations: organizations, scoped_projects: projects } = row;
+			const record = { id, user_id, scopes, organizations, projects, allowed_ips, expires_at };
+			await cache(env, hash, record);
+			return value;
+		},
+	};
+}
+
+/** Creates a key of the user in D1 and KV, by default with all scopes. Returns its value. */
+export async function keyFor(user_id: number, options: KeyOptions = {}) {
+	const { insert, store } = await newKey(user_id, options);
+	const [row] = await insert;
+	return store(row);
 }
 
 /**
  * Removes the record of a key from the isolate's cache, as if another isolate had served its
  * requests.
  */
-export const forget = async (key: string) => release(await digest(key));
+export const forget = async (key: string) => keyCache.delete(await digest(key));
 
 /** Columns of a run that a Workflow instance is working on, so that no tick starts another. */
 export const LEASED = { lease_expires_at: "9999-12-31T23:59:59.999Z" };
@@ -211,16 +214,13 @@ export const LEASED = { lease_expires_at: "9999-12-31T23:59:59.999Z" };
 export async function world(name = "Acme") {
 	const owner = await person();
 	const id = v7();
-	const [first, ...rest] = newOrganization(db, owner.id, {
-		uuid: id,
-		name,
-		plugins_access_level: 9,
-	});
-	await db.batch([first, ...rest]);
-	const [project] = await db
-		.select()
-		.from(projects)
-		.where(eq(projects.organization_id, organizationId(id)));
+	const [, , , , [project]] = await db.batch([
+		...newOrganization(db, owner.id, { uuid: id, name, plugins_access_level: 9 }),
+		db
+			.select()
+			.from(projects)
+			.where(eq(projects.organization_id, organizationId(id))),
+	]);
 	if (!project) throw new Error("No project was created.");
 	/** Sends a request as the owner. */
 	const ask = (method: string, path: string, options: CallOptions = {}) =>
@@ -276,33 +276,41 @@ const inserted = (batch_export: string, column: "runs" | "backfills", n: number)
 		.set({ [column]: sql`${batchExports[column]} + ${n}` })
 		.where(eq(batchExports.uuid, batch_export));
 
-/** Inserts runs of an export without the API, and counts them. */
-export const addRuns = (
+const insertRuns = (
 	batch_export: string,
-	...runs: Inserted<typeof batchExportRuns.$inferInsert>[]
+	runs: Inserted<typeof batchExportRuns.$inferInsert>[],
 ) => {
 	const rows = runs.map((run) => ({ ...run, batch_export_id: rowOf(batch_export) }));
-	return db.batch([
+	return [
 		db.insert(batchExportRuns).values(rows),
 		inserted(batch_export, "runs", rows.length),
-	]);
+	] as const;
 };
 
-/** Inserts backfills of an export without the API, and counts them. */
-export const addBackfills = (
+const insertBackfills = (
 	batch_export: string,
-	...backfills: Inserted<Omit<typeof batchExportBackfills.$inferInsert, "next_start_at">>[]
+	backfills: Inserted<Omit<typeof batchExportBackfills.$inferInsert, "next_start_at">>[],
 ) => {
 	const rows = backfills.map((backfill) => ({
 		...backfill,
 		next_start_at: backfill.start_at,
 		batch_export_id: rowOf(batch_export),
 	}));
-	return db.batch([
+	return [
 		db.insert(batchExportBackfills).values(rows),
 		inserted(batch_export, "backfills", rows.length),
-	]);
+	] as const;
 };
+
+/** Inserts runs of an export without the API, and counts them. */
+export const addRuns = (batch_export: string, ...runs: Parameters<typeof insertRuns>[1]) =>
+	db.batch(insertRuns(batch_export, runs));
+
+/** Inserts backfills of an export without the API, and counts them. */
+export const addBackfills = (
+	batch_export: string,
+	...backfills: Parameters<typeof insertBackfills>[1]
+) => db.batch(insertBackfills(batch_export, backfills));
 
 /** Creates a tenant with an object for every parameter in the routes' paths. */
 export async function furnished() {
@@ -313,6 +321,7 @@ export async function furnished() {
 	const account_key = v7();
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	const audit_stream = v7();
+	const ofBackfill = { backfill_id: backfill, by: "event" as const, ...LEASED };
 	const [event] = await db
 		.insert(activityLog)
 		.values({
@@ -404,33 +413,33 @@ export async function furnished() {
 			interval: "hour",
 			...NOT_DUE,
 		}),
+		...insertBackfills(batch_export, [
+			{
+				id: backfill,
+				project_id: home.project,
+				interval: "hour",
+				start_at: "2026-01-01T00:00:00.000Z",
+				end_at: "2026-01-01T02:00:00.000Z",
+				total_runs: 2,
+			},
+		]),
+		...insertRuns(batch_export, [
+			{
+				...ofBackfill,
+				id: ended_run,
+				data_interval_start: "2026-01-01T00:00:00.000Z",
+				data_interval_end: "2026-01-01T01:00:00.000Z",
+				status: "Failed",
+				finished_at: "2026-01-01T01:00:00.000Z",
+			},
+			{
+				...ofBackfill,
+				id: run,
+				data_interval_start: "2026-01-01T01:00:00.000Z",
+				data_interval_end: "2026-01-01T02:00:00.000Z",
+			},
+		]),
 	]);
-	await addBackfills(batch_export, {
-		id: backfill,
-		project_id: home.project,
-		interval: "hour",
-		start_at: "2026-01-01T00:00:00.000Z",
-		end_at: "2026-01-01T02:00:00.000Z",
-		total_runs: 2,
-	});
-	const ofBackfill = { backfill_id: backfill, by: "event" as const, ...LEASED };
-	await addRuns(
-		batch_export,
-		{
-			...ofBackfill,
-			id: ended_run,
-			data_interval_start: "2026-01-01T00:00:00.000Z",
-			data_interval_end: "2026-01-01T01:00:00.000Z",
-			status: "Failed",
-			finished_at: "2026-01-01T01:00:00.000Z",
-		},
-		{
-			...ofBackfill,
-			id: run,
-			data_interval_start: "2026-01-01T01:00:00.000Z",
-			data_interval_end: "2026-01-01T02:00:00.000Z",
-		},
-	);
 	const plugin = (capabilities: Capabilities) =>
 		db
 			.insert(plugins)
@@ -441,27 +450,25 @@ export async function furnished() {
 				capabilities,
 			})
 			.returning();
-	const [[destination], [frontend], [importer]] = await db.batch([
+	const plugin_id = sql<number>`(select max(id) from plugins)`;
+	const [[destination], [frontend], , [config], [importer]] = await db.batch([
 		plugin({ methods: ["onEvent"] }),
 		plugin({ jobs: ["go"] }),
+		db
+			.insert(pluginSourceFiles)
+			.values({ plugin_id, filename: "frontend.tsx", source: "", compiled: "export {};" }),
+		db
+			.insert(pluginConfigs)
+			.values({
+				project_id: home.project,
+				organization_id: organizationId(home.id),
+				plugin_id,
+				order: 1,
+			})
+			.returning(),
 		plugin({ scheduled_tasks: ["runEveryHour"] }),
 	]);
 	if (!destination || !frontend || !importer) throw new Error("No plugin was created.");
-	await db.insert(pluginSourceFiles).values({
-		plugin_id: frontend.id,
-		filename: "frontend.tsx",
-		source: "",
-		compiled: "export {};",
-	});
-	const [config] = await db
-		.insert(pluginConfigs)
-		.values({
-			project_id: home.project,
-			organization_id: organizationId(home.id),
-			plugin_id: frontend.id,
-			order: 1,
-		})
-		.returning();
 	return {
 		...home,
 		key_id,
@@ -491,12 +498,12 @@ export async function serviceAccount(
 ) {
 	const id = v7();
 	const user = { uuid: id, email: `${id}@service-account.invalid`, first_name: name };
-	const [row] = await db
-		.insert(users)
-		.values({ ...user, is_service_account: true })
-		.returning();
-	const user_id = row?.id ?? 0;
-	await db.batch([
+	const user_id = sql<number>`(select id from users where uuid = ${id})`;
+	const [[row]] = await db.batch([
+		db
+			.insert(users)
+			.values({ ...user, is_service_account: true })
+			.returning(),
 		db.insert(serviceAccounts).values({
 			id,
 			organization_id: organizationId(organization_id),
@@ -506,7 +513,7 @@ export async function serviceAccount(
 		}),
 		db.insert(members).values({ organization_id: organizationId(organization_id), user_id, level }),
 	]);
-	return { id, user_id };
+	return { id, user_id: row?.id ?? 0 };
 }
 
 /** Creates a user who is a member of the organization. */

@@ -8,7 +8,6 @@ import { bundleWorker, startWorker } from "../../workers.ts";
 
 const folder = import.meta.dirname;
 
-/** Whether its packages are installed. */
 export const isInstalled = () => existsSync(`${folder}/node_modules/better-auth`);
 
 /** Installs its packages below this folder, so that they never become part of the service. */

@@ -21,7 +21,6 @@ const PACKAGES = [
 
 const Owner = z.object({ organization: z.string(), key: z.string() });
 
-/** Whether its packages are installed. */
 export const isInstalled = () => isPythonWith(PACKAGES);
 
 /**

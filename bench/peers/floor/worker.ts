@@ -86,7 +86,6 @@ const HEADERS = {
 	"X-Frame-Options": "SAMEORIGIN",
 };
 
-/** Returns a response with the headers of the service. */
 async function respond({ request, db, cost, hasHeaders }: Job, value: object, status = 200) {
 	if (!hasHeaders) return Response.json(value, { status });
 	const bytes = encoder.encode(JSON.stringify(value));

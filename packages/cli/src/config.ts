@@ -13,7 +13,7 @@ import { dirname, join } from "node:path";
 import { UsageError } from "./failure.ts";
 import { isObject } from "./output.ts";
 
-export type Saved = { url: string; key: string };
+type Saved = { url: string; key: string };
 
 export const DEFAULT_URL = "http://localhost:8787";
 

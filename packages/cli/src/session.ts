@@ -5,12 +5,12 @@ import { account } from "./config.ts";
 import { UsageError } from "./failure.ts";
 
 /** Fewer attempts than the client's default, because a person is waiting. */
-const TRIES = 3;
+const MAX_ATTEMPTS = 3;
 
 export const optionsFor = (url: string, key: string | undefined) => ({
 	baseUrl: url,
 	key,
-	tries: TRIES,
+	maxAttempts: MAX_ATTEMPTS,
 	headers: { "user-agent": "tenantry-cli" },
 });
 
@@ -56,7 +56,6 @@ export const call = async (
 	words: unknown[],
 ): Promise<unknown> => await invoke(tenantry, resource, method, words);
 
-/** Calls a method that returns a list. */
 export function list(tenantry: Tenantry, resource: string, method: string, parameters: unknown) {
 	const pages = invoke(tenantry, resource, method, [parameters]);
 	if (!isPages(pages)) throw new Error(`${resource}.${method} is not a list.`);

@@ -80,7 +80,6 @@ export function optionOf({ name, kind, help, choices, alias }: Field) {
 	return option;
 }
 
-/** Returns the options that were given for these fields. */
 export function given(fields: Field[], options: Values): Values {
 	const values = fields.map(({ name }) => [
 		name,

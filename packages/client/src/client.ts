@@ -1,13 +1,20 @@
-import { TenantryError } from "./errors.ts";
+import { isObject, TenantryError } from "./errors.ts";
 import { OPERATIONS, Resources } from "./generated.ts";
 import type { Operation } from "./operation.ts";
-import { isObject, namesIn, originOf, setItemOrigin, setOrigin, type Values } from "./origin.ts";
 import { pagesOf } from "./pages.ts";
 import { type Request, Transport } from "./transport.ts";
 import type { Options, RequestOptions } from "./types.ts";
 
 /** An operation with the name of its method, such as `members.list`. */
 type Call = Operation & { call: string };
+
+/**
+ * The key of the ETag in objects that `get` returned. Copies such as `{ ...object }` have it, too.
+ * It isn't part of JSON.
+ */
+const ETAG = Symbol("ETag");
+
+type Parameters = Record<string, unknown> & { [ETAG]?: string | null };
 
 /** A client for a Tenantry service, with a method for each operation of its OpenAPI document. */
 export class Tenantry extends Resources {
@@ -25,21 +32,27 @@ const hasAll = (value: unknown, part: unknown): boolean =>
 		? Object.entries(part).every(([name, inner]) => hasAll(value[name], inner))
 		: value === part;
 
-/** Returns the query string with all values that aren't in the path. A list becomes repeated parameters. */
-function queryOf(values: Values, names: string[]) {
+const namesIn = (path: string) => Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => name);
+
+/**
+ * Returns the query string with all parameters that aren't in the path. A list becomes repeated
+ * parameters.
+ */
+function queryOf(path: string, parameters: Parameters) {
 	const query = new URLSearchParams();
-	for (const [name, value] of Object.entries(values))
-		if (!names.includes(name))
+	const inPath = namesIn(path);
+	for (const [name, value] of Object.entries(parameters))
+		if (!inPath.includes(name))
 			for (const one of [value].flat()) if (one !== undefined) query.append(name, `${one}`);
 	return query.size > 0 ? `?${query}` : "";
 }
 
-function pathOf({ call, path }: Call, values: Values) {
+function pathOf({ call, path }: Call, parameters: Parameters) {
 	return path.replace(/\{(\w+)\}/g, (_, name: string) => {
-		const value = values[name];
-		if (value === undefined || value === null || value === "")
+		const value = parameters[name];
+		const text = typeof value === "number" ? `${value}` : value;
+		if (typeof text !== "string" || text === "")
 			throw new TypeError(`${call} needs the parameter "${name}".`);
-		const text = `${value}`;
 		// URL parsers resolve these segments, even escaped ones, so the request would go to the parent.
 		if (text === "." || text === "..")
 			throw new TypeError(`${call} can't have "${text}" as the parameter "${name}".`);
@@ -65,52 +78,50 @@ class Calls {
 		);
 	}
 
-	/** Calls an operation. `args` has its parameters and its body, if it takes them, and then the options. */
+	/**
+	 * Calls an operation. `args` has its parameters and its body, if it takes them, and then the
+	 * options.
+	 */
 	#call(operation: Call, args: unknown[]) {
 		const { path, hasBody, isList } = operation;
 		const rest = [...args];
-		const parameters = isList || namesIn(path).length > 0 ? rest.shift() : undefined;
+		const first = isList || namesIn(path).length > 0 ? rest.shift() : undefined;
+		const parameters = isObject(first) ? first : {};
 		const body = hasBody ? rest.shift() : undefined;
 		const options: RequestOptions = rest[0] ?? {};
-		const argument = isObject(parameters) ? parameters : {};
 		return isList
-			? this.#list(operation, argument, options)
-			: this.#one(operation, argument, body, options);
+			? this.#list(operation, parameters, options)
+			: this.#one(operation, parameters, body, options);
 	}
 
-	#list(operation: Call, argument: Values, options: RequestOptions) {
+	#list(operation: Call, parameters: Parameters, options: RequestOptions) {
 		const { call, verb, path: route } = operation;
 		return pagesOf(async (next?: string) => {
-			const { values } = originOf(argument, route);
-			const query = next ?? queryOf(values, namesIn(route));
-			const path = pathOf(operation, values) + query;
+			const path = pathOf(operation, parameters) + (next ?? queryOf(route, parameters));
 			const request = { call, verb, route, path, isRepeatable: true };
 			const { value } = await this.#transport.send(request, options);
 			if (!isPage(value)) throw unexpected(call);
-			const inPath = namesIn(route).map((name) => [name, values[name]]);
-			for (const item of value.results) setItemOrigin(item, Object.fromEntries(inPath));
 			return value;
 		});
 	}
 
-	async #one(operation: Call, argument: Values, body: unknown, options: RequestOptions) {
+	async #one(operation: Call, parameters: Parameters, body: unknown, options: RequestOptions) {
 		const { call, verb, path: route, ignoresIdempotencyKey } = operation;
-		const { values, etag } = originOf(argument, route);
-		const path = pathOf(operation, values);
-		const known = verb === "PATCH" ? etag : null;
+		const path = pathOf(operation, parameters);
+		const known = verb === "PATCH" ? parameters[ETAG] : null;
 		const ifMatch = options.ifMatch === undefined ? known : options.ifMatch;
 		const request = { call, verb, route, path, body, isRepeatable: !ignoresIdempotencyKey };
-		const answer = await this.#transport.send(
+		const { value, etag } = await this.#transport.send(
 			{ ...request, mayBeDone: (error) => this.#mayBeDone(request, error, options) },
 			{ ...options, ifMatch },
 		);
-		setOrigin(answer.value, route, values, answer.etag);
-		return answer.value;
+		if (isObject(value)) Object.assign(value, { [ETAG]: etag });
+		return value;
 	}
 
 	/**
-	 * Returns a result if the error shows that an earlier attempt succeeded but its response was lost:
-	 * the object is gone, or has another ETag but the values that were sent.
+	 * Returns a result if the error shows that an earlier attempt succeeded but its response was
+	 * lost: the object is gone, or has another ETag but the values that were sent.
 	 */
 	async #mayBeDone(request: Request, { status }: TenantryError, options: RequestOptions) {
 		if (request.verb === "DELETE" && status === 404) return { value: undefined };
@@ -127,6 +138,6 @@ const isPage = (value: unknown): value is { next: string | null; results: unknow
 const unexpected = (call: string) =>
 	new TenantryError({
 		type: "http_error",
-		code: "unexpected_answer",
+		code: "unexpected_response",
 		detail: `The response to ${call} isn't a page of a list. Check baseUrl.`,
 	});

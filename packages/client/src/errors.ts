@@ -44,15 +44,20 @@ export class TenantryError extends Error {
 	}
 }
 
-/** The object has changed since it was read (412). Read it again, and decide whether your change still applies. */
+/**
+ * The object has changed since it was read (412). Read it again, and decide whether your change
+ * still applies.
+ */
 export class PreconditionFailedError extends TenantryError {
 	override readonly name = "PreconditionFailedError";
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
+export const isObject = (value: unknown): value is Record<string, unknown> =>
 	typeof value === "object" && value !== null;
 
-/** Returns the error of a response. The body may be of any format, because a proxy can respond too. */
+/**
+ * Returns the error of a response. The body may be of any format, because a proxy can respond too.
+ */
 export function errorOf({ status, statusText, headers }: Response, body: string) {
 	let fields: Record<string, unknown> = {};
 	try {

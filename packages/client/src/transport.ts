@@ -15,13 +15,17 @@ export type Request = {
 	body?: unknown;
 	/** Whether the service executes the request only once if it is sent twice. */
 	isRepeatable: boolean;
-	/** Returns a result if the error shows that an earlier attempt succeeded but its response was lost. */
+	/**
+	 * Returns a result if the error shows that an earlier attempt succeeded but its response was
+	 * lost.
+	 */
 	mayBeDone?: (error: TenantryError) => Promise<{ value: unknown } | undefined>;
 };
 
-export type Answer = { value: unknown; etag: string | null };
+/** The parsed body of a response, and its ETag. */
+type Result = { value: unknown; etag: string | null };
 
-const TRIES = 5;
+const MAX_ATTEMPTS = 5;
 const TIMEOUT_MS = 60_000;
 const CALL_TIMEOUT_MS = 300_000;
 
@@ -29,7 +33,10 @@ const CALL_TIMEOUT_MS = 300_000;
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 20_000;
 
-/** Returns a delay in milliseconds. It is random, so that clients that failed together don't retry together. */
+/**
+ * Returns a delay in milliseconds. It is random, so that clients that failed together don't retry
+ * together.
+ */
 const backoff = (attempt: number) =>
 	Math.random() * Math.min(FIRST_DELAY_MS * 2 ** (attempt - 1), MAX_DELAY_MS);
 
@@ -90,8 +97,8 @@ export class Transport {
 	}
 
 	/** Sends a request, and retries it if necessary. */
-	async send(request: Request, options: RequestOptions = {}): Promise<Answer> {
-		const tries = options.tries ?? this.#options.tries ?? TRIES;
+	async send(request: Request, options: RequestOptions = {}): Promise<Result> {
+		const maxAttempts = options.maxAttempts ?? this.#options.maxAttempts ?? MAX_ATTEMPTS;
 		const ms = options.callTimeout ?? this.#options.callTimeout ?? CALL_TIMEOUT_MS;
 		const deadline = Date.now() + ms;
 		const maxDelay = options.maxDelay ?? this.#options.maxDelay ?? Number.POSITIVE_INFINITY;
@@ -102,7 +109,7 @@ export class Transport {
 			check();
 			const start = Date.now();
 			const entry = { call: request.call, route: `${request.verb} ${request.route}`, attempt };
-			const result = await this.#try(request, init, options, both);
+			const result = await this.#attempt(request, init, options, both);
 			const duration = Date.now() - start;
 			if (!(result instanceof TenantryError)) {
 				const { status, requestId } = result;
@@ -112,7 +119,7 @@ export class Transport {
 			const wait = Math.max(retryAfter(result.headers), backoff(attempt));
 			const isLast =
 				both.aborted ||
-				attempt >= tries ||
+				attempt >= maxAttempts ||
 				!canRetry(result, request) ||
 				wait > maxDelay ||
 				Date.now() + wait > deadline;
@@ -129,7 +136,12 @@ export class Transport {
 	}
 
 	/** Makes one attempt. Returns errors instead of throwing them. */
-	async #try({ path }: Request, init: RequestInit, options: RequestOptions, signal: AbortSignal) {
+	async #attempt(
+		{ path }: Request,
+		init: RequestInit,
+		options: RequestOptions,
+		signal: AbortSignal,
+	) {
 		const ms = options.timeout ?? this.#options.timeout ?? TIMEOUT_MS;
 		const limit = AbortSignal.timeout(ms);
 		const send = this.#options.fetch ?? fetch;
@@ -142,7 +154,7 @@ export class Transport {
 			const text = await response.text();
 			if (!response.ok) return errorOf(response, text);
 			this.#remember(response.headers.get("x-d1-bookmark"));
-			return answerOf(response, text);
+			return resultOf(response, text);
 		} catch (error) {
 			return limit.aborted
 				? connectionError("timeout", `No response in ${ms} ms.`, error)
@@ -168,7 +180,10 @@ export class Transport {
 		return sent;
 	}
 
-	/** Stores the newest bookmark. Bookmarks sort by time, but responses of parallel requests come in any order. */
+	/**
+	 * Stores the newest bookmark. Bookmarks sort by time, but responses of parallel requests come in
+	 * any order.
+	 */
 	#remember(bookmark: string | null) {
 		if (bookmark !== null && bookmark > this.#bookmark) this.#bookmark = bookmark;
 	}
@@ -181,7 +196,7 @@ export class Transport {
 const outcomeOf = ({ status, requestId, code, detail }: TenantryError) =>
 	status > 0 ? { status, requestId: requestId ?? undefined } : { error: `${code}: ${detail}` };
 
-function answerOf({ status, headers }: Response, text: string) {
+function resultOf({ status, headers }: Response, text: string) {
 	const isJson = headers.get("content-type")?.startsWith("application/json");
 	const value: unknown = text === "" ? undefined : isJson ? JSON.parse(text) : text;
 	const requestId = headers.get("x-request-id") ?? undefined;

@@ -3,17 +3,6 @@
 /** One of the known values, or any other string. */
 export type Alias<Known extends string> = Known | (string & Record<never, never>);
 
-declare const origin: unique symbol;
-
-/** An object that the client returned, or a copy. You can pass it in place of its path parameters. */
-export interface From<Name extends string> {
-	/** Exists only in the type. */
-	readonly [origin]: Name;
-}
-
-/** An object in a response. */
-export type Received<T, Name extends string> = T & From<Name>;
-
 /** A page of a list. */
 export interface Page<Item> {
 	/** The number of results on all pages. */
@@ -40,15 +29,21 @@ export interface RequestOptions {
 	timeout?: number | undefined;
 	/** The time limit of all attempts together, in milliseconds. Default: 300,000. */
 	callTimeout?: number | undefined;
-	/** The longest delay before another attempt, in milliseconds. A longer `Retry-After` ends the call. Default: no limit. */
+	/**
+	 * The longest delay before another attempt, in milliseconds. A longer `Retry-After` ends the
+	 * call. Default: no limit.
+	 */
 	maxDelay?: number | undefined;
 	/** The maximum number of attempts. Default: 5. */
-	tries?: number | undefined;
-	/** The `Idempotency-Key` of a POST. By default, it is random and the same for all attempts of a call. */
+	maxAttempts?: number | undefined;
+	/**
+	 * The `Idempotency-Key` of a POST. By default, it is random and the same for all attempts of a
+	 * call.
+	 */
 	idempotencyKey?: string | undefined;
 	/**
-	 * The ETag that the object must still have, or `null` to update the object regardless. By default,
-	 * a PATCH of an object that this client got from `get` sends the object's ETag.
+	 * The ETag that the object must still have, or `null` to update the object regardless. By
+	 * default, a PATCH of an object that this client got from `get` sends the object's ETag.
 	 */
 	ifMatch?: string | null | undefined;
 	/** Additional headers. */
@@ -77,10 +72,12 @@ export interface LogEntry {
 
 /** Options of a client. */
 export interface Options
-	extends Pick<RequestOptions, "timeout" | "callTimeout" | "maxDelay" | "tries"> {
+	extends Pick<RequestOptions, "timeout" | "callTimeout" | "maxDelay" | "maxAttempts"> {
 	/** The URL of the service, such as `https://tenantry.example.com`. */
 	baseUrl: string;
-	/** An API key. Operations that don't require a key, such as accepting an invite, work without it. */
+	/**
+	 * An API key. Operations that don't require a key, such as accepting an invite, work without it.
+	 */
 	key?: string | undefined;
 	/** The version of the API. By default, the version that this client's types describe. */
 	version?: string | undefined;

@@ -11,7 +11,7 @@ function headerOf(headers: HeadersLike, name: string) {
 	return [value].flat()[0] ?? null;
 }
 
-const refusal = (code: string, detail: string) =>
+const webhookError = (code: string, detail: string) =>
 	new TenantryError({ type: "webhook_error", code, detail });
 
 const encoder = new TextEncoder();
@@ -49,7 +49,8 @@ function signedOf(id: string, timestamp: string, payload: string | Uint8Array) {
  * at most five minutes old. Signatures are compared in constant time.
  * @param payload the raw body, before parsing
  * @param secret the secret of the webhook (`whsec_…`); while you roll it, several
- * @throws {TenantryError} `type` is `webhook_error`; `code` is `missing_header`, `timestamp_out_of_range` or `signature_mismatch`
+ * @throws {TenantryError} `type` is `webhook_error`; `code` is `missing_header`,
+ * `timestamp_out_of_range` or `signature_mismatch`
  */
 export async function verifyWebhook<Event = unknown>(
 	payload: string | Uint8Array,
@@ -60,10 +61,13 @@ export async function verifyWebhook<Event = unknown>(
 	const timestamp = headerOf(headers, "webhook-timestamp");
 	const signatures = headerOf(headers, "webhook-signature");
 	if (!id || !timestamp || !signatures)
-		throw refusal("missing_header", "The webhook-id, -timestamp or -signature header is missing.");
+		throw webhookError(
+			"missing_header",
+			"The webhook-id, -timestamp or -signature header is missing.",
+		);
 	const age = Math.abs(Date.now() / 1000 - Number(timestamp));
 	if (!/^\d+$/.test(timestamp) || age > TOLERANCE_SECONDS)
-		throw refusal(
+		throw webhookError(
 			"timestamp_out_of_range",
 			"The webhook's timestamp is more than 5 minutes away from now.",
 		);
@@ -78,5 +82,5 @@ export async function verifyWebhook<Event = unknown>(
 					typeof payload === "string" ? payload : new TextDecoder().decode(payload),
 				);
 	}
-	throw refusal("signature_mismatch", "The webhook has no valid signature.");
+	throw webhookError("signature_mismatch", "The webhook has no valid signature.");
 }

@@ -49,7 +49,7 @@ describe("the delay before another attempt", () => {
 		const limits = [500, 1000, 2000, 4000, 8000, 16_000, 20_000, 20_000];
 		for (const random of [0.999, 0.25, 0]) {
 			vi.spyOn(Math, "random").mockReturnValue(random);
-			const { tenantry, requests, waits } = answering(failing(8), { tries: 9 });
+			const { tenantry, requests, waits } = answering(failing(8), { maxAttempts: 9 });
 			const start = Date.now() - NOW;
 			expect(await through(tenantry.health.get())).toBe("fulfilled");
 			const expected = limits.map((limit) => limit * random);

@@ -1,4 +1,4 @@
-/** What the compiler accepts and refuses. `npm run check` compiles this file; nothing runs it. */
+/** What the compiler accepts and rejects. `npm run check` compiles this file; nothing runs it. */
 import { type Member, type Page, type PluginWithPluginPage, Tenantry } from "../src/index.ts";
 
 type Equal<A, B> =
@@ -21,8 +21,12 @@ export async function check(tenantry: Tenantry) {
 	isTrue<Equal<Awaited<ReturnType<Tenantry["domains"]["delete"]>>, void>>();
 
 	const domain = await tenantry.domains.create({ organization }, { domain: "example.com" });
-	await tenantry.domains.update(domain, { jit_provisioning_enabled: true }, { tries: 1 });
-	await tenantry.domains.verify(domain);
+	await tenantry.domains.update(
+		{ organization, ...domain },
+		{ jit_provisioning_enabled: true },
+		{ maxAttempts: 1 },
+	);
+	await tenantry.domains.verify({ organization, ...domain });
 	await tenantry.domains.delete({ organization, id });
 	await tenantry.projects.get({ id: 5 });
 	await tenantry.organizations.list();
@@ -37,6 +41,8 @@ export async function check(tenantry: Tenantry) {
 	tenantry.members.list({ organization, organisation: id });
 	// @ts-expect-error the id is missing
 	tenantry.domains.get({ organization });
+	// @ts-expect-error domains don't have a field with their organization
+	tenantry.domains.verify(domain);
 	// @ts-expect-error the id must be a property
 	tenantry.domains.get(id);
 	// @ts-expect-error the body is missing

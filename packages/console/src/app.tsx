@@ -23,7 +23,6 @@ const NotFound = () => (
 /** The signed-in user, who is loaded in parallel with the page and its organization. */
 const User = createContext<Loaded<Me> | undefined>(undefined);
 
-/** Shows its children after the user is loaded. */
 function WithUser({ children }: { children: ComponentChildren }) {
 	const user = useContext(User);
 	return user ? <Show of={user}>{() => children}</Show> : null;

@@ -17,7 +17,7 @@ function keep(blob: Blob, name: string) {
 	setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-async function refusalOf(response: Response) {
+async function errorOf(response: Response) {
 	const fields: unknown = await response.json().catch(() => undefined);
 	const { type, code, detail } = Object(fields);
 	return new TenantryError({
@@ -44,7 +44,7 @@ export async function download(
 ) {
 	const file = await window.showSaveFilePicker?.({ suggestedName: name });
 	const response = await request(path, { accept }, signal);
-	if (!response.ok || !response.body) throw await refusalOf(response);
+	if (!response.ok || !response.body) throw await errorOf(response);
 	let bytes = 0;
 	const counted = response.body.pipeThrough(
 		new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({

@@ -8,7 +8,6 @@ const CONTROLS = "button, input, select, textarea";
 const nameOf = (element: Element) =>
 	element.getAttribute("name") ?? element.getAttribute("aria-label") ?? element.textContent;
 
-/** Returns the control that is nearest to a node in the tree. */
 function nearest(controls: HTMLElement[], place: Node) {
 	for (let around: Node | null = place; around; around = around.parentNode) {
 		const within = around;

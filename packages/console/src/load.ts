@@ -41,6 +41,39 @@ const isTemporary = (error: unknown) =>
 	error instanceof TenantryError &&
 	(error.status === 0 || error.status === 429 || error.status >= 500);
 
+/** The functions that start a load, and what they leave for it. */
+function useTurns<T>() {
+	const [turn, setTurn] = useState(0);
+	/** The load in progress. */
+	const running = useRef<AbortController | undefined>(undefined);
+	/** Whether the next load is in the background. */
+	const isRefresh = useRef(false);
+	/** The `resolve` functions of waiting reloads; undefined after the page was left. */
+	const reloads = useRef<((data?: T) => void)[] | undefined>([]);
+	useEffect(
+		() => () => {
+			for (const end of reloads.current ?? []) end();
+			reloads.current = undefined;
+		},
+		[],
+	);
+	const reload = useCallback(
+		() =>
+			new Promise<T | undefined>((resolve) => {
+				if (!reloads.current) return resolve(undefined);
+				reloads.current.push(resolve);
+				setTurn((turn) => turn + 1);
+			}),
+		[],
+	);
+	const refresh = useCallback(() => {
+		if (running.current) return;
+		isRefresh.current = true;
+		setTurn((turn) => turn + 1);
+	}, []);
+	return { turn, running, isRefresh, reloads, reload, refresh };
+}
+
 /**
  * Loads the data of a page, and again when one of `inputs` changes.
  * @param inputs the values that `load` depends on
@@ -54,16 +87,10 @@ export function useLoad<T>(
 		error: undefined,
 		isLoading: true,
 	});
-	const [turn, setTurn] = useState(0);
 	/** The inputs of the last load. If a render changes the inputs, they are loaded after it. */
 	const asked = useRef(inputs);
-	/** The load in progress. */
-	const running = useRef<AbortController | undefined>(undefined);
-	/** Whether the next load is in the background. */
-	const isRefresh = useRef(false);
+	const { turn, running, isRefresh, reloads, reload, refresh } = useTurns<T>();
 	const isAsked = inputs.every((input, i) => Object.is(input, asked.current[i]));
-	/** The `resolve` functions of waiting reloads; undefined after the page was left. */
-	const reloads = useRef<((data?: T) => void)[] | undefined>([]);
 	useEffect(() => {
 		const isSame = inputs.every((input, i) => Object.is(input, asked.current[i]));
 		asked.current = inputs;
@@ -105,27 +132,6 @@ export function useLoad<T>(
 			reloads.current?.push(...ends.splice(0));
 		};
 	}, [...inputs, turn]);
-	useEffect(
-		() => () => {
-			for (const end of reloads.current ?? []) end();
-			reloads.current = undefined;
-		},
-		[],
-	);
-	const reload = useCallback(
-		() =>
-			new Promise<T | undefined>((resolve) => {
-				if (!reloads.current) return resolve(undefined);
-				reloads.current.push(resolve);
-				setTurn((turn) => turn + 1);
-			}),
-		[],
-	);
-	const refresh = useCallback(() => {
-		if (running.current) return;
-		isRefresh.current = true;
-		setTurn((turn) => turn + 1);
-	}, []);
 	const replace = useCallback(
 		(data: T) => setState({ data, error: undefined, isLoading: false }),
 		[],
@@ -183,6 +189,17 @@ export const pageOf = <T>(
 	results: found.slice(offset, offset + limit),
 });
 
+export const listOf = <T>(rows: T[]): List<T> => ({
+	data: { count: rows.length, next: null, previous: null, results: rows },
+	error: undefined,
+	isLoading: false,
+	reload: () => {},
+	refresh: () => {},
+	offset: 0,
+	limit: rows.length,
+	parameter: undefined,
+});
+
 /** The page size. */
 const ROWS = 50;
 
@@ -192,8 +209,8 @@ export type List<T> = Omit<Loaded<Page<T>>, "reload" | "replace" | "change"> & {
 	offset: number;
 	/** The page size. */
 	limit: number;
-	/** The URL parameter of the offset. */
-	parameter: string;
+	/** The URL parameter of the offset; undefined if all rows are shown. */
+	parameter: string | undefined;
 };
 
 /**

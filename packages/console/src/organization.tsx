@@ -1,16 +1,22 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
-import { type Organization, type Received, TenantryError } from "tenantry-client";
+import { useLocation } from "preact-iso/router";
+import { type Organization, TenantryError } from "tenantry-client";
 import { useLoad } from "./load.ts";
-import { api } from "./session.ts";
-import { Problem, Show } from "./ui/feedback.tsx";
+import { api, reloadMe } from "./session.ts";
+import { confirm } from "./ui/dialog.tsx";
+import { Problem, Show, say } from "./ui/feedback.tsx";
 import { PageView } from "./ui/page.tsx";
 
 type Context = {
-	organization: Received<Organization, "organizations">;
+	organization: Organization;
+	/** The parameter of calls in this organization. */
+	at: { organization: string };
 	/** Loads the organization again after a change. */
 	reloadOrganization: () => Promise<unknown>;
-	/** Whether the user is an admin or owner. Buttons that the user isn't allowed to use are hidden. */
+	/**
+	 * Whether the user is an admin or owner. Buttons that the user isn't allowed to use are hidden.
+	 */
 	isAdmin: boolean;
 	isOwner: boolean;
 	/** Returns the path of a page of this organization: `to("members")`. */
@@ -41,7 +47,6 @@ const Unavailable = ({ error, retry }: { error: Error; retry: () => void }) =>
 		</PageView>
 	);
 
-/** Loads the organization in the URL for its pages. */
 export function InOrganization({ id, children }: { id: string; children: ComponentChildren }) {
 	const loaded = useLoad((signal) => api.organizations.get({ id }, { signal }), [id]);
 	if (loaded.error && !loaded.data)
@@ -52,6 +57,7 @@ export function InOrganization({ id, children }: { id: string; children: Compone
 				<Current.Provider
 					value={{
 						organization,
+						at: { organization: id },
 						reloadOrganization: loaded.reload,
 						isAdmin: organization.membership_level >= 8,
 						isOwner: organization.membership_level >= 15,
@@ -63,6 +69,36 @@ export function InOrganization({ id, children }: { id: string; children: Compone
 			)}
 		</Show>
 	);
+}
+
+/** Returns a function that asks whether to leave the organization, and leaves it. */
+export function useLeave() {
+	const { organization, at } = useOrganization();
+	const goHome = useGoHome();
+	return async () => {
+		const isSure = await confirm({
+			title: `Leave ${organization.name}?`,
+			text: "You lose access immediately. To return, you need an invite.",
+			action: "Leave organization",
+		});
+		if (!isSure) return;
+		await api.members.remove({ ...at, user: "@me" });
+		await goHome(`You left ${organization.name}.`);
+	};
+}
+
+/**
+ * Returns a function to call when the user has lost the organization. It opens another one, unless
+ * it is open already.
+ */
+export function useGoHome() {
+	const { organization } = useOrganization();
+	const { route } = useLocation();
+	return async (note: string) => {
+		await reloadMe();
+		say(note);
+		if (organizationIn(location.pathname) === organization.id) route("/console");
+	};
 }
 
 /** Returns the organization in the URL, and the user's permissions there. */

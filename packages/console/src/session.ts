@@ -21,7 +21,7 @@ export const isSignedIn = signal(false);
 export const signInNotice = signal("");
 
 /** The number of requests in progress that change something. */
-export const changesUnderWay = signal(0);
+export const changesInProgress = signal(0);
 
 /**
  * Settles when the user has signed in again or left the page. Undefined while the session lasts,
@@ -52,11 +52,11 @@ const isSignal = (value: unknown) => value instanceof AbortSignal;
 /** Sends a request, and counts it if it changes something. */
 async function counted(url: string, init: RequestInit) {
 	if ((init.method ?? "GET") === "GET") return fetch(url, init);
-	changesUnderWay.value += 1;
+	changesInProgress.value += 1;
 	try {
 		return await fetch(url, init);
 	} finally {
-		changesUnderWay.value -= 1;
+		changesInProgress.value -= 1;
 	}
 }
 

@@ -5,7 +5,7 @@ import { useLocation } from "preact-iso/router";
 import { guardForms } from "./leaving.ts";
 import { organizationIn, pathIn } from "./organization.tsx";
 import { MENU, OWN_MENU, SignInAgain } from "./pages.ts";
-import { changesUnderWay, me, renewal, signOut } from "./session.ts";
+import { changesInProgress, me, renewal, signOut } from "./session.ts";
 import { Boundary } from "./ui/boundary.tsx";
 import { Button } from "./ui/button.tsx";
 import { mayDiscard } from "./ui/dialog.tsx";
@@ -36,14 +36,12 @@ function Entry({
 	);
 }
 
-/** The first letter of a name, as an icon. */
 const Initial = ({ name }: { name: string }) => (
 	<span class="initial" aria-hidden="true">
 		{[...name.toUpperCase()][0]}
 	</span>
 );
 
-/** The current organization, with a list of the user's organizations. */
 function Switch({ current }: { current: string | undefined }) {
 	const root = useRef<HTMLDivElement>(null);
 	const id = useId();
@@ -176,9 +174,8 @@ function Side({ organization }: { organization: string | undefined }) {
  * `aria-busy`.
  */
 const Working = () =>
-	changesUnderWay.value > 0 ? <div class="working" aria-hidden="true" /> : null;
+	changesInProgress.value > 0 ? <div class="working" aria-hidden="true" /> : null;
 
-/** The frame of all pages of a signed-in user: the menu and the page. */
 export function Shell({ children }: { children: ComponentChildren }) {
 	const { path, route } = useLocation();
 	useEffect(() => guardForms(route), []);

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import { commit } from "../../access/unit_of_work.ts";
-import { cache, digest, mask, mint, toRecord } from "../../auth/keys.ts";
+import { cache, newKey, toRecord } from "../../auth/keys.ts";
 import type { App } from "../../env.ts";
 import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { configured, send } from "../../outbound/mail.ts";
@@ -66,11 +66,11 @@ async function write(
 	names: z.infer<typeof Names>,
 ): Promise<z.infer<typeof Accepted>> {
 	const { db, invite } = invitation;
-	const value = mint();
-	const key = { hash: await digest(value), mask_value: mask(value) };
-	const { users, keys, admins } = await commit(c.env, db, acceptance(invitation, names, key), c);
-	const [newKey] = keys;
-	if (newKey) await cache(c.env, newKey.hash, toRecord(newKey));
+	const { value, columns } = await newKey();
+	const write = acceptance(invitation, names, columns);
+	const { users, keys, admins } = await commit(c.env, db, write, c);
+	const [key] = keys;
+	if (key) await cache(c.env, key.hash, toRecord(key));
 	const person = orNotFound(users[0]);
 	if (invite.tells_admins && configured(c.env))
 		c.executionCtx.waitUntil(
@@ -86,6 +86,6 @@ async function write(
 			membership_level: invite.level,
 		},
 		user: person,
-		personal_api_key: newKey ? toPersonalApiKey(newKey, value) : null,
+		personal_api_key: key ? toPersonalApiKey(key, value) : null,
 	};
 }

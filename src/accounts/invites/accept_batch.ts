@@ -129,10 +129,7 @@ export function acceptance(
 	};
 }
 
-/**
- * Adds the invite's project memberships. Skips projects that were deleted, and those in which the
- * inviter may no longer grant the level.
- */
+/** Joins projects that still exist and whose level the inviter may still grant. */
 function joinProjects(invitation: Invitation) {
 	const { db, invite } = invitation;
 	const { created_by, private_project_access } = invite;

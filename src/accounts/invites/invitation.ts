@@ -6,7 +6,7 @@ import { guard, toKey } from "../../access/guard.ts";
 import { addressOf, checkAddress } from "../../auth/addresses.ts";
 import { countFailure } from "../../auth/authenticate.ts";
 import { digest, type Key } from "../../auth/keys.ts";
-import { aliased } from "../../db/client.ts";
+import { aliased, runBatch } from "../../db/client.ts";
 import { invites } from "../../db/schema/invites.ts";
 import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
@@ -39,9 +39,9 @@ export async function findInvitation(c: Context<App>, token: string) {
 	const inviter = alias(users, "inviter");
 	// Without a key, the guard looks up the empty hash, which matches no row.
 	const hash = c.get("key")?.hash ?? "";
-	const [[caller], invitations, ...kept] = await db.batch([
-		guard(db, { hash, isOrganization: sql`false`, project: sql`null` }),
-		db
+	const { callers, invitations, used } = await runBatch(db, {
+		callers: guard(db, { hash, isOrganization: sql`false`, project: sql`null` }),
+		invitations: db
 			.select({
 				id: invites.id,
 				organization_id: invites.organization_id,
@@ -80,20 +80,18 @@ export async function findInvitation(c: Context<App>, token: string) {
 				and(eq(members.organization_id, invites.organization_id), eq(members.user_id, users.id)),
 			)
 			.where(eq(invites.token_hash, await digest(token))),
-		...(idempotency ? [idempotency.lookUp(db)] : []),
-	]);
+		used: idempotency?.lookUp(db),
+	});
+	const [caller] = callers;
 	const key = caller && toKey(caller);
 	if (hash) await checkKey(c, key);
-	if (key) await idempotency?.check({ key, is_session: caller.is_session ?? false }, kept[0]?.[0]);
+	if (key) await idempotency?.check({ key, is_session: caller.is_session ?? false }, used?.[0]);
 	const [invite] = invitations;
 	if (!invite) throw await countFailure(c, notFound());
 	return { db, hash, key, invite };
 }
 
-/**
- * Checks the key, which is optional. If one is sent, it must be valid, and the request counts
- * against its rate limit.
- */
+/** Checks the optional key: it must be valid, and the request counts against its rate limit. */
 async function checkKey(c: Context<App>, key: Key | undefined) {
 	if (!key) throw badCredentials();
 	const tooMany = await countRequest(c, key.id);
@@ -106,10 +104,7 @@ async function checkKey(c: Context<App>, key: Key | undefined) {
 export const isRecipient = ({ key, invite }: Invitation) =>
 	key !== undefined && key.user_id === invite.user_id;
 
-/**
- * Whether the invite's user exists, but the holder of the link may be somebody else: the link
- * wasn't mailed, and there is no key.
- */
+/** Whether an existing user's invite may be in other hands: not mailed, and without a key. */
 export const isUnproved = (invitation: Invitation) =>
 	invitation.invite.user_id !== null &&
 	!invitation.invite.emailing_attempt_made &&
@@ -131,10 +126,7 @@ export const isTakeover = (invitation: Invitation) =>
 	invitation.invite.emailing_attempt_made &&
 	!isRecipient(invitation);
 
-/**
- * Returns the fields of the invite that anyone with the link may see. Throws the errors of
- * `findInvitation`.
- */
+/** Returns what anyone with the link may see of the invite. Throws as `findInvitation`. */
 export async function preview(c: Context<App>, token: string): Promise<z.infer<typeof Preview>> {
 	const { invite } = await findInvitation(c, token);
 	const { organization_name, inviter, target_email, first_name } = invite;

@@ -36,9 +36,7 @@ blockquote { margin: 0 0 1rem; padding: 0 0 0 1rem; border-left: 3px solid var(-
 .note { color: var(--soft); font-size: .875rem; }
 .note:last-child { margin: 1rem 0 0; }`;
 
-/**
- * Shows a button that copies the key. Without JavaScript, the key can still be selected and copied.
- */
+/** Shows a button that copies the key. Without JavaScript, it can still be selected. */
 const SCRIPT = `
 const [key, copy] = [document.querySelector('textarea'), document.querySelector('button')];
 copy.hidden = !navigator.clipboard;

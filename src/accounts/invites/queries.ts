@@ -282,10 +282,7 @@ async function write(tenant: Tenant, bodies: New[], added: Added) {
 	);
 }
 
-/**
- * Deletes an invite.
- * @throws 403 unless the caller is an admin or the inviter
- */
+/** Deletes an invite. Throws 403 unless the caller is an admin or the inviter. */
 export async function remove(tenant: Tenant, id: string) {
 	const byId = and(
 		eq(invites.organization_id, tenant.organization),

@@ -32,9 +32,7 @@ export const Invite = z
 	})
 	.meta({ id: "Invite" });
 
-/**
- * A new invite. If no mail is sent, `accept_url` is the link that the inviter passes on, or null.
- */
+/** A new invite. Without a mail, `accept_url` is the link to pass on, or null. */
 export const NewInvite = Invite.extend({
 	accept_url: z.url().nullable().optional(),
 }).meta({ id: "NewInvite" });
@@ -55,9 +53,7 @@ export const isPastExpiry = (invite: Age) => expiresAt(invite).getTime() <= Date
 
 type Validity = Age & { inviter_may_invite: boolean };
 
-/**
- * Whether the invite can no longer be accepted: it is too old, or its inviter may no longer invite.
- */
+/** Whether the invite is too old, or its inviter may no longer invite. */
 export const isExpired = (invite: Validity) => isPastExpiry(invite) || !invite.inviter_may_invite;
 
 export const toInvite = ({

@@ -93,10 +93,7 @@ export function list(tenant: Tenant, page: Page, given: Filters) {
 
 const isSelf = ({ key }: Tenant, { user }: Row) => user.id === key.user_id;
 
-/**
- * Finds a member that the caller may edit.
- * @throws 404 if there is no such member, 403 if the caller may not edit it
- */
+/** Finds a member. Throws 404 if there is none, 403 if the caller may not edit it. */
 export async function find(tenant: Tenant, uuid: string) {
 	const isUser =
 		uuid === "@me" ? eq(users.id, tenant.key.user_id) : eq(users.uuid, uuid.toLowerCase());
@@ -109,10 +106,7 @@ export async function find(tenant: Tenant, uuid: string) {
 	return member;
 }
 
-/**
- * WHERE clause: the caller's level is still at least the member's. Another request may have changed
- * either.
- */
+/** WHERE clause: the caller's level is still at least the member's. */
 const editable = (tenant: Tenant) =>
 	sql`(select caller.level from members as caller where caller.organization_id = ${tenant.organization} and caller.user_id = ${tenant.key.user_id}) >= ${members.level}`;
 
@@ -149,10 +143,7 @@ async function tryUpdate(tenant: Tenant, uuid: string, body: z.infer<typeof Upda
 	return after;
 }
 
-/**
- * Removes a member and its project memberships.
- * @throws 400 for an owner, so that an organization always has one
- */
+/** Removes a member and its project memberships. Throws 400 for an owner. */
 export const remove = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
 		const member = await find(tenant, uuid);

@@ -103,7 +103,8 @@ export function newOrganization(db: Database, user_id: number | SQL<number>, row
 const maxPerDay = ({ ORGANIZATIONS_PER_DAY }: Env) => Number(ORGANIZATIONS_PER_DAY) || 0;
 
 /**
- * Creates an organization.
+ * Creates an organization. If another request uses up the limit before the write, nothing is
+ * written and it is checked again.
  * @throws 429 after too many organizations in a day
  */
 export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
@@ -111,7 +112,7 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 		const { db, env, key } = tenant;
 		const mayCreate = sql`(${users.organizations_created} < ${maxPerDay(env)}
 			or ${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)})`;
-		const [[user]] = await tenant.read(
+		const { may_create, since } = await tenant.find(
 			db
 				.select({
 					may_create: mayCreate.mapWith(Boolean).as("may_create"),
@@ -120,7 +121,6 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 				.from(users)
 				.where(eq(users.id, key.user_id)),
 		);
-		const { may_create, since } = orNotFound(user);
 		if (!may_create) throw throttledUntil(Date.parse(since) + DAY_MS);
 		return write(tenant, body, sql`${eq(users.id, key.user_id)} and ${mayCreate}`);
 	});

@@ -7,10 +7,7 @@ import { envelope, type Page } from "../../http/page.ts";
 import type { Owner } from "./owner.ts";
 import { byId } from "./queries.ts";
 
-/**
- * Lists the days on which a key was used, newest first (docs/keys.md#use-by-day).
- * @throws 404 if the owner doesn't have this key
- */
+/** Lists the days of a key, newest first. Throws 404 if the owner doesn't have this key. */
 export async function list(tenant: Tenant, owner: Owner, id: string, page: Page) {
 	const { db } = tenant;
 	const { day, requests, refusals, last_address } = personalApiKeyDays;

@@ -13,10 +13,7 @@ import { DAY_MS } from "../../lib/durations.ts";
 /** The event is written this long before a key expires. */
 const NOTICE_MS = 7 * DAY_MS;
 
-/**
- * Keys with a shorter lifetime get no event, because whoever creates them knows that they expire
- * soon.
- */
+/** Keys that live shorter get no event: whoever creates them knows. */
 const MIN_LIFETIME_MS = DAY_MS;
 
 /** How many keys a tick handles. */
@@ -51,10 +48,7 @@ export async function announceExpiring(env: Env, at: number) {
 
 type Key = typeof personalApiKeys.$inferSelect;
 
-/**
- * Selects the organizations that the keys can access, one row for each key and organization: those
- * of the key's restrictions, otherwise all of its owner's.
- */
+/** Selects the organizations that each key can access: its own, or its owner's. */
 const selectReached = (db: Database, keys: Key[]) =>
 	db
 		.select({
@@ -95,7 +89,7 @@ async function announce(
 	});
 	const stillDue = sql`exists (select 1 from personal_api_keys as k where k.id = value ->> 'item_id'
 		and k.expires_at = value ->> 'expires_at' and k.expiry_notified_for is not k.expires_at)`;
-	// Prevents a second event after expires_at was changed to another time and back. The first one is about as old as the notice.
+	// No second event after expires_at was changed to another time and back.
 	const isNew = sql`not exists (select 1 from activity_log as told
 		where told.organization_id = value ->> 'organization_id' and told.is_system
 		and told.position >= ${positionFrom(iso(at - NOTICE_MS))} and told.scope = 'Key' and told.activity = 'expiring'

@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { isAllowed } from "../../auth/addresses.ts";
-import { cache, digest, evict, mask, mint, toRecord } from "../../auth/keys.ts";
+import { cache, evict, newKey, toRecord } from "../../auth/keys.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
 import { changes, isUnchanged } from "../../db/changes.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
@@ -41,19 +41,13 @@ export const byId = ({ key }: Tenant, { user_id }: Owner, id: string) =>
 		eq(personalApiKeys.id, id === "@current" ? key.id : id.toLowerCase()),
 	);
 
-/**
- * Returns the id of the owner's user.
- * @throws 404 if there is no such owner
- */
+/** Returns the id of the owner's user. Throws 404 if there is no such owner. */
 export async function findOwner(tenant: Tenant, owner: Owner) {
 	const [[user]] = await tenant.read(selectOwner(tenant, owner));
 	return orNotFound(user?.id);
 }
 
-/**
- * Newest first.
- * @throws 404 if there is no such owner
- */
+/** Newest first. Throws 404 if there is no such owner. */
 export async function list(tenant: Tenant, owner: Owner, page: Page) {
 	const keys = ({ id }: Row) => [id];
 	const [rows, [counted], [user]] = await tenant.read(
@@ -128,10 +122,7 @@ function fieldsOf<B extends z.infer<typeof Update>>(body: B, { isServiceAccount 
 	};
 }
 
-/**
- * Creates a key. If another request changes what the rules depend on before the write, they are
- * checked again.
- */
+/** Creates a key. The rules are checked again if another request interferes. */
 export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof create>) =>
 	retry(async () => {
 		const { attr, body: fields } = fieldsOf(given, owner);
@@ -173,23 +164,20 @@ export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof creat
 	});
 
 async function write(tenant: Tenant, owner: Owner, body: z.infer<typeof create>) {
-	const value = mint();
-	const hash = await digest(value);
+	const { value, columns } = await newKey();
 	const id = v7();
 	const isAllowed = sql`${owner.user_id} is not null and ${countOf(owner)} < ${MAX_KEYS}
 		and ${mayLast(tenant, owner, grantsOf(body))}`;
 	const [inserted] = await tenant.write({
 		checks: [assertThat(tenant.db, isAllowed, "is_current")],
 		changes: [
-			tenant.db
-				.insert(personalApiKeys)
-				.values({ ...body, id, hash, mask_value: mask(value), user_id: owner.user_id }),
+			tenant.db.insert(personalApiKeys).values({ ...body, ...columns, id, user_id: owner.user_id }),
 		],
 		entries: [entry(tenant, owner, "created", { id, label: body.label })],
 		answer: select(tenant).where(byId(tenant, owner, id)),
 	});
 	const row = orNotFound(inserted);
-	await cache(tenant.env, hash, toRecord(row));
+	await cache(tenant.env, row.hash, toRecord(row));
 	tellOwner(tenant, owner, "created", row);
 	return toPersonalApiKey(row, value);
 }
@@ -266,10 +254,7 @@ export async function remove(tenant: Tenant, owner: Owner, id: string) {
 	await evict(tenant.env, row.hash);
 }
 
-/**
- * Gives the key a new value. The old one stops working at once.
- * @throws 400 if another request rolled or deleted the key first
- */
+/** Gives the key a new value. Throws 400 if another request rolled or deleted it first. */
 export const roll = (tenant: Tenant, owner: Owner, id: string) =>
 	retry(() => tryRoll(tenant, owner, id), {
 		retries: 0,
@@ -285,8 +270,7 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 	const row = orNotFound(before);
 	await assertMayGrant(tenant, row);
 	checkExpiry(row.expires_at, strict);
-	const value = mint();
-	const hash = await digest(value);
+	const { value, columns } = await newKey();
 	// The key that `assertMayGrant` checked.
 	const unchanged = and(
 		byId(tenant, owner, row.id),
@@ -305,14 +289,14 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 		changes: [
 			tenant.db
 				.update(personalApiKeys)
-				.set({ hash, mask_value: mask(value), last_rolled_at: now() })
+				.set({ ...columns, last_rolled_at: now() })
 				.where(byId(tenant, owner, row.id)),
 		],
 		entries: [entry(tenant, owner, "rolled", row)],
 		answer: select(tenant).where(byId(tenant, owner, row.id)),
 	});
 	const after = orNotFound(rolled);
-	await Promise.all([cache(tenant.env, hash, toRecord(after)), evict(tenant.env, row.hash)]);
+	await Promise.all([cache(tenant.env, after.hash, toRecord(after)), evict(tenant.env, row.hash)]);
 	tellOwner(tenant, owner, "rolled", after);
 	return toPersonalApiKey(after, value);
 }

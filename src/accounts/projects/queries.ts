@@ -48,10 +48,7 @@ const SORTED = {
 		sql`${members.organization_id} <= ${organization} and ${projects.id} < iif(${members.organization_id} = ${organization}, ${id}, ${Number.MAX_SAFE_INTEGER})`,
 };
 
-/**
- * Lists the projects that the caller can see, by organization, then newest first. If the path names
- * an organization, lists only its projects.
- */
+/** Lists the caller's projects, or those of the organization in the path. */
 export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
 	const within =
 		tenant.kind === "organization" ? eq(members.organization_id, tenant.organization) : undefined;

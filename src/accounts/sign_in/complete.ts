@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import { commit } from "../../access/unit_of_work.ts";
 import { addressOf } from "../../auth/addresses.ts";
-import { cache, digest, evict, mask, mint, toRecord } from "../../auth/keys.ts";
+import { cache, evict, newKey, toRecord } from "../../auth/keys.ts";
 import type { App } from "../../env.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import { MAX_KEYS, toPersonalApiKey } from "../personal_api_keys/shape.ts";
@@ -64,8 +64,7 @@ async function write(
 	removed: SignIn["keys"],
 ): Promise<z.infer<typeof SignedIn>> {
 	const { db, user } = signIn;
-	const value = mint();
-	const key = { hash: await digest(value), mask_value: mask(value) };
+	const { value, columns: key } = await newKey();
 	const recovery_codes = setsUpFactor(signIn, proof) ? newRecoveryCodes() : null;
 	const newCodes = await rowsOf(c.env, user.id, recovery_codes ?? []);
 	const write = signingIn(signIn, { key, proof, removed, newCodes });

@@ -5,9 +5,7 @@ type Recipient = { first_name: string; email: string; loses_keys: boolean };
 
 const UNWANTED = "If you didn't request this mail, ignore it. Nobody else can use it.";
 
-/**
- * Returns the URL of a link. The token is in the fragment, which browsers don't send to servers.
- */
+/** Returns a link with the token in the fragment, which browsers don't send to servers. */
 const linkOf = ({ APP_URL }: Env, token: string) =>
 	linkTo(APP_URL, `/console/sign_in#token=${token}`);
 

@@ -4,7 +4,7 @@ import type { Context } from "hono";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, newToken } from "../../auth/keys.ts";
-import { insertWhere } from "../../db/client.ts";
+import { insertWhere, runBatch } from "../../db/client.ts";
 import { iso } from "../../db/now.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
@@ -63,14 +63,14 @@ async function mail(env: Env, email: string) {
 		created_at: iso(at),
 		expires_at: sql`iif(${sso} is null, ${iso(at + LIFETIME_MS)}, ${iso(at)})`,
 	};
-	const [, [recipient]] = await db.batch([
-		insertWhere(
+	const { recipients } = await runBatch(db, {
+		link: insertWhere(
 			db,
 			signIns,
 			row,
 			sql`${user_id} is not null and (${mails} < ${MAX_MAILS} or ${sso} is null and not ${hasOpenLink})`,
 		),
-		db
+		recipients: db
 			.select({
 				first_name: users.first_name,
 				email: users.email,
@@ -83,7 +83,8 @@ async function mail(env: Env, email: string) {
 			.from(signIns)
 			.innerJoin(users, eq(users.id, signIns.user_id))
 			.where(eq(signIns.id, id)),
-	]);
+	});
+	const [recipient] = recipients;
 	if (!recipient) return;
 	const mailed =
 		recipient.sso === null ? mailLink(env, recipient, token) : mailSso(recipient, recipient.sso);

@@ -36,9 +36,7 @@ import { newRecoveryCodes, rowsOf } from "./recovery_codes.ts";
 import type { TwoFactor } from "./shape.ts";
 import { newSecret, otpauthUrl } from "./totp.ts";
 
-/**
- * Selects the caller with their second factor if `uuid` is `@me` or the caller's own, else no row.
- */
+/** Selects the caller with their second factor, unless `uuid` is somebody else's. */
 const select = ({ db, key }: Tenant, uuid: string) =>
 	db
 		.select({
@@ -97,7 +95,7 @@ const entry = <A extends ActivityOf<"TwoFactor">>(
 const alreadyEnabled = () =>
 	invalid(null, "The second factor is enabled. Disable it first to set up another one.");
 
-/** Creates a secret, which replaces an earlier one. `confirm` makes it valid with one of its codes. */
+/** Creates a secret, which replaces an earlier one, for `confirm`. */
 export const begin = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
 		const row = await read(tenant, uuid);
@@ -194,10 +192,7 @@ export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 		return { ...toTwoFactor(orNotFound(after)), recovery_codes };
 	});
 
-/**
- * Removes the second factor with a code, and ends the caller's other sessions.
- * @throws 400 if an organization of the caller requires a second factor
- */
+/** Removes the second factor. Throws 400 if an organization of the caller requires one. */
 export const disable = (tenant: Tenant, uuid: string, code: string) =>
 	retry(async () => {
 		const { row, proof, others, areAll } = await readAndProve(tenant, uuid, code, assertEnabled);

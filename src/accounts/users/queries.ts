@@ -65,8 +65,8 @@ export const find = async (tenant: Tenant, uuid: string) =>
 	toMe(await tenant.find(select(tenant, uuid)));
 
 /**
- * Changes the caller's names and current organization and project. A project also sets its
- * organization. Another organization without a project resets the current project.
+ * Changes the caller's names and current organization and project. Setting a project also sets its
+ * organization. Setting another organization without a project resets the current project.
  * @throws 403 for a service account, 400 if the caller can't see the organization or the project,
  * 404 if `uuid` isn't the caller's
  */

@@ -1,28 +1,5 @@
 import type { Download } from "../../http/download.ts";
-import type { readAll } from "./queries.ts";
-
-/** An entry in a download. */
-type Row = ReturnType<typeof readAll> extends AsyncGenerator<(infer R)[]> ? R : never;
-
-/** Converts an entry to an `ActivityEntry`. */
-export const toEntry = ({
-	id,
-	user,
-	activity,
-	scope,
-	item_id,
-	detail,
-	changes,
-	created_at,
-}: Omit<Row, "size">) => ({
-	id,
-	user,
-	activity,
-	scope,
-	item_id,
-	detail: { name: detail.name, changes, trigger: detail.trigger },
-	created_at,
-});
+import type { Row } from "./queries.ts";
 
 /** The columns of entries in a CSV file (docs/events.md#downloads). */
 export const columns: Download<Row>["columns"] = {

@@ -4,10 +4,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import { inList } from "../../db/client.ts";
 import { activityLog, type Change } from "../../db/schema/activity_log.ts";
 
-/**
- * Changes of up to this many bytes are read together with their entry. Larger ones, such as source
- * code, are read separately.
- */
+/** Larger changes, such as source code, are read apart from their entry. */
 const MAX_SMALL_BYTES = 16_384;
 
 /** How many bytes of changes are in memory at a time. One entry may have up to 2 MB. */

@@ -8,7 +8,6 @@ import { members } from "../../db/schema/members.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
 import { envelope, type Page } from "../../http/page.ts";
-import { toEntry } from "./columns.ts";
 import { between, type Filters, matches } from "./filters.ts";
 import { complete, grouped, smallChanges } from "./large.ts";
 import { entryColumns } from "./shape.ts";
@@ -25,7 +24,7 @@ const ofVisibleProjects = ({ organization, key }: Tenant) => sql`
 	from ${members} cross join ${projects} on ${projects.organization_id} = ${members.organization_id}
 	where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${isOpenTo(key.user_id)}`;
 
-/** SQL for the number of entries that the running total `total` of entries that match `where` counts. */
+/** SQL for the number of entries that match `where`, from a running total. */
 function span(total: string, where: SQL) {
 	const end = (order: "asc" | "desc") => sql`(
 		select ${sql.identifier(total)} as total, project_id is null as is_without from activity_log
@@ -45,7 +44,7 @@ function visibleTotal(tenant: Tenant) {
 		${span("total_without_project", ofOrganization)} + ${ofProjects})`;
 }
 
-/** SQL for the entries of an index in which the list is, and the condition for those that the caller can see. */
+/** SQL conditions for the entries of an index that has the list, and for those that are visible. */
 function inIndex(tenant: Tenant, given: Filters) {
 	const ofOrganization = eq(organization_id, tenant.organization);
 	const inTheirs = sql`(${isAdmin(tenant)} or ${project_id} is null
@@ -73,8 +72,8 @@ type Slice = {
 };
 
 /**
- * A list. Filters without an index of their own, and entries that the caller can't see, leave out some of the entries that are read:
- * the newest `MAX_READ` of the page.
+ * A list. Filters without an index of their own, and entries that the caller can't see, leave out
+ * some of the entries that are read: the newest `MAX_READ` of the page.
  */
 function selection(tenant: Tenant, given: Filters, { before, skipped, rows }: Slice) {
 	const { indexed, seen } = inIndex(tenant, given);
@@ -85,7 +84,7 @@ function selection(tenant: Tenant, given: Filters, { before, skipped, rows }: Sl
 		between(given),
 		before === undefined ? undefined : sql`${position} < ${before}`,
 	);
-	/** SQLite runs a subquery with a limit as a coroutine: it is read in its order, and only as far as the outer select needs. */
+	// A coroutine: SQLite reads it in its order, and only as far as the outer select needs.
 	const read = (columns: SQL) => sql`(
 		select ${columns} from ${activityLog} where ${range} order by ${position} desc limit ${MAX_READ}) as activity_log`;
 	const filtered = sql`position, project_id, user_id, activity, scope, created_at`;
@@ -101,13 +100,13 @@ function selection(tenant: Tenant, given: Filters, { before, skipped, rows }: Sl
 			? visibleTotal(tenant)
 			: countWhere(activityLog, and(indexed, seen));
 	const end = sql<number | null>`iif(entries < ${MAX_READ}, null, last)`;
-	/** SQL for a value of a page without filters. A full page doesn't need it, nor does one that leaves no entries out. */
+	/** SQL for a value of a page without filters, which a full page doesn't need. */
 	const ifShort = <T>(value: SQL<T>) =>
 		sql<T>`iif((select count(*) from (${shown})) = ${rows}, null, (select ${value} from ${all}))`;
 	return {
 		/** SQL for the positions of the page's entries, and their sizes. */
 		shown,
-		/** The number of matching entries, those that match among the entries that are read, and the position of the last of these. */
+		/** The number of matching entries, of those among the ones read, and the last one read. */
 		read:
 			filter || given.item_id !== undefined
 				? {
@@ -134,14 +133,14 @@ const select = ({ db }: Tenant) =>
 		.from(activityLog)
 		.leftJoin(users, eq(users.id, activityLog.user_id));
 
-/** Returns the position before which a page starts, and how many matching entries after it the page skips. */
+/** Returns the position before which a page starts, and how many entries it skips from there. */
 function startOf({ offset, after }: Page) {
 	const [before, skipped = 0] = after?.keys ?? [];
 	if (typeof before !== "number") return { before: undefined, skipped: offset };
 	return { before, skipped: Number(skipped) || 0 };
 }
 
-/** Lists entries, newest first: those of the project if the path names one, otherwise those of the organization. */
+/** Lists the entries of the project in the path, or of the organization, newest first. */
 export async function list(tenant: Tenant, page: Page, given: Filters) {
 	const { before, skipped } = startOf(page);
 	const { shown, read } = selection(tenant, given, { before, skipped, rows: page.limit + 1 });
@@ -172,10 +171,7 @@ export async function list(tenant: Tenant, page: Page, given: Filters) {
 /** How many entries a download reads at a time. */
 const DOWNLOAD_LIMIT = 1000;
 
-/**
- * Reads all entries of `list`, in groups. It doesn't return entries that are written meanwhile, because they are newer than the
- * first one.
- */
+/** Reads all entries in groups, without those that are written meanwhile. */
 export async function* readAll(tenant: Tenant, given: Filters) {
 	let before: number | undefined;
 	do {
@@ -193,6 +189,29 @@ export async function* readAll(tenant: Tenant, given: Filters) {
 		before = last ?? undefined;
 	} while (before !== undefined);
 }
+
+/** An entry in a download. */
+export type Row = ReturnType<typeof readAll> extends AsyncGenerator<(infer R)[]> ? R : never;
+
+/** Converts an entry to an `ActivityEntry`. */
+export const toEntry = ({
+	id,
+	user,
+	activity,
+	scope,
+	item_id,
+	detail,
+	changes,
+	created_at,
+}: Omit<Row, "size">) => ({
+	id,
+	user,
+	activity,
+	scope,
+	item_id,
+	detail: { name: detail.name, changes, trigger: detail.trigger },
+	created_at,
+});
 
 const {
 	detail: { changes: _, ...detailColumns },

@@ -2,7 +2,7 @@ import { query } from "../../access/valid.ts";
 import { download } from "../../http/download.ts";
 import { page } from "../../http/page.ts";
 import { paginated, router } from "../../http/router.ts";
-import { columns, toEntry } from "./columns.ts";
+import { columns } from "./columns.ts";
 import * as activity from "./queries.ts";
 import { ActivityEntry, filters } from "./shape.ts";
 
@@ -18,7 +18,7 @@ export default router().get(
 		const file = await download(c, () => ({
 			name: "activity",
 			columns,
-			toJson: toEntry,
+			toJson: activity.toEntry,
 			pages: pages(),
 		}));
 		return file ?? c.json(await activity.list(tenant, page(c), given));

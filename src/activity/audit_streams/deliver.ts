@@ -32,11 +32,13 @@ const MAX_INVOCATION_MS = 10_000;
 const MAX_TICK_MS = 45_000;
 
 /**
- * After this many statements, an invocation starts no further streams or files (docs/internals/scale.md#what-one-tick-does). So it starts
- * at most this many streams. D1 allows 1,000 statements per invocation.
+ * After this many statements, an invocation starts no further streams or files
+ * (docs/internals/scale.md#what-one-tick-does). So it starts at most this many streams. D1 allows
+ * 1,000 statements per invocation.
  *
- * Each stream that has started by then may need 25 more: 1 to take it; 20 for a file (2 to plan it, 1 to survey its entries, at
- * most 15 pages, 1 to store the plan and 1 to record the file); 1 to end its turn; 3 if that fails.
+ * Each stream that has started by then may need 25 more: 1 to take it; 20 for a file (2 to plan it,
+ * 1 to survey its entries, at most 15 pages, 1 to store the plan and 1 to record the file); 1 to
+ * end its turn; 3 if that fails.
  */
 const MAX_STATEMENTS = 800;
 

@@ -135,7 +135,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	return toAuditStream(answer);
 }
 
-/** Returns the columns of a stream that restarts or is paused. A delivery in progress can't write to the row after that. */
+/** Returns the columns of a restart or a pause, which ends a delivery in progress. */
 const restarting = (enabled: boolean) => ({
 	...NO_LEASE,
 	attempts: 0,

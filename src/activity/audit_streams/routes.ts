@@ -4,9 +4,9 @@ import { ADMIN } from "../../db/levels.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../../http/router.ts";
 import { TestResult } from "../../outbound/destinations/shape.ts";
-import { testDestination } from "./destination_test.ts";
 import * as auditStreams from "./queries.ts";
 import { AuditStream, create, test, update } from "./shape.ts";
+import { testDestination } from "./test_destination.ts";
 
 /** docs/audit.md. For admins, since a stream includes the events of private projects. */
 export default router()

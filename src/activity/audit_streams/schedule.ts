@@ -2,10 +2,7 @@ import { drizzle } from "drizzle-orm/d1";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { isDue } from "../../delivery/lease.ts";
 
-/**
- * Sends a message if a stream is due, so that the streams are delivered in a separate invocation
- * (docs/internals/scale.md#what-one-tick-does).
- */
+/** Sends a message if a stream is due, whose delivery has an invocation of its own. */
 export async function enqueueDueStreams({ DB, DELIVERIES }: Env, at: number) {
 	const due = await drizzle(DB)
 		.select({ id: auditStreams.id })

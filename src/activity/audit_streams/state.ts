@@ -49,7 +49,8 @@ const isMine = ({ id, lease }: Stream) => and(eq(auditStreams.id, id), isHeld(au
 
 /**
  * Updates the stream's row.
- * @throws SupersededError if another tick has a lease, or a request has changed, paused or deleted the stream
+ * @throws SupersededError if another tick has a lease, or a request has changed, paused or deleted
+ * the stream
  */
 async function write(db: Database, stream: Stream, set: Partial<Stream>): Promise<Stream> {
 	const [row] = await db.update(auditStreams).set(set).where(isMine(stream)).returning();
@@ -84,8 +85,8 @@ async function remove(db: Database, stream: Stream) {
 }
 
 /**
- * Ends the turn of a stream that has delivered everything up to the last full hour. It continues up to five minutes after the
- * next one, depending on its id.
+ * Ends the turn of a stream that has delivered everything up to the last full hour. It continues up
+ * to five minutes after the next one, depending on its id.
  */
 export async function finish(db: Database, stream: Stream, at: number) {
 	if (stream.organization_deleted_at !== null) return remove(db, stream);
@@ -100,9 +101,10 @@ export async function finish(db: Database, stream: Stream, at: number) {
 }
 
 /**
- * Stores the error of a failed attempt and the time of the next one: after an hour if the user has to fix the error. Records an
- * event at most once a day: immediately for such an error, and after some hours for temporary ones. The stream of a deleted
- * organization is deleted if it has failed for too long.
+ * Stores the error of a failed attempt and the time of the next one: after an hour if the user has
+ * to fix the error. Records an event at most once a day: immediately for such an error, and after
+ * some hours for temporary ones. The stream of a deleted organization is deleted if it has failed
+ * for too long.
  */
 export async function fail(env: Env, stream: Stream, error: unknown, at: number) {
 	const db = drizzle(env.DB);

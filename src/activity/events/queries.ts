@@ -11,10 +11,11 @@ import { complete, grouped, smallChanges } from "../activity_log/large.ts";
 import { type EventRow, eventColumns } from "./event.ts";
 
 /*
- * The feed is the activity log in the order of positions (docs/events.md#follow-the-feed). D1 runs one write at a time and
- * assigns the position during the write. So an event becomes visible after all events before it, and a reader that continues
- * after the last event it has seen misses none. This is also true on a replica: it has all writes up to some moment, so it lacks
- * only the last events.
+ * The feed is the activity log in the order of positions (docs/events.md#follow-the-feed). D1 runs
+ * one write at a time and assigns the position during the write. So an event becomes visible after
+ * all events before it, and a reader that continues after the last event it has seen misses none.
+ * This is also true on a replica: it has all writes up to some moment, so it lacks only the last
+ * events.
  */
 
 /** The maximum number of events that a page reads if it leaves some out. */
@@ -63,10 +64,7 @@ type Part = {
 	newest: number;
 };
 
-/**
- * Reads the next events that the caller can see.
- * @throws 400 if `after` isn't an event of the organization
- */
+/** Reads the next visible events. Throws 400 if `after` isn't one of the organization. */
 export async function read(tenant: Tenant, query: Query): Promise<Part> {
 	const { after, types, limit } = query;
 	const { db, organization } = tenant;

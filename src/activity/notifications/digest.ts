@@ -122,10 +122,7 @@ const inGroup = (
 		eq(table.activity, activity),
 	);
 
-/**
- * Sends the digest of a group.
- * @returns the number of mails sent
- */
+/** Sends the digest of a group. Returns the number of mails. */
 async function mailGroup(env: Env, db: Database, group: Group, at: number): Promise<number> {
 	const type = typeWith(group);
 	const lease = await take(db, group, at);
@@ -219,7 +216,7 @@ const settle = (
 	db
 		.update(alerts)
 		.set({
-			// The first event after it. As in the trigger, `trigger` decides which object an event is about.
+			// The first event after it about the same object, as in the trigger.
 			position: sql`(select min(e.position) from activity_log as e
 				where e.organization_id = alerts.organization_id and e.is_system and e.position > ${last}
 				and e.scope = alerts.scope and e.activity = alerts.activity and alerts.subject =

@@ -47,10 +47,7 @@ export async function find(tenant: Tenant) {
 
 type Subscriptions = z.infer<typeof Notifications>["subscriptions"];
 
-/**
- * Checks that all recipients are active members.
- * @throws 400 for the first UUID that isn't one
- */
+/** @throws 400 for the first recipient that isn't an active member */
 function checkMembers(wanted: Subscriptions, known: { uuid: string }[]) {
 	const uuids = new Set(known.map(({ uuid }) => uuid));
 	for (const [i, { recipients }] of wanted.entries())

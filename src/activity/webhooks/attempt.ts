@@ -28,10 +28,7 @@ async function headersOf(id: string, payload: string, secrets: string[]) {
 	};
 }
 
-/**
- * Returns a function that sends an event once and never throws. It caches DNS responses, so each
- * worker must create its own.
- */
+/** Returns a function that sends an event and never throws, with a DNS cache of its own. */
 export function attempts(env: Env) {
 	const { exchange } = sender(env, TIMEOUT_MS);
 

@@ -105,10 +105,7 @@ export async function test(tenant: Tenant, id: string) {
 	return sendNow(tenant, webhook, "test", testEvent(tenant, webhook));
 }
 
-/**
- * Sends the event of an attempt again.
- * @throws 400 if it was a test, or the event has been deleted
- */
+/** Sends the event of an attempt again. Throws 400 for a test, or a deleted event. */
 export async function replay(tenant: Tenant, id: string, delivery_id: string) {
 	const itsPosition = sql`(select attempt.value ->> 'position' from ${webhooks}, json_each(${webhooks.deliveries}) as attempt
 		where ${byId(tenant, id)} and attempt.value ->> 'id' = ${delivery_id.toLowerCase()})`;

@@ -43,7 +43,7 @@ export type Round = {
 
 const leaseEnd = () => iso(Date.now() + LEASE_MS);
 
-/** Takes a lease on a due webhook, and returns it with its next events; undefined if it isn't due. */
+/** Takes a lease on a webhook. Returns it with its next events; undefined if it isn't due. */
 export async function take(db: Database, id: string) {
 	const lease_expires_at = leaseEnd();
 	const columnOf = (name: string) =>
@@ -117,7 +117,8 @@ function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure
  * Saves the results, if the worker still has the lease.
  * @param rest the events that were read but not sent yet
  * @param stops whether the worker ends its lease
- * @returns the webhook and the next events; undefined if the webhook was deleted, changed or disabled
+ * @returns the webhook and the next events; undefined if the webhook was deleted, changed or
+ * disabled
  */
 export async function recordRound(
 	db: Database,

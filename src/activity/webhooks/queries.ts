@@ -88,10 +88,7 @@ export const entryOf = <A extends ActivityOf<"Webhook">>(
 	name: nameOf(row),
 });
 
-/**
- * Checks that the host of the URL is public.
- * @throws 400 if it is in a private network, or has no address
- */
+/** @throws 400 if the URL's host isn't public */
 async function checkHost(tenant: Tenant, url: string) {
 	const { checkPublicHost } = await import("../../outbound/dns/reach.ts");
 	const failure = await checkPublicHost(tenant.env, new URL(url).hostname);
@@ -133,8 +130,8 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 }
 
 /**
- * Returns the columns that make the next event due at the time of the request, as its first attempt. The request then starts a
- * worker; one that is delivering stops.
+ * Returns the columns that make the next event due at the time of the request, as its first
+ * attempt. The request then starts a worker; one that is delivering stops.
  */
 const restart = ({ at }: Tenant, enabled: boolean | undefined) => ({
 	...NO_LEASE,
@@ -161,10 +158,7 @@ function changeOf(tenant: Tenant, row: Row, body: z.infer<typeof Update>) {
 	};
 }
 
-/**
- * Updates a webhook. Repeats if it was enabled or disabled in the meantime, because that decides
- * whether deliveries restart.
- */
+/** Updates a webhook. Repeats if it was enabled or disabled in the meantime. */
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
 	retry(() => tryUpdate(tenant, id, body));
 
@@ -192,10 +186,7 @@ export async function remove(tenant: Tenant, id: string) {
 	await tenant.remove(entry, webhooks, byId(tenant, row.id));
 }
 
-/**
- * Rolls the secret of a webhook. For a day, the old one also signs requests.
- * @throws 400 if another request rolled it first
- */
+/** Rolls the secret. Throws 400 if another request did so first. */
 export const roll = (tenant: Tenant, id: string) =>
 	retry(() => tryRoll(tenant, id), {
 		retries: 0,

@@ -3,10 +3,10 @@ import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Destination } from "./batch_exports.ts";
 import { boolean, created_at, id, lease, map } from "./columns.ts";
 
-/** The next file of an audit stream. It is stored before it is written, so that each attempt writes the same bytes. */
+/** The next file of an audit stream, stored first so that each attempt writes the same bytes. */
 export type AuditFile = {
 	sequence: number;
-	/** The position before its first entry, the position of its last entry, and the number of entries. */
+	/** The positions before its first and of its last entry, and their number. */
 	after: number;
 	to: number;
 	count: number;
@@ -24,8 +24,8 @@ export type AuditFile = {
 };
 
 /**
- * Audit streams, which write the activity log to a bucket (docs/audit.md). No foreign key to the organization, because the events
- * up to its deletion are still delivered.
+ * Audit streams, which write the activity log to a bucket (docs/audit.md). No foreign key to the
+ * organization, because the events up to its deletion are still delivered.
  */
 export const auditStreams = sqliteTable(
 	"audit_streams",
@@ -53,7 +53,7 @@ export const auditStreams = sqliteTable(
 		delivered_until: text(),
 		/** The file that is being written. */
 		file: text({ mode: "json" }).$type<AuditFile>(),
-		/** The number of consecutive failed attempts, when they began, the last error, and when an event last reported it. */
+		/** Consecutive failed attempts, their begin, the last error, and when an event reported it. */
 		attempts: integer().notNull().default(0),
 		failing_since: text(),
 		latest_error: text(),

@@ -34,12 +34,12 @@ export const UNSUCCESSFUL: string[] = ["Failed", "FailedRetryable", "Cancelled"]
 /** The condition of that index as a literal, because queries must repeat it exactly. */
 export const isUnsuccessful = sql.raw(`status in ('${UNSUCCESSFUL.join("', '")}')`);
 
-/** What windows select: the rows that arrived in them, or those that happened in them (persons: were created). */
+/** What windows select: rows that arrived, or that happened (persons: were created) in them. */
 export const SELECTIONS = ["arrival", "event"] as const;
 
 /**
- * SQL for the series in which a window has only one run, as a literal, because queries must repeat it exactly: a backfill by event
- * time, or all runs by arrival, whose series is ''.
+ * SQL for the series in which a window has only one run, as a literal, because queries must repeat
+ * it exactly: a backfill by event time, or all runs by arrival, whose series is ''.
  */
 const uniqueIn = sql.raw(`case "by" when 'arrival' then '' else backfill_id end`);
 
@@ -77,13 +77,13 @@ export const batchExports = sqliteTable(
 		schema: text({ mode: "json" }).$type<QuerySchema>(),
 		deleted: boolean().notNull().default(false),
 		/**
-		 * Where the schedule has come: what arrived before was exported or passed over. The end of the next scheduled window, and
-		 * when its run is due.
+		 * Where the schedule has come: what arrived before was exported or passed over. The end of the
+		 * next scheduled window, and when its run is due.
 		 */
 		next_start_at: text().notNull(),
 		next_end_at: text().notNull(),
 		due_at: text().notNull(),
-		/** The numbers of runs and backfills, until the export is deleted. The statements that insert them also count them. */
+		/** The numbers of runs and backfills, which the statements that insert them also count. */
 		runs: counter(),
 		backfills: counter(),
 	},
@@ -132,8 +132,8 @@ export const batchExportBackfills = sqliteTable(
 );
 
 /**
- * WITHOUT ROWID (in the migration): the primary key is the table itself. No foreign key to the backfill: it would need an index,
- * and a backfill is only deleted with its export.
+ * WITHOUT ROWID (in the migration): the primary key is the table itself. No foreign key to the
+ * backfill: it would need an index, and a backfill is only deleted with its export.
  */
 export const batchExportRuns = sqliteTable(
 	"batch_export_runs",
@@ -158,22 +158,16 @@ export const batchExportRuns = sqliteTable(
 		data_interval_end: moment().notNull(),
 		/** JSON: the cursor of the last exported row; null if there is none. */
 		cursor: text(),
-		/**
-		 * The state that the destination needs to continue at the cursor, or to clean up; null if it
-		 * needs none.
-		 */
+		/** What the destination needs to continue at the cursor, or to clean up; null: nothing. */
 		state: text({ mode: "json" }).$type<unknown>(),
 		/**
 		 * A digest of the query and the destination. If it has changed, the run starts over. null: it
 		 * hasn't started, or is complete.
 		 */
 		fingerprint: text(),
-		/**
-		 * After the run has ended, the state with which a retry continues at the cursor. null: a retry
-		 * starts over.
-		 */
+		/** The state with which a retry continues at the cursor. null: it starts over. */
 		resume_state: text({ mode: "json" }).$type<unknown>(),
-		/** The number of leases: Workflow instances that were started for the run. `attempt` in the API. */
+		/** The number of leases, which are Workflow instances. `attempt` in the API. */
 		...lease(),
 		lease_expires_at: moment(),
 		/** The number of consecutive failed attempts without progress. */
@@ -208,8 +202,8 @@ export const batchExportRuns = sqliteTable(
 );
 
 /**
- * What old runs delivered and missed, in ranges that don't overlap (docs/internals/decisions/0007-old-runs-become-ranges.md). WITHOUT ROWID
- * (in the migration).
+ * What old runs delivered and missed, in ranges that don't overlap
+ * (docs/internals/decisions/0007-old-runs-become-ranges.md). WITHOUT ROWID (in the migration).
  */
 export const batchExportRanges = sqliteTable(
 	"batch_export_ranges",
@@ -230,7 +224,7 @@ export const batchExportRanges = sqliteTable(
 	(t) => [primaryKey({ columns: [t.batch_export_id, t.by, t.start_at] })],
 );
 
-/** Statistics of an export's runs, by the day on which they ended (UTC). WITHOUT ROWID (in the migration). */
+/** Statistics of an export's runs by day (UTC). WITHOUT ROWID (in the migration). */
 export const batchExportDays = sqliteTable(
 	"batch_export_days",
 	{

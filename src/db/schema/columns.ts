@@ -5,10 +5,7 @@ import { now } from "../now.ts";
 export const id = () => text().primaryKey().$defaultFn(v7);
 export const created_at = () => text().notNull().$defaultFn(now);
 export const updated_at = () => text().notNull().$defaultFn(now).$onUpdateFn(now);
-/**
- * A moment: ISO 8601 with milliseconds in TypeScript, milliseconds since 1970 in the database,
- * which take 6 bytes instead of 24.
- */
+/** A moment: ISO 8601 in TypeScript, milliseconds since 1970 in the database (6 bytes, not 24). */
 export const moment = customType<{ data: string; driverData: number }>({
 	dataType: () => "integer",
 	toDriver: (iso) => Date.parse(iso),

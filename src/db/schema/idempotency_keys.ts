@@ -2,9 +2,7 @@ import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core"
 import { created_at } from "./columns.ts";
 import { users } from "./users.ts";
 
-/**
- * POST requests with an `Idempotency-Key` (docs/api.md#safe-retries). Rows are deleted after a day.
- */
+/** POST requests of a day with an `Idempotency-Key` (docs/api.md#safe-retries). */
 export const idempotencyKeys = sqliteTable(
 	"idempotency_keys",
 	{
@@ -15,9 +13,7 @@ export const idempotencyKeys = sqliteTable(
 		/** SHA-256 of the method, path and body, hex. */
 		fingerprint: text().notNull(),
 		created_at: created_at(),
-		/**
-		 * Until then, the request without a stored response is in progress; after that, it was killed.
-		 */
+		/** Until then, a request without a response is in progress; after that, it was killed. */
 		lease_expires_at: text().notNull(),
 		/** Encrypted JSON: the status, headers and body of the response. */
 		response: text(),

@@ -3,8 +3,9 @@ import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlit
 import { pluginConfigs } from "./plugin_configs.ts";
 
 /**
- * The queue of plugin jobs and scheduled tasks (jobs/queue.ts). A row is deleted when its job ends. Rows have no foreign key, because
- * SQLite would need an index for it: the row of a deleted config is deleted at its turn.
+ * The queue of plugin jobs and scheduled tasks (jobs/queue.ts). A row is deleted when its job ends.
+ * Rows have no foreign key, because SQLite would need an index for it: the row of a deleted config
+ * is deleted at its turn.
  */
 export const pluginJobs = sqliteTable(
 	"plugin_jobs",
@@ -46,7 +47,7 @@ export const pluginStorage = sqliteTable(
 			.references(() => pluginConfigs.id, { onDelete: "cascade" }),
 		/** A keyed digest of the key. */
 		key: text().notNull(),
-		/** The size of the key and the JSON, in bytes. In front of the value, so that a sum doesn't read values. */
+		/** The size of the key and the JSON in bytes, before the value, to sum without reading it. */
 		bytes: integer().notNull(),
 		/** JSON, encrypted. */
 		value: text().notNull(),

@@ -17,10 +17,7 @@ export type StoredEntry<Level extends string = string, Source extends string[] =
  * one on.
  */
 export const logPosition = () => ({
-	/**
-	 * When the newest entry of the row was written (in milliseconds since 1970). Later, if the log
-	 * already has a row at this position or after it.
-	 */
+	/** When the row's newest entry was written, in ms since 1970, or the next free position. */
 	position: integer().notNull(),
 	/** The number of entries in this row and all before it. */
 	total: integer().notNull(),

@@ -18,7 +18,7 @@ export const personalApiKeys = sqliteTable(
 		scopes: list<string>(),
 		scoped_organizations: list<string>(),
 		scoped_projects: list<number>(),
-		/** IP addresses and CIDR ranges that the key can be used from, normalized by `src/auth/ranges.ts`. Empty: all. */
+		/** IP addresses and ranges for the key, normalized by `src/auth/ranges.ts`. Empty: all. */
 		allowed_ips: list<string>(),
 		expires_at: text(),
 		created_at: created_at(),

@@ -53,8 +53,8 @@ export const plugins = sqliteTable(
 		metrics: map<Record<string, "sum" | "min" | "max">>().default({}),
 		public_jobs: map<Record<string, unknown>>().default({}),
 		/**
-		 * When the files that the compiler failed to compile are compiled again; null if there are none, or if their capabilities
-		 * were set by hand since.
+		 * When the files that the compiler failed to compile are compiled again; null if there are
+		 * none, or if their capabilities were set by hand since.
 		 */
 		compile_at: text(),
 		/** The families of the plugin: the sum of 1, 2 and 4 (plugins/families.ts). */
@@ -80,7 +80,9 @@ export const pluginSourceFiles = sqliteTable(
 		filename: text().notNull(),
 		source: text().notNull(),
 		/**
-		 * JavaScript: for a main file, the script that jobs run; for site.ts and frontend.tsx, the module for browsers. A file with neither this nor an error is compiled when it is used, or by a tick.
+		 * JavaScript: for a main file, the script that jobs run; for site.ts and frontend.tsx, the
+		 * module for browsers. A file with neither this nor an error is compiled when it is used, or by
+		 * a tick.
 		 */
 		compiled: text(),
 		/** The compile error, if any. */

@@ -26,7 +26,7 @@ export type Delivery = {
 	created_at: string;
 };
 
-/** The endpoints that receive an organization's events (docs/webhooks.md). The events after `position` in the feed are due. */
+/** Endpoints of an organization (docs/webhooks.md). Events after `position` are due. */
 export const webhooks = sqliteTable(
 	"webhooks",
 	{
@@ -56,15 +56,16 @@ export const webhooks = sqliteTable(
 		failing_since: text(),
 		last_error: text(),
 		/**
-		 * When the next event is due; null if there is none. A trigger sets it when an event is written. It has no index, because an
-		 * event would write a row more: the schedule reads all webhooks.
+		 * When the next event is due; null if there is none. A trigger sets it when an event is
+		 * written. It has no index, because an event would write a row more: the schedule reads all
+		 * webhooks.
 		 */
 		next_attempt_at: text(),
 		...lease(),
 		/** The number of events that were deleted before they were delivered. */
 		missed_events: integer().notNull().default(0),
 		created_at: created_at(),
-		/** The latest attempts, newest first. It is the last column, so that others are read without it. */
+		/** The latest attempts, newest first. The last column, so that others are read without it. */
 		deliveries: list<Delivery>(),
 	},
 	(t) => [index("webhooks_organization").on(t.organization_id, t.id)],

@@ -49,28 +49,22 @@ export function list(
 	page: Page,
 	{ status, after, before }: z.infer<typeof backfillFilters>,
 ) {
-	const { end_at } = batchExportBackfills;
+	const { id: backfill_id, end_at } = batchExportBackfills;
 	const hasStatus = status?.length ? inList(batchExportBackfills.status, status) : undefined;
 	const isInRange = and(
 		after ? gt(end_at, after) : undefined,
 		before ? lt(end_at, before) : undefined,
 	);
 	const where = and(ofExport(tenant, id), isInRange, hasStatus);
-	const list = { select: () => select(tenant, id).$dynamic(), where };
-	if (isInRange)
-		return listWithin(tenant, id, page, {
-			...list,
-			by: [end_at, batchExportBackfills.id],
-			keys: ({ end_at, id }) => [end_at, id],
-			total: countWhere(batchExportBackfills, where),
-		});
 	return listWithin(tenant, id, page, {
-		...list,
-		by: [batchExportBackfills.id],
-		keys: ({ id }) => [id],
-		total: hasStatus
-			? countWhere(batchExportBackfills, where)
-			: countOf(tenant, id, batchExports.backfills),
+		select: () => select(tenant, id).$dynamic(),
+		where,
+		by: isInRange ? [end_at, backfill_id] : [backfill_id],
+		keys: ({ end_at, id }) => (isInRange ? [end_at, id] : [id]),
+		total:
+			isInRange || hasStatus
+				? countWhere(batchExportBackfills, where)
+				: countOf(tenant, id, batchExports.backfills),
 	});
 }
 
@@ -181,7 +175,8 @@ function rangeOf(row: Row, { start_at, end_at, by = "event" }: z.infer<typeof Ba
 
 /**
  * Starts a backfill. The export may be paused.
- * @throws 400 for an invalid range, 409 if a backfill exports it already, 429 if too many backfills are running
+ * @throws 400 for an invalid range, 409 if a backfill exports it already, 429 if too many backfills
+ * are running
  */
 export const start = (tenant: Tenant, id: string, body: z.infer<typeof Backfill>) =>
 	retry(async () => {

@@ -1,5 +1,6 @@
 /** The columns of responses, in statements over the tables of exports. */
-import { desc, eq, type SQL, sql } from "drizzle-orm";
+import { desc, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type * as z from "zod";
 import { aliased, type Database } from "../../db/client.ts";
 import {
@@ -9,30 +10,34 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../../db/schema/batch_exports.ts";
-import type { BatchExportRun } from "./shape.ts";
+import {
+	BatchExport,
+	BatchExportBackfill,
+	BatchExportDay,
+	BatchExportRange,
+	BatchExportRun,
+} from "./shape.ts";
 
-/** The columns of a `BatchExportRun` in `batch_export_runs`, without the export's id. */
+/** Returns the columns of a table that a response has under the same name. */
+function columnsOf<T extends SQLiteTable, S extends z.ZodRawShape>(
+	table: T,
+	response: z.ZodObject<S>,
+): Pick<T["_"]["columns"], keyof T["_"]["columns"] & keyof S>;
+function columnsOf(table: SQLiteTable, { shape }: z.ZodObject) {
+	const columns = getTableColumns(table);
+	return Object.fromEntries(
+		Object.keys(shape).flatMap((name) => (columns[name] ? [[name, columns[name]]] : [])),
+	);
+}
+
 const ownRunColumns = {
-	id: batchExportRuns.id,
-	status: batchExportRuns.status,
-	records_completed: batchExportRuns.records_completed,
-	records_total_count: batchExportRuns.records_total_count,
-	latest_error: batchExportRuns.latest_error,
-	data_interval_start: batchExportRuns.data_interval_start,
-	data_interval_end: batchExportRuns.data_interval_end,
-	cursor: batchExportRuns.cursor,
-	created_at: batchExportRuns.created_at,
-	finished_at: batchExportRuns.finished_at,
-	last_updated_at: batchExportRuns.last_updated_at,
-	backfill_id: batchExportRuns.backfill_id,
-	by: batchExportRuns.by,
+	...columnsOf(batchExportRuns, BatchExportRun),
 	attempt: batchExportRuns.lease,
 };
 
 /** The export's id in responses, in statements over its runs or backfills. */
 const batchExport = (id: string) => sql<string>`${id.toLowerCase()}`.as("batch_export");
 
-/** The columns of a `BatchExportRun` of the export with this id. */
 export const runColumns = (id: string) => ({ ...ownRunColumns, batch_export: batchExport(id) });
 
 const LATEST_RUNS = 10;
@@ -56,7 +61,6 @@ function readRuns(json: string): Run[] {
 	return runs;
 }
 
-/** SQL for the newest runs of an export, in a statement over `batch_exports`. */
 const latestRuns = (db: Database): SQL<Run[]> => {
 	const latest = db
 		.select()
@@ -74,61 +78,26 @@ const latestRuns = (db: Database): SQL<Run[]> => {
 	);
 };
 
-/** The columns of a `BatchExport`, with the row's id and its next window, in a statement over `batch_exports`. */
+const ownExportColumns = columnsOf(batchExports, BatchExport.omit({ id: true }));
+
+/** The columns of a `BatchExport`, the row's id and its next window, over `batch_exports`. */
 export const exportColumns = (db: Database) => ({
 	id: aliased(batchExports.uuid, "id"),
 	row_id: aliased(batchExports.id, "row_id"),
 	team_id: batchExports.project_id,
-	name: batchExports.name,
-	model: batchExports.model,
-	destination: batchExports.destination,
-	interval: batchExports.interval,
-	paused: batchExports.paused,
-	created_at: batchExports.created_at,
-	last_updated_at: batchExports.last_updated_at,
-	last_paused_at: batchExports.last_paused_at,
-	start_at: batchExports.start_at,
-	end_at: batchExports.end_at,
-	xql_query: batchExports.xql_query,
-	schema: batchExports.schema,
+	...ownExportColumns,
 	next_start_at: batchExports.next_start_at,
 	next_end_at: batchExports.next_end_at,
 	latest_runs: latestRuns(db).as("latest_runs"),
 });
 
-/** The columns of a `BatchExportBackfill` of the export with this id. */
+const ownBackfillColumns = columnsOf(batchExportBackfills, BatchExportBackfill);
+
 export const backfillColumns = (id: string) => ({
-	id: batchExportBackfills.id,
+	...ownBackfillColumns,
 	batch_export: batchExport(id),
-	start_at: batchExportBackfills.start_at,
-	end_at: batchExportBackfills.end_at,
-	by: batchExportBackfills.by,
-	status: batchExportBackfills.status,
-	total_runs: batchExportBackfills.total_runs,
-	finished_runs: batchExportBackfills.finished_runs,
-	failed_runs: batchExportBackfills.failed_runs,
-	created_at: batchExportBackfills.created_at,
-	finished_at: batchExportBackfills.finished_at,
-	last_updated_at: batchExportBackfills.last_updated_at,
 });
 
-/** The columns of a `BatchExportRange`. */
-export const rangeColumns = {
-	start_at: batchExportRanges.start_at,
-	end_at: batchExportRanges.end_at,
-	by: batchExportRanges.by,
-	latest_error: batchExportRanges.latest_error,
-	runs: batchExportRanges.runs,
-	rows: batchExportRanges.rows,
-	bytes: batchExportRanges.bytes,
-};
+export const rangeColumns = columnsOf(batchExportRanges, BatchExportRange);
 
-/** The columns of a `BatchExportDay`. */
-export const dayColumns = {
-	day: batchExportDays.day,
-	runs: batchExportDays.runs,
-	rows: batchExportDays.rows,
-	bytes: batchExportDays.bytes,
-	failures: batchExportDays.failures,
-	seconds: batchExportDays.seconds,
-};
+export const dayColumns = columnsOf(batchExportDays, BatchExportDay);

@@ -21,7 +21,6 @@ function toEntry(row: { number: number; id: string; run: string | null; entry: S
 	return { id, timestamp, level: row.entry[1], message, run_id: row.run };
 }
 
-/** Returns the export and a page of its log entries, which include those of its runs. */
 export async function list(tenant: Tenant, id: string, page: Page, { level, ...rest }: Filters) {
 	const filters = { levels: level, ...rest };
 	const log = readLog<Stored>(tenant.db, EXPORT_LOGS, rowIdOf(tenant, id), page, filters);
@@ -29,16 +28,13 @@ export async function list(tenant: Tenant, id: string, page: Page, { level, ...r
 		...log.statements,
 		selectOne(tenant, id),
 	);
-	return {
-		...toBatchExport(orNotFound(row)),
-		...log.envelopeOf([rows, unread, counted], toEntry),
-	};
+	return { ...toBatchExport(orNotFound(row)), ...log.envelopeOf([rows, unread, counted], toEntry) };
 }
 
 /** How long after the last change of a run an entry about it may be written. */
 const MAX_DELAY_MS = MINUTE_MS;
 
-/** Returns a page of a run's log, which is part of its export's. */
+/** Returns a page of a run's entries: among those of its export since the run was created. */
 export async function listOfRun(
 	tenant: Tenant,
 	id: string,

@@ -207,12 +207,16 @@ const INTERVALS = {
 	"every 15 minutes": "four windows an hour.",
 };
 
+const MODELS = { events: "what happened.", persons: "who it happened to, with their properties." };
+
+const LIMITS = {
+	start_at: "No window begins before this time; null for no limit.",
+	end_at: "No window ends after this time; null for no limit.",
+};
+
 describe(create, {
 	name: "The export's name.",
-	model: [
-		"What is exported; `events` by default. `HTTP` destinations only accept events.",
-		{ events: "what happened.", persons: "who it happened to, with their properties." },
-	],
+	model: ["What is exported; `events` by default. `HTTP` destinations only accept events.", MODELS],
 	destination: [
 		"Where the rows go.",
 		{ type: "The kind of destination.", config: "The destination's settings." },
@@ -220,8 +224,7 @@ describe(create, {
 	interval: ["The length of the windows, in UTC.", INTERVALS],
 	paused: "Whether scheduled runs are paused; false by default.",
 	last_paused_at: "When the export was last paused. A backfill with `unpause` starts there.",
-	start_at: "No window begins before this time; null for no limit.",
-	end_at: "No window ends after this time; null for no limit.",
+	...LIMITS,
 	xql_query:
 		"A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns.",
 });
@@ -230,24 +233,17 @@ describe(BatchExport, {
 	id: "Identifies the export.",
 	team_id: "The id of the project whose rows are exported.",
 	name: "The export's name.",
-	model: [
-		"What is exported.",
-		{ events: "what happened.", persons: "who it happened to, with their properties." },
-	],
+	model: ["What is exported.", MODELS],
 	destination: [
 		"Where the rows go.",
-		{
-			type: "The kind of destination.",
-			config: "The destination's settings without its secrets.",
-		},
+		{ type: "The kind of destination.", config: "The destination's settings without its secrets." },
 	],
 	interval: ["The length of the windows, in UTC.", INTERVALS],
 	paused: "Whether scheduled runs are paused.",
 	created_at: "When the export was created.",
 	last_updated_at: "When the export was last changed.",
 	last_paused_at: "When the export was last paused; null if never.",
-	start_at: "No window begins before this time; null for no limit.",
-	end_at: "No window ends after this time; null for no limit.",
+	...LIMITS,
 	latest_runs: "The ten newest runs.",
 	xql_query: "The normalized query; null if all columns are exported.",
 	schema: [
@@ -266,29 +262,19 @@ describe(BatchExport, {
 
 documentAs(create.shape.destination, Destination);
 for (const option of Destination.options)
-	describe(option, {
-		type: "The kind of destination.",
-		config: "The destination's settings.",
-	});
+	describe(option, { type: "The kind of destination.", config: "The destination's settings." });
+
+const CHANGES = {
+	type: "The kind of destination, which can't be changed.",
+	config: "The settings to change. Null removes one.",
+};
 
 documentAs(update.shape.destination.unwrap(), DestinationUpdate);
-for (const option of DestinationUpdate.options)
-	describe(option, {
-		type: "The kind of destination, which can't be changed.",
-		config: "The settings to change. Null removes one.",
-	});
+for (const option of DestinationUpdate.options) describe(option, CHANGES);
 
 describe(
 	update,
-	{
-		destination: [
-			"Where the rows go.",
-			{
-				type: "The kind of destination, which can't be changed.",
-				config: "The settings to change. Null removes one.",
-			},
-		],
-	},
+	{ destination: ["Where the rows go.", CHANGES] },
 	create.omit({ destination: true }),
 );
 

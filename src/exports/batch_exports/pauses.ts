@@ -45,9 +45,11 @@ async function tryPause(tenant: Tenant, id: string) {
 }
 
 /**
- * Unpauses an export. Windows that ended during the pause are exported only if the body asks for a backfill, which selects what
- * arrived in them. If another request changes the schedule in the meantime, retries.
- * @throws 409 if another backfill exports a part of the range, 429 if too many backfills are running
+ * Unpauses an export. Windows that ended during the pause are exported only if the body asks for a
+ * backfill, which selects what arrived in them. If another request changes the schedule in the
+ * meantime, retries.
+ * @throws 409 if another backfill exports a part of the range, 429 if too many backfills are
+ * running
  */
 export const unpause = (tenant: Tenant, id: string, body: z.infer<typeof Unpause>) =>
 	retry(() => tryUnpause(tenant, id, body));

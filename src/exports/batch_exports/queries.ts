@@ -55,7 +55,7 @@ export const list = (tenant: Tenant, page: Page) =>
 
 export const find = async (tenant: Tenant, id: string) => toBatchExport(await read(tenant, id));
 
-/** Inserts an export. With the path of an organization, the export belongs to the oldest project that the caller can see. */
+/** Inserts an export. Without a project in the path, it belongs to the oldest visible one. */
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const { db, env } = tenant;
 	const [[project]] = await tenant.read(

@@ -3,7 +3,6 @@ import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, paginatedWithin, router } from "../../http/router.ts";
 import { TestResult } from "../../outbound/destinations/shape.ts";
 import * as backfills from "./backfills.ts";
-import { testDestination, testNewDestination } from "./destination_test.ts";
 import * as logs from "./logs.ts";
 import * as metrics from "./metrics.ts";
 import * as pauses from "./pauses.ts";
@@ -30,6 +29,7 @@ import {
 	unpause,
 	update,
 } from "./shape.ts";
+import { testDestination, testNewDestination } from "./test_destination.ts";
 
 /** docs/exports.md. Mounted for the exports of an organization and for those of a project. */
 export default router()

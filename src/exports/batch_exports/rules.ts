@@ -11,7 +11,6 @@ export function checkRange(start_at: string | null, end_at: string | null) {
 		throw invalid("end_at", "end_at must not be before start_at.");
 }
 
-/** Returns the columns for a query, with its normalised text. */
 export function parsedQuery(text: string | null) {
 	const schema = text === null ? null : parse(text).schema;
 	return { xql_query: schema?.xql_query ?? null, schema };
@@ -24,10 +23,7 @@ export function checkModel({ model, destination: { type } }: Omit<Content, "xql_
 		throw invalid("model", "HTTP destinations only accept events.");
 }
 
-/**
- * @throws 400 if the model can't be queried, or if the destination doesn't support the query's
- * fields
- */
+/** @throws 400 if the model or the destination doesn't support the query's fields */
 export function checkQuery({ model, xql_query, destination: { type } }: Content) {
 	if (xql_query === null) return;
 	if (model !== "events") throw invalid("xql_query", "Only events can be queried.");

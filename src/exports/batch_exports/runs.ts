@@ -45,9 +45,10 @@ import {
 } from "./statements.ts";
 
 /**
- * Returns conditions for windows that begin before this time. They use the end of the window, which has an index: the window
- * ends by this time, or at the end of an interval that contains it. So they miss a window that contains this time if its
- * backfill didn't begin at a boundary of the interval.
+ * Returns conditions for windows that begin before this time. They use the end of the window, which
+ * has an index: the window ends by this time, or at the end of an interval that contains it. So
+ * they miss a window that contains this time if its backfill didn't begin at a boundary of the
+ * interval.
  */
 function startsBefore(moment: string) {
 	const { data_interval_start, data_interval_end } = batchExportRuns;
@@ -60,8 +61,9 @@ function startsBefore(moment: string) {
 type Status = (typeof RUN_STATUSES)[number];
 
 /**
- * Returns SQL for the runs of an export that have one of these statuses, none of them `Completed`, from the indexes of the few runs
- * that are unsuccessful or unfinished. It has the columns that lists need to find and sort them.
+ * Returns SQL for the runs of an export that have one of these statuses, none of them `Completed`,
+ * from the indexes of the few runs that are unsuccessful or unfinished. It has the columns that
+ * lists need to find and sort them.
  */
 function fewRuns(ofExport: SQL, statuses: Status[]) {
 	const columns = sql`batch_export_id, id, data_interval_start, data_interval_end`;
@@ -92,24 +94,21 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 		after ? gt(data_interval_end, after) : undefined,
 		before ? lt(data_interval_end, before) : undefined,
 	);
-	const ranges = starts_before ? startsBefore(starts_before) : [undefined];
 	const isByTime = after || before || starts_before;
-	const sorted = isByTime
-		? {
-				by: [data_interval_end, batchExportRuns.id],
-				keys: (run: { data_interval_end: string; id: string }) => [run.data_interval_end, run.id],
-			}
-		: { by: [batchExportRuns.id], keys: ({ id }: { id: string }) => [id] };
+	const ranges = starts_before ? startsBefore(starts_before) : [undefined];
+	const { id: run_id } = batchExportRuns;
 	const all = {
 		select: () => tenant.db.select(runColumns(id)).from(batchExportRuns).$dynamic(),
-		...sorted,
+		by: isByTime ? [data_interval_end, run_id] : [run_id],
+		keys: ({ data_interval_end, id }: { data_interval_end: string; id: string }) =>
+			isByTime ? [data_interval_end, id] : [id],
 	};
 	if (!statuses.has("Completed")) {
 		const few = matching(page, {
-			id: batchExportRuns.id,
+			id: run_id,
 			from: fewRuns(ofExport, [...statuses]),
 			where: and(where, or(...ranges)),
-			by: sorted.by,
+			by: all.by,
 		});
 		// With = instead of IN, SQLite would read all runs in the order of the list, to find these few.
 		const isFound = sql`${batchExportRuns.batch_export_id} in ${rowIdOf(tenant, id)} and ${few.where}`;
@@ -138,7 +137,6 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 	});
 }
 
-/** SQL condition: it is this run of an export. */
 export const isRun = (tenant: Tenant, id: string, run_id: string) =>
 	and(
 		eq(batchExportRuns.batch_export_id, rowIdOf(tenant, id)),
@@ -162,10 +160,7 @@ async function read(tenant: Tenant, id: string, run_id: string) {
 export const find = async (tenant: Tenant, id: string, run_id: string) =>
 	(await read(tenant, id, run_id)).run;
 
-/**
- * Cancels a run. Its Workflow or a tick removes its unfinished output from the destination.
- * @throws 400 if the run has ended
- */
+/** Cancels a run, whose output is then removed. Throws 400 if it has ended. */
 export const cancel = (tenant: Tenant, id: string, run_id: string) =>
 	again(() => tryCancel(tenant, id, run_id));
 
@@ -199,7 +194,6 @@ async function tryCancel(tenant: Tenant, id: string, run_id: string) {
 	return orNotFound(after);
 }
 
-/** The progress of a run that starts over. */
 const FROM_START = {
 	records_completed: 0,
 	records_total_count: null,
@@ -208,11 +202,10 @@ const FROM_START = {
 	cursor: null,
 };
 
-/** Returns SQL that keeps the column's value if the retry resumes, and resets it if the retry starts over. */
+/** SQL that keeps the column's value if the retry resumes, and resets it otherwise. */
 const unlessResumed = (column: keyof typeof FROM_START) =>
 	sql`iif(resume_state is null, ${FROM_START[column]}, ${batchExportRuns[column]})`;
 
-/** The columns of a run that is retried. */
 const restarted = ({ from }: z.infer<typeof Retry>) => ({
 	status: "Starting" as const,
 	// An attempt that is still running can't write any more, even before a new one is launched.
@@ -236,8 +229,8 @@ const restarted = ({ from }: z.infer<typeof Retry>) => ({
 });
 
 /**
- * Retries a run. It continues where it ended if the destination still has its output, otherwise from the first row. The new
- * attempt checks that the destination and the query haven't changed.
+ * Retries a run. It continues where it ended if the destination still has its output, otherwise
+ * from the first row. The new attempt checks that the destination and the query haven't changed.
  * @throws 400 if the run hasn't ended, or if its unfinished output is still being removed
  */
 export const retry = (tenant: Tenant, id: string, run_id: string, options: z.infer<typeof Retry>) =>

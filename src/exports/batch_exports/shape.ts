@@ -77,7 +77,6 @@ export const BatchExport = z
 	})
 	.meta({ id: "BatchExport" });
 
-/** Converts an export to a response, without its secrets. */
 export const toBatchExport = ({
 	row_id: _id,
 	next_start_at: _start,
@@ -87,10 +86,7 @@ export const toBatchExport = ({
 	row_id: number;
 	next_start_at: string;
 	next_end_at: string;
-}): z.infer<typeof BatchExport> => ({
-	...row,
-	destination: shown(row.destination),
-});
+}): z.infer<typeof BatchExport> => ({ ...row, destination: shown(row.destination) });
 
 const fields = z.object({
 	name: name(400),
@@ -116,18 +112,12 @@ export const create = fields.extend({
 /** The config is checked after it is merged with the stored one. */
 export const update = fields.extend({ destination: fields.shape.destination.partial() }).partial();
 
-/** A destination to test, and the content of the export. */
-export const test = create.pick({
-	destination: true,
-	model: true,
-	xql_query: true,
-});
+export const test = create.pick({ destination: true, model: true, xql_query: true });
 
 export const unpause = update.extend({ backfill: boolean().optional() });
 
 const NAIVE_TIME = /^\d{4}-\d\d-\d\d([T ][\d:.]*)?$/i;
 
-/** A time with an offset from UTC. */
 const instant = () =>
 	z
 		.string()
@@ -148,12 +138,10 @@ export const BackfilledExport = BatchExport.extend({
 	backfill_id: z.guid(),
 }).meta({ id: "BackfilledBatchExport" });
 
-/** An unpaused export, with the backfill of the missed windows if the request asked for it. */
 export const UnpausedExport = BatchExport.extend({
 	backfill_id: z.guid().optional(),
 }).meta({ id: "UnpausedBatchExport" });
 
-/** docs/exports.md#runs */
 export const BatchExportBackfill = z
 	.object({
 		id: z.guid(),
@@ -194,7 +182,7 @@ export const BatchExportLogEntry = z
 	})
 	.meta({ id: "BatchExportLogEntry" });
 
-/** Not part of the interface (docs/internals/choices.md): totals of the runs that ended on a day (UTC). */
+/** Totals of the runs that ended on a day (UTC). Not part of the interface. */
 export const BatchExportDay = z
 	.object({
 		day: z.iso.date(),
@@ -209,18 +197,14 @@ export const BatchExportDay = z
 export const logFilters = z.object({
 	after: queryMoment().optional(),
 	before: queryMoment().optional(),
-	/** Ignores case. */
 	search: rawText(200).optional(),
 	level: choices(LEVELS).optional(),
 });
 
 export const runFilters = z.object({
 	status: choices(RUN_STATUSES).optional(),
-	/** Matches windows that end after this time. */
 	after: queryMoment().optional(),
-	/** Matches windows that end before this time. */
 	before: queryMoment().optional(),
-	/** Matches windows that begin before this time. */
 	starts_before: queryMoment().optional(),
 });
 
@@ -228,13 +212,8 @@ export const rangeFilters = runFilters.pick({ after: true, starts_before: true }
 
 export const backfillFilters = z.object({
 	status: choices(BACKFILL_STATUSES).optional(),
-	/** Matches ranges that end after this time. */
 	after: queryMoment().optional(),
-	/** Matches ranges that end before this time. */
 	before: queryMoment().optional(),
 });
 
-export const retry = z.object({
-	/** Starts over, even if the run could resume. */
-	from: choice(["start"]).optional(),
-});
+export const retry = z.object({ from: choice(["start"]).optional() });

@@ -5,12 +5,11 @@ import { shown } from "../../outbound/destinations/secrets.ts";
 import { logWhere } from "../engine/run_log.ts";
 import { ofOrganization, type Row } from "./statements.ts";
 
-/** How many exports of a project are compared at most. */
 const MAX_COMPARED = 1000;
 
 type Keys = Pick<Row, "interval" | "model" | "destination">;
 
-/** Warns in the log if another export of the project writes the same objects. */
+/** Warns in the export's log, after the response, if another export writes the same objects. */
 export const warnOfSharedKeys = (tenant: Tenant, row: Row) =>
 	tenant.later(async (db) => {
 		const { keyPattern } = await import("../engine/destinations/key_pattern.ts");

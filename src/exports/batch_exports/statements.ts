@@ -19,13 +19,14 @@ import { describeSkipped, describeUnpaused } from "../engine/skipped.ts";
 import type { resume } from "../engine/windows.ts";
 import { exportColumns } from "./columns.ts";
 
-/** The condition for the exports of the tenant's organization, without deleted ones. It has the form of the index. */
+/** The organization's exports that aren't deleted. The condition has the form of the index. */
 export const ofOrganization = ({ organization }: TenantSql) =>
 	and(eq(batchExports.organization_id, organization), sql`not ${batchExports.deleted}`);
 
 /**
- * The condition for the exports in the tenant's project, or in all projects of the organization that the caller can see,
- * without deleted ones. For statements that join `batch_exports` with `projects`.
+ * The condition for the exports in the tenant's project, or in all projects of the organization
+ * that the caller can see, without deleted ones. For statements that join `batch_exports` with
+ * `projects`.
  */
 export const visibleExports = (tenant: TenantSql) =>
 	and(
@@ -35,14 +36,10 @@ export const visibleExports = (tenant: TenantSql) =>
 			: visibleProject(tenant),
 	);
 
-/** The condition for one of `visibleExports`. */
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(batchExports.uuid, id.toLowerCase()), visibleExports(tenant));
 
-/**
- * SQL for the row's id of an export of the tenant's organization; null if there is none. Whether the caller can see it is another
- * statement's condition.
- */
+/** SQL for the row's id of an export of the organization, whether or not the caller can see it. */
 export const rowIdOf = (tenant: Tenant, id: string) =>
 	sql<number>`(select ${batchExports.id} from ${batchExports}
 		where ${and(ofOrganization(tenant), eq(batchExports.uuid, id.toLowerCase()))})`;
@@ -63,7 +60,6 @@ export async function read(tenant: Tenant, id: string) {
 	return orNotFound(row);
 }
 
-/** Selects the export's ids, name and project, if the caller can see it. */
 export const selectName = (tenant: Tenant, id: string) =>
 	tenant.db
 		.select({
@@ -76,10 +72,7 @@ export const selectName = (tenant: Tenant, id: string) =>
 		.innerJoin(projects, eq(projects.id, batchExports.project_id))
 		.where(byId(tenant, id));
 
-/**
- * Returns a page of objects that belong to an export.
- * @throws 404 if the caller can't see the export
- */
+/** Returns a page of an export's objects. Throws 404 if the caller can't see the export. */
 export async function listWithin<S extends SQLiteSelect>(
 	tenant: Tenant,
 	id: string,
@@ -94,14 +87,12 @@ export async function listWithin<S extends SQLiteSelect>(
 	return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, list.keys);
 }
 
-/** SQL for the sum of some of an export's counters. */
 export const countOf = (tenant: Tenant, id: string, ...columns: SQLiteColumn[]) =>
 	sql.join(
 		columns.map((column) => counter(column, rowIdOf(tenant, id))),
 		sql` + `,
 	);
 
-/** Returns the fields of an activity entry that identify the export. */
 export const activityOf = ({ id, name, team_id }: Pick<Row, "id" | "name" | "team_id">) => ({
 	scope: "BatchExport" as const,
 	item_id: id,
@@ -113,8 +104,8 @@ type Resumed = Pick<ReturnType<typeof resume>, "windows" | "skipped" | "paused" 
 
 /**
  * Returns the statements for windows that ended before or while an export was paused: they insert
- * the runs that had not started when it was paused, and log which windows are not run. `columns` are
- * the columns of the export, which count the runs.
+ * the runs that had not started when it was paused, and log which windows are not run. `columns`
+ * are the columns of the export, which count the runs.
  */
 export function passPause(
 	{ db }: Tenant,
@@ -146,13 +137,11 @@ export function passPause(
 	};
 }
 
-/** Returns the columns of an export that is paused, now or at the given time. */
 export const pausing = (last_paused_at: string | null | undefined) => ({
 	paused: true,
 	last_paused_at: last_paused_at ?? now(),
 });
 
-/** The condition for an export that is not deleted. */
 export const notDeleted = (id: number) =>
 	and(eq(batchExports.id, id), eq(batchExports.deleted, false));
 
@@ -163,13 +152,11 @@ export const TIMING = ["interval", "start_at", "end_at", "next_start_at", "next_
 export const scheduleUnchanged = (row: Row) =>
 	and(...TIMING.map((field) => sql`${batchExports[field]} is ${row[field]}`));
 
-/** Starts the export's next waiting runs. */
 export const launchRuns = ({ env }: Tenant, id: number) =>
 	launch(env, sql`batch_export_runs.batch_export_id = ${id} and ${waiting}`);
 
-/** Starts the export's next waiting runs after the response. If this fails, the next tick starts them. */
+/** Starts the next waiting runs after the response. If this fails, the next tick does. */
 export const launchWaiting = (tenant: Tenant, { row_id }: Pick<Row, "row_id">) =>
 	tenant.later(() => launchRuns(tenant, row_id));
 
-/** The columns of a run that is cancelled. */
 export const CANCELLED = { status: "Cancelled", latest_error: "Cancelled" } as const;

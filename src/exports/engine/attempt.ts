@@ -6,7 +6,6 @@ import { clean } from "./clean.ts";
 import { leaseEnd, type RunLease } from "./launch.ts";
 import { isCurrent, type Loaded, loadRun } from "./loaded.ts";
 
-/** An attempt of a run, executed by a Workflow instance. */
 export type Attempt = {
 	env: Env;
 	ref: RunLease;
@@ -57,7 +56,8 @@ export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
 
 /**
  * Changes the run's row.
- * @throws SupersededError if the run was cancelled or another attempt has taken over, after cleaning up
+ * @throws SupersededError if the run was cancelled or another attempt has taken over, after
+ * cleaning up
  */
 export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	const { env, ref } = attempt;
@@ -70,10 +70,7 @@ export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	remember(attempt, changes);
 }
 
-/**
- * Checks that the attempt is still the current one.
- * @throws SupersededError if it isn't, after cleaning up
- */
+/** @throws SupersededError, after cleaning up, if the attempt isn't the current one anymore */
 export async function checkCurrent(attempt: Attempt) {
 	const { env, ref } = attempt;
 	const [current] = await drizzle(env.DB)
@@ -83,7 +80,6 @@ export async function checkCurrent(attempt: Attempt) {
 	if (!current) throw await superseded(attempt);
 }
 
-/** Cleans up after an attempt that is no longer the current one. */
 async function superseded(attempt: Attempt, state?: unknown) {
 	await reload(attempt);
 	await clean(attempt.env, attempt.loaded, state);

@@ -51,7 +51,7 @@ export const selectRunning = (db: Database, project_id: SQL) =>
 		.where(isRunningIn(project_id))
 		.orderBy(batchExportBackfills.id);
 
-/** Whether the range is exported by this running backfill of the export. By arrival, a part of the range is enough. */
+/** Whether a running backfill exports the range. By arrival, a part of the range is enough. */
 function covers(running: Backfill, interval: Interval, range: Selection) {
 	const { by, start, end } = range;
 	if (running.by !== by) return false;
@@ -80,9 +80,9 @@ export function checkRunning(
 }
 
 /**
- * Returns the parts of a write that begins a backfill: they insert, count and log it, and insert its
- * first run if it selects by event time. By arrival, `advanceBackfill` adds the first run, because
- * windows that have a run are left out.
+ * Returns the parts of a write that begins a backfill: they insert, count and log it, and insert
+ * its first run if it selects by event time. By arrival, `advanceBackfill` adds the first run,
+ * because windows that have a run are left out.
  * @param running the project's running backfills, which `checkRunning` has checked
  */
 export function beginBackfill(
@@ -171,7 +171,7 @@ async function nextWindow(db: Database, backfill: Backfill): Promise<Window | nu
 	return done < total_runs ? windowsIn(interval, start_at, end_at, done).window : null;
 }
 
-/** Returns the next window that no run by arrival covers, nor a range that old ones have delivered. */
+/** Returns the next window that neither a run by arrival covers nor a range of old ones. */
 async function nextMissing(
 	db: Database,
 	{ batch_export_id, interval, next_start_at, end_at }: Backfill,
@@ -211,8 +211,8 @@ async function nextMissing(
 }
 
 /**
- * Adds the next run to a running backfill, or completes it after its last window. Does nothing while
- * a run is unfinished. Concurrent calls add one run to each window.
+ * Adds the next run to a running backfill, or completes it after its last window. Does nothing
+ * while a run is unfinished. Concurrent calls add one run to each window.
  */
 export async function advanceBackfill(db: Database, of: Pick<Backfill, "batch_export_id" | "id">) {
 	const [backfill] = await db.select().from(batchExportBackfills).where(isBackfill(of));

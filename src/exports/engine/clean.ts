@@ -9,8 +9,8 @@ import { isRun, type Loaded, prepare } from "./loaded.ts";
 const CLEANUP_GIVE_UP_MS = 7 * DAY_MS;
 
 /**
- * Removes the unfinished output of a run that has ended; if that fails, a later tick tries again. If
- * the destination keeps what was written, removes nothing, so that a retry can resume.
+ * Removes the unfinished output of a run that has ended; if that fails, a later tick tries again.
+ * If the destination keeps what was written, removes nothing, so that a retry can resume.
  * @param latest the newest state of the run, if it couldn't be stored
  */
 export async function clean(env: Env, loaded: Loaded, latest?: unknown) {

@@ -1,17 +1,15 @@
 import { compile, compileAs } from "./evaluate/compile.ts";
 import { isInt64, toInteger } from "./evaluate/numbers.ts";
 import { type Cells, toBoolean, toJson, toNumber, toText, type Value } from "./evaluate/values.ts";
-import { type Expression, type Field, type Kind, partsOf } from "./query/expression.ts";
+import { type Expression, type Field, type Kind, leavesOf } from "./query/expression.ts";
 import { copied, type Row } from "./rows.ts";
 
-/** Returns the names of all columns that these expressions read. */
 export function columnsOf(expressions: Expression[]): string[] {
-	const read = (expression: Expression): string[] => {
-		if (expression.type === "column") return [expression.name];
-		if (expression.type === "property") return [expression.column];
-		return partsOf(expression).flatMap(read);
-	};
-	return [...new Set(expressions.flatMap(read))];
+	const read = expressions.flatMap(leavesOf).flatMap((leaf) => {
+		if (leaf.type === "literal") return [];
+		return [leaf.type === "column" ? leaf.name : leaf.column];
+	});
+	return [...new Set(read)];
 }
 
 /** Converts a value for a column of this kind; undefined if it doesn't fit. */
@@ -35,14 +33,14 @@ function typed(kind: Kind, value: Value): Row[number] | undefined {
 	}
 }
 
-/** Applies a query to rows. `unfit` is the number of values that became null because they don't fit their field's type. */
+/** Applies a query to rows. `unfit`: how many values don't fit their type, and became null. */
 export type Evaluate = (rows: Row[]) => { rows: Row[]; unfit: number };
 
 /**
- * Compiles a query, which filters rows by its condition and computes its fields. A value that doesn't fit its field's type (an
- * integer of more than 64 bits, an infinite number) becomes null (docs/exports.md#runs).
+ * Compiles a query, which filters rows by its condition and computes its fields. A value that
+ * doesn't fit its field's type (an integer of more than 64 bits, an infinite number) becomes null
+ * (docs/exports.md#runs).
  * @param columns the names of a row's values
- * @param where the condition; null for all rows
  */
 export function evaluator(columns: string[], fields: Field[], where: Expression | null): Evaluate {
 	const isColumn = ({ expression }: Field, at: number) =>
@@ -50,10 +48,7 @@ export function evaluator(columns: string[], fields: Field[], where: Expression 
 	if (where === null && fields.length === columns.length && fields.every(isColumn))
 		return (rows) => ({ rows, unfit: 0 });
 	const condition = where && compileAs(columns, where, toBoolean);
-	const gets = fields.map(({ kind, expression }) => ({
-		kind,
-		get: compile(columns, expression),
-	}));
+	const gets = fields.map(({ kind, expression }) => ({ kind, get: compile(columns, expression) }));
 	return (rows) => {
 		let unfit = 0;
 		const taken: Row[] = [];

@@ -16,7 +16,7 @@ const KEPT_RUNS = 24;
 
 const TURNS = DAY_MS / MINUTE_MS;
 
-/** SQL condition: it is the export's turn. Each minute of the day is the turn of exports with successive ids. */
+/** SQL condition: it is the export's turn. A minute has exports with successive ids. */
 function hasTurn(at: number) {
 	const turn = Math.floor(at / MINUTE_MS) % TURNS;
 	const from = (n: number) => sql`(select max(id) + 1 from batch_exports) * ${n / TURNS}`;
@@ -112,7 +112,7 @@ function selectNear(db: Database, series: Stored[][]) {
 		);
 }
 
-/** Returns the statements that replace runs and ranges by others. They fail if a run has changed since it was read. */
+/** Returns the statements that replace runs and ranges. They fail if a run has changed. */
 function replace(db: Database, old: Old[], removed: Stored[], written: Stored[]) {
 	const runs = JSON.stringify(old.map(({ batch_export_id, id }) => [batch_export_id, id]));
 	const ranges = JSON.stringify(
@@ -164,9 +164,9 @@ function replace(db: Database, old: Old[], removed: Stored[], written: Stored[])
 }
 
 /**
- * Deletes runs that ended more than `RUN_RETENTION_DAYS` ago, and adds their windows to the ranges of
- * their exports (docs/internals/decisions/0007-old-runs-become-ranges.md). Each export has its turn
- * once a day, so that its range and its counter are written once for all runs of a day.
+ * Deletes runs that ended more than `RUN_RETENTION_DAYS` ago, and adds their windows to the ranges
+ * of their exports (docs/internals/decisions/0007-old-runs-become-ranges.md). Each export has its
+ * turn once a day, so that its range and its counter are written once for all runs of a day.
  */
 export async function foldOldRuns({ DB, RUN_RETENTION_DAYS }: Env, at: number) {
 	const db = drizzle(DB);

@@ -34,7 +34,7 @@ export const waiting = sql`${lease_expires_at} is null and (backfill_id is not n
 /** The length of a lease, which each heartbeat extends: until two of them are missed. */
 const LEASE_MS = 25_000;
 
-/** How long to wait for a queued instance. The number of concurrent instances of an account is limited. */
+/** How long to wait for a queued instance: an account has a limited number of concurrent ones. */
 const MAX_QUEUED_MS = 5 * MINUTE_MS;
 
 /** The status of this many instances that haven't started is checked. */
@@ -88,7 +88,8 @@ const take = (db: Database, chosen: SQL): Promise<RunLease[]> =>
 		.returning({ batch_export_id, run_id: id, lease });
 
 /**
- * Takes a lease on the next waiting run of a series (one schedule or one backfill) for the calling instance.
+ * Takes a lease on the next waiting run of a series (one schedule or one backfill) for the calling
+ * instance.
  * @returns null if no run is waiting, or if another instance has taken it
  */
 export async function takeNext(
@@ -117,7 +118,7 @@ export async function launch(env: Env, condition: SQL) {
 		.select({ batch_export_id, id })
 		.from(batchExportRuns)
 		.where(and(isNull(finished_at), condition))
-		// No index has this order: it would be written with each heartbeat, while unfinished runs are few.
+		// Few runs are unfinished. An index of this order would be written with each heartbeat.
 		.orderBy(last_updated_at)
 		.limit(LAUNCH_BATCH_SIZE);
 	const starts = await take(db, chosen.getSQL());

@@ -37,10 +37,7 @@ export function like(pattern: string): (text: string) => boolean {
 	const elements = elementsOf(pattern);
 	return (text) => {
 		let [at, next] = [0, 0];
-		/**
-		 * Where to continue after a mismatch: the index of the element after the last `%`, and the
-		 * index in the text to match it at.
-		 */
+		/** Where to continue after a mismatch: after the last `%`, at this index in the text. */
 		let retry: { at: number; next: number } | null = null;
 		while (at < text.length || next < elements.length) {
 			if (elements[next] === ANY_TEXT) {

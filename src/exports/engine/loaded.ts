@@ -3,6 +3,7 @@ import { digest } from "../../auth/keys.ts";
 import type { Database } from "../../db/client.ts";
 import { batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
 import { isHeld } from "../../delivery/lease.ts";
+import { isDatabase } from "../../outbound/destinations/config.ts";
 import { exportCipher, opened, shown } from "../../outbound/destinations/secrets.ts";
 import type { Job } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/index.ts";
@@ -13,7 +14,6 @@ import type { Selection } from "./sources/source.ts";
 
 type RunRef = Pick<RunLease, "batch_export_id" | "run_id">;
 
-/** SQL condition: it is this run. */
 export const isRun = ({ batch_export_id, run_id }: RunRef) =>
 	and(eq(batchExportRuns.batch_export_id, batch_export_id), eq(batchExportRuns.id, run_id));
 
@@ -21,7 +21,6 @@ export const isRun = ({ batch_export_id, run_id }: RunRef) =>
 export const isCurrent = (ref: RunLease) =>
 	and(isRun(ref), isHeld(batchExportRuns, ref.lease), isNull(batchExportRuns.finished_at));
 
-/** Returns a run and its export; undefined if the run doesn't exist. */
 export async function loadRun(db: Database, ref: RunRef) {
 	const [row] = await db
 		.select({ run: batchExportRuns, batchExport: batchExports })
@@ -37,9 +36,6 @@ export type Loaded = NonNullable<Awaited<ReturnType<typeof loadRun>>>;
 export const hasChanged = (run: Loaded["run"], fingerprint: string) =>
 	run.fingerprint !== null && run.fingerprint !== fingerprint;
 
-/**
- * Returns everything that an attempt needs: the destination, the selection of rows, and the job.
- */
 export async function prepare(env: Env, { run, batchExport }: Loaded) {
 	const { type, config } = await opened(
 		exportCipher(env, { id: batchExport.uuid }),
@@ -48,7 +44,7 @@ export async function prepare(env: Env, { run, batchExport }: Loaded) {
 	const destination = await destinationOf(env, type, config);
 	const query = batchExport.xql_query === null ? null : parse(batchExport.xql_query);
 	const where = query?.where ?? null;
-	const fields = fieldsOf(batchExport.model, query?.fields ?? null, destination.database);
+	const fields = fieldsOf(batchExport.model, query?.fields ?? null, isDatabase(type));
 	const range = {
 		team_id: batchExport.project_id,
 		model: batchExport.model,
@@ -91,7 +87,6 @@ export async function prepare(env: Env, { run, batchExport }: Loaded) {
 
 const namesIn = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
 
-/** Returns the columns of a log entry that identify its run. */
 export const logOf = ({ id: run_id, batch_export_id }: Loaded["run"]) => ({
 	run_id,
 	batch_export_id,

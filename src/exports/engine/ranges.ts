@@ -1,11 +1,10 @@
-/** The windows of folded runs (docs/internals/decisions/0007-old-runs-become-ranges.md). */
+/** What is known of the windows of folded runs (decision 7). */
 import type { Window } from "./windows.ts";
 
 /** An unbroken range of windows that were all delivered, or all not. */
 export type Range = Window & {
 	/** null: it was delivered. Otherwise the latest error of its runs, because of which it wasn't. */
 	latest_error: string | null;
-	/** The number of completed runs, with their rows and bytes. */
 	runs: number;
 	rows: number;
 	bytes: number;
@@ -13,7 +12,7 @@ export type Range = Window & {
 
 const byStart = (a: Window, b: Window) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0);
 
-/** Joins ranges, in the order of their runs. Of two that end together, the last has the error. */
+/** Joins ranges that overlap or touch. Of two that end together, the last has the error. */
 function union<R extends Range>(ranges: R[]) {
 	const joined: R[] = [];
 	for (const range of ranges.toSorted(byStart)) {
@@ -43,14 +42,14 @@ function without<R extends Range>(range: R, windows: Window[]) {
 	return at < range.end ? [...parts, { ...range, start: at }] : parts;
 }
 
-/** Returns the ranges that these are together, oldest first. What was delivered wins. */
+/** Merges ranges, oldest first, so that none overlaps another. What was delivered counts. */
 export function merge<R extends Range>(ranges: R[]): R[] {
 	const delivered = union(ranges.filter(({ latest_error }) => latest_error === null));
 	const missing = union(ranges.filter(({ latest_error }) => latest_error !== null));
 	return [...delivered, ...missing.flatMap((range) => without(range, delivered))].toSorted(byStart);
 }
 
-/** Returns the ranges to delete, and those to write, when others are merged into them. */
+/** Merges ranges into stored ones. Returns the stored ones that disappear, and those to write. */
 export function changesOf<R extends Range>(stored: R[], others: R[]) {
 	const merged = merge([...stored, ...others]);
 	const texts = new Map(stored.map((range) => [range.start, JSON.stringify(range)]));

@@ -5,16 +5,13 @@ import type { Expression, Field, Kind } from "./query/expression.ts";
 
 export type Column = { name: string; kind: Kind };
 
-/** A row's values in the order of its columns, with bigints where a number loses digits. */
+/** The values of a row. An integer is a bigint if a number would lose digits of it. */
 export type Row = (string | number | bigint | boolean | null)[];
 
 /** Returns the size of a row's values as text, in bytes, without a file format or compression. */
 export const bytesOf = (row: Row) => Buffer.byteLength(row.join(""));
 
-/**
- * Copies a text; returns other values unchanged. The text of a column may be a slice of the text of
- * a whole row, which would then stay in memory as long as the slice.
- */
+/** Copies a text, which may be a slice that keeps a whole row's text in memory. */
 export const copied = <T extends Row[number]>(value: T) =>
 	typeof value === "string" ? ` ${value}`.slice(1) : value;
 
@@ -63,7 +60,7 @@ const KEY_FIELDS: Record<Model, Field[]> = {
 	persons: [],
 };
 
-/** Returns the field with the name of a key column that isn't that column, if there is one. */
+/** Returns the name of a field that is a key column's, but isn't that column; else undefined. */
 export const shadowedKey = (model: Model, query: Field[]) =>
 	query.find(
 		({ name, expression }) =>

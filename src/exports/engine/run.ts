@@ -119,10 +119,7 @@ async function recordFailure(
 	});
 }
 
-/**
- * Ends a run after all retries of its step have failed.
- * @returns the next run of the series; null if there is none
- */
+/** Ends a run whose step failed. Returns the next run of the series, or null. */
 export async function giveUp(env: Env, ref: RunLease, error: unknown): Promise<Turn | null> {
 	const attempt = await openAttempt(env, ref);
 	if (!attempt) return null;

@@ -1,10 +1,7 @@
 import { v7 } from "uuid";
-import type { Job } from "./destinations/destination.ts";
+import type { Job, Sample } from "./destinations/destination.ts";
 import type { Field, Kind } from "./query/expression.ts";
 import { fieldsOf, type Model, type Row } from "./rows.ts";
-
-/** The input of a test of a destination: rows, and the job of the run that they would belong to. */
-export type Sample = { job: Job; rows: Row[] };
 
 /** Values for computed fields, for which only the kind is known. Any expression can be null. */
 const KINDS: Record<Kind, () => Row[number]> = {
@@ -17,7 +14,6 @@ const KINDS: Record<Kind, () => Row[number]> = {
 	timestamp: () => new Date().toISOString(),
 };
 
-/** Values for the columns of events and persons. */
 const COLUMNS: Record<string, () => Row[number]> = {
 	uuid: () => v7(),
 	event: () => "trial",

@@ -68,10 +68,7 @@ type Due = Pick<
 	"uuid" | "organization_id" | "project_id" | "name"
 >;
 
-/**
- * Inserts the due runs of at most `BATCH_SIZE` exports.
- * @returns how many exports were due
- */
+/** Inserts the due runs of a batch of exports. Returns how many exports were due. */
 async function insertDueRuns(db: Database, at: number) {
 	const due = await db
 		.select({

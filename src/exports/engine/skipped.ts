@@ -16,7 +16,7 @@ const describe = ({ windows, start, end }: Skipped) =>
 export const describeSkipped = (skipped: Skipped) =>
 	`Skipped: ${describe(skipped)}. ${LIMIT} ${howToExport(skipped)}`;
 
-/** Returns the log entry of unpausing. `paused`: the windows that ended in between. */
+/** The log entry of an export that is unpaused. `paused`: windows that ended in the pause. */
 export const describeUnpaused = (paused: Skipped | null) =>
 	paused
 		? `The export was unpaused. Not exported: ${describe(paused)}. ${howToExport(paused)}`

@@ -12,8 +12,9 @@ import { sourceOf } from "./sources/index.ts";
 import type { Page, Position } from "./sources/source.ts";
 
 /**
- * A step ends when it has saved its position after this many pages of rows, or after this time. It can't use more CPU time than
- * has passed, so it stays below `cpu_ms` in wrangler.toml, whatever a query computes for each row.
+ * A step ends when it has saved its position after this many pages of rows, or after this time. It
+ * can't use more CPU time than has passed, so it stays below `cpu_ms` in wrangler.toml, whatever a
+ * query computes for each row.
  */
 const PAGES_PER_STEP = 100;
 const STEP_MS = 15_000;
@@ -34,10 +35,7 @@ export const isSpent = ({ pages, until }: Budget) => pages <= 0 || Date.now() > 
 /** The cursor of a run that has written all rows. */
 const END: Position = [];
 
-/**
- * Returns the position where a run continues: its stored position, or the one where it ended before a retry. If the destination
- * or the query has changed, the run starts over.
- */
+/** Returns where a run continues. If the destination or the query has changed, it starts over. */
 function positionOf(run: Loaded["run"], fingerprint: string) {
 	const { cursor, records_completed, records_total_count } = run;
 	const { bytes, unfit_values } = run;
@@ -61,7 +59,7 @@ function positionOf(run: Loaded["run"], fingerprint: string) {
 	};
 }
 
-/** Returns the log entry for a second or later attempt, or for a run that starts over; null if there is nothing to log. */
+/** Returns the log entry for a run that continues or starts over; null if there is none. */
 function describeStart(
 	run: Loaded["run"],
 	fingerprint: string,
@@ -84,8 +82,8 @@ function describeStart(
 }
 
 /**
- * Marks the run as running from its position. Logs this if it isn't the first attempt. If there is nothing to log, the next update
- * of the row stores it: most runs end before that.
+ * Marks the run as running from its position. Logs this if it isn't the first attempt. If there is
+ * nothing to log, the next update of the row stores it: most runs end before that.
  * @returns the position, without the state
  */
 async function begin(attempt: Attempt, fingerprint: string, started_at: string) {
@@ -107,7 +105,6 @@ async function begin(attempt: Attempt, fingerprint: string, started_at: string) 
 	return rest;
 }
 
-/** Opens the destination at the run's position. */
 async function openSink(
 	attempt: Attempt,
 	destination: Destination,

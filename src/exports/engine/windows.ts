@@ -128,10 +128,7 @@ function countUntil(row: Scheduled & Position, until: number) {
 /** Consecutive windows that aren't run. */
 export type Skipped = Window & { windows: number };
 
-/**
- * Returns the windows that are due (at most the newest 24, oldest first), the older ones that are
- * skipped, and the columns for the next window.
- */
+/** Returns the due windows (at most 24), older ones to skip, and the next window's columns. */
 export function dueWindows(row: Scheduled & Position, now: number) {
 	const length = LENGTHS[row.interval];
 	const first = Date.parse(row.next_end_at);

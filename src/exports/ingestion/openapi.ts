@@ -37,6 +37,4 @@ describe(event, {
 		"When it happened, in ISO 8601; UTC if it has no offset. By default, the time when the event is stored. Scheduled exports select events by when they were stored, backfills by this time.",
 });
 
-describe(Accepted, {
-	accepted: "How many events the request had, including known ones.",
-});
+describe(Accepted, { accepted: "How many events the request had, including known ones." });

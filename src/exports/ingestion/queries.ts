@@ -9,9 +9,7 @@ import { events, persons } from "../../db/schema/events.ts";
 import { projects } from "../../db/schema/projects.ts";
 import type { events as Events } from "./shape.ts";
 
-/**
- * D1 accepts values of at most 2,000,000 bytes. A single row can't exceed this, because it is never larger than its request.
- */
+/** D1 accepts values of at most 2,000,000 bytes, more than a request's largest row. */
 const MAX_LIST_BYTES = 1_900_000;
 
 /** A person's properties are also a single value, and grow with each event. */
@@ -35,7 +33,6 @@ function lists(rows: Iterable<string>): string[] {
 
 type Event = z.infer<typeof Events>[number];
 
-/** The values that `insertEvents` reads. */
 const rowOf = (uuid: string, event: Event) =>
 	JSON.stringify([
 		uuid,
@@ -56,8 +53,8 @@ function personUpdateOf(uuid: string, event: Event) {
 }
 
 /**
- * Stores the events and updates the persons, in one batch. Events with an existing `uuid` are ignored, and don't update their
- * persons again.
+ * Stores the events and updates the persons, in one batch. Events with an existing `uuid` are
+ * ignored, and don't update their persons again.
  * @returns the number of events in the request
  */
 export async function insert(tenant: Tenant, body: Event[]) {
@@ -79,7 +76,7 @@ export async function insert(tenant: Tenant, body: Event[]) {
 	return body.length;
 }
 
-/** Stores events, after their persons. An event without a `person_id` gets the one that was sent for its person. */
+/** Stores events, after their persons, whose `person_id` they get if they have none. */
 const insertEvents = ({ db, project }: Tenant, team_id: number, list: string) =>
 	db
 		.insert(events)
@@ -95,10 +92,7 @@ const insertEvents = ({ db, project }: Tenant, team_id: number, list: string) =>
 			from arrived where true`)
 		.onConflictDoNothing({ target: [events.team_id, events.uuid] });
 
-/**
- * SQL for the JSON of a row of `json_each` over a document. `json_each` converts booleans to numbers and loses digits of
- * numbers, so these values are read from the document itself.
- */
+/** SQL for the JSON of a row of `json_each`, which converts booleans and loses digits. */
 const json = (row: string, document: string) =>
 	sql.raw(`case
 		when ${row}.type in ('true', 'false') then ${row}.type
@@ -106,8 +100,9 @@ const json = (row: string, document: string) =>
 		else json_quote(${row}.value) end`);
 
 /**
- * Merges the person properties of new events into the persons, key by key. The last value of a key wins, even if it is null.
- * SQLite's json_patch is different: it removes keys whose value is null, and merges nested objects.
+ * Merges the person properties of new events into the persons, key by key. The last value of a key
+ * wins, even if it is null. SQLite's json_patch is different: it removes keys whose value is null,
+ * and merges nested objects.
  */
 const upsertPersons = ({ db, project }: Tenant, team_id: number, list: string) =>
 	db
@@ -150,10 +145,9 @@ const upsertPersons = ({ db, project }: Tenant, team_id: number, list: string) =
 			},
 		});
 
-/** How many rows of a table are deleted at a time. */
 const SWEEP_BATCH_SIZE = 5000;
 
-/** Deletes events and persons of deleted projects. To find them, it reads one row for each project. */
+/** Deletes rows of deleted projects. To find them, it reads one row for each project. */
 export async function deleteOrphans({ DB }: Env) {
 	const db = drizzle(DB);
 	const orphans = (table: SQLiteTable) => sql`

@@ -8,8 +8,5 @@ export default router().post(
 	"/",
 	ok(Accepted),
 	body(events, undefined, { lines: true, exact: true }),
-	async (c) =>
-		c.json({
-			accepted: await ingested.insert(c.var.tenant, c.req.valid("json")),
-		}),
+	async (c) => c.json({ accepted: await ingested.insert(c.var.tenant, c.req.valid("json")) }),
 );

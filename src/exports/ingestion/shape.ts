@@ -3,7 +3,7 @@ import { eventName, eventText, issue, moment, uuid } from "../../http/fields.ts"
 import { whyInvalid } from "../../http/json_value.ts";
 import { documentAs } from "../../http/router.ts";
 
-/** A JSON object that keeps all digits of numbers, and the key `__proto__`, unlike `z.record`. */
+/** A JSON object whose numbers keep all digits. `z.record` would drop the key `__proto__`. */
 const dictionary = () =>
 	z
 		.unknown()
@@ -14,11 +14,7 @@ const dictionary = () =>
 				Array.isArray(value) ||
 				JSON.isRawJSON(value)
 			)
-				issues.push({
-					code: "invalid_type",
-					expected: "record",
-					input: value,
-				});
+				issues.push({ code: "invalid_type", expected: "record", input: value });
 			else {
 				const why = whyInvalid(value);
 				if (why) issues.push(issue(value, "invalid_input", why));
@@ -40,16 +36,12 @@ export const event = z
 	})
 	.meta({ id: "IngestedEvent" });
 
-/**
- * Returns the list up to and including the first invalid event. Otherwise zod would collect the
- * issues of all events, possibly a million.
- */
+/** Cuts the list after the first invalid event, so that zod doesn't collect a million issues. */
 function firstInvalid(list: unknown[]) {
 	const first = list.findIndex((item) => !event.safeParse(item).success);
 	return first < 0 ? list : list.slice(0, first + 1);
 }
 
-/** A list of events, or a single event. */
 export const events = documentAs(
 	z.preprocess(
 		(value) => {

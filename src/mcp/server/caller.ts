@@ -12,7 +12,7 @@ export type KeyInUse = Pick<
 export type Calls = Pick<Gateway, "asset" | "report" | "send">;
 
 /** A response of the API. */
-export type Answer = {
+export type ApiResponse = {
 	status: number;
 	headers: Headers;
 	/** JSON, or text of another type; null if there is no body. */
@@ -58,7 +58,7 @@ export class Caller {
 		method: string,
 		path: string,
 		{ body, headers = {} }: { body?: unknown; headers?: Record<string, string | undefined> } = {},
-	): Promise<Answer> {
+	): Promise<ApiResponse> {
 		// As text, because numbers that keep every digit (`JSON.rawJSON`) can't be sent to another
 		// isolate.
 		const json = body === undefined ? null : JSON.stringify(body);

@@ -10,9 +10,7 @@ const isObject = (value: unknown): value is Json =>
 const at = (value: unknown, ...names: string[]): unknown =>
 	names.reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
 
-/**
- * Returns a copy of a schema with all references replaced, except where a schema contains itself.
- */
+/** Returns a schema without references, except where a schema contains itself. */
 function inline(document: unknown, value: unknown, inside: string[] = []): unknown {
 	if (Array.isArray(value)) return value.map((item) => inline(document, item, inside));
 	if (!isObject(value)) return value;

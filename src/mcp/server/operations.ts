@@ -26,17 +26,14 @@ export async function operationsOf(caller: Caller): Promise<Operation[]> {
 }
 
 /** An error in the arguments of a tool, for the model. */
-export class WrongArguments extends Error {}
+export class ArgumentsError extends Error {}
 
-/**
- * Returns the operation with this id.
- * @throws WrongArguments if there is none
- */
+/** Returns the operation with this id. Throws WrongArguments if there is none. */
 export async function findOperation(caller: Caller, operationId: string): Promise<Operation> {
 	const operations = await operationsOf(caller);
 	const operation = operations.find((operation) => operation.operationId === operationId);
 	if (!operation)
-		throw new WrongArguments(
+		throw new ArgumentsError(
 			`There is no operation "${operationId}". Find one with list_operations.`,
 		);
 	return operation;
@@ -78,15 +75,15 @@ export type Parameters = z.infer<typeof Parameters>;
 /** Returns a segment of a path. URLs can't contain `.` and `..` as names. */
 function segment(name: string, value: Parameters[string] | undefined) {
 	const text = String(value ?? "");
-	if (text === "") throw new WrongArguments(`The parameter "${name}" is missing.`);
+	if (text === "") throw new ArgumentsError(`The parameter "${name}" is missing.`);
 	if (text === "." || text === "..")
-		throw new WrongArguments(`"${text}" can't be used as ${name}.`);
+		throw new ArgumentsError(`"${text}" can't be used as ${name}.`);
 	return encodeURIComponent(text.toWellFormed()).replaceAll("%40", "@");
 }
 
 /**
  * Returns the path of a request to an operation, with its query.
- * @throws WrongArguments if a parameter is missing, or the operation has none with this name
+ * @throws ArgumentsError if a parameter is missing, or the operation has none with this name
  */
 export function pathOf(operation: Operation, parameters: Parameters): string {
 	const inPath = pathParameters(operation);
@@ -95,7 +92,7 @@ export function pathOf(operation: Operation, parameters: Parameters): string {
 		if (inPath.includes(name)) continue;
 		if (!operation.query.includes(name)) {
 			const names = [...inPath, ...operation.query].join(", ") || "none";
-			throw new WrongArguments(
+			throw new ArgumentsError(
 				`${operation.operationId} has no parameter "${name}". Its parameters: ${names}.`,
 			);
 		}

@@ -1,5 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import type { Answer } from "./caller.ts";
+import type { ApiResponse } from "./caller.ts";
 import { isFeed, isList, type Operation, type Parameters } from "./operations.ts";
 
 /** The maximum length of the JSON of a result, so that it leaves room in a model's context. */
@@ -13,7 +13,7 @@ export const result = (content: object, isError = false): CallToolResult => ({
 });
 
 /** Returns the result for a request that the API rejected, with its error. */
-export function refused({ status, headers, data }: Answer): CallToolResult {
+export function rejected({ status, headers, data }: ApiResponse): CallToolResult {
 	const seconds = headers.get("retry-after");
 	return result(
 		{ status, error: data, ...(seconds !== null && { retry_after_seconds: Number(seconds) }) },
@@ -21,10 +21,7 @@ export function refused({ status, headers, data }: Answer): CallToolResult {
 	);
 }
 
-/**
- * Returns a part of a response that is too long. `from` is the position at which it starts, in
- * characters.
- */
+/** Returns a part of a long response, `from` a position in characters on. */
 export function bounded(data: unknown, from = 0): object {
 	const text = typeof data === "string" ? data : JSON.stringify(data);
 	if (from === 0 && text.length <= MAX_CHARACTERS) return { data };

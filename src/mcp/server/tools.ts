@@ -4,6 +4,7 @@ import { grants } from "../../access/scopes.ts";
 import type { Caller } from "./caller.ts";
 import { describe } from "./describe.ts";
 import {
+	ArgumentsError,
 	findOperation,
 	isList,
 	isRead,
@@ -12,9 +13,8 @@ import {
 	Parameters,
 	pathOf,
 	summarize,
-	WrongArguments,
 } from "./operations.ts";
-import { bounded, readResult, refused, result } from "./results.ts";
+import { bounded, readResult, rejected, result } from "./results.ts";
 
 /** The number of results in a page without `limit`. */
 const DEFAULT_LIMIT = 25;
@@ -74,7 +74,7 @@ async function run(caller: Caller, tool: () => Promise<CallToolResult>): Promise
 	try {
 		return await tool();
 	} catch (error) {
-		if (error instanceof WrongArguments) return result({ error: error.message }, true);
+		if (error instanceof ArgumentsError) return result({ error: error.message }, true);
 		await caller.report(error);
 		return result({ error: "A server error occurred." }, true);
 	}
@@ -90,12 +90,12 @@ async function whoami(caller: Caller) {
 		allowed_ips,
 		expires_at,
 	};
-	const answer = await caller.send("GET", "/api/users/@me");
-	if (answer.status === 200) return result({ user: answer.data, key });
+	const response = await caller.send("GET", "/api/users/@me");
+	if (response.status === 200) return result({ user: response.data, key });
 	// Other errors have more information, for example that the key can't be used from the caller's IP
 	// address.
-	if (answer.status !== 403 || !JSON.stringify(answer.data).includes("missing required scope"))
-		return refused(answer);
+	if (response.status !== 403 || !JSON.stringify(response.data).includes("missing required scope"))
+		return rejected(response);
 	return result({ user: null, key, hint: "To read the user, the key needs the scope user:read." });
 }
 
@@ -115,19 +115,19 @@ async function list(caller: Caller, { tag, search = "", changes }: z.infer<typeo
 async function read(caller: Caller, given: z.infer<typeof ReadArguments>) {
 	const operation = await findOperation(caller, given.operationId);
 	if (!isRead(operation))
-		throw new WrongArguments(`${operation.operationId} changes something. Call change.`);
+		throw new ArgumentsError(`${operation.operationId} changes something. Call change.`);
 	const parameters = {
 		...(isList(operation) && { limit: DEFAULT_LIMIT }),
 		...given.parameters,
 	};
-	const answer = await caller.send("GET", pathOf(operation, parameters), {
+	const response = await caller.send("GET", pathOf(operation, parameters), {
 		headers: { "x-d1-bookmark": given.bookmark },
 	});
-	if (answer.status >= 400) return refused(answer);
+	if (response.status >= 400) return rejected(response);
 	return result({
-		...readResult(operation, parameters, answer.data, given.from),
-		etag: answer.headers.get("etag"),
-		...linkOf(answer.headers),
+		...readResult(operation, parameters, response.data, given.from),
+		etag: response.headers.get("etag"),
+		...linkOf(response.headers),
 	});
 }
 
@@ -140,24 +140,24 @@ function linkOf(headers: Headers) {
 async function change(caller: Caller, given: z.infer<typeof ChangeArguments>) {
 	const operation = await findOperation(caller, given.operationId);
 	if (isRead(operation))
-		throw new WrongArguments(`${operation.operationId} changes nothing. Call read.`);
+		throw new ArgumentsError(`${operation.operationId} changes nothing. Call read.`);
 	const path = pathOf(operation, given.parameters);
 	if (given.confirm !== true) return preview(caller, path, given);
 	const { method } = operation;
-	const answer = await caller.send(method, path, {
+	const response = await caller.send(method, path, {
 		...(operation.body && { body: given.body ?? {} }),
 		headers: {
 			"idempotency-key": method === "POST" ? given.idempotencyKey : undefined,
 			"if-match": given.ifMatch,
 		},
 	});
-	if (answer.status >= 400) return refused(answer);
+	if (response.status >= 400) return rejected(response);
 	return result({
-		status: answer.status,
-		...bounded(answer.data),
-		...linkOf(answer.headers),
-		...(answer.headers.has("idempotency-replayed") && { replayed: true }),
-		bookmark: answer.headers.get("x-d1-bookmark"),
+		status: response.status,
+		...bounded(response.data),
+		...linkOf(response.headers),
+		...(response.headers.has("idempotency-replayed") && { replayed: true }),
+		bookmark: response.headers.get("x-d1-bookmark"),
 	});
 }
 

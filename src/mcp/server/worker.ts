@@ -34,7 +34,7 @@ function parseBody(bytes: Uint8Array): unknown {
 }
 
 /** Responds to a message of any revision; earlier clients start with `initialize`. */
-async function answer(request: Request, parsedBody: unknown, create: () => McpServer) {
+async function respond(request: Request, parsedBody: unknown, create: () => McpServer) {
 	if (!(await isLegacyRequest(request, parsedBody)))
 		return createMcpHandler(create, { legacy: "reject", maxSubscriptions: 0 }).fetch(request, {
 			parsedBody,
@@ -47,11 +47,8 @@ async function answer(request: Request, parsedBody: unknown, create: () => McpSe
 /** JSON-RPC's code for invalid requests (https://www.jsonrpc.org/specification). */
 const INVALID_REQUEST = -32600;
 
-/**
- * The response to a list of messages. The protocol has none since its revision 2025-06-18: a
- * request is one message, and counts as one.
- */
-const refuseBatch = () =>
+/** The response to a list of messages, which the protocol doesn't have. */
+const rejectBatch = () =>
 	Response.json(
 		{
 			jsonrpc: "2.0",
@@ -72,13 +69,13 @@ export type Message = { url: string; headers: Headers; body: Uint8Array; key: Ke
  * not store anything from a message, because the next message may be from another user.
  */
 export default class Mcp extends WorkerEntrypoint {
-	async answer({ url, headers, body, key }: Message, calls: Calls) {
+	async respond({ url, headers, body, key }: Message, calls: Calls) {
 		const request = new Request(url, { method: "POST", headers, body });
 		const caller = new Caller(key, calls);
 		const parsed = parseBody(body);
 		const response = Array.isArray(parsed)
-			? refuseBatch()
-			: await answer(request, parsed, () => createServer(caller));
+			? rejectBatch()
+			: await respond(request, parsed, () => createServer(caller));
 		const { status } = response;
 		return { status, headers: response.headers, body: response.body && (await response.text()) };
 	}

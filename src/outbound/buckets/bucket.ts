@@ -1,28 +1,31 @@
-/**
- * The export and the upload that wrote an object, from the object's metadata. For a file of an audit stream: the stream and the
- * digest of the file.
- */
+/** What wrote an object: an export and its upload, or an audit stream and the file's digest. */
 export type Mark = { export_id: string; upload: string };
 
 /** The mark of an object that wasn't written by an export. */
 export const NO_MARK: Mark = { export_id: "", upload: "" };
 
+/** Returns a mark's metadata, and the mark in metadata. `names`: the fields in metadata. */
+export const markAs = (names: Mark) => ({
+	metadata: ({ export_id, upload }: Mark): Record<string, string> => ({
+		...(export_id && { [names.export_id]: export_id }),
+		...(upload && { [names.upload]: upload }),
+	}),
+	markIn: (metadata: { get(name: string): string | null | undefined }): Mark => ({
+		export_id: metadata.get(names.export_id) ?? "",
+		upload: metadata.get(names.upload) ?? "",
+	}),
+});
+
 /** The maximum size of a key at S3 and R2, in bytes. */
 export const MAX_KEY_BYTES = 1024;
 
-/**
- * The size of all parts of an upload except the last, in bytes. R2 requires parts of equal size, and S3 requires at least this
- * size.
- */
+/** The size of all parts but the last, in bytes: the minimum of S3. R2 requires equal parts. */
 export const PART_BYTES = 5 * 2 ** 20;
 
 /** The maximum number of parts of an upload, at S3 and R2. */
 export const MAX_PARTS = 10_000;
 
-/**
- * A bucket of any kind. Objects are identified by keys. Uploads are multipart uploads: nothing appears before an upload is
- * completed.
- */
+/** A bucket of any kind. Uploads are multipart: nothing appears before they are completed. */
 export type Bucket = {
 	/** @throws if the response doesn't have an ETag, which confirms that the object is stored */
 	put(key: string, body: Uint8Array, type: string, mark: Mark): Promise<void>;
@@ -38,7 +41,7 @@ export type Bucket = {
 	complete(key: string, upload: string, parts: string[]): Promise<boolean>;
 	/** Aborts an upload, if it exists. */
 	abort(key: string, upload: string): Promise<void>;
-	/** Returns the mark of the object; null if the object doesn't exist or can't be read. Missing values are "". */
+	/** Returns the object's mark; null if there is no object or it can't be read. */
 	mark(key: string): Promise<Mark | null>;
 	remove(key: string): Promise<void>;
 	/** Yields the keys of all objects that begin with the prefix, page by page. */

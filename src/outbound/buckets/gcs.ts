@@ -8,25 +8,18 @@ type Settings = Config<"GCS">;
 
 const ENDPOINT = "https://storage.googleapis.com";
 
-/** Returns the config for S3. Requests are signed for the region "auto", whatever the bucket's region. */
-const asS3 = ({
-	hmac_access_id,
-	hmac_secret,
-	endpoint_url,
-	...config
-}: Settings): Config<"S3"> => ({
+/** Requests are signed for the region "auto", whatever the bucket's region. */
+const asS3 = (config: Settings): Config<"S3"> => ({
 	...config,
 	region: "auto",
-	endpoint_url: endpoint_url ?? ENDPOINT,
-	aws_access_key_id: hmac_access_id,
-	aws_secret_access_key: hmac_secret,
+	endpoint_url: config.endpoint_url ?? ENDPOINT,
+	aws_access_key_id: config.hmac_access_id,
+	aws_secret_access_key: config.hmac_secret,
 });
 
 export const gcsBucketUrl = (config: Settings) => bucketUrl(asS3(config));
 
-/**
- * The meanings of error codes that S3 lacks or that differ from S3's (Cloud Storage: "HTTP status and error codes for XML").
- */
+/** Meanings of codes that S3 lacks or means differently ("HTTP status and error codes"). */
 const MEANINGS: Record<string, string> = {
 	AccessDenied:
 		"The HMAC key's account lacks a permission in the bucket: it needs the role Storage Object User.",
@@ -35,19 +28,16 @@ const MEANINGS: Record<string, string> = {
 	SignatureDoesNotMatch: "hmac_secret is wrong.",
 };
 
-/**
- * Opens a bucket of Google Cloud Storage. Its XML API accepts S3's requests, signed with an HMAC key ("Simple migration from Amazon S3
- * to Cloud Storage").
- */
-export function gcs(env: Env, config: Settings, timeoutMs: number): OpenBucket {
-	const dialect: Dialect = {
-		keys: "hmac_access_id and hmac_secret",
-		explain(code, answer) {
-			const meaning = MEANINGS[code];
-			if (meaning === undefined) return undefined;
-			const message = `${meaning} ${answer.describe()}`;
-			return code === "RequestTimeTooSkewed" ? new Error(message) : new MisconfiguredError(message);
-		},
-	};
-	return s3(env, asS3(config), timeoutMs, dialect);
-}
+const GOOGLE: Dialect = {
+	keys: "hmac_access_id and hmac_secret",
+	explain(code, response) {
+		const meaning = MEANINGS[code];
+		if (meaning === undefined) return undefined;
+		const message = `${meaning} ${response.describe()}`;
+		return code === "RequestTimeTooSkewed" ? new Error(message) : new MisconfiguredError(message);
+	},
+};
+
+/** Opens a bucket of Google Cloud Storage, whose XML API accepts S3's requests. */
+export const gcs = (env: Env, config: Settings, timeoutMs: number): OpenBucket =>
+	s3(env, asS3(config), timeoutMs, GOOGLE);

@@ -2,7 +2,6 @@ import { parseStored } from "../destinations/config.ts";
 import { MisconfiguredError } from "../errors.ts";
 import type { OpenBucket } from "./bucket.ts";
 
-/** The types of destinations that are buckets. */
 const BUCKETS = ["S3", "R2", "AzureBlob", "GCS"] as const;
 
 export const isBucket = (type: string): type is (typeof BUCKETS)[number] =>

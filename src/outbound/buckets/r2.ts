@@ -1,40 +1,27 @@
-import type { Bucket, Mark } from "./bucket.ts";
+import { type Bucket, type Mark, markAs } from "./bucket.ts";
 
-/** The metadata with the mark of an object. */
-const EXPORT = "tenantry-export";
-const UPLOAD = "tenantry-upload";
+const { metadata, markIn } = markAs({ export_id: "tenantry-export", upload: "tenantry-upload" });
 
-const metadata = ({ export_id, upload }: Mark) => ({
-	[EXPORT]: export_id,
-	[UPLOAD]: upload,
+const optionsOf = (contentType: string, mark: Mark) => ({
+	httpMetadata: { contentType },
+	customMetadata: metadata(mark),
 });
 
-/** Whether R2's error says that the upload doesn't exist (any more). */
-const isGone = (error: unknown) => error instanceof Error && /\(10024\)/.test(error.message);
-
-/** Returns the result; null if the upload doesn't exist any more. */
+/** Returns the result; null if R2's error says that the upload doesn't exist (any more). */
 const unlessGone = <T>(promise: Promise<T>) =>
 	promise.catch((error: unknown) => {
-		if (isGone(error)) return null;
+		if (error instanceof Error && /\(10024\)/.test(error.message)) return null;
 		throw error;
 	});
 
 /** The worker's own bucket. */
 export function r2({ EXPORTS }: Env): Bucket {
 	return {
-		async put(key, body, contentType, mark) {
-			await EXPORTS.put(key, body, {
-				httpMetadata: { contentType },
-				customMetadata: metadata(mark),
-			});
+		async put(key, body, type, mark) {
+			await EXPORTS.put(key, body, optionsOf(type, mark));
 		},
-		async begin(key, contentType, mark) {
-			const { uploadId } = await EXPORTS.createMultipartUpload(key, {
-				httpMetadata: { contentType },
-				customMetadata: metadata(mark),
-			});
-			return uploadId;
-		},
+		begin: async (key, type, mark) =>
+			(await EXPORTS.createMultipartUpload(key, optionsOf(type, mark))).uploadId,
 		async part(key, id, number, body) {
 			const upload = EXPORTS.resumeMultipartUpload(key, id);
 			const part = await unlessGone(upload.uploadPart(number, body));
@@ -50,8 +37,7 @@ export function r2({ EXPORTS }: Env): Bucket {
 		},
 		async mark(key) {
 			const object = await EXPORTS.head(key);
-			const { [EXPORT]: export_id = "", [UPLOAD]: upload = "" } = object?.customMetadata ?? {};
-			return object && { export_id, upload };
+			return object && markIn(new Map(Object.entries(object.customMetadata ?? {})));
 		},
 		remove: (key) => EXPORTS.delete(key),
 		async *list(prefix) {

@@ -3,32 +3,9 @@ import { invalid } from "../../http/errors.ts";
 import { issue, notAChoice } from "../../http/fields.ts";
 import { toApiError } from "../../http/valid.ts";
 import { MisconfiguredError } from "../errors.ts";
-import * as azure from "./azure.ts";
-import * as bigquery from "./bigquery.ts";
-import * as clickhouse from "./clickhouse.ts";
-import * as gcs from "./gcs.ts";
-import * as http from "./http.ts";
-import * as postgres from "./postgres.ts";
-import * as r2 from "./r2.ts";
-import * as s3 from "./s3.ts";
+import { blobServiceOf, configs, KEY_HALVES, POSTGRES_PORT, SECRETS } from "./configs.ts";
 
-/** The configs of destinations, by type (docs/exports.md#destinations). */
-export const configs = {
-	S3: s3.config,
-	R2: r2.config,
-	HTTP: http.config,
-	Postgres: postgres.config,
-	NoOp: z.object({}),
-	ClickHouse: clickhouse.config,
-	AzureBlob: azure.config,
-	GCS: gcs.config,
-	BigQuery: bigquery.config,
-};
-
-/**
- * Parses a stored config.
- * @throws MisconfiguredError if it was stored under older rules and is no longer valid
- */
+/** Parses a stored config. Throws MisconfiguredError if it is no longer valid. */
 export function parseStored<T extends Type>(type: T, config: unknown): Config<T>;
 export function parseStored(type: Type, config: unknown): Config {
 	const { success, data } = configs[type].safeParse(config);
@@ -51,24 +28,6 @@ export type Type = keyof typeof configs;
 /** A destination's config, with decrypted secrets. */
 export type Config<T extends Type = Type> = z.infer<(typeof configs)[T]>;
 
-const SECRETS: Record<Type, string[]> = {
-	S3: s3.SECRETS,
-	R2: [],
-	HTTP: http.SECRETS,
-	Postgres: postgres.SECRETS,
-	NoOp: [],
-	ClickHouse: clickhouse.SECRETS,
-	AzureBlob: azure.SECRETS,
-	GCS: gcs.KEY,
-	BigQuery: bigquery.SECRETS,
-};
-
-/** The two fields of a key, which are required together. */
-const KEY_HALVES: { [T in Type]?: string[] } = {
-	S3: s3.KEY,
-	GCS: gcs.KEY,
-};
-
 const isType = (type: string): type is Type => Object.hasOwn(configs, type);
 
 const Endpoint = z.object({
@@ -77,18 +36,19 @@ const Endpoint = z.object({
 	account_name: z.string().optional(),
 	token_uri: z.string().optional(),
 	host: z.string().optional(),
-	port: z.int().default(postgres.POSTGRES_PORT),
+	port: z.int().default(POSTGRES_PORT),
 });
 
 /**
- * Returns the server that gets a config's secrets: the origin of its URL, or its host and port. For BigQuery, this includes the
- * token server. Null for the default server of the type (such as Amazon's for S3), or if there is no server.
+ * Returns the server that gets a config's secrets: the origin of its URL, or its host and port. For
+ * BigQuery, this includes the token server. Null for the default server of the type (such as
+ * Amazon's for S3), or if there is no server.
  * @param config a valid config, without nulls
  */
 export function endpointOf(config: unknown): string | null {
 	const { url, endpoint_url, account_name, token_uri, host, port } = Endpoint.parse(config);
 	if (host !== undefined) return `${host}:${port}`;
-	if (account_name !== undefined) return azure.endpointOf({ account_name, endpoint_url }).origin;
+	if (account_name !== undefined) return blobServiceOf(account_name, endpoint_url).origin;
 	const origin = URL.parse(url ?? endpoint_url ?? "")?.origin ?? null;
 	const issuer = URL.parse(token_uri ?? "")?.origin;
 	if (issuer === undefined) return origin;
@@ -97,16 +57,12 @@ export function endpointOf(config: unknown): string | null {
 
 export const TYPES = Object.keys(configs).filter(isType);
 
-/** Returns the secret fields of a type. */
-export const secretsOf = (type: string) => (isType(type) ? SECRETS[type] : []);
+export const secretsOf = (type: string) => (isType(type) && SECRETS[type]) || [];
 
 const missingField = (key: string) =>
 	invalid("destination", `Configuration missing required field: '${key}'`);
 
-/**
- * Parses a config of the type (docs/exports.md#destinations).
- * @throws 400 if it is invalid
- */
+/** Parses a config (docs/exports.md#destinations). Throws 400 if it is invalid. */
 export function parseConfig(type: string, config: unknown): Config {
 	if (!isType(type)) throw invalid("destination__type", notAChoice(type), "invalid_choice", TYPES);
 	const shape: z.ZodObject = configs[type];
@@ -124,7 +80,7 @@ export function parseConfig(type: string, config: unknown): Config {
 	);
 	if (missing) throw missingField(missing[0]);
 	// Rejects a config with only one half of a key. If both are missing, tests and runs report it.
-	const half = KEY_HALVES[type]?.find((key) => !keys[key]);
+	const half = type === "S3" || type === "GCS" ? KEY_HALVES[type].find((key) => !keys[key]) : null;
 	if (half && secretsOf(type).some((key) => keys[key])) throw missingField(half);
 	if (type === "AzureBlob" && !keys.account_key === !keys.sas_token)
 		throw keys.account_key

@@ -2,10 +2,7 @@
 import * as z from "zod";
 import { choice, eventName, integer, issue, notAChoice, rawText, text } from "../../http/fields.ts";
 
-/**
- * Returns a new schema for each field, because the OpenAPI document describes each field
- * separately.
- */
+/** New schemas for each field, because the OpenAPI document describes each field separately. */
 const names = () => z.array(eventName(400)).max(1000).nullish();
 
 /** Which events are exported. An empty `include_events` means all. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { describe } from "../../http/openapi.ts";
-import { configs, TYPES } from "./config.ts";
+import { TYPES } from "./config.ts";
+import { configs } from "./configs.ts";
 
 const FILTERS = {
 	include_events: "Only events with these names are exported. An empty list means all.",
@@ -21,11 +22,7 @@ const FILES = {
 	],
 	compression: [
 		"How files are compressed; null for no compression.",
-		{
-			gzip: "for all formats.",
-			snappy: "for Parquet only.",
-			zstd: "for all formats.",
-		},
+		{ gzip: "for all formats.", snappy: "for Parquet only.", zstd: "for all formats." },
 	],
 	max_file_size_mb:
 		"The size, in millions of bytes, after which a new file starts; null for one file per run.",

@@ -5,7 +5,6 @@ import { endpointOf, parseConfig, secretsOf } from "./config.ts";
 
 type Config = Destination["config"];
 
-/** Returns the cipher for the secrets of an export's destination. */
 export const exportCipher = (env: Env, { id }: { id: string }) =>
 	cipherOf(env, "batch_exports", id);
 
@@ -39,19 +38,13 @@ export const opened = async (cipher: Cipher, destination: Destination) => ({
 	config: await eachSecret(destination, (sealed, key) => cipher.unseal(fieldOf(key), sealed)),
 });
 
-/**
- * Returns the config to store, before encryption: parsed values, without nulls.
- * @throws 400 if the config is invalid
- */
+/** Returns the parsed config without nulls. Throws 400 if it is invalid. */
 export const normalized = (type: string, config: Config): Config =>
 	Object.fromEntries(
 		Object.entries(parseConfig(type, config)).filter(([, value]) => value !== null),
 	);
 
-/**
- * Returns a new destination to store, with encrypted secrets.
- * @throws 400 if the config is invalid
- */
+/** Returns a new destination with encrypted secrets. Throws 400 if the config is invalid. */
 export async function sealed(cipher: Cipher, type: string, given: Config): Promise<Destination> {
 	const config = normalized(type, given);
 	return {

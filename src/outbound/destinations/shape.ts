@@ -1,15 +1,10 @@
 import * as z from "zod";
 
-/** The result of a test of a destination. */
 export const TestResult = z
 	.object({
 		success: z.boolean(),
 		steps: z.array(
-			z.object({
-				name: z.string(),
-				error: z.string().nullable(),
-				warning: z.string().nullable(),
-			}),
+			z.object({ name: z.string(), error: z.string().nullable(), warning: z.string().nullable() }),
 		),
 	})
 	.meta({ id: "BatchExportTrial" });

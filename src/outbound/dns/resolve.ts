@@ -18,10 +18,7 @@ export type Failure = { error: string; retryable: boolean };
 /** The records (none if the name doesn't exist), and how many seconds they may be cached. */
 type Answered = { records: Answer[]; ttl: number };
 
-/**
- * Queries a resolver with DNS over HTTPS (RFC 8484).
- * @returns the records, or why there are none
- */
+/** Queries a resolver (DNS over HTTPS, RFC 8484). Returns records, or why there are none. */
 export async function query(
 	resolver: string,
 	name: string,
@@ -50,11 +47,7 @@ export async function resolve(...options: Parameters<typeof query>): Promise<Ans
 	return "error" in answer ? answer : answer.records;
 }
 
-/**
- * The shortest TTL of the records, in seconds. If there is no record of the type, also considers
- * the TTL of the negative response from the zone's SOA record (RFC 2308, section 5), or 0 if it is
- * missing.
- */
+/** The shortest TTL in seconds: of the records, or of a negative response (RFC 2308, 5). */
 function ttlOf({ answers = [], authorities = [] }: DecodedPacket, type: RecordType) {
 	const ttls = answers.map((record) => ("ttl" in record ? (record.ttl ?? 0) : 0));
 	if (answers.some((record) => record.type === type)) return Math.min(...ttls);
@@ -62,7 +55,6 @@ function ttlOf({ answers = [], authorities = [] }: DecodedPacket, type: RecordTy
 	return Math.min(...ttls, soa?.ttl ?? 0, soa?.data.minimum ?? 0);
 }
 
-/** Returns why this isn't a valid DNS name, or null if it is. */
 function whyInvalid(name: string): string | null {
 	const bytes = (text: string) => new TextEncoder().encode(text).length;
 	const labels = name.replace(/\.$/, "").split(".");
@@ -74,17 +66,12 @@ function whyInvalid(name: string): string | null {
 		: null;
 }
 
-/** Returns the resolver's DNS message, or an error message if the HTTP status isn't 2xx. */
 async function ask(resolver: string, name: string, type: RecordType) {
 	const { default: dns } = await import("dns-packet");
 	const response = await fetch(resolver, {
 		method: "POST",
 		headers: { accept: MESSAGE, "content-type": MESSAGE },
-		body: dns.encode({
-			type: "query",
-			flags: dns.RECURSION_DESIRED,
-			questions: [{ type, name }],
-		}),
+		body: dns.encode({ type: "query", flags: dns.RECURSION_DESIRED, questions: [{ type, name }] }),
 		signal: AbortSignal.timeout(TIMEOUT_MS),
 	});
 	if (!response.ok) return `The resolver answered with the HTTP status ${response.status}.`;

@@ -8,10 +8,7 @@ export type SourceFile = { filename: string; source: string };
 /** `capabilities` is null unless the file is a main file that compiles. */
 export type Output = Compiled & { capabilities: ReturnType<typeof capabilitiesOf> | null };
 
-/**
- * Compiles the files of plugins (docs/internals/architecture.md#the-compiler). It must not store
- * anything from a call, because the next call may be for another user.
- */
+/** Compiles plugins of any user, so it must not store anything from a call. */
 export default class Compiler extends WorkerEntrypoint {
 	compile(files: SourceFile[]): Output[] {
 		return files.map(({ filename, source }) => {

@@ -1,9 +1,7 @@
 /** Every fifth task yields to timers and requests, which a thousand calls would block. */
 const TASKS_PER_PAUSE = 5;
 
-/**
- * Returns a function that runs at most `limit` tasks at a time. Other tasks wait, and run in order.
- */
+/** Returns a function that runs at most `limit` tasks at a time, in order. */
 export function limiter(limit: number) {
 	const waiting: (() => void)[] = [];
 	let running = 0;

@@ -7,7 +7,10 @@ import type { Entry } from "./run_log.ts";
 
 export const PLUGIN_LOGS: Logs = { table: pluginLogs, owner: pluginLogs.plugin_config_id };
 
-/** Returns statements that add the log entries of one run to the log of its config if `condition` is true. */
+/**
+ * Returns statements that add the entries of a run to the log of its config, if `condition` is
+ * true.
+ */
 export const insertEntries = (db: Database, config: number, entries: Entry[], condition: SQL) =>
 	appendAll(db, PLUGIN_LOGS, { owner: config, entries }, condition);
 

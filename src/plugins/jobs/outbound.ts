@@ -1,9 +1,6 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 
-/**
- * Returns the host names in the config's `allowed_hosts`, a list or a comma-separated string: the
- * plugin can connect to these. IP addresses and names without a dot are ignored.
- */
+/** Returns the host names in `allowed_hosts` (a list, or with commas) that have a dot. */
 export function allowedHosts({ allowed_hosts }: Record<string, unknown>) {
 	const names = typeof allowed_hosts === "string" ? allowed_hosts.split(",") : allowed_hosts;
 	if (!Array.isArray(names)) return [];
@@ -12,17 +9,14 @@ export function allowedHosts({ allowed_hosts }: Record<string, unknown>) {
 		.filter((name) => /^([a-z0-9-]+\.)+[a-z][a-z0-9-]*[a-z0-9]$/.test(name));
 }
 
-/**
- * The network of a sandbox: only the given hosts, and only if they resolve to public addresses.
- * Redirects are not followed.
- */
+/** The network of a sandbox: the given hosts at public addresses, without redirects. */
 export class Outbound extends WorkerEntrypoint<Env, { hosts: string[] }> {
 	override async fetch(request: Request) {
 		const { host, hostname } = new URL(request.url);
 		if (!this.ctx.props.hosts.includes(host)) throw new Error(`This plugin may not reach ${host}.`);
-		const { resolveHost } = await import("../../outbound/dns/reach.ts");
-		const reason = await resolveHost(this.env, hostname);
-		if (reason !== null) throw new Error(`This plugin may not reach ${host}: ${reason}`);
+		const { checkPublicHost } = await import("../../outbound/dns/reach.ts");
+		const failure = await checkPublicHost(this.env, hostname);
+		if (failure) throw new Error(`This plugin may not reach ${host}: ${failure.error}`);
 		return fetch(request, { redirect: "manual" });
 	}
 }

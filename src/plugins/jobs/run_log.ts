@@ -18,10 +18,7 @@ export type Entry = Pick<z.infer<typeof Line>, "level" | "message"> & {
 	source: "SYSTEM" | "PLUGIN" | "CONSOLE";
 };
 
-/**
- * Returns the log of one run. The plugin can write `MAX_ENTRIES` entries.
- * @param secrets values to redact in entries and in the error
- */
+/** Returns the log of one run, of at most `MAX_ENTRIES`, without `secrets`. */
 export function runLog(secrets: string[]) {
 	const redact = logRedactor(secrets);
 	const entries: Entry[] = [];
@@ -53,10 +50,7 @@ export function runLog(secrets: string[]) {
 	};
 }
 
-/**
- * Returns a function that redacts secrets, also JSON-escaped ones, and truncates the text without
- * leaving part of a secret.
- */
+/** Returns a function that redacts secrets, also JSON-escaped and truncated ones. */
 function logRedactor(secrets: string[]) {
 	const hide = redactor(secrets);
 	return (message: string) => {

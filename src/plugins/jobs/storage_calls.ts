@@ -26,10 +26,7 @@ export type Storage = {
  */
 type Result = { value?: string | null; rejection?: string };
 
-/**
- * Returns the storage functions that the isolate can call, with any arguments, within the limits of
- * a run.
- */
+/** Returns the storage functions for the isolate, with any arguments, within limits. */
 export function storageCalls(storage: Storage, limit: TimeLimit) {
 	const limited = limiter(MAX_CONCURRENT_CALLS);
 	let calls = 0;

@@ -41,9 +41,9 @@ const slots = (at: number) =>
 	}));
 
 /**
- * Common table expressions. `due`: the tasks whose minute, hour or day has begun since the last tick,
- * and the daily and hourly ones that it dropped, ranked within their organization, these first.
- * `capacities`: how many an organization can queue, and the turn of the first.
+ * Common table expressions. `due`: the tasks whose minute, hour or day has begun since the last
+ * tick, and the daily and hourly ones that it dropped, ranked within their organization, these
+ * first. `capacities`: how many an organization can queue, and the turn of the first.
  */
 const ranked = (at: number, minute: string, last: SQL) => sql`due as materialized (
 		select *, row_number() over (partition by organization_id order by length desc, config, name) as rank

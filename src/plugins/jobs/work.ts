@@ -91,8 +91,8 @@ async function take(db: Database) {
 type Job = NonNullable<NonNullable<Awaited<ReturnType<typeof take>>>["job"]>;
 
 /**
- * Returns the isolate that a job shares with earlier jobs of its config (docs/plugins.md#the-sandbox);
- * null if another job of the config is running.
+ * Returns the isolate that a job shares with earlier jobs of its config
+ * (docs/plugins.md#the-sandbox); null if another job of the config is running.
  */
 const isolateOf = ({ is_busy, uuid, generation }: Job) =>
 	is_busy ? null : `${uuid}:${generation}`;

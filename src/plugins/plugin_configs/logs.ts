@@ -11,10 +11,7 @@ import type { Entry } from "../jobs/run_log.ts";
 import { byId } from "./queries.ts";
 import type { logFilters } from "./shape.ts";
 
-/**
- * Lists the log entries of a config, newest first.
- * @throws 404 if the config doesn't exist
- */
+/** Lists the entries of a config, newest first. Throws 404 if it doesn't exist. */
 export async function list(
 	tenant: Tenant,
 	id: string,

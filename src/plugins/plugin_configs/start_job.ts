@@ -18,10 +18,7 @@ export async function find(tenant: Tenant, id: string) {
 	return orNotFound(row);
 }
 
-/**
- * Queues a job of the config's plugin. Its row comes first, so that the schedule can send another
- * message if the one to the queue is lost.
- */
+/** Queues a job: first its row, in case the message is lost. */
 export const start = (tenant: Tenant, id: string, body: z.infer<typeof Job>) =>
 	retry(() => tryStart(tenant, id, body));
 

@@ -6,10 +6,7 @@ import { ADMIN, insufficientLevel } from "../../db/levels.ts";
 import { pluginStorage } from "../../db/schema/jobs.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 
-/**
- * Whether a config of the plugin, in any organization, has secrets that the plugin's code can read:
- * encrypted fields, or anything in its storage.
- */
+/** Whether any config of the plugin has secrets or storage, in any organization. */
 const keepsSecrets = (plugin_id: number) => {
 	const sealed = sql`exists (select 1 from json_each(${pluginConfigs.config}) as field where field.value glob 'sealed:*')`;
 	const stores = sql`exists (select 1 from ${pluginStorage} where ${pluginStorage.plugin_config_id} = ${pluginConfigs.id})`;

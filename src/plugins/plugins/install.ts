@@ -51,10 +51,7 @@ export async function toFiles(env: Env, texts: ReadonlyMap<string, string>) {
 	});
 }
 
-/**
- * Returns the capabilities of a plugin with these files, without empty lists. If the main file
- * doesn't compile, these are the previous ones.
- */
+/** Returns the capabilities; those of `before` if the main file doesn't compile. */
 export function capabilities(files: File[], before: Capabilities = {}): Capabilities {
 	const main = MAIN_FILES.map((name) => files.find(({ row }) => row.filename === name)).find(
 		Boolean,
@@ -78,10 +75,7 @@ export const storeFiles = (db: Database, plugin_id: number | SQL<number>, files:
 			}),
 	);
 
-/**
- * Downloads the plugin at this URL. `facts` are the columns that it determines.
- * @throws 400 if it can't be downloaded or isn't a plugin
- */
+/** Downloads a plugin. `facts`: the columns that it sets. Throws 400 if this fails. */
 export async function install(env: Env, url: string) {
 	const { bytes, tag, latest_tag } = await download(env, url);
 	const archive = await unpack(bytes);

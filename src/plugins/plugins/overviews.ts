@@ -110,10 +110,7 @@ export async function unused(tenant: Tenant, { condition }: Family, page: Page) 
 	return withPlugin(rows.results[0], mapResults(rows, toPlugin));
 }
 
-/**
- * Lists enabled configs of the family's plugins that are destinations, in projects that the caller
- * can see, newest first.
- */
+/** Lists enabled configs of destinations that the caller can see, newest first. */
 export async function exportConfigs(tenant: Tenant, { condition }: Family, page: Page) {
 	const isProject = eq(projects.id, pluginConfigs.project_id);
 	const isPlugin = eq(plugins.id, pluginConfigs.plugin_id);

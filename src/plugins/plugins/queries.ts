@@ -206,10 +206,7 @@ async function tryRemove(tenant: Tenant, id: string) {
 	);
 }
 
-/**
- * Looks up the newest version at the plugin's URL, and stores it after the response. Returns the
- * stored version for a plugin of another organization.
- */
+/** Looks up the newest version, unless the plugin is another organization's. */
 export async function checkForUpdates(tenant: Tenant, id: string) {
 	const [[row], [token]] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),

@@ -160,10 +160,7 @@ export async function download(env: Env, url: string, timeoutMs = TIMEOUT_MS) {
 	return { ...versions, bytes: await get(archive, MAX_ARCHIVE_BYTES) };
 }
 
-/**
- * Returns functions that send requests to the registry of a URL, all within one timeout. Their
- * errors don't contain URLs or tokens.
- */
+/** Returns functions for requests to a registry, within one timeout, whose errors have no URL. */
 function connect(env: Env, url: string, timeoutMs: number) {
 	const parsed = parse(url);
 	if (!parsed) throw invalid(null, "Must be a GitHub/GitLab repository or a npm package URL!");

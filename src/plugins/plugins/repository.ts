@@ -18,10 +18,7 @@ export const RepositoryEntry = Listed.extend({ installed: z.boolean() }).meta({
 
 const TIMEOUT_MS = 5000;
 
-/**
- * Returns the list at `PLUGIN_REPOSITORY_URL`, or the bundled list if the setting is empty.
- * @throws 400 if the list can't be fetched or is invalid
- */
+/** Returns the list of plugins to install. Throws 400 if it can't be fetched or is invalid. */
 export async function repository({ PLUGIN_REPOSITORY_URL: url }: Env) {
 	if (url === "") return BUNDLED;
 	const signal = AbortSignal.timeout(TIMEOUT_MS);

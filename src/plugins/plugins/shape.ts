@@ -80,7 +80,7 @@ export const pluginColumns = {
 	public_jobs: plugins.public_jobs,
 };
 
-/** The columns for lists of configs, without the large ones (docs/api.md#fields-that-are-strings). */
+/** The columns for lists, without large ones (docs/api.md#fields-that-are-strings). */
 const { icon: _icon, metrics: _metrics, public_jobs: _jobs, ...listedColumns } = pluginColumns;
 export const listedPluginColumns = listedColumns;
 

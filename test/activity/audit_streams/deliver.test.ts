@@ -52,7 +52,8 @@ beforeEach(stopPerformanceClock);
 type Row = Partial<typeof auditStreams.$inferInsert>;
 
 /**
- * An organization with a stream. Other tests' streams are paused, so that ticks deliver only this one.
+ * An organization with a stream. Other tests' streams are paused, so that ticks deliver only this
+ * one.
  * @param entries how many entries its log has besides
  */
 async function streaming(
@@ -376,7 +377,10 @@ test("a file ends before it has more than about 8 MB of text, and large entries 
 	expect((await show()).latest_error).toBeNull();
 });
 
-/** An environment whose next write to the stream's row after `after` others fails, as if the isolate was killed. */
+/**
+ * An environment whose next write to the stream's row after `after` others fails, as if the isolate
+ * was killed.
+ */
 const killed = (matches: (query: string) => boolean): Env => {
 	let isKilled = false;
 	const prepare = (query: string) => {
@@ -688,7 +692,8 @@ describe("a bucket that fails", () => {
 		const { DB, statements } = countStatements(env.DB);
 		await deliver({ ...env, DB }, LATE);
 		expect(await row()).toMatchObject({ attempts: 1, file: { count: 15 } });
-		// Of the 25 that src/activity/audit_streams/deliver.ts expects at most, it lacks two, since no file is recorded; one is the tick's.
+		// Of the 25 that src/activity/audit_streams/deliver.ts expects at most, it lacks two, since no
+		// file is recorded; one is the tick's.
 		expect(statements()).toBe(24);
 	});
 
@@ -761,7 +766,10 @@ describe("retention", () => {
 				)
 		).length;
 
-	/** Replaces all entries by old ones of these organizations, and a new one, as times are in the order of positions. */
+	/**
+	 * Replaces all entries by old ones of these organizations, and a new one, as times are in the
+	 * order of positions.
+	 */
 	const age = async (days: number, n: number, ...organizations: string[]) => {
 		await db.delete(activityLog);
 		for (const id of organizations) await fill(id, n, ago(days));

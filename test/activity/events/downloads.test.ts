@@ -315,7 +315,8 @@ describe("a download of several pages", () => {
 	});
 
 	test.each([
-		// An entry in its index and in the list of positions, its row and its user. The feed merges two indexes.
+		// An entry in its index and in the list of positions, its row and its user. The feed merges two
+		// indexes.
 		["feed", 5],
 		["organization", 4],
 		["project", 4],

@@ -276,7 +276,7 @@ describe("a test", () => {
 		const home = await world();
 		const one = await hook(home, "hang", { enabled: false });
 		const { body } = await withoutPatience(() => home.here("POST", `${one.at}/test`));
-		expect(body.error).toMatch(/did not response within 15 seconds/);
+		expect(body.error).toMatch(/did not answer within 15 seconds/);
 	});
 
 	test("can't be replayed", async () => {

@@ -57,10 +57,10 @@ export const clientOf = (key = inject("console").key) =>
 export async function newOrganization(name = "Analytics Ltd") {
 	const client = clientOf();
 	const organization = await client.organizations.create({ name });
-	const project = (await client.organizationProjects.list({ organization: organization.id }))
-		.results[0];
+	const at = { organization: organization.id };
+	const [project] = (await client.organizationProjects.list(at)).results;
 	if (!project) throw new Error("The organization has no project.");
-	return { client, organization, project, path: `/console/${organization.id}` };
+	return { client, organization, at, project, path: `/console/${organization.id}` };
 }
 
 /** An address that nobody else has. */

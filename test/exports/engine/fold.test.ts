@@ -22,7 +22,9 @@ const still: Env = {
 	EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), { createBatch: async () => [] }),
 };
 
-/** Six in the morning, when every run of the day has started. It never goes back, because ids don't. */
+/**
+ * Six in the morning, when every run of the day has started. It never goes back, because ids don't.
+ */
 let clock = Math.floor(latestIdAt() / DAY) * DAY + DAY / 4;
 
 beforeEach(() => {
@@ -257,13 +259,13 @@ test("a kill, a retry and another tick while runs are folded lose nothing", asyn
 		expect(await of.here("POST", retry, { env: still })).toMatchObject({ status: 200 });
 		return env.DB.batch(statements);
 	});
-	await expect(of.fold(retried)).rejects.toThrow("still_unchanged");
+	await expect(of.fold(retried)).rejects.toThrow("is_current");
 	expect([await of.count(), (await of.ranges()).count]).toEqual([100, 0]);
 	const other = meanwhile(async (statements) => {
 		await of.fold();
 		return env.DB.batch(statements);
 	});
-	await expect(of.fold(other)).rejects.toThrow("still_unchanged");
+	await expect(of.fold(other)).rejects.toThrow("is_current");
 	const results = [delivered(of, 1, 30)];
 	expect((await of.ranges()).results).toEqual(results);
 	expect(await of.count()).toBe(71);

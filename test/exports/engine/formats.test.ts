@@ -1,8 +1,7 @@
 import { env } from "cloudflare:workers";
 import { parquetMetadata } from "hyparquet";
 import { describe, expect, test } from "vitest";
-import { toJson } from "../../../src/exports/engine/formats/jsonlines.ts";
-import { parquet } from "../../../src/exports/engine/formats/parquet.ts";
+import { jsonWriter } from "../../../src/exports/engine/formats/jsonlines.ts";
 import type { Column, Row } from "../../../src/exports/engine/rows.ts";
 import { destinationOf, duckdb, job, parquetReaders } from "../../support/exporting.ts";
 
@@ -26,7 +25,7 @@ test.each<[string, Row, string]>([
 	["keeps JSON that is text", ["x", '"\\n"'], '"\\n"'],
 	["says null", ["x", null], "null"],
 ])("a line %s", (_, row, properties) => {
-	expect(toJson(columns, row)).toBe(`{"a \\"name\\"":"x","properties":${properties}}`);
+	expect(jsonWriter(columns)(row)).toBe(`{"a \\"name\\"":"x","properties":${properties}}`);
 });
 
 /** The file that an export writes of the rows, in pages of `size`, and its media type. */
@@ -340,46 +339,6 @@ describe("Parquet", () => {
 				.map(({ name }) => name),
 		).toEqual(["few", "timestamp", "day"]);
 	});
-
-	test.each([
-		["one piece", false],
-		["steps", true],
-	])(
-		"tries dictionaries less often while they don't pay off, in a file written in %s",
-		async (_, isResumed) => {
-			const columns: Column[] = [
-				{ name: "differs", kind: "text" },
-				{ name: "differs at first", kind: "text" },
-				{ name: "repeats", kind: "text" },
-			];
-			const rows = (group: number) =>
-				Array.from({ length: 20 }, (_, i): Row => {
-					const differs = `${group} ${i}`;
-					return [differs, group < 3 ? differs : "same", "same"];
-				});
-			const pieces: Uint8Array[] = [];
-			let offset = 0;
-			let encoder = parquet(columns, null, null);
-			const add = (more: Uint8Array[]) => {
-				for (const bytes of more) {
-					pieces.push(bytes.slice());
-					offset += bytes.length;
-				}
-			};
-			for (let group = 0; group < 10; group += 1) {
-				await encoder.write(rows(group), 1);
-				add(encoder.flush());
-				if (isResumed) encoder = parquet(columns, null, { offset, state: encoder.state() });
-			}
-			add(encoder.finish());
-			const found = await duckdb(
-				Buffer.concat(pieces),
-				`select string_agg(if(encodings like '%DICTIONARY%', 'D', '-'), '' order by row_group_id) as groups
-				from parquet_metadata(PATH) group by column_id order by column_id`,
-			);
-			expect(found.map(({ groups }) => groups)).toEqual(["----------", "-------DDD", "DDDDDDDDDD"]);
-		},
-	);
 });
 
 test("Parquet has a dictionary of long values that repeat in any order", async () => {
@@ -522,7 +481,7 @@ test.each([
 	"\u0000\u001f\u007f\u2028",
 	"half a pair: \ud83e",
 ])("text is escaped as JSON: %j", (text) => {
-	expect(toJson([{ name: "text", kind: "text" }], [text])).toBe(JSON.stringify({ text }));
+	expect(jsonWriter([{ name: "text", kind: "text" }])([text])).toBe(JSON.stringify({ text }));
 });
 
 test("numbers and booleans are written as they are", () => {
@@ -530,5 +489,5 @@ test("numbers and booleans are written as they are", () => {
 		{ name: "number", kind: "number" },
 		{ name: "boolean", kind: "boolean" },
 	];
-	expect(toJson(columns, [-1.5e300, false])).toBe('{"number":-1.5e+300,"boolean":false}');
+	expect(jsonWriter(columns)([-1.5e300, false])).toBe('{"number":-1.5e+300,"boolean":false}');
 });

@@ -43,7 +43,10 @@ const still: Env = {
 	EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), { createBatch: async () => [] }),
 };
 
-/** An export of the API, with a clock that the test sets. If `isFolded`, all but its newest runs are soon folded. */
+/**
+ * An export of the API, with a clock that the test sets. If `isFolded`, all but its newest runs are
+ * soon folded.
+ */
 async function created(start: number, isFolded = false): Promise<Subject> {
 	vi.useFakeTimers({ toFake: ["Date"], now: start });
 	onTestFinished(() => {

@@ -75,7 +75,10 @@ async function opened(run: RunLease, more: Partial<Env> = {}) {
 	return attempt;
 }
 
-/** Carries out a part of an attempt. Returns how long to wait before the next one; null if the run has ended. */
+/**
+ * Carries out a part of an attempt. Returns how long to wait before the next one; null if the run
+ * has ended.
+ */
 const partOf = async (run: RunLease, more: Partial<Env> = {}) =>
 	continueRun(await opened(run, more));
 
@@ -1166,7 +1169,10 @@ function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
 	return { EXPORTS };
 }
 
-/** Carries out an attempt to the end of the run, or to the first try that fails. Returns how long to wait then. */
+/**
+ * Carries out an attempt to the end of the run, or to the first try that fails. Returns how long to
+ * wait then.
+ */
 async function carried(run: RunLease, more: Partial<Env> = {}) {
 	for (;;) {
 		const wait_ms = await partOf(run, more);

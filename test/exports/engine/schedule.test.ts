@@ -29,8 +29,8 @@ const HOUR = 3_600_000;
 const LATE_MS = 6 * 60_000;
 
 /**
- * The last full hour that is late already. Otherwise, a tick that is late would be in the future, where a run that was
- * launched just now seems to be lost.
+ * The last full hour that is late already. Otherwise, a tick that is late would be in the future,
+ * where a run that was launched just now seems to be lost.
  */
 const hour = Math.floor((Date.now() - LATE_MS) / HOUR) * HOUR;
 const iso = (at: number) => new Date(at).toISOString();

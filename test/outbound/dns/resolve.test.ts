@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { resolveHost } from "../../../src/outbound/dns/reach.ts";
+import { checkPublicHost } from "../../../src/outbound/dns/reach.ts";
 import { resolve } from "../../../src/outbound/dns/resolve.ts";
 import { MisconfiguredError } from "../../../src/outbound/errors.ts";
 import { assertReachable } from "../../../src/outbound/send.ts";
@@ -27,7 +27,7 @@ describe("an invalid DNS name is rejected without a query", () => {
 			ALLOW_PRIVATE_DESTINATIONS: "false",
 			DOH_URL: env.DOH_NOBODY,
 		};
-		expect(await resolveHost(strict, name)).toBe(error);
+		expect(await checkPublicHost(strict, name)).toEqual({ error, retryable: false });
 		await expect(assertReachable(strict, name)).rejects.toThrow(MisconfiguredError);
 	});
 });

@@ -39,7 +39,8 @@ export async function runEveryHour(meta) { meta.logger.log('An hour') }
 export async function runEveryDay(meta) { meta.logger.log('A day') }
 `;
 
-// What the tests before have left running takes no turn from a test's jobs, and the schedule adds nothing to it.
+// What the tests before have left running takes no turn from a test's jobs, and the schedule adds
+// nothing to it.
 beforeEach(async () => {
 	await db.batch([
 		db.update(pluginConfigs).set({ enabled: false }),
@@ -459,7 +460,10 @@ describe("a job runs in the isolate of the jobs before it", () => {
 		async abort() { (await import("cloudflare:workers")).abortIsolate("gone") },
 	}`;
 
-	/** A config, and a function that runs the job `go` and returns whether a job ran in its isolate before. */
+	/**
+	 * A config, and a function that runs the job `go` and returns whether a job ran in its isolate
+	 * before.
+	 */
 	async function config() {
 		const here = await home(source);
 		const run = async (type: string) => {

@@ -6,7 +6,7 @@ import { attempt } from "./feedback.tsx";
 export function useAction() {
 	const isRunning = useRef(false);
 	const [isBusy, setBusy] = useState(false);
-	async function run(work: () => Promise<unknown>) {
+	async function run(work: () => unknown) {
 		// Check the ref, not the state, because a second click can come before the next render.
 		if (isRunning.current) return;
 		isRunning.current = true;
@@ -18,13 +18,13 @@ export function useAction() {
 	return { isBusy, run };
 }
 
-/** A button with a slow action. Until the action ends, the button is busy and ignores clicks. */
+/** A button. Until its action ends, it is busy and ignores clicks. */
 export function Button({
 	onPress,
 	isOff = false,
 	...look
 }: Pick<ButtonHTMLAttributes<HTMLButtonElement>, "class" | "aria-label" | "children"> & {
-	onPress: () => Promise<unknown>;
+	onPress: () => unknown;
 	/** Whether the button is disabled. */
 	isOff?: boolean;
 }) {
@@ -39,3 +39,18 @@ export function Button({
 		/>
 	);
 }
+
+type Look = Omit<Parameters<typeof Button>[0], "class">;
+
+/** A button that isn't the main one of its page. */
+export const SecondaryButton = (button: Look) => <Button class="secondary outline" {...button} />;
+
+/** A button in a row of a list or beside a text. */
+export const SmallButton = (button: Look) => <Button class="secondary outline small" {...button} />;
+
+/** A link to another page that looks like the page's main button. */
+export const LinkButton = ({ href, children }: { href: string; children: string }) => (
+	<a class="button" href={href}>
+		{children}
+	</a>
+);

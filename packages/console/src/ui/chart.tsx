@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { Axis } from "uplot";
 
 const DAY_SECONDS = 86_400;
 
@@ -11,6 +12,37 @@ const EXACT = new Intl.NumberFormat();
 const tokenOf = (element: Element, name: string) =>
 	getComputedStyle(element).getPropertyValue(name).trim();
 
+function axesOf(element: Element): Axis[] {
+	/** The chart scales with the user's font size. */
+	const scale = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+	const axis = {
+		stroke: tokenOf(element, "--soft"),
+		font: `${12 * scale}px ${tokenOf(element, "--sans")}`,
+		grid: { show: false },
+		ticks: { show: false },
+	};
+	return [
+		{
+			...axis,
+			gap: 8,
+			size: 28 * scale,
+			space: 64 * scale,
+			incrs: [1, 2, 7, 14, 30, 90].map((days) => days * DAY_SECONDS),
+			values: (_, days) => days.map((seconds) => DAY.format(seconds * 1000)),
+		},
+		{
+			...axis,
+			gap: 8,
+			size: 44 * scale,
+			values: (_, numbers) => numbers.map((number) => NUMBER.format(number)),
+			incrs: [1, 2, 5]
+				.flatMap((n) => Array.from({ length: 12 }, (_, i) => n * 10 ** i))
+				.sort((a, b) => a - b),
+			grid: { stroke: tokenOf(element, "--line"), width: 1 },
+		},
+	];
+}
+
 /**
  * Draws bars in an element, at its width. Returns a function that removes them.
  * @param onPoint called with the day at the pointer; undefined when the pointer leaves
@@ -22,14 +54,6 @@ async function draw(
 	onPoint: (point: Point | undefined) => void,
 ) {
 	const { default: Plot } = await import("uplot");
-	/** The chart scales with the user's font size. */
-	const scale = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
-	const axis = {
-		stroke: tokenOf(element, "--soft"),
-		font: `${12 * scale}px ${tokenOf(element, "--sans")}`,
-		grid: { show: false },
-		ticks: { show: false },
-	};
 	const plot = new Plot(
 		{
 			width: element.clientWidth,
@@ -43,26 +67,7 @@ async function draw(
 				x: { range: (_, first, last) => [first - DAY_SECONDS / 2, last + DAY_SECONDS / 2] },
 				y: { range: (_, __, max) => [0, Math.max(1, max)] },
 			},
-			axes: [
-				{
-					...axis,
-					gap: 8,
-					size: 28 * scale,
-					space: 64 * scale,
-					incrs: [1, 2, 7, 14, 30, 90].map((days) => days * DAY_SECONDS),
-					values: (_, days) => days.map((seconds) => DAY.format(seconds * 1000)),
-				},
-				{
-					...axis,
-					gap: 8,
-					size: 44 * scale,
-					values: (_, numbers) => numbers.map((number) => NUMBER.format(number)),
-					incrs: [1, 2, 5]
-						.flatMap((n) => Array.from({ length: 12 }, (_, i) => n * 10 ** i))
-						.sort((a, b) => a - b),
-					grid: { stroke: tokenOf(element, "--line"), width: 1 },
-				},
-			],
+			axes: axesOf(element),
 			series: [
 				{},
 				{

@@ -1,6 +1,5 @@
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { PreconditionFailedError, type RequestOptions } from "tenantry-client";
+import { PreconditionFailedError } from "tenantry-client";
 import { Button, useAction } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { say } from "./feedback.tsx";
@@ -8,9 +7,7 @@ import { say } from "./feedback.tsx";
 type Values = object;
 
 /** How often changes are sent while other fields of the object change. */
-const MAX_TRIES = 3;
-
-type Clash<T, Changes> = { theirs: T; changes: Changes };
+const MAX_ATTEMPTS = 3;
 
 const YOURS = "Your version";
 const SAVED = "Saved version";
@@ -36,10 +33,110 @@ function Value({ children }: { children: string }) {
 	return <pre tabIndex={0}>{children}</pre>;
 }
 
+type Row = { name: string; label: string; yours: string; saved: string };
+
+// biome-ignore-start lint/a11y/noRedundantRoles: as a list on phones, the elements would lose their roles
+const Versions = ({ rows }: { rows: Row[] }) => (
+	<table role="table" class="versions">
+		<thead role="rowgroup">
+			<tr role="row">
+				{["Field", YOURS, SAVED].map((title) => (
+					<th key={title} role="columnheader" scope="col">
+						{title}
+					</th>
+				))}
+			</tr>
+		</thead>
+		<tbody role="rowgroup">
+			{rows.map(({ name, label, yours, saved }) => (
+				<tr key={name} role="row">
+					<th role="rowheader" scope="row">
+						{label}
+					</th>
+					<td role="cell" data-title={YOURS}>
+						<Value>{yours}</Value>
+					</td>
+					<td role="cell" data-title={SAVED}>
+						<Value>{saved}</Value>
+					</td>
+				</tr>
+			))}
+		</tbody>
+	</table>
+);
+// biome-ignore-end lint/a11y/noRedundantRoles: as above
+
+/** Shows both versions of the fields that differ, and lets the user choose one. */
+function ConflictDialog({
+	theirs,
+	changes,
+	labels,
+	onKeep,
+	onSave,
+	onClose,
+}: {
+	theirs: Values;
+	changes: Values;
+	labels: Values;
+	onKeep: () => Promise<unknown>;
+	onSave: () => Promise<unknown>;
+	onClose: () => void;
+}) {
+	/** Whether a choice is being saved. */
+	const { isBusy, run } = useAction();
+	const rows = Object.keys(changes)
+		.map((name) => ({
+			name,
+			label: shown(fieldOf(labels, name) ?? name),
+			yours: shown(fieldOf(changes, name)),
+			saved: shown(fieldOf(theirs, name)),
+		}))
+		.filter(({ yours, saved }) => yours !== saved);
+	return (
+		<Dialog title="Someone else changed this" onClose={() => isBusy || onClose()}>
+			<p>
+				Someone else saved changes after you opened this page. Your changes aren't saved yet. Choose
+				which version to keep.
+			</p>
+			<Versions rows={rows} />
+			{rows.length === 0 && <p>Both versions have the same values.</p>}
+			<div class="buttons">
+				<button
+					type="button"
+					class="secondary outline"
+					aria-disabled={isBusy}
+					onClick={() => run(onKeep)}
+				>
+					Keep saved version
+				</button>
+				<Button onPress={() => run(onSave)}>Save your version</Button>
+			</div>
+		</Dialog>
+	);
+}
+
+type Saving<T, Changes> = {
+	/** Loads the current object with `get` of the client, which has the ETag. */
+	read: () => Promise<T>;
+	/** Updates the object with `update` of the client. */
+	update: (object: T, changes: Changes) => Promise<T>;
+	/**
+	 * Called with the new object after the change, or after the user chose the other version. It must
+	 * load the object again: responses to changes have no ETag, and without one the next change could
+	 * overwrite the changes of others.
+	 */
+	onSaved: (object: T) => unknown;
+	/** The labels of the fields. */
+	labels: Partial<Record<keyof Changes & string, string>>;
+	/** Returns the values to compare by name, if they aren't the object's own fields. */
+	fields?: (object: T) => Values;
+};
+
 /**
- * Saves changes of an object. If someone else has changed the same fields since the page loaded them, a
- * dialog shows both versions, and the user chooses. Add `dialog` to the page. `version` changes when the
- * object has values that the form doesn't show. Use it as the `key` of the form to show them.
+ * Saves changes of an object. If someone else has changed the same fields since the page loaded
+ * them, a dialog shows both versions, and the user chooses. Add `dialog` to the page. `version`
+ * changes when the object has values that the form doesn't show. Use it as the `key` of the form to
+ * show them.
  */
 export function useSave<T extends Values, Changes extends Values>({
 	read,
@@ -47,32 +144,13 @@ export function useSave<T extends Values, Changes extends Values>({
 	onSaved,
 	labels,
 	fields = (object) => object,
-}: {
-	/** Loads the current object with `get` of the client, which has the ETag. */
-	read: () => Promise<T>;
-	/** Updates the object with `update` of the client. */
-	update: (object: T, changes: Changes, options?: RequestOptions) => Promise<T>;
-	/**
-	 * Called with the new object after the change, or after the user chose the other version. It must load the object again:
-	 * responses to changes have no ETag, and without one the next change could overwrite the changes of others.
-	 */
-	onSaved: (object: T) => unknown;
-	/** The labels of the fields. */
-	labels: Partial<Record<keyof Changes & string, string>>;
-	/** Returns the values to compare by name, if they aren't the object's own fields. */
-	fields?: (object: T) => Values;
-}) {
-	const [clash, setClash] = useState<Clash<T, Changes>>();
+}: Saving<T, Changes>) {
+	const [conflict, setConflict] = useState<{ theirs: T; changes: Changes }>();
 	const [version, setVersion] = useState(0);
-	/** Whether a choice is being saved. */
-	const { isBusy, run } = useAction();
+	const showStored = () => setVersion((version) => version + 1);
 
-	/**
-	 * @param object the object that the page loaded with `get`
-	 * @param tries how often the changes may be sent
-	 * @returns whether it was saved; if not, the dialog is open
-	 */
-	async function save(object: T, changes: Changes, tries = MAX_TRIES): Promise<boolean> {
+	/** @returns whether it was saved; if not, the dialog is open */
+	async function send(object: T, changes: Changes, attempts: number): Promise<boolean> {
 		let saved: T;
 		try {
 			saved = await update(object, changes);
@@ -83,10 +161,10 @@ export function useSave<T extends Values, Changes extends Values>({
 			const isSame = (name: string) => shown(fieldOf(now, name)) === shown(fieldOf(before, name));
 			// Only other fields have changed, such as its state.
 			if (Object.keys(changes).every(isSame)) {
-				if (tries === 1) throw error;
-				return saveOver(theirs, changes, tries - 1);
+				if (attempts === 1) throw error;
+				return sendOver(theirs, changes, attempts - 1);
 			}
-			setClash({ theirs, changes });
+			setConflict({ theirs, changes });
 			return false;
 		}
 		await onSaved(saved);
@@ -94,87 +172,42 @@ export function useSave<T extends Values, Changes extends Values>({
 	}
 
 	/** Saves changes to a newer version of the object than the form shows. */
-	async function saveOver(theirs: T, changes: Changes, tries?: number) {
-		const isSaved = await save(theirs, changes, tries);
-		if (isSaved) setVersion((version) => version + 1);
+	async function sendOver(theirs: T, changes: Changes, attempts = MAX_ATTEMPTS) {
+		const isSaved = await send(theirs, changes, attempts);
+		if (isSaved) showStored();
 		return isSaved;
 	}
 
-	const theirs = clash ? fields(clash.theirs) : {};
-	const rows = clash
-		? Object.keys(clash.changes).filter(
-				(name) => shown(fieldOf(theirs, name)) !== shown(fieldOf(clash.changes, name)),
-			)
-		: [];
-	const labelOf = (name: string) => shown(fieldOf(labels, name) ?? name);
-	const dialog: ComponentChildren = clash && (
-		<Dialog title="Someone else changed this" onClose={() => isBusy || setClash(undefined)}>
-			<p>
-				Someone else saved changes after you opened this page. Your changes aren't saved yet. Choose
-				which version to keep.
-			</p>
-			{/* biome-ignore-start lint/a11y/noRedundantRoles: as a list on phones, the elements would lose their roles */}
-			<table role="table" class="versions">
-				<thead role="rowgroup">
-					<tr role="row">
-						<th role="columnheader" scope="col">
-							Field
-						</th>
-						<th role="columnheader" scope="col">
-							{YOURS}
-						</th>
-						<th role="columnheader" scope="col">
-							{SAVED}
-						</th>
-					</tr>
-				</thead>
-				<tbody role="rowgroup">
-					{rows.map((name) => (
-						<tr key={name} role="row">
-							<th role="rowheader" scope="row">
-								{labelOf(name)}
-							</th>
-							<td role="cell" data-title={YOURS}>
-								<Value>{shown(fieldOf(clash.changes, name))}</Value>
-							</td>
-							<td role="cell" data-title={SAVED}>
-								<Value>{shown(fieldOf(theirs, name))}</Value>
-							</td>
-						</tr>
-					))}
-				</tbody>
-			</table>
-			{/* biome-ignore-end lint/a11y/noRedundantRoles: as above */}
-			{rows.length === 0 && <p>Both versions have the same values.</p>}
-			<div class="buttons">
-				<button
-					type="button"
-					class="secondary outline"
-					aria-disabled={isBusy}
-					onClick={() =>
-						run(async () => {
-							await onSaved(clash.theirs);
-							setClash(undefined);
-							setVersion((version) => version + 1);
-						})
-					}
-				>
-					Keep saved version
-				</button>
-				<Button
-					onPress={() =>
-						run(async () => {
-							// If it wasn't saved, the dialog shows an even newer version.
-							if (!(await saveOver(clash.theirs, clash.changes))) return;
-							setClash(undefined);
-							say("Your version is saved.");
-						})
-					}
-				>
-					Save your version
-				</Button>
-			</div>
-		</Dialog>
-	);
-	return { save, dialog, version };
+	return {
+		version,
+		/**
+		 * @param object the object that the page loaded with `get`
+		 * @param note the text to show when it is saved
+		 * @returns whether it was saved; if not, the dialog is open
+		 */
+		async save(object: T, changes: Changes, note?: string) {
+			const isSaved = await send(object, changes, MAX_ATTEMPTS);
+			if (isSaved && note) say(note);
+			return isSaved;
+		},
+		dialog: conflict && (
+			<ConflictDialog
+				theirs={fields(conflict.theirs)}
+				changes={conflict.changes}
+				labels={labels}
+				onKeep={async () => {
+					await onSaved(conflict.theirs);
+					setConflict(undefined);
+					showStored();
+				}}
+				onSave={async () => {
+					// If it wasn't saved, the dialog shows an even newer version.
+					if (!(await sendOver(conflict.theirs, conflict.changes))) return;
+					setConflict(undefined);
+					say("Your version is saved.");
+				}}
+				onClose={() => setConflict(undefined)}
+			/>
+		),
+	};
 }

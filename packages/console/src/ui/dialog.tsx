@@ -1,7 +1,8 @@
 import { signal } from "@preact/signals";
 import { X } from "lucide";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { SecondaryButton } from "./button.tsx";
 import { dialogs, Notes } from "./feedback.tsx";
 import { Icon } from "./icon.tsx";
 import { hasUnsaved, watchForms } from "./unsaved.ts";
@@ -21,6 +22,23 @@ function openerOf(element: Element) {
 		if (around.id && opener?.checkVisibility()) return opener;
 	}
 	return undefined;
+}
+
+/** Opens the dialog and sets the focus; closes it and restores the focus when it is removed. */
+function useModal(ref: RefObject<HTMLDialogElement | null>, id: string) {
+	useLayoutEffect(() => {
+		const dialog = ref.current;
+		const { activeElement } = document;
+		dialog?.showModal();
+		dialog?.querySelector<HTMLElement>(FIRST)?.focus();
+		dialogs.value = [...dialogs.value, id];
+		return () => {
+			dialogs.value = dialogs.value.filter((open) => open !== id);
+			// This restores the previous focus.
+			dialog?.close();
+			if (activeElement && !activeElement.checkVisibility()) openerOf(activeElement)?.focus();
+		};
+	}, []);
 }
 
 /**
@@ -43,19 +61,7 @@ export function Dialog({
 	/** The element that has or last had the focus. */
 	const focused = useRef<HTMLElement | undefined>(undefined);
 	const id = useId();
-	useLayoutEffect(() => {
-		const dialog = ref.current;
-		const { activeElement } = document;
-		dialog?.showModal();
-		dialog?.querySelector<HTMLElement>(FIRST)?.focus();
-		dialogs.value = [...dialogs.value, id];
-		return () => {
-			dialogs.value = dialogs.value.filter((open) => open !== id);
-			// This restores the previous focus.
-			dialog?.close();
-			if (activeElement && !activeElement.checkVisibility()) openerOf(activeElement)?.focus();
-		};
-	}, []);
+	useModal(ref, id);
 	async function leave() {
 		if (ref.current && (await mayDiscard(ref.current))) onClose();
 	}
@@ -178,9 +184,7 @@ function Asked({
 					</label>
 				)}
 				<div class="buttons">
-					<button type="button" class="secondary outline" onClick={() => answer(false)}>
-						{stay}
-					</button>
+					<SecondaryButton onPress={() => answer(false)}>{stay}</SecondaryButton>
 					<button
 						type="submit"
 						class={isDangerous ? "danger" : undefined}

@@ -41,7 +41,7 @@ export function wordsOf(error: unknown) {
 }
 
 /** Runs an action, and shows its error as a note. Returns whether it succeeded. */
-export async function attempt(work: () => Promise<unknown>) {
+export async function attempt(work: () => unknown) {
 	try {
 		await work();
 		return true;
@@ -84,6 +84,12 @@ export const Problem = ({ error, retry }: { error: unknown; retry?: (() => void)
 	</div>
 );
 
+export const Loading = () => (
+	<p class="loading" role="status" aria-busy="true">
+		Loading…
+	</p>
+);
+
 /**
  * Shows loaded data; until then, that it is loading or its error. An error of a refresh is above
  * the data.
@@ -103,17 +109,13 @@ export function Show<T>({
 			</>
 		);
 	if (of.error) return <Problem error={of.error} retry={of.reload} />;
-	return (
-		<p class="loading" role="status" aria-busy="true">
-			Loading…
-		</p>
-	);
+	return <Loading />;
 }
 
 /** The text of an empty list: what it will contain, and what to do next. */
 export const Empty = ({ title, children }: { title: string; children?: ComponentChildren }) => (
 	<div class="empty">
 		<p class="empty-title">{title}</p>
-		{children}
+		<div>{children}</div>
 	</div>
 );

@@ -37,7 +37,6 @@ export function Search({
 	);
 }
 
-/** A filter with several options. */
 export function Filter({
 	name,
 	label,

@@ -2,16 +2,19 @@ import {
 	type ComponentChildren,
 	createContext,
 	type InputHTMLAttributes,
+	type RefObject,
 	type SelectHTMLAttributes,
 	type TextareaHTMLAttributes,
 } from "preact";
 import { useContext, useId, useRef, useState } from "preact/hooks";
 import { TenantryError } from "tenantry-client";
+import { SecondaryButton } from "./button.tsx";
+import { Dialog } from "./dialog.tsx";
 import { wordsOf } from "./feedback.tsx";
 import { useUnsaved } from "./unsaved.ts";
 
-/** Returns an error of the page itself, which is shown next to a field. */
-export const refusal = (field: string, detail: string) =>
+/** Returns an error of the page itself, which is shown next to a field, or above the buttons. */
+export const rejection = (field: string | null, detail: string) =>
 	new TenantryError({
 		type: "validation_error",
 		code: "invalid_input",
@@ -51,28 +54,13 @@ function textBeside(
 	return isEntry ? `Entry ${Number(index) + 1}: ${wordsOf(error)}` : wordsOf(error);
 }
 
-/**
- * A form. Errors are shown next to the field in `attr`, or above the buttons if the form has no
- * such field.
- * @param onSubmit called with the fields. Its error is shown. It returns `false` if nothing is
- * saved yet
- */
-export function Form({
-	action,
-	isDangerous = false,
-	isSecondary = false,
-	onSubmit,
-	onCancel,
-	others = [],
-	asks = true,
-	showsSaved = false,
-	children,
-}: {
+type FormProps = {
 	/** The label of the button, such as "Save". */
 	action: string;
 	isDangerous?: boolean;
 	/** Whether another button is the main one of the page. */
 	isSecondary?: boolean;
+	/** Called with the fields. Its error is shown. It returns `false` if nothing is saved yet. */
 	onSubmit: (fields: FormData) => Promise<unknown>;
 	onCancel?: (() => void) | undefined;
 	/** Other buttons before the main one that also get the fields, such as "Test". */
@@ -88,15 +76,48 @@ export function Form({
 	 */
 	showsSaved?: boolean;
 	children: ComponentChildren;
-}) {
-	const form = useRef<HTMLFormElement>(null);
+};
+
+const Buttons = ({
+	action,
+	isDangerous = false,
+	isSecondary = false,
+	onCancel,
+	others = [],
+	isBusy,
+}: Omit<FormProps, "onSubmit" | "children"> & { isBusy: boolean }) => (
+	<div class="buttons">
+		{onCancel && <SecondaryButton onPress={onCancel}>Cancel</SecondaryButton>}
+		{others.map(([words]) => (
+			<button
+				key={words}
+				type="submit"
+				class="secondary outline"
+				data-action={words}
+				aria-disabled={isBusy}
+			>
+				{words}
+			</button>
+		))}
+		<button
+			type="submit"
+			class={isDangerous ? "danger" : isSecondary ? "secondary outline" : undefined}
+			aria-disabled={isBusy}
+		>
+			{action}
+		</button>
+	</div>
+);
+
+/** The error of a form: beside a field, or above the buttons. */
+function useErrors(form: RefObject<HTMLFormElement | null>) {
 	const [wrong, setWrong] = useState<FieldError>();
 	const [problem, setProblem] = useState("");
-	const [isBusy, setBusy] = useState(false);
-	const [saves, setSaves] = useState(0);
-	const sendChanges = useUnsaved(form, asks);
-
-	function refuse(error: unknown) {
+	function clear() {
+		setWrong(undefined);
+		setProblem("");
+	}
+	function showError(error: unknown) {
 		const name = error instanceof TenantryError ? error.attr : null;
 		const field = name && form.current ? findField(form.current, name) : undefined;
 		if (name && field) {
@@ -106,13 +127,38 @@ export function Form({
 			field.first.focus();
 		} else setProblem(name ? `${name}: ${wordsOf(error)}` : wordsOf(error));
 	}
+	/** Removes the error of the form, and of a field if it changes. */
+	function onInput({ target }: InputEvent) {
+		setProblem("");
+		if (wrong && target instanceof Element && target.closest(`[name="${CSS.escape(wrong.name)}"]`))
+			setWrong(undefined);
+	}
+	return { wrong, problem, showError, clear, onInput };
+}
+
+/**
+ * A form. Errors are shown next to the field in `attr`, or above the buttons if the form has no
+ * such field.
+ */
+export function Form({
+	onSubmit,
+	others = [],
+	asks = true,
+	showsSaved = false,
+	children,
+	...buttons
+}: FormProps) {
+	const form = useRef<HTMLFormElement>(null);
+	const { wrong, problem, showError, clear, onInput } = useErrors(form);
+	const [isBusy, setBusy] = useState(false);
+	const [saves, setSaves] = useState(0);
+	const sendChanges = useUnsaved(form, asks);
 
 	async function submit(event: SubmitEvent) {
 		event.preventDefault();
 		if (isBusy || !form.current) return;
 		setBusy(true);
-		setWrong(undefined);
-		setProblem("");
+		clear();
 		try {
 			const fields = new FormData(form.current);
 			const forgetChanges = sendChanges();
@@ -121,16 +167,9 @@ export function Form({
 			else if ((await onSubmit(fields)) !== false && forgetChanges() && showsSaved)
 				setSaves((saves) => saves + 1);
 		} catch (error) {
-			refuse(error);
+			showError(error);
 		}
 		setBusy(false);
-	}
-
-	/** Removes the error of the form, and of a field if it changes. */
-	function onInput({ target }: InputEvent) {
-		setProblem("");
-		if (wrong && target instanceof Element && target.closest(`[name="${CSS.escape(wrong.name)}"]`))
-			setWrong(undefined);
 	}
 
 	return (
@@ -141,34 +180,21 @@ export function Form({
 			<div class="form-problem" role="alert">
 				{problem}
 			</div>
-			<div class="buttons">
-				{onCancel && (
-					<button type="button" class="secondary outline" onClick={onCancel}>
-						Cancel
-					</button>
-				)}
-				{others.map(([words]) => (
-					<button
-						key={words}
-						type="submit"
-						class="secondary outline"
-						data-action={words}
-						aria-disabled={isBusy}
-					>
-						{words}
-					</button>
-				))}
-				<button
-					type="submit"
-					class={isDangerous ? "danger" : isSecondary ? "secondary outline" : undefined}
-					aria-disabled={isBusy}
-				>
-					{action}
-				</button>
-			</div>
+			<Buttons {...buttons} others={others} isBusy={isBusy} />
 		</form>
 	);
 }
+
+/** A dialog with a form, which can be cancelled. */
+export const FormDialog = ({
+	title,
+	onClose,
+	...form
+}: Omit<FormProps, "onCancel"> & { title: string; onClose: () => void }) => (
+	<Dialog title={title} onClose={onClose}>
+		<Form {...form} onCancel={onClose} />
+	</Dialog>
+);
 
 /** Returns the trimmed text of a field; "" if it is missing. */
 export function text(fields: FormData, name: string) {
@@ -222,7 +248,6 @@ function useField({ name, hint }: Pick<Described, "name" | "hint">) {
 	};
 }
 
-/** A single-line field. */
 export function Field({
 	name,
 	label,
@@ -239,7 +264,6 @@ export function Field({
 	);
 }
 
-/** A multi-line field. */
 export function Area({
 	name,
 	label,
@@ -258,7 +282,6 @@ export function Area({
 
 type Choices = readonly (readonly [value: string, words: string])[];
 
-/** A dropdown list. */
 export function Select({
 	name,
 	label,
@@ -320,7 +343,6 @@ function Ticked({
 	);
 }
 
-/** A checkbox. */
 export const Check = (props: Tick) => <Ticked {...props} kind="checkbox" />;
 
 /** A radio button, in a `Group`. */

@@ -1,5 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import type { Loaded } from "../load.ts";
+import { Button } from "./button.tsx";
+import { Show } from "./feedback.tsx";
 
 /** Links to the parent pages. */
 type Above = readonly (readonly [path: string, words: string])[];
@@ -63,7 +66,26 @@ export function PageView({
 	);
 }
 
-/** A section with a heading. */
+/** A page about an object. Until it is loaded, the page has the name of its kind as title. */
+export const LoadedPage = <T,>({
+	of,
+	title,
+	above,
+	children,
+}: {
+	of: Loaded<T>;
+	title: string;
+	above: Above;
+	children: (data: T) => ComponentChildren;
+}) =>
+	of.data === undefined ? (
+		<PageView title={title} above={above}>
+			<Show of={of}>{() => null}</Show>
+		</PageView>
+	) : (
+		<Show of={of}>{children}</Show>
+	);
+
 export const Section = ({
 	title,
 	actions,
@@ -95,25 +117,31 @@ export const DangerZone = ({ children }: { children: ComponentChildren }) => (
 	</Section>
 );
 
-/**
- * A dangerous action: title, consequences and button. The button is omitted if the action isn't
- * possible now.
- */
+/** A dangerous action: title, consequences and button. */
 export const Danger = ({
 	title,
 	text,
-	children,
+	action,
+	look = "danger",
+	onPress,
 }: {
 	title: string;
 	text: string;
-	children?: ComponentChildren;
+	/** The label of the button; false if the action isn't possible now. */
+	action: string | false;
+	look?: "danger" | "secondary";
+	onPress: () => Promise<unknown>;
 }) => (
 	<div>
 		<p>
 			<strong>{title}</strong>
 			<small class="below">{text}</small>
 		</p>
-		{children}
+		{action && (
+			<Button class={look} onPress={onPress}>
+				{action}
+			</Button>
+		)}
 	</div>
 );
 

@@ -2,11 +2,10 @@ import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { List } from "../load.ts";
 import { useQuery } from "../load.ts";
-import { Problem } from "./feedback.tsx";
+import { Empty, Loading, Problem } from "./feedback.tsx";
 import { formatNumber } from "./values.tsx";
 
 export type Column<T> = {
-	/** The heading. A column of buttons also needs one for screen readers, with `isHidden`. */
 	title: string;
 	cell: (row: T) => ComponentChildren;
 	/** Whether the heading is only for screen readers. */
@@ -15,80 +14,109 @@ export type Column<T> = {
 	align?: "end";
 };
 
+/** A column of buttons, with a heading for screen readers. */
+export const buttons = <T,>(cell: Column<T>["cell"], title = "Actions"): Column<T> => ({
+	title,
+	isHidden: true,
+	align: "end",
+	cell,
+});
+
 type Shown<T> = Omit<List<T>, "refresh">;
+
+type Identified = { id: string | number };
+
+type TableProps<T> = {
+	list: Shown<T>;
+	/** The name of the list, such as "Members". */
+	label: string;
+	columns: Column<T>[];
+	/** The text if no row matches the filters, if there are any. */
+	notFound?: string | false | undefined;
+	/** Shown instead of a table that has no rows without filters either. */
+	empty?: ComponentChildren;
+};
+
+// biome-ignore-start lint/a11y/noRedundantRoles: as cards, the elements would lose their roles
+const Rows = <T extends Identified>({
+	rows,
+	isLoading,
+	label,
+	columns,
+}: Pick<TableProps<T>, "label" | "columns"> & { rows: T[]; isLoading: boolean }) => (
+	<table role="table" aria-label={label} aria-busy={isLoading}>
+		<thead role="rowgroup">
+			<tr role="row">
+				{columns.map(({ title, isHidden, align }) => (
+					<th key={title} role="columnheader" scope="col" data-align={align}>
+						<span class={isHidden ? "unseen" : undefined}>{title}</span>
+					</th>
+				))}
+			</tr>
+		</thead>
+		<tbody role="rowgroup">
+			{rows.map((row) => (
+				<tr key={row.id} role="row">
+					{columns.map(({ title, isHidden, align, cell }) => (
+						<td
+							key={title}
+							role="cell"
+							data-title={isHidden ? undefined : title}
+							data-align={align}
+						>
+							{/* On a phone, the cell is next to its title, so it must be one element. */}
+							<div>{cell(row)}</div>
+						</td>
+					))}
+				</tr>
+			))}
+		</tbody>
+	</table>
+);
+// biome-ignore-end lint/a11y/noRedundantRoles: as above
 
 /**
  * A page of a list, with buttons for the previous and next page. On a phone, each row is a card,
  * and the roles keep it a table for screen readers.
  */
-export function Table<T>({
+export function Table<T extends Identified>({
 	list,
 	label,
 	columns,
-	id,
+	notFound,
 	empty,
-}: {
-	list: Shown<T>;
-	/** The name of the list, such as "Members". */
-	label: string;
-	columns: Column<T>[];
-	/** Returns the id of a row. */
-	id: (row: T) => string | number;
-	/** Shown instead of a table without rows. */
-	empty: ComponentChildren;
-}) {
-	/** The text for the loaded rows. `empty` may already be about filters that are still loading. */
-	const answered = useRef(empty);
-	if (!list.isLoading) answered.current = empty;
+}: TableProps<T>) {
+	const text = notFound ? (
+		<Empty title={`No ${label.toLowerCase()} found`}>{notFound}</Empty>
+	) : (
+		empty
+	);
+	/** The text for the loaded rows. `text` may already be about filters that are still loading. */
+	const shown = useRef(text);
+	if (!list.isLoading) shown.current = text;
 	if (list.error && !list.data) return <Problem error={list.error} retry={list.reload} />;
-	if (!list.data)
-		return (
-			<p class="loading" role="status" aria-busy="true">
-				Loading…
-			</p>
-		);
-	if (list.data.results.length === 0 && list.offset === 0) return <>{answered.current}</>;
+	if (!list.data) return <Loading />;
+	if (list.data.results.length === 0 && list.offset === 0) return <>{shown.current}</>;
 	return (
 		<>
 			{list.error && <Problem error={list.error} retry={list.reload} />}
-			{/* biome-ignore-start lint/a11y/noRedundantRoles: as cards, the elements would lose their roles */}
-			<table role="table" aria-label={label} aria-busy={list.isLoading}>
-				<thead role="rowgroup">
-					<tr role="row">
-						{columns.map(({ title, isHidden, align }) => (
-							<th key={title} role="columnheader" scope="col" data-align={align}>
-								<span class={isHidden ? "unseen" : undefined}>{title}</span>
-							</th>
-						))}
-					</tr>
-				</thead>
-				<tbody role="rowgroup">
-					{list.data.results.map((row) => (
-						<tr key={id(row)} role="row">
-							{columns.map(({ title, isHidden, align, cell }) => (
-								<td
-									key={title}
-									role="cell"
-									data-title={isHidden ? undefined : title}
-									data-align={align}
-								>
-									{/* On a phone, the cell is next to its title, so it must be one element. */}
-									<div>{cell(row)}</div>
-								</td>
-							))}
-						</tr>
-					))}
-				</tbody>
-			</table>
-			{/* biome-ignore-end lint/a11y/noRedundantRoles: as above */}
-			<Pager list={list} label={label} />
+			<Rows rows={list.data.results} isLoading={list.isLoading} label={label} columns={columns} />
+			{list.parameter && <Pager list={list} label={label} parameter={list.parameter} />}
 		</>
 	);
 }
 
-function Pager<T>({ list, label }: { list: Shown<T>; label: string }) {
+function Pager<T>({
+	list,
+	label,
+	parameter,
+}: {
+	list: Shown<T>;
+	label: string;
+	parameter: string;
+}) {
 	const [, change] = useQuery();
-	const { data, offset, limit, parameter } = list;
+	const { data, offset, limit } = list;
 	if (!data) return null;
 	const { count, results } = data;
 	/** A disabled button keeps the focus, which it has after the user opened the last page. */

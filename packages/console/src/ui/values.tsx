@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { SmallButton } from "./button.tsx";
 
 const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const AGO = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
@@ -76,10 +77,8 @@ export function Copy({
 }) {
 	const [isCopied, setCopied] = useState(false);
 	return (
-		<button
-			type="button"
-			class="secondary outline small"
-			onClick={async () => {
+		<SmallButton
+			onPress={async () => {
 				await navigator.clipboard.writeText(value);
 				setCopied(true);
 				setTimeout(() => setCopied(false), 2000);
@@ -87,7 +86,7 @@ export function Copy({
 		>
 			<span aria-live="polite">{isCopied ? "Copied" : label}</span>
 			{what && <span class="unseen"> {what}</span>}
-		</button>
+		</SmallButton>
 	);
 }
 
@@ -100,7 +99,6 @@ export const Snippet = ({ value, label }: { value: string; label?: string }) => 
 	</div>
 );
 
-/** A list of names and values. */
 export const Facts = ({
 	rows,
 }: {

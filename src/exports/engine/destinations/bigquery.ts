@@ -8,8 +8,8 @@ import { mergeStatement, stagingFields, tableFields, toLines } from "./bigquery/
 import type { Destination, Job, Sink } from "./destination.ts";
 
 /**
- * `staging`: the table into which the run's rows are loaded. `rows`: the number of its rows. `digest`: the digest of these
- * rows, in order, which is part of the IDs of jobs.
+ * `staging`: the table into which the run's rows are loaded. `rows`: the number of its rows.
+ * `digest`: the digest of these rows, in order, which is part of the IDs of jobs.
  */
 export type State = { staging: string; rows: number; digest: string };
 
@@ -22,7 +22,6 @@ const TEST_LIFETIME_MS = HOUR_MS;
 
 const EMPTY: State = { staging: "", rows: 0, digest: "" };
 
-/** Extends a digest by further bytes. */
 async function extendDigest(previous: string, bytes: Uint8Array<ArrayBuffer>) {
 	const hash = await crypto.subtle.digest("SHA-256", bytes);
 	return digest(previous + new Uint8Array(hash).toHex());
@@ -30,7 +29,6 @@ async function extendDigest(previous: string, bytes: Uint8Array<ArrayBuffer>) {
 
 const tableOf = ({ table_id }: Settings) => table_id ?? "events";
 
-/** Returns the columns of the export's table, which is created if it doesn't exist. */
 async function ensureTable(client: Client, config: Settings, { columns }: Job): Promise<Fields> {
 	const table = tableOf(config);
 	const found = await client.fieldsOf(table);
@@ -39,13 +37,11 @@ async function ensureTable(client: Client, config: Settings, { columns }: Job): 
 	return (await client.fieldsOf(table)) ?? [];
 }
 
-/** Opens a run (see `Destination.open`). */
 async function openRun(
 	client: Client,
 	config: Settings,
 	...[job, state, saveState]: Parameters<Destination<State>["open"]>
 ): Promise<Sink<State>> {
-	/** The state of the staging table. */
 	let loaded = state;
 	/** The state of the staging table, including the pages that wait for a load job. */
 	let written = state ?? EMPTY;
@@ -89,10 +85,8 @@ async function openRun(
 			const { staging, digest } = loaded;
 			const table = tableOf(config);
 			const fields = await ensureTable(client, config, job);
-			await client.query(
-				`${staging}_merge_${digest}`,
-				mergeStatement(config, job, { staging, table, fields }),
-			);
+			const merge = mergeStatement(config, job, { staging, table, fields });
+			await client.query(`${staging}_merge_${digest}`, merge);
 			await client.dropTable(staging);
 			return {};
 		},
@@ -100,32 +94,30 @@ async function openRun(
 }
 
 /**
- * Returns the destination that writes to a BigQuery table, which is created if it doesn't exist. Each row is in the table once.
+ * Returns the destination that writes to a BigQuery table, which is created if it doesn't exist.
+ * Each row is in the table once.
  *
- * A run loads its rows into its own staging table, a few megabytes per job. At its end, one MERGE by key copies them to the
- * export's table. So rows don't appear before that, and each row appears once:
- * - The ID of each job consists of the staging table and a digest of all rows so far. BigQuery never runs two jobs with the
- *   same ID, so an attempt that resumes from the state finds the jobs that were already started, and waits for them.
- * - If that attempt reads different rows, its jobs have different IDs. The MERGE copies each key once, so duplicates in the
- *   staging table are harmless.
- * - The state names the staging table before it is created, so `abort` can always remove it. If that also fails, BigQuery
- *   removes the table after a week.
+ * A run loads its rows into its own staging table, a few megabytes per job. At its end, one MERGE
+ * by key copies them to the export's table. So rows don't appear before that, and each row appears
+ * once:
+ * - The ID of each job consists of the staging table and a digest of all rows so far. BigQuery
+ *   never runs two jobs with the same ID, so an attempt that resumes from the state finds the jobs
+ *   that were already started, and waits for them.
+ * - If that attempt reads different rows, its jobs have different IDs. The MERGE copies each key
+ *   once, so duplicates in the staging table are harmless.
+ * - The state names the staging table before it is created, so `abort` can always remove it. If
+ *   that also fails, BigQuery removes the table after a week.
  *
- * Load jobs have quotas: 1,500 a day for a table, 100,000 for a project. MERGE has none. Each staging table has its own quota,
- * which allows 12 GiB per run.
+ * Load jobs have quotas: 1,500 a day for a table, 100,000 for a project. MERGE has none. Each
+ * staging table has its own quota, which allows 12 GiB per run.
  */
 export function bigquery(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	return {
-		database: true,
-
 		open: (...options) => openRun(connect(env, config, timeoutMs), config, ...options),
 
 		abort: (_, { staging }) => connect(env, config, timeoutMs).dropTable(staging),
 
-		/**
-		 * Does the same as a run. If the export's table exists, the MERGE into it has no rows. Otherwise, it goes to a copy that is
-		 * removed afterwards.
-		 */
+		/** Does the same as a run, with a MERGE of no rows, or into a copy if there is no table. */
 		test({ job, rows } = sampleOf("events")) {
 			const client = connect(env, config, timeoutMs);
 			const id = crypto.randomUUID();
@@ -149,10 +141,8 @@ export function bigquery(env: Env, config: Settings, timeoutMs: number): Destina
 					const fields = found ?? tableFields(job.columns, config);
 					if (!found) await make(copy, fields);
 					const tables = { staging, table: found ? table : copy, fields };
-					await client.query(
-						`${staging}_merge`,
-						mergeStatement(config, job, tables, found !== null),
-					);
+					const merge = mergeStatement(config, job, tables, found !== null);
+					await client.query(`${staging}_merge`, merge);
 				},
 				remove,
 			}).then(async (steps) => {

@@ -1,7 +1,7 @@
 import { digest } from "../../../auth/keys.ts";
 import { pluralize } from "../../../lib/plural.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
-import { type Answer, addressOf } from "../../../outbound/send.ts";
+import { addressOf, type HttpResponse } from "../../../outbound/send.ts";
 import { runSteps, Warning } from "../../../outbound/steps.ts";
 import type { Column } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
@@ -29,21 +29,19 @@ import type { Destination, Job } from "./destination.ts";
  */
 type State = { id: string; nulls?: Record<string, number> };
 
-/** The approximate size of an insert, in characters. Larger ones mean fewer parts to merge. */
+/** The approximate size of an insert, in characters. Larger inserts need fewer merges. */
 const INSERT_CHARACTERS = 4 * 2 ** 20;
 
-/** Makes a test insert fail after the first row: all rows of an insert are stored, or none. */
+/** Makes an insert fail after the first row, so that no row is stored. */
 const BROKEN_ROW = "This row is broken so that none is stored.\n";
 const BROKEN_AT = /\(at row 2\)/;
 
-/** Returns how to write rows to a table whose columns have these types. */
 const tableFor = (columns: Column[], types: ColumnTypes) => ({
 	toLines: linesFor(columns, types),
 	countNulls: lostNulls(columns, types),
 	settings: settingsFor(types),
 });
 
-/** Opens the table of a run, and returns what the run's log warns of. */
 async function openTable(client: Client, config: Settings, { columns, model }: Job) {
 	const table = tableFor(columns, await ensureTable(client, config, columns, model));
 	const warning = await repetitionWarning(client, config);
@@ -52,7 +50,6 @@ async function openTable(client: Client, config: Settings, { columns, model }: J
 
 type Table = Awaited<ReturnType<typeof openTable>>;
 
-/** Returns the warning about values that the table couldn't store as null. */
 function describeNulls(nulls: Record<string, number>) {
 	const counts = Object.entries(nulls);
 	if (counts.length === 0) return [];
@@ -69,8 +66,9 @@ const SYNTAX_ERROR = 62;
 /** @throws MisconfiguredError if the user may not create the table */
 async function checkGrants({ ask, run }: Client, config: Settings) {
 	const { text: readonly } = await run("SELECT getSetting('readonly')");
-	const answer = await ask(`CHECK GRANT CREATE TABLE, INSERT ON ${tableOf(config)}`);
-	const isGranted = codeOf(answer) === SYNTAX_ERROR || check(answer, config).text.trim() === "1";
+	const response = await ask(`CHECK GRANT CREATE TABLE, INSERT ON ${tableOf(config)}`);
+	const isGranted =
+		codeOf(response) === SYNTAX_ERROR || check(response, config).text.trim() === "1";
 	if (isGranted && readonly.trim() === "0") return;
 	throw new MisconfiguredError(
 		`There is no table ${tableOf(config)}, and the user may not create it. Grant CREATE TABLE and INSERT, or create the table yourself.`,
@@ -87,7 +85,6 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 	const { ask, insert } = client;
 
 	return {
-		database: true,
 		resumes: true,
 
 		async open(job, state, saveState) {
@@ -133,21 +130,18 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 
 		/** Does the same as a run, but doesn't store rows. */
 		test({ job: { columns }, rows } = sampleOf("events")) {
-			let answer: Answer | undefined;
+			let response: HttpResponse | undefined;
 			return runSteps({
 				reach: async () => {
-					answer = await ask("SELECT 1");
+					response = await ask("SELECT 1");
 				},
-				"sign in": async () => answer && check(answer, config),
+				"sign in": async () => response && check(response, config),
 				write: async () => {
 					const types = await findTable(client, config);
 					if (!types) return checkGrants(client, config);
 					const { toLines, settings } = tableFor(columns, types);
-					const failed = await insert(
-						columns.map(({ name }) => name),
-						toLines(rows) + BROKEN_ROW,
-						settings,
-					);
+					const names = columns.map(({ name }) => name);
+					const failed = await insert(names, toLines(rows) + BROKEN_ROW, settings);
 					if (BROKEN_AT.test(failed.text)) {
 						const warning = await repetitionWarning(client, config);
 						return warning === null ? undefined : new Warning(warning);

@@ -9,8 +9,7 @@ import type { State } from "./files/uploads.ts";
 
 /**
  * Returns the destination that writes files to a bucket.
- * @param root returns the folder that contains the prefix; without a job, for tests of the
- * destination
+ * @param root returns the folder that contains the prefix; without a job, for tests
  * @param before the first steps of a test
  */
 export function files(
@@ -22,8 +21,6 @@ export function files(
 	const { type } = formatOf(config);
 	const keyOf = keysOf(config, root);
 	return {
-		database: false,
-
 		async open(job, state, saveState, readState) {
 			return filesSink(config, { bucket, job, type, keyOf, saveState, readState }, state);
 		},

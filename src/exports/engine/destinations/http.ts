@@ -1,7 +1,7 @@
 import { digest } from "../../../auth/keys.ts";
 import type { Config } from "../../../outbound/destinations/config.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
-import { type Answer, sender } from "../../../outbound/send.ts";
+import { type HttpResponse, sender } from "../../../outbound/send.ts";
 import { runSteps } from "../../../outbound/steps.ts";
 import { jsonWriter } from "../formats/jsonlines.ts";
 import type { Destination, Job } from "./destination.ts";
@@ -16,7 +16,6 @@ const TAIL = '],"historical_migration":true}';
 /** How many batches the receiver has accepted. */
 type State = { batches: number };
 
-/** Divides JSON objects into request bodies. */
 function* bodies(objects: string[]) {
 	let batch: string[] = [];
 	let bytes = HEAD.length + TAIL.length;
@@ -33,15 +32,15 @@ function* bodies(objects: string[]) {
 	yield HEAD + batch.join(",") + TAIL;
 }
 
-function assertAccepted(answer: Answer) {
-	const { status } = answer;
+function assertAccepted(response: HttpResponse) {
+	const { status } = response;
 	if (status < 300) return;
 	if (status < 400)
 		throw new MisconfiguredError("The url redirects: enter the URL that it redirects to.");
 	const problem = [401, 403].includes(status)
 		? "The receiver rejected the token, or requires one."
 		: "The receiver rejected the request.";
-	throw new MisconfiguredError(`${problem} ${answer.describe()}`);
+	throw new MisconfiguredError(`${problem} ${response.describe()}`);
 }
 
 /**
@@ -56,11 +55,8 @@ async function keyOf(job: Job, body: string, batch: number) {
 }
 
 /** Returns the destination that posts rows as batches of events. */
-export function http(
-	env: Env,
-	{ url, token }: Config<"HTTP">,
-	timeoutMs: number,
-): Destination<State> {
+export function http(env: Env, config: Config<"HTTP">, timeoutMs: number): Destination<State> {
+	const { url, token } = config;
 	const { send } = sender(env, timeoutMs);
 	const secrets = token ? [token] : [];
 	const post = (body: string, key?: string) =>
@@ -78,7 +74,6 @@ export function http(
 		);
 
 	return {
-		database: false,
 		resumes: true,
 		async open(job, state) {
 			let batches = state?.batches ?? 0;
@@ -95,12 +90,12 @@ export function http(
 		},
 		async abort() {},
 		test() {
-			let answer: Answer | undefined;
+			let response: HttpResponse | undefined;
 			return runSteps({
 				reach: async () => {
-					answer = await post(HEAD + TAIL);
+					response = await post(HEAD + TAIL);
 				},
-				"sign in": async () => answer && assertAccepted(answer),
+				"sign in": async () => response && assertAccepted(response),
 			});
 		},
 	};

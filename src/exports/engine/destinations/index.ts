@@ -14,7 +14,7 @@ const rootIn = (type: string) => (job?: Job) =>
 /**
  * Returns the destination of a type. Its code is loaded when it is first used.
  * @param config with decrypted secrets
- * @param timeoutMs how long the server may send no data, in milliseconds
+ * @param timeoutMs how long the server may send no data
  * @throws MisconfiguredError if the type or the config isn't valid any more
  */
 export async function destinationOf(
@@ -32,27 +32,19 @@ export async function destinationOf(
 	}
 	switch (type) {
 		case "HTTP":
-			return (await import("./http.ts")).http(env, parseStored("HTTP", config), timeoutMs);
+			return (await import("./http.ts")).http(env, parseStored(type, config), timeoutMs);
 		case "Postgres":
-			return (await import("./postgres.ts")).postgres(
-				env,
-				parseStored("Postgres", config),
-				timeoutMs,
-			);
+			return (await import("./postgres.ts")).postgres(env, parseStored(type, config), timeoutMs);
 		case "NoOp":
 			return (await import("./noop.ts")).noop;
 		case "ClickHouse":
 			return (await import("./clickhouse.ts")).clickhouse(
 				env,
-				parseStored("ClickHouse", config),
+				parseStored(type, config),
 				timeoutMs,
 			);
 		case "BigQuery":
-			return (await import("./bigquery.ts")).bigquery(
-				env,
-				parseStored("BigQuery", config),
-				timeoutMs,
-			);
+			return (await import("./bigquery.ts")).bigquery(env, parseStored(type, config), timeoutMs);
 		default:
 			throw new MisconfiguredError(`There is no destination "${type}".`);
 	}

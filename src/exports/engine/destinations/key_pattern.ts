@@ -1,13 +1,13 @@
 import { containerUrl } from "../../../outbound/buckets/azure.ts";
 import { gcsBucketUrl } from "../../../outbound/buckets/gcs.ts";
 import { bucketUrl } from "../../../outbound/buckets/s3.ts";
-import { configs } from "../../../outbound/destinations/config.ts";
+import { configs } from "../../../outbound/destinations/configs.ts";
 import type { Model } from "../rows.ts";
 import { filePattern } from "./files/keys.ts";
 
 /**
- * Returns the pattern of the keys that an export writes, to compare with the patterns of other exports. Null if the export
- * doesn't write objects, or if its config isn't valid any more.
+ * Returns the pattern of the keys that an export writes, to compare with the patterns of other
+ * exports. Null if the export doesn't write objects, or if its config isn't valid any more.
  * @param config without secrets
  */
 export function keyPattern(

@@ -1,11 +1,11 @@
+import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { runSteps } from "../../../outbound/steps.ts";
 import { PRIMARY_KEYS, type Row } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
 import type { Destination, Job } from "./destination.ts";
 import { begin, connect, type Session } from "./postgres/connection.ts";
 import { copyText } from "./postgres/copy.ts";
-import { type Settings, SignInRejected } from "./postgres/errors.ts";
-import { putInto } from "./postgres/put.ts";
+import { type Settings, SignInRejectedError } from "./postgres/errors.ts";
 import { ensureTable, findTable, statementsFor, tableOf } from "./postgres/table.ts";
 
 /** Empty, because rows are safe as soon as they are written. */
@@ -43,6 +43,36 @@ function waitingPages(job: Job) {
 	};
 }
 
+/** Rows for a COPY. `isChecked`: whether the server checks JSON itself. */
+type Pages = (isChecked: boolean) => Uint8Array[];
+
+/**
+ * Writes rows to a table, each call in its own transaction. COPY directly into the table costs the
+ * server least. If the server rejects this, for example because the table already has one of the
+ * rows, it stores none of them. Then these rows and all later ones go through the temporary table,
+ * because a run that writes one row again usually also writes others again.
+ */
+function putInto(
+	session: Session,
+	{ check, load, stage, upsert }: ReturnType<typeof statementsFor>,
+	{ isPlain, checksJson }: Awaited<ReturnType<typeof findTable>>,
+	timeoutMs: number,
+) {
+	const transaction = (...statements: string[]) =>
+		[begin(timeoutMs), ...statements, "commit"].join(";");
+	let isDirect = isPlain;
+	return async (pages: Pages) => {
+		try {
+			if (isDirect) return await session.copy(transaction(check, load), pages(checksJson));
+		} catch (error) {
+			if (!(error instanceof MisconfiguredError)) throw error;
+			isDirect = false;
+			await session.query("rollback");
+		}
+		await session.copy(transaction(stage, upsert), pages(false));
+	};
+}
+
 /**
  * Returns the destination that writes to a PostgreSQL table, which is created if it doesn't exist.
  * Each row is in the table once: a row that is written again replaces the stored one. Each part of
@@ -63,8 +93,6 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 	}
 
 	return {
-		database: true,
-
 		async open(job) {
 			const { connect, find, ensure, statements } = prepare(job);
 			const waiting = waitingPages(job);
@@ -116,11 +144,11 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 			const { connect, ensure, statements } = prepare(job);
 			const { stage, upsert } = statements;
 			let session: Session | undefined;
-			let rejection: SignInRejected | undefined;
+			let rejection: SignInRejectedError | undefined;
 			return runSteps({
 				reach: async () => {
 					session = await connect().catch((error: unknown) => {
-						if (!(error instanceof SignInRejected)) throw error;
+						if (!(error instanceof SignInRejectedError)) throw error;
 						rejection = error;
 						return undefined;
 					});

@@ -1,7 +1,6 @@
 import { parseExact } from "../../../lib/lossless_json.ts";
 import { like } from "../like.ts";
 import { comparedAs, type Expression, isLiteral, kindOf, NULL } from "../query/expression.ts";
-import { every, not, some } from "./logic.ts";
 import { computeExactly, type Numeric, toExactNumber, toInteger } from "./numbers.ts";
 import {
 	finite,
@@ -41,10 +40,28 @@ const order =
 	(cells) =>
 		orderBetween(left(cells), right(cells));
 
-/**
- * Compiles an expression to a function of rows.
- * @param columns the names of a row's values
- */
+/** NOT in three-valued logic, as in SQL: null is "unknown". */
+const not =
+	(condition: Get<boolean>): Get<boolean> =>
+	(cells) => {
+		const value = condition(cells);
+		return value === null ? null : !value;
+	};
+
+/** OR: true if one of the conditions is true, otherwise null if one of them is null. */
+const some =
+	(conditions: Get<boolean>[]): Get<boolean> =>
+	(cells) => {
+		let result: boolean | null = false;
+		for (const condition of conditions) {
+			const value = condition(cells);
+			if (value) return true;
+			if (value === null) result = null;
+		}
+		return result;
+	};
+
+/** Compiles an expression to a function of rows. `columns`: the names of a row's values. */
 export function compile(columns: string[], expression: Expression): Get {
 	switch (expression.type) {
 		case "column": {
@@ -124,10 +141,7 @@ function comparison(
 	};
 }
 
-/**
- * Compiles a comparison that returns a negative number, 0 or a positive number, like a sort
- * function.
- */
+/** Compiles a comparison whose result is negative, 0 or positive, like that of a sort function. */
 function ordered(columns: string[], left: Expression, right: Expression): Get<number> {
 	switch (comparedAs(kindOf(left), kindOf(right))) {
 		case "number": {
@@ -161,7 +175,7 @@ function predicate(
 	const [first = NULL, ...others] = args;
 	switch (name) {
 		case "and":
-			return every(args.map((arg) => compileAs(columns, arg, toBoolean)));
+			return not(some(args.map((arg) => not(compileAs(columns, arg, toBoolean)))));
 		case "or":
 			return some(args.map((arg) => compileAs(columns, arg, toBoolean)));
 		case "not":
@@ -169,12 +183,7 @@ function predicate(
 		case "in":
 			return some(
 				others.map((right) =>
-					comparison(columns, {
-						type: "comparison",
-						operator: "=",
-						left: first,
-						right,
-					}),
+					comparison(columns, { type: "comparison", operator: "=", left: first, right }),
 				),
 			);
 		case "like": {

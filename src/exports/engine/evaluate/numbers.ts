@@ -1,10 +1,10 @@
 /** Numbers that keep all digits of integers of 64 bits. */
 import { toNumber, type Value } from "./values.ts";
 
-/** A number, or a bigint if a number can't hold the integer exactly. */
+/** A number, or an integer that a number can't hold exactly. */
 export type Numeric = number | bigint;
 
-/** The smallest integer beyond 64 bits. Doubles have no representation of its neighbours. */
+/** The smallest integer that doesn't fit into 64 bits. No double is one less or one more. */
 const INT64_LIMIT = 2 ** 63;
 
 /** Whether a number is an integer of at most 64 bits, in the form of `Numeric`. */
@@ -64,10 +64,7 @@ const INTEGER_OPERATIONS = {
 	"*": (a: bigint, b: bigint) => a * b,
 };
 
-/**
- * Computes with two integers. A result of 64 bits keeps all digits.
- * @param rounded the result of the same operation with doubles
- */
+/** Computes with integers of 64 bits, or else returns `rounded`, the result of doubles. */
 export function computeExactly(
 	operator: keyof typeof INTEGER_OPERATIONS,
 	a: Numeric,

@@ -1,19 +1,13 @@
-/** The values that queries compute with, and their conversions. */
 import { readMoment } from "../../../lib/moment.ts";
 import type { Row } from "../rows.ts";
 
-/** JSON: the text of a whole column, or the value at a path in it. `exact` returns the value with all digits of its numbers. */
+/** JSON: a whole column, or the value at a path in it. `exact` keeps all digits of numbers. */
 type Json = { text: string } | { value: unknown; exact: () => unknown };
 
-/**
- * The value of an expression for a row. JSON is always a `Json`, never a bare string or number. An integer is a bigint if a
- * number would lose digits of it.
- */
+/** The value of an expression. An integer is a bigint if a number would lose digits of it. */
 export type Value = string | number | bigint | boolean | null | Json;
 
-/**
- * The values of a row, and two caches of their parsed JSON: `parsed` by `JSON.parse`, and `exact` with all digits of numbers.
- */
+/** The values of a row, and its parsed JSON, with all digits of numbers in `exact`. */
 export type Cells = { values: Row; parsed: unknown[]; exact: unknown[] };
 
 export type Get<T extends Value = Value> = (cells: Cells) => T | null;
@@ -23,11 +17,10 @@ const NUMBER = /^[ \t-\r]*[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-
 
 const DATE = /^(?:19|2[0-2])[0-9]{2}-([0-9]{2})-([0-9]{2})/;
 
-/** Returns null for numbers that are not finite. */
 export const finite = <T extends number | bigint>(number: T | null) =>
 	typeof number === "number" && !Number.isFinite(number) ? null : number;
 
-/** Formats a number like C's `%.15g`, so that 0.1 + 0.2 is 0.3. Integers have up to 16 digits, and -0 has no sign. */
+/** Formats a number like C's `%.15g`, so that 0.1 + 0.2 is 0.3. Integers have up to 16 digits. */
 function numberToText(number: number) {
 	if (!Number.isFinite(number)) return null;
 	if (Number.isSafeInteger(number)) return String(number);
@@ -79,7 +72,7 @@ export function toJson(value: Value): string | null {
 	return stringify(value);
 }
 
-/** Converts a value to a boolean: false for false, 0 and the empty text; null for null and for numbers that are not finite. */
+/** False for false, 0 and the empty text; null for null and numbers that are not finite. */
 export function toBoolean(value: Value): boolean | null {
 	if (typeof value === "number") return Number.isFinite(value) ? value !== 0 : null;
 	if (typeof value === "string") return value !== "";
@@ -102,7 +95,6 @@ export function toDate(value: Value): string | null {
 
 export const toMoment = (value: Value) => readMoment(toText(value) ?? "") ?? null;
 
-/** Returns the value at a path; null if there is none. */
 export function valueAt(json: unknown, path: string[]): unknown {
 	let value = json;
 	for (const key of path) {
@@ -135,7 +127,7 @@ export function orderBetween<T extends string | number | bigint>(a: T | null, b:
 
 const isNumeric = (value: unknown) => typeof value === "number" || typeof value === "bigint";
 
-/** Compares two numbers as numbers, unless they are equal and may have lost digits. Compares all other values as text. */
+/** Compares numbers as numbers unless they may have lost digits, and all others as text. */
 export function orderOfJson(left: Value, right: Value) {
 	const [a, b] = [left, right].map((value) =>
 		isJson(value) && "value" in value ? value.value : value,

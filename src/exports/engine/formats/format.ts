@@ -2,16 +2,11 @@ import type { Row } from "../rows.ts";
 
 /** Encodes a file. The returned pieces are valid until the next call. */
 export type Encoder = {
-	/**
-	 * Adds rows with about this many bytes. Returns the finished bytes of the file, which may be
-	 * those of these rows or of earlier ones, or none.
-	 */
+	/** Adds rows of about this many bytes. Returns finished bytes, of these or earlier rows. */
 	write(rows: Row[], bytes: number): Uint8Array[] | Promise<Uint8Array[]>;
 	/** The approximate encoded size of the rows that are only in memory, in bytes. */
 	readonly pending: number;
-	/** Returns the bytes of the rows that are only in memory. */
 	flush(): Uint8Array[];
-	/** Returns the rest of the file. */
 	finish(): Uint8Array[];
 	/** Returns the state to continue with after a flush. It doesn't contain the bytes so far. */
 	state(): string;

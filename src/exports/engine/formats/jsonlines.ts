@@ -18,7 +18,7 @@ const ESCAPED = /["\\\p{Cc}\p{Cs}]/u;
 
 const quoted = (text: string) => (ESCAPED.test(text) ? JSON.stringify(text) : `"${text}"`);
 
-/** Returns the function that writes a row as a JSON object, with nested JSON columns. */
+/** Returns a function that writes a row as a JSON object. The values of JSON columns are nested. */
 export function jsonWriter(columns: Column[]) {
 	const members = columns.map(({ name, kind }, i) => ({
 		start: `${i === 0 ? "{" : ","}${JSON.stringify(name)}:`,
@@ -36,9 +36,6 @@ export function jsonWriter(columns: Column[]) {
 		return `${json}}`;
 	};
 }
-
-/** Writes a row as a JSON object. The values of JSON columns are nested. */
-export const toJson = (columns: Column[], row: Row) => jsonWriter(columns)(row);
 
 /** JSON Lines: one object per line (https://jsonlines.org). */
 export const jsonLines = (columns: Column[], compression: LineCompression): Encoder => {

@@ -3,7 +3,6 @@ import { constants, createZstdCompress, gzipSync } from "node:zlib";
 import type { Row } from "../rows.ts";
 import type { Encoder } from "./format.ts";
 
-/** How lines are compressed; null for no compression. */
 export type LineCompression = "gzip" | "zstd" | null;
 
 /**
@@ -18,10 +17,7 @@ const zstd = (text: string) => {
 	return buffer(createZstdCompress({ chunkSize, params }).end(bytes));
 };
 
-const compressors = {
-	gzip: (text: string) => gzipSync(text),
-	zstd,
-};
+const compressors = { gzip: (text: string) => gzipSync(text), zstd };
 
 /**
  * Encodes text files. A compressed file is a sequence of gzip members (RFC 1952, 2.2) or zstd

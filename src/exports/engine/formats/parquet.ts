@@ -6,7 +6,6 @@ import type { Column } from "../rows.ts";
 import type { Encoder, Resumed } from "./format.ts";
 import { free, sizeOfAll, taken } from "./parquet/buffers.ts";
 import { columnWriter, type StoredColumn } from "./parquet/column.ts";
-import type { Skips } from "./parquet/dictionary.ts";
 import { MAX_BOUND_BYTES } from "./parquet/statistics.ts";
 import { TYPES } from "./parquet/values.ts";
 import { zstdCompressor } from "./parquet/zstd.ts";
@@ -31,16 +30,10 @@ const write = (value: unknown) =>
 const read = (json: string) =>
 	JSON.parse(json, (_, one) => (typeof one?.bigint === "string" ? BigInt(one.bigint) : one));
 
-/**
- * The state to continue with: `groups`, the metadata of the row groups so far; `ratio`, the encoded
- * bytes per byte of rows; and `skips`, for each column, how many row groups don't use a dictionary.
- */
-type State = { groups: RowGroup[]; ratio: number; skips?: Skips[] };
+/** The metadata of the row groups so far, and the encoded bytes per byte of rows. */
+type State = { groups: RowGroup[]; ratio: number };
 
-/**
- * Encodes Apache Parquet. Rows are collected in row groups, column by column. The metadata of row
- * groups is at the end of the file.
- */
+/** Encodes Apache Parquet, in row groups. Their metadata is at the end of the file. */
 export function parquet(
 	columns: Column[],
 	compression: Compression,
@@ -52,11 +45,7 @@ export function parquet(
 		schema: [
 			{ name: "root", num_children: columns.length },
 			...columns.map(
-				({ name, kind }): SchemaElement => ({
-					name,
-					repetition_type: "OPTIONAL",
-					...TYPES[kind],
-				}),
+				({ name, kind }): SchemaElement => ({ name, repetition_type: "OPTIONAL", ...TYPES[kind] }),
 			),
 		],
 		statisticsTruncateLength: MAX_BOUND_BYTES,
@@ -64,18 +53,16 @@ export function parquet(
 	});
 	const { codec, compressor } = CODECS[compression ?? "none"];
 	let ratio = 1;
-	let skips: Skips[] = [];
 	if (resumed && resumed.offset > 0) {
 		const state: State = read(gunzipSync(Buffer.from(resumed.state, "base64")).toString());
 		ratio = state.ratio;
-		skips = state.skips ?? [];
 		writer.row_groups = state.groups;
 		writer.num_rows = state.groups.reduce((n, one) => n + one.num_rows, 0n);
 		bytes.index = 0;
 		bytes.offset = resumed.offset;
 	}
-	const writers = columns.map((column, i) =>
-		columnWriter({ ...column, codec, compress: compressor() }, skips[i]),
+	const writers = columns.map((column) =>
+		columnWriter({ ...column, codec, compress: compressor() }),
 	);
 	let rows = 0;
 	let raw = 0;
@@ -128,8 +115,7 @@ export function parquet(
 			for (const column of writers) column.release();
 		},
 		state() {
-			const skips = writers.map((column) => column.skips());
-			const state: State = { groups: writer.row_groups, ratio, skips };
+			const state: State = { groups: writer.row_groups, ratio };
 			return gzipSync(write(state)).toString("base64");
 		},
 	};

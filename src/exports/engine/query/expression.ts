@@ -1,44 +1,46 @@
-import type { ParsedExpression } from "./query.parser.js";
-
 /**
- * The type of a column's values: `text`, `integer` (of 64 bits), `number`, `boolean`, `timestamp` (ISO 8601 in UTC with
- * milliseconds), `date` (YYYY-MM-DD), or `json` (JSON text).
+ * The type of a column's values: `text`, `integer` (of 64 bits), `number`, `boolean`, `timestamp`
+ * (ISO 8601 in UTC with milliseconds), `date` (YYYY-MM-DD), or `json` (JSON text).
  */
 export type Kind = "text" | "integer" | "number" | "boolean" | "timestamp" | "date" | "json";
 
 /** An integer is a bigint if a number would lose digits of it. */
 export type Literal = string | number | bigint | boolean | null;
 
-/** An expression over an event: a column, a path into its JSON, a literal, or a combination of these. */
-export type Expression =
-	| { type: "column"; name: string }
-	| {
-			type: "property";
-			column: "properties" | "person_properties";
-			path: string[];
-	  }
+/** A tree of expressions. `Name` is the type of the names of functions. */
+type Tree<Leaf, Name> =
+	| Leaf
 	| { type: "literal"; value: Literal }
 	| {
 			type: "operation";
 			operator: "+" | "-" | "*" | "/";
-			left: Expression;
-			right: Expression;
+			left: Tree<Leaf, Name>;
+			right: Tree<Leaf, Name>;
 	  }
 	| {
 			type: "comparison";
 			operator: "=" | "!=" | "<" | "<=" | ">" | ">=";
-			left: Expression;
-			right: Expression;
+			left: Tree<Leaf, Name>;
+			right: Tree<Leaf, Name>;
 	  }
-	/** "and" and "or" have two or more operands, "in" a value and its list, "like" a value and a text literal. */
+	/** "in" has a value and its list, "like" a value and a text literal, "and" two or more. */
 	| {
 			type: "predicate";
 			name: "and" | "or" | "not" | "in" | "like" | "is null";
-			args: Expression[];
+			args: Tree<Leaf, Name>[];
 	  }
-	| { type: "call"; name: FunctionName; args: Expression[] };
+	| { type: "call"; name: Name; args: Tree<Leaf, Name>[] };
 
-/** One column of a query's result. */
+/** An expression over an event: columns, paths into JSON, literals, combined. */
+export type Expression = Tree<
+	| { type: "column"; name: string }
+	| { type: "property"; column: "properties" | "person_properties"; path: string[] },
+	FunctionName
+>;
+
+/** An expression as it was written, with names that aren't resolved. */
+export type ParsedExpression = Tree<{ type: "name"; parts: string[] }, string>;
+
 export type Field = { name: string; kind: Kind; expression: Expression };
 
 /** The columns that queries can name. */
@@ -63,19 +65,15 @@ const INTERNAL_COLUMNS: Record<string, Kind> = {
 
 const isNumeric = (kind: Kind | null) => kind === null || kind === "integer" || kind === "number";
 
-/** Returns the kind for values of all `kinds`: JSON if they have nothing in common. Null is the kind of NULL. */
+/** The kind for values of all `kinds`: JSON if they have nothing in common; null for NULL. */
 const common = (kinds: (Kind | null)[]): Kind | null => {
 	const [kind = null, ...others] = new Set(kinds.filter((kind) => kind !== null));
 	if (others.length === 0) return kind;
 	return kinds.every(isNumeric) ? "number" : "json";
 };
 
-/** How many arguments a function takes, and the kind of its result, given the kinds of its arguments. */
-type Signature = {
-	min: number;
-	max: number;
-	kind: (args: (Kind | null)[]) => Kind | null;
-};
+/** How many arguments a function takes, and the kind of its result, given theirs. */
+type Signature = { min: number; max: number; kind: (args: (Kind | null)[]) => Kind | null };
 
 const signature = (min: number, max: number, result: Kind | Signature["kind"]): Signature => ({
 	min,
@@ -153,14 +151,27 @@ export function partsOf(
 	}
 }
 
+export type Leaf = Extract<Expression, { type: "column" | "property" | "literal" }>;
+
+/** Returns the columns, properties and literals in an expression. */
+export function leavesOf(expression: Expression): Leaf[] {
+	switch (expression.type) {
+		case "column":
+		case "property":
+		case "literal":
+			return [expression];
+		default:
+			return partsOf(expression).flatMap(leavesOf);
+	}
+}
+
 /**
- * Returns how values of these kinds are compared; undefined if they can't be. "json" compares numbers as numbers and anything
- * else as text. A comparison with NULL (kind null) is always null.
+ * Returns how values of these kinds are compared; undefined if they can't be. "json" compares
+ * numbers as numbers and anything else as text. A comparison with NULL (kind null) is always null.
  */
-export function comparedAs(
-	left: Kind | null,
-	right: Kind | null,
-): "number" | "moment" | "text" | "json" | undefined {
+type Comparison = "number" | "moment" | "text" | "json";
+
+export function comparedAs(left: Kind | null, right: Kind | null): Comparison | undefined {
 	if (left === null || right === null) return "text";
 	if (left === "json" && right === "json") return "json";
 	const kinds = [left, right];

@@ -27,7 +27,7 @@ const SUM = 5;
 const PRODUCT = 6;
 const OPERAND = 7;
 
-/** Returns the predicate for a negation such as `NOT IN`, unless it is written as `NOT …`. */
+/** Returns what is negated in `NOT IN` and the like; undefined if it is written as `NOT …`. */
 function negatedTest(expression: Expression) {
 	if (expression.type !== "predicate" || expression.name !== "not") return;
 	const [test = NULL] = expression.args;

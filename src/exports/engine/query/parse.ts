@@ -4,10 +4,8 @@ import { format, literal, nameOf, word } from "./format.ts";
 import * as grammar from "./query.parser.js";
 import { checkSize, invalidQuery, resolve } from "./resolve.ts";
 
-/** A parsed query. */
 type Query = {
 	fields: Field[];
-	/** The condition; null for all events. */
 	where: Expression | null;
 	schema: QuerySchema;
 };
@@ -72,9 +70,10 @@ function describe(fields: Field[], where: Expression | null): QuerySchema {
 }
 
 /**
- * Parses the query of an export (docs/exports.md#queries). Its normalised text, `schema.xql_query`, parses to the same query.
- * This also runs in the browser: the console shows the columns of a query while the user types.
- * @throws {InvalidQuery}
+ * Parses the query of an export (docs/exports.md#queries). Its normalised text, `schema.xql_query`,
+ * parses to the same query. This also runs in the browser: the console shows the columns of a query
+ * while the user types.
+ * @throws {InvalidQueryError}
  */
 export function parse(text: string): Query {
 	checkLength(text);
@@ -82,17 +81,15 @@ export function parse(text: string): Query {
 	if (parsed.table !== "events") throw invalidQuery("Query must SELECT FROM events");
 	if (parsed.fields.length > MAX_FIELDS)
 		throw invalidQuery(`A query can have at most ${MAX_FIELDS} fields`);
-	checkSize([
-		...parsed.fields.map(({ expression }) => expression),
-		...(parsed.where ? [parsed.where] : []),
-	]);
+	checkSize(
+		[...parsed.fields.map(({ expression }) => expression), parsed.where].filter(
+			(one) => one !== null,
+		),
+	);
 	const fields = parsed.fields.map((field): Field => {
 		const expression = resolve(field.expression);
-		return {
-			name: field.alias ?? nameOf(expression),
-			kind: kindOf(expression) ?? "text",
-			expression,
-		};
+		const name = field.alias ?? nameOf(expression);
+		return { name, kind: kindOf(expression) ?? "text", expression };
 	});
 	checkNames(fields.map(({ name }) => name));
 	const where = parsed.where && resolve(parsed.where);

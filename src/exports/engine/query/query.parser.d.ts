@@ -1,25 +1,4 @@
-/** A parsed expression, with names and functions as they were written. */
-export type ParsedExpression =
-	| { type: "name"; parts: string[] }
-	| { type: "literal"; value: string | number | bigint | boolean | null }
-	| {
-			type: "operation";
-			operator: "+" | "-" | "*" | "/";
-			left: ParsedExpression;
-			right: ParsedExpression;
-	  }
-	| {
-			type: "comparison";
-			operator: "=" | "!=" | "<" | "<=" | ">" | ">=";
-			left: ParsedExpression;
-			right: ParsedExpression;
-	  }
-	| {
-			type: "predicate";
-			name: "and" | "or" | "not" | "in" | "like" | "is null";
-			args: ParsedExpression[];
-	  }
-	| { type: "call"; name: string; args: ParsedExpression[] };
+import type { ParsedExpression } from "./expression.ts";
 
 export type ParsedQuery = {
 	fields: { expression: ParsedExpression; alias: string | null }[];

@@ -10,11 +10,11 @@ import {
 	kindOf,
 	type Literal,
 	NULL,
+	type ParsedExpression,
 	type PredicateName,
 	partsOf,
 } from "./expression.ts";
 import { quoted } from "./format.ts";
-import type { ParsedExpression } from "./query.parser.js";
 
 /** Bounds the work for each row. */
 const MAX_PARTS = 400;
@@ -31,8 +31,7 @@ const FUNCTION_NAMES = new Map(
 		.map((name) => [name.toLowerCase(), name]),
 );
 
-/** The error for an invalid query. */
-export class InvalidQuery extends Error {
+export class InvalidQueryError extends Error {
 	readonly code: ErrorCode | undefined;
 
 	constructor(message: string, code?: ErrorCode) {
@@ -41,19 +40,17 @@ export class InvalidQuery extends Error {
 	}
 }
 
-export const invalidQuery = (message: string, code?: ErrorCode) => new InvalidQuery(message, code);
+export const invalidQuery = (message: string, code?: ErrorCode) =>
+	new InvalidQueryError(message, code);
 
-/** Checks size and depth, level by level, because recursion could overflow the stack before the depth is known. */
+/** Checks size and depth, level by level, because recursion could overflow the stack. */
 export function checkSize(expressions: ParsedExpression[]) {
 	let parts = 0;
 	let level = expressions.map((parsed) => ({ parsed, depth: 0 }));
 	while (level.length > 0) {
 		parts += level.length;
 		level = level.flatMap(({ parsed, depth }) =>
-			partsOf(parsed).map((part) => ({
-				parsed: part,
-				depth: depth + 1,
-			})),
+			partsOf(parsed).map((part) => ({ parsed: part, depth: depth + 1 })),
 		);
 		if (level.some(({ depth }) => depth > MAX_DEPTH))
 			throw invalidQuery("Expressions are nested too deeply");
@@ -70,11 +67,7 @@ export function resolve(parsed: ParsedExpression): Expression {
 		case "literal":
 			return parsed;
 		case "operation":
-			return {
-				...parsed,
-				left: resolve(parsed.left),
-				right: resolve(parsed.right),
-			};
+			return { ...parsed, left: resolve(parsed.left), right: resolve(parsed.right) };
 		case "comparison": {
 			const left = resolve(parsed.left);
 			const right = resolve(parsed.right);
@@ -118,7 +111,10 @@ const losesDigits = (value: Literal) =>
 		? BigInt.asIntN(64, value) !== value
 		: typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER;
 
-/** @throws {InvalidQuery} for a comparison that can never be true, or that is also true for other values */
+/**
+ * @throws {InvalidQueryError} for a comparison that can never be true, or that is also true for
+ * other values
+ */
 function checkComparison(left: Expression, right: Expression, isEquality: boolean) {
 	const kinds = [kindOf(left), kindOf(right)] as const;
 	const compared = comparedAs(...kinds);

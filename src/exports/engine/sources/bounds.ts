@@ -1,4 +1,4 @@
-import { type Expression, type Field, partsOf } from "../query/expression.ts";
+import { type Field, type Leaf, leavesOf } from "../query/expression.ts";
 import type { Scan, Weights } from "./source.ts";
 
 /** The limits of a page. A single row may be larger. */
@@ -23,21 +23,7 @@ export const orderOf = ({ model, by }: Scan) => ({
 	key: model === "events" ? "uuid" : "distinct_id",
 });
 
-type Leaf = Exclude<Expression, { type: "operation" | "comparison" | "predicate" | "call" }>;
-
-/** Returns the leaves of an expression's tree. */
-function leaves(expression: Expression): Leaf[] {
-	switch (expression.type) {
-		case "column":
-		case "property":
-		case "literal":
-			return [expression];
-		default:
-			return partsOf(expression).flatMap(leaves);
-	}
-}
-
-/** Returns the text that a leaf reads: a column, or the value at a top-level key. */
+/** Returns the text that a leaf reads: a whole column, or the value at a top-level key of it. */
 const textsRead = (leaf: Leaf): { column: string; key?: string }[] => {
 	if (leaf.type === "property") return [{ column: leaf.column, key: leaf.path[0] ?? "" }];
 	return leaf.type === "column" && TEXT_COLUMNS.has(leaf.name) ? [{ column: leaf.name }] : [];
@@ -50,7 +36,7 @@ const textsRead = (leaf: Leaf): { column: string; key?: string }[] => {
  * count once.
  */
 export function weightsOf(fields: Field[], columns: string[]): Weights {
-	const all = fields.flatMap(({ expression }) => leaves(expression));
+	const all = fields.flatMap(({ expression }) => leavesOf(expression));
 	const fixed = all.reduce(
 		(sum, leaf) => sum + (leaf.type === "literal" ? String(leaf.value).length : 0),
 		ROW_OVERHEAD_BYTES + Buffer.byteLength(JSON.stringify(fields.map(({ name }) => name))),
@@ -68,10 +54,7 @@ export function weightsOf(fields: Field[], columns: string[]): Weights {
 	return { copies: Object.fromEntries(copies), fixed };
 }
 
-/**
- * SQL for the size of a row, in bytes.
- * @param length SQL for the bytes of a column's text, 0 for null
- */
+/** SQL for a row's size in bytes, with the `length` of a column's text. */
 export const weight = ({ weights: { copies, fixed } }: Scan, length: (column: string) => string) =>
 	[fixed, ...Object.entries(copies).map(([column, times]) => `${times} * ${length(column)}`)].join(
 		" + ",

@@ -4,23 +4,20 @@ import type { Row } from "../rows.ts";
 import { MAX_PAGE_BYTES, MAX_PAGE_ROWS } from "./bounds.ts";
 import { Items } from "./clickhouse/batches.ts";
 import { type Access, type Client, connect } from "./clickhouse/client.ts";
-import type { Order } from "./clickhouse/order.ts";
-import { type Place, placeOf, positionOf } from "./clickhouse/place.ts";
+import { type Order, type Place, placeOf, positionOf } from "./clickhouse/order.ts";
 import { countSql, ROWS_PER_QUERY, rowsSql } from "./clickhouse/statements.ts";
 import { surveys } from "./clickhouse/surveys.ts";
 import { queried } from "./queried.ts";
 import type { Scan, Source } from "./source.ts";
 
-/** The timeout of a query that is read page by page, which can take longer than a step. */
+/** The timeout of a query whose rows are read page by page. */
 const STREAM_SECONDS = 600;
 
-/** A row of a query's result. */
 type Found = { values: string[]; size: number; row: Row };
 
-/** The rows of a query that remain after a page. */
 type Rest = { scan: Scan; position: string; items: Items<Found> };
 
-/** Reads the rows after a place, in order. If a query fails, another one reads the rest. */
+/** Reads the rows after a place, in order. If a query fails midway, another reads the rest. */
 async function* read(
 	ask: Client["ask"],
 	scan: Scan,

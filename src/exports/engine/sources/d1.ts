@@ -8,11 +8,11 @@ import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, weight } from "./bounds.ts";
 import { queried } from "./queried.ts";
 import type { Filter, Position, Scan, Source, Table } from "./source.ts";
 
-/** How many rows a page scans for matches, and how many rows a statement counts. */
+/** How many rows a page scans for rows that match, and how many a statement counts. */
 const MAX_SCANNED_ROWS = 5000;
 const MAX_COUNTED_ROWS = 100_000;
 
-/** A page's length is estimated from this many rows, and filled to this degree. */
+/** From how many rows the number of rows of a page is estimated, and how full it should be. */
 const SAMPLED_ROWS = 20;
 const FILL = 0.9;
 
@@ -28,7 +28,7 @@ function binder(first: number) {
 
 type Bind = ReturnType<typeof binder>["bind"];
 
-/** SQL for columns that are stored otherwise. An event is created when it arrives. */
+/** SQL for columns that are stored in another form or under another name. */
 const STORED: Record<Model, Record<string, string>> = {
 	events: { uuid: "hex(uuid)", created_at: "_inserted_at" },
 	persons: {},
@@ -42,10 +42,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** Returns the digits of a UUID as they are stored; "" if no UUID has this text. */
 const digits = (text: string) => (UUID.test(text) ? text.replaceAll("-", "").toUpperCase() : "");
 
-/**
- * SQL for the position of a column's text in a list, from 1; 0 if it isn't in the list. The list is
- * a single text, because SQLite would evaluate a list again for each row.
- */
+/** SQL for a text's position in a list, from 1, or 0: one text, evaluated once. */
 const positionIn = (bind: Bind, column: string, texts: string[]) =>
 	`instr(${bind(`,${texts.map(column === "uuid" ? digits : hex)},`)}, ',' || hex(${column}) || ',')`;
 
@@ -70,13 +67,13 @@ const DERIVED_BYTES = 36;
 /** The separator of the values of a row in a single text. JSON doesn't escape this character. */
 const SEPARATOR = "\x7f";
 
-/** Columns that may be null. In a row's text, null is "", and other values have the prefix "=". */
+/** Columns that may be null. In the text of a row, null is "", and other values begin with "=". */
 const NULLABLE = new Set(["person_id", "person_properties"]);
 
 const INTEGERS = new Set(["team_id", "person_version"]);
 const TIMES = new Set(["timestamp", "created_at", "_inserted_at"]);
 
-/** SQL for a row as a single text: many small values need several times the CPU time. */
+/** SQL for a row as one text, because many small values need several times the CPU time. */
 const joined = ({ model, columns }: Scan) => {
 	const values = columns.map((column) =>
 		NULLABLE.has(column) ? `coalesce('=' || ${column}, '')` : stored(model, column),
@@ -112,7 +109,7 @@ function isoFormatter() {
 	};
 }
 
-/** Returns the function that converts the stored values of a row. */
+/** Returns the function that converts the values of a row from their stored form. */
 function converter({ model, columns }: Scan) {
 	const where = (names: Set<string>) => columns.flatMap((name, i) => (names.has(name) ? [i] : []));
 	const [integers, times] = [where(INTEGERS), where(TIMES)];
@@ -126,7 +123,7 @@ function converter({ model, columns }: Scan) {
 	};
 }
 
-/** SQL that converts sorted columns to text, and back: numbers would lose digits of ids. */
+/** SQL for the columns of the order as text, and back. Numbers would lose digits of ids. */
 const KEYS = {
 	id: { text: "id", value: (text: string) => `cast(${text} as integer)` },
 	timestamp: { text: "timestamp", value: (text: string) => `cast(${text} as integer)` },
@@ -136,7 +133,6 @@ const KEYS = {
 /** A part of a window's rows. */
 type Part = {
 	table: string;
-	/** The columns that it is sorted by. */
 	sort: (keyof typeof KEYS)[];
 	/** The position of its first row, or one before it. */
 	start: Position;
@@ -144,7 +140,7 @@ type Part = {
 	within: (bind: Bind) => string;
 };
 
-/** Returns the parts of a window, in the order in which they are read. */
+/** Returns the parts of a window, in the order in which they are read (decision 8). */
 function partsOf({ model, team_id, by, start, end }: Scan): Part[] {
 	const [from, before] = [Date.parse(start), Date.parse(end)];
 	const isInWindow = (column: string) => (bind: Bind) =>
@@ -178,7 +174,6 @@ function partsOf({ model, team_id, by, start, end }: Scan): Part[] {
 	];
 }
 
-/** Returns the fragments of statements. */
 function fragments(scan: Scan, { table, sort, within }: Part, bind: Bind) {
 	const { model, include_events, exclude_events } = scan;
 	const listed = (texts: string[], negated: boolean): Filter[] =>
@@ -193,7 +188,6 @@ function fragments(scan: Scan, { table, sort, within }: Part, bind: Bind) {
 		table,
 		keys,
 		isFiltered: filters.length > 0,
-		/** Whether a row matches the filters. */
 		taken: ["true", ...filters.map((filter) => met(bind, filter))].join(" and "),
 		/** SQL for the position of a row, as text. */
 		position: `concat_ws(' ', ${sort.map((key) => KEYS[key].text)})`,
@@ -205,7 +199,7 @@ function fragments(scan: Scan, { table, sort, within }: Part, bind: Bind) {
 
 type Fragments = ReturnType<typeof fragments>;
 
-/** SQL for the table `beyond`: the first row after the page, and the page's length. */
+/** SQL for `beyond`: the first row after the page, if any, and how many rows the page has. */
 function beyond(scan: Scan, { table, keys, taken, isFiltered, where, order }: Fragments) {
 	const size = weight(scan, (column) => `coalesce(octet_length(${column}), ${DERIVED_BYTES})`);
 	const mostScanned = isFiltered ? MAX_SCANNED_ROWS : MAX_PAGE_ROWS;
@@ -241,7 +235,7 @@ function beyond(scan: Scan, { table, keys, taken, isFiltered, where, order }: Fr
 		)`;
 }
 
-/** Returns the SQL that reads a part from a position on, with `values` after the position. */
+/** The SQL that reads a part. `values`: the parameters after the position. */
 function statementsFor(scan: Scan, part: Part) {
 	const { model, columns } = scan;
 	const { values, bind } = binder(part.sort.length);
@@ -270,9 +264,7 @@ function statementsFor(scan: Scan, part: Part) {
 		uncounted: `
 			select ${position} from ${table} ${where} ${order}
 			limit 1 offset ${MAX_COUNTED_ROWS}`,
-		/** Returns rows as texts. */
 		texts: page(joined(scan)),
-		/** Returns rows as values. */
 		rows: page(
 			columns.map((column) => stored(model, column)).join(", "),
 			", null".repeat(columns.length - 1),
@@ -280,7 +272,6 @@ function statementsFor(scan: Scan, part: Part) {
 	};
 }
 
-/** Returns the functions that run the statements of a part. */
 function reader(database: D1Database, scan: Scan, part: Part) {
 	const { values, count, uncounted, texts, rows } = statementsFor(scan, part);
 	const read = (text: string) => {
@@ -296,7 +287,7 @@ function reader(database: D1Database, scan: Scan, part: Part) {
 	};
 }
 
-/** The source in D1. A position is a part's number, and the position in it unless at its start. */
+/** The source that reads D1. A position: the number of a part, and the place in it. */
 export const d1 = (database: D1Database): Source => {
 	const prepare = (scan: Scan) => ({
 		parts: partsOf(scan).map((part) => reader(database, scan, part)),
@@ -327,7 +318,7 @@ export const d1 = (database: D1Database): Source => {
 			const [number = "0", ...position] = after ?? [];
 			return pageOf(Number(number), position);
 
-			/** Reads a page of a part, and the first page of the next if the last one leaves room. */
+			/** Reads a page of a part, and after the last one the next part's first if that fits. */
 			async function pageOf(number: number, position: Position): ReturnType<Table["page"]> {
 				const part = parts[number];
 				if (!part) return { rows: [], next: null };

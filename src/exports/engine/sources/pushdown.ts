@@ -13,14 +13,8 @@ const TIME_COLUMNS = new Set(["timestamp", "created_at"]);
 /** The years that every database can represent. */
 const COMMON_YEARS = /^(?:19[7-9]|20|21)/;
 
-/**
- * Splits a condition into filters that the database can check with the same result, and the rest,
- * which is null if nothing is left. Filters compare a text or time column with literals.
- */
-export function pushDown(where: Expression | null): {
-	filters: Filter[];
-	rest: Expression | null;
-} {
+/** Splits a condition into the database's filters and the rest, or null. */
+export function pushDown(where: Expression | null) {
 	const filters: Filter[] = [];
 	const unfiltered: Expression[] = [];
 	for (const condition of conjuncts(where)) {
@@ -55,11 +49,8 @@ function filterOf(condition: Expression, negated = false): Filter | undefined {
 	if (condition.name !== "in" || value?.type !== "column") return undefined;
 	const literals = others.filter(isLiteral);
 	if (literals.length !== others.length) return undefined;
-	return textFilter(
-		value.name,
-		literals.map((literal) => literal.value),
-		negated,
-	);
+	const values = literals.map((literal) => literal.value);
+	return textFilter(value.name, values, negated);
 }
 
 function textFilter(column: string, values: Literal[], negated: boolean): Filter | undefined {

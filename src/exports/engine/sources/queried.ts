@@ -6,18 +6,13 @@ import { weightsOf } from "./bounds.ts";
 import { pushDown } from "./pushdown.ts";
 import type { Position, Scan, Selection, Source, Table } from "./source.ts";
 
-/** Returns the scan for a selection, and the function that computes its rows. */
+/** Returns the scan for a selection, and the function that computes its rows from the result. */
 function plan(
 	{ fields, where, ...selection }: Selection,
 	{ filters, rest }: ReturnType<typeof pushDown> = pushDown(where),
 ): { scan: Scan; evaluate: Evaluate } {
 	const columns = columnsRead(fields, rest);
-	const scan = {
-		...selection,
-		columns,
-		filters,
-		weights: weightsOf(fields, columns),
-	};
+	const scan = { ...selection, columns, filters, weights: weightsOf(fields, columns) };
 	const compute = evaluator(columns, fields, rest);
 	const fill = personFiller(scan);
 	return { scan, evaluate: (rows) => compute(fill(rows)) };
@@ -26,7 +21,7 @@ function plan(
 /** How many derived ids are kept for the next pages. A page adds at most a thousand. */
 const MAX_DERIVED = 5000;
 
-/** Returns the function that derives the ids of persons (docs/exports.md#events). */
+/** Returns the function that fills missing ids of persons (docs/exports.md#events). */
 function personFiller({ team_id, columns }: Scan): (rows: Row[]) => Row[] {
 	const [person, distinct] = [columns.indexOf("person_id"), columns.indexOf("distinct_id")];
 	if (person < 0) return (rows) => rows;
@@ -89,8 +84,6 @@ export function queried(table: Table): Source {
 			return { ...evaluate(rows), next };
 		},
 
-		release() {
-			table.release?.();
-		},
+		release: () => table.release?.(),
 	};
 }

@@ -6,7 +6,6 @@ export type Selection = {
 	team_id: number;
 	model: Model;
 	fields: Field[];
-	/** The condition of the query; null if there is none. */
 	where: Expression | null;
 	/** By the time of arrival, or by the event's time or the person's creation. */
 	by: "arrival" | "event";
@@ -35,10 +34,7 @@ export type Scan = Omit<Selection, "fields" | "where"> & {
 	weights: Weights;
 };
 
-/**
- * The terms of the upper bound of a result row's size: how often each column is copied, and the
- * bytes in addition to the columns.
- */
+/** The terms of a row's maximum size: how often each column is copied, and other bytes. */
 export type Weights = { copies: Record<string, number>; fixed: number };
 
 /** A keyset cursor: the values of the last row's sort columns. */
@@ -50,7 +46,7 @@ export type Position = string[];
  */
 export type Page = { rows: Row[]; next: Position | null; unfit: number };
 
-/** A source's tables. Rows have the order of the scan's columns, and times in ISO 8601. */
+/** A source's tables. Times are ISO 8601 with milliseconds. */
 export type Table = {
 	count(scan: Scan): Promise<number>;
 	page(scan: Scan, after: Position | null): Promise<{ rows: Row[]; next: Position | null }>;
@@ -58,11 +54,10 @@ export type Table = {
 	release?(): void;
 };
 
-/** Where exports read (docs/exports.md#what-is-written). Pages are bounded in rows and bytes. */
+/** Where the rows of exports come from. Pages are bounded in rows and bytes. */
 export type Source = {
 	count(selection: Selection): Promise<number>;
-	/** Returns the page after a position; the same arguments return the same page. */
+	/** Returns the page after a position, or the first. The same arguments return the same page. */
 	page(selection: Selection, after: Position | null): Promise<Page>;
-	/** Ends the query that is open for the next page. Called once, after all other calls. */
 	release?(): void;
 };

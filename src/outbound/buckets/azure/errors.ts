@@ -1,7 +1,7 @@
 import type { Config } from "../../destinations/config.ts";
 import { MisconfiguredError } from "../../errors.ts";
 import { elementOf } from "../../quote.ts";
-import { type Answer, addressOf } from "../../send.ts";
+import { addressOf, type HttpResponse } from "../../send.ts";
 
 export type Settings = Config<"AzureBlob">;
 
@@ -30,18 +30,18 @@ const MEANINGS: Record<string, string> = {
 };
 
 /** Returns the error code; "" if there is none. Responses to HEAD have it only in a header. */
-export const codeOf = ({ headers, text }: Answer) =>
+export const codeOf = ({ headers, text }: HttpResponse) =>
 	headers.get("x-ms-error-code") ?? /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
-/** Whether the signature is rejected. Azurite then says that a permission is missing. */
-export const isUnauthenticated = (answer: Answer) =>
+/** Whether the server rejects the signature. Azurite sends the code for a missing permission. */
+export const isUnauthenticated = (response: HttpResponse) =>
 	["AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation"].includes(
-		codeOf(answer),
-	) || elementOf("Message", answer.text).startsWith("Server failed to authenticate the request.");
+		codeOf(response),
+	) || elementOf("Message", response.text).startsWith("Server failed to authenticate the request.");
 
-/** Returns the error for a rejected signature, without the message that repeats the text. */
-function rejection(answer: Answer, { sas_token }: Settings) {
-	const detail = elementOf("AuthenticationErrorDetail", answer.text);
+/** Returns the error for a rejected signature, without the signed text in the message. */
+function rejection(response: HttpResponse, { sas_token }: Settings) {
+	const detail = elementOf("AuthenticationErrorDetail", response.text);
 	if (!sas_token)
 		return /date header/i.test(detail)
 			? new Error("The server's clock differs too much from this service's clock.")
@@ -56,7 +56,6 @@ function rejection(answer: Answer, { sas_token }: Settings) {
 	);
 }
 
-/** Returns the texts to remove from the server's messages. */
 export const secretsOf = ({ account_key, sas_token }: Settings) =>
 	[
 		account_key,
@@ -65,11 +64,10 @@ export const secretsOf = ({ account_key, sas_token }: Settings) =>
 		sas_token && new URLSearchParams(sas_token).get("sig"),
 	].filter((secret) => typeof secret === "string");
 
-/** Returns the error for a response, with a message for the user. */
-export function explain(answer: Answer, config: Settings, url: URL): Error {
-	const code = codeOf(answer);
-	if (isUnauthenticated(answer)) return rejection(answer, config);
-	if (answer.status < 400)
+export function explain(response: HttpResponse, config: Settings, url: URL): Error {
+	const code = codeOf(response);
+	if (isUnauthenticated(response)) return rejection(response, config);
+	if (response.status < 400)
 		return new MisconfiguredError(
 			`${addressOf(url)} doesn't respond like Blob Storage: check endpoint_url.`,
 		);
@@ -77,11 +75,11 @@ export function explain(answer: Answer, config: Settings, url: URL): Error {
 		code === "ContainerNotFound"
 			? `There is no container "${config.container_name}".`
 			: (MEANINGS[code] ?? "Blob Storage rejected the request.");
-	const message = `${meaning} ${answer.describe()}`;
+	const message = `${meaning} ${response.describe()}`;
 	return TEMPORARY.includes(code) ? new Error(message) : new MisconfiguredError(message);
 }
 
-/** Returns the error for a write that no status 201 and ETag confirm. */
+/** Returns the error for a write that isn't confirmed by a 201 with an ETag. */
 export const notStored = (url: URL) =>
 	new MisconfiguredError(
 		`${addressOf(url)} didn't confirm that it stored the blob: it doesn't respond like Blob Storage. Check endpoint_url.`,

@@ -1,4 +1,4 @@
-/** The headers that a signature covers, in this order, besides all `x-ms-` ones. */
+/** The headers that a signature covers, in order, besides those that begin with `x-ms-`. */
 const SIGNED_HEADERS = [
 	"content-encoding",
 	"content-language",

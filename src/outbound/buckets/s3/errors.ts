@@ -1,6 +1,6 @@
 import type { Config } from "../../destinations/config.ts";
 import { MisconfiguredError } from "../../errors.ts";
-import type { Answer } from "../../send.ts";
+import type { HttpResponse } from "../../send.ts";
 
 export type Settings = Config<"S3">;
 
@@ -31,26 +31,26 @@ export type Dialect = {
 	/** The config fields for signing requests, for an error message. */
 	keys: string;
 	/** Returns the error for a code and a response; undefined for the same error as S3. */
-	explain(code: string, answer: Answer): Error | undefined;
+	explain(code: string, response: HttpResponse): Error | undefined;
 };
 
-export const codeOf = ({ text }: Answer) => /<Code>([A-Za-z.]{1,64})<\/Code>/.exec(text)?.[1] ?? "";
+export const codeOf = ({ text }: HttpResponse) =>
+	/<Code>([A-Za-z.]{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
-/** Returns the error for a failed request, with a message for the user. */
-export function toError(answer: Answer, { region }: Settings) {
-	const code = codeOf(answer);
-	if (TEMPORARY.includes(code)) return new Error(answer.describe());
+export function toError(response: HttpResponse, { region }: Settings) {
+	const code = codeOf(response);
+	if (TEMPORARY.includes(code)) return new Error(response.describe());
 	const actualRegion =
-		answer.headers.get("x-amz-bucket-region") ??
-		/<Region>([\w-]{1,64})<\/Region>/.exec(answer.text)?.[1];
+		response.headers.get("x-amz-bucket-region") ??
+		/<Region>([\w-]{1,64})<\/Region>/.exec(response.text)?.[1];
 	if (actualRegion !== undefined && actualRegion !== region)
 		return new MisconfiguredError(`The bucket is in the region "${actualRegion}".`);
-	if (answer.status < 400)
+	if (response.status < 400)
 		return new MisconfiguredError(
 			"The bucket is at another address: check endpoint_url and region.",
 		);
 	return new MisconfiguredError(
-		`${MESSAGES[code] ?? "The bucket rejected the request."} ${answer.describe()}`,
+		`${MESSAGES[code] ?? "The bucket rejected the request."} ${response.describe()}`,
 	);
 }
 

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { containerUrl } from "../../../../src/outbound/buckets/azure.ts";
-import { configs } from "../../../../src/outbound/destinations/config.ts";
+import { configs } from "../../../../src/outbound/destinations/configs.ts";
 import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
 import { ask, CONTAINER, createContainer, list, pathOf, read } from "../../../support/azure.ts";
 import { ACCOUNT } from "../../../support/azurite.ts";
@@ -77,7 +77,10 @@ test("a test that can't remove its blob names it", async () => {
 });
 
 describe("a window that is exported again", () => {
-	/** Exports a window, then again in another format. Returns what the second run warns of, and the blobs. */
+	/**
+	 * Exports a window, then again in another format. Returns what the second run warns of, and the
+	 * blobs.
+	 */
 	async function twice(more: object) {
 		const prefix = `${crypto.randomUUID()}/a b+c`;
 		const what = job();

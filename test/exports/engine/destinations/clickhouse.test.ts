@@ -579,7 +579,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 		[
 			"a closed port",
 			async () => ({ url: "http://127.0.0.1:1" }),
-			/^Nothing responses at 127\.0\.0\.1:1: /,
+			/^Nothing answers at 127\.0\.0\.1:1: /,
 		],
 	])("%s is temporary", async (_, prepare, words) => {
 		const more = await prepare();

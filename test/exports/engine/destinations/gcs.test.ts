@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { gcsBucketUrl } from "../../../../src/outbound/buckets/gcs.ts";
-import { configs } from "../../../../src/outbound/destinations/config.ts";
+import { configs } from "../../../../src/outbound/destinations/configs.ts";
 import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
 import { KEYS } from "../../../support/bucket.ts";
 import { askS3, destinationOf, job, listS3, rows, run } from "../../../support/exporting.ts";
@@ -76,7 +76,10 @@ test.each([1, 30_000])("an object of another export is not replaced by %i rows",
 });
 
 describe("files of an earlier run that the key", () => {
-	/** Exports a window, then again in another format. Returns what the second run warns of, and the objects. */
+	/**
+	 * Exports a window, then again in another format. Returns what the second run warns of, and the
+	 * objects.
+	 */
 	async function twice(prefix: string) {
 		const what = job();
 		await run(to({ prefix, file_format: "CSV" }), what, 1);

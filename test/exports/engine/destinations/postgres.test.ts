@@ -463,7 +463,10 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 				table,
 				numbered,
 				open: () => open({ table_name }, what),
-				/** How many rows there are of each event, and whether a temporary table was used to insert them. */
+				/**
+				 * How many rows there are of each event, and whether a temporary table was used to insert
+				 * them.
+				 */
 				found: () =>
 					ask(
 						`select event, statements like '%temporary%' as staged, count(*)::int as n
@@ -665,7 +668,7 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 
 	const receiver = new URL(env.RECEIVER_URL);
 	test.each<[string, object, RegExp]>([
-		["a closed port", { port: 1 }, /^Nothing responses at 127\.0\.0\.1:1: /],
+		["a closed port", { port: 1 }, /^Nothing answers at 127\.0\.0\.1:1: /],
 		[
 			"no such host",
 			{ host: "nowhere.example.test", port: 5432 },

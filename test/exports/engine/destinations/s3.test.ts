@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { bucketUrl } from "../../../../src/outbound/buckets/s3.ts";
-import { configs } from "../../../../src/outbound/destinations/config.ts";
+import { configs } from "../../../../src/outbound/destinations/configs.ts";
 import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
 import { KEYS } from "../../../support/bucket.ts";
 import {

@@ -1,31 +1,28 @@
 import { useState } from "preact/hooks";
-import type { BatchExport, BatchExportBackfill, Received } from "tenantry-client";
+import type { BatchExport, BatchExportBackfill } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
-import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
-import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { SmallButton } from "../../ui/button.tsx";
+import { confirm } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
-import { Choice, Field, Form, Group, text } from "../../ui/form.tsx";
+import { Choice, Field, FormDialog, Group, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
-import { type Column, Table } from "../../ui/table.tsx";
+import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, type Mood, Time } from "../../ui/values.tsx";
-import type { Opened } from "./export.tsx";
 import { BUSY_MS } from "./intervals.ts";
+import type { Opened } from "./states.tsx";
 import { sayRange, windows } from "./states.tsx";
 import { boundaryBefore, LENGTHS, windowsIn } from "./windows.ts";
 
-type Backfill = Received<BatchExportBackfill, "batchExports.backfill">;
-
-const MOODS: Record<Backfill["status"], Mood> = {
+const MOODS: Record<BatchExportBackfill["status"], Mood> = {
 	Running: "warn",
 	Completed: "good",
 	Cancelled: "quiet",
 };
 
-const SELECTIONS: Record<Backfill["by"], string> = {
+const SELECTIONS: Record<BatchExportBackfill["by"], string> = {
 	event: "Event time",
 	arrival: "Arrival",
 };
@@ -38,8 +35,7 @@ const STATUSES = [
 	["Cancelled", "Cancelled"],
 ] as const;
 
-/** The progress of a backfill, as a bar and as text. */
-function Progress({ of }: { of: Backfill }) {
+function Progress({ of }: { of: BatchExportBackfill }) {
 	const { total_runs, finished_runs, failed_runs } = of;
 	const words = `${finished_runs} of ${windows(total_runs)}`;
 	return (
@@ -53,7 +49,7 @@ function Progress({ of }: { of: Backfill }) {
 	);
 }
 
-async function cancel(backfill: Backfill, onDone: () => void) {
+async function cancel(at: Opened["at"], { id }: BatchExportBackfill, onDone: () => void) {
 	const isSure = await confirm({
 		title: "Cancel this backfill?",
 		text: "The current run is cancelled, and the remaining windows aren't exported. Exported data stays.",
@@ -61,15 +57,15 @@ async function cancel(backfill: Backfill, onDone: () => void) {
 		stay: "Keep it running",
 	});
 	if (!isSure) return;
-	await api.batchExports.cancelBackfill(backfill);
+	await api.batchExports.cancelBackfill({ ...at, backfill: id });
 	say("The backfill is cancelled.");
 	onDone();
 }
 
-const rangeOf = ({ start_at, end_at }: Backfill) =>
+const rangeOf = ({ start_at, end_at }: BatchExportBackfill) =>
 	sayRange({ start: Date.parse(start_at), end: Date.parse(end_at) });
 
-const columnsOf = (onDone: () => void): Column<Backfill>[] => [
+const columnsOf = (at: Opened["at"], onDone: () => void): Column<BatchExportBackfill>[] => [
 	{
 		title: "Range",
 		cell: ({ start_at, end_at }) => (
@@ -82,21 +78,17 @@ const columnsOf = (onDone: () => void): Column<Backfill>[] => [
 	{ title: "State", cell: ({ status }) => <Badge mood={MOODS[status]}>{status}</Badge> },
 	{ title: "Progress", cell: (of) => <Progress of={of} /> },
 	{ title: "Started", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
-	{
-		title: "Actions",
-		isHidden: true,
-		align: "end",
-		cell: (of) =>
+	buttons(
+		(of) =>
 			of.status === "Running" && (
-				<Button
-					class="secondary outline small"
+				<SmallButton
 					aria-label={`Cancel the backfill of ${rangeOf(of)}`}
-					onPress={() => cancel(of, onDone)}
+					onPress={() => cancel(at, of, onDone)}
 				>
 					Cancel
-				</Button>
+				</SmallButton>
 			),
-	},
+	),
 ];
 
 /** The number of windows in the default range. */
@@ -136,13 +128,34 @@ const momentOf = (text: string | undefined) => {
 	return Number.isNaN(at) ? undefined : at;
 };
 
-/** The form that starts a backfill. The default range is in the URL, for example from a gap of the timeline, or the newest windows. */
+const Selection = () => (
+	<Group label="Select">
+		<Choice
+			name="by"
+			value="event"
+			label="What happened in this range"
+			hint="Writes files of its own."
+			defaultChecked
+		/>
+		<Choice
+			name="by"
+			value="arrival"
+			label="What arrived in this range, whenever it happened"
+			hint="Exports only windows that the schedule has skipped, and writes its files."
+		/>
+	</Group>
+);
+
+/**
+ * The form that starts a backfill. The default range is in the URL, for example from a gap of the
+ * timeline, or the newest windows.
+ */
 function NewBackfill({
 	of,
+	at,
 	onClose,
 	onDone,
-}: {
-	of: Received<BatchExport, "batchExports">;
+}: Pick<Opened, "of" | "at"> & {
 	onClose: () => void;
 	onDone: () => void;
 }) {
@@ -158,60 +171,45 @@ function NewBackfill({
 	const end_at = fromLocal(until, proposed.until);
 	async function start(fields: FormData) {
 		const by = text(fields, "by") === "arrival" ? "arrival" : "event";
-		await api.batchExports.backfill(of, { start_at, end_at, by });
+		await api.batchExports.backfill(at, { start_at, end_at, by });
 		onClose();
 		say("The backfill has started.");
 		onDone();
 	}
 	return (
-		<Dialog title="New backfill" onClose={onClose}>
-			<Form action="Start backfill" onSubmit={start} onCancel={onClose}>
-				<p>
-					A backfill exports the windows in this range, even if the export is paused. If a window
-					fails, the others are still exported.
-				</p>
-				<div class="pair">
-					<Field
-						name="start_at"
-						label="From"
-						type="datetime-local"
-						required
-						value={from}
-						onInput={({ currentTarget }) => setFrom(currentTarget.value)}
-					/>
-					<Field
-						name="end_at"
-						label="Until"
-						type="datetime-local"
-						required
-						value={until}
-						onInput={({ currentTarget }) => setUntil(currentTarget.value)}
-					/>
-				</div>
-				<Group label="Select">
-					<Choice
-						name="by"
-						value="event"
-						label="What happened in this range"
-						hint="Writes files of its own."
-						defaultChecked
-					/>
-					<Choice
-						name="by"
-						value="arrival"
-						label="What arrived in this range, whenever it happened"
-						hint="Exports only windows that the schedule has skipped, and writes its files."
-					/>
-				</Group>
-				<Estimate of={of} start={start_at} end={end_at} />
-			</Form>
-		</Dialog>
+		<FormDialog title="New backfill" action="Start backfill" onSubmit={start} onClose={onClose}>
+			<p>
+				A backfill exports the windows in this range, even if the export is paused. If a window
+				fails, the others are still exported.
+			</p>
+			<div class="pair">
+				<Field
+					name="start_at"
+					label="From"
+					type="datetime-local"
+					required
+					value={from}
+					onInput={({ currentTarget }) => setFrom(currentTarget.value)}
+				/>
+				<Field
+					name="end_at"
+					label="Until"
+					type="datetime-local"
+					required
+					value={until}
+					onInput={({ currentTarget }) => setUntil(currentTarget.value)}
+				/>
+			</div>
+			<Selection />
+			<Estimate of={of} start={start_at} end={end_at} />
+		</FormDialog>
 	);
 }
 
-/** The backfills of an export, newest first. With a filter by time, they are sorted by their ranges. */
-export function Backfills({ of, reload }: Opened) {
-	const { organization } = useOrganization();
+/**
+ * The backfills of an export, newest first. With a filter by time, they are sorted by their ranges.
+ */
+export function Backfills({ of, at, reload }: Opened) {
 	const [{ from, status: named, after, before }, change] = useQuery();
 	const status = STATUSES.map(([value]) => value).find((value) => value === named) || undefined;
 	const isFiltered = Boolean(status || after || before);
@@ -224,8 +222,7 @@ export function Backfills({ of, reload }: Opened) {
 		(page, signal) =>
 			api.batchExports.listBackfills(
 				{
-					organization: organization.id,
-					id: of.id,
+					...at,
 					...page,
 					status: status && [status],
 					...(after && { after }),
@@ -256,24 +253,15 @@ export function Backfills({ of, reload }: Opened) {
 			<Table
 				list={list}
 				label="Backfills"
-				columns={columnsOf(reloadAll)}
-				id={({ id }) => id}
+				columns={columnsOf(at, reloadAll)}
+				notFound={isFiltered && "Change or remove the filters."}
 				empty={
-					isFiltered ? (
-						<Empty title="No backfills found">
-							<p>Change or remove the filters.</p>
-						</Empty>
-					) : (
-						<Empty title="No backfills yet">
-							<p>
-								Start a backfill to export past events, for example from before you created the
-								export.
-							</p>
-						</Empty>
-					)
+					<Empty title="No backfills yet">
+						Start a backfill to export past events, for example from before you created the export.
+					</Empty>
 				}
 			/>
-			{isAsking && <NewBackfill of={of} onClose={close} onDone={reloadAll} />}
+			{isAsking && <NewBackfill of={of} at={at} onClose={close} onDone={reloadAll} />}
 		</>
 	);
 }

@@ -1,7 +1,6 @@
 import { Area, Check, Field, Select } from "../../ui/form.tsx";
 import { type Config, fieldOf, labelOf, type Setting, settingsOf } from "./destinations.ts";
 
-/** A description with code in backticks. */
 const Words = ({ text }: { text: string }) => (
 	<>
 		{text.split("`").map((part, i) => {
@@ -33,6 +32,12 @@ const textOf = (stored: unknown) =>
 			? ""
 			: String(stored);
 
+export const Optional = ({ label }: { label: string }) => (
+	<>
+		{label} <span class="export-optional">optional</span>
+	</>
+);
+
 /** The field of a setting. Stored secrets are never shown. */
 function SettingField({
 	setting,
@@ -50,13 +55,7 @@ function SettingField({
 	const common = {
 		name: fieldOf(name),
 		label:
-			isRequired || kind === "boolean" || kind === "choice" ? (
-				label
-			) : (
-				<>
-					{label} <span class="export-optional">optional</span>
-				</>
-			),
+			isRequired || kind === "boolean" || kind === "choice" ? label : <Optional label={label} />,
 		hint,
 		required: isRequired && !mayBeEmpty && !isKept,
 		maxLength: setting.maxLength,

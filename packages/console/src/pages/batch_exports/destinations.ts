@@ -79,7 +79,6 @@ function readValue({ name, kind, mayBeEmpty }: Setting, fields: FormData) {
 	}
 }
 
-/** Returns the config in a form. */
 export const configOf = (type: string, fields: FormData): Config =>
 	Object.fromEntries(
 		settingsOf(type)

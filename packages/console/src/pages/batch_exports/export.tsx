@@ -1,12 +1,11 @@
 import { useState } from "preact/hooks";
 import lazy from "preact-iso/lazy";
 import { useRoute } from "preact-iso/router";
-import type { BatchExport, Received } from "tenantry-client";
-import { type Reloading, useLoad } from "../../load.ts";
+import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Problem, Show, say } from "../../ui/feedback.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
@@ -18,6 +17,7 @@ import {
 	ExportState,
 	failureOf,
 	hasEnded,
+	type Opened,
 	placeOf,
 	Squares,
 	wordsOfInterval,
@@ -25,13 +25,6 @@ import {
 	wordsOfType,
 } from "./states.tsx";
 import { Unpause } from "./unpause.tsx";
-
-/** The export of a page, with the functions that load it again. */
-export type Opened = {
-	of: Received<BatchExport, "batchExports">;
-	/** The path of the export's page. */
-	path: string;
-} & Reloading<Received<BatchExport, "batchExports">>;
 
 const Settings = lazy(() => import("./settings.tsx"));
 const Metrics = lazy(() => import("./metrics.tsx"));
@@ -44,7 +37,7 @@ const TABS = [
 	["settings", "Settings", Settings],
 ] as const;
 
-async function pause({ of, reload }: Opened) {
+async function pause({ of, at, reload }: Opened) {
 	const isSure = await confirm({
 		title: `Pause “${of.name}”?`,
 		text: (
@@ -60,7 +53,7 @@ async function pause({ of, reload }: Opened) {
 		isDangerous: false,
 	});
 	if (!isSure) return;
-	await api.batchExports.pause(of);
+	await api.batchExports.pause(at);
 	await reload();
 	say("The export is paused.");
 }
@@ -97,7 +90,7 @@ function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
 }
 
 function Export({ opened, tab }: { opened: Opened; tab: string }) {
-	const { of, path, reload, refresh } = opened;
+	const { of, at, path, reload, refresh } = opened;
 	const isBusy = of.latest_runs.some((run) => !hasEnded(run));
 	// Don't reload while the user edits the settings.
 	usePolling(refresh, isBusy ? BUSY_MS : IDLE_MS, tab !== "settings");
@@ -114,9 +107,7 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 						Resume
 					</button>
 				) : (
-					<Button class="secondary outline" onPress={() => pause(opened)}>
-						Pause
-					</Button>
+					<SecondaryButton onPress={() => pause(opened)}>Pause</SecondaryButton>
 				)
 			}
 		>
@@ -128,20 +119,21 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 			/>
 			<Content {...opened} />
 			{isUnpausing && (
-				<Unpause of={of} onClose={() => setUnpausing(false)} onDone={reload} path={path} />
+				<Unpause of={of} at={at} onClose={() => setUnpausing(false)} onDone={reload} path={path} />
 			)}
 		</PageView>
 	);
 }
 
-/** The page of an export: runs, backfills, log, metrics and settings (docs/console.md#batch-exports). */
+/**
+ * The page of an export: runs, backfills, log, metrics and settings
+ * (docs/console.md#batch-exports).
+ */
 export default function ExportPage() {
 	const { id = "", tab = "" } = useRoute().params;
 	const { organization, to } = useOrganization();
-	const loaded = useLoad(
-		(signal) => api.batchExports.get({ organization: organization.id, id }, { signal }),
-		[organization.id, id],
-	);
+	const at = { organization: organization.id, id };
+	const loaded = useLoad((signal) => api.batchExports.get(at, { signal }), Object.values(at));
 	const { reload, refresh } = loaded;
 	if (loaded.error && !loaded.data)
 		return (
@@ -152,7 +144,7 @@ export default function ExportPage() {
 	return (
 		<Show of={loaded}>
 			{(of) => (
-				<Export opened={{ of, path: to(`batch_exports/${id}`), reload, refresh }} tab={tab} />
+				<Export opened={{ of, at, path: to(`batch_exports/${id}`), reload, refresh }} tab={tab} />
 			)}
 		</Show>
 	);

@@ -9,7 +9,7 @@ import type {
 import { TenantryError } from "tenantry-client";
 import { Field, Select, text } from "../../ui/form.tsx";
 import { toLocal } from "../../ui/moments.ts";
-import { DestinationFields } from "./destination_fields.tsx";
+import { DestinationFields, Optional } from "./destination_fields.tsx";
 import { type Config, configOf, fieldOf, settingsOf } from "./destinations.ts";
 import { FilePreview } from "./file_preview.tsx";
 import { QueryField } from "./query_field.tsx";
@@ -28,13 +28,11 @@ const isUpdate = (
 	value: object & { type?: string | undefined },
 ): value is BatchExportDestinationUpdate => isKnown(value);
 
-/** Returns a destination for a request. */
 export function destinationWith(destination: Destination): BatchExportDestination {
 	if (!isNew(destination)) throw new Error("Choose a destination.");
 	return destination;
 }
 
-/** Returns the changes to a destination for a request. */
 export function updateWith(destination: Destination): BatchExportDestinationUpdate {
 	if (!isUpdate(destination)) throw new Error("Choose a destination.");
 	return destination;
@@ -86,7 +84,6 @@ const isTested = (field: EventTarget | null) =>
 	field instanceof Element &&
 	/^(type|model|xql_query|destination__.*)$/.test(field.getAttribute("name") ?? "");
 
-/** The fields of the schedule. */
 const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildren }) => (
 	<section class="panel form-part">
 		<h2>Schedule</h2>
@@ -102,22 +99,14 @@ const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildr
 			<div class="pair">
 				<Field
 					name="start_at"
-					label={
-						<>
-							Not before <span class="export-optional">optional</span>
-						</>
-					}
+					label={<Optional label="Not before" />}
 					type="datetime-local"
 					hint="In your time zone."
 					defaultValue={moment(of?.start_at)}
 				/>
 				<Field
 					name="end_at"
-					label={
-						<>
-							Not after <span class="export-optional">optional</span>
-						</>
-					}
+					label={<Optional label="Not after" />}
 					type="datetime-local"
 					defaultValue={moment(of?.end_at)}
 				/>
@@ -126,6 +115,33 @@ const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildr
 		{last}
 	</section>
 );
+
+const ModelSelect = ({ model, onChange }: { model: string; onChange: (model: string) => void }) => (
+	<Select
+		name="model"
+		label="Rows"
+		options={MODELS}
+		defaultValue={model}
+		hint={
+			model === "persons"
+				? "Your users, with their properties."
+				: "Events, with the persons who caused them."
+		}
+		onChange={({ currentTarget }) => onChange(currentTarget.value)}
+	/>
+);
+
+/** The names of the first files, which `update` reads from the form around `root`. */
+function useFiles(type: string) {
+	const [files, setFiles] = useState<ReturnType<typeof readFiles>>();
+	const root = useRef<HTMLDivElement>(null);
+	const update = () => {
+		const form = root.current?.closest("form");
+		if (form) setFiles(readFiles(form, type));
+	};
+	useEffect(update, [type]);
+	return { root, files, update };
+}
 
 /** All fields of an export. The type of a stored export's destination can't be changed. */
 export function ExportFields({
@@ -145,13 +161,7 @@ export function ExportFields({
 	const [type, setType] = useState<string>(of?.destination.type ?? TYPES[0][0]);
 	const [model, setModel] = useState<string>(of?.model ?? MODELS[0][0]);
 	const [name, setName] = useState<string | undefined>(of?.name);
-	const [files, setFiles] = useState<ReturnType<typeof readFiles>>();
-	const root = useRef<HTMLDivElement>(null);
-	const update = () => {
-		const form = root.current?.closest("form");
-		if (form) setFiles(readFiles(form, type));
-	};
-	useEffect(update, [type]);
+	const { root, files, update } = useFiles(type);
 	const rows = MODELS.find(([value]) => value === model)?.[1] ?? "Rows";
 	return (
 		<div
@@ -173,18 +183,7 @@ export function ExportFields({
 					onInput={({ currentTarget }) => setName(currentTarget.value)}
 				/>
 				{children}
-				<Select
-					name="model"
-					label="Rows"
-					options={MODELS}
-					defaultValue={model}
-					hint={
-						model === "persons"
-							? "Your users, with their properties."
-							: "Events, with the persons who caused them."
-					}
-					onChange={({ currentTarget }) => setModel(currentTarget.value)}
-				/>
+				<ModelSelect model={model} onChange={setModel} />
 				{model === "events" && <QueryField defaultValue={of?.xql_query ?? ""} />}
 			</section>
 			<section class="panel form-part">

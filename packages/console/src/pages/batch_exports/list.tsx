@@ -2,6 +2,7 @@ import type { BatchExport } from "tenantry-client";
 import { pageOf, useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
@@ -31,7 +32,6 @@ const matches = (of: BatchExport, { search, state, type, interval }: Filtered) =
 	(!type || of.destination.type === type) &&
 	(!interval || of.interval === interval);
 
-/** The error of the last run. */
 function Failure({ of }: { of: BatchExport }) {
 	const failure = failureOf(of);
 	return failure ? <small class="below failure">{failure.latest_error}</small> : null;
@@ -95,7 +95,7 @@ const ListFilters = ({ projects }: { projects: Projects }) => (
 
 /** The exports of an organization (docs/console.md#batch-exports). */
 export default function BatchExports() {
-	const { organization, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const [{ project, search, state, type, interval }] = useQuery();
 	const filters = { search, state, type, interval };
 	const isFiltered = Object.values(filters).some(Boolean);
@@ -104,7 +104,7 @@ export default function BatchExports() {
 			const range = isFiltered ? { limit: MAX_FILTERED } : page;
 			const found = project
 				? await api.projectBatchExports.list({ project, ...range }, { signal })
-				: await api.batchExports.list({ organization: organization.id, ...range }, { signal });
+				: await api.batchExports.list({ ...at, ...range }, { signal });
 			if (!isFiltered) return found;
 			return pageOf(
 				found.results.filter((of) => matches(of, filters)),
@@ -118,31 +118,19 @@ export default function BatchExports() {
 		<PageView
 			title="Batch exports"
 			lead="A batch export regularly writes the events or persons of a project to a bucket, a database or an HTTP receiver."
-			actions={
-				<a class="button" href={to("batch_exports/new")}>
-					New export
-				</a>
-			}
+			actions={<LinkButton href={to("batch_exports/new")}>New export</LinkButton>}
 		>
 			<ListFilters projects={projects} />
 			<Table
 				list={list}
 				label="Batch exports"
 				columns={columnsOf(projects, to)}
-				id={({ id }) => id}
+				notFound={(isFiltered || project) && "Change or remove the filters."}
 				empty={
-					isFiltered || project ? (
-						<Empty title="No exports found">
-							<p>Change or remove the filters.</p>
-						</Empty>
-					) : (
-						<Empty title="No exports yet">
-							<p>Create an export to get the events of a project to where you need them.</p>
-							<a class="button" href={to("batch_exports/new")}>
-								New export
-							</a>
-						</Empty>
-					)
+					<Empty title="No exports yet">
+						<p>Create an export to get the events of a project to where you need them.</p>
+						<LinkButton href={to("batch_exports/new")}>New export</LinkButton>
+					</Empty>
 				}
 			/>
 		</PageView>

@@ -4,12 +4,12 @@ import { useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
-import { Empty, Problem } from "../../ui/feedback.tsx";
+import { SecondaryButton } from "../../ui/button.tsx";
+import { Empty, Loading, Problem } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { Badge, type Mood } from "../../ui/values.tsx";
-import type { Opened } from "./export.tsx";
 import { BUSY_MS } from "./intervals.ts";
+import type { Opened } from "./states.tsx";
 
 type Entry = BatchExportLogEntry;
 type Level = Entry["level"];
@@ -17,7 +17,10 @@ type Level = Entry["level"];
 /** The page size. */
 const ENTRIES = 100;
 
-/** Requests for new entries overlap by this much, because entries may be stored slightly out of order. */
+/**
+ * Requests for new entries overlap by this much, because entries may be stored slightly out of
+ * order.
+ */
 const OVERLAP_MS = 5000;
 
 const MOODS: Record<Level, Mood> = { DEBUG: "quiet", INFO: "quiet", WARNING: "warn", ERROR: "bad" };
@@ -122,6 +125,38 @@ const Line = ({ entry, path }: { entry: Entry; path: string | undefined }) => (
 	</li>
 );
 
+function Entries({
+	log: { entries, error, reload, readOlder },
+	path,
+}: {
+	log: ReturnType<typeof useLog>;
+	path: string | undefined;
+}) {
+	return (
+		<>
+			{error !== undefined && <Problem error={error} retry={reload} />}
+			{!entries && error === undefined && <Loading />}
+			{entries?.list.length === 0 && (
+				<Empty title={entries.isFiltered ? "No entries found" : "No entries yet"}>
+					{entries.isFiltered
+						? "Change or remove the filters."
+						: "Entries of runs appear here automatically."}
+				</Empty>
+			)}
+			{entries && entries.list.length > 0 && (
+				<ol class="export-log" aria-label="Log, newest first">
+					{entries.list.map((entry) => (
+						<Line key={entry.id} entry={entry} path={path} />
+					))}
+				</ol>
+			)}
+			{entries?.hasMore && (
+				<SecondaryButton onPress={readOlder}>Show older entries</SecondaryButton>
+			)}
+		</>
+	);
+}
+
 /**
  * A log that shows new entries as they appear, newest first.
  * @param id the id of the object that the log belongs to
@@ -143,8 +178,7 @@ export function Log({
 	const [isFollowing, setFollowing] = useState(true);
 	const levels = LEVELS.find(([value]) => value === (level ?? ""))?.[2];
 	const log = useLog(read, { level: levels, search }, [id, level, search]);
-	const { entries, error } = log;
-	usePolling(log.readNew, BUSY_MS, isFollowing && entries !== undefined);
+	usePolling(log.readNew, BUSY_MS, isFollowing && log.entries !== undefined);
 	const wasLive = useRef(isLive);
 	useEffect(() => {
 		// Load the last entries of the run immediately.
@@ -171,50 +205,20 @@ export function Log({
 					Follow
 				</label>
 			</Filters>
-			{error !== undefined && <Problem error={error} retry={log.reload} />}
-			{!entries && error === undefined && (
-				<p class="loading" role="status" aria-busy="true">
-					Loading…
-				</p>
-			)}
-			{entries?.list.length === 0 && (
-				<Empty title={entries.isFiltered ? "No entries found" : "No entries yet"}>
-					<p>
-						{entries.isFiltered
-							? "Change or remove the filters."
-							: "Entries of runs appear here automatically."}
-					</p>
-				</Empty>
-			)}
-			{entries && entries.list.length > 0 && (
-				<ol class="export-log" aria-label="Log, newest first">
-					{entries.list.map((entry) => (
-						<Line key={entry.id} entry={entry} path={path} />
-					))}
-				</ol>
-			)}
-			{entries?.hasMore && (
-				<Button class="secondary outline" onPress={log.readOlder}>
-					Show older entries
-				</Button>
-			)}
+			<Entries log={log} path={path} />
 		</>
 	);
 }
 
-/** The log of an export and of its runs. */
 export function ExportLog({ of, path }: Opened) {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	return (
 		<Log
 			id={of.id}
 			isLive={false}
 			path={path}
 			read={(filters, signal) =>
-				api.batchExports.listLogs(
-					{ organization: organization.id, id: of.id, ...filters },
-					{ signal },
-				)
+				api.batchExports.listLogs({ ...at, id: of.id, ...filters }, { signal })
 			}
 		/>
 	);

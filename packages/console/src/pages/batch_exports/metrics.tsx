@@ -1,14 +1,13 @@
 import { useMemo } from "preact/hooks";
 import type { BatchExportDay } from "tenantry-client";
-import { useLoad, useQuery } from "../../load.ts";
-import { useOrganization } from "../../organization.tsx";
+import { listOf, useLoad, useQuery } from "../../load.ts";
 import { api } from "../../session.ts";
 import { Chart } from "../../ui/chart.tsx";
 import { Empty, Show } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Count } from "../../ui/values.tsx";
-import type { Opened } from "./export.tsx";
+import type { Opened } from "./states.tsx";
 import { duration } from "./states.tsx";
 
 const DAY_MS = 86_400_000;
@@ -72,7 +71,7 @@ function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
 	if (used.length === 0)
 		return (
 			<Empty title="No runs in this period">
-				<p>Rows, sizes and failures by day appear here after the first run.</p>
+				Rows, sizes and failures by day appear here after the first run.
 			</Empty>
 		);
 	const sum = (points: typeof rows) => points.reduce((total, { value }) => total + value, 0);
@@ -95,35 +94,19 @@ function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
 				</figure>
 			)}
 			<Table
-				list={{
-					data: { count: used.length, next: null, previous: null, results: used },
-					error: undefined,
-					isLoading: false,
-					reload: () => {},
-					offset: 0,
-					limit: span,
-					parameter: "offset",
-				}}
+				list={listOf(used.map((day) => ({ ...day, id: day.day })))}
 				label="Days"
 				columns={columns}
-				id={({ day }) => day}
-				empty={null}
 			/>
 		</>
 	);
 }
 
-/** The metrics of an export by day, as charts and a table. */
-export default function Metrics({ of }: Opened) {
-	const { organization } = useOrganization();
+export default function Metrics({ of, at }: Opened) {
 	const [{ days }] = useQuery();
 	const span = Number(SPANS.find(([value]) => value === days)?.[0] || 30);
 	const loaded = useLoad(
-		(signal) =>
-			api.batchExports.listMetrics(
-				{ organization: organization.id, id: of.id, limit: span },
-				{ signal },
-			),
+		(signal) => api.batchExports.listMetrics({ ...at, limit: span }, { signal }),
 		[of.id, span],
 	);
 	return (

@@ -10,7 +10,6 @@ import { besideSettings, chosen, destinationWith, ExportFields } from "./fields.
 import { INTERVALS, MODELS } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
 
-/** Returns the body of the request. */
 function bodyOf(fields: FormData) {
 	const type = text(fields, "type");
 	return {
@@ -36,9 +35,7 @@ export default function NewExport() {
 		return (
 			<PageView title="New export" above={above}>
 				<Empty title="No projects">
-					<p>
-						Exports belong to projects. Ask an admin of your organization for access to a project.
-					</p>
+					Exports belong to projects. Ask an admin of your organization for access to a project.
 				</Empty>
 			</PageView>
 		);

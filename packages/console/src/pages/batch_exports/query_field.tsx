@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { parse } from "tenantry-query";
 import { Area } from "../../ui/form.tsx";
+import { Optional } from "./destination_fields.tsx";
 
 type Query = ReturnType<typeof parse>;
 
@@ -87,11 +88,7 @@ export function QueryField({ defaultValue = "" }: { defaultValue?: string }) {
 		<div class="query">
 			<Area
 				name="xql_query"
-				label={
-					<>
-						Query <span class="export-optional">optional</span>
-					</>
-				}
+				label={<Optional label="Query" />}
 				hint={
 					<>
 						Selects the columns and events to export. Without a query, all columns of all events are

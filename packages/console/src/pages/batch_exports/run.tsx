@@ -1,4 +1,5 @@
 import { useRoute } from "preact-iso/router";
+import type { BatchExportRun } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
@@ -28,17 +29,32 @@ const NEXT = {
 		"The run failed after several attempts. Retry it when the destination works again.",
 };
 
+const RunFacts = ({ run }: { run: BatchExportRun }) => (
+	<div class="panel">
+		<Facts
+			rows={[
+				["State", <RunState key="state" status={run.status} />],
+				["Window (UTC)", <WindowInUtc key="window" run={run} />],
+				["Rows", <Rows key="rows" run={run} />],
+				["Duration", duration(lengthOf(run))],
+				["Scheduled", <Time key="created" value={run.created_at} />],
+				["Ended", <Time key="ended" value={run.finished_at} />],
+			]}
+		/>
+	</div>
+);
+
 /** The page of a run, with its log (docs/console.md#batch-exports). */
 export default function RunPage() {
 	const { id = "", run: run_id = "" } = useRoute().params;
-	const { organization, to } = useOrganization();
-	const parameters = { organization: organization.id, id, run: run_id };
+	const { at, organization, to } = useOrganization();
+	const parameters = { ...at, id, run: run_id };
 	const loaded = useLoad(
 		(signal) => api.batchExports.getRun(parameters, { signal }),
 		[organization.id, id, run_id],
 	);
 	const owner = useLoad(
-		(signal) => api.batchExports.get({ organization: organization.id, id }, { signal }),
+		(signal) => api.batchExports.get({ ...at, id }, { signal }),
 		[organization.id, id],
 	);
 	const { data: run, reload, refresh } = loaded;
@@ -64,18 +80,7 @@ export default function RunPage() {
 								<p>{run.status === "Failed" ? NEXT.Failed : NEXT.FailedRetryable}</p>
 							</div>
 						)}
-						<div class="panel">
-							<Facts
-								rows={[
-									["State", <RunState key="state" status={run.status} />],
-									["Window (UTC)", <WindowInUtc key="window" run={run} />],
-									["Rows", <Rows key="rows" run={run} />],
-									["Duration", duration(lengthOf(run))],
-									["Scheduled", <Time key="created" value={run.created_at} />],
-									["Ended", <Time key="ended" value={run.finished_at} />],
-								]}
-							/>
-						</div>
+						<RunFacts run={run} />
 					</>
 				)}
 			</Show>

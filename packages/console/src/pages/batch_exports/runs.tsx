@@ -1,15 +1,15 @@
-import type { BatchExportRun, Received } from "tenantry-client";
+import type { BatchExportRun } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Count, Time } from "../../ui/values.tsx";
-import type { Opened } from "./export.tsx";
 import { BUSY_MS, IDLE_MS } from "./intervals.ts";
 import { RunActions } from "./run_actions.tsx";
+import type { Opened } from "./states.tsx";
 import {
 	duration,
 	hasEnded,
@@ -20,8 +20,6 @@ import {
 	Window,
 } from "./states.tsx";
 import { Timeline } from "./timeline.tsx";
-
-type Run = Received<BatchExportRun, "batchExports.run">;
 
 const statusOf = (value: string | undefined) =>
 	RUN_FILTER.map(([status]) => status).find((status) => status === value) || undefined;
@@ -53,7 +51,7 @@ const Took = ({ run, longest }: { run: BatchExportRun; longest: number }) => (
 	</span>
 );
 
-const columnsOf = (path: string, longest: number, reload: () => void): Column<Run>[] => [
+const columnsOf = (path: string, longest: number, reload: () => void): Column<BatchExportRun>[] => [
 	{
 		title: "Window",
 		cell: (run) => (
@@ -78,25 +76,15 @@ const columnsOf = (path: string, longest: number, reload: () => void): Column<Ru
 			</span>
 		),
 	},
-	{
-		title: "Actions",
-		isHidden: true,
-		align: "end",
-		cell: (run) => <RunActions run={run} isSmall onDone={reload} />,
-	},
+	buttons((run) => <RunActions run={run} isSmall onDone={reload} />),
 ];
 
-/** The runs of an export, newest first. */
 export function Runs({ of, path, reload }: Opened) {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const [query] = useQuery();
 	const status = statusOf(query.status);
 	const list = useList(
-		(page, signal) =>
-			api.batchExports.listRuns(
-				{ organization: organization.id, id: of.id, ...page, status },
-				{ signal },
-			),
+		(page, signal) => api.batchExports.listRuns({ ...at, id: of.id, ...page, status }, { signal }),
 		[of.id, status],
 	);
 	const runs = list.data?.results ?? [];
@@ -119,7 +107,6 @@ export function Runs({ of, path, reload }: Opened) {
 				list={list}
 				label="Runs"
 				columns={columnsOf(path, longest, reloadAll)}
-				id={({ id }) => id}
 				empty={
 					status ? (
 						<Empty title="No runs found" />

@@ -1,9 +1,8 @@
 import { useRef, useState } from "preact/hooks";
-import type { BatchExport, Received, UpdateBatchExportBody } from "tenantry-client";
+import type { BatchExport, UpdateBatchExportBody } from "tenantry-client";
 import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
@@ -11,17 +10,16 @@ import { Form, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { Danger, DangerZone } from "../../ui/page.tsx";
 import { changesOf, isSecret, labelOf, settingsOf } from "./destinations.ts";
-import type { Opened } from "./export.tsx";
 import { besideSettings, chosen, ExportFields, updateWith } from "./fields.tsx";
-import { INTERVALS, MODELS } from "./states.tsx";
+import { INTERVALS, MODELS, type Opened } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
 
-type Export = Received<BatchExport, "batchExports">;
+/**
+ * An export with its settings next to its other fields, which the dialog for conflicts compares.
+ */
+type Flat = Record<string, unknown> & { source: BatchExport };
 
-/** An export with its settings next to its other fields, which the dialog for conflicts compares. */
-type Flat = Record<string, unknown> & { source: Export };
-
-const flat = (source: Export): Flat => ({ ...source, ...source.destination.config, source });
+const flat = (source: BatchExport): Flat => ({ ...source, ...source.destination.config, source });
 
 const LABELS: Record<string, string> = {
 	name: "Name",
@@ -36,7 +34,7 @@ const sameMoment = (value: string, stored: string | null) =>
 	value === (stored === null ? "" : toLocal(Date.parse(stored)));
 
 /** Returns only the changed fields. */
-function updateOf(of: Export, fields: FormData): UpdateBatchExportBody {
+function updateOf(of: BatchExport, fields: FormData): UpdateBatchExportBody {
 	const { type, config } = of.destination;
 	const name = text(fields, "name");
 	const model = chosen(fields, "model", MODELS);
@@ -55,7 +53,10 @@ function updateOf(of: Export, fields: FormData): UpdateBatchExportBody {
 	};
 }
 
-/** Returns the changes for the dialog for conflicts: settings next to the other fields, secrets masked. */
+/**
+ * Returns the changes for the dialog for conflicts: settings next to the other fields, secrets
+ * masked.
+ */
 function listed(type: string, { destination, ...others }: UpdateBatchExportBody) {
 	const config = Object.entries(destination?.config ?? {}).map(([name, value]) => [
 		name,
@@ -64,7 +65,7 @@ function listed(type: string, { destination, ...others }: UpdateBatchExportBody)
 	return { ...others, ...Object.fromEntries(config) };
 }
 
-async function remove(of: Export, onDone: () => void) {
+async function remove({ of, at }: Opened, onDone: () => void) {
 	const isSure = await confirm({
 		title: `Delete “${of.name}”?`,
 		text: "Its runs and backfills are cancelled. Exported data stays at the destination. This can't be undone.",
@@ -72,49 +73,59 @@ async function remove(of: Export, onDone: () => void) {
 		typed: of.name,
 	});
 	if (!isSure) return;
-	await api.batchExports.delete(of);
+	await api.batchExports.delete(at);
 	say(`“${of.name}” is deleted.`);
 	onDone();
 }
 
-/** The settings of an export. */
-export default function Settings({ of, reload }: Opened) {
-	const { organization, to } = useOrganization();
-	const navigate = useNavigate();
-	const { type } = of.destination;
-	const trial = useTrial();
-	/** The export that the form started with. Pausing reloads the export, which others may have changed. */
-	const [before, setBefore] = useState(of);
-	/** The request body with secrets, which aren't passed to the dialog for conflicts. */
-	const body = useRef<UpdateBatchExportBody>({});
-	const parameters = { organization: organization.id, id: of.id };
-	const { save, dialog, version } = useSave<Flat, Record<string, unknown>>({
-		read: async () => flat(await api.batchExports.get(parameters)),
-		update: async ({ source }) => flat(await api.batchExports.update(source, body.current)),
+const useSaveExport = (
+	{ of, at, reload }: Opened,
+	body: { current: UpdateBatchExportBody },
+	onRead: (of: BatchExport) => void,
+) =>
+	useSave<Flat, Record<string, unknown>>({
+		read: async () => flat(await api.batchExports.get(at)),
+		update: async ({ source }) =>
+			flat(await api.batchExports.update({ ...at, ...source }, body.current)),
 		onSaved: async () => {
 			const read = await reload();
-			if (read) setBefore(read);
+			if (read) onRead(read);
 		},
 		labels: {
 			...LABELS,
-			...Object.fromEntries(settingsOf(type).map(({ name }) => [name, labelOf(name)])),
+			...Object.fromEntries(
+				settingsOf(of.destination.type).map(({ name }) => [name, labelOf(name)]),
+			),
 		},
 	});
+
+export default function Settings(opened: Opened) {
+	const { of, at } = opened;
+	const { to } = useOrganization();
+	const navigate = useNavigate();
+	const { type } = of.destination;
+	const trial = useTrial();
+	/**
+	 * The export that the form started with. Pausing reloads the export, which others may have
+	 * changed.
+	 */
+	const [before, setBefore] = useState(of);
+	/** The request body with secrets, which aren't passed to the dialog for conflicts. */
+	const body = useRef<UpdateBatchExportBody>({});
+	const { save, dialog, version } = useSaveExport(opened, body, setBefore);
 
 	async function submit(fields: FormData) {
 		body.current = updateOf(before, fields);
 		if (Object.keys(body.current).length === 0) return say("No changes to save.");
-		const isSaved = await besideSettings(type, () =>
-			save(flat(before), listed(type, body.current)),
+		return besideSettings(type, () =>
+			save(flat(before), listed(type, body.current), "The export is saved."),
 		);
-		if (isSaved) say("The export is saved.");
-		return isSaved;
 	}
 
 	async function test(fields: FormData) {
 		const { destination, model, xql_query } = updateOf(before, fields);
 		await besideSettings(type, () =>
-			trial.run(type, () => api.batchExports.test(of, { destination, model, xql_query })),
+			trial.run(type, () => api.batchExports.test(at, { destination, model, xql_query })),
 		);
 	}
 
@@ -135,11 +146,9 @@ export default function Settings({ of, reload }: Opened) {
 				<Danger
 					title="Delete this export"
 					text="Its runs and backfills are cancelled. Exported data stays at the destination."
-				>
-					<Button class="danger" onPress={() => remove(of, () => navigate(to("batch_exports")))}>
-						Delete export
-					</Button>
-				</Danger>
+					action="Delete export"
+					onPress={() => remove(opened, () => navigate(to("batch_exports")))}
+				/>
 			</DangerZone>
 		</>
 	);

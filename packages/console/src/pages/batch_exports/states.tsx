@@ -1,7 +1,17 @@
 /** Names and colours of runs and exports. */
 import type { BatchExport, BatchExportRun } from "tenantry-client";
+import type { Reloading } from "../../load.ts";
 import { Badge, type Mood } from "../../ui/values.tsx";
 import { boundaryBefore, LENGTHS } from "./windows.ts";
+
+/** The export of a page, with the functions that load it again. */
+export type Opened = {
+	of: BatchExport;
+	/** The parameters of calls for it. */
+	at: { organization: string; id: string };
+	/** The path of the export's page. */
+	path: string;
+} & Reloading<BatchExport>;
 
 type Status = BatchExportRun["status"];
 
@@ -51,7 +61,6 @@ export const sayRange = ({ start, end }: { start: number; end: number }) =>
 
 const utc = (moment: string) => moment.slice(0, 16).replace("T", " ");
 
-/** The window of a run in the user's time zone, with UTC in the tooltip. */
 export const Window = ({ run }: { run: BatchExportRun }) => (
 	<span title={`${utc(run.data_interval_start)} to ${utc(run.data_interval_end)} UTC`}>
 		{sayWindow(run)}
@@ -64,7 +73,6 @@ export const WindowInUtc = ({ run }: { run: BatchExportRun }) => (
 	</>
 );
 
-/** The latest runs as squares with links, newest last. */
 export function Squares({ of, path }: { of: BatchExport; path: string }) {
 	if (of.latest_runs.length === 0) return <span class="soft nowrap">No runs yet</span>;
 	return (

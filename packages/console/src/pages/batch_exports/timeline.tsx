@@ -1,12 +1,12 @@
 import { useMemo, useRef } from "preact/hooks";
-import type { BatchExportRange, BatchExportRun } from "tenantry-client";
+import type { BatchExport, BatchExportRange, BatchExportRun } from "tenantry-client";
 import { useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Problem } from "../../ui/feedback.tsx";
-import type { Opened } from "./export.tsx";
 import { IDLE_MS } from "./intervals.ts";
+import type { Opened } from "./states.tsx";
 import { sayRange } from "./states.tsx";
 import { useAttention } from "./timeline_attention.ts";
 import { Drawing } from "./timeline_drawing.tsx";
@@ -14,15 +14,17 @@ import { knownOf, type Lane, lanesOf, type Range, rangeOf, SPANS } from "./timel
 import { Detail, Legend, Summary } from "./timeline_parts.tsx";
 import { LENGTHS } from "./windows.ts";
 
-/** More than a range has windows. Still, a range can have more runs: of several backfills, or of an earlier, shorter interval. */
+/**
+ * More than a range has windows. Still, a range can have more runs: of several backfills, or of an
+ * earlier, shorter interval.
+ */
 const MAX_RUNS = 1000;
 
 const NOT_LOADED: Lane[] = [{ name: "Scheduled", entries: [] }];
 
 const iso = (at: number) => new Date(at).toISOString();
 
-/** Returns the range in the URL. */
-function useRange(interval: Opened["of"]["interval"], now: number) {
+function useRange(interval: BatchExport["interval"], now: number) {
 	const [{ span, until }] = useQuery();
 	const [shortest] = SPANS[interval];
 	const windows = SPANS[interval].find(([windows]) => String(windows) === span)?.[0] ?? shortest[0];
@@ -51,21 +53,24 @@ type Loaded = {
 	isPart: boolean;
 };
 
-/** Loads the runs of a range, and finds the gaps between them. Until then, keeps showing the previous range. */
+/**
+ * Loads the runs of a range, and finds the gaps between them. Until then, keeps showing the
+ * previous range.
+ */
 function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof useRange>) {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const reachesNow = end > Date.now();
 	const loaded = useLoad(
 		async (signal): Promise<Loaded> => {
 			const asked = {
-				organization: organization.id,
+				...at,
 				id: of.id,
 				after: iso(start),
 				limit: MAX_RUNS,
 			};
 			const [{ results: runs, next }, { results: old }] = await Promise.all([
-				// The API returns every window of a backfill that ends by this time, but not all that end after it. So the request
-				// covers one more window. Runs after the range aren't drawn.
+				// The API returns every window of a backfill that ends by this time, but not all that end
+				// after it. So the request covers one more window. Runs after the range aren't drawn.
 				api.batchExports.listRuns(
 					{ ...asked, starts_before: iso(end + LENGTHS[of.interval]) },
 					{ signal },
@@ -93,12 +98,29 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 	return { lanes, shown, isLoaded, error, reload };
 }
 
+function SpanFilter({ interval }: { interval: BatchExport["interval"] }) {
+	const [{ span = "" }, change] = useQuery();
+	return (
+		<select
+			aria-label="Span"
+			value={span}
+			onChange={({ currentTarget }) => change({ span: currentTarget.value })}
+		>
+			{SPANS[interval].map(([windows, words], i) => (
+				<option key={windows} value={i === 0 ? "" : windows}>
+					{words}
+				</option>
+			))}
+		</select>
+	);
+}
+
 /**
  * The runs of an export on a time axis, by the windows that they cover.
  * @param fresh newer versions of runs, from the list of runs
  */
 export function Timeline({ of, path, fresh }: Shown) {
-	const [{ span = "" }, change] = useQuery();
+	const [, change] = useQuery();
 	const attention = useAttention();
 	const now = Date.now();
 	const chosen = useRange(of.interval, now);
@@ -118,17 +140,7 @@ export function Timeline({ of, path, fresh }: Shown) {
 	return (
 		<section class="panel timeline-panel" aria-label="Timeline" aria-busy={!isLoaded}>
 			<div class="filters">
-				<select
-					aria-label="Span"
-					value={span}
-					onChange={({ currentTarget }) => change({ span: currentTarget.value })}
-				>
-					{SPANS[of.interval].map(([windows, words], i) => (
-						<option key={windows} value={i === 0 ? "" : windows}>
-							{words}
-						</option>
-					))}
-				</select>
+				<SpanFilter interval={of.interval} />
 				{button("Earlier", start - length)}
 				{button("Later", 2 * end - start - length, end > now)}
 				<span class="timeline-range">{sayRange(range)}</span>

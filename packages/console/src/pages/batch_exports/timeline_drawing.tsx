@@ -98,7 +98,6 @@ function Axis({
 	);
 }
 
-/** The bar of a run, a range or a gap, with its marks. */
 function Bar({
 	entry,
 	of,

@@ -1,4 +1,7 @@
-/** Finds the entries of the timeline: runs by the windows that they cover, ranges that old runs delivered, and gaps. */
+/**
+ * Finds the entries of the timeline: runs by the windows that they cover, ranges that old runs
+ * delivered, and gaps.
+ */
 import type { BatchExport, BatchExportRange, BatchExportRun } from "tenantry-client";
 import { boundaryBefore, type Interval, LENGTHS } from "./windows.ts";
 
@@ -37,7 +40,10 @@ export type GapEntry = Range & {
 
 export type Entry = RunEntry | RangeEntry | GapEntry;
 
-/** The entries of what runs by arrival covered, which are those of the schedule, or backfills by event time, oldest first. */
+/**
+ * The entries of what runs by arrival covered, which are those of the schedule, or backfills by
+ * event time, oldest first.
+ */
 export type Lane = { name: "Scheduled" | "Backfills"; entries: Entry[] };
 
 type Span = readonly [windows: number, words: string];
@@ -78,18 +84,24 @@ const startOf = (run: BatchExportRun) => Date.parse(run.data_interval_start);
 const endOf = (run: BatchExportRun) => Date.parse(run.data_interval_end);
 
 /**
- * Returns the part of a range whose runs are all loaded. If `isPart` is true, the runs of the oldest windows are missing,
- * so a window that seems to have no run may have one.
+ * Returns the part of a range whose runs are all loaded. If `isPart` is true, the runs of the
+ * oldest windows are missing, so a window that seems to have no run may have one.
  */
 export function knownOf(range: Range, runs: BatchExportRun[], isPart: boolean): Range {
 	if (!isPart) return range;
 	return { ...range, start: Math.max(range.start, Math.min(range.end, ...runs.map(endOf))) };
 }
 
-/** Returns how long after its window a run can end without being late. Runs start up to a twelfth of the interval later. */
+/**
+ * Returns how long after its window a run can end without being late. Runs start up to a twelfth of
+ * the interval later.
+ */
 const inTime = (interval: Interval) => Math.max(LENGTHS[interval] / 4, 5 * MINUTE);
 
-/** Returns the milliseconds from the end of its window until a scheduled run ended, or until now; 0 if it isn't late. */
+/**
+ * Returns the milliseconds from the end of its window until a scheduled run ended, or until now; 0
+ * if it isn't late.
+ */
 export function lateness(run: BatchExportRun, interval: Interval, now: number) {
 	if (run.backfill_id !== null) return 0;
 	const ended = run.finished_at === null ? now : Date.parse(run.finished_at);
@@ -117,7 +129,10 @@ function dueOf(of: BatchExport, covered: Range[], range: Range, now: number): Ra
 	};
 }
 
-/** Returns the parts of a range, at least a window long, that none of the others covers. They must be sorted. */
+/**
+ * Returns the parts of a range, at least a window long, that none of the others covers. They must
+ * be sorted.
+ */
 function uncovered(others: Range[], { start, end }: Range, length: number) {
 	const gaps: Range[] = [];
 	let at = start;
@@ -164,7 +179,10 @@ function newestOfEach(runs: BatchExportRun[]) {
 	});
 }
 
-/** Returns the entries of the ranges of old runs that select one way: what they delivered, and what they didn't. */
+/**
+ * Returns the entries of the ranges of old runs that select one way: what they delivered, and what
+ * they didn't.
+ */
 function rangesIn(
 	all: BatchExportRange[],
 	by: BatchExportRange["by"],
@@ -214,7 +232,8 @@ export function lanesOf(
 		(gap): GapEntry => ({
 			...gap,
 			kind: "gap",
-			// The key must not change while the range moves: the oldest gap shrinks, and the newest grows.
+			// The key must not change while the range moves: the oldest gap shrinks, and the newest
+			// grows.
 			key: `gap-${scheduled.find(({ start }) => start >= gap.end)?.key ?? "newest"}`,
 			windows: Math.floor((gap.end - gap.start) / length),
 			isPaused:

@@ -12,7 +12,14 @@ import {
 	wordsOfRun,
 } from "./states.tsx";
 import type { Attention } from "./timeline_attention.ts";
-import { isRetried, type Lane, lateness, type RunEntry } from "./timeline_lanes.ts";
+import {
+	type GapEntry,
+	isRetried,
+	type Lane,
+	lateness,
+	type RangeEntry,
+	type RunEntry,
+} from "./timeline_lanes.ts";
 import { Sample } from "./timeline_shapes.tsx";
 import { actionOf, linkOf, remarks, rows, whatRange, wholeOf, whyGap } from "./timeline_words.ts";
 
@@ -35,7 +42,6 @@ const gapsOf = ({ entries }: Lane) => entries.filter((entry) => entry.kind === "
 const countOf = (runs: RunEntry[], status: Status) =>
 	runs.filter(({ run }) => run.status === status).length;
 
-/** Returns a summary of a lane. */
 function sayLane(lane: Lane) {
 	const runs = runsOf(lane);
 	const old = rangesOf(lane).reduce((sum, { windows }) => sum + windows, 0);
@@ -55,7 +61,6 @@ export const Summary = ({ lanes }: { lanes: Lane[] }) => (
 	<p class="timeline-summary">{lanes.map(sayLane).join(" ")}</p>
 );
 
-/** Explains the shapes that are shown. */
 export function Legend({
 	lanes,
 	of,
@@ -98,7 +103,62 @@ const Facts = ({ children }: { children: ComponentChildren }) => (
 	<p class="timeline-facts">{children}</p>
 );
 
-/** Describes the entry with the pointer or the focus. */
+type LinkOf = (words: string) => ComponentChildren;
+
+const GapDetail = ({ entry, link }: { entry: GapEntry; link: LinkOf }) => (
+	<>
+		<Facts>
+			<strong>No run</strong>
+			<span>{sayRange(entry)}</span>
+			<span>{whyGap(entry)}</span>
+			{link(actionOf(entry))}
+		</Facts>
+		{entry.error !== null && <p class="failure">{entry.error}</p>}
+	</>
+);
+
+const RangeDetail = ({ entry, link }: { entry: RangeEntry; link: LinkOf }) => (
+	<Facts>
+		<strong>Delivered</strong>
+		<span>{sayRange(wholeOf(entry))}</span>
+		<span>{whatRange(entry)}</span>
+		<span>The runs are no longer listed</span>
+		{link("View totals by day")}
+	</Facts>
+);
+
+function RunDetail({
+	entry: { run, older },
+	of,
+	now,
+	link,
+}: {
+	entry: RunEntry;
+	of: BatchExport;
+	now: number;
+	link: LinkOf;
+}) {
+	const length = duration(lengthOf(run));
+	return (
+		<>
+			<Facts>
+				<RunState status={run.status} />
+				<strong>
+					<Window run={run} />
+				</strong>
+				<span>{rows(run.records_completed)}</span>
+				<span>{hasEnded(run) ? `took ${length}` : `running for ${length}`}</span>
+				{remarks(run, of, now).map((words) => (
+					<span key={words}>{words}</span>
+				))}
+				{older > 0 && <span>{older} older</span>}
+				{link("View run and log")}
+			</Facts>
+			{hasFailed(run) && <p class="failure">{run.latest_error}</p>}
+		</>
+	);
+}
+
 export function Detail({
 	lanes,
 	of,
@@ -119,59 +179,16 @@ export function Detail({
 				Point at a window, tap it, or use the arrow keys to see details.
 			</div>
 		);
-	const link = linkOf(entry, path);
-	const keep = () => choose(entry.key, true);
-	if (entry.kind === "gap")
-		return (
-			<div class="timeline-detail">
-				<Facts>
-					<strong>No run</strong>
-					<span>{sayRange(entry)}</span>
-					<span>{whyGap(entry)}</span>
-					<a href={link} onClick={keep}>
-						{actionOf(entry)}
-					</a>
-				</Facts>
-				{entry.error !== null && <p class="failure">{entry.error}</p>}
-			</div>
-		);
-	if (entry.kind === "range")
-		return (
-			<div class="timeline-detail">
-				<Facts>
-					<strong>Delivered</strong>
-					<span>{sayRange(wholeOf(entry))}</span>
-					<span>{whatRange(entry)}</span>
-					<span>The runs are no longer listed</span>
-					<a href={link} onClick={keep}>
-						View totals by day
-					</a>
-				</Facts>
-			</div>
-		);
-	const { run, older } = entry;
+	const link: LinkOf = (words) => (
+		<a href={linkOf(entry, path)} onClick={() => choose(entry.key, true)}>
+			{words}
+		</a>
+	);
 	return (
 		<div class="timeline-detail">
-			<Facts>
-				<RunState status={run.status} />
-				<strong>
-					<Window run={run} />
-				</strong>
-				<span>{rows(run.records_completed)}</span>
-				<span>
-					{hasEnded(run)
-						? `took ${duration(lengthOf(run))}`
-						: `running for ${duration(lengthOf(run))}`}
-				</span>
-				{remarks(run, of, now).map((words) => (
-					<span key={words}>{words}</span>
-				))}
-				{older > 0 && <span>{older} older</span>}
-				<a href={link} onClick={keep}>
-					View run and log
-				</a>
-			</Facts>
-			{hasFailed(run) && <p class="failure">{run.latest_error}</p>}
+			{entry.kind === "gap" && <GapDetail entry={entry} link={link} />}
+			{entry.kind === "range" && <RangeDetail entry={entry} link={link} />}
+			{entry.kind === "run" && <RunDetail entry={entry} of={of} now={now} link={link} />}
 		</div>
 	);
 }

@@ -13,7 +13,6 @@ type Box = { x: number; y: number; width: number; height: number };
 export const BAR = 26;
 export const MARK = 10;
 
-/** A bar with a gap in the middle, which contains a mark. */
 function Broken({ box: { x, y, width, height }, isCross }: { box: Box; isCross: boolean }) {
 	const part = height * 0.32;
 	const [middle, center] = [y + height / 2, x + width / 2];
@@ -34,7 +33,6 @@ function Broken({ box: { x, y, width, height }, isCross }: { box: Box; isCross: 
 	);
 }
 
-/** A bar that is filled from below by the progress of the run. */
 const Growing = ({ box, share }: { box: Box; share: number }) => (
 	<>
 		<rect
@@ -76,7 +74,6 @@ function shareOf({ records_completed, records_total_count }: BatchExportRun) {
 	return records_total_count ? Math.min(1, records_completed / records_total_count) : 0.5;
 }
 
-/** The bar of a run. */
 export const RunBar = ({
 	status,
 	run,
@@ -113,12 +110,10 @@ export const Hatching = () => (
 	</defs>
 );
 
-/** A ring above the bar of a run with several attempts. */
 export const RetriedMark = ({ x, y }: { x: number; y: number }) => (
 	<circle class="timeline-mark" cx={x} cy={y} r="2.5" />
 );
 
-/** A triangle below the bar of a late run. */
 export const LateMark = ({ x, y }: { x: number; y: number }) => (
 	<path class="timeline-mark solid" d={`M${x - 3.5} ${y + 3}l3.5 -6l3.5 6z`} />
 );
@@ -143,7 +138,6 @@ function Drawn({ of }: { of: Status | "range" | "gap" | "exported" | "retried" |
 	}
 }
 
-/** A shape in the legend. */
 export const Sample = (props: Parameters<typeof Drawn>[0]) => (
 	<svg class="timeline-sample" width="14" height="16" aria-hidden="true">
 		<Drawn {...props} />

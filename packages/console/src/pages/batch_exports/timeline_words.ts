@@ -47,7 +47,6 @@ export const wholeOf = ({ whole: { start_at, end_at } }: RangeEntry) => ({
 	end: Date.parse(end_at),
 });
 
-/** Returns the label of the link to a backfill of the gap. */
 export const actionOf = ({ windows: count, exported }: GapEntry) =>
 	exported === count ? "Export again" : "Backfill this gap";
 

@@ -29,7 +29,6 @@ const wordsOf = (step: string, type: string) =>
 
 type State = { type: string; result: BatchExportTrial | undefined };
 
-/** Shows the results of the steps of a test. */
 function Steps({ type, result }: State) {
 	const done = result?.steps ?? [];
 	const names = [

@@ -1,28 +1,25 @@
-import type { BatchExport, Received } from "tenantry-client";
 import { useNavigate } from "../../load.ts";
 import { api } from "../../session.ts";
-import { Dialog } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
-import { Choice, Form, Group, text } from "../../ui/form.tsx";
+import { Choice, FormDialog, Group, text } from "../../ui/form.tsx";
 import { Time } from "../../ui/values.tsx";
-import { skippedBy, windows } from "./states.tsx";
+import { type Opened, skippedBy, windows } from "./states.tsx";
 
 /** The dialog that resumes an export, with a choice for the skipped windows. */
 export function Unpause({
 	of,
+	at,
 	path,
 	onClose,
 	onDone,
-}: {
-	of: Received<BatchExport, "batchExports">;
-	path: string;
+}: Pick<Opened, "of" | "at" | "path"> & {
 	onClose: () => void;
 	onDone: () => Promise<unknown>;
 }) {
 	const navigate = useNavigate();
 	const skipped = skippedBy(of);
 	async function resume(fields: FormData) {
-		const { backfill_id } = await api.batchExports.unpause(of, {
+		const { backfill_id } = await api.batchExports.unpause(at, {
 			backfill: text(fields, "backfill") === "yes",
 		});
 		await onDone();
@@ -35,32 +32,35 @@ export function Unpause({
 		if (backfill_id) navigate(`${path}/backfills`);
 	}
 	return (
-		<Dialog title={`Resume “${of.name}”?`} onClose={onClose}>
-			<Form action="Resume export" onSubmit={resume} onCancel={onClose}>
-				<p>
-					The export was paused <Time value={of.last_paused_at} isRelative />.{" "}
-					{skipped === 0
-						? "No windows were skipped."
-						: `Since then, ${windows(skipped)} ${skipped === 1 ? "was" : "were"} skipped.`}
-				</p>
-				{skipped > 0 && (
-					<Group label="Skipped windows">
-						<Choice
-							name="backfill"
-							value="yes"
-							label="Export them"
-							hint="A backfill exports what arrived in them, one window after another."
-							defaultChecked
-						/>
-						<Choice
-							name="backfill"
-							value="no"
-							label="Don't export them"
-							hint="You can start a backfill by arrival for them at any time."
-						/>
-					</Group>
-				)}
-			</Form>
-		</Dialog>
+		<FormDialog
+			title={`Resume “${of.name}”?`}
+			action="Resume export"
+			onSubmit={resume}
+			onClose={onClose}
+		>
+			<p>
+				The export was paused <Time value={of.last_paused_at} isRelative />.{" "}
+				{skipped === 0
+					? "No windows were skipped."
+					: `Since then, ${windows(skipped)} ${skipped === 1 ? "was" : "were"} skipped.`}
+			</p>
+			{skipped > 0 && (
+				<Group label="Skipped windows">
+					<Choice
+						name="backfill"
+						value="yes"
+						label="Export them"
+						hint="A backfill exports what arrived in them, one window after another."
+						defaultChecked
+					/>
+					<Choice
+						name="backfill"
+						value="no"
+						label="Don't export them"
+						hint="You can start a backfill by arrival for them at any time."
+					/>
+				</Group>
+			)}
+		</FormDialog>
 	);
 }

@@ -23,6 +23,5 @@ const MONDAY = 4 * DAY;
 export const boundaryBefore = (interval: Interval, at: number) =>
 	Math.floor((at - MONDAY) / LENGTHS[interval]) * LENGTHS[interval] + MONDAY;
 
-/** Returns the number of complete windows in a range. */
 export const windowsIn = (interval: Interval, start: number, end: number) =>
 	Math.max(0, Math.floor((end - start) / LENGTHS[interval]));

@@ -3,44 +3,64 @@ import type { Domain } from "tenantry-client";
 import { useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Dialog } from "../../ui/dialog.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
-import { Field, Form, text } from "../../ui/form.tsx";
+import { Field, FormDialog, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Badge, Time } from "../../ui/values.tsx";
+import { Time } from "../../ui/values.tsx";
 import { enforcementName } from "./enforcement.ts";
+import { VerifiedBadge } from "./verification.tsx";
+
+const columnsOf = (to: (path: string) => string): Column<Domain>[] => [
+	{ title: "Domain", cell: ({ id, domain }) => <a href={to(`domains/${id}`)}>{domain}</a> },
+	{ title: "State", cell: ({ is_verified }) => <VerifiedBadge isVerified={is_verified} /> },
+	{ title: "Verified", cell: ({ verified_at }) => <Time value={verified_at} /> },
+	{ title: "Sign-in", cell: ({ sso_enforcement }) => enforcementName(sso_enforcement) },
+	{
+		title: "New people join",
+		cell: ({ jit_provisioning_enabled }) =>
+			jit_provisioning_enabled ? "When they first sign in" : "By invite",
+	},
+];
+
+function AddDomain({ onClose }: { onClose: () => void }) {
+	const { at, to } = useOrganization();
+	const navigate = useNavigate();
+	return (
+		<FormDialog
+			title="Add domain"
+			action="Add domain"
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				const { id } = await api.domains.create(at, {
+					// Users may enter an email address.
+					domain: text(fields, "domain").replace(/^.*@/, ""),
+				});
+				navigate(to(`domains/${id}`));
+			}}
+		>
+			<Field
+				name="domain"
+				label="Domain"
+				placeholder="example.com"
+				required
+				spellcheck={false}
+				hint="The part of your email addresses after the @."
+			/>
+		</FormDialog>
+	);
+}
 
 /** The domains of an organization (docs/organizations.md#domains). */
 export default function Domains() {
-	const { organization, isAdmin, to } = useOrganization();
-	const navigate = useNavigate();
+	const { at, isAdmin, to } = useOrganization();
 	const [isAdding, setAdding] = useState(false);
 	const [{ search }] = useQuery();
 	const list = useList(
-		(page, signal) =>
-			api.domains.list({ organization: organization.id, ...page, search }, { signal }),
-		[organization.id, search],
+		(page, signal) => api.domains.list({ ...at, ...page, search }, { signal }),
+		[at.organization, search],
 	);
-	const columns: Column<Domain>[] = [
-		{ title: "Domain", cell: ({ id, domain }) => <a href={to(`domains/${id}`)}>{domain}</a> },
-		{
-			title: "State",
-			cell: ({ is_verified }) =>
-				is_verified ? <Badge mood="good">Verified</Badge> : <Badge mood="warn">Not verified</Badge>,
-		},
-		{ title: "Verified", cell: ({ verified_at }) => <Time value={verified_at} /> },
-		{
-			title: "Sign-in",
-			cell: ({ sso_enforcement }) => enforcementName(sso_enforcement),
-		},
-		{
-			title: "New people join",
-			cell: ({ jit_provisioning_enabled }) =>
-				jit_provisioning_enabled ? "When they first sign in" : "By invite",
-		},
-	];
 	const add = (
 		<button type="button" onClick={() => setAdding(true)}>
 			Add domain
@@ -58,48 +78,17 @@ export default function Domains() {
 			<Table
 				list={list}
 				label="Domains"
-				columns={columns}
-				id={({ id }) => id}
+				columns={columnsOf(to)}
+				notFound={search && `No domain contains “${search}”.`}
 				empty={
-					search ? (
-						<Empty title="No domains found">
-							<p>No domain contains “{search}”.</p>
-						</Empty>
-					) : (
-						<Empty title="No domains">
-							<p>
-								{isAdmin
-									? "Add the domain of your email addresses, then verify it with a TXT record."
-									: "Admins of the organization can add domains."}
-							</p>
-						</Empty>
-					)
+					<Empty title="No domains">
+						{isAdmin
+							? "Add the domain of your email addresses, then verify it with a TXT record."
+							: "Admins of the organization can add domains."}
+					</Empty>
 				}
 			/>
-			{isAdding && (
-				<Dialog title="Add domain" onClose={() => setAdding(false)}>
-					<Form
-						action="Add domain"
-						onCancel={() => setAdding(false)}
-						onSubmit={async (fields) => {
-							const { id } = await api.domains.create(organization, {
-								// Users may enter an email address.
-								domain: text(fields, "domain").replace(/^.*@/, ""),
-							});
-							navigate(to(`domains/${id}`));
-						}}
-					>
-						<Field
-							name="domain"
-							label="Domain"
-							placeholder="example.com"
-							required
-							spellcheck={false}
-							hint="The part of your email addresses after the @."
-						/>
-					</Form>
-				</Dialog>
-			)}
+			{isAdding && <AddDomain onClose={() => setAdding(false)} />}
 		</PageView>
 	);
 }

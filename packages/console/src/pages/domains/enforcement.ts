@@ -14,6 +14,5 @@ export const ENFORCEMENTS: readonly (readonly [value: Enforcement, words: string
 export const enforcementName = (enforcement: Enforcement) =>
 	ENFORCEMENTS.find(([value]) => value === enforcement)?.[1] ?? enforcement;
 
-/** Returns the value of the form. */
 export const enforcementOf = (chosen: string): Enforcement =>
 	ENFORCEMENTS.find(([value]) => value === chosen)?.[0] ?? "";

@@ -1,4 +1,5 @@
-import type { Domain, Received, UpdateDomainBody } from "tenantry-client";
+import type { Domain, UpdateDomainBody } from "tenantry-client";
+import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
 
@@ -12,16 +13,12 @@ export const LABELS = {
 	saml_x509_cert: "Certificate",
 };
 
-export type Row = Received<Domain, "domains">;
-
-/** Saves changes of a domain. */
-export const useSaveDomain = (
-	at: { organization: string; id: string },
-	onSaved: () => Promise<unknown>,
-) =>
-	useSave<Row, UpdateDomainBody>({
-		read: () => api.domains.get(at),
-		update: (domain, changes, options) => api.domains.update(domain, changes, options),
+export function useSaveDomain(id: string, onSaved: () => Promise<unknown>) {
+	const { at } = useOrganization();
+	return useSave<Domain, UpdateDomainBody>({
+		read: () => api.domains.get({ ...at, id }),
+		update: (domain, changes) => api.domains.update({ ...at, ...domain }, changes),
 		onSaved,
 		labels: LABELS,
 	});
+}

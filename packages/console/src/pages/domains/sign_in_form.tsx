@@ -1,14 +1,13 @@
 import { useState } from "preact/hooks";
-import type { UpdateDomainBody } from "tenantry-client";
-import { say } from "../../ui/feedback.tsx";
+import type { Domain, UpdateDomainBody } from "tenantry-client";
 import { Area, Check, Field, Form, Group, Select, text } from "../../ui/form.tsx";
 import { ENFORCEMENTS, enforcementOf } from "./enforcement.ts";
-import { LABELS, type Row, useSaveDomain } from "./save.ts";
+import { LABELS, useSaveDomain } from "./save.ts";
 
 const SAML_FIELDS = ["saml_entity_id", "saml_acs_url", "saml_x509_cert"] as const;
 
 /** Returns only the changed fields, so that saving doesn't overwrite others. */
-function changesIn(before: Row, fields: FormData) {
+function changesIn(before: Domain, fields: FormData) {
 	const changes: UpdateDomainBody = {};
 	if (fields.has("sso_enforcement")) {
 		const enforcement = enforcementOf(text(fields, "sso_enforcement"));
@@ -23,22 +22,43 @@ function changesIn(before: Row, fields: FormData) {
 	return changes;
 }
 
-/** The form for the sign-in settings of a domain. */
+const Saml = ({ domain }: { domain: Domain }) => (
+	<Group label="SAML" hint="From your identity provider. SAML requires all three fields.">
+		<Field
+			name="saml_entity_id"
+			label={LABELS.saml_entity_id}
+			defaultValue={domain.saml_entity_id ?? ""}
+			spellcheck={false}
+		/>
+		<Field
+			name="saml_acs_url"
+			label={LABELS.saml_acs_url}
+			defaultValue={domain.saml_acs_url ?? ""}
+			spellcheck={false}
+		/>
+		<Area
+			name="saml_x509_cert"
+			label={LABELS.saml_x509_cert}
+			hint="X.509 in PEM format, with the BEGIN and END lines."
+			defaultValue={domain.saml_x509_cert ?? ""}
+			spellcheck={false}
+		/>
+	</Group>
+);
+
 export function SignInForm({
-	at,
 	domain,
 	reload,
 }: {
-	at: { organization: string; id: string };
-	domain: Row;
-	reload: () => Promise<Row | undefined>;
+	domain: Domain;
+	reload: () => Promise<Domain | undefined>;
 }) {
 	/**
 	 * The domain when the form was opened. Renaming and verifying load it again, and others may have
 	 * changed it.
 	 */
 	const [before, setBefore] = useState(domain);
-	const { save, dialog, version } = useSaveDomain(at, async () => {
+	const { save, dialog, version } = useSaveDomain(domain.id, async () => {
 		const read = await reload();
 		if (read) setBefore(read);
 	});
@@ -50,9 +70,7 @@ export function SignInForm({
 				showsSaved
 				isSecondary={!domain.is_verified}
 				onSubmit={async (fields) => {
-					const isSaved = await save(before, changesIn(before, fields));
-					if (isSaved) say("The sign-in settings are saved.");
-					return isSaved;
+					return save(before, changesIn(before, fields), "The sign-in settings are saved.");
 				}}
 			>
 				{domain.is_verified ? (
@@ -77,27 +95,7 @@ export function SignInForm({
 						join without an invite. You can prepare SAML now.
 					</p>
 				)}
-				<Group label="SAML" hint="From your identity provider. SAML requires all three fields.">
-					<Field
-						name="saml_entity_id"
-						label={LABELS.saml_entity_id}
-						defaultValue={before.saml_entity_id ?? ""}
-						spellcheck={false}
-					/>
-					<Field
-						name="saml_acs_url"
-						label={LABELS.saml_acs_url}
-						defaultValue={before.saml_acs_url ?? ""}
-						spellcheck={false}
-					/>
-					<Area
-						name="saml_x509_cert"
-						label={LABELS.saml_x509_cert}
-						hint="X.509 in PEM format, with the BEGIN and END lines."
-						defaultValue={before.saml_x509_cert ?? ""}
-						spellcheck={false}
-					/>
-				</Group>
+				<Saml domain={before} />
 			</Form>
 			{dialog}
 		</>

@@ -1,21 +1,21 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Domain, Received } from "tenantry-client";
+import type { Domain } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useAction } from "../../ui/button.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
-import { Facts, Snippet, Time } from "../../ui/values.tsx";
-
-type Claimed = Received<Domain, "domains">;
+import { Badge, Facts, Snippet, Time } from "../../ui/values.tsx";
 
 /** The interval of checks. */
 const AGAIN_MS = 20_000;
 
-const nameOf = ({ domain }: Claimed) => `_tenantry-challenge.${domain}`;
+const nameOf = ({ domain }: Domain) => `_tenantry-challenge.${domain}`;
 
-/** The TXT record of a domain. */
-export const DnsRecord = ({ domain }: { domain: Claimed }) => (
+export const VerifiedBadge = ({ isVerified }: { isVerified: boolean }) =>
+	isVerified ? <Badge mood="good">Verified</Badge> : <Badge mood="warn">Not verified</Badge>;
+
+export const DnsRecord = ({ domain }: { domain: Domain }) => (
 	<div class="record">
 		<Facts
 			rows={[
@@ -27,15 +27,14 @@ export const DnsRecord = ({ domain }: { domain: Claimed }) => (
 	</div>
 );
 
-/** The steps that verify a domain. */
-export function Verification({ domain, onVerified }: { domain: Claimed; onVerified: () => void }) {
-	const { isAdmin } = useOrganization();
+export function Verification({ domain, onVerified }: { domain: Domain; onVerified: () => void }) {
+	const { at, isAdmin } = useOrganization();
 	const { isBusy, run } = useAction();
 	const [seen, setSeen] = useState<{ text: string; at: string }>();
 
 	const check = () =>
 		run(async () => {
-			const { verification_error } = await api.domains.verify(domain);
+			const { verification_error } = await api.domains.verify({ ...at, ...domain });
 			if (verification_error === null) {
 				say(`${domain.domain} is verified.`);
 				onVerified();

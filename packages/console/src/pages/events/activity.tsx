@@ -3,6 +3,7 @@ import type { ActivityEntry } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { useDelay } from "../../ui/delay.ts";
 import { attempt, Empty } from "../../ui/feedback.tsx";
 import { Chip, Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
@@ -79,14 +80,13 @@ const columnsOf = (change: ChangeFilters): Column<ActivityEntry>[] => [
 	{ title: "When", cell: ({ created_at }) => <Time value={created_at} /> },
 ];
 
-/** Searches members by name or email address. */
 function PersonFilter({ change }: { change: ChangeFilters }) {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const [found, setFound] = useState<{ uuid: string; email: string; first_name: string }[]>([]);
 	const { delay, cancel } = useDelay();
 	const search = async (text: string) => {
 		const { results } = await api.members.list({
-			organization: organization.id,
+			...at,
 			search: text,
 			limit: 10,
 		});
@@ -167,17 +167,15 @@ function ActivityFilters() {
 	);
 }
 
-/** The activity log of an organization, newest first. */
 export default function Activity() {
-	const { organization } = useOrganization();
+	const { at, organization } = useOrganization();
 	const [query, change] = useQuery();
 	const [isDownloading, setDownloading] = useState(false);
 	const filters = Object.fromEntries(
 		NAMES.flatMap((name) => (query[name] ? [[name, query[name]]] : [])),
 	);
 	const list = useList(
-		(page, signal) =>
-			api.activityLog.list({ organization: organization.id, ...page, ...filters }, { signal }),
+		(page, signal) => api.activityLog.list({ ...at, ...page, ...filters }, { signal }),
 		[organization.id, JSON.stringify(filters)],
 	);
 	const isFiltered = Object.keys(filters).length > 0;
@@ -185,11 +183,7 @@ export default function Activity() {
 	return (
 		<PageView
 			title="Activity"
-			actions={
-				<button type="button" class="secondary outline" onClick={() => setDownloading(true)}>
-					Download…
-				</button>
-			}
+			actions={<SecondaryButton onPress={() => setDownloading(true)}>Download…</SecondaryButton>}
 		>
 			<ActivityTabs current="activity" />
 			<ActivityFilters />
@@ -199,14 +193,11 @@ export default function Activity() {
 					list={list}
 					label="Activity"
 					columns={columnsOf(change)}
-					id={({ id }) => id}
 					empty={
 						<Empty title="No entries found">
-							<p>
-								{isFiltered
-									? "No entry that you can see matches the filters."
-									: "Changes that people make in this organization appear here."}
-							</p>
+							{isFiltered
+								? "No entry that you can see matches the filters."
+								: "Changes that people make in this organization appear here."}
 						</Empty>
 					}
 				/>

@@ -1,7 +1,6 @@
 import { useOrganization } from "../../organization.tsx";
 import { Tabs } from "../../ui/page.tsx";
 
-/** The tabs of the activity log and the event feed. */
 export function ActivityTabs({ current }: { current: "activity" | "activity/events" }) {
 	const { to } = useOrganization();
 	return (

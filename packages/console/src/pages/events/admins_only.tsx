@@ -9,7 +9,7 @@ import { PageView } from "../../ui/page.tsx";
 export const AdminsOnly = ({ title, text }: { title: string; text: string }) => (
 	<PageView title={title}>
 		<Empty title="Only admins can see this">
-			<p>{text} If you need a change, ask an admin of your organization.</p>
+			{text} If you need a change, ask an admin of your organization.
 		</Empty>
 	</PageView>
 );
@@ -24,12 +24,9 @@ type One<T> = {
 };
 
 function LoadedOne<T>({ get, children }: One<T>) {
-	const { organization } = useOrganization();
+	const { at, organization } = useOrganization();
 	const { id = "" } = useRoute().params;
-	const loaded = useLoad(
-		(signal) => get({ organization: organization.id, id }, { signal }),
-		[organization.id, id],
-	);
+	const loaded = useLoad((signal) => get({ ...at, id }, { signal }), [organization.id, id]);
 	return <Show of={loaded}>{(object) => children(object, loaded)}</Show>;
 }
 

@@ -1,19 +1,14 @@
 import { useState } from "preact/hooks";
-import type {
-	AuditStream,
-	BatchExportTrial,
-	Received,
-	UpdateAuditStreamBody,
-} from "tenantry-client";
+import type { AuditStream, BatchExportTrial, UpdateAuditStreamBody } from "tenantry-client";
 import { type Reloading, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
-import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
-import { Field, Form, text } from "../../ui/form.tsx";
+import { Field, FormDialog, text } from "../../ui/form.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Count, Facts, Snippet, Time } from "../../ui/values.tsx";
 import { OneForAdmins } from "./admins_only.tsx";
@@ -28,40 +23,47 @@ import {
 	TrialDialog,
 } from "./stream.tsx";
 
-type Row = Received<AuditStream, "auditStreams">;
-type Save = (stream: Row, changes: UpdateAuditStreamBody) => Promise<boolean>;
+type Save = (stream: AuditStream, changes: UpdateAuditStreamBody, note: string) => Promise<boolean>;
 
 /** The interval of reloads. */
 const POLL_MS = 20_000;
 
-function EditDialog({ stream, save, onClose }: { stream: Row; save: Save; onClose: () => void }) {
+function EditDialog({
+	stream,
+	save,
+	onClose,
+}: {
+	stream: AuditStream;
+	save: Save;
+	onClose: () => void;
+}) {
 	const [before] = useState(stream);
 	const { type, config } = before.destination;
 	return (
-		<Dialog title="Edit audit stream" onClose={onClose}>
-			<Form
-				action="Save"
-				onCancel={onClose}
-				onSubmit={async (fields) => {
-					const name = text(fields, "name");
-					const destination = destinationChangesOf(before, fields);
-					const isSaved = await save(before, {
+		<FormDialog
+			title="Edit audit stream"
+			action="Save"
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				const name = text(fields, "name");
+				const destination = destinationChangesOf(before, fields);
+				return save(
+					before,
+					{
 						...(name !== before.name && { name }),
 						...(destination && { destination }),
-					});
-					if (isSaved) say("The audit stream is saved.");
-					return isSaved;
-				}}
-			>
-				<Field name="name" label="Name" required maxLength={400} defaultValue={before.name} />
-				<BucketFields type={type} config={config} hasKey />
-			</Form>
-		</Dialog>
+					},
+					"The audit stream is saved.",
+				);
+			}}
+		>
+			<Field name="name" label="Name" required maxLength={400} defaultValue={before.name} />
+			<BucketFields type={type} config={config} hasKey />
+		</FormDialog>
 	);
 }
 
-/** Shows the problems of a stream, and what happens next. */
-function State({ stream }: { stream: Row }) {
+function State({ stream }: { stream: AuditStream }) {
 	const state = stateOf(stream);
 	const { latest_error, next_attempt_at, missing_events } = stream;
 	return (
@@ -98,7 +100,7 @@ function State({ stream }: { stream: Row }) {
 }
 
 /** Shows the last digest, and the command that checks a copy of the files. */
-const Proof = ({ stream }: { stream: Row }) => (
+const Proof = ({ stream }: { stream: AuditStream }) => (
 	<Section title="Proof">
 		<p class="lead">
 			Each line of the files contains the digest of the previous line. Store the last digest in a
@@ -121,7 +123,7 @@ const Proof = ({ stream }: { stream: Row }) => (
 	</Section>
 );
 
-const factsOf = (stream: Row) =>
+const factsOf = (stream: AuditStream) =>
 	[
 		["State", <StateBadge stream={stream} />],
 		["Files", <code class="address">{placeOf(stream)}</code>],
@@ -155,20 +157,46 @@ const BODY = Symbol("request body");
 /** Changes as labels and values, with the request body. */
 type Changes = Record<string, unknown> & { [BODY]: UpdateAuditStreamBody };
 
-const useSaveStream = (stream: Row, onSaved: () => Promise<unknown>) =>
-	useSave<Row, Changes>({
-		read: () => api.auditStreams.get(stream),
-		update: (object, changes, options) => api.auditStreams.update(object, changes[BODY], options),
+function useSaveStream({ id }: AuditStream, onSaved: () => Promise<unknown>) {
+	const { at } = useOrganization();
+	return useSave<AuditStream, Changes>({
+		read: () => api.auditStreams.get({ ...at, id }),
+		update: (stream, changes) => api.auditStreams.update({ ...at, ...stream }, changes[BODY]),
 		onSaved,
 		labels: LABELS,
 		fields: (stream) => ({ ...stream, ...stream.destination.config }),
 	});
+}
 
 const changesOf = (body: UpdateAuditStreamBody) => Object.assign(listed(body), { [BODY]: body });
 
-function Shown({ stream, reload, refresh }: { stream: Row } & Reloading) {
-	const { to } = useOrganization();
+function Delete({ stream }: { stream: AuditStream }) {
+	const { at, to } = useOrganization();
 	const navigate = useNavigate();
+	async function remove() {
+		const isSure = await confirm({
+			title: `Delete ${stream.name}?`,
+			text: "Its files stay in the bucket. Entries that aren’t written yet won’t be written. This can’t be undone.",
+			action: "Delete audit stream",
+			typed: stream.name,
+		});
+		if (!isSure) return;
+		await api.auditStreams.delete({ ...at, ...stream });
+		say(`${stream.name} is deleted.`);
+		navigate(to("audit_streams"), true);
+	}
+	return (
+		<Danger
+			title="Delete this audit stream"
+			text="Its files stay in the bucket. Entries that aren’t written yet won’t be written."
+			action="Delete audit stream"
+			onPress={remove}
+		/>
+	);
+}
+
+function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading) {
+	const { at, to } = useOrganization();
 	const [isEditing, setEditing] = useState(false);
 	const [trial, setTrial] = useState<BatchExportTrial>();
 	// A failed load could replace the page, with the input of an open dialog.
@@ -179,24 +207,10 @@ function Shown({ stream, reload, refresh }: { stream: Row } & Reloading) {
 		setEditing(false);
 	});
 	async function enable(enabled: boolean) {
-		if (await save(stream, changesOf({ enabled }))) say(enabled ? "Resumed." : "Paused.");
-	}
-	async function remove() {
-		const isSure = await confirm({
-			title: `Delete ${stream.name}?`,
-			text: "Its files stay in the bucket. Entries that aren’t written yet won’t be written. This can’t be undone.",
-			action: "Delete audit stream",
-			typed: stream.name,
-		});
-		if (!isSure) return;
-		await api.auditStreams.delete(stream);
-		say(`${stream.name} is deleted.`);
-		navigate(to("audit_streams"), true);
+		await save(stream, changesOf({ enabled }), enabled ? "Resumed." : "Paused.");
 	}
 	const button = (words: string, work: () => Promise<unknown>) => (
-		<Button class="secondary outline" onPress={work}>
-			{words}
-		</Button>
+		<SecondaryButton onPress={work}>{words}</SecondaryButton>
 	);
 	return (
 		<PageView
@@ -204,7 +218,9 @@ function Shown({ stream, reload, refresh }: { stream: Row } & Reloading) {
 			above={[[to("audit_streams"), "Audit streams"]]}
 			actions={
 				<>
-					{button("Test bucket", async () => setTrial(await api.auditStreams.test(stream, {})))}
+					{button("Test bucket", async () =>
+						setTrial(await api.auditStreams.test({ ...at, ...stream }, {})),
+					)}
 					{stream.enabled
 						? button("Pause", () => enable(false))
 						: button("Resume", () => enable(true))}
@@ -218,19 +234,12 @@ function Shown({ stream, reload, refresh }: { stream: Row } & Reloading) {
 			</div>
 			<Proof stream={stream} />
 			<DangerZone>
-				<Danger
-					title="Delete this audit stream"
-					text="Its files stay in the bucket. Entries that aren’t written yet won’t be written."
-				>
-					<Button class="danger" onPress={remove}>
-						Delete audit stream
-					</Button>
-				</Danger>
+				<Delete stream={stream} />
 			</DangerZone>
 			{isEditing && (
 				<EditDialog
 					stream={stream}
-					save={(before, body) => edit.save(before, changesOf(body))}
+					save={(before, body, note) => edit.save(before, changesOf(body), note)}
 					onClose={() => setEditing(false)}
 				/>
 			)}
@@ -241,7 +250,6 @@ function Shown({ stream, reload, refresh }: { stream: Row } & Reloading) {
 	);
 }
 
-/** The page of an audit stream, with its state and digest. */
 export default function AuditStreamPage() {
 	return (
 		<OneForAdmins

@@ -1,7 +1,8 @@
-import type { AuditStream, Received } from "tenantry-client";
+import type { AuditStream } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
@@ -10,9 +11,7 @@ import { Count, Time } from "../../ui/values.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
 import { placeOf, STATES, StateBadge, stateDetail, stateOf } from "./stream.tsx";
 
-type Row = Received<AuditStream, "auditStreams">;
-
-const columnsOf = (to: (path: string) => string): Column<Row>[] => [
+const columnsOf = (to: (path: string) => string): Column<AuditStream>[] => [
 	{
 		title: "Name",
 		cell: (stream) => (
@@ -54,26 +53,22 @@ const OPTIONS = [
 	...Object.entries(STATES).map(([value, [words]]) => [value, words] as const),
 ] as const;
 
-/** The audit streams of an organization. There are at most five, so they are filtered in the browser. */
+/**
+ * The audit streams of an organization. There are at most five, so they are filtered in the
+ * browser.
+ */
 function List() {
-	const { organization, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const [{ state = "" }] = useQuery();
 	const list = useList(
 		async (page, signal) => {
-			const all = await api.auditStreams.list(
-				{ organization: organization.id, ...page },
-				{ signal },
-			);
+			const all = await api.auditStreams.list({ ...at, ...page }, { signal });
 			const results = all.results.filter((one) => state === "" || stateOf(one) === state);
 			return { ...all, results, count: results.length };
 		},
 		[organization.id, state],
 	);
-	const add = (
-		<a class="button" href={to("audit_streams/new")}>
-			Add audit stream
-		</a>
-	);
+	const add = <LinkButton href={to("audit_streams/new")}>Add audit stream</LinkButton>;
 	return (
 		<PageView
 			title="Audit streams"
@@ -87,18 +82,12 @@ function List() {
 				list={list}
 				label="Audit streams"
 				columns={columnsOf(to)}
-				id={({ id }) => id}
+				notFound={state && "No audit stream has this state."}
 				empty={
-					state ? (
-						<Empty title="No audit streams found">
-							<p>No audit stream has this state.</p>
-						</Empty>
-					) : (
-						<Empty title="No audit streams yet">
-							<p>Add a bucket to keep the activity log for longer than 365 days.</p>
-							{add}
-						</Empty>
-					)
+					<Empty title="No audit streams yet">
+						<p>Add a bucket to keep the activity log for longer than 365 days.</p>
+						{add}
+					</Empty>
 				}
 			/>
 		</PageView>

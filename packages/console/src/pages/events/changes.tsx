@@ -13,7 +13,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const isNothing = (value: unknown) => value === null || value === undefined;
 
 /** Returns the values that differ, with their paths. Objects are compared key by key. */
-export function leavesOf(path: string, before: unknown, after: unknown): Leaf[] {
+function leavesOf(path: string, before: unknown, after: unknown): Leaf[] {
 	const isPair = (isObject(before) || isNothing(before)) && (isObject(after) || isNothing(after));
 	if (!isPair || (isNothing(before) && isNothing(after))) return [{ path, before, after }];
 	const old = isObject(before) ? before : {};
@@ -34,7 +34,7 @@ const isLong = (value: unknown) =>
 const linesOf = (value: unknown) => (typeof value === "string" && value ? value.split("\n") : []);
 
 /** Returns the lines that differ, without the common start and end of both texts. */
-export function changedLines(before: readonly string[], after: readonly string[]) {
+function changedLines(before: readonly string[], after: readonly string[]) {
 	const shorter = Math.min(before.length, after.length);
 	let start = 0;
 	while (start < shorter && before[start] === after[start]) start += 1;
@@ -60,7 +60,6 @@ const Added = ({ children }: { children: ComponentChildren }) => (
 	</ins>
 );
 
-/** Shows the changes of a long text, such as the source of a plugin. */
 function Lines({ path, before, after }: Leaf) {
 	const { start, removed, added } = changedLines(linesOf(before), linesOf(after));
 	return (
@@ -90,7 +89,6 @@ function shown(path: string, value: unknown): string {
 	return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Shows the added and removed items of a list. */
 function Items({ path, before, after }: { path: string; before: unknown[]; after: unknown[] }) {
 	const has = (list: unknown[], item: unknown) =>
 		list.some((one) => JSON.stringify(one) === JSON.stringify(item));
@@ -134,7 +132,6 @@ const Row = (leaf: Leaf) =>
 		</div>
 	);
 
-/** Shows the old and new value of each change. */
 export function Changes({ changes }: { changes: readonly Change[] }) {
 	const leaves = changes.flatMap(({ field, before, after }) => leavesOf(field, before, after));
 	const rest = leaves.slice(SHOWN);

@@ -1,16 +1,15 @@
-import type { Received, Webhook, WebhookDelivery } from "tenantry-client";
+import type { Webhook, WebhookDelivery } from "tenantry-client";
 import type { List } from "../../load.ts";
 import { useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SmallButton } from "../../ui/button.tsx";
 import { Empty, say, warn } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
 import { durationOf, Outcome } from "./health.tsx";
 import { GROUPS, wordsOfType } from "./kinds.ts";
-
-type Row = Received<WebhookDelivery, "webhooks">;
 
 /** Returns why an event was sent, or the number of the attempt. */
 function causeOf({ reason, attempt }: WebhookDelivery) {
@@ -44,7 +43,7 @@ function typesOf({ types }: Webhook) {
 /** With seconds, because several attempts for an event can be in the same minute. */
 const SENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
-const columnsOf = (replay: (row: Row) => Promise<void>): Column<Row>[] => [
+const columnsOf = (replay: (row: WebhookDelivery) => Promise<void>): Column<WebhookDelivery>[] => [
 	{
 		title: "Event",
 		cell: ({ type, error }) => (
@@ -58,36 +57,37 @@ const columnsOf = (replay: (row: Row) => Promise<void>): Column<Row>[] => [
 	{ title: "Cause", cell: (row) => <span class="nowrap">{causeOf(row)}</span> },
 	{ title: "Duration", align: "end", cell: durationOf },
 	{ title: "Sent", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
-	{
-		title: "Replay",
-		isHidden: true,
-		align: "end",
-		cell: (row) =>
+	buttons(
+		(row) =>
 			row.reason !== "test" && (
-				<Button
-					class="secondary outline small"
+				<SmallButton
 					aria-label={`Replay ${wordsOf(row.type)}, sent ${SENT.format(new Date(row.created_at))}`}
 					onPress={() => replay(row)}
 				>
 					Replay
-				</Button>
+				</SmallButton>
 			),
-	},
+		"Replay",
+	),
 ];
 
-/** The last attempts of a webhook. */
 export function Deliveries({
 	webhook,
 	list,
 	onReplayed,
 }: {
-	webhook: Received<Webhook, "webhooks">;
-	list: List<Row>;
+	webhook: Webhook;
+	list: List<WebhookDelivery>;
 	onReplayed: () => void;
 }) {
+	const { at } = useOrganization();
 	const [{ status = "", type = "" }] = useQuery();
 	const columns = columnsOf(async (row) => {
-		const { status, response_status, error } = await api.webhooks.replayDelivery(row);
+		const { status, response_status, error } = await api.webhooks.replayDelivery({
+			...at,
+			id: webhook.id,
+			delivery: row.id,
+		});
 		if (status === "delivered")
 			say(`The event was delivered. The endpoint responded with ${response_status}.`);
 		else warn(`The event wasn’t delivered. ${error}`);
@@ -103,17 +103,11 @@ export function Deliveries({
 				list={list}
 				label="Deliveries"
 				columns={columns}
-				id={({ id }) => id}
+				notFound={(status || type) && "None of the last 100 attempts matches the filters."}
 				empty={
-					status || type ? (
-						<Empty title="No deliveries found">
-							<p>None of the last 100 attempts matches the filters.</p>
-						</Empty>
-					) : (
-						<Empty title="No deliveries yet">
-							<p>The next event is delivered immediately. To try the endpoint now, send a test.</p>
-						</Empty>
-					)
+					<Empty title="No deliveries yet">
+						The next event is delivered immediately. To try the endpoint now, send a test.
+					</Empty>
 				}
 			/>
 		</>

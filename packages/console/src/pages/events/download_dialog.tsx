@@ -1,8 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { download } from "../../download.ts";
-import { Dialog } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
-import { Choice, Form, Group, text } from "../../ui/form.tsx";
+import { Choice, FormDialog, Group, text } from "../../ui/form.tsx";
 
 const FORMATS = [
 	["csv", "text/csv", "CSV", "For spreadsheets. Values that look like formulas are escaped."],
@@ -43,44 +42,43 @@ export function DownloadDialog({
 	// Closing the dialog ends the transfer.
 	useEffect(() => () => controller.abort(), []);
 	return (
-		<Dialog title="Download" onClose={onClose}>
-			<Form
-				action="Download"
-				asks={false}
-				onCancel={onClose}
-				onSubmit={async (fields) => {
-					const [ending, accept] =
-						FORMATS.find(([ending]) => ending === text(fields, "format")) ?? FORMATS[0];
-					const file = `${name}.${ending}`;
-					try {
-						await download(
-							path,
-							{ accept, name: file },
-							{ signal: controller.signal, onBytes: setBytes },
-						);
-					} catch (error) {
-						if (isAbort(error)) return;
-						throw error;
-					}
-					say(`Downloaded ${file}.`);
-					onClose();
-				}}
-			>
-				<p>{what}.</p>
-				<Group label="Format">
-					{FORMATS.map(([ending, , label, hint], i) => (
-						<Choice
-							key={ending}
-							name="format"
-							value={ending}
-							label={label}
-							hint={hint}
-							defaultChecked={i === 0}
-						/>
-					))}
-				</Group>
-				{bytes !== undefined && <p role="status">{SIZE.format(bytes / 1000)} downloaded…</p>}
-			</Form>
-		</Dialog>
+		<FormDialog
+			title="Download"
+			action="Download"
+			asks={false}
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				const [ending, accept] =
+					FORMATS.find(([ending]) => ending === text(fields, "format")) ?? FORMATS[0];
+				const file = `${name}.${ending}`;
+				try {
+					await download(
+						path,
+						{ accept, name: file },
+						{ signal: controller.signal, onBytes: setBytes },
+					);
+				} catch (error) {
+					if (isAbort(error)) return;
+					throw error;
+				}
+				say(`Downloaded ${file}.`);
+				onClose();
+			}}
+		>
+			<p>{what}.</p>
+			<Group label="Format">
+				{FORMATS.map(([ending, , label, hint], i) => (
+					<Choice
+						key={ending}
+						name="format"
+						value={ending}
+						label={label}
+						hint={hint}
+						defaultChecked={i === 0}
+					/>
+				))}
+			</Group>
+			{bytes !== undefined && <p role="status">{SIZE.format(bytes / 1000)} downloaded…</p>}
+		</FormDialog>
 	);
 }

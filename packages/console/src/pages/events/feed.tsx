@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { FeedEvent } from "tenantry-client";
-import { useQuery } from "../../load.ts";
+import { listOf, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Empty, Problem } from "../../ui/feedback.tsx";
-import { Form } from "../../ui/form.tsx";
+import { SecondaryButton } from "../../ui/button.tsx";
+import { Empty, Loading, Problem } from "../../ui/feedback.tsx";
+import { FormDialog } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
@@ -130,21 +130,11 @@ function actorOf({ actor }: FeedEvent) {
 }
 
 function Events({ events }: { events: FeedEvent[] }) {
-	const list = {
-		data: { count: events.length, next: null, previous: null, results: events },
-		error: undefined,
-		isLoading: false,
-		reload: () => undefined,
-		offset: 0,
-		limit: KEPT,
-		parameter: "offset",
-	};
 	return (
 		<div class="activity-log events">
 			<Table
-				list={list}
+				list={listOf(events)}
 				label="Events"
-				id={({ id }) => id}
 				columns={[
 					{
 						title: "What",
@@ -168,7 +158,7 @@ function Events({ events }: { events: FeedEvent[] }) {
 				]}
 				empty={
 					<Empty title="No events found">
-						<p>There were no such events in the last 365 days. New events appear automatically.</p>
+						There were no such events in the last 365 days. New events appear automatically.
 					</Empty>
 				}
 			/>
@@ -180,23 +170,21 @@ function TypesDialog({ types, onClose }: { types: string; onClose: () => void })
 	const [, change] = useQuery();
 	const [chosen, setChosen] = useState(types ? types.split(",") : undefined);
 	return (
-		<Dialog title="Choose events" onClose={onClose}>
-			<Form
-				action="Show events"
-				asks={false}
-				onCancel={onClose}
-				onSubmit={async () => {
-					change({ types: typesToSend(chosen).join(",") });
-					onClose();
-				}}
-			>
-				<WhichEvents types={chosen} onChange={setChosen} />
-			</Form>
-		</Dialog>
+		<FormDialog
+			title="Choose events"
+			action="Show events"
+			asks={false}
+			onClose={onClose}
+			onSubmit={async () => {
+				change({ types: typesToSend(chosen).join(",") });
+				onClose();
+			}}
+		>
+			<WhichEvents types={chosen} onChange={setChosen} />
+		</FormDialog>
 	);
 }
 
-/** The event feed of an organization, which updates itself. */
 export default function Feed() {
 	const { organization } = useOrganization();
 	const [{ types = "" }] = useQuery();
@@ -208,17 +196,13 @@ export default function Feed() {
 	return (
 		<PageView
 			title="Activity"
-			actions={
-				<button type="button" class="secondary outline" onClick={() => setOpen("download")}>
-					Download…
-				</button>
-			}
+			actions={<SecondaryButton onPress={() => setOpen("download")}>Download…</SecondaryButton>}
 		>
 			<ActivityTabs current="activity/events" />
 			<p class="row">
-				<button type="button" class="secondary outline" onClick={() => setOpen("types")}>
+				<SecondaryButton onPress={() => setOpen("types")}>
 					Types: {types ? wordsOfTypes(types.split(",")).join(", ") : "all"}
-				</button>
+				</SecondaryButton>
 				<small>Includes events without a user, such as export runs. New events appear here.</small>
 			</p>
 			<p class="newer" role="status">
@@ -241,9 +225,7 @@ export default function Feed() {
 					)}
 				</>
 			) : (
-				<p class="loading" role="status" aria-busy="true">
-					Loading…
-				</p>
+				<Loading />
 			)}
 			{open === "types" && <TypesDialog types={types} onClose={close} />}
 			{open === "download" && (

@@ -5,7 +5,6 @@ import { wordsOfTypes } from "./kinds.ts";
 
 export type Health = "healthy" | "failing" | "disabled" | "paused" | "new";
 
-/** Returns the state of a webhook. */
 export function healthOf(webhook: Webhook): Health {
 	if (webhook.disabled_reason !== null) return "disabled";
 	if (!webhook.enabled) return "paused";
@@ -26,7 +25,6 @@ export function HealthBadge({ webhook }: { webhook: Webhook }) {
 	return <Badge mood={mood}>{words}</Badge>;
 }
 
-/** Returns details about the state. */
 export function healthDetail(webhook: Webhook): ComponentChildren {
 	const { failing_since, next_attempt_at, disabled_reason } = webhook;
 	switch (healthOf(webhook)) {
@@ -56,7 +54,6 @@ const SECONDS = new Intl.NumberFormat(undefined, {
 export const durationOf = ({ duration_ms: ms }: WebhookDelivery) =>
 	ms < 1000 ? DURATION.format(ms) : SECONDS.format(ms / 1000);
 
-/** A badge with the status of the endpoint's response. */
 export const Outcome = ({ delivery }: { delivery: WebhookDelivery }) => (
 	<Badge mood={delivery.status === "delivered" ? "good" : "bad"}>
 		{delivery.response_status === null ? "No response" : String(delivery.response_status)}

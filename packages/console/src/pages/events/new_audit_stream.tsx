@@ -7,9 +7,8 @@ import { PageView } from "../../ui/page.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
 import { BucketFields, destinationOf } from "./stream.tsx";
 
-/** The form that adds an audit stream. */
 export default function NewAuditStream() {
-	const { organization, isAdmin, to } = useOrganization();
+	const { at, isAdmin, to } = useOrganization();
 	const navigate = useNavigate();
 	const [type, setType] = useState<"S3" | "R2">("S3");
 	if (!isAdmin)
@@ -22,14 +21,11 @@ export default function NewAuditStream() {
 				action="Add audit stream"
 				onCancel={() => navigate(to("audit_streams"))}
 				onSubmit={async (fields) => {
-					const { id } = await api.auditStreams.create(
-						{ organization: organization.id },
-						{
-							name: text(fields, "name"),
-							destination: destinationOf(type, fields),
-							from: text(fields, "from") === "now" ? "now" : "start",
-						},
-					);
+					const { id } = await api.auditStreams.create(at, {
+						name: text(fields, "name"),
+						destination: destinationOf(type, fields),
+						from: text(fields, "from") === "now" ? "now" : "start",
+					});
 					navigate(to(`audit_streams/${id}`), true);
 				}}
 			>

@@ -10,9 +10,8 @@ import { typesToSend, WhichEvents } from "./types.tsx";
 
 type Created = { id: string; secret: string };
 
-/** The form that adds a webhook, then its secret. */
 export default function NewWebhook() {
-	const { organization, isAdmin, to } = useOrganization();
+	const { at, isAdmin, to } = useOrganization();
 	const navigate = useNavigate();
 	const [types, setTypes] = useState<string[]>();
 	const [created, setCreated] = useState<Created>();
@@ -36,14 +35,11 @@ export default function NewWebhook() {
 				action="Add webhook"
 				onCancel={() => navigate(to("webhooks"))}
 				onSubmit={async (fields) => {
-					const { id, secret } = await api.webhooks.create(
-						{ organization: organization.id },
-						{
-							url: text(fields, "url"),
-							description: text(fields, "description"),
-							types: typesToSend(types),
-						},
-					);
+					const { id, secret } = await api.webhooks.create(at, {
+						url: text(fields, "url"),
+						description: text(fields, "description"),
+						types: typesToSend(types),
+					});
 					setCreated({ id, secret: secret ?? "" });
 				}}
 			>

@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
-import type { Notifications, Received, Subscription } from "tenantry-client";
+import type { Notifications, Subscription } from "tenantry-client";
 import { type Loaded, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useAction } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
-import { Show, say } from "../../ui/feedback.tsx";
+import { Show } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { PeopleDialog } from "./people_dialog.tsx";
 
@@ -110,7 +110,7 @@ async function peopleOf(
 	return new Map<string, Person>(results.map(({ user }) => [user.uuid, user]));
 }
 
-type Data = { read: Received<Notifications, "notifications">; people: People };
+type Data = { read: Notifications; people: People };
 
 async function load(organization: string, signal?: AbortSignal): Promise<Data> {
 	const read = await api.notifications.get({ organization }, { signal });
@@ -136,14 +136,14 @@ type Change = Record<string, string> & { [CHOSEN]: Chosen };
 
 /** Saves the recipients of a type, unless someone else has changed them since they were loaded. */
 function useSaveRecipients(data: Data, { reload }: Loaded<Data>) {
-	const { organization } = useOrganization();
+	const { at, organization } = useOrganization();
 	const { save, dialog } = useSave<Data, Change>({
 		read: () => load(organization.id),
 		update: async (old, change) => {
 			const { subscription, people } = change[CHOSEN];
 			const body = { subscriptions: [subscription] };
 			return {
-				read: await api.notifications.update(old.read, body),
+				read: await api.notifications.update({ ...at, ...old.read }, body),
 				people: new Map([...old.people, ...people]),
 			};
 		},
@@ -158,10 +158,51 @@ function useSaveRecipients(data: Data, { reload }: Loaded<Data>) {
 		const words = wordsOf(subscription, people);
 		const chosen = { [CHOSEN]: { subscription, people } };
 		const changes = Object.assign(chosen, { [subscription.type]: words });
-		if (await save(data, changes))
-			say(choiceOf(subscription.recipients) === "" ? "Mails turned off." : "Recipients saved.");
+		const isOff = choiceOf(subscription.recipients) === "";
+		await save(data, changes, isOff ? "Mails turned off." : "Recipients saved.");
 	}
 	return { change, dialog };
+}
+
+/**
+ * The list of the kinds of recipients. It keeps showing the saved value until another one is saved.
+ */
+const Choice = ({
+	type,
+	value,
+	isBusy,
+	onChoose,
+}: {
+	type: Type;
+	value: string;
+	isBusy: boolean;
+	onChoose: (chosen: string) => void;
+}) => (
+	<select
+		aria-label={`Recipients: ${TYPES[type][0]}`}
+		aria-disabled={isBusy}
+		aria-busy={isBusy}
+		value={value}
+		onChange={({ currentTarget }) => {
+			const chosen = currentTarget.value;
+			currentTarget.value = value;
+			if (!isBusy) onChoose(chosen);
+		}}
+	>
+		{optionsOf(type).map(([one, words]) => (
+			<option key={one} value={one} selected={one === value}>
+				{words}
+			</option>
+		))}
+	</select>
+);
+
+/** Returns the names of people; those that aren't loaded are counted. */
+function namesOf(uuids: readonly string[], people: People) {
+	const names = uuids.flatMap((uuid) => people.get(uuid) ?? []).map(nameOf);
+	const rest = uuids.length - names.length;
+	const more = rest === 1 ? "one more" : `${rest} more`;
+	return (rest > 0 ? [...names, more] : names).join(", ");
 }
 
 function Recipient({
@@ -180,35 +221,21 @@ function Recipient({
 	const [title] = TYPES[type];
 	const value = choiceOf(recipients);
 	const list = Array.isArray(recipients) ? recipients : [];
-	const names = list.flatMap((uuid) => people.get(uuid) ?? []).map(nameOf);
-	const rest = list.length - names.length;
-	const named = (rest > 0 ? [...names, rest === 1 ? "one more" : `${rest} more`] : names).join(
-		", ",
-	);
+	const named = namesOf(list, people);
 	if (!isAdmin)
 		return <>{list.length > 0 ? named : optionsOf(type).find(([one]) => one === value)?.[1]}</>;
 	return (
 		<>
-			<select
-				aria-label={`Recipients: ${title}`}
-				aria-disabled={isBusy}
-				aria-busy={isBusy}
+			<Choice
+				type={type}
 				value={value}
-				onChange={({ currentTarget }) => {
-					const chosen = currentTarget.value;
-					// The select keeps showing the saved value until people are chosen.
-					currentTarget.value = value;
-					if (isBusy) return;
-					if (chosen === PEOPLE) setChoosing(true);
-					else choose(chosen === "admins" || chosen === "owner" ? chosen : []);
-				}}
-			>
-				{optionsOf(type).map(([one, words]) => (
-					<option key={one} value={one} selected={one === value}>
-						{words}
-					</option>
-				))}
-			</select>
+				isBusy={isBusy}
+				onChoose={(chosen) =>
+					chosen === PEOPLE
+						? setChoosing(true)
+						: choose(chosen === "admins" || chosen === "owner" ? chosen : [])
+				}
+			/>
 			{list.length > 0 && (
 				<p class="people">
 					{named}{" "}
@@ -276,7 +303,6 @@ function Subscriptions({ data, loaded }: { data: Data; loaded: Loaded<Data> }) {
 	);
 }
 
-/** The page that sets the recipients of each type. */
 export default function NotificationsPage() {
 	const { organization, isAdmin } = useOrganization();
 	const loaded = useLoad((signal) => load(organization.id, signal), [organization.id]);

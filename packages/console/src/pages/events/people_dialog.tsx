@@ -1,16 +1,88 @@
 import { useState } from "preact/hooks";
-import { TenantryError } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Dialog } from "../../ui/dialog.tsx";
 import { Show } from "../../ui/feedback.tsx";
-import { Check, Form } from "../../ui/form.tsx";
+import { Check, FormDialog, rejection } from "../../ui/form.tsx";
 
 /** The maximum number of search results. */
 const SHOWN = 50;
 
-/** A dialog to choose members of the organization. */
+const SearchMembers = ({ onChange }: { onChange: (search: string) => void }) => (
+	<input
+		type="search"
+		aria-label="Search members"
+		placeholder="Search members"
+		onChange={({ currentTarget }) => onChange(currentTarget.value)}
+		onKeyDown={(event) => {
+			if (event.key !== "Enter") return;
+			event.preventDefault();
+			onChange(event.currentTarget.value);
+		}}
+	/>
+);
+
+/**
+ * A search for members, with a checkbox for each. A search hides checkboxes, so they have no names.
+ */
+function Choices({
+	chosen,
+	onChange,
+}: {
+	/** UUIDs of users. */
+	chosen: readonly string[];
+	onChange: (uuids: string[]) => void;
+}) {
+	const { at } = useOrganization();
+	const [search, setSearch] = useState("");
+	const found = useLoad(
+		async (signal) => {
+			const { results, count } = await api.members.list(
+				{ ...at, limit: SHOWN, ...(search && { search }) },
+				{ signal },
+			);
+			return { results, count, search };
+		},
+		[at.organization, search],
+	);
+	const toggle = (uuid: string, isTicked: boolean) =>
+		onChange([...chosen.filter((one) => one !== uuid), ...(isTicked ? [uuid] : [])]);
+	return (
+		<>
+			<SearchMembers onChange={setSearch} />
+			<div class="choices">
+				<Show of={found}>
+					{({ results, count, search }) => (
+						<>
+							{results.map(({ user: { uuid, first_name, email } }) => (
+								<Check
+									key={uuid}
+									name=""
+									label={
+										<>
+											{first_name || email} {first_name && <small>{email}</small>}
+										</>
+									}
+									checked={chosen.includes(uuid)}
+									onChange={(isTicked) => toggle(uuid, isTicked)}
+								/>
+							))}
+							{results.length === 0 && (
+								<p>No member has “{search}” in their name or email address.</p>
+							)}
+							{count > results.length && (
+								<p>
+									<small>{count - results.length} more members. Search to find them.</small>
+								</p>
+							)}
+						</>
+					)}
+				</Show>
+			</div>
+		</>
+	);
+}
+
 export function PeopleDialog({
 	title,
 	chosen: before,
@@ -23,87 +95,22 @@ export function PeopleDialog({
 	onChosen: (uuids: string[]) => void;
 	onClose: () => void;
 }) {
-	const { organization } = useOrganization();
-	const [search, setSearch] = useState("");
 	const [chosen, setChosen] = useState<readonly string[]>(before);
-	const found = useLoad(
-		async (signal) => {
-			const { results, count } = await api.members.list(
-				{ organization: organization.id, limit: SHOWN, ...(search && { search }) },
-				{ signal },
-			);
-			return { results, count, search };
-		},
-		[organization.id, search],
-	);
 	return (
-		<Dialog title={`Choose recipients: ${title}`} onClose={onClose}>
-			<Form
-				action="Save"
-				onCancel={onClose}
-				onSubmit={async () => {
-					if (chosen.length === 0)
-						throw new TenantryError({
-							type: "validation_error",
-							code: "required",
-							status: 400,
-							detail: "Choose at least one person.",
-						});
-					onChosen([...chosen]);
-				}}
-			>
-				<input
-					type="search"
-					aria-label="Search members"
-					placeholder="Search members"
-					onChange={({ currentTarget }) => setSearch(currentTarget.value)}
-					onKeyDown={(event) => {
-						if (event.key !== "Enter") return;
-						event.preventDefault();
-						setSearch(event.currentTarget.value);
-					}}
-				/>
-				<div class="choices">
-					{/* A search hides checkboxes, so they have no names. The hidden field below has the value. */}
-					<Show of={found}>
-						{({ results, count, search }) => (
-							<>
-								{results.map(({ user }) => (
-									<Check
-										key={user.uuid}
-										name=""
-										label={
-											<>
-												{user.first_name || user.email}{" "}
-												{user.first_name && <small>{user.email}</small>}
-											</>
-										}
-										checked={chosen.includes(user.uuid)}
-										onChange={(isTicked) =>
-											setChosen([
-												...chosen.filter((uuid) => uuid !== user.uuid),
-												...(isTicked ? [user.uuid] : []),
-											])
-										}
-									/>
-								))}
-								{results.length === 0 && (
-									<p>No member has “{search}” in their name or email address.</p>
-								)}
-								{count > results.length && (
-									<p>
-										<small>{count - results.length} more members. Search to find them.</small>
-									</p>
-								)}
-							</>
-						)}
-					</Show>
-				</div>
-				<input type="hidden" name="chosen" value={chosen.toSorted().join(" ")} />
-				<p role="status">
-					<small>{chosen.length} chosen</small>
-				</p>
-			</Form>
-		</Dialog>
+		<FormDialog
+			title={`Choose recipients: ${title}`}
+			action="Save"
+			onClose={onClose}
+			onSubmit={async () => {
+				if (chosen.length === 0) throw rejection(null, "Choose at least one person.");
+				onChosen([...chosen]);
+			}}
+		>
+			<Choices chosen={chosen} onChange={setChosen} />
+			<input type="hidden" name="chosen" value={chosen.toSorted().join(" ")} />
+			<p role="status">
+				<small>{chosen.length} chosen</small>
+			</p>
+		</FormDialog>
 	);
 }

@@ -32,7 +32,6 @@ export function StateBadge({ stream }: { stream: AuditStream }) {
 	return <Badge mood={mood}>{words}</Badge>;
 }
 
-/** Returns details about the state. */
 export function stateDetail(stream: AuditStream): ComponentChildren {
 	switch (stateOf(stream)) {
 		case "failing":
@@ -70,6 +69,16 @@ type More = {
 	defaultValue?: string;
 };
 
+function bucketField(
+	name: string,
+	label: string,
+	defaultValue: string,
+	{ isSecret = false, ...more }: More = {},
+) {
+	const attributes = { name: `destination__config__${name}`, label, defaultValue, ...more };
+	return <Field key={name} {...(isSecret && { type: "password" })} {...attributes} />;
+}
+
 /** The fields of a bucket. Secrets are never shown. */
 export function BucketFields({
 	type,
@@ -81,19 +90,8 @@ export function BucketFields({
 	/** Whether an access key is stored. Empty fields then leave it unchanged. */
 	hasKey?: boolean;
 }) {
-	const field = (name: string, label: string, { isSecret = false, ...more }: More = {}) => {
-		const attributes = {
-			name: `destination__config__${name}`,
-			label,
-			defaultValue: textOf(config[name]),
-			...more,
-		};
-		return isSecret ? (
-			<Field key={name} type="password" {...attributes} />
-		) : (
-			<Field key={name} {...attributes} />
-		);
-	};
+	const field = (name: string, label: string, more?: More) =>
+		bucketField(name, label, textOf(config[name]), more);
 	const kept = hasKey ? { placeholder: "Unchanged" } : { required: true };
 	const prefix = field("prefix", "Prefix", {
 		placeholder: "tenantry",
@@ -216,7 +214,6 @@ export const LABELS = {
 	kms_key_id: "KMS key",
 };
 
-/** Shows the result of each step of a test. */
 export function TrialDialog({ trial, onClose }: { trial: BatchExportTrial; onClose: () => void }) {
 	const [{ success, steps }] = useState(trial);
 	return (

@@ -1,6 +1,5 @@
 import { useState } from "preact/hooks";
-import { TenantryError } from "tenantry-client";
-import { Choice, Group } from "../../ui/form.tsx";
+import { Choice, Group, rejection } from "../../ui/form.tsx";
 import { GROUPS, wordsOfType } from "./kinds.ts";
 
 function Tick({
@@ -78,7 +77,7 @@ const contains = (text: string, search: string) =>
  * Checkboxes for event types, and for groups, which include types that are added later.
  * @param chosen types, and wildcards such as `member.*`
  */
-export function TypePicker({
+function TypePicker({
 	chosen,
 	onChange,
 }: {
@@ -144,12 +143,6 @@ export function WhichEvents({
  * @throws {TenantryError} if the user wants selected events but has selected none
  */
 export function typesToSend(types: readonly string[] | undefined) {
-	if (types?.length === 0)
-		throw new TenantryError({
-			type: "validation_error",
-			code: "required",
-			status: 400,
-			detail: "Select at least one event.",
-		});
+	if (types?.length === 0) throw rejection(null, "Select at least one event.");
 	return [...(types ?? [])];
 }

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
-import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
+import type { UpdateWebhookBody, Webhook } from "tenantry-client";
 import { type Reloading, useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SecondaryButton, SmallButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say, warn } from "../../ui/feedback.tsx";
@@ -16,13 +16,10 @@ import { HealthBadge, healthOf, hostOf, Types } from "./health.tsx";
 import { ReplayDialog } from "./replay.tsx";
 import { EditDialog, RollDialog } from "./webhook_dialogs.tsx";
 
-type Row = Received<Webhook, "webhooks">;
-
 /** The interval of reloads. */
 const POLL_MS = 10_000;
 
-/** Shows the problems of a webhook, and how to solve them. */
-function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
+function State({ webhook, onReplay }: { webhook: Webhook; onReplay: () => void }) {
 	const health = healthOf(webhook);
 	const { failing_since, last_error, next_attempt_at, disabled_reason, missed_events } = webhook;
 	return (
@@ -37,9 +34,7 @@ function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
 						this event is delivered.
 					</p>
 					{last_error && <p class="said">{last_error}</p>}
-					<button type="button" class="secondary outline small" onClick={onReplay}>
-						Replay or skip events
-					</button>
+					<SmallButton onPress={onReplay}>Replay or skip events</SmallButton>
 				</div>
 			)}
 			{health === "disabled" && (
@@ -68,21 +63,20 @@ function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
 	);
 }
 
-/** Returns the actions of a webhook. */
-function useActions(webhook: Row, reload: () => void, save: Save) {
-	const { to } = useOrganization();
+function useActions(webhook: Webhook, reload: () => void, save: Save) {
+	const { at, to } = useOrganization();
 	const navigate = useNavigate();
 	const host = hostOf(webhook.url);
 	return {
 		async test() {
-			const { status, response_status, error } = await api.webhooks.test(webhook);
+			const { status, response_status, error } = await api.webhooks.test({ ...at, ...webhook });
 			if (status === "delivered")
 				say(`The test was delivered. The endpoint responded with ${response_status}.`);
 			else warn(`The test wasn’t delivered. ${error}`);
 			reload();
 		},
 		async enable(enabled: boolean) {
-			if (await save(webhook, { enabled })) say(enabled ? "Resumed." : "Paused.");
+			await save(webhook, { enabled }, enabled ? "Resumed." : "Paused.");
 		},
 		async remove() {
 			const isSure = await confirm({
@@ -91,20 +85,20 @@ function useActions(webhook: Row, reload: () => void, save: Save) {
 				action: "Delete webhook",
 			});
 			if (!isSure) return;
-			await api.webhooks.delete(webhook);
+			await api.webhooks.delete({ ...at, ...webhook });
 			say(`The webhook for ${host} is deleted.`);
 			navigate(to("webhooks"), true);
 		},
 	};
 }
 
-type Save = (webhook: Row, changes: UpdateWebhookBody) => Promise<boolean>;
+type Save = ReturnType<typeof useSaveWebhook>["save"];
 
 const isStatus = (text: string | undefined) => text === "delivered" || text === "failed";
 
 type Open = "edit" | "replay" | "roll" | undefined;
 
-const About = ({ webhook, onRoll }: { webhook: Row; onRoll: () => void }) => (
+const About = ({ webhook, onRoll }: { webhook: Webhook; onRoll: () => void }) => (
 	<div class="panel">
 		<Facts
 			rows={[
@@ -124,9 +118,7 @@ const About = ({ webhook, onRoll }: { webhook: Row; onRoll: () => void }) => (
 						) : (
 							<span>Shown only once, after you added the webhook</span>
 						)}
-						<button type="button" class="secondary outline small" onClick={onRoll}>
-							Roll secret
-						</button>
+						<SmallButton onPress={onRoll}>Roll secret</SmallButton>
 					</span>,
 				],
 			]}
@@ -135,14 +127,14 @@ const About = ({ webhook, onRoll }: { webhook: Row; onRoll: () => void }) => (
 );
 
 /** Loads the deliveries that match the filters in the URL. */
-function useDeliveries(webhook: Row) {
-	const { organization } = useOrganization();
+function useDeliveries(webhook: Webhook) {
+	const { at } = useOrganization();
 	const [{ status, type }] = useQuery();
 	return useList(
 		(page, signal) =>
 			api.webhooks.listDeliveries(
 				{
-					organization: organization.id,
+					...at,
 					id: webhook.id,
 					...page,
 					...(isStatus(status) && { status }),
@@ -154,28 +146,51 @@ function useDeliveries(webhook: Row) {
 	);
 }
 
-const useSaveWebhook = (webhook: Row, onSaved: () => Promise<unknown>) =>
-	useSave<Row, UpdateWebhookBody>({
-		read: () => api.webhooks.get(webhook),
-		update: (object, changes, options) => api.webhooks.update(object, changes, options),
+function useSaveWebhook({ id }: Webhook, onSaved: () => Promise<unknown>) {
+	const { at } = useOrganization();
+	return useSave<Webhook, UpdateWebhookBody>({
+		read: () => api.webhooks.get({ ...at, id }),
+		update: (webhook, changes) => api.webhooks.update({ ...at, ...webhook }, changes),
 		onSaved,
 		labels: { url: "URL", description: "Description", types: "Events", enabled: "Enabled" },
 	});
+}
 
-function Shown({ webhook, reload, refresh }: { webhook: Row } & Reloading) {
+function Actions({
+	webhook,
+	actions,
+	onEdit,
+}: {
+	webhook: Webhook;
+	actions: ReturnType<typeof useActions>;
+	onEdit: () => Promise<unknown>;
+}) {
+	const button = (words: string, work: () => Promise<unknown>) => (
+		<SecondaryButton onPress={work}>{words}</SecondaryButton>
+	);
+	return (
+		<>
+			{button("Send test", actions.test)}
+			{webhook.enabled
+				? button("Pause", () => actions.enable(false))
+				: button("Resume", () => actions.enable(true))}
+			{button("Edit", onEdit)}
+		</>
+	);
+}
+
+function Shown({ webhook, ...loaded }: { webhook: Webhook } & Reloading) {
+	const { reload } = loaded;
 	const { to } = useOrganization();
 	const [open, setOpen] = useState<Open>();
 	const deliveries = useDeliveries(webhook);
-	const reloadAll = () => {
-		reload();
-		deliveries.reload();
+	const both = (name: "reload" | "refresh") => () => {
+		loaded[name]();
+		deliveries[name]();
 	};
-	const refreshAll = () => {
-		refresh();
-		deliveries.refresh();
-	};
+	const reloadAll = both("reload");
 	// A failed load could replace the page, with a secret that is shown only once.
-	usePolling(() => open === undefined && refreshAll(), POLL_MS);
+	usePolling(() => open === undefined && both("refresh")(), POLL_MS);
 	const close = () => setOpen(undefined);
 	const { save, dialog } = useSaveWebhook(webhook, reload);
 	const edit = useSaveWebhook(webhook, async () => {
@@ -183,34 +198,17 @@ function Shown({ webhook, reload, refresh }: { webhook: Row } & Reloading) {
 		close();
 	});
 	const actions = useActions(webhook, reloadAll, save);
-	const button = (words: string, work: () => Promise<unknown>) => (
-		<Button class="secondary outline" onPress={work}>
-			{words}
-		</Button>
-	);
 	return (
 		<PageView
 			title={hostOf(webhook.url)}
 			above={[[to("webhooks"), "Webhooks"]]}
-			actions={
-				<>
-					{button("Send test", actions.test)}
-					{webhook.enabled
-						? button("Pause", () => actions.enable(false))
-						: button("Resume", () => actions.enable(true))}
-					{button("Edit", async () => setOpen("edit"))}
-				</>
-			}
+			actions={<Actions webhook={webhook} actions={actions} onEdit={async () => setOpen("edit")} />}
 		>
 			<State webhook={webhook} onReplay={() => setOpen("replay")} />
 			<About webhook={webhook} onRoll={() => setOpen("roll")} />
 			<Section
 				title="Deliveries"
-				actions={
-					<button type="button" class="secondary outline" onClick={() => setOpen("replay")}>
-						Replay…
-					</button>
-				}
+				actions={<SecondaryButton onPress={() => setOpen("replay")}>Replay…</SecondaryButton>}
 			>
 				<Deliveries webhook={webhook} list={deliveries} onReplayed={reloadAll} />
 			</Section>
@@ -218,11 +216,9 @@ function Shown({ webhook, reload, refresh }: { webhook: Row } & Reloading) {
 				<Danger
 					title="Delete this webhook"
 					text="It receives no more events, and its list of deliveries is deleted."
-				>
-					<Button class="danger" onPress={actions.remove}>
-						Delete webhook
-					</Button>
-				</Danger>
+					action="Delete webhook"
+					onPress={actions.remove}
+				/>
 			</DangerZone>
 			{open === "edit" && <EditDialog webhook={webhook} save={edit.save} onClose={close} />}
 			{open === "replay" && (
@@ -243,7 +239,6 @@ function Shown({ webhook, reload, refresh }: { webhook: Row } & Reloading) {
 	);
 }
 
-/** The page of a webhook, with its state and deliveries. */
 export default function WebhookPage() {
 	return (
 		<OneForAdmins

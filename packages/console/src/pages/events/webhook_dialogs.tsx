@@ -1,16 +1,14 @@
 import { useState } from "preact/hooks";
-import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
+import type { UpdateWebhookBody, Webhook } from "tenantry-client";
+import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
-import { say } from "../../ui/feedback.tsx";
-import { Field, Form, text } from "../../ui/form.tsx";
+import { Field, Form, FormDialog, text } from "../../ui/form.tsx";
 import { Secret } from "./secret.tsx";
 import { typesToSend, WhichEvents } from "./types.tsx";
 
-type Row = Received<Webhook, "webhooks">;
-
 /** Returns only the changed fields, so that saving doesn't overwrite others. */
-function changesIn(webhook: Row, fields: FormData, types: string[]) {
+function changesIn(webhook: Webhook, fields: FormData, types: string[]) {
 	const [url, description] = [text(fields, "url"), text(fields, "description")];
 	const isSame = types.toSorted().join() === webhook.types.toSorted().join();
 	return {
@@ -26,34 +24,32 @@ export function EditDialog({
 	save,
 	onClose,
 }: {
-	webhook: Row;
-	save: (webhook: Row, changes: UpdateWebhookBody) => Promise<boolean>;
+	webhook: Webhook;
+	save: (webhook: Webhook, changes: UpdateWebhookBody, note: string) => Promise<boolean>;
 	onClose: () => void;
 }) {
 	// The page reloads the webhook regularly, so keep the version that the form started with.
 	const [before] = useState(webhook);
 	const [types, setTypes] = useState(before.types.length > 0 ? before.types : undefined);
 	return (
-		<Dialog title="Edit webhook" onClose={onClose}>
-			<Form
-				action="Save"
-				onCancel={onClose}
-				onSubmit={async (fields) => {
-					const isSaved = await save(before, changesIn(before, fields, typesToSend(types)));
-					if (isSaved) say("The webhook is saved.");
-					return isSaved;
-				}}
-			>
-				<Field name="url" label="URL" type="url" required defaultValue={before.url} />
-				<Field name="description" label="Description" defaultValue={before.description} />
-				<WhichEvents types={types} onChange={setTypes} />
-			</Form>
-		</Dialog>
+		<FormDialog
+			title="Edit webhook"
+			action="Save"
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				const changes = changesIn(before, fields, typesToSend(types));
+				return save(before, changes, "The webhook is saved.");
+			}}
+		>
+			<Field name="url" label="URL" type="url" required defaultValue={before.url} />
+			<Field name="description" label="Description" defaultValue={before.description} />
+			<WhichEvents types={types} onChange={setTypes} />
+		</FormDialog>
 	);
 }
 
-/** A dialog that rolls the secret of a webhook, and shows the new one. */
-export function RollDialog({ webhook, onClose }: { webhook: Row; onClose: () => void }) {
+export function RollDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
+	const { at } = useOrganization();
 	const [secret, setSecret] = useState<string>();
 	return (
 		<Dialog title={secret ? "New secret" : "Roll secret"} onClose={onClose}>
@@ -71,7 +67,9 @@ export function RollDialog({ webhook, onClose }: { webhook: Row; onClose: () => 
 				<Form
 					action="Roll secret"
 					onCancel={onClose}
-					onSubmit={async () => setSecret((await api.webhooks.roll(webhook)).secret ?? "")}
+					onSubmit={async () =>
+						setSecret((await api.webhooks.roll({ ...at, ...webhook })).secret ?? "")
+					}
 				>
 					<p>
 						You get a new secret. For 24 hours, each event is signed with both secrets, so that you

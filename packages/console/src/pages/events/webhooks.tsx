@@ -1,7 +1,8 @@
-import type { Received, Webhook } from "tenantry-client";
+import type { Webhook } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
@@ -18,9 +19,7 @@ import {
 	Types,
 } from "./health.tsx";
 
-type Row = Received<Webhook, "webhooks">;
-
-const columnsOf = (to: (path: string) => string): Column<Row>[] => [
+const columnsOf = (to: (path: string) => string): Column<Webhook>[] => [
 	{
 		title: "Endpoint",
 		cell: ({ id, url, description }) => (
@@ -61,11 +60,11 @@ const STATES = [
 
 /** The webhooks of an organization. There are at most 20, so they are filtered in the browser. */
 function List() {
-	const { organization, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const [{ search = "", health = "" }] = useQuery();
 	const list = useList(
 		async (page, signal) => {
-			const all = await api.webhooks.list({ organization: organization.id, ...page }, { signal });
+			const all = await api.webhooks.list({ ...at, ...page }, { signal });
 			const results = all.results.filter(
 				(webhook) =>
 					[webhook.url, webhook.description].some((text) =>
@@ -78,11 +77,7 @@ function List() {
 		[organization.id, search, health],
 	);
 	const isFiltered = search !== "" || health !== "";
-	const add = (
-		<a class="button" href={to("webhooks/new")}>
-			Add webhook
-		</a>
-	);
+	const add = <LinkButton href={to("webhooks/new")}>Add webhook</LinkButton>;
 	return (
 		<PageView
 			title="Webhooks"
@@ -97,18 +92,12 @@ function List() {
 				list={list}
 				label="Webhooks"
 				columns={columnsOf(to)}
-				id={({ id }) => id}
+				notFound={isFiltered && "No webhook matches the filters."}
 				empty={
-					isFiltered ? (
-						<Empty title="No webhooks found">
-							<p>No webhook matches the filters.</p>
-						</Empty>
-					) : (
-						<Empty title="No webhooks yet">
-							<p>Add the URL of your endpoint, and choose which events to send.</p>
-							{add}
-						</Empty>
-					)
+					<Empty title="No webhooks yet">
+						<p>Add the URL of your endpoint, and choose which events to send.</p>
+						{add}
+					</Empty>
 				}
 			/>
 		</PageView>

@@ -1,11 +1,11 @@
 import { createContext } from "preact";
 import { useContext, useState } from "preact/hooks";
 import { Route, Router, useRoute } from "preact-iso/router";
-import type { Received, ServiceAccount } from "tenantry-client";
+import type { ServiceAccount } from "tenantry-client";
 import { type Loaded, useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, LinkButton, SecondaryButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { Empty, Show, say } from "../../ui/feedback.tsx";
@@ -21,9 +21,11 @@ import { NewKey } from "./new_view.tsx";
 
 const LABELS = { name: "Name", level: "Level", projects: "Private projects" };
 
-type Account = Received<ServiceAccount, "serviceAccounts">;
-
-type Context = { loaded: Loaded<Account>; account: Account; keys: ReturnType<typeof keysOf> };
+type Context = {
+	loaded: Loaded<ServiceAccount>;
+	account: ServiceAccount;
+	keys: ReturnType<typeof keysOf>;
+};
 
 const Current = createContext<Context | undefined>(undefined);
 
@@ -36,11 +38,11 @@ function useAccount() {
 function Edit() {
 	const { loaded, account } = useAccount();
 	const [isOpen, setOpen] = useState(false);
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const close = () => setOpen(false);
-	const { save, dialog } = useSave<Account, AccountSettings>({
-		read: () => api.serviceAccounts.get({ organization: organization.id, id: account.id }),
-		update: (account, changes) => api.serviceAccounts.update(account, changes),
+	const { save, dialog } = useSave<ServiceAccount, AccountSettings>({
+		read: () => api.serviceAccounts.get({ ...at, id: account.id }),
+		update: (account, changes) => api.serviceAccounts.update({ ...at, ...account }, changes),
 		onSaved: async ({ name }) => {
 			await loaded.reload();
 			close();
@@ -50,9 +52,7 @@ function Edit() {
 	});
 	return (
 		<>
-			<button type="button" class="secondary outline" onClick={() => setOpen(true)}>
-				Edit
-			</button>
+			<SecondaryButton onPress={() => setOpen(true)}>Edit</SecondaryButton>
 			{isOpen && (
 				<Dialog title={`Edit “${account.name}”`} onClose={close}>
 					<AccountForm
@@ -70,7 +70,7 @@ function Edit() {
 
 function Delete() {
 	const { account } = useAccount();
-	const { to } = useOrganization();
+	const { at, to } = useOrganization();
 	const navigate = useNavigate();
 	async function remove() {
 		const isSure = await confirm({
@@ -80,7 +80,7 @@ function Delete() {
 			typed: account.name,
 		});
 		if (!isSure) return;
-		await api.serviceAccounts.delete(account);
+		await api.serviceAccounts.delete({ ...at, ...account });
 		navigate(to("service_accounts"));
 		say(`“${account.name}” is deleted.`);
 	}
@@ -91,7 +91,6 @@ function Delete() {
 	);
 }
 
-/** The projects that an account can access. */
 function Projects() {
 	const { account } = useAccount();
 	const { organization } = useOrganization();
@@ -106,15 +105,10 @@ function Projects() {
 	);
 }
 
-/** The page of a service account, with its keys. */
 function Overview() {
 	const { account, keys } = useAccount();
 	const { to } = useOrganization();
-	const newKey = (
-		<a class="button" href={keys.to("new")}>
-			New key
-		</a>
-	);
+	const newKey = <LinkButton href={keys.to("new")}>New key</LinkButton>;
 	return (
 		<PageView
 			title={account.name}
@@ -146,11 +140,7 @@ function Overview() {
 				<KeyList
 					keys={keys}
 					currentId={undefined}
-					empty={
-						<Empty title="No keys yet">
-							<p>Create a key for the program.</p>
-						</Empty>
-					}
+					empty={<Empty title="No keys yet">Create a key for the program.</Empty>}
 				/>
 			</Section>
 		</PageView>
@@ -170,9 +160,9 @@ function ChangeKey() {
 }
 
 function Pages({ id }: { id: string }) {
-	const { organization, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const loaded = useLoad(
-		(signal) => api.serviceAccounts.get({ organization: organization.id, id }, { signal }),
+		(signal) => api.serviceAccounts.get({ ...at, id }, { signal }),
 		[organization.id, id],
 	);
 	return (

@@ -6,7 +6,27 @@ import { Check, Choice, Field, Form, Group, text, texts } from "../../ui/form.ts
 /** The values of the form. */
 export type AccountSettings = { name: string; level: 1 | 8; projects: number[] };
 
-/** The form for a new service account, or for an existing one. */
+const LevelChoice = ({ level, onChange }: { level: 1 | 8; onChange: (level: 1 | 8) => void }) => (
+	<Group name="level" label="Level">
+		<Choice
+			name="account_level"
+			value="1"
+			label="Member"
+			hint="Has the permissions of a member."
+			checked={level === 1}
+			onChange={() => onChange(1)}
+		/>
+		<Choice
+			name="account_level"
+			value="8"
+			label="Admin"
+			hint="Also manages members, domains and settings, and sees all projects."
+			checked={level === 8}
+			onChange={() => onChange(8)}
+		/>
+	</Group>
+);
+
 export function AccountForm({
 	before,
 	action,
@@ -48,24 +68,7 @@ export function AccountForm({
 				placeholder="Warehouse import"
 				hint="The program that uses the account. The activity log shows this name."
 			/>
-			<Group name="level" label="Level">
-				<Choice
-					name="account_level"
-					value="1"
-					label="Member"
-					hint="Has the permissions of a member."
-					checked={level === 1}
-					onChange={() => setLevel(1)}
-				/>
-				<Choice
-					name="account_level"
-					value="8"
-					label="Admin"
-					hint="Also manages members, domains and settings, and sees all projects."
-					checked={level === 8}
-					onChange={() => setLevel(8)}
-				/>
-			</Group>
+			<LevelChoice level={level} onChange={setLevel} />
 			{level === 1 && isPrivate.length > 0 && (
 				<Group name="projects" label="Private projects" hint="It can access all other projects.">
 					<div class="key-picks">

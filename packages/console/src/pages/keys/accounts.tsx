@@ -37,7 +37,7 @@ const columnsOf = (to: (path: string) => string): Column<ServiceAccount>[] => [
 ];
 
 function New({ onClose }: { onClose: () => void }) {
-	const { organization, to } = useOrganization();
+	const { at, to } = useOrganization();
 	const navigate = useNavigate();
 	return (
 		<Dialog title="New service account" onClose={onClose}>
@@ -45,10 +45,7 @@ function New({ onClose }: { onClose: () => void }) {
 				action="Create account"
 				onCancel={onClose}
 				onSubmit={async (settings) => {
-					const { id, name } = await api.serviceAccounts.create(
-						{ organization: organization.id },
-						settings,
-					);
+					const { id, name } = await api.serviceAccounts.create(at, settings);
 					navigate(to(`service_accounts/${id}`));
 					say(`“${name}” is created. Next, create a key.`);
 				}}
@@ -61,12 +58,11 @@ const WHAT =
 	"Create service accounts for programs, such as deployments, scripts and dashboards. They belong to the organization, and stay when the person who created them leaves.";
 
 function List() {
-	const { organization, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const [{ search = "" }] = useQuery();
 	const [isMaking, setMaking] = useState(false);
 	const list = useList(
-		(page, signal) =>
-			api.serviceAccounts.list({ organization: organization.id, ...page }, { signal }),
+		(page, signal) => api.serviceAccounts.list({ ...at, ...page }, { signal }),
 		[organization.id],
 	);
 	const all = list.data?.results ?? [];
@@ -90,18 +86,12 @@ function List() {
 				}
 				label="Service accounts"
 				columns={columnsOf(to)}
-				id={({ id }) => id}
+				notFound={all.length > 0 && `No service account has “${search}” in its name.`}
 				empty={
-					all.length > 0 ? (
-						<Empty title="No service account found">
-							<p>No service account has “{search}” in its name.</p>
-						</Empty>
-					) : (
-						<Empty title="No service accounts yet">
-							<p>Create one for each program that uses the API, then give it a key.</p>
-							{newButton}
-						</Empty>
-					)
+					<Empty title="No service accounts yet">
+						<p>Create one for each program that uses the API, then give it a key.</p>
+						{newButton}
+					</Empty>
 				}
 			/>
 			{isMaking && <New onClose={() => setMaking(false)} />}
@@ -113,12 +103,11 @@ function List() {
 export const OnlyAdmins = () => (
 	<PageView title="Service accounts" lead={WHAT}>
 		<Empty title="Only admins can see this">
-			<p>If your program needs a service account, ask an admin of your organization.</p>
+			If your program needs a service account, ask an admin of your organization.
 		</Empty>
 	</PageView>
 );
 
-/** The service accounts of an organization. */
 export default function Accounts() {
 	const { isAdmin } = useOrganization();
 	return isAdmin ? <List /> : <OnlyAdmins />;

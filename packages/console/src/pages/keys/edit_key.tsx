@@ -2,7 +2,6 @@ import { useRoute } from "preact-iso/router";
 import { EditKey } from "./edit_view.tsx";
 import { ownKeys } from "./keys.ts";
 
-/** The page that edits a key of the signed-in user. */
 export default function Edit() {
 	const { key = "" } = useRoute().params;
 	return <EditKey key={key} keys={ownKeys} id={key} />;

@@ -3,8 +3,8 @@ import { useLoad, useNavigate, useQuery } from "../../load.ts";
 import { useSave } from "../../ui/conflict.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
-import { KeyForm, type Settings } from "./key_form.tsx";
-import { getCurrentKey, type Keys, updateUnlessChanged } from "./keys.ts";
+import { KeyForm } from "./key_form.tsx";
+import { getCurrentKey, type KeySettings, type Keys, updateUnlessChanged } from "./keys.ts";
 import { addressesOf } from "./usage.tsx";
 
 const LABELS = {
@@ -26,7 +26,7 @@ const NAMES = [
 ] as const;
 
 /** Returns only the changed fields, so that saving doesn't overwrite others. */
-function changesOf(key: PersonalApiKey, settings: Settings, isOwn: boolean) {
+function changesOf(key: PersonalApiKey, settings: KeySettings, isOwn: boolean) {
 	const changed = NAMES.filter(
 		(name) =>
 			(isOwn || name !== "scoped_organizations") &&
@@ -38,7 +38,6 @@ function changesOf(key: PersonalApiKey, settings: Settings, isOwn: boolean) {
 	return changes;
 }
 
-/** The page that edits a key. */
 export function EditKey<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>; id: string }) {
 	const navigate = useNavigate();
 	const [{ limit }] = useQuery();

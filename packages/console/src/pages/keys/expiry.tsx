@@ -13,7 +13,6 @@ const DAYS = [
 
 type Dates = Pick<PersonalApiKey, "expires_at">;
 
-/** The choice of an expiry date. */
 export function Expiry({
 	before,
 	current,

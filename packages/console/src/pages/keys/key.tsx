@@ -2,7 +2,6 @@ import { useRoute } from "preact-iso/router";
 import { KeyView } from "./key_view.tsx";
 import { ownKeys } from "./keys.ts";
 
-/** The page of a key of the signed-in user. */
 export default function Key() {
 	const { key = "" } = useRoute().params;
 	return <KeyView key={key} keys={ownKeys} id={key} />;

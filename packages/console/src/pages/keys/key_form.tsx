@@ -1,15 +1,12 @@
 import { useState } from "preact/hooks";
-import type { CreatePersonalApiKeyBody, PersonalApiKey } from "tenantry-client";
-import { Area, Field, Form, refusal, text, texts } from "../../ui/form.tsx";
+import type { PersonalApiKey } from "tenantry-client";
+import { Area, Field, Form, rejection, text, texts } from "../../ui/form.tsx";
 import { Expiry, expiryIn } from "./expiry.tsx";
-import type { Keys } from "./keys.ts";
+import type { KeySettings, Keys } from "./keys.ts";
 import { type Kind, kindOf, Reach } from "./reach.tsx";
-import { explain } from "./refusals.ts";
+import { explain } from "./rejections.ts";
 import { ScopePicker } from "./scope_picker.tsx";
 import type { Scope } from "./scopes.ts";
-
-/** The values of the form. */
-export type Settings = Required<Omit<CreatePersonalApiKeyBody, "scoped_teams">>;
 
 /** The default scopes of a new key. */
 const FIRST: readonly Scope[] = ["project:read"];
@@ -22,7 +19,7 @@ const entriesIn = (lines: string) =>
 
 /** Rejects an empty list, which would mean no restriction. */
 function assertChosen(attr: string, ids: readonly unknown[]) {
-	if (ids.length === 0) throw refusal(attr, "Select at least one, or remove the restriction.");
+	if (ids.length === 0) throw rejection(attr, "Select at least one, or remove the restriction.");
 }
 
 function restrictionsIn(fields: FormData, kind: Kind, before: PersonalApiKey | undefined) {
@@ -71,17 +68,7 @@ function Addresses({ defaultValue, seen }: { defaultValue: string[]; seen: reado
 	);
 }
 
-/** The form for a new key, or for an existing one. */
-export function KeyForm({
-	keys,
-	before,
-	current,
-	seen = [],
-	isLimited = false,
-	action,
-	onSubmit,
-	onCancel,
-}: {
+type Props = {
 	keys: Pick<Keys<PersonalApiKey>, "projects" | "organizations" | "organization">;
 	before?: PersonalApiKey;
 	/** The key of this session. */
@@ -91,30 +78,48 @@ export function KeyForm({
 	/** Whether the form starts with these as allowed IP addresses. */
 	isLimited?: boolean;
 	action: string;
-	onSubmit: (settings: Settings) => Promise<unknown>;
+	onSubmit: (settings: KeySettings) => Promise<unknown>;
 	onCancel: () => void;
-}) {
+};
+
+/** Returns `onSubmit` with errors that say which field exceeds the key of this session. */
+const explained =
+	(onSubmit: Props["onSubmit"], { organization }: Props["keys"], current: Props["current"]) =>
+	async (settings: KeySettings) => {
+		try {
+			return await onSubmit(settings);
+		} catch (error) {
+			// Keys of service accounts are always restricted to their organization.
+			const sent = organization ? { ...settings, scoped_organizations: [organization] } : settings;
+			throw explain(error, sent, current);
+		}
+	};
+
+export function KeyForm({
+	keys,
+	before,
+	current,
+	seen = [],
+	isLimited = false,
+	action,
+	onSubmit,
+	onCancel,
+}: Props) {
 	const [scopes, setScopes] = useState<readonly Scope[]>(before?.scopes ?? FIRST);
 	const [kind, setKind] = useState<Kind>(kindOf(before));
 
-	async function submit(fields: FormData) {
-		const settings: Settings = {
+	const submit = (fields: FormData) =>
+		explained(
+			onSubmit,
+			keys,
+			current,
+		)({
 			label: text(fields, "label"),
 			scopes: [...scopes],
 			...restrictionsIn(fields, kind, before),
 			allowed_ips: entriesIn(text(fields, "allowed_ips")),
 			expires_at: expiryIn(fields, before, current),
-		};
-		try {
-			return await onSubmit(settings);
-		} catch (error) {
-			// Keys of service accounts are always restricted to their organization.
-			const { organization } = keys;
-			const sent = organization ? { ...settings, scoped_organizations: [organization] } : settings;
-			throw explain(error, sent, current);
-		}
-	}
-
+		});
 	const addresses = before?.allowed_ips ?? [];
 	return (
 		<div class="key-form">

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { PersonalApiKey } from "tenantry-client";
 import { type List, useList, useQuery } from "../../load.ts";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -83,7 +84,6 @@ function filtered<K extends PersonalApiKey>(list: List<K>, search: string, state
 	return { ...list, data: { ...list.data, results, count: results.length } };
 }
 
-/** Shows how many keys expire soon. */
 function Soon({ keys }: { keys: readonly PersonalApiKey[] }) {
 	const [, change] = useQuery();
 	const count = keys.filter(expiresSoon).length;
@@ -102,7 +102,6 @@ function Soon({ keys }: { keys: readonly PersonalApiKey[] }) {
 	);
 }
 
-/** The keys of an owner, with filters. */
 export function KeyList<K extends PersonalApiKey>({
 	keys,
 	currentId,
@@ -134,17 +133,12 @@ export function KeyList<K extends PersonalApiKey>({
 				list={filtered(list, search, state)}
 				label="Keys"
 				columns={columnsOf(keys, currentId)}
-				id={({ id }) => id}
 				empty={
 					hasFilters && all.length > 0 ? (
 						<Empty title="No keys found">
-							<button
-								type="button"
-								class="secondary outline"
-								onClick={() => change({ search: undefined, state: undefined })}
-							>
+							<SecondaryButton onPress={() => change({ search: undefined, state: undefined })}>
 								Show all keys
-							</button>
+							</SecondaryButton>
 						</Empty>
 					) : (
 						empty

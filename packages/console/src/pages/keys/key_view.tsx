@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { PersonalApiKey } from "tenantry-client";
 import { useLoad, useNavigate, useQuery } from "../../load.ts";
 import { continueWith, isByMail, revokeAndSignOut } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, SecondaryButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
 import { Filter } from "../../ui/filters.tsx";
@@ -112,9 +112,95 @@ function Use<K extends PersonalApiKey>({ keys, of }: { keys: Keys<K>; of: K }) {
 	);
 }
 
-/** The page of a key, with its permissions and its use by day. */
-export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>; id: string }) {
+function Actions<K extends PersonalApiKey>({
+	keys,
+	of,
+	isSession,
+	onRolled,
+}: {
+	keys: Keys<K>;
+	of: K;
+	isSession: boolean;
+	onRolled: (rolled: PersonalApiKey) => void;
+}) {
 	const navigate = useNavigate();
+	async function roll() {
+		const isSure = await confirm({
+			title: `Roll “${of.label}”?`,
+			text: "The key gets a new value, and the old value stops working immediately. Programs fail until you give them the new value.",
+			action: "Roll key",
+		});
+		if (!isSure) return;
+		const rolled = await keys.roll(of);
+		if (isSession && rolled.value) await continueWith(rolled.value, { isByMail: isByMail() });
+		onRolled(rolled);
+	}
+	async function revoke() {
+		const isSure = await confirm({
+			title: `Revoke “${of.label}”?`,
+			text: isSession
+				? "This is the key of this session. You are signed out, and programs that use the key fail immediately."
+				: "Programs that use the key fail immediately. This can't be undone.",
+			action: "Revoke key",
+		});
+		if (!isSure) return;
+		if (isSession) return revokeAndSignOut();
+		await keys.revoke(of);
+		navigate(keys.above.at(-1)?.[0] ?? "");
+		say(`“${of.label}” is revoked.`);
+	}
+	return (
+		<>
+			<a class="button secondary" href={keys.to(`${of.id}/edit`)}>
+				Edit
+			</a>
+			<SecondaryButton onPress={roll}>Roll</SecondaryButton>
+			<Button class="danger" onPress={revoke}>
+				Revoke
+			</Button>
+		</>
+	);
+}
+
+function KeyFacts({
+	keys,
+	of,
+	isSession,
+	projects,
+}: Parameters<typeof Where>[0] & { isSession: boolean }) {
+	const { mask_value, scopes, allowed_ips, expires_at, last_used_at, last_rolled_at } = of;
+	return (
+		<Facts
+			rows={[
+				[
+					"Value",
+					<>
+						<code class="key-value">{mask_value}</code>{" "}
+						{isSession && <Badge mood="good">This session</Badge>}
+					</>,
+				],
+				["Permissions", <MayDo key="scopes" scopes={scopes} />],
+				["Access to", <Where key="where" keys={keys} of={of} projects={projects} />],
+				["Allowed IP addresses", allowed_ips.join(", ") || "All"],
+				[
+					"Expires",
+					<>
+						{expires_at ? <Time value={expires_at} /> : "Never"}{" "}
+						{isExpired(of) && <Badge mood="bad">Expired</Badge>}
+						{expiresSoon(of) && <Badge mood="warn">Soon</Badge>}
+					</>,
+				],
+				["Last used", last_used_at ? <Time value={last_used_at} /> : "Never"],
+				["Created", <Time key="created" value={of.created_at} />],
+				...(last_rolled_at
+					? [["Last rolled", <Time key="rolled" value={last_rolled_at} />] as const]
+					: []),
+			]}
+		/>
+	);
+}
+
+export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>; id: string }) {
 	const [made, setMade] = useState<PersonalApiKey>();
 	const loaded = useLoad(
 		async (signal) => {
@@ -127,85 +213,23 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 		},
 		[keys.to(id)],
 	);
-	const listPath = keys.above.at(-1)?.[0] ?? "";
-
-	async function roll(key: K, isSession: boolean) {
-		const isSure = await confirm({
-			title: `Roll “${key.label}”?`,
-			text: "The key gets a new value, and the old value stops working immediately. Programs fail until you give them the new value.",
-			action: "Roll key",
-		});
-		if (!isSure) return;
-		const rolled = await keys.roll(key);
+	function showRolled(rolled: PersonalApiKey) {
 		setMade(rolled);
-		if (isSession && rolled.value) await continueWith(rolled.value, { isByMail: isByMail() });
 		loaded.reload();
 	}
-
-	async function revoke(key: K, isSession: boolean) {
-		const isSure = await confirm({
-			title: `Revoke “${key.label}”?`,
-			text: isSession
-				? "This is the key of this session. You are signed out, and programs that use the key fail immediately."
-				: "Programs that use the key fail immediately. This can't be undone.",
-			action: "Revoke key",
-		});
-		if (!isSure) return;
-		if (isSession) return revokeAndSignOut();
-		await keys.revoke(key);
-		navigate(listPath);
-		say(`“${key.label}” is revoked.`);
-	}
-
 	return (
 		<Show of={loaded}>
-			{({ key, isSession, projects }) => (
+			{({ key, ...rest }) => (
 				<PageView
 					title={key.label}
 					above={keys.above}
 					actions={
-						<>
-							<a class="button secondary" href={keys.to(`${key.id}/edit`)}>
-								Edit
-							</a>
-							<Button class="secondary outline" onPress={() => roll(key, isSession)}>
-								Roll
-							</Button>
-							<Button class="danger" onPress={() => revoke(key, isSession)}>
-								Revoke
-							</Button>
-						</>
+						<Actions keys={keys} of={key} isSession={rest.isSession} onRolled={showRolled} />
 					}
 				>
 					{made && <Made made={made} organization={keys.organization} />}
 					<div class="panel">
-						<Facts
-							rows={[
-								[
-									"Value",
-									<>
-										<code class="key-value">{key.mask_value}</code>{" "}
-										{isSession && <Badge mood="good">This session</Badge>}
-									</>,
-								],
-								["Permissions", <MayDo key="scopes" scopes={key.scopes} />],
-								["Access to", <Where key="where" keys={keys} of={key} projects={projects} />],
-								["Allowed IP addresses", key.allowed_ips.join(", ") || "All"],
-								[
-									"Expires",
-									<>
-										{key.expires_at ? <Time value={key.expires_at} /> : "Never"}{" "}
-										{isExpired(key) && <Badge mood="bad">Expired</Badge>}
-										{expiresSoon(key) && <Badge mood="warn">Soon</Badge>}
-									</>,
-								],
-								["Last used", key.last_used_at ? <Time value={key.last_used_at} /> : "Never"],
-								["Created", <Time key="created" value={key.created_at} />],
-								...(key.last_rolled_at
-									? [["Last rolled", <Time key="rolled" value={key.last_rolled_at} />] as const]
-									: []),
-							]}
-						/>
+						<KeyFacts keys={keys} of={key} {...rest} />
 					</div>
 					<Use keys={keys} of={key} />
 				</PageView>

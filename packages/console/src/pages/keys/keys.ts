@@ -5,7 +5,6 @@ import type {
 	Organization,
 	Page,
 	PersonalApiKey,
-	Received,
 	RequestOptions,
 	ServiceAccount,
 	UpdatePersonalApiKeyBody,
@@ -39,10 +38,13 @@ export type Keys<K extends PersonalApiKey> = {
 	usage: (id: string, options: Options) => PromiseLike<Page<KeyDay>>;
 };
 
+/** The values of the form of a key. */
+export type KeySettings = Required<Omit<CreatePersonalApiKeyBody, "scoped_teams">>;
+
 /** The number of days that the service keeps. */
 export const USAGE_DAYS = 90;
 
-export const ownKeys: Keys<Received<PersonalApiKey, "personalApiKeys">> = {
+export const ownKeys: Keys<PersonalApiKey> = {
 	organization: undefined,
 	organizations: () => me.value?.organizations ?? [],
 	projects: async (options) => (await api.projects.list({ limit: 1000 }, options)).results,
@@ -62,8 +64,8 @@ export function keysOf(
 	{ id: organization, teams }: Pick<Organization, "id" | "teams">,
 	{ id: account, name }: Pick<ServiceAccount, "id" | "name">,
 	path: string,
-): Keys<Received<PersonalApiKey, "serviceAccountKeys">> {
-	const its = { organization, account };
+): Keys<PersonalApiKey> {
+	const at = { organization, account };
 	return {
 		organization,
 		organizations: () => [],
@@ -73,20 +75,20 @@ export function keysOf(
 			[path, name],
 		],
 		to: (page) => `${path}/keys/${page}`,
-		list: (page, options) => api.serviceAccountKeys.list({ ...its, ...page }, options),
-		get: (id, options) => api.serviceAccountKeys.get({ ...its, id }, options),
-		create: (body) => api.serviceAccountKeys.create(its, body),
-		update: (key, changes) => api.serviceAccountKeys.update(key, changes),
-		roll: (key) => api.serviceAccountKeys.roll(key),
-		revoke: (key) => api.serviceAccountKeys.revoke(key),
+		list: (page, options) => api.serviceAccountKeys.list({ ...at, ...page }, options),
+		get: (id, options) => api.serviceAccountKeys.get({ ...at, id }, options),
+		create: (body) => api.serviceAccountKeys.create(at, body),
+		update: (key, changes) => api.serviceAccountKeys.update({ ...at, ...key }, changes),
+		roll: (key) => api.serviceAccountKeys.roll({ ...at, ...key }),
+		revoke: (key) => api.serviceAccountKeys.revoke({ ...at, ...key }),
 		usage: (id, options) =>
-			api.serviceAccountKeys.listUsage({ ...its, id, limit: USAGE_DAYS }, options),
+			api.serviceAccountKeys.listUsage({ ...at, id, limit: USAGE_DAYS }, options),
 	};
 }
 
 /**
- * Returns the key of this session, which limits new keys; undefined if its scopes don't allow reading
- * it. If the user signed in by mail, the key can create keys that expire later than itself.
+ * Returns the key of this session, which limits new keys; undefined if its scopes don't allow
+ * reading it. If the user signed in by mail, the key can create keys that expire later than itself.
  */
 export const getCurrentKey = (options?: Options): Promise<PersonalApiKey | undefined> =>
 	api.personalApiKeys.get({ id: "@current" }, options).then(

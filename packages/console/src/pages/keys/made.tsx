@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { PersonalApiKey } from "tenantry-client";
-import { Button } from "../../ui/button.tsx";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { Badge, Copy, Snippet } from "../../ui/values.tsx";
 import { includes, type Scope } from "./scopes.ts";
 
@@ -45,17 +45,17 @@ async function request(path: string, value: string) {
 }
 
 function Try({ path, value }: { path: string; value: string }) {
-	const [answer, setAnswer] = useState<Awaited<ReturnType<typeof request>>>();
+	const [response, setResponse] = useState<Awaited<ReturnType<typeof request>>>();
 	return (
 		<div class="row">
-			<Button class="secondary outline" onPress={async () => setAnswer(await request(path, value))}>
+			<SecondaryButton onPress={async () => setResponse(await request(path, value))}>
 				Send from this browser
-			</Button>
+			</SecondaryButton>
 			<span role="status">
-				{answer && (
+				{response && (
 					<>
-						<Badge mood={answer.ok ? "good" : "bad"}>{answer.status}</Badge>{" "}
-						{answer.ok ? "The key works." : answer.detail}
+						<Badge mood={response.ok ? "good" : "bad"}>{response.status}</Badge>{" "}
+						{response.ok ? "The key works." : response.detail}
 					</>
 				)}
 			</span>

@@ -7,7 +7,6 @@ import { KeyForm } from "./key_form.tsx";
 import { getCurrentKey, type Keys } from "./keys.ts";
 import { Made } from "./made.tsx";
 
-/** The form that creates a key, then its value. */
 export function NewKey<K extends PersonalApiKey>({ keys }: { keys: Keys<K> }) {
 	const navigate = useNavigate();
 	const [made, setMade] = useState<PersonalApiKey>();

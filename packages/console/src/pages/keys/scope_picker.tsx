@@ -3,14 +3,52 @@ import { isSame, LEVELS, levelOf, OBJECTS, PRESETS, type Scope, withLevel } from
 
 const HEADINGS = { none: "None", read: "Read", write: "Write" };
 
+type Choice = { scopes: readonly Scope[]; onChange: (scopes: readonly Scope[]) => void };
+
+const Levels = ({ scopes, onChange }: Choice) => (
+	<table class="key-scopes">
+		<thead>
+			<tr>
+				<th scope="col">Object</th>
+				{LEVELS.map((level) => (
+					<th key={level} scope="col">
+						{HEADINGS[level]}
+					</th>
+				))}
+			</tr>
+		</thead>
+		<tbody>
+			{OBJECTS.map(({ object, title, ...effects }) => {
+				const current = levelOf(scopes, object);
+				return (
+					<tr key={object} data-level={current}>
+						<th scope="row">
+							{title}
+							<small>{current === "none" ? "No access" : effects[current]}</small>
+						</th>
+						{LEVELS.map((level) => (
+							<td key={level}>
+								<label>
+									<input
+										type="radio"
+										name={`scope_${object}`}
+										value={level}
+										checked={current === level}
+										onChange={() => onChange(withLevel(scopes, object, level))}
+									/>
+									<span class="unseen">{`${title}: ${HEADINGS[level]}`}</span>
+								</label>
+							</td>
+						))}
+					</tr>
+				);
+			})}
+		</tbody>
+	</table>
+);
+
 /** The choice of scopes, with a row for each object that describes the effect. */
-export function ScopePicker({
-	scopes,
-	onChange,
-}: {
-	scopes: readonly Scope[];
-	onChange: (scopes: readonly Scope[]) => void;
-}) {
+export function ScopePicker({ scopes, onChange }: Choice) {
 	return (
 		<Group name="scopes" label="Permissions">
 			<div class="row key-presets">
@@ -26,45 +64,7 @@ export function ScopePicker({
 					</button>
 				))}
 			</div>
-			<table class="key-scopes">
-				<thead>
-					<tr>
-						<th scope="col">Object</th>
-						{LEVELS.map((level) => (
-							<th key={level} scope="col">
-								{HEADINGS[level]}
-							</th>
-						))}
-					</tr>
-				</thead>
-				<tbody>
-					{OBJECTS.map(({ object, title, ...effects }) => {
-						const current = levelOf(scopes, object);
-						return (
-							<tr key={object} data-level={current}>
-								<th scope="row">
-									{title}
-									<small>{current === "none" ? "No access" : effects[current]}</small>
-								</th>
-								{LEVELS.map((level) => (
-									<td key={level}>
-										<label>
-											<input
-												type="radio"
-												name={`scope_${object}`}
-												value={level}
-												checked={current === level}
-												onChange={() => onChange(withLevel(scopes, object, level))}
-											/>
-											<span class="unseen">{`${title}: ${HEADINGS[level]}`}</span>
-										</label>
-									</td>
-								))}
-							</tr>
-						);
-					})}
-				</tbody>
-			</table>
+			<Levels scopes={scopes} onChange={onChange} />
 			{scopes.includes("*") && (
 				<small class="hint">Full access includes scopes that are added later.</small>
 			)}

@@ -74,7 +74,6 @@ type ObjectName = (typeof OBJECTS)[number]["object"];
 
 const scopeOf = (object: ObjectName, level: Exclude<Level, "none">): Scope => `${object}:${level}`;
 
-/** Returns the level that scopes grant for an object. */
 export function levelOf(scopes: readonly Scope[], object: ObjectName): Level {
 	if (scopes.includes("*") || scopes.includes(scopeOf(object, "write"))) return "write";
 	return scopes.includes(scopeOf(object, "read")) ? "read" : "none";

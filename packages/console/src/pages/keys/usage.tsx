@@ -1,12 +1,13 @@
+import { useMemo } from "preact/hooks";
 import type { KeyDay } from "tenantry-client";
-import { Count } from "../../ui/values.tsx";
+import { listOf } from "../../load.ts";
+import { Chart } from "../../ui/chart.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Count, formatNumber } from "../../ui/values.tsx";
 
 const DAY_MS = 86_400_000;
 
-const NUMBER = new Intl.NumberFormat();
-const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
-
-const wordsOf = (day: string) => DAY.format(new Date(day));
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 
 /** Returns the last days until today (UTC), oldest first, including days without use. */
 function fill(days: readonly KeyDay[], count: number): KeyDay[] {
@@ -22,48 +23,23 @@ export const addressesOf = (days: readonly KeyDay[]) => [
 	...new Set(days.flatMap(({ last_address }) => last_address ?? [])),
 ];
 
-const sum = (days: readonly KeyDay[], of: (day: KeyDay) => number) =>
-	days.reduce((total, day) => total + of(day), 0);
+const COLUMNS: Column<KeyDay>[] = [
+	{ title: "Day (UTC)", cell: ({ day }) => DAY.format(new Date(day)) },
+	{ title: "Requests", align: "end", cell: ({ requests }) => <Count value={requests} /> },
+	{ title: "Rejected", align: "end", cell: ({ refusals }) => <Count value={refusals} /> },
+	{ title: "Last IP address", cell: ({ last_address }) => last_address ?? "–" },
+];
 
-/** Sizes in the units of the SVG, which is scaled to the available width. */
-const HEIGHT = 100;
-const STEP = 10;
+const pointsOf = (days: readonly KeyDay[], name: "requests" | "refusals") =>
+	days.map((day) => ({ day: day.day, value: day[name] }));
 
-function Bars({ days, max }: { days: KeyDay[]; max: number }) {
-	const heightOf = (count: number) => (count === 0 ? 0 : Math.max(2, (count / max) * HEIGHT));
-	return (
-		<svg
-			class="key-bars"
-			viewBox={`0 0 ${days.length * STEP} ${HEIGHT}`}
-			preserveAspectRatio="none"
-			aria-hidden="true"
-		>
-			{days.map(({ day, requests, refusals }, index) => {
-				const refused = heightOf(refusals);
-				const answered = heightOf(requests);
-				const place = { x: index * STEP + 1, width: STEP - 2 };
-				return (
-					<g key={day}>
-						<title>
-							{`${wordsOf(day)}: ${NUMBER.format(requests)} requests, ${NUMBER.format(refusals)} rejected`}
-						</title>
-						<rect class="key-bar-room" {...place} y={0} height={HEIGHT} />
-						<rect class="key-bar" {...place} y={HEIGHT - answered} height={answered} />
-						<rect class="key-bar-refused" {...place} y={HEIGHT - refused} height={refused} />
-					</g>
-				);
-			})}
-		</svg>
-	);
-}
-
-/** The requests of a key by day, as a chart and a table. */
 export function UseByDay({ days, shown }: { days: readonly KeyDay[]; shown: number }) {
-	const all = fill(days, shown);
+	const { all, requests, rejected } = useMemo(() => {
+		const all = fill(days, shown);
+		return { all, requests: pointsOf(all, "requests"), rejected: pointsOf(all, "refusals") };
+	}, [days, shown]);
 	const used = all.filter(({ requests }) => requests > 0).reverse();
-	const requests = sum(all, ({ requests }) => requests);
-	const refusals = sum(all, ({ refusals }) => refusals);
-	const max = Math.max(1, ...all.map(({ requests }) => requests));
+	const sum = (points: typeof requests) => points.reduce((total, { value }) => total + value, 0);
 	if (used.length === 0)
 		return (
 			<p class="hint">Not used in the last {shown} days. Requests appear here within 30 seconds.</p>
@@ -71,49 +47,24 @@ export function UseByDay({ days, shown }: { days: readonly KeyDay[]; shown: numb
 	return (
 		<>
 			<p class="key-use-sum">
-				<strong>{NUMBER.format(requests)}</strong> {requests === 1 ? "request" : "requests"}
-				{refusals > 0 && (
+				<strong>{formatNumber(sum(requests))}</strong>{" "}
+				{sum(requests) === 1 ? "request" : "requests"}
+				{sum(rejected) > 0 && (
 					<>
-						, <strong class="key-refused">{NUMBER.format(refusals)}</strong> of them rejected
+						, <strong class="key-rejected">{formatNumber(sum(rejected))}</strong> of them rejected
 					</>
 				)}
-				. The busiest day had {NUMBER.format(max)}.
+				. The busiest day had {formatNumber(Math.max(...requests.map(({ value }) => value)))}.
 			</p>
-			<Bars days={all} max={max} />
-			<div class="key-bars-ends">
-				<span>{wordsOf(all[0]?.day ?? "")}</span>
-				<span>Today</span>
-			</div>
+			<Chart points={requests} />
+			{sum(rejected) > 0 && <Chart points={rejected} token="--bad" />}
 			<details>
 				<summary>Days with use</summary>
-				<table class="key-days">
-					<thead>
-						<tr>
-							<th scope="col">Day (UTC)</th>
-							<th scope="col" data-align="end">
-								Requests
-							</th>
-							<th scope="col" data-align="end">
-								Rejected
-							</th>
-							<th scope="col">Last IP address</th>
-						</tr>
-					</thead>
-					<tbody>
-						{used.map(({ day, requests, refusals, last_address }) => (
-							<tr key={day}>
-								<th scope="row">{wordsOf(day)}</th>
-								<td data-align="end">
-									<Count value={requests} />
-								</td>
-								<td data-align="end">
-									<Count value={refusals} />
-								</td>
-								<td>{last_address ?? "–"}</td>
-							</tr>
-						))}
-					</tbody>
-				</table>
+				<Table
+					list={listOf(used.map((day) => ({ ...day, id: day.day })))}
+					label="Days with use"
+					columns={COLUMNS}
+				/>
 			</details>
 		</>
 	);

@@ -8,7 +8,6 @@ function usePrivateProjects() {
 	return organization.teams.filter(({ access_control }) => access_control);
 }
 
-/** The private projects that an invite grants access to. */
 export function ProjectAccess() {
 	const { isAdmin } = useOrganization();
 	const projects = usePrivateProjects();

@@ -1,5 +1,5 @@
 /** A person to invite. */
-export type Invitee = { email: string; first_name: string };
+type Invitee = { email: string; first_name: string };
 
 export type Addresses = {
 	invitees: Invitee[];

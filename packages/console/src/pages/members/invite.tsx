@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { CreateInviteBody } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
-import { Area, Check, Form, refusal, text } from "../../ui/form.tsx";
+import { Area, Check, Form, rejection, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { accessIn, ProjectAccess } from "./access.tsx";
 import { type Addresses, addressesIn } from "./addresses.ts";
@@ -42,6 +42,28 @@ function Preview({ invitees, unknown, repeated }: Addresses) {
 	);
 }
 
+const bodiesOf = (invitees: Addresses["invitees"], fields: FormData): CreateInviteBody[] =>
+	invitees.map((invitee) => ({
+		target_email: invitee.email,
+		first_name: invitee.first_name,
+		level: levelIn(text(fields, "level")),
+		message: text(fields, "message") || null,
+		private_project_access: accessIn(fields),
+		send_email: fields.has("send_email"),
+	}));
+
+const Mail = () => (
+	<>
+		<Area name="message" label="Message" hint="Optional. It is included in the mail." rows={3} />
+		<Check
+			name="send_email"
+			label="Send the invites by mail"
+			hint="Otherwise, you get a link for each person to send yourself."
+			defaultChecked
+		/>
+	</>
+);
+
 /** The form that invites people by email address (docs/organizations.md#invites). */
 export default function InvitePeople() {
 	const { organization, to } = useOrganization();
@@ -53,17 +75,9 @@ export default function InvitePeople() {
 
 	async function invite(fields: FormData) {
 		if (unknown.length > 0)
-			throw refusal("target_email", "Correct or remove invalid email addresses.");
-		if (invitees.length === 0) throw refusal("target_email", "Enter at least one email address.");
-		const bodies: CreateInviteBody[] = invitees.map((invitee) => ({
-			target_email: invitee.email,
-			first_name: invitee.first_name,
-			level: levelIn(text(fields, "level")),
-			message: text(fields, "message") || null,
-			private_project_access: accessIn(fields),
-			send_email: fields.has("send_email"),
-		}));
-		setOutcome(await sendInvites(organization, bodies));
+			throw rejection("target_email", "Correct or remove invalid email addresses.");
+		if (invitees.length === 0) throw rejection("target_email", "Enter at least one email address.");
+		setOutcome(await sendInvites(organization, bodiesOf(invitees, fields)));
 	}
 
 	if (outcome)
@@ -96,18 +110,7 @@ export default function InvitePeople() {
 					<Preview {...addresses} />
 					<LevelChoice chosen={level} onChange={setLevel} />
 					{level === 1 && <ProjectAccess />}
-					<Area
-						name="message"
-						label="Message"
-						hint="Optional. It is included in the mail."
-						rows={3}
-					/>
-					<Check
-						name="send_email"
-						label="Send the invites by mail"
-						hint="Otherwise, you get a link for each person to send yourself."
-						defaultChecked
-					/>
+					<Mail />
 				</Form>
 			</div>
 		</PageView>

@@ -1,8 +1,14 @@
 import type { NewInvite } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
+import { LinkButton, SecondaryButton } from "../../ui/button.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Copy } from "../../ui/values.tsx";
 import type { Outcome } from "./send.ts";
+
+type Correcting = {
+	/** Opens the form again with this text. */
+	onCorrect: (text: string) => void;
+};
 
 function Sent({
 	invite: { target_email, emailing_attempt_made, accept_url },
@@ -26,59 +32,52 @@ function Sent({
 	);
 }
 
-/** Shows the result for each address. */
+function Rejected({ rejected, onCorrect }: Pick<Outcome, "rejected"> & Correcting) {
+	return (
+		<Section
+			title="Not invited"
+			actions={
+				<SecondaryButton
+					onPress={() => onCorrect(rejected.map(({ body }) => body.target_email).join("\n"))}
+				>
+					Correct these
+				</SecondaryButton>
+			}
+		>
+			<ul class="outcomes">
+				{rejected.map(({ body: { target_email }, reason }) => (
+					<li key={target_email}>
+						<span>
+							<strong>{target_email}</strong>
+							<small class="below rejection">{reason}</small>
+						</span>
+					</li>
+				))}
+			</ul>
+		</Section>
+	);
+}
+
 export function Invited({
-	outcome: { invited, refused },
+	outcome: { invited, rejected },
 	onCorrect,
-}: {
-	outcome: Outcome;
-	/** Opens the form again with this text. */
-	onCorrect: (text: string) => void;
-}) {
+}: Correcting & { outcome: Outcome }) {
 	const { to } = useOrganization();
 	const links = invited.flatMap(({ target_email, accept_url }) =>
 		accept_url ? [`${target_email} ${accept_url}`] : [],
 	);
 	return (
 		<PageView
-			title={`${invited.length} of ${invited.length + refused.length} invited`}
+			title={`${invited.length} of ${invited.length + rejected.length} invited`}
 			above={[[to("members"), "Members"]]}
 			actions={
 				<>
-					<button type="button" class="secondary outline" onClick={() => onCorrect("")}>
-						Invite more people
-					</button>
-					<a class="button" href={to("members/invites")}>
-						View open invites
-					</a>
+					<SecondaryButton onPress={() => onCorrect("")}>Invite more people</SecondaryButton>
+					<LinkButton href={to("members/invites")}>View open invites</LinkButton>
 				</>
 			}
 		>
-			{refused.length > 0 && (
-				<Section
-					title="Not invited"
-					actions={
-						<button
-							type="button"
-							class="secondary outline"
-							onClick={() => onCorrect(refused.map(({ body }) => body.target_email).join("\n"))}
-						>
-							Correct these
-						</button>
-					}
-				>
-					<ul class="outcomes">
-						{refused.map(({ body: { target_email }, reason }) => (
-							<li key={target_email}>
-								<span>
-									<strong>{target_email}</strong>
-									<small class="below refusal">{reason}</small>
-								</span>
-							</li>
-						))}
-					</ul>
-				</Section>
-			)}
+			{rejected.length > 0 && <Rejected rejected={rejected} onCorrect={onCorrect} />}
 			{invited.length > 0 && (
 				<Section
 					title="Invited"

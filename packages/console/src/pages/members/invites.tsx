@@ -1,17 +1,15 @@
 import { useState } from "preact/hooks";
-import type { CreateInviteBody, Invite, Received } from "tenantry-client";
+import type { CreateInviteBody, Invite } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SmallButton } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Snippet, Time } from "../../ui/values.tsx";
 import { People } from "./parts.tsx";
-
-type Row = Received<Invite, "invites">;
 
 /** The lifetime of an invite (docs/organizations.md#invites). */
 const LIFETIME_MS = 3 * 86_400_000;
@@ -39,136 +37,159 @@ async function canSeeLinks() {
 	return scopes.includes("*") && expires_at === null && !isLimited;
 }
 
-/** The open invites of an organization (docs/organizations.md#invites). */
-export default function Invites() {
-	const { organization, isAdmin, to } = useOrganization();
-	const [link, setLink] = useState<{ email: string; url?: string }>();
-	const [{ search }] = useQuery();
-	const list = useList(
-		(page, signal) =>
-			api.invites.list({ organization: organization.id, ...page, search }, { signal }),
-		[organization.id, search],
+/** A link of a new invite. It has no `url` if the session can't see links. */
+type Link = { email: string; url?: string };
+
+/** The actions for an invite, and the link that one of them has created. */
+function useActions(reload: () => void) {
+	const { at } = useOrganization();
+	const [link, setLink] = useState<Link>();
+	async function renew(invite: Invite, send_email: boolean) {
+		const renewed = await api.invites.create(at, again(invite, send_email));
+		const { target_email, accept_url } = renewed;
+		if (accept_url) setLink({ email: target_email, url: accept_url });
+		reload();
+		return renewed;
+	}
+	return {
+		link,
+		closeLink: () => setLink(undefined),
+		async revoke(invite: Invite) {
+			const isSure = await confirm({
+				title: `Revoke the invite for ${invite.target_email}?`,
+				text: "Its link stops working. You can invite this person again.",
+				action: "Revoke invite",
+			});
+			if (!isSure) return;
+			await api.invites.delete({ ...at, ...invite });
+			say(`The invite for ${invite.target_email} is revoked.`);
+			reload();
+		},
+		async resend(invite: Invite) {
+			const { target_email, emailing_attempt_made } = await renew(invite, true);
+			say(
+				emailing_attempt_made
+					? `A new mail was sent to ${target_email}. The link in the old mail no longer works.`
+					: "No mail was sent, because mail isn't set up for this service.",
+			);
+		},
+		async renewLink(invite: Invite) {
+			// Check this first, because a new link invalidates the old one.
+			if (await canSeeLinks()) await renew(invite, false);
+			else setLink({ email: invite.target_email });
+		},
+	};
+}
+
+function Actions({ invite, actions }: { invite: Invite; actions: ReturnType<typeof useActions> }) {
+	const { organization, isAdmin } = useOrganization();
+	const mayRevoke = isAdmin || invite.created_by.uuid === me.value?.uuid;
+	const mayRenew = mayRevoke && invite.level <= organization.membership_level;
+	const button = (words: string, work: (invite: Invite) => Promise<void>) => (
+		<SmallButton aria-label={`${words} for ${invite.target_email}`} onPress={() => work(invite)}>
+			{words}
+		</SmallButton>
 	);
-	const mayRevoke = ({ created_by }: Row) => isAdmin || created_by.uuid === me.value?.uuid;
-	const mayRenew = (invite: Row) =>
-		mayRevoke(invite) && invite.level <= organization.membership_level;
+	return (
+		<span class="row-actions">
+			{mayRenew && button("Send again", actions.resend)}
+			{mayRenew && button("New link", actions.renewLink)}
+			{mayRevoke && button("Revoke", actions.revoke)}
+		</span>
+	);
+}
+
+function State({ invite }: { invite: Invite }) {
+	const { is_expired, emailing_attempt_made } = invite;
+	return (
+		<>
+			{is_expired ? <Badge mood="bad">Expired</Badge> : <Badge mood="good">Open</Badge>}
+			<small class="below">
+				{!is_expired && (
+					<>
+						expires <Time value={endOf(invite)} isRelative />
+					</>
+				)}
+				{!emailing_attempt_made && (is_expired ? "no mail sent" : ", no mail sent")}
+			</small>
+		</>
+	);
+}
+
+function Level({ invite: { level, private_project_access: access } }: { invite: Invite }) {
+	const { organization } = useOrganization();
 	const projectName = (id: number) =>
 		organization.teams.find((team) => team.id === id)?.name ?? `Project ${id}`;
+	return (
+		<>
+			<Badge>{levelName(level)}</Badge>
+			{access.length > 0 && (
+				<small class="below">with {access.map(({ id }) => projectName(id)).join(", ")}</small>
+			)}
+		</>
+	);
+}
 
-	async function revoke(invite: Row) {
-		const isSure = await confirm({
-			title: `Revoke the invite for ${invite.target_email}?`,
-			text: "Its link stops working. You can invite this person again.",
-			action: "Revoke invite",
-		});
-		if (!isSure) return;
-		await api.invites.delete(invite);
-		say(`The invite for ${invite.target_email} is revoked.`);
-		list.reload();
-	}
-	async function resend(invite: Row) {
-		const { target_email, emailing_attempt_made, accept_url } = await api.invites.create(
-			organization,
-			again(invite, true),
-		);
-		if (accept_url) setLink({ email: target_email, url: accept_url });
-		say(
-			emailing_attempt_made
-				? `A new mail was sent to ${target_email}. The link in the old mail no longer works.`
-				: "No mail was sent, because mail isn't set up for this service.",
-		);
-		list.reload();
-	}
-	async function renewLink(invite: Row) {
-		// Check this first, because a new link invalidates the old one.
-		if (!(await canSeeLinks())) {
-			setLink({ email: invite.target_email });
-			return;
-		}
-		const { target_email, accept_url } = await api.invites.create(
-			organization,
-			again(invite, false),
-		);
-		if (accept_url) setLink({ email: target_email, url: accept_url });
-		list.reload();
-	}
+const columnsOf = (actions: ReturnType<typeof useActions>): Column<Invite>[] => [
+	{
+		title: "Invited",
+		cell: ({ target_email, first_name }) => (
+			<>
+				<strong>{target_email}</strong>
+				{first_name && <small class="below">{first_name}</small>}
+			</>
+		),
+	},
+	{ title: "Level", cell: (invite) => <Level invite={invite} /> },
+	{
+		title: "Invited by",
+		cell: ({ created_by, created_at }) => (
+			<>
+				{nameOf(created_by)}
+				<small class="below">
+					<Time value={created_at} isRelative />
+				</small>
+			</>
+		),
+	},
+	{ title: "State", cell: (invite) => <State invite={invite} /> },
+	buttons((invite) => <Actions invite={invite} actions={actions} />),
+];
 
-	const columns: Column<Row>[] = [
-		{
-			title: "Invited",
-			cell: ({ target_email, first_name }) => (
-				<>
-					<strong>{target_email}</strong>
-					{first_name && <small class="below">{first_name}</small>}
-				</>
-			),
-		},
-		{
-			title: "Level",
-			cell: ({ level, private_project_access: access }) => (
-				<>
-					<Badge>{levelName(level)}</Badge>
-					{access.length > 0 && (
-						<small class="below">
-							{`with ${access.map(({ id }) => projectName(id)).join(", ")}`}
-						</small>
-					)}
-				</>
-			),
-		},
-		{
-			title: "Invited by",
-			cell: ({ created_by, created_at }) => (
-				<>
-					{nameOf(created_by)}
-					<small class="below">
-						<Time value={created_at} isRelative />
-					</small>
-				</>
-			),
-		},
-		{
-			title: "State",
-			cell: (invite) => (
-				<>
-					{invite.is_expired ? <Badge mood="bad">Expired</Badge> : <Badge mood="good">Open</Badge>}
-					<small class="below">
-						{!invite.is_expired && (
-							<>
-								expires <Time value={endOf(invite)} isRelative />
-							</>
-						)}
-						{!invite.emailing_attempt_made &&
-							(invite.is_expired ? "no mail sent" : ", no mail sent")}
-					</small>
-				</>
-			),
-		},
-		{
-			title: "Actions",
-			isHidden: true,
-			align: "end",
-			cell: (invite) => {
-				const button = (words: string, work: (invite: Row) => Promise<void>) => (
-					<Button
-						class="secondary outline small"
-						aria-label={`${words} for ${invite.target_email}`}
-						onPress={() => work(invite)}
-					>
-						{words}
-					</Button>
-				);
-				return (
-					<span class="row-actions">
-						{mayRenew(invite) && button("Send again", resend)}
-						{mayRenew(invite) && button("New link", renewLink)}
-						{mayRevoke(invite) && button("Revoke", revoke)}
-					</span>
-				);
-			},
-		},
-	];
+const LinkDialog = ({ link: { email, url }, onClose }: { link: Link; onClose: () => void }) => (
+	<Dialog title={`Link for ${email}`} onClose={onClose}>
+		{url ? (
+			<>
+				<p>
+					Send this link yourself. It works once, expires after three days, and won't be shown
+					again. Older links for this address no longer work.
+				</p>
+				<Snippet value={url} label="Copy link" />
+			</>
+		) : (
+			<p>
+				Your session can't see links, because a new user gets a key with all scopes through them.
+				Send the invite by mail, or sign in by mail or with a key that has all scopes, no
+				restrictions and no expiry date.
+			</p>
+		)}
+		<div class="buttons">
+			<button type="button" onClick={onClose}>
+				{url ? "I have copied it" : "Close"}
+			</button>
+		</div>
+	</Dialog>
+);
 
+/** The open invites of an organization (docs/organizations.md#invites). */
+export default function Invites() {
+	const { at, to } = useOrganization();
+	const [{ search }] = useQuery();
+	const list = useList(
+		(page, signal) => api.invites.list({ ...at, ...page, search }, { signal }),
+		[at.organization, search],
+	);
+	const actions = useActions(list.reload);
 	return (
 		<People current="members/invites">
 			<Filters>
@@ -177,47 +198,16 @@ export default function Invites() {
 			<Table
 				list={list}
 				label="Invites"
-				columns={columns}
-				id={({ id }) => id}
+				columns={columnsOf(actions)}
+				notFound={search && `No invite has “${search}” in its email address.`}
 				empty={
-					search ? (
-						<Empty title="No invites found">
-							<p>No invite has “{search}” in its email address.</p>
-						</Empty>
-					) : (
-						<Empty title="No open invites">
-							<p>
-								Invites stay here until they are accepted.{" "}
-								<a href={to("members/invite")}>Invite people</a> by email address.
-							</p>
-						</Empty>
-					)
+					<Empty title="No open invites">
+						Invites stay here until they are accepted.{" "}
+						<a href={to("members/invite")}>Invite people</a> by email address.
+					</Empty>
 				}
 			/>
-			{link && (
-				<Dialog title={`Link for ${link.email}`} onClose={() => setLink(undefined)}>
-					{link.url ? (
-						<>
-							<p>
-								Send this link yourself. It works once, expires after three days, and won't be shown
-								again. Older links for this address no longer work.
-							</p>
-							<Snippet value={link.url} label="Copy link" />
-						</>
-					) : (
-						<p>
-							Your session can't see links, because a new user gets a key with all scopes through
-							them. Send the invite by mail, or sign in by mail or with a key that has all scopes,
-							no restrictions and no expiry date.
-						</p>
-					)}
-					<div class="buttons">
-						<button type="button" onClick={() => setLink(undefined)}>
-							{link.url ? "I have copied it" : "Close"}
-						</button>
-					</div>
-				</Dialog>
-			)}
+			{actions.link && <LinkDialog link={actions.link} onClose={actions.closeLink} />}
 		</People>
 	);
 }

@@ -1,115 +1,80 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
-import type { Member, Received } from "tenantry-client";
+import type { Member } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
-import { organizationIn, useOrganization } from "../../organization.tsx";
-import { api, me, reloadMe } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
-import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { Empty, say } from "../../ui/feedback.tsx";
+import { useLeave, useOrganization } from "../../organization.tsx";
+import { api, me } from "../../session.ts";
+import { SmallButton } from "../../ui/button.tsx";
+import { confirm } from "../../ui/dialog.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
-import { Form, text } from "../../ui/form.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import { FormDialog, text } from "../../ui/form.tsx";
+import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 import { LevelChoice, levelIn, People } from "./parts.tsx";
 
-type Row = Received<Member, "members">;
+const isMe = ({ user }: Member) => user.uuid === me.value?.uuid;
 
-/** The members of an organization (docs/organizations.md#members). */
-export default function Members() {
-	const { organization, isAdmin } = useOrganization();
-	const { route } = useLocation();
-	const [{ search, order }] = useQuery();
-	const [changing, setChanging] = useState<Row>();
-	const list = useList(
-		(page, signal) =>
-			api.members.list({ organization: organization.id, ...page, search, order }, { signal }),
-		[organization.id, search, order],
-	);
-	const isMe = ({ user }: Row) => user.uuid === me.value?.uuid;
-	const mayChange = (member: Row) =>
-		isAdmin && !isMe(member) && member.level <= organization.membership_level;
+function TwoFactor({ member }: { member: Member }) {
+	const { organization } = useOrganization();
+	if (member.is_2fa_enabled) return <Badge mood="good">On</Badge>;
+	return organization.enforce_2fa ? <Badge mood="warn">Off</Badge> : <>Off</>;
+}
 
-	async function remove(member: Row) {
+type Changes = { onChange: (member: Member) => void; reload: () => void };
+
+function Actions({ member, onChange, reload }: Changes & { member: Member }) {
+	const { organization, at, isAdmin } = useOrganization();
+	const leave = useLeave();
+	const name = nameOf(member.user);
+	const mayChange = isAdmin && !isMe(member) && member.level <= organization.membership_level;
+	async function remove() {
 		const isSure = await confirm({
-			title: `Remove ${nameOf(member.user)}?`,
+			title: `Remove ${name}?`,
 			text: "This person immediately loses access to the organization and all its projects. Invites that they sent stop working.",
 			action: "Remove member",
 		});
 		if (!isSure) return;
-		await api.members.remove(member);
-		say(`${nameOf(member.user)} is no longer a member.`);
-		list.reload();
+		await api.members.remove({ ...at, user: member.user.uuid });
+		say(`${name} is no longer a member.`);
+		reload();
 	}
-	async function leave() {
-		const isSure = await confirm({
-			title: `Leave ${organization.name}?`,
-			text: "You lose access immediately. To return, you need an invite.",
-			action: "Leave organization",
-		});
-		if (!isSure) return;
-		await api.members.remove({ organization: organization.id, user: "@me" });
-		await reloadMe();
-		say(`You left ${organization.name}.`);
-		if (organizationIn(location.pathname) === organization.id) route("/console");
-	}
+	return (
+		<span class="row-actions">
+			{mayChange && (
+				<SmallButton aria-label={`Change level of ${name}`} onPress={() => onChange(member)}>
+					Change level
+				</SmallButton>
+			)}
+			{mayChange && member.level < 15 && (
+				<SmallButton aria-label={`Remove ${name}`} onPress={remove}>
+					Remove
+				</SmallButton>
+			)}
+			{isMe(member) && member.level < 15 && <SmallButton onPress={leave}>Leave</SmallButton>}
+		</span>
+	);
+}
 
-	const columns: Column<Row>[] = [
-		{
-			title: "Name",
-			cell: (member) => <Person user={member.user}>{isMe(member) && <Badge>You</Badge>}</Person>,
-		},
-		{
-			title: "Level",
-			cell: ({ level }) => <Badge>{levelName(level)}</Badge>,
-		},
-		{
-			title: "Two-factor",
-			cell: ({ is_2fa_enabled }) =>
-				is_2fa_enabled ? (
-					<Badge mood="good">On</Badge>
-				) : organization.enforce_2fa ? (
-					<Badge mood="warn">Off</Badge>
-				) : (
-					"Off"
-				),
-		},
-		{ title: "Joined", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
-		{
-			title: "Actions",
-			isHidden: true,
-			align: "end",
-			cell: (member) => (
-				<span class="row-actions">
-					{mayChange(member) && (
-						<button
-							type="button"
-							class="secondary outline small"
-							aria-label={`Change level of ${nameOf(member.user)}`}
-							onClick={() => setChanging(member)}
-						>
-							Change level
-						</button>
-					)}
-					{mayChange(member) && member.level < 15 && (
-						<Button
-							class="secondary outline small"
-							aria-label={`Remove ${nameOf(member.user)}`}
-							onPress={() => remove(member)}
-						>
-							Remove
-						</Button>
-					)}
-					{isMe(member) && member.level < 15 && (
-						<Button class="secondary outline small" onPress={leave}>
-							Leave
-						</Button>
-					)}
-				</span>
-			),
-		},
-	];
+const columnsOf = (changes: Changes): Column<Member>[] => [
+	{
+		title: "Name",
+		cell: (member) => <Person user={member.user}>{isMe(member) && <Badge>You</Badge>}</Person>,
+	},
+	{ title: "Level", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
+	{ title: "Two-factor", cell: (member) => <TwoFactor member={member} /> },
+	{ title: "Joined", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
+	buttons((member) => <Actions member={member} {...changes} />),
+];
 
+/** The members of an organization (docs/organizations.md#members). */
+export default function Members() {
+	const { at } = useOrganization();
+	const [{ search, order }] = useQuery();
+	const [changing, setChanging] = useState<Member>();
+	const list = useList(
+		(page, signal) => api.members.list({ ...at, ...page, search, order }, { signal }),
+		[at.organization, search, order],
+	);
 	return (
 		<People current="members">
 			<Filters>
@@ -126,13 +91,8 @@ export default function Members() {
 			<Table
 				list={list}
 				label="Members"
-				columns={columns}
-				id={({ id }) => id}
-				empty={
-					<Empty title="No members found">
-						<p>No member has “{search}” in their name or email address.</p>
-					</Empty>
-				}
+				columns={columnsOf({ onChange: setChanging, reload: list.reload })}
+				notFound={`No member has “${search}” in their name or email address.`}
 			/>
 			{changing && (
 				<ChangeLevel
@@ -153,40 +113,38 @@ function ChangeLevel({
 	onClose,
 	onChanged,
 }: {
-	member: Row;
+	member: Member;
 	onClose: () => void;
 	onChanged: () => void;
 }) {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const name = nameOf(member.user);
 	/** The level that the dialog has shown to the user. */
 	const [known, setKnown] = useState(member.level);
 	return (
-		<Dialog title={`Change the level of ${name}`} onClose={onClose}>
-			<Form
-				action="Change level"
-				onCancel={onClose}
-				onSubmit={async (fields) => {
-					const level = levelIn(text(fields, "level"));
-					if (level !== known) {
-						// Members come from a list, so they have no ETag.
-						const { email } = member.user;
-						const current = (await api.members.list({ organization: organization.id, email }))
-							.results[0]?.level;
-						if (current !== undefined && current !== known) {
-							setKnown(current);
-							throw new Error(
-								`Someone else has changed the level of ${name} to ${levelName(current).toLowerCase()}. Choose again, or cancel.`,
-							);
-						}
-						await api.members.update(member, { level });
-						say(`The level of ${name} is now ${levelName(level).toLowerCase()}.`);
+		<FormDialog
+			title={`Change the level of ${name}`}
+			action="Change level"
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				const level = levelIn(text(fields, "level"));
+				if (level !== known) {
+					// Members come from a list, so they have no ETag.
+					const { email } = member.user;
+					const current = (await api.members.list({ ...at, email })).results[0]?.level;
+					if (current !== undefined && current !== known) {
+						setKnown(current);
+						throw new Error(
+							`Someone else has changed the level of ${name} to ${levelName(current).toLowerCase()}. Choose again, or cancel.`,
+						);
 					}
-					onChanged();
-				}}
-			>
-				<LevelChoice chosen={member.level} />
-			</Form>
-		</Dialog>
+					await api.members.update({ ...at, user: member.user.uuid }, { level });
+					say(`The level of ${name} is now ${levelName(level).toLowerCase()}.`);
+				}
+				onChanged();
+			}}
+		>
+			<LevelChoice chosen={member.level} />
+		</FormDialog>
 	);
 }

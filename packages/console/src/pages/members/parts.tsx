@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useOrganization } from "../../organization.tsx";
+import { LinkButton } from "../../ui/button.tsx";
 import { Choice, Group } from "../../ui/form.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
 import { LEVELS } from "../../ui/values.tsx";
 
-/** The page frame of members and invites. */
 export function People({
 	current,
 	lead,
@@ -19,11 +19,7 @@ export function People({
 		<PageView
 			title="Members"
 			lead={lead}
-			actions={
-				<a class="button" href={to("members/invite")}>
-					Invite people
-				</a>
-			}
+			actions={<LinkButton href={to("members/invite")}>Invite people</LinkButton>}
 		>
 			<Tabs
 				label="Members and invites"
@@ -45,7 +41,6 @@ const MAY: Record<string, string> = {
 	15: "Can also add owners, and delete projects and the organization.",
 };
 
-/** The choice of a level, up to the user's own. */
 export function LevelChoice({
 	chosen,
 	onChange,

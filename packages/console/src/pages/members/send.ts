@@ -10,7 +10,7 @@ import { wordsOf } from "../../ui/feedback.tsx";
 /** The result for each address. */
 export type Outcome = {
 	invited: NewInvite[];
-	refused: { body: CreateInviteBody; reason: string }[];
+	rejected: { body: CreateInviteBody; reason: string }[];
 };
 
 /** The maximum number of invites in one request. */
@@ -42,12 +42,12 @@ export async function sendInvites(
 	{ id: organization }: Pick<Organization, "id">,
 	bodies: CreateInviteBody[],
 ): Promise<Outcome> {
-	const outcome: Outcome = { invited: [], refused: [] };
+	const outcome: Outcome = { invited: [], rejected: [] };
 	async function sendOne(body: CreateInviteBody) {
 		try {
 			outcome.invited.push(await api.invites.create({ organization }, body));
 		} catch (error) {
-			outcome.refused.push({ body, reason: wordsOf(error) });
+			outcome.rejected.push({ body, reason: wordsOf(error) });
 		}
 	}
 	for (let start = 0; start < bodies.length; start += MAX_AT_ONCE) {
@@ -61,7 +61,7 @@ export async function sendInvites(
 			else if (outcome.invited.length === 0) throw asOfForm(error);
 			else {
 				const reason = wordsOf(error);
-				outcome.refused.push(...bodies.slice(start).map((body) => ({ body, reason })));
+				outcome.rejected.push(...bodies.slice(start).map((body) => ({ body, reason })));
 				break;
 			}
 		}

@@ -4,7 +4,7 @@ import type { BatchExport, Domain, PersonalApiKey, Webhook } from "tenantry-clie
 import { Badge, type Mood, Time } from "../../ui/values.tsx";
 import { DAY_MS, lastFailure } from "./state.ts";
 
-export type Found = {
+type Found = {
 	exports: readonly BatchExport[];
 	webhooks: readonly Webhook[];
 	domains: readonly Domain[];

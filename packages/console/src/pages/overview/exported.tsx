@@ -24,7 +24,6 @@ const MAX_EXPORTS = 20;
 
 const MAX_FAILURES = 5;
 
-/** Returns the start of the first day of the failures. */
 const firstDay = () => (Math.floor(Date.now() / DAY_MS) - FAILURE_DAYS + 1) * DAY_MS;
 
 const countFailures = (days: readonly BatchExportDay[]) =>
@@ -110,7 +109,6 @@ function Failures({ failed, failures }: Pick<Loaded, "failed" | "failures">) {
 	);
 }
 
-/** Shows the rows and failed runs of exports. */
 export function Exported({
 	exports,
 	count,

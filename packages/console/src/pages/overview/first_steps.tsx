@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { useOrganization } from "../../organization.tsx";
+import { SmallButton } from "../../ui/button.tsx";
 import { Section } from "../../ui/page.tsx";
 
 type Step = {
@@ -12,44 +13,44 @@ type Step = {
 /** Returns the key in `localStorage` that marks the steps of an organization as hidden. */
 const hiddenAt = (organization: string) => `tenantry.first_steps.${organization}`;
 
+type Found = { exports: number; hasVerifiedDomain: boolean; webhooks: number };
+
+const stepsOf = (
+	members: number,
+	{ exports, hasVerifiedDomain, webhooks }: Found,
+	to: (path: string) => string,
+): Step[] => [
+	{
+		isDone: members > 1,
+		path: to("members/invite"),
+		words: "Invite your team",
+		why: "Paste email addresses. Each person gets a link.",
+	},
+	{
+		isDone: hasVerifiedDomain,
+		path: to("domains"),
+		words: "Verify your email domain",
+		why: "Then decide how people with addresses of this domain sign in.",
+	},
+	{
+		isDone: exports > 0,
+		path: to("batch_exports/new"),
+		words: "Create a batch export",
+		why: "Export events to a bucket, a database or an HTTP receiver on a schedule.",
+	},
+	{
+		isDone: webhooks > 0,
+		path: to("webhooks/new"),
+		words: "Add a webhook",
+		why: "Send the events of this organization to your own systems.",
+	},
+];
+
 /** A checklist for a new organization. It disappears when all steps are done. */
-export function FirstSteps({
-	exports,
-	hasVerifiedDomain,
-	webhooks,
-}: {
-	exports: number;
-	hasVerifiedDomain: boolean;
-	webhooks: number;
-}) {
+export function FirstSteps(found: Found) {
 	const { organization, to } = useOrganization();
 	const [isHidden, setHidden] = useState(localStorage.getItem(hiddenAt(organization.id)) !== null);
-	const steps: Step[] = [
-		{
-			isDone: Number(organization.member_count) > 1,
-			path: to("members/invite"),
-			words: "Invite your team",
-			why: "Paste email addresses. Each person gets a link.",
-		},
-		{
-			isDone: hasVerifiedDomain,
-			path: to("domains"),
-			words: "Verify your email domain",
-			why: "Then decide how people with addresses of this domain sign in.",
-		},
-		{
-			isDone: exports > 0,
-			path: to("batch_exports/new"),
-			words: "Create a batch export",
-			why: "Export events to a bucket, a database or an HTTP receiver on a schedule.",
-		},
-		{
-			isDone: webhooks > 0,
-			path: to("webhooks/new"),
-			words: "Add a webhook",
-			why: "Send the events of this organization to your own systems.",
-		},
-	];
+	const steps = stepsOf(Number(organization.member_count), found, to);
 	const done = steps.filter(({ isDone }) => isDone).length;
 	if (isHidden || done === steps.length) return null;
 	return (
@@ -60,16 +61,14 @@ export function FirstSteps({
 					<small>
 						{done} of {steps.length} done
 					</small>
-					<button
-						type="button"
-						class="secondary outline small"
-						onClick={() => {
+					<SmallButton
+						onPress={() => {
 							localStorage.setItem(hiddenAt(organization.id), "hidden");
 							setHidden(true);
 						}}
 					>
 						Hide
-					</button>
+					</SmallButton>
 				</>
 			}
 		>

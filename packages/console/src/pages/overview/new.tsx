@@ -4,7 +4,6 @@ import { api, reloadMe } from "../../session.ts";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 
-/** The form that creates an organization. */
 export default function NewOrganization() {
 	const navigate = useNavigate();
 	async function create(fields: FormData) {

@@ -41,7 +41,6 @@ const STATES: readonly (readonly [state: State, words: string, mood: Mood])[] = 
 	["new", "waiting for the first run", "quiet"],
 ];
 
-/** The number of exports in each state. */
 const States = ({ exports }: { exports: readonly BatchExport[] }) => (
 	<>
 		{STATES.map(([state, words, mood]) => {
@@ -77,7 +76,6 @@ const Figure = ({
 	</li>
 );
 
-/** The overview of an organization. */
 export default function Overview() {
 	const { organization, isAdmin, to } = useOrganization();
 	const { id, name, member_count, teams } = organization;

@@ -1,8 +1,6 @@
-import { useLocation } from "preact-iso/router";
 import type { UpdateOrganizationBody } from "tenantry-client";
-import { organizationIn, useOrganization } from "../../organization.tsx";
+import { useGoHome, useLeave, useOrganization } from "../../organization.tsx";
 import { api, reloadMe } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, say } from "../../ui/feedback.tsx";
@@ -28,7 +26,6 @@ const LABELS = {
 
 type Values = ReturnType<typeof valuesOf>;
 
-/** Returns the values of the form. */
 const valuesOf = (fields: FormData) => ({
 	name: text(fields, "name"),
 	logo_media_id: text(fields, "logo_media_id") || null,
@@ -65,9 +62,7 @@ function SettingsForm() {
 	async function submit(fields: FormData) {
 		const changes = changesOf(valuesOf(fields), organization);
 		if (Object.keys(changes).length === 0) return say("No changes to save.");
-		const isSaved = await save(organization, changes);
-		if (isSaved) say("The settings are saved.");
-		return isSaved;
+		return save(organization, changes, "The settings are saved.");
 	}
 	return (
 		<>
@@ -110,21 +105,8 @@ function SettingsForm() {
 }
 
 function Leave() {
-	const { organization, isOwner } = useOrganization();
-	const { route } = useLocation();
-	const { id, name } = organization;
-	async function leave() {
-		const isSure = await confirm({
-			title: `Leave ${name}?`,
-			text: "You lose access immediately. To return, you need an invite.",
-			action: "Leave organization",
-		});
-		if (!isSure) return;
-		await api.members.remove({ organization: id, user: "@me" });
-		await reloadMe();
-		say(`You left ${name}.`);
-		if (organizationIn(location.pathname) === id) route("/console");
-	}
+	const { isOwner } = useOrganization();
+	const leave = useLeave();
 	return (
 		<Danger
 			title="Leave this organization"
@@ -133,48 +115,37 @@ function Leave() {
 					? "Owners can't leave. Ask another owner to lower your level first."
 					: "You lose access immediately."
 			}
-		>
-			{!isOwner && (
-				<Button class="danger" onPress={leave}>
-					Leave organization
-				</Button>
-			)}
-		</Danger>
+			action={!isOwner && "Leave organization"}
+			onPress={leave}
+		/>
 	);
 }
 
 function Delete() {
 	const { organization } = useOrganization();
-	const { route } = useLocation();
-	const { id, name } = organization;
+	const goHome = useGoHome();
 	async function remove() {
+		const { name } = organization;
 		const isSure = await confirm({
 			title: `Delete ${name}?`,
-			text: (
-				<p>
-					Its projects, exports, plugins, webhooks, domains, invites and memberships are deleted,
-					and running exports are cancelled. Exported data stays. This can't be undone.
-				</p>
-			),
+			text: "Its projects, exports, plugins, webhooks, domains, invites and memberships are deleted, and running exports are cancelled. Exported data stays. This can't be undone.",
 			action: "Delete organization",
 			typed: name,
 		});
 		if (!isSure) return;
 		await api.organizations.delete(organization);
-		await reloadMe();
-		say(`${name} is deleted.`);
-		if (organizationIn(location.pathname) === id) route("/console");
+		await goHome(`${name} is deleted.`);
 	}
 	return (
-		<Danger title="Delete this organization" text="Deletes everything in it. This can't be undone.">
-			<Button class="danger" onPress={remove}>
-				Delete organization
-			</Button>
-		</Danger>
+		<Danger
+			title="Delete this organization"
+			text="Deletes everything in it. This can't be undone."
+			action="Delete organization"
+			onPress={remove}
+		/>
 	);
 }
 
-/** The settings of an organization. */
 export default function Settings() {
 	const { organization, isAdmin, isOwner } = useOrganization();
 	return (

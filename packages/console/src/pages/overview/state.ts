@@ -8,11 +8,11 @@ export type State = "failing" | "running" | "healthy" | "new" | "paused";
 const isFailure = ({ status }: BatchExportRun) =>
 	status === "Failed" || status === "FailedRetryable";
 
-const isUnderWay = ({ status }: BatchExportRun) => status === "Starting" || status === "Running";
+const isInProgress = ({ status }: BatchExportRun) => status === "Starting" || status === "Running";
 
 /** Returns the newest finished run, if it failed. */
 export function lastFailure({ latest_runs }: BatchExport) {
-	const last = latest_runs.find((run) => !isUnderWay(run));
+	const last = latest_runs.find((run) => !isInProgress(run));
 	return last && isFailure(last) ? last : undefined;
 }
 
@@ -20,7 +20,7 @@ export function stateOf(found: BatchExport): State {
 	if (found.paused) return "paused";
 	if (lastFailure(found)) return "failing";
 	if (found.latest_runs.length === 0) return "new";
-	return found.latest_runs.some(isUnderWay) ? "running" : "healthy";
+	return found.latest_runs.some(isInProgress) ? "running" : "healthy";
 }
 
 /** Whether a run may have finished in the last days. */

@@ -69,7 +69,6 @@ const NAMES = ["user", "activity", "after", "before"] as const;
 
 type ActivityFilters = Partial<Record<(typeof NAMES)[number], string>>;
 
-/** The activity log of one object, newest first. */
 export function Activity({
 	load,
 	id,
@@ -118,17 +117,9 @@ export function Activity({
 				list={list}
 				label="Activity"
 				columns={columnsOf(onPerson)}
-				id={({ id }) => id}
+				notFound={isFiltered && "Change or remove the filters."}
 				empty={
-					isFiltered ? (
-						<Empty title="No entries found">
-							<p>Change or remove the filters.</p>
-						</Empty>
-					) : (
-						<Empty title="No activity yet">
-							<p>Changes appear here with the person who made them.</p>
-						</Empty>
-					)
+					<Empty title="No activity yet">Changes appear here with the person who made them.</Empty>
 				}
 			/>
 		</>

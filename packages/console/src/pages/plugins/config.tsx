@@ -2,7 +2,6 @@ import { useRef, useState } from "preact/hooks";
 import { type Loaded, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
@@ -13,7 +12,6 @@ import { ConfigView, useConfig } from "./config_view.tsx";
 import { fieldsOf, parsed, pluginIn } from "./schema.ts";
 import { changedSettings, nameOfSetting, SettingFields } from "./settings.tsx";
 
-/** The page of a plugin config, with its settings. */
 export default function ConfigPage() {
 	const loaded = useConfig();
 	return (
@@ -45,27 +43,31 @@ function shownSettings(config: Config) {
 	);
 }
 
-function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["reload"] }) {
-	/** The config that the form started with. The switch reloads the config, which others may have changed. */
-	const [before, setBefore] = useState(config);
-	const plugin = pluginIn(before);
-	const fields = fieldsOf(plugin.config_schema);
-	const stored = parsed(before.config);
-	/** The changed settings with secrets, which aren't passed to the dialog for conflicts. */
-	const settings = useRef<Values>({});
-	const { save, dialog, version } = useSave<Config, Values>({
-		read: () => api.pluginConfigs.get({ project: before.team_id, id: before.id }),
+/**
+ * Saves settings of a config. Secrets are only in `settings`, which isn't passed to the dialog for
+ * conflicts.
+ */
+function useSaveConfig(
+	{ id, team_id: project, ...config }: Config,
+	settings: { current: Values },
+	onSaved: () => Promise<unknown>,
+) {
+	const fields = fieldsOf(pluginIn(config).config_schema);
+	return useSave<Config, Values>({
+		read: () => api.pluginConfigs.get({ project, id }),
 		update: (read, { name, description }) =>
-			api.pluginConfigs.update(read, {
-				...(name !== undefined && { name: String(name) || null }),
-				...(description !== undefined && { description: String(description) || null }),
-				...(Object.keys(settings.current).length > 0 && {
-					config: { ...parsed(read.config), ...settings.current },
-				}),
-			}),
+			api.pluginConfigs.update(
+				{ ...read, project },
+				{
+					...(name !== undefined && { name: String(name) || null }),
+					...(description !== undefined && { description: String(description) || null }),
+					...(Object.keys(settings.current).length > 0 && {
+						config: { ...parsed(read.config), ...settings.current },
+					}),
+				},
+			),
 		onSaved: async (saved) => {
-			const read = await reload();
-			if (read) setBefore(read);
+			await onSaved();
 			say(`${configName(saved)} is saved.`);
 		},
 		labels: {
@@ -79,22 +81,40 @@ function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["
 			...underNames(shownSettings(config)),
 		}),
 	});
+}
 
-	function changesIn(form: FormData) {
-		settings.current = changedSettings(fields, form, stored);
-		const isSecret = (key: string) => fields.some((field) => field.key === key && field.isSecret);
-		const compared = Object.entries(settings.current).map(([key, value]) => [
-			key,
-			isSecret(key) && value !== "" ? "New value" : value,
-		]);
-		const name = text(form, "name");
-		const description = text(form, "description");
-		return {
-			...underNames(Object.fromEntries(compared)),
-			...(name !== before.name && { name }),
-			...(description !== before.description && { description }),
-		};
-	}
+/** Returns the changes for the dialog for conflicts: with masked secrets. */
+function changesIn(form: FormData, before: Config, settings: Values) {
+	const fields = fieldsOf(pluginIn(before).config_schema);
+	const isSecret = (key: string) => fields.some((field) => field.key === key && field.isSecret);
+	const compared = Object.entries(settings).map(([key, value]) => [
+		key,
+		isSecret(key) && value !== "" ? "New value" : value,
+	]);
+	const name = text(form, "name");
+	const description = text(form, "description");
+	return {
+		...underNames(Object.fromEntries(compared)),
+		...(name !== before.name && { name }),
+		...(description !== before.description && { description }),
+	};
+}
+
+function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["reload"] }) {
+	/**
+	 * The config that the form started with. The switch reloads the config, which others may have
+	 * changed.
+	 */
+	const [before, setBefore] = useState(config);
+	const plugin = pluginIn(before);
+	const fields = fieldsOf(plugin.config_schema);
+	const stored = parsed(before.config);
+	/** The changed settings, with secrets. */
+	const settings = useRef<Values>({});
+	const { save, dialog, version } = useSaveConfig(before, settings, async () => {
+		const read = await reload();
+		if (read) setBefore(read);
+	});
 
 	return (
 		<>
@@ -103,7 +123,8 @@ function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["
 				action="Save"
 				showsSaved
 				onSubmit={async (form) => {
-					const changes = changesIn(form);
+					settings.current = changedSettings(fields, form, stored);
+					const changes = changesIn(form, before, settings.current);
 					if (Object.keys(changes).length > 0) return save(before, changes);
 					return say("No changes to save.");
 				}}
@@ -153,11 +174,9 @@ function Remove({ config }: { config: Config }) {
 			<Danger
 				title="Remove from project"
 				text="Deletes its settings, log and stored data. To only stop it, disable it."
-			>
-				<Button class="danger" onPress={remove}>
-					Remove
-				</Button>
-			</Danger>
+				action="Remove"
+				onPress={remove}
+			/>
 		</DangerZone>
 	);
 }

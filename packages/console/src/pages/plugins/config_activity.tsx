@@ -2,7 +2,6 @@ import { api } from "../../session.ts";
 import { Activity } from "./activity.tsx";
 import { ConfigView, useConfig, useIds } from "./config_view.tsx";
 
-/** The page with the activity of a plugin config. */
 export default function ConfigActivity() {
 	const { project, id } = useIds();
 	return (

@@ -6,7 +6,6 @@ import { JobForm } from "./job_form.tsx";
 import { Log, useLogFilters } from "./log.tsx";
 import { jobsOf, pluginIn } from "./schema.ts";
 
-/** The page with the jobs and the log of a plugin config. */
 export default function ConfigLog() {
 	const ids = useIds();
 	const log = useLog(ids, useLogFilters());

@@ -1,4 +1,4 @@
-import type { PluginConfig, Received } from "tenantry-client";
+import type { PluginConfig } from "tenantry-client";
 import { useAction } from "../../ui/button.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Badge, type Mood } from "../../ui/values.tsx";
@@ -6,11 +6,10 @@ import { setEnabled } from "./enable.ts";
 import { pluginIn } from "./schema.ts";
 import { versionName } from "./words.tsx";
 
-export type Config = Received<PluginConfig, "pluginConfigs">;
+export type Config = PluginConfig;
 
 export const configName = ({ name, id }: PluginConfig) => name || `Config ${id}`;
 
-/** The name and version of a config's plugin. */
 export function PluginLine({ config }: { config: PluginConfig }) {
 	const { name, tag } = pluginIn(config);
 	return <>{[name !== config.name && name, tag && versionName(tag)].filter(Boolean).join(" · ")}</>;
@@ -18,7 +17,6 @@ export function PluginLine({ config }: { config: PluginConfig }) {
 
 const moodOf = (share: number): Mood => (share === 1 ? "good" : share >= 0.9 ? "warn" : "bad");
 
-/** The share of jobs and tasks that succeeded in the last 24 hours. */
 export function Success({ rate }: { rate: string | null }) {
 	if (rate === null) return null;
 	const share = Number(rate);

@@ -9,7 +9,6 @@ import { type Config, configName, EnabledSwitch } from "./config_parts.tsx";
 import { pluginIn } from "./schema.ts";
 import { nameOf } from "./words.tsx";
 
-/** Returns the ids in the path. */
 export function useIds() {
 	const { project = "", config = "" } = useRoute().params;
 	return { project, id: config };
@@ -24,7 +23,6 @@ export function useConfig() {
 	);
 }
 
-/** The page frame of a plugin config. */
 export function ConfigView({
 	of,
 	tab,

@@ -3,6 +3,7 @@ import type { PluginConfig } from "tenantry-client";
 import { type Loaded, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
+import { LinkButton } from "../../ui/button.tsx";
 import { Empty, Show } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
@@ -33,7 +34,6 @@ export async function readConfigs(project: number, signal?: AbortSignal) {
 	return configs;
 }
 
-/** The plugin configs of a project. */
 export default function Configs() {
 	const { organization, to } = useOrganization();
 	const { canConfigure } = useAccess();
@@ -48,9 +48,7 @@ export default function Configs() {
 		return (
 			<PageView title="Plugin configs">
 				<Empty title="No project">
-					<p>
-						Plugins are set up in projects. Create a project, or ask an admin for access to one.
-					</p>
+					Plugins are set up in projects. Create a project, or ask an admin for access to one.
 				</Empty>
 			</PageView>
 		);
@@ -64,9 +62,7 @@ export default function Configs() {
 				</>
 			}
 			actions={
-				<a class="button" href={to(`plugin_configs/new?project=${project.id}`)}>
-					Set up plugin
-				</a>
+				<LinkButton href={to(`plugin_configs/new?project=${project.id}`)}>Set up plugin</LinkButton>
 			}
 		>
 			<Filters>
@@ -123,10 +119,8 @@ function InProject({ project }: { project: Team }) {
 				if (configs.length === 0)
 					return (
 						<Empty title={`No plugins in ${project.name} yet`}>
-							<p>
-								<a href={to(`plugin_configs/new?project=${project.id}`)}>Set up a plugin</a>: choose
-								it, enter its settings, and enable it.
-							</p>
+							<a href={to(`plugin_configs/new?project=${project.id}`)}>Set up a plugin</a>: choose
+							it, enter its settings, and enable it.
 						</Empty>
 					);
 				const shown = configs.filter(
@@ -141,9 +135,7 @@ function InProject({ project }: { project: Team }) {
 				return (
 					<>
 						{shown.length === 0 && (
-							<Empty title="No plugin configs found">
-								<p>Change or remove the filters.</p>
-							</Empty>
+							<Empty title="No plugin configs found">Change or remove the filters.</Empty>
 						)}
 						{enabled.length > 0 && (
 							<Section title="Enabled, in order">
@@ -209,6 +201,70 @@ function isSameOrder(configs: readonly PluginConfig[], order: readonly number[])
 	return enabled.filter((id) => order.includes(id)).join() === known.join();
 }
 
+/**
+ * Saves the order of the enabled configs, unless someone else has changed it since this page last
+ * showed or saved it.
+ */
+function useSavedOrder(configs: PluginConfig[], project: number, loaded: List) {
+	const known = useRef<number[]>([]);
+	known.current = configs.map(({ id }) => id);
+	return useOrder(known.current, async (ids) => {
+		const current = await readConfigs(project);
+		if (!isSameOrder(current, known.current)) {
+			loaded.replace(current);
+			throw new Error(
+				"Someone else has changed the order. The list now shows the new order, so repeat your change.",
+			);
+		}
+		const orders = Object.fromEntries(ids.map((id, i) => [id, i + 1]));
+		await api.pluginConfigs.rearrange({ project }, { orders });
+		known.current = ids;
+		loaded.change((all) =>
+			all
+				.map((config) => ({ ...config, order: orders[config.id] ?? config.order }))
+				.sort((a, b) => a.order - b.order || a.id - b.id),
+		);
+	});
+}
+
+/**
+ * Buttons that move a config up and down. They keep the focus after a move, which takes it from the
+ * moved item.
+ */
+function useMoveButtons(count: number, move: (config: PluginConfig, to: number) => void) {
+	const pressed = useRef<{ id: number; word: string }>(undefined);
+	useLayoutEffect(() => {
+		if (!pressed.current) return;
+		const { id, word } = pressed.current;
+		pressed.current = undefined;
+		for (const name of [`${word}-${id}`, `up-${id}`, `down-${id}`]) {
+			document.getElementById(name)?.focus();
+			if (document.activeElement?.id === name) break;
+		}
+	});
+	const button = (config: PluginConfig, to: number, word: "up" | "down") => (
+		<button
+			type="button"
+			id={`${word}-${config.id}`}
+			class="secondary outline small"
+			aria-label={`Move ${configName(config)} ${word}`}
+			disabled={to < 0 || to >= count}
+			onClick={() => {
+				pressed.current = { id: config.id, word };
+				move(config, to);
+			}}
+		>
+			{word === "up" ? "↑" : "↓"}
+		</button>
+	);
+	return (config: PluginConfig, at: number) => (
+		<span class="order-buttons">
+			{button(config, at - 1, "up")}
+			{button(config, at + 1, "down")}
+		</span>
+	);
+}
+
 /** The enabled configs, which can be reordered by dragging or with buttons. */
 function Ordered({
 	configs,
@@ -221,64 +277,18 @@ function Ordered({
 	project: number;
 	loaded: List;
 }) {
-	const [moved, setMoved] = useState<{ id: number; words: string }>();
-	const pressed = useRef<string>(undefined);
-	/** The order that this page last showed or saved. */
-	const known = useRef<number[]>([]);
-	known.current = configs.map(({ id }) => id);
-	const order = useOrder(
-		configs.map(({ id }) => id),
-		async (ids) => {
-			const current = await readConfigs(project);
-			if (!isSameOrder(current, known.current)) {
-				loaded.replace(current);
-				throw new Error(
-					"Someone else has changed the order. The list now shows the new order, so repeat your change.",
-				);
-			}
-			const orders = Object.fromEntries(ids.map((id, i) => [id, i + 1]));
-			await api.pluginConfigs.rearrange({ project }, { orders });
-			known.current = ids;
-			loaded.change((all) =>
-				all
-					.map((config) => ({ ...config, order: orders[config.id] ?? config.order }))
-					.sort((a, b) => a.order - b.order || a.id - b.id),
-			);
-		},
-	);
+	const [note, setNote] = useState("");
+	const order = useSavedOrder(configs, project, loaded);
 	const shown = order.ids.flatMap((id) => configs.find((config) => config.id === id) ?? []);
-	function move(id: number, to: number) {
-		const config = configs.find((config) => config.id === id);
-		order.move(id, to);
-		if (config)
-			setMoved({ id, words: `${configName(config)} is now ${to + 1} of ${configs.length}.` });
+	function move(config: PluginConfig, to: number) {
+		order.move(config.id, to);
+		setNote(`${configName(config)} is now ${to + 1} of ${configs.length}.`);
 	}
-	const drag = useDrag(order.ids, move);
-	useLayoutEffect(() => {
-		// The moved item has lost the focus.
-		if (!moved || !pressed.current) return;
-		for (const button of [pressed.current, `up-${moved.id}`, `down-${moved.id}`]) {
-			document.getElementById(button)?.focus();
-			if (document.activeElement?.id === button) break;
-		}
-		pressed.current = undefined;
-	}, [moved]);
-
-	const button = (config: PluginConfig, to: number, word: "up" | "down") => (
-		<button
-			type="button"
-			id={`${word}-${config.id}`}
-			class="secondary outline small"
-			aria-label={`Move ${configName(config)} ${word}`}
-			disabled={to < 0 || to >= shown.length}
-			onClick={(event) => {
-				pressed.current = event.currentTarget.id;
-				move(config.id, to);
-			}}
-		>
-			{word === "up" ? "↑" : "↓"}
-		</button>
-	);
+	const drag = useDrag(order.ids, (id, to) => {
+		const config = configs.find((config) => config.id === id);
+		if (config) move(config, to);
+	});
+	const buttons = useMoveButtons(shown.length, move);
 	return (
 		<>
 			<ol ref={drag.list} class={isFiltered ? "configs" : "configs ordered"}>
@@ -294,10 +304,7 @@ function Ordered({
 								>
 									⠿
 								</span>
-								<span class="order-buttons">
-									{button(config, i - 1, "up")}
-									{button(config, i + 1, "down")}
-								</span>
+								{buttons(config, i)}
 							</>
 						)}
 						<Row config={config} loaded={loaded} />
@@ -305,7 +312,7 @@ function Ordered({
 				))}
 			</ol>
 			<p class="unseen" role="status">
-				{moved?.words}
+				{note}
 			</p>
 		</>
 	);

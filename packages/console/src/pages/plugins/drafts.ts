@@ -82,7 +82,6 @@ const FRONTEND = `/** Runs in the browser. */
 export const scene = { title: "Hello" };
 `;
 
-/** Returns the initial files of a plugin without source. */
 export function starter({ name, capabilities }: Plugin): Changes {
 	const { methods = [], scheduled_tasks = [] } = capabilities;
 	const manifest = { "plugin.json": manifestOf(name) };

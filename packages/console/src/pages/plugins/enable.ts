@@ -1,6 +1,6 @@
 import { type PluginConfig, TenantryError } from "tenantry-client";
 import { api } from "../../session.ts";
-import { refusal } from "../../ui/form.tsx";
+import { rejection } from "../../ui/form.tsx";
 import { fieldsOf, pluginIn } from "./schema.ts";
 import { nameOfSetting } from "./settings.tsx";
 
@@ -19,7 +19,7 @@ export async function setEnabled(config: PluginConfig, enabled: boolean) {
 			({ key }) => error.attr === nameOfSetting(key),
 		);
 		if (!field) throw error;
-		throw refusal(
+		throw rejection(
 			nameOfSetting(field.key),
 			`Set “${field.label}” first, then enable ${config.name}.`,
 		);

@@ -68,6 +68,24 @@ type State = {
 };
 const NOTHING: State = { entries: undefined, count: 0, error: undefined, isFiltered: false };
 
+/** Repeats some work while `isOn` is true, and starts again when one of `inputs` changes. */
+function useRepeated(
+	isOn: boolean,
+	inputs: readonly unknown[],
+	work: (signal: AbortSignal) => Promise<void>,
+) {
+	useEffect(() => {
+		if (!isOn) return;
+		const controller = new AbortController();
+		const { signal } = controller;
+		async function repeat() {
+			while (!signal.aborted) await work(signal);
+		}
+		repeat();
+		return () => controller.abort();
+	}, [...inputs, isOn]);
+}
+
 /**
  * Loads the log of a config, oldest entry first, then only new entries, and nothing while the tab
  * is hidden.
@@ -119,27 +137,18 @@ export function useLog(
 		return () => controller.abort();
 	}, inputs);
 
-	const isLoaded = state.entries !== undefined;
-	useEffect(() => {
-		if (!isFollowing || !isLoaded) return;
-		const controller = new AbortController();
-		const { signal } = controller;
-		async function follow() {
-			while (!signal.aborted) {
-				const isBusy = Date.now() < busyUntil.current;
-				await pause(isBusy ? BUSY_MS : QUIET_MS, wake.current, signal);
-				await seen(signal);
-				if (signal.aborted) return;
-				const newest = known.current.at(-1)?.timestamp;
-				const after = newest ? ago(OVERLAP_MS, Date.parse(newest)) : undefined;
-				await read(after ? { after } : {}, signal).catch((error: unknown) => {
-					if (!signal.aborted) setState((state) => ({ ...state, error }));
-				});
-			}
-		}
-		follow();
-		return () => controller.abort();
-	}, [...inputs, isFollowing, isLoaded]);
+	const isOn = isFollowing && state.entries !== undefined;
+	useRepeated(isOn, inputs, async (signal) => {
+		const isBusy = Date.now() < busyUntil.current;
+		await pause(isBusy ? BUSY_MS : QUIET_MS, wake.current, signal);
+		await seen(signal);
+		if (signal.aborted) return;
+		const newest = known.current.at(-1)?.timestamp;
+		const after = newest ? ago(OVERLAP_MS, Date.parse(newest)) : undefined;
+		await read(after ? { after } : {}, signal).catch((error: unknown) => {
+			if (!signal.aborted) setState((state) => ({ ...state, error }));
+		});
+	});
 
 	/** Loads new entries immediately, then more often for a while. */
 	const expect = useCallback(() => {

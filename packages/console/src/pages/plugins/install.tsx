@@ -6,7 +6,7 @@ import { api } from "../../session.ts";
 import { useAction } from "../../ui/button.tsx";
 import { Empty, Show, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
-import { Choice, Field, Form, Group, refusal, text } from "../../ui/form.tsx";
+import { Choice, Field, Form, Group, rejection, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge } from "../../ui/values.tsx";
 import { useAccess } from "./access.ts";
@@ -25,12 +25,12 @@ const installedId = (error: unknown) =>
 /** Assigns errors about the URL to its field. */
 const aboutUrl = (error: unknown) =>
 	error instanceof TenantryError && error.status === 400 && error.attr === null
-		? refusal("url", error.detail)
+		? rejection("url", error.detail)
 		: error;
 
 /** The page that installs a plugin from a URL or the catalogue, or creates one. */
 export default function Install() {
-	const { organization, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const { canInstall } = useAccess();
 	const navigate = useNavigate();
 
@@ -41,11 +41,11 @@ export default function Install() {
 
 	async function install(url: string) {
 		try {
-			return await api.pipelineDestinations.create({ organization: organization.id }, { url });
+			return await api.pipelineDestinations.create(at, { url });
 		} catch (error) {
 			const id = installedId(error);
 			if (!id) throw error;
-			return api.pipelineDestinations.get({ organization: organization.id, id });
+			return api.pipelineDestinations.get({ ...at, id });
 		}
 	}
 
@@ -145,6 +145,49 @@ async function readCatalogue(organization: string, signal: AbortSignal) {
 	return entries;
 }
 
+const CatalogueEntry = ({
+	entry,
+	isBusy,
+	isInstalling,
+	onInstall,
+}: {
+	entry: RepositoryEntry;
+	isBusy: boolean;
+	isInstalling: boolean;
+	onInstall: () => void;
+}) => (
+	<li class="panel">
+		<div>
+			<h3>
+				<a href={entry.url} rel="noreferrer" target="_blank">
+					{entry.name}
+				</a>{" "}
+				{entry.verified && <Badge mood="good">Verified</Badge>}
+			</h3>
+			<p>{entry.description}</p>
+		</div>
+		<div class="catalogue-foot">
+			<small>
+				{TYPES[entry.type] ?? entry.type} · by {entry.maintainer}
+			</small>
+			{entry.installed ? (
+				<Badge>Installed</Badge>
+			) : (
+				<button
+					type="button"
+					class="secondary outline small"
+					aria-label={`Install ${entry.name}`}
+					aria-disabled={isBusy}
+					aria-busy={isInstalling}
+					onClick={onInstall}
+				>
+					{isInstalling ? "Installing…" : "Install"}
+				</button>
+			)}
+		</div>
+	</li>
+);
+
 function Catalogue({
 	organization,
 	onInstall,
@@ -170,47 +213,24 @@ function Catalogue({
 					if (shown.length === 0)
 						return (
 							<Empty title="No plugins found">
-								<p>Search for something else, or install a plugin from a URL.</p>
+								Search for something else, or install a plugin from a URL.
 							</Empty>
 						);
 					return (
 						<ul class="catalogue">
 							{shown.map((entry) => (
-								<li key={entry.url} class="panel">
-									<div>
-										<h3>
-											<a href={entry.url} rel="noreferrer" target="_blank">
-												{entry.name}
-											</a>{" "}
-											{entry.verified && <Badge mood="good">Verified</Badge>}
-										</h3>
-										<p>{entry.description}</p>
-									</div>
-									<div class="catalogue-foot">
-										<small>
-											{TYPES[entry.type] ?? entry.type} · by {entry.maintainer}
-										</small>
-										{entry.installed ? (
-											<Badge>Installed</Badge>
-										) : (
-											<button
-												type="button"
-												class="secondary outline small"
-												aria-label={`Install ${entry.name}`}
-												aria-disabled={isBusy}
-												aria-busy={isBusy && installing === entry.url}
-												onClick={() =>
-													run(() => {
-														setInstalling(entry.url);
-														return onInstall(entry.url);
-													})
-												}
-											>
-												{isBusy && installing === entry.url ? "Installing…" : "Install"}
-											</button>
-										)}
-									</div>
-								</li>
+								<CatalogueEntry
+									key={entry.url}
+									entry={entry}
+									isBusy={isBusy}
+									isInstalling={isBusy && installing === entry.url}
+									onInstall={() =>
+										run(() => {
+											setInstalling(entry.url);
+											return onInstall(entry.url);
+										})
+									}
+								/>
 							))}
 						</ul>
 					);

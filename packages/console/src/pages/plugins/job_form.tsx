@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { Area, Check, Field, Form, refusal, Select, text } from "../../ui/form.tsx";
+import { Area, Check, Field, Form, rejection, Select, text } from "../../ui/form.tsx";
 import { isObject, type Job, jsonIn, type PayloadField, shownText } from "./schema.ts";
 
 type Payload = Record<string, unknown>;
@@ -105,6 +105,6 @@ function payloadOf({ fields }: Job, form: FormData): Payload {
 			}),
 		);
 	const given = jsonIn(RAW, text(form, RAW) || "{}");
-	if (!isObject(given)) throw refusal(RAW, 'Enter an object, such as {"name": "Ann"}.');
+	if (!isObject(given)) throw rejection(RAW, 'Enter an object, such as {"name": "Ann"}.');
 	return given;
 }

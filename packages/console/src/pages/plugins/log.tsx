@@ -1,8 +1,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PluginLogEntry } from "tenantry-client";
 import { useQuery } from "../../load.ts";
-import { Button } from "../../ui/button.tsx";
-import { Empty, Problem, wordsOf } from "../../ui/feedback.tsx";
+import { SmallButton } from "../../ui/button.tsx";
+import { Empty, Loading, Problem, wordsOf } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import type { LogFilters, useLog } from "./follow.ts";
 
@@ -18,7 +18,6 @@ const isType = (value: string | undefined): value is keyof typeof TYPES =>
 const HOUR_MS = 3_600_000;
 const PERIODS: Record<string, number> = { hour: HOUR_MS, day: 24 * HOUR_MS };
 
-/** Returns the filters in the URL. */
 export function useLogFilters(): LogFilters {
 	const [{ search, type, period }] = useQuery();
 	return {
@@ -59,60 +58,60 @@ const dayOf = (entry: PluginLogEntry | undefined) => entry && DAY.format(new Dat
 /** A log counts as scrolled to its end within this distance in pixels. */
 const NEAR = 24;
 
+const Head = ({ log }: { log: ReturnType<typeof useLog> }) => (
+	<div class="log-head">
+		<Filters>
+			<Search label="Search the log" />
+			<Filter
+				name="type"
+				label="Type"
+				options={[
+					["", "All types"],
+					["errors", "Errors"],
+					["warnings", "Warnings and errors"],
+					["info", "All except debug"],
+				]}
+			/>
+			<Filter
+				name="period"
+				label="Period"
+				options={[
+					["", "Last 7 days"],
+					["day", "Last 24 hours"],
+					["hour", "Last hour"],
+				]}
+			/>
+		</Filters>
+		<label class="live">
+			<input
+				type="checkbox"
+				role="switch"
+				checked={log.isFollowing}
+				aria-checked={log.isFollowing}
+				onChange={({ currentTarget }) => log.setFollowing(currentTarget.checked)}
+			/>
+			Live
+		</label>
+	</div>
+);
+
 /** A log, newest entry last. It scrolls to new entries if it was scrolled to the end. */
 export function Log({ log }: { log: ReturnType<typeof useLog> }) {
-	const { entries, error, hasOlder, isFollowing, isFiltered } = log;
+	const { entries, error, hasOlder, isFiltered } = log;
 	return (
 		<>
-			<div class="log-head">
-				<Filters>
-					<Search label="Search the log" />
-					<Filter
-						name="type"
-						label="Type"
-						options={[
-							["", "All types"],
-							["errors", "Errors"],
-							["warnings", "Warnings and errors"],
-							["info", "All except debug"],
-						]}
-					/>
-					<Filter
-						name="period"
-						label="Period"
-						options={[
-							["", "Last 7 days"],
-							["day", "Last 24 hours"],
-							["hour", "Last hour"],
-						]}
-					/>
-				</Filters>
-				<label class="live">
-					<input
-						type="checkbox"
-						role="switch"
-						checked={isFollowing}
-						aria-checked={isFollowing}
-						onChange={({ currentTarget }) => log.setFollowing(currentTarget.checked)}
-					/>
-					Live
-				</label>
-			</div>
+			<Head log={log} />
 			{entries === undefined ? (
 				error === undefined ? (
-					<p class="loading" role="status" aria-busy="true">
-						Loading…
-					</p>
+					<Loading />
 				) : (
 					<Problem error={error} />
 				)
 			) : entries.length === 0 ? (
 				<Empty title={isFiltered ? "No entries found" : "No entries yet"}>
-					<p>
-						{isFiltered
-							? "Change or remove the filters."
-							: "Enable the plugin or start a job. Log entries appear here automatically, and are kept for seven days."}
-					</p>
+					{isFiltered
+						? "Change or remove the filters."
+						: "Enable the plugin or start a job. Log entries appear here automatically, and are kept for seven days."}
 				</Empty>
 			) : (
 				<Lines entries={entries} hasOlder={hasOlder} onOlder={log.readOlder} />
@@ -161,11 +160,7 @@ function Lines({
 					if (isAtEnd.current) setSeen(newest);
 				}}
 			>
-				{hasOlder && (
-					<Button class="secondary outline small" onPress={onOlder}>
-						Show older entries
-					</Button>
-				)}
+				{hasOlder && <SmallButton onPress={onOlder}>Show older entries</SmallButton>}
 				<ol>
 					{entries.map((entry, i) => (
 						<Line key={entry.id} entry={entry} dayBefore={dayOf(entries[i - 1])} />

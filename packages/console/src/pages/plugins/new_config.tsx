@@ -20,7 +20,6 @@ async function readPlugins(organization: string, signal: AbortSignal) {
 	return plugins.sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
 }
 
-/** The form that sets up a plugin in a project. */
 export default function NewConfig() {
 	const { organization, to } = useOrganization();
 	const { canConfigure } = useAccess();
@@ -41,9 +40,7 @@ export default function NewConfig() {
 					{(plugins) =>
 						plugins.length === 0 ? (
 							<Empty title="No plugins installed">
-								<p>
-									<a href={to("plugins/install")}>Install a plugin</a> first.
-								</p>
+								<a href={to("plugins/install")}>Install a plugin</a> first.
 							</Empty>
 						) : (
 							<SetUp plugins={plugins} />
@@ -54,6 +51,30 @@ export default function NewConfig() {
 				<PluginsAreOff />
 			)}
 		</PageView>
+	);
+}
+
+function PluginSelect({
+	plugins,
+	plugin,
+}: {
+	plugins: ListedPlugin[];
+	plugin: ListedPlugin | undefined;
+}) {
+	const [query, change] = useQuery();
+	return (
+		<Select
+			name="plugin"
+			label="Plugin"
+			required
+			value={query.plugin ?? ""}
+			options={[
+				["", "Choose…"],
+				...plugins.map((plugin): [string, string] => [String(plugin.id), nameOf(plugin)]),
+			]}
+			onChange={({ currentTarget }) => change({ plugin: currentTarget.value })}
+			{...(plugin?.description && { hint: plugin.description })}
+		/>
 	);
 }
 
@@ -83,18 +104,7 @@ function SetUp({ plugins }: { plugins: ListedPlugin[] }) {
 
 	return (
 		<Form action="Set up" onSubmit={create}>
-			<Select
-				name="plugin"
-				label="Plugin"
-				required
-				value={query.plugin ?? ""}
-				options={[
-					["", "Choose…"],
-					...plugins.map((plugin): [string, string] => [String(plugin.id), nameOf(plugin)]),
-				]}
-				onChange={({ currentTarget }) => change({ plugin: currentTarget.value })}
-				{...(plugin?.description && { hint: plugin.description })}
-			/>
+			<PluginSelect plugins={plugins} plugin={plugin} />
 			<Select
 				name="project"
 				label="Project"

@@ -5,7 +5,8 @@ import { attempt } from "../../ui/feedback.tsx";
  * Keeps an order that is shown immediately and saved in the background. If saving fails, the last
  * saved order is shown again.
  * @param saved the ids in the saved order
- * @param save saves an order. Calls don't overlap. Of several waiting orders, only the newest is saved
+ * @param save saves an order. Calls don't overlap. Of several waiting orders, only the newest is
+ * saved
  */
 export function useOrder(saved: number[], save: (ids: number[]) => Promise<void>) {
 	const [shown, setShown] = useState<number[]>();
@@ -98,7 +99,10 @@ export function useDrag(ids: number[], onDrop: (id: number, to: number) => void)
 			event.preventDefault();
 			setDrag({ id, to: ids.indexOf(id) });
 		},
-		/** Returns the mark of an item: it is being dragged, or next to the place where the item would be dropped. */
+		/**
+		 * Returns the mark of an item: it is being dragged, or next to the place where the item would
+		 * be dropped.
+		 */
 		markOf(id: number) {
 			if (!drag) return undefined;
 			if (drag.id === id) return "dragged";

@@ -12,7 +12,6 @@ import { PluginView, usePlugin, useRights } from "./plugin_view.tsx";
 import { fieldsOf, jobsOf } from "./schema.ts";
 import { hasUpdate, nameOf, newest, originOf, Version, versionName } from "./words.tsx";
 
-/** The page of a plugin. */
 export default function PluginPage() {
 	const loaded = usePlugin();
 	return (
@@ -69,7 +68,6 @@ function About({ plugin, onChange }: Part) {
 	);
 }
 
-/** The buttons that check for a newer version and install it. */
 function Updates({ plugin, onChange }: Part) {
 	const { canChangeCode, isOwn } = useRights(plugin);
 	// One at a time, because the response to a check may arrive after the response to an upgrade.
@@ -145,23 +143,10 @@ function Abilities({ plugin }: { plugin: Plugin }) {
 	);
 }
 
-function Dangers({ plugin, onChange }: Part) {
+function Remove({ plugin }: { plugin: Plugin }) {
 	const { to } = useOrganization();
 	const navigate = useNavigate();
-	const { isRoot } = useAccess();
-	const { isOwn } = useRights(plugin);
-	if (!isOwn) return null;
 	const { is_global } = plugin;
-
-	async function share() {
-		onChange(await api.pipelineDestinations.update(at(plugin), { is_global: !is_global }));
-		say(
-			is_global
-				? "Only your organization can use the plugin now."
-				: "All organizations can use the plugin now.",
-		);
-	}
-
 	async function remove() {
 		const yes = await confirm({
 			title: `Remove ${nameOf(plugin)}?`,
@@ -179,6 +164,34 @@ function Dangers({ plugin, onChange }: Part) {
 		say(`${nameOf(plugin)} is removed.`);
 		navigate(to("plugins"));
 	}
+	return (
+		<Danger
+			title="Remove this plugin"
+			text={
+				is_global
+					? "You can't remove a global plugin. Make it local first."
+					: "Also deletes its settings in all projects."
+			}
+			action={!is_global && "Remove plugin"}
+			onPress={remove}
+		/>
+	);
+}
+
+function Dangers({ plugin, onChange }: Part) {
+	const { isRoot } = useAccess();
+	const { isOwn } = useRights(plugin);
+	if (!isOwn) return null;
+	const { is_global } = plugin;
+
+	async function share() {
+		onChange(await api.pipelineDestinations.update(at(plugin), { is_global: !is_global }));
+		say(
+			is_global
+				? "Only your organization can use the plugin now."
+				: "All organizations can use the plugin now.",
+		);
+	}
 
 	return (
 		<DangerZone>
@@ -190,26 +203,12 @@ function Dangers({ plugin, onChange }: Part) {
 							? "Other organizations can no longer set it up."
 							: "All organizations can set it up. Only yours can change it."
 					}
-				>
-					<Button class="secondary" onPress={share}>
-						{is_global ? "Make local" : "Make global"}
-					</Button>
-				</Danger>
+					look="secondary"
+					action={is_global ? "Make local" : "Make global"}
+					onPress={share}
+				/>
 			)}
-			<Danger
-				title="Remove this plugin"
-				text={
-					is_global
-						? "You can't remove a global plugin. Make it local first."
-						: "Also deletes its settings in all projects."
-				}
-			>
-				{!is_global && (
-					<Button class="danger" onPress={remove}>
-						Remove plugin
-					</Button>
-				)}
-			</Danger>
+			<Remove plugin={plugin} />
 		</DangerZone>
 	);
 }

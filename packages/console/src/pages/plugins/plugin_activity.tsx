@@ -4,9 +4,8 @@ import { api } from "../../session.ts";
 import { Activity } from "./activity.tsx";
 import { PluginView, usePlugin } from "./plugin_view.tsx";
 
-/** The page with the activity of a plugin. */
 export default function PluginActivity() {
-	const { organization } = useOrganization();
+	const { at } = useOrganization();
 	const { plugin: id = "" } = useRoute().params;
 	const loaded = usePlugin();
 	return (
@@ -16,10 +15,7 @@ export default function PluginActivity() {
 					id={id}
 					activities={["created", "updated", "upgraded", "source_updated"]}
 					load={(page, signal) =>
-						api.activityLog.list(
-							{ organization: organization.id, scope: "Plugin", item_id: id, ...page },
-							{ signal },
-						)
+						api.activityLog.list({ ...at, scope: "Plugin", item_id: id, ...page }, { signal })
 					}
 				/>
 			)}

@@ -12,15 +12,14 @@ import { nameOf } from "./words.tsx";
 
 /** Loads the plugin in the URL. The paths of all families return it. */
 export function usePlugin() {
-	const { organization } = useOrganization();
+	const { at, organization } = useOrganization();
 	const { plugin: id = "" } = useRoute().params;
 	return useLoad<Plugin>(
-		(signal) => api.pipelineDestinations.get({ organization: organization.id, id }, { signal }),
+		(signal) => api.pipelineDestinations.get({ ...at, id }, { signal }),
 		[organization.id, id],
 	);
 }
 
-/** Returns the user's permissions for a plugin. */
 export function useRights(plugin: Plugin) {
 	const { organization, isAdmin } = useOrganization();
 	const { canInstall } = useAccess();
@@ -33,7 +32,6 @@ export function useRights(plugin: Plugin) {
 	};
 }
 
-/** The page frame of a plugin. */
 export function PluginView<T extends Plugin>({
 	of,
 	tab,

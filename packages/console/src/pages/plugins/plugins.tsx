@@ -2,6 +2,7 @@ import type { ListedPlugin } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
@@ -62,7 +63,6 @@ const columnsIn = (organization: string, to: (path: string) => string): Column<L
 	{ title: "Version", cell: (plugin) => <Version plugin={plugin} /> },
 ];
 
-/** The plugins that an organization can use. */
 export default function Plugins() {
 	const { organization, to } = useOrganization();
 	const { canConfigure, canInstall } = useAccess();
@@ -87,13 +87,7 @@ export default function Plugins() {
 					<a href={to("plugin_configs")}>plugin config</a>.
 				</>
 			}
-			actions={
-				canInstall && (
-					<a class="button" href={to("plugins/install")}>
-						Install plugin
-					</a>
-				)
-			}
+			actions={canInstall && <LinkButton href={to("plugins/install")}>Install plugin</LinkButton>}
 		>
 			<Tabs
 				label="Families"
@@ -111,7 +105,7 @@ export default function Plugins() {
 /** Replaces the pages of plugins if the organization isn't allowed to use them. */
 export const PluginsAreOff = () => (
 	<Empty title="Plugins are turned off">
-		<p>To use plugins, ask the operator of this service to turn them on for your organization.</p>
+		To use plugins, ask the operator of this service to turn them on for your organization.
 	</Empty>
 );
 
@@ -139,26 +133,18 @@ function PluginList({
 				list={list}
 				label="Plugins"
 				columns={columnsIn(organization, to)}
-				id={({ id }) => id}
+				notFound={search && `No plugin has “${search}” in its name, description or URL.`}
 				empty={
-					search ? (
-						<Empty title="No plugins found">
-							<p>No plugin has “{search}” in its name, description or URL.</p>
-						</Empty>
-					) : (
-						<Empty title={family ? "No plugins of this family yet" : "No plugins yet"}>
-							<p>
-								{canInstall ? (
-									<>
-										<a href={to("plugins/install")}>Install a plugin</a> from npm, GitHub, GitLab or
-										the catalogue, or create your own.
-									</>
-								) : (
-									"Your organization can use plugins, but not install them."
-								)}
-							</p>
-						</Empty>
-					)
+					<Empty title={family ? "No plugins of this family yet" : "No plugins yet"}>
+						{canInstall ? (
+							<>
+								<a href={to("plugins/install")}>Install a plugin</a> from npm, GitHub, GitLab or the
+								catalogue, or create your own.
+							</>
+						) : (
+							"Your organization can use plugins, but not install them."
+						)}
+					</Empty>
 				}
 			/>
 		</>

@@ -1,6 +1,6 @@
 /** Parses the descriptions of settings and jobs in plugins, which may contain anything. */
 
-import { refusal } from "../../ui/form.tsx";
+import { rejection } from "../../ui/form.tsx";
 
 type Values = Record<string, unknown>;
 
@@ -26,7 +26,7 @@ export function jsonIn(name: string, text: string): unknown {
 	try {
 		return JSON.parse(text);
 	} catch {
-		throw refusal(name, "This isn't valid JSON.");
+		throw rejection(name, "This isn't valid JSON.");
 	}
 }
 

@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { SmallButton } from "../../ui/button.tsx";
 import { Area, Check, Field, Group, Select, text } from "../../ui/form.tsx";
 import { jsonIn, type SettingField, shownText } from "./schema.ts";
 import { Hint } from "./words.tsx";
@@ -125,9 +126,7 @@ function Secret({ field, isStored }: { field: SettingField; isStored: boolean })
 			)}
 			<div class="row">
 				<span class="saved-secret">A value is saved</span>
-				<button type="button" class="secondary outline small" onClick={() => setReplacing(true)}>
-					Replace
-				</button>
+				<SmallButton onPress={() => setReplacing(true)}>Replace</SmallButton>
 			</div>
 			{!isRequired && (
 				<Check

@@ -1,26 +1,23 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useRoute } from "preact-iso/router";
-import type { PluginSource, Received } from "tenantry-client";
+import type { PluginSource } from "tenantry-client";
 import { type Loaded, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, SecondaryButton, SmallButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
-import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { confirm } from "../../ui/dialog.tsx";
 import { attempt, Empty, say, warn } from "../../ui/feedback.tsx";
-import { Field, Form, refusal, text } from "../../ui/form.tsx";
+import { Field, FormDialog, rejection, text } from "../../ui/form.tsx";
 import { type Changes, starter, useDrafts } from "./drafts.ts";
 import { PluginView, useRights } from "./plugin_view.tsx";
 
-type Source = Received<PluginSource, "pipelineDestinations">;
-
 /** The page with the source of a plugin. It can be edited if it was created here. */
 export default function SourcePage() {
-	const { organization } = useOrganization();
+	const { at, organization } = useOrganization();
 	const { plugin: id = "" } = useRoute().params;
 	const loaded = useLoad(
-		(signal) =>
-			api.pipelineDestinations.getSource({ organization: organization.id, id }, { signal }),
+		(signal) => api.pipelineDestinations.getSource({ ...at, id }, { signal }),
 		[organization.id, id],
 	);
 	return (
@@ -31,16 +28,19 @@ export default function SourcePage() {
 }
 
 /** Saves files, unless someone else has changed one since they were loaded. */
-function useSaveFiles(source: Source, loaded: Loaded<Source>, discard: (changes: Changes) => void) {
-	const { organization } = useOrganization();
-	const answer = useRef(source);
+function useSaveFiles(
+	source: PluginSource,
+	loaded: Loaded<PluginSource>,
+	discard: (changes: Changes) => void,
+) {
+	const { at } = useOrganization();
+	const stored = useRef(source);
 	const sent = useRef<Changes>({});
-	const { save, dialog } = useSave<Source, Changes>({
-		read: () =>
-			api.pipelineDestinations.getSource({ organization: organization.id, id: source.id }),
-		update: (read, changes) => api.pipelineDestinations.updateSource(read, changes),
+	const { save, dialog } = useSave<PluginSource, Changes>({
+		read: () => api.pipelineDestinations.getSource({ ...at, id: source.id }),
+		update: (read, changes) => api.pipelineDestinations.updateSource({ ...at, ...read }, changes),
 		onSaved: async (saved) => {
-			answer.current = saved;
+			stored.current = saved;
 			await loaded.reload();
 			discard(sent.current);
 		},
@@ -50,7 +50,7 @@ function useSaveFiles(source: Source, loaded: Loaded<Source>, discard: (changes:
 	async function saveFiles(changes: Changes) {
 		sent.current = changes;
 		if (!(await save(source, changes))) return;
-		const broken = Object.keys(answer.current.errors).filter((name) => name in changes);
+		const broken = Object.keys(stored.current.errors).filter((name) => name in changes);
 		if (broken.length === 0) say("The source is saved.");
 		else warn(`The source is saved, but doesn't compile: ${broken.join(", ")}.`);
 	}
@@ -58,7 +58,7 @@ function useSaveFiles(source: Source, loaded: Loaded<Source>, discard: (changes:
 }
 
 /** Returns why the source can't be edited; undefined if it can. */
-function useReason({ plugin_type, url, ...plugin }: Source) {
+function useReason({ plugin_type, url, ...plugin }: PluginSource) {
 	const { isOwn, canChangeCode } = useRights({ plugin_type, url, ...plugin });
 	if (!isOwn) return "This plugin belongs to another organization, so you can only read it.";
 	if (plugin_type !== "source")
@@ -70,12 +70,12 @@ function useReason({ plugin_type, url, ...plugin }: Source) {
 }
 
 /** Returns the compile errors of saved files, without files that have unsaved changes. */
-const errorsOf = ({ errors }: Source, changes: Changes) =>
+const errorsOf = ({ errors }: PluginSource, changes: Changes) =>
 	Object.entries(errors).filter(([name]) => !(name in changes));
 
 const isEmpty = (files: Record<string, string>) => Object.keys(files).length === 0;
 
-function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
+function Files({ source, loaded }: { source: PluginSource; loaded: Loaded<PluginSource> }) {
 	const reason = useReason(source);
 	const isEditable = reason === undefined;
 	const [{ file }, change] = useQuery();
@@ -91,12 +91,7 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 	const open = (name: string) => change({ file: name });
 	const errors = new Map(errorsOf(source, drafts.changes));
 
-	if (!isEditable && current === undefined)
-		return (
-			<Empty title="No source">
-				<p>{reason}</p>
-			</Empty>
-		);
+	if (!isEditable && current === undefined) return <Empty title="No source">{reason}</Empty>;
 	return (
 		<>
 			{reason && <p class="lead">{reason}</p>}
@@ -120,45 +115,7 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 					/>
 				)}
 			</div>
-			{isEditable && (
-				<div class="source-buttons">
-					<span role="status">
-						{drafts.isChanged
-							? `Unsaved: ${Object.keys(drafts.changes).sort().join(", ")}`
-							: "All changes are saved."}
-					</span>
-					<span class="row">
-						{current !== undefined && (
-							<button
-								type="button"
-								class="secondary outline"
-								onClick={() => drafts.write(current, null)}
-							>
-								Delete {current}
-							</button>
-						)}
-						{drafts.isChanged && (
-							<button
-								type="button"
-								class="secondary outline"
-								onClick={async () => {
-									const yes = await confirm({
-										title: "Discard your changes?",
-										text: <p>All files are reset to the saved version.</p>,
-										action: "Discard changes",
-									});
-									if (yes) drafts.discard(drafts.changes);
-								}}
-							>
-								Discard changes
-							</button>
-						)}
-						<Button isOff={!drafts.isChanged} onPress={() => saveFiles(drafts.changes)}>
-							Save
-						</Button>
-					</span>
-				</div>
-			)}
+			{isEditable && <SaveBar current={current} drafts={drafts} onSave={saveFiles} />}
 			{isAdding && (
 				<AddFile
 					names={names}
@@ -172,6 +129,46 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 			)}
 			{dialog}
 		</>
+	);
+}
+
+/** The state of unsaved changes, and the buttons for the current file and for all changes. */
+function SaveBar({
+	current,
+	drafts,
+	onSave,
+}: {
+	current: string | undefined;
+	drafts: ReturnType<typeof useDrafts>;
+	onSave: (changes: Changes) => Promise<void>;
+}) {
+	async function discard() {
+		const isSure = await confirm({
+			title: "Discard your changes?",
+			text: "All files are reset to the saved version.",
+			action: "Discard changes",
+		});
+		if (isSure) drafts.discard(drafts.changes);
+	}
+	return (
+		<div class="source-buttons">
+			<span role="status">
+				{drafts.isChanged
+					? `Unsaved: ${Object.keys(drafts.changes).sort().join(", ")}`
+					: "All changes are saved."}
+			</span>
+			<span class="row">
+				{current !== undefined && (
+					<SecondaryButton onPress={() => drafts.write(current, null)}>
+						Delete {current}
+					</SecondaryButton>
+				)}
+				{drafts.isChanged && <SecondaryButton onPress={discard}>Discard changes</SecondaryButton>}
+				<Button isOff={!drafts.isChanged} onPress={() => onSave(drafts.changes)}>
+					Save
+				</Button>
+			</span>
+		</div>
 	);
 }
 
@@ -221,11 +218,7 @@ function FileList({
 					</li>
 				))}
 			</ul>
-			{onAdd && (
-				<button type="button" class="secondary outline small" onClick={onAdd}>
-					Add file
-				</button>
-			)}
+			{onAdd && <SmallButton onPress={onAdd}>Add file</SmallButton>}
 		</nav>
 	);
 }
@@ -240,30 +233,29 @@ function AddFile({
 	onAdd: (name: string) => void;
 }) {
 	return (
-		<Dialog title="Add file" onClose={onClose}>
-			<Form
-				action="Add file"
-				onCancel={onClose}
-				onSubmit={async (fields) => {
-					const name = text(fields, "filename");
-					if (names.includes(name)) throw refusal("filename", `The file ${name} already exists.`);
-					onAdd(name);
-				}}
-			>
-				<Field
-					name="filename"
-					label="Name"
-					required
-					maxlength={200}
-					hint={
-						<>
-							<code>index.ts</code> runs in jobs, <code>site.ts</code> and <code>frontend.tsx</code>{" "}
-							run in browsers. <code>plugin.json</code> defines the name and the settings.
-						</>
-					}
-				/>
-			</Form>
-		</Dialog>
+		<FormDialog
+			title="Add file"
+			action="Add file"
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				const name = text(fields, "filename");
+				if (names.includes(name)) throw rejection("filename", `The file ${name} already exists.`);
+				onAdd(name);
+			}}
+		>
+			<Field
+				name="filename"
+				label="Name"
+				required
+				maxlength={200}
+				hint={
+					<>
+						<code>index.ts</code> runs in jobs, <code>site.ts</code> and <code>frontend.tsx</code>{" "}
+						run in browsers. <code>plugin.json</code> defines the name and the settings.
+					</>
+				}
+			/>
+		</FormDialog>
 	);
 }
 
@@ -275,7 +267,6 @@ function lineOf(error: string) {
 	return line === undefined ? undefined : Number(line);
 }
 
-/** Returns the start and end of a line in a text. */
 function placeOf(line: number, text: string) {
 	const before = text.split("\n").slice(0, line - 1);
 	const start = before.reduce((sum, { length }) => sum + length + 1, 0);
@@ -283,7 +274,6 @@ function placeOf(line: number, text: string) {
 	return [start, end < 0 ? text.length : end] as const;
 }
 
-/** Shows a compile error, with a button that goes to its line. */
 function CompileError({
 	error,
 	isOpen,
@@ -320,25 +310,19 @@ function CompileError({
 	);
 }
 
-function Editor({
-	filename,
-	value,
-	error,
-	isReadOnly,
-	onChange,
-}: {
+type Content = {
 	filename: string;
 	value: string;
-	/** The compile error, if there is one. */
-	error: string | undefined;
 	isReadOnly: boolean;
 	onChange: (value: string) => void;
-}) {
+};
+
+/** Opens the editor in the element `place`. `select` goes to a line. */
+function useEditor({ filename, value, isReadOnly, onChange }: Content, describedBy: string) {
 	const place = useRef<HTMLDivElement>(null);
 	const editor = useRef<Opened>(undefined);
 	const latest = useRef({ value, onChange });
 	latest.current = { value, onChange };
-	const hint = useId();
 	const [isOpen, setOpen] = useState(false);
 
 	useEffect(() => {
@@ -350,7 +334,7 @@ function Editor({
 				filename,
 				value: latest.current.value,
 				readOnly: isReadOnly,
-				describedBy: hint,
+				describedBy,
 				onChange: (text) => latest.current.onChange(text),
 			});
 			setOpen(true);
@@ -374,13 +358,24 @@ function Editor({
 		// This also scrolls to the selection.
 		textarea.focus();
 	}
+	return { place, isOpen, select };
+}
 
+function Editor({
+	error,
+	...content
+}: Content & {
+	/** The compile error, if there is one. */
+	error: string | undefined;
+}) {
+	const hint = useId();
+	const { place, isOpen, select } = useEditor(content, hint);
 	return (
 		<div class="editor">
 			<CompileError error={error} isOpen={isOpen} onSelect={select} />
 			<div ref={place} class="editor-place" aria-busy={!isOpen} />
 			<small id={hint} class="hint">
-				{isReadOnly
+				{content.isReadOnly
 					? "This file is read-only."
 					: "Tab indents. To leave the editor, press Escape, then Tab."}
 			</small>

@@ -57,7 +57,6 @@ export const Version = ({ plugin }: { plugin: Versioned }) => (
 /** Returns the name of a plugin, or its id if it has none. */
 export const nameOf = ({ name, id }: { name: string; id: number }) => name || `Plugin ${id}`;
 
-/** Returns the short form of a plugin's URL. */
 export const originOf = (url: string) =>
 	url.replace(/^https:\/\/(?:www\.)?/, "").replace(/^npmjs\.com\/package\//, "npm: ");
 

@@ -21,7 +21,6 @@ function timeIn(timeZone: string) {
 	}
 }
 
-/** The fields of a project. */
 export function ProjectFields({
 	project = { name: "", timezone: OWN_ZONE, access_control: false },
 }: {

@@ -1,31 +1,31 @@
 import { useState } from "preact/hooks";
-import type { Member, Project, ProjectMember, Received } from "tenantry-client";
+import type { Member, Project, ProjectMember } from "tenantry-client";
 import { pageOf, useList, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SecondaryButton, SmallButton } from "../../ui/button.tsx";
 import { useDelay } from "../../ui/delay.ts";
-import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { confirm } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
-import { Choice, Field, Form, Group, refusal, text } from "../../ui/form.tsx";
+import { Choice, Field, FormDialog, Group, rejection, text } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
-
-type Row = Received<ProjectMember, "projectMembers">;
 
 /** The URL parameter for the offset of this list. */
 const OFFSET = "members_offset";
 
-/** Searches people by name or email address. The API has no search for this list, so all are loaded. */
+/**
+ * Searches people by name or email address. The API has no search for this list, so all are loaded.
+ */
 async function find(
 	project: number,
 	search: string,
 	page: { offset: number; limit: number },
 	signal: AbortSignal,
 ) {
-	const found: Row[] = [];
+	const found: ProjectMember[] = [];
 	for await (const member of api.projectMembers.list({ project, limit: 1000 }, { signal })) {
 		const { first_name, email } = member.user;
 		if (`${first_name} ${email}`.toLowerCase().includes(search.toLowerCase())) found.push(member);
@@ -33,7 +33,36 @@ async function find(
 	return pageOf(found, page);
 }
 
-/** The people who were added to a project. */
+async function remove({ user }: ProjectMember, project: Project, onDone: () => void) {
+	const isSure = await confirm({
+		title: `Remove ${nameOf(user)} from ${project.name}?`,
+		text: project.access_control
+			? "This person can no longer see the project, unless they are an admin of the organization."
+			: "This person loses their level in the project, but can still see it, like everyone in the organization.",
+		action: "Remove from project",
+	});
+	if (!isSure) return;
+	await api.projectMembers.remove({ project: project.id, user: user.uuid });
+	say(`${nameOf(user)} was removed from the project.`);
+	onDone();
+}
+
+const COLUMNS: Column<ProjectMember>[] = [
+	{ title: "Name", cell: ({ user }) => <Person user={user} /> },
+	{ title: "Level in the project", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
+	{ title: "Added", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
+];
+
+const actionsOf = (project: Project, reload: () => void) =>
+	buttons((member: ProjectMember) => (
+		<SmallButton
+			aria-label={`Remove ${nameOf(member.user)}`}
+			onPress={() => remove(member, project, reload)}
+		>
+			Remove
+		</SmallButton>
+	));
+
 export function ProjectMembers({ project, mayChange }: { project: Project; mayChange: boolean }) {
 	const [isAdding, setAdding] = useState(false);
 	const [{ people: search = "" }] = useQuery();
@@ -46,53 +75,11 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 		{ parameter: OFFSET },
 	);
 
-	async function remove({ user }: Row) {
-		const isSure = await confirm({
-			title: `Remove ${nameOf(user)} from ${project.name}?`,
-			text: project.access_control
-				? "This person can no longer see the project, unless they are an admin of the organization."
-				: "This person loses their level in the project, but can still see it, like everyone in the organization.",
-			action: "Remove from project",
-		});
-		if (!isSure) return;
-		await api.projectMembers.remove({ project: project.id, user: user.uuid });
-		say(`${nameOf(user)} was removed from the project.`);
-		list.reload();
-	}
-
-	const columns: Column<Row>[] = [
-		{ title: "Name", cell: ({ user }) => <Person user={user} /> },
-		{ title: "Level in the project", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
-		{ title: "Added", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
-		...(mayChange
-			? [
-					{
-						title: "Actions",
-						isHidden: true,
-						align: "end" as const,
-						cell: (member: Row) => (
-							<Button
-								class="secondary outline small"
-								aria-label={`Remove ${nameOf(member.user)}`}
-								onPress={() => remove(member)}
-							>
-								Remove
-							</Button>
-						),
-					},
-				]
-			: []),
-	];
-
 	return (
 		<Section
 			title="People"
 			actions={
-				mayChange && (
-					<button type="button" class="secondary outline" onClick={() => setAdding(true)}>
-						Add person
-					</button>
-				)
+				mayChange && <SecondaryButton onPress={() => setAdding(true)}>Add person</SecondaryButton>
 			}
 		>
 			<p class="quiet">
@@ -105,23 +92,15 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 			</Filters>
 			<Table
 				list={list}
-				label="People of the project"
-				columns={columns}
-				id={({ id }) => id}
+				label="People"
+				columns={mayChange ? [...COLUMNS, actionsOf(project, list.reload)] : COLUMNS}
+				notFound={search && `No one in this list has “${search}” in their name or email address.`}
 				empty={
-					search ? (
-						<Empty title="No people found">
-							<p>No one in this list has “{search}” in their name or email address.</p>
-						</Empty>
-					) : (
-						<Empty title="No people added">
-							<p>
-								{project.access_control
-									? "Only admins of the organization can see this project."
-									: "Add people to let them manage this project without being admins of the organization."}
-							</p>
-						</Empty>
-					)
+					<Empty title="No people added">
+						{project.access_control
+							? "Only admins of the organization can see this project."
+							: "Add people to let them manage this project without being admins of the organization."}
+					</Empty>
 				}
 			/>
 			{isAdding && (
@@ -138,6 +117,52 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 	);
 }
 
+/**
+ * Returns the member with this email address.
+ * @throws {TenantryError} if there is none
+ */
+async function memberWith(at: { organization: string }, email: string): Promise<Member> {
+	const [member] = (await api.members.list({ ...at, email })).results;
+	if (member) return member;
+	throw rejection(
+		"user_uuid",
+		"No member of the organization has this email address. Invite this person first.",
+	);
+}
+
+/** A field for a member's email address, which searches members while the user types. */
+function MemberField() {
+	const { at } = useOrganization();
+	const [search, setSearch] = useState("");
+	const { delay } = useDelay();
+	const found = useLoad(
+		(signal) => api.members.list({ ...at, search, limit: 20 }, { signal }),
+		[search],
+	);
+	return (
+		<>
+			<Field
+				name="user_uuid"
+				label="Email address of a member"
+				hint="Type part of a name or email address, then choose from the list."
+				type="text"
+				inputMode="email"
+				list="members-found"
+				required
+				spellcheck={false}
+				onInput={({ currentTarget: { value } }) => delay(() => setSearch(value))}
+			/>
+			<datalist id="members-found">
+				{found.data?.results.map(({ id, user }) => (
+					<option key={id} value={user.email}>
+						{nameOf(user)}
+					</option>
+				))}
+			</datalist>
+		</>
+	);
+}
+
 function AddPerson({
 	project,
 	onClose,
@@ -147,77 +172,36 @@ function AddPerson({
 	onClose: () => void;
 	onAdded: () => void;
 }) {
-	const { organization } = useOrganization();
-	const [search, setSearch] = useState("");
-	const { delay } = useDelay();
-	const found = useLoad(
-		(signal) => api.members.list({ organization: organization.id, search, limit: 20 }, { signal }),
-		[search],
-	);
-
-	/**
-	 * Returns the member with this email address.
-	 * @throws {TenantryError} if there is none
-	 */
-	async function memberWith(email: string): Promise<Member> {
-		const { results } = await api.members.list({ organization: organization.id, email });
-		const [member] = results;
-		if (member) return member;
-		throw refusal(
-			"user_uuid",
-			"No member of the organization has this email address. Invite this person first.",
-		);
-	}
-
+	const { at } = useOrganization();
 	return (
-		<Dialog title={`Add person to ${project.name}`} onClose={onClose}>
-			<Form
-				action="Add person"
-				onCancel={onClose}
-				onSubmit={async (fields) => {
-					const { user } = await memberWith(text(fields, "user_uuid"));
-					const level = text(fields, "level") === "8" ? 8 : 1;
-					await api.projectMembers.add({ project: project.id }, { user_uuid: user.uuid, level });
-					say(`${nameOf(user)} was added to the project.`);
-					onAdded();
-				}}
-			>
-				<Field
-					name="user_uuid"
-					label="Email address of a member"
-					hint="Type part of a name or email address, then choose from the list."
-					type="text"
-					inputMode="email"
-					list="members-found"
-					required
-					spellcheck={false}
-					onInput={({ currentTarget: { value } }) => {
-						delay(() => setSearch(value));
-					}}
+		<FormDialog
+			title={`Add person to ${project.name}`}
+			action="Add person"
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				const { user } = await memberWith(at, text(fields, "user_uuid"));
+				const level = text(fields, "level") === "8" ? 8 : 1;
+				await api.projectMembers.add({ project: project.id }, { user_uuid: user.uuid, level });
+				say(`${nameOf(user)} was added to the project.`);
+				onAdded();
+			}}
+		>
+			<MemberField />
+			<Group label="Level in the project">
+				<Choice
+					name="level"
+					value="1"
+					label="Member"
+					hint="Can see the project and work with it."
+					defaultChecked
 				/>
-				<datalist id="members-found">
-					{found.data?.results.map(({ id, user }) => (
-						<option key={id} value={user.email}>
-							{nameOf(user)}
-						</option>
-					))}
-				</datalist>
-				<Group label="Level in the project">
-					<Choice
-						name="level"
-						value="1"
-						label="Member"
-						hint="Can see the project and work with it."
-						defaultChecked
-					/>
-					<Choice
-						name="level"
-						value="8"
-						label="Admin"
-						hint="Can also change the project, and add and remove people."
-					/>
-				</Group>
-			</Form>
-		</Dialog>
+				<Choice
+					name="level"
+					value="8"
+					label="Admin"
+					hint="Can also change the project, and add and remove people."
+				/>
+			</Group>
+		</FormDialog>
 	);
 }

@@ -1,22 +1,19 @@
 import { useRoute } from "preact-iso/router";
-import type { Project as ProjectType, Received, UpdateProjectBody } from "tenantry-client";
+import type { Project as ProjectType, UpdateProjectBody } from "tenantry-client";
 import { useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { Show, say } from "../../ui/feedback.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
+import { Danger, DangerZone, LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { Badge, Copy, Facts, Time } from "../../ui/values.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
 import { ProjectMembers } from "./members.tsx";
 
-type Row = Received<ProjectType, "organizationProjects">;
-
 /** Returns only the changed fields, so that saving doesn't overwrite others. */
-function changesIn(project: Row, fields: FormData) {
+function changesIn(project: ProjectType, fields: FormData) {
 	const { name, timezone, access_control } = valuesIn(fields);
 	const changes: UpdateProjectBody = {};
 	if (name !== project.name) changes.name = name;
@@ -32,40 +29,34 @@ async function isProjectAdmin(project: number, signal: AbortSignal) {
 	return false;
 }
 
-/** The page of a project, with its settings and members (docs/organizations.md#projects). */
-export default function Project() {
-	const { organization, isAdmin, isOwner, reloadOrganization, to } = useOrganization();
-	const navigate = useNavigate();
-	const id = Number(useRoute().params.project);
-	const read = (signal?: AbortSignal) =>
-		api.organizationProjects.get({ organization: organization.id, id }, { signal });
-	const loaded = useLoad(
-		async (signal) => {
-			const [project, mayChange] = await Promise.all([
-				read(signal),
-				isAdmin || isProjectAdmin(id, signal),
-			]);
-			return { project, mayChange };
-		},
-		[organization.id, id],
-	);
-	const { save, dialog, version } = useSave<Row, UpdateProjectBody>({
-		read: () => read(),
-		update: (project, changes, options) =>
-			api.organizationProjects.update(project, changes, options),
-		onSaved: () => Promise.all([loaded.reload(), reloadOrganization()]),
+function Settings({ project, reload }: { project: ProjectType; reload: () => Promise<unknown> }) {
+	const { at, reloadOrganization } = useOrganization();
+	const { save, dialog, version } = useSave<ProjectType, UpdateProjectBody>({
+		read: () => api.organizationProjects.get({ ...at, id: project.id }),
+		update: (project, changes) => api.organizationProjects.update(project, changes),
+		onSaved: () => Promise.all([reload(), reloadOrganization()]),
 		labels: { name: "Name", timezone: "Time zone", access_control: "Private" },
 	});
-	const above = [[to("projects"), "Projects"]] as const;
-	if (!loaded.data)
-		return (
-			<PageView title="Project" above={above}>
-				<Show of={loaded}>{() => null}</Show>
-			</PageView>
-		);
-	const { project, mayChange } = loaded.data;
+	return (
+		<>
+			<Form
+				key={version}
+				action="Save changes"
+				showsSaved
+				onSubmit={(fields) => save(project, changesIn(project, fields), "The project is saved.")}
+			>
+				<ProjectFields project={project} />
+			</Form>
+			{dialog}
+		</>
+	);
+}
 
-	async function remove({ name }: Row) {
+function Delete({ project }: { project: ProjectType }) {
+	const { reloadOrganization, to } = useOrganization();
+	const navigate = useNavigate();
+	async function remove() {
+		const { name } = project;
 		const isSure = await confirm({
 			title: `Delete ${name}?`,
 			text: "Its events, exports and plugin configs are deleted too. This can't be undone.",
@@ -73,60 +64,70 @@ export default function Project() {
 			typed: name,
 		});
 		if (!isSure) return;
-		await api.organizationProjects.delete({ organization: organization.id, id });
+		await api.organizationProjects.delete(project);
 		say(`${name} is deleted.`);
 		reloadOrganization();
 		navigate(to("projects"));
 	}
-
 	return (
-		<PageView
-			title={project.name}
-			state={project.access_control && <Badge>Private</Badge>}
-			above={above}
-			lead={
-				<span class="row">
-					<span>
-						Project ID <code>{project.id}</code>
-					</span>
-					<Copy value={String(project.id)} what="the ID" />
-					<span>
-						Created <Time value={project.created_at} isRelative />
-					</span>
-				</span>
-			}
-		>
-			<Section title="Settings">
-				{mayChange && (
-					<Form
-						key={version}
-						action="Save changes"
-						showsSaved
-						onSubmit={async (fields) => {
-							const isSaved = await save(project, changesIn(project, fields));
-							if (isSaved) say("The project is saved.");
-							return isSaved;
-						}}
-					>
-						<ProjectFields project={project} />
-					</Form>
-				)}
-				{!mayChange && <Facts rows={[["Time zone", project.timezone]]} />}
-			</Section>
-			<ProjectMembers project={project} mayChange={mayChange} />
-			{isOwner && (
-				<DangerZone>
-					<Danger
-						title="Delete this project"
-						text="Deletes its events, exports and plugin configs too."
-					>
-						<Button class="danger" onPress={() => remove(project)}>
-							Delete project
-						</Button>
-					</Danger>
-				</DangerZone>
+		<Danger
+			title="Delete this project"
+			text="Deletes its events, exports and plugin configs too."
+			action="Delete project"
+			onPress={remove}
+		/>
+	);
+}
+
+/** The page of a project, with its settings and members (docs/organizations.md#projects). */
+export default function Project() {
+	const { at, isAdmin, isOwner, to } = useOrganization();
+	const id = Number(useRoute().params.project);
+	const loaded = useLoad(
+		async (signal) => {
+			const [project, mayChange] = await Promise.all([
+				api.organizationProjects.get({ ...at, id }, { signal }),
+				isAdmin || isProjectAdmin(id, signal),
+			]);
+			return { project, mayChange };
+		},
+		[at.organization, id],
+	);
+	const above = [[to("projects"), "Projects"]] as const;
+	return (
+		<LoadedPage of={loaded} title="Project" above={above}>
+			{({ project, mayChange }) => (
+				<PageView
+					title={project.name}
+					state={project.access_control && <Badge>Private</Badge>}
+					above={above}
+					lead={
+						<span class="row">
+							<span>
+								Project ID <code>{project.id}</code>
+							</span>
+							<Copy value={String(project.id)} what="the ID" />
+							<span>
+								Created <Time value={project.created_at} isRelative />
+							</span>
+						</span>
+					}
+				>
+					<Section title="Settings">
+						{mayChange ? (
+							<Settings project={project} reload={loaded.reload} />
+						) : (
+							<Facts rows={[["Time zone", project.timezone]]} />
+						)}
+					</Section>
+					<ProjectMembers project={project} mayChange={mayChange} />
+					{isOwner && (
+						<DangerZone>
+							<Delete project={project} />
+						</DangerZone>
+					)}
+				</PageView>
 			)}
-			{dialog}
-		</PageView>
+		</LoadedPage>
 	);
 }

@@ -3,45 +3,44 @@ import type { Project } from "tenantry-client";
 import { useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Dialog } from "../../ui/dialog.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
-import { Form } from "../../ui/form.tsx";
+import { FormDialog } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Copy, Time } from "../../ui/values.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
 
+const columnsOf = (to: (path: string) => string): Column<Project>[] => [
+	{ title: "Name", cell: ({ id, name }) => <a href={to(`projects/${id}`)}>{name}</a> },
+	{
+		title: "Visibility",
+		cell: ({ access_control }) =>
+			access_control ? <Badge>Private</Badge> : <span class="whole-words">Everyone</span>,
+	},
+	{ title: "Time zone", cell: ({ timezone }) => timezone },
+	{ title: "Created", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
+	{
+		title: "ID",
+		align: "end",
+		cell: ({ id, name }) => (
+			<span class="row-actions">
+				<code>{id}</code> <Copy value={String(id)} what={`the ID of ${name}`} />
+			</span>
+		),
+	},
+];
+
 /** The projects of an organization that the user can see (docs/organizations.md#projects). */
 export default function Projects() {
-	const { organization, isAdmin, reloadOrganization, to } = useOrganization();
+	const { at, isAdmin, reloadOrganization, to } = useOrganization();
 	const navigate = useNavigate();
 	const [isCreating, setCreating] = useState(false);
 	const [{ search }] = useQuery();
 	const list = useList(
-		(page, signal) =>
-			api.organizationProjects.list({ organization: organization.id, ...page, search }, { signal }),
-		[organization.id, search],
+		(page, signal) => api.organizationProjects.list({ ...at, ...page, search }, { signal }),
+		[at.organization, search],
 	);
-	const columns: Column<Project>[] = [
-		{ title: "Name", cell: ({ id, name }) => <a href={to(`projects/${id}`)}>{name}</a> },
-		{
-			title: "Visibility",
-			cell: ({ access_control }) =>
-				access_control ? <Badge>Private</Badge> : <span class="whole-words">Everyone</span>,
-		},
-		{ title: "Time zone", cell: ({ timezone }) => timezone },
-		{ title: "Created", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
-		{
-			title: "ID",
-			align: "end",
-			cell: ({ id, name }) => (
-				<span class="row-actions">
-					<code>{id}</code> <Copy value={String(id)} what={`the ID of ${name}`} />
-				</span>
-			),
-		},
-	];
 	return (
 		<PageView
 			title="Projects"
@@ -60,38 +59,29 @@ export default function Projects() {
 			<Table
 				list={list}
 				label="Projects"
-				columns={columns}
-				id={({ id }) => id}
+				columns={columnsOf(to)}
+				notFound={search && `No project that you can see has “$search” in its name.`}
 				empty={
-					search ? (
-						<Empty title="No projects found">
-							<p>No project that you can see has “{search}” in its name.</p>
-						</Empty>
-					) : (
-						<Empty title="No projects">
-							<p>
-								{isAdmin
-									? "Create a project to send events to."
-									: "Ask an admin of the organization to add you to a project."}
-							</p>
-						</Empty>
-					)
+					<Empty title="No projects">
+						{isAdmin
+							? "Create a project to send events to."
+							: "Ask an admin of the organization to add you to a project."}
+					</Empty>
 				}
 			/>
 			{isCreating && (
-				<Dialog title="Create project" onClose={() => setCreating(false)}>
-					<Form
-						action="Create project"
-						onCancel={() => setCreating(false)}
-						onSubmit={async (fields) => {
-							const { id } = await api.organizationProjects.create(organization, valuesIn(fields));
-							reloadOrganization();
-							navigate(to(`projects/${id}`));
-						}}
-					>
-						<ProjectFields />
-					</Form>
-				</Dialog>
+				<FormDialog
+					title="Create project"
+					action="Create project"
+					onClose={() => setCreating(false)}
+					onSubmit={async (fields) => {
+						const { id } = await api.organizationProjects.create(at, valuesIn(fields));
+						reloadOrganization();
+						navigate(to(`projects/${id}`));
+					}}
+				>
+					<ProjectFields />
+				</FormDialog>
 			)}
 		</PageView>
 	);

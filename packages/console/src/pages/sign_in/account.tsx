@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import type { Me, Received, TwoFactor, TwoFactorSetup, UpdateUserBody } from "tenantry-client";
+import type { Me, TwoFactor, TwoFactorSetup, UpdateUserBody } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { api, reloadMe } from "../../session.ts";
-import { Button } from "../../ui/button.tsx";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { attempt, Show, say } from "../../ui/feedback.tsx";
@@ -14,14 +14,11 @@ import { CodeField, SetUpForm } from "./two_factor_form.tsx";
 
 const ME = { user: "@me" } as const;
 
-type User = Received<Me, "users">;
-
-/** The form for the user's names. */
 function Names() {
 	const loaded = useLoad((signal) => api.users.get(ME, { signal }), []);
-	const { save, dialog, version } = useSave<User, UpdateUserBody>({
+	const { save, dialog, version } = useSave<Me, UpdateUserBody>({
 		read: () => api.users.get(ME),
-		update: (user, changes, options) => api.users.update(user, changes, options),
+		update: (user, changes) => api.users.update({ ...user, ...ME }, changes),
 		// The menu also shows the user.
 		onSaved: () => Promise.all([loaded.reload(), attempt(reloadMe)]),
 		labels: { first_name: "First name", last_name: "Last name" },
@@ -39,9 +36,7 @@ function Names() {
 								text(fields, "first_name"),
 								text(fields, "last_name"),
 							];
-							const isSaved = await save(user, { first_name, last_name });
-							if (isSaved) say("Your name is saved.");
-							return isSaved;
+							return save(user, { first_name, last_name }, "Your name is saved.");
 						}}
 					>
 						<Facts rows={[["Email address", user.email]]} />
@@ -67,7 +62,6 @@ function Names() {
 	);
 }
 
-/** A dialog for an action that requires a code. */
 const CodeDialog = ({
 	title,
 	words,
@@ -167,7 +161,6 @@ const left = (n: number) =>
 		`${n} left`
 	);
 
-/** The state of the second factor, with its actions. */
 function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => void }) {
 	const { is_enabled, enabled_at, is_required, recovery_codes_left } = state;
 	if (!is_enabled)
@@ -178,12 +171,11 @@ function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => vo
 					{is_required &&
 						"One of your organizations requires a second factor, so you have to set it up when you next sign in."}
 				</p>
-				<Button
-					class="secondary outline"
+				<SecondaryButton
 					onPress={async () => onOpen({ kind: "set_up", setup: await api.twoFactor.begin(ME) })}
 				>
 					Set up a second factor
-				</Button>
+				</SecondaryButton>
 			</div>
 		);
 	return (
@@ -201,9 +193,9 @@ function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => vo
 			/>
 			{is_required && <p>You can't disable it, because one of your organizations requires it.</p>}
 			<div class="buttons">
-				<button type="button" class="secondary outline" onClick={() => onOpen({ kind: "replace" })}>
+				<SecondaryButton onPress={() => onOpen({ kind: "replace" })}>
 					Replace recovery codes
-				</button>
+				</SecondaryButton>
 				{!is_required && (
 					<button type="button" class="danger" onClick={() => onOpen({ kind: "disable" })}>
 						Disable

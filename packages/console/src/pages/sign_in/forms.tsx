@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import { api } from "../../session.ts";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 
-/** The form that sends a link. */
 export function MailForm({ email = "" }: { email?: string | undefined }) {
 	const [sentTo, setSentTo] = useState("");
 	if (sentTo)
@@ -13,9 +13,9 @@ export function MailForm({ email = "" }: { email?: string | undefined }) {
 					have sent a link to sign in. It works for 15 minutes.
 				</p>
 				<div class="buttons">
-					<button type="button" class="secondary outline" onClick={() => setSentTo("")}>
+					<SecondaryButton onPress={() => setSentTo("")}>
 						Send again, or use another address
-					</button>
+					</SecondaryButton>
 				</div>
 			</div>
 		);

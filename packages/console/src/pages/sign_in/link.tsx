@@ -11,6 +11,36 @@ type Step = { kind: "link" } | { kind: "code" } | { kind: "set_up"; setup: TwoFa
 
 const codeOf = (error: unknown) => (error instanceof TenantryError ? error.code : undefined);
 
+const StepForm = ({
+	step,
+	onSubmit,
+}: {
+	step: Step;
+	onSubmit: (code?: string) => Promise<void>;
+}) => (
+	<>
+		{step.kind === "set_up" && (
+			<>
+				<p>
+					Your organization requires a second factor. To set it up, you need an authenticator app,
+					such as a password manager.
+				</p>
+				<SetUpForm setup={step.setup} action="Sign in" onCode={onSubmit} />
+			</>
+		)}
+		{step.kind === "code" && (
+			<Form key="code" action="Sign in" onSubmit={(fields) => onSubmit(text(fields, "code"))}>
+				<CodeField hint="From your authenticator app, or a recovery code." />
+			</Form>
+		)}
+		{step.kind === "link" && (
+			<Form key="link" action="Sign in" onSubmit={() => onSubmit()}>
+				<p>The link works once. You stay signed in for twelve hours.</p>
+			</Form>
+		)}
+	</>
+);
+
 /**
  * Signs in with a link from a mail. It requires a click, because mail scanners open links too.
  * @param onSignedIn called when the user is signed in, or keeps the session that this tab has
@@ -39,9 +69,9 @@ export function Link({
 
 	async function complete(code?: string) {
 		try {
-			const answer = await api.signIn.complete({ token, code });
-			if (answer.recovery_codes) setDone(answer);
-			else await enter(answer);
+			const response = await api.signIn.complete({ token, code });
+			if (response.recovery_codes) setDone(response);
+			else await enter(response);
 		} catch (error) {
 			const next = codeOf(error);
 			if (next === "two_factor_required" && code === undefined) setStep({ kind: "code" });
@@ -61,25 +91,7 @@ export function Link({
 		);
 	return (
 		<div ref={view}>
-			{step.kind === "set_up" && (
-				<>
-					<p>
-						Your organization requires a second factor. To set it up, you need an authenticator app,
-						such as a password manager.
-					</p>
-					<SetUpForm setup={step.setup} action="Sign in" onCode={complete} />
-				</>
-			)}
-			{step.kind === "code" && (
-				<Form key="code" action="Sign in" onSubmit={(fields) => complete(text(fields, "code"))}>
-					<CodeField hint="From your authenticator app, or a recovery code." />
-				</Form>
-			)}
-			{step.kind === "link" && (
-				<Form key="link" action="Sign in" onSubmit={() => complete()}>
-					<p>The link works once. You stay signed in for twelve hours.</p>
-				</Form>
-			)}
+			<StepForm step={step} onSubmit={complete} />
 			<p class="sign-in-other">
 				<button type="button" class="link" onClick={onOther}>
 					Sign in another way

@@ -3,7 +3,6 @@ import { encode } from "uqr";
 /** The quiet zone around a QR code, in modules (ISO/IEC 18004). */
 const BORDER = 4;
 
-/** Shows text as a QR code. */
 export default function Qr({ value, label }: { value: string; label: string }) {
 	const { data, size } = encode(value, { border: BORDER });
 	const path = data

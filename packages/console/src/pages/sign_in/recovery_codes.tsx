@@ -1,7 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Copy } from "../../ui/values.tsx";
 
-/** Returns a link to a file with the codes. */
 const fileOf = (codes: readonly string[]) =>
 	`data:text/plain;charset=utf-8,${encodeURIComponent(`Recovery codes of Tenantry (${location.host})\n\n${codes.join("\n")}\n`)}`;
 

@@ -5,7 +5,6 @@ import { Snippet } from "../../ui/values.tsx";
 
 const Qr = lazy(() => import("./qr.tsx"));
 
-/** The field for a code of the second factor. */
 export const CodeField = ({ hint }: { hint?: string }) => (
 	<Field
 		name="code"

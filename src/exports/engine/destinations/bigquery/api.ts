@@ -19,41 +19,33 @@ type Options = {
 	upload?: boolean;
 };
 
-/** The result of a request. `problem` is the error that the API describes. */
-type Reply = { status: number; json: unknown; problem: Problem | null };
-
-function replyOf(status: number, json: unknown): Reply {
-	if (status < 300) return { status, json, problem: null };
+function problemOf(status: number, json: unknown): Problem {
+	if (status < 300)
+		return { reason: "", message: `a response that isn't BigQuery's (status ${status})` };
 	const { error } = ErrorBody.safeParse(json).data ?? {};
-	const problem = {
+	return {
 		reason: error?.errors[0]?.reason ?? (status === 401 ? "authError" : ""),
 		message: error?.message || `status ${status}`,
 	};
-	return { status, json, problem };
 }
 
 export type Api = ReturnType<typeof apiOf>;
 
-/**
- * Returns the functions that send requests to BigQuery's REST API (version 2). They reuse the
- * access token.
- * @param timeoutMs how long a server may take for a response
- */
+/** Returns the functions that send requests to BigQuery's REST API (version 2). */
 export function apiOf(env: Env, config: Settings, timeoutMs: number) {
 	const server = sender(env, timeoutMs);
 	const { project_id, private_key } = config;
 	const url = (config.endpoint_url ?? ENDPOINT).replace(/\/$/, "");
 	const project = `/bigquery/v2/projects/${encodeURIComponent(project_id)}`;
 	let token: string | undefined;
-	/** Returns the texts to remove from the server's messages. */
 	const secrets = () => [private_key, ...(token ? [token] : [])];
 
 	async function request(
 		method: string,
 		path: string,
 		{ query = {}, body, type = "application/json", upload = false }: Options = {},
-		isSecondTry = false,
-	): Promise<Reply> {
+		isRepeated = false,
+	): Promise<{ status: number; json: unknown }> {
 		token ??= await issueToken(server, config);
 		const address = new URL(`${url}${upload ? "/upload" : ""}${project}${path}`);
 		for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
@@ -68,19 +60,14 @@ export function apiOf(env: Env, config: Settings, timeoutMs: number) {
 			}),
 			secrets(),
 		);
-		if (status === 401 && !isSecondTry) {
+		if (status === 401 && !isRepeated) {
 			token = undefined;
 			return request(method, path, { query, body, type, upload }, true);
 		}
-		return replyOf(status, jsonOf(text));
+		return { status, json: jsonOf(text) };
 	}
 
-	const explain = (problem: Problem) =>
-		errorOf(problem, {
-			config,
-			url,
-			secrets: secrets(),
-		});
+	const explain = (problem: Problem) => errorOf(problem, { config, url, secrets: secrets() });
 
 	/** Returns the body of a response; null if it is an error whose status is in `expected`. */
 	async function ask<S extends z.ZodType>(
@@ -88,15 +75,11 @@ export function apiOf(env: Env, config: Settings, timeoutMs: number) {
 		expected: number[],
 		...options: Parameters<typeof request>
 	): Promise<z.output<S> | null> {
-		const { status, json, problem } = await request(...options);
-		if (problem && expected.includes(status)) return null;
-		if (problem) throw explain(problem);
+		const { status, json } = await request(...options);
+		if (expected.includes(status)) return null;
 		const { success, data } = shape.safeParse(json);
-		if (success) return data;
-		throw explain({
-			reason: "",
-			message: `a response that isn't BigQuery's (status ${status})`,
-		});
+		if (success && status < 300) return data;
+		throw explain(problemOf(status, json));
 	}
 
 	return {

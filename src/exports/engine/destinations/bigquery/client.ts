@@ -7,21 +7,14 @@ const DatasetBody = z.object({ location: z.string() });
 
 const TableBody = z.object({
 	schema: z
-		.object({
-			fields: z.array(z.object({ name: z.string(), type: z.string() })),
-		})
+		.object({ fields: z.array(z.object({ name: z.string(), type: z.string() })) })
 		.default({ fields: [] }),
 });
 
-/** The columns of a table: name and type. */
 export type Fields = { name: string; type: string }[];
 
 export type Client = ReturnType<typeof connect>;
 
-/**
- * Returns a client for the parts of BigQuery's API that exports need.
- * @param timeoutMs how long a server may take for a response
- */
 export function connect(env: Env, config: Settings, timeoutMs: number) {
 	const { project_id, dataset_id } = config;
 	const api = apiOf(env, config, timeoutMs);
@@ -32,9 +25,7 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 
 	/** Returns the location of the dataset, where its jobs must run. */
 	async function locate() {
-		const found = await ask(DatasetBody, [], "GET", dataset, {
-			query: { fields: "location" },
-		});
+		const found = await ask(DatasetBody, [], "GET", dataset, { query: { fields: "location" } });
 		location ??= found?.location ?? "";
 		return location;
 	}
@@ -55,24 +46,17 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 		/** Returns the columns of a table; null if the table doesn't exist. */
 		async fieldsOf(table: string): Promise<Fields | null> {
 			const query = { fields: "schema(fields(name,type))" };
-			const found = await ask(TableBody, [404], "GET", pathOf(table), {
-				query,
-			});
+			const found = await ask(TableBody, [404], "GET", pathOf(table), { query });
 			return found?.schema.fields ?? null;
 		},
 
-		/**
-		 * Creates a table if it doesn't exist.
-		 * @param lifetimeMs after this time, BigQuery removes the table; undefined for never
-		 */
+		/** Creates a table if it is missing. BigQuery removes it after `lifetimeMs`, if given. */
 		async createTable(table: string, fields: Fields, lifetimeMs?: number) {
 			await ask(z.unknown(), [409], "POST", `${dataset}/tables`, {
 				body: JSON.stringify({
 					tableReference: tableReference(table),
 					schema: { fields },
-					...(lifetimeMs !== undefined && {
-						expirationTime: String(Date.now() + lifetimeMs),
-					}),
+					...(lifetimeMs && { expirationTime: String(Date.now() + lifetimeMs) }),
 				}),
 			});
 		},
@@ -82,7 +66,6 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 			await ask(z.unknown(), [404], "DELETE", pathOf(table));
 		},
 
-		/** Appends rows, one JSON object per line, to a table. */
 		load: (id: string, table: string, rows: Uint8Array[]) =>
 			runJob(
 				id,

@@ -8,7 +8,6 @@ export type Settings = Config<"BigQuery">;
 /** The API's error for a request or a job. `reason` is one of its documented codes, or "". */
 export type Problem = { reason: string; message: string };
 
-/** The prefix of staging tables. */
 export const STAGING = "tenantry_staging_";
 
 /** Reasons that are temporary (BigQuery, "Error messages"). */
@@ -31,9 +30,7 @@ const CONFLICT = /concurrent update|too many DML statements/i;
 export const isTemporary = ({ reason, message }: Problem) =>
 	TEMPORARY_REASONS.includes(reason) || CONFLICT.test(message);
 
-/**
- * Returns the meaning of a problem for the user; undefined if only the API's own message is shown.
- */
+/** Returns the meaning of a problem for the user; undefined if it is unknown. */
 function meaningOf({ reason, message }: Problem, { project_id, dataset_id }: Settings) {
 	switch (reason) {
 		case "accessDenied":
@@ -61,10 +58,7 @@ function meaningOf({ reason, message }: Problem, { project_id, dataset_id }: Set
 	return undefined;
 }
 
-/**
- * Returns the error for a problem, with a message for the user.
- * @param secrets the texts to remove from the API's message
- */
+/** Returns the error for a problem, with a message without `secrets`. */
 export function errorOf(
 	problem: Problem,
 	{ config, url, secrets }: { config: Settings; url: string; secrets: string[] },

@@ -15,10 +15,7 @@ const JobBody = z.object({
 	status: z.object({
 		state: z.string(),
 		errorResult: z
-			.object({
-				reason: z.string().default(""),
-				message: z.string().default(""),
-			})
+			.object({ reason: z.string().default(""), message: z.string().default("") })
 			.optional(),
 	}),
 });
@@ -39,11 +36,7 @@ function multipart(job: object, rows: Uint8Array[]) {
 	};
 }
 
-/**
- * Returns the function that runs jobs in a project.
- * @param locate returns the location of the dataset
- * @param timeoutMs how long a server may take for a response
- */
+/** Returns the function that runs jobs. `locate` returns the location of the dataset. */
 export function jobRunner(
 	api: Api,
 	project_id: string,
@@ -53,10 +46,9 @@ export function jobRunner(
 	/** Waits for the end of a job. Returns the reason if it failed, otherwise null. */
 	async function finish(jobId: string, location: string) {
 		const deadline = Date.now() + timeoutMs * JOB_TIMEOUT_FACTOR;
+		const query = { location, fields: "status(state,errorResult)" };
 		for (let ms = MIN_POLL_MS; ; ms = Math.min(2 * ms, MAX_POLL_MS)) {
-			const job = await api.ask(JobBody, [], "GET", `/jobs/${jobId}`, {
-				query: { location, fields: "status(state,errorResult)" },
-			});
+			const job = await api.ask(JobBody, [], "GET", `/jobs/${jobId}`, { query });
 			if (job?.status.state === "DONE") return job.status.errorResult ?? null;
 			if (Date.now() > deadline)
 				throw new UnavailableError(
@@ -72,33 +64,20 @@ export function jobRunner(
 	 * @param id identifies the job and its content
 	 * @param rows the rows of a load job
 	 */
-	async function runJob(id: string, configuration: object, rows?: Uint8Array[]): Promise<void> {
-		const jobLocation = await locate();
+	return async (id: string, configuration: object, rows?: Uint8Array[]): Promise<void> => {
+		const location = await locate();
 		for (let n = 0; ; n += 1) {
 			const jobId = `${id}_${n}`;
-			const job = {
-				jobReference: { projectId: project_id, jobId, location: jobLocation },
-				configuration,
-			};
+			const jobReference = { projectId: project_id, jobId, location };
+			const job = { jobReference, configuration };
 			const query = { fields: "status(state,errorResult)" };
-			const isNew = await api.ask(
-				JobBody,
-				[409],
-				"POST",
-				"/jobs",
-				rows
-					? {
-							...multipart(job, rows),
-							upload: true,
-							query: { ...query, uploadType: "multipart" },
-						}
-					: { body: JSON.stringify(job), query },
-			);
-			const problem = await finish(jobId, jobLocation);
+			const request = rows
+				? { ...multipart(job, rows), upload: true, query: { ...query, uploadType: "multipart" } }
+				: { body: JSON.stringify(job), query };
+			const isNew = await api.ask(JobBody, [409], "POST", "/jobs", request);
+			const problem = await finish(jobId, location);
 			if (problem === null) return;
 			if (isNew || !isTemporary(problem)) throw api.explain(problem);
 		}
-	}
-
-	return runJob;
+	};
 }

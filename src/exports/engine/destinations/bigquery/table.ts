@@ -17,11 +17,7 @@ const TYPES: Record<Kind, string> = {
 };
 
 /** The SQL names of types that the API names differently. */
-const SQL_NAMES: Record<string, string> = {
-	INTEGER: "INT64",
-	FLOAT: "FLOAT64",
-	BOOLEAN: "BOOL",
-};
+const SQL_NAMES: Record<string, string> = { INTEGER: "INT64", FLOAT: "FLOAT64", BOOLEAN: "BOOL" };
 
 export const tableFields = (columns: Column[], config: Settings): Fields =>
 	columns.map(({ name, kind }) => ({
@@ -32,7 +28,7 @@ export const tableFields = (columns: Column[], config: Settings): Fields =>
 /** The column of a staging table with the number of the row in its run. */
 const ROW_NUMBER = "n";
 
-/** Returns a numbered name for a staging column, since a field's name can be any text. */
+/** The name of a staging table's column. Names of fields can be any text. */
 const staged = (i: number) => `c${i}`;
 
 /**
@@ -45,10 +41,10 @@ export const stagingFields = (columns: Column[]): Fields => [
 	...columns.map((_, i) => ({ name: staged(i), type: "STRING" })),
 ];
 
-/** Replaces lone surrogates, which UTF-8 can't encode, and NUL, which few readers accept. */
+/** Replaces lone surrogates, which UTF-8 can't encode, and NUL, which not all readers accept. */
 const storable = (text: string) => text.toWellFormed().replaceAll("\0", "\ufffd");
 
-/** Writes rows for a staging table as JSON Lines. `first`: the number of the first row. */
+/** Writes rows, one JSON object per line. `first` is the number of the first row. */
 export function toLines(rows: Row[], first: number) {
 	const lines = rows.map((row, number) => {
 		const values = row.map((value, i) =>
@@ -68,7 +64,6 @@ const tableName = ({ project_id, dataset_id }: Settings, table: string) =>
 const native = (text: string, kind: Kind) =>
 	TYPES[kind] === "STRING" ? text : `SAFE_CAST(${text} AS ${TYPES[kind]})`;
 
-/** SQL that converts a staged value to the type of the table's column. */
 function converted(text: string, kind: Kind, type: string) {
 	const value = native(text, kind);
 	if (type === TYPES[kind]) return value;
@@ -82,7 +77,6 @@ function converted(text: string, kind: Kind, type: string) {
 	return `IF(${text} IS NULL, NULL, ${json})`;
 }
 
-/** Returns the export's columns with their SQL types in the table. */
 function withTypes(columns: Column[], fields: Fields, table: string) {
 	const types = new Map(fields.map(({ name, type }) => [name.toLowerCase(), type]));
 	return columns.map(({ name, kind }) => {
@@ -95,7 +89,6 @@ function withTypes(columns: Column[], fields: Fields, table: string) {
 	});
 }
 
-/** The column with the version of a person. */
 const VERSION = "person_version";
 
 /**

@@ -9,15 +9,11 @@ const TOKEN_URI = "https://oauth2.googleapis.com/token";
 
 const SCOPE = "https://www.googleapis.com/auth/bigquery";
 
-/** The lifetime of a token: the maximum that Google allows. */
 const TOKEN_SECONDS = 3600;
 
 /** Responses of the token endpoint (RFC 6749, sections 5.1 and 5.2). */
 const Issued = z.object({ access_token: z.string().min(1) });
-const Rejected = z.object({
-	error: z.string(),
-	error_description: z.string().optional(),
-});
+const Rejected = z.object({ error: z.string(), error_description: z.string().optional() });
 
 /** Parses JSON; undefined if the text isn't JSON. */
 export function jsonOf(text: string): unknown {
@@ -48,13 +44,8 @@ export async function issueToken({ send }: Sender, config: Settings): Promise<st
 	});
 	const secrets = [private_key, assertion];
 	const grant_type = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-	const { status, text } = await send(
-		new Request(uri, {
-			method: "POST",
-			body: new URLSearchParams({ grant_type, assertion }),
-		}),
-		secrets,
-	);
+	const body = new URLSearchParams({ grant_type, assertion });
+	const { status, text } = await send(new Request(uri, { method: "POST", body }), secrets);
 	const json = jsonOf(text);
 	const issued = Issued.safeParse(json);
 	if (status === 200 && issued.success) return issued.data.access_token;

@@ -1,27 +1,23 @@
 import type { Config } from "../../../../outbound/destinations/config.ts";
 import { MisconfiguredError } from "../../../../outbound/errors.ts";
-import { type Answer, isTemporary, sender, unavailable } from "../../../../outbound/send.ts";
+import { type HttpResponse, isTemporary, sender, unavailable } from "../../../../outbound/send.ts";
 
 export type Settings = Config<"ClickHouse">;
 
-/** Quotes an identifier. */
 export const quoted = (name: string) =>
 	`\`${name.replace(/[\\`]/g, (character) => `\\${character}`)}\``;
 
-/** Writes a text as a literal. */
 export const literal = (text: string) =>
 	`'${text.replace(/[\\']/g, (character) => `\\${character}`)}'`;
 
-/** The name of the table. */
 export const tableNameOf = ({ table_name }: Settings) => table_name ?? "events";
 
-/** The table's name in SQL. */
 export const tableOf = (config: Settings) => quoted(tableNameOf(config));
 
 export const UNKNOWN_TABLE = 60;
 
 /** Returns the code of the ClickHouse exception in a response; undefined if there is none. */
-export function codeOf({ headers, text }: Answer): number | undefined {
+export function codeOf({ headers, text }: HttpResponse): number | undefined {
 	const code = headers.get("x-clickhouse-exception-code") ?? /^Code: (\d+)\. DB::/m.exec(text)?.[1];
 	return code === undefined ? undefined : Number(code);
 }
@@ -49,7 +45,6 @@ const USER_ERRORS: Record<number, string> = {
 	516: SIGN_IN,
 };
 
-/** The meanings of temporary exceptions. */
 const TEMPORARY_ERRORS: Record<number, string> = {
 	159: "The server took too long.",
 	202: "The server runs too many queries at once.",
@@ -63,35 +58,33 @@ const VALUE_ERRORS = [
 	6, 25, 26, 27, 38, 41, 53, 69, 70, 72, 117, 131, 321, 349, 376, 407, 675, 676, 691,
 ];
 
-function meaningOf(code: number, { text }: Answer, table: string) {
+function meaningOf(code: number, { text }: HttpResponse, table: string) {
 	if (!VALUE_ERRORS.includes(code)) return USER_ERRORS[code] ?? TEMPORARY_ERRORS[code] ?? "";
 	const column = /while reading the value of key ([^)]{1,200})\)/.exec(text)?.[1];
 	return `${column ? `The column ${column}` : "A column"} of the table ${table} doesn't accept a value of the export.`;
 }
 
 /** Returns the error in a response; null if there is none. */
-function problemOf(answer: Answer, table: string): Error | null {
-	const code = codeOf(answer);
-	if (code === undefined && answer.status < 300) return null;
-	if (code === undefined && answer.status < 400)
+function problemOf(response: HttpResponse, table: string): Error | null {
+	const code = codeOf(response);
+	if (code === undefined && response.status < 300) return null;
+	if (code === undefined && response.status < 400)
 		return new MisconfiguredError("The url redirects: enter the URL that it redirects to.");
-	const meaning = code === undefined ? "" : meaningOf(code, answer, table);
-	const message = [meaning, answer.describe()].filter(Boolean).join(" ");
+	const meaning = code === undefined ? "" : meaningOf(code, response, table);
+	const message = [meaning, response.describe()].filter(Boolean).join(" ");
 	const isUserError = code !== undefined && (code in USER_ERRORS || VALUE_ERRORS.includes(code));
-	const isTemporaryError = code !== undefined && (code in TEMPORARY_ERRORS || answer.status < 300);
-	return !isUserError && (isTemporaryError || isTemporary(answer))
-		? unavailable(answer, message)
+	const isTemporaryError =
+		code !== undefined && (code in TEMPORARY_ERRORS || response.status < 300);
+	return !isUserError && (isTemporaryError || isTemporary(response))
+		? unavailable(response, message)
 		: new MisconfiguredError(message);
 }
 
-/**
- * Returns the response of a successful statement.
- * @throws an error with a message for the user if the statement failed
- */
-export function check(answer: Answer, config: Settings) {
-	const problem = problemOf(answer, tableOf(config));
+/** Returns the response of a successful statement. Throws an error for the user if it failed. */
+export function check(response: HttpResponse, config: Settings) {
+	const problem = problemOf(response, tableOf(config));
 	if (problem) throw problem;
-	return answer;
+	return response;
 }
 
 /** Times are ISO 8601. The server responds after all rows are stored, and doesn't skip rows. */
@@ -103,7 +96,6 @@ const INSERT_SETTINGS = {
 	async_insert: "0",
 };
 
-/** Returns the functions that send statements to ClickHouse's HTTP interface. */
 export function connect(env: Env, config: Settings, timeoutMs: number) {
 	const { url, database, user, password = "" } = config;
 	const { exchange } = sender(env, timeoutMs);
@@ -126,7 +118,6 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 
 	return {
 		ask,
-		/** Sends a statement and throws if it fails. */
 		run: async (...options: Parameters<typeof ask>) => check(await ask(...options), config),
 		/**
 		 * Inserts rows. The response may be an error.

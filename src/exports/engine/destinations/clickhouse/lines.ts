@@ -1,4 +1,4 @@
-import { toJson } from "../../formats/jsonlines.ts";
+import { jsonWriter } from "../../formats/jsonlines.ts";
 import type { Column, Row } from "../../rows.ts";
 import type { ColumnTypes } from "./table.ts";
 
@@ -8,10 +8,7 @@ const DAY = /^Date(?:32)?$/;
 /** The types that hold null without `Nullable`. */
 const HOLDS_NULL = /^(?:(?:LowCardinality\()?Nullable\(|Variant\(|Dynamic\b|Nothing$)/;
 
-/**
- * Returns the function that adds up how many values of rows are null in columns that can't hold
- * null, by the column's name. ClickHouse stores the column's default instead.
- */
+/** Counts the nulls in columns that can't hold null, in which ClickHouse stores their default. */
 export function lostNulls(columns: Column[], types: ColumnTypes) {
 	const required = columns.flatMap(({ name }, i) =>
 		HOLDS_NULL.test(types.get(name) ?? "") ? [] : [{ name, i }],
@@ -32,7 +29,7 @@ const bareType = (type: string): string => {
 	return inner === undefined ? type : bareType(inner);
 };
 
-/** A string or number in JSON. The last quotation mark is optional, to prevent backtracking. */
+/** A string or a number in JSON. The last quote is optional so that it never backtracks. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\d[\d.eE+-]*/g;
 
 /** An escaped surrogate pair, a lone surrogate (`lone`), or any other escape. */
@@ -42,17 +39,13 @@ const ESCAPE =
 const withoutLoneSurrogates = (string: string) =>
 	string.replace(ESCAPE, (escaped, lone?: string) => (lone === undefined ? escaped : "\\ufffd"));
 
-/**
- * Converts JSON for a column of type JSON: lone surrogates become U+FFFD, and numbers that don't
- * fit into a double become null.
- */
+/** Replaces what a JSON column rejects: lone surrogates, and numbers beyond a double. */
 const fitJson = (json: string) =>
 	json.replace(TOKEN, (token) => {
 		if (token.startsWith('"')) return withoutLoneSurrogates(token);
 		return Number.isFinite(Number(token)) ? token : "null";
 	});
 
-/** Returns how to write a column's texts for its type in the table. */
 function writerFor({ kind }: Column, type: string) {
 	if (kind === "json" && !STRING.test(type)) return fitJson;
 	if (kind === "timestamp" && DAY.test(type)) return (time: string) => time.slice(0, 10);
@@ -60,10 +53,7 @@ function writerFor({ kind }: Column, type: string) {
 	return (text: string) => text.toWellFormed();
 }
 
-/**
- * Writes rows as JSON objects, one per line, for the columns of a table. JSON is a string if the
- * column has strings, otherwise it is nested.
- */
+/** Writes rows as lines of JSON. JSON is a string if the column has strings, else nested. */
 export function linesFor(columns: Column[], types: ColumnTypes) {
 	const bare = columns.map(({ name }) => bareType(types.get(name) ?? ""));
 	const writers = columns.map((column, i) => writerFor(column, bare[i] ?? ""));
@@ -72,7 +62,8 @@ export function linesFor(columns: Column[], types: ColumnTypes) {
 			? { ...column, kind: "text" as const }
 			: column,
 	);
+	const toJson = jsonWriter(written);
 	const write = (value: Row[number], i: number) =>
 		typeof value === "string" ? (writers[i]?.(value) ?? value) : value;
-	return (rows: Row[]) => rows.map((row) => `${toJson(written, row.map(write))}\n`).join("");
+	return (rows: Row[]) => rows.map((row) => `${toJson(row.map(write))}\n`).join("");
 }

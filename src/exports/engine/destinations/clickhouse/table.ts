@@ -2,7 +2,7 @@ import * as z from "zod";
 import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import { addressOf } from "../../../../outbound/send.ts";
 import type { Kind } from "../../query/expression.ts";
-import type { Column, Model } from "../../rows.ts";
+import { type Column, type Model, PRIMARY_KEYS } from "../../rows.ts";
 import {
 	type Client,
 	check,
@@ -15,7 +15,6 @@ import {
 	UNKNOWN_TABLE,
 } from "./client.ts";
 
-/** The types of columns in a created table. */
 const TYPES: Record<Kind, string> = {
 	text: "String",
 	json: "String",
@@ -26,17 +25,10 @@ const TYPES: Record<Kind, string> = {
 	timestamp: "DateTime64(6, 'UTC')",
 };
 
-/** The key of rows. */
-const KEYS: Record<Model, string[]> = {
-	events: ["team_id", "uuid"],
-	persons: ["team_id", "distinct_id"],
-};
+const KEYS: Record<Model, string[]> = { ...PRIMARY_KEYS, events: ["team_id", "uuid"] };
 
-/** The column that decides between rows with the same key; without one, the last row wins. */
-const VERSIONS: Record<Model, string> = {
-	events: "",
-	persons: "person_version",
-};
+/** The column whose highest value wins among rows with the same key; else the last row wins. */
+const VERSIONS: Record<Model, string> = { events: "", persons: "person_version" };
 
 function createTable(config: Settings, columns: Column[], model: Model) {
 	const [key, version] = [KEYS[model], VERSIONS[model]];
@@ -48,10 +40,9 @@ function createTable(config: Settings, columns: Column[], model: Model) {
 		ENGINE = ReplacingMergeTree(${version && quoted(version)}) ORDER BY (${key.map(quoted).join(", ")})`;
 }
 
-/** The type of each column, by name. */
 export type ColumnTypes = Map<string, string>;
 
-/** Returns settings for the types: by default, JSON with a repeated key is rejected. */
+/** The settings that the types need. ClickHouse rejects JSON with a repeated key without it. */
 export const settingsFor = (types: ColumnTypes): Record<string, string> =>
 	types.values().some((type) => /\bJSON\b/.test(type))
 		? { type_json_skip_duplicated_paths: "1" }
@@ -70,9 +61,9 @@ function parseLine(line: string) {
 
 /** Returns the types of the table's columns; null if the table doesn't exist. */
 export async function findTable({ ask }: Client, config: Settings): Promise<ColumnTypes | null> {
-	const answer = await ask(`DESCRIBE TABLE ${tableOf(config)} FORMAT JSONCompactEachRow`);
-	if (codeOf(answer) === UNKNOWN_TABLE) return null;
-	const lines = check(answer, config).text.split("\n").map(parseLine);
+	const response = await ask(`DESCRIBE TABLE ${tableOf(config)} FORMAT JSONCompactEachRow`);
+	if (codeOf(response) === UNKNOWN_TABLE) return null;
+	const lines = check(response, config).text.split("\n").map(parseLine);
 	const types = new Map(lines.filter((line) => line !== null).map(([name, type]) => [name, type]));
 	if (types.size > 0) return types;
 	throw new MisconfiguredError(
@@ -82,9 +73,9 @@ export async function findTable({ ask }: Client, config: Settings): Promise<Colu
 
 /** The first row of a query, as texts; empty if the query fails or has no rows. */
 async function firstRow({ ask }: Client, query: string): Promise<string[]> {
-	const answer = await ask(`${query} FORMAT JSONCompactEachRow`);
-	if (codeOf(answer) !== undefined) return [];
-	return parseLine(answer.text.split("\n")[0] ?? "")?.map(String) ?? [];
+	const response = await ask(`${query} FORMAT JSONCompactEachRow`);
+	if (codeOf(response) !== undefined) return [];
+	return parseLine(response.text.split("\n")[0] ?? "")?.map(String) ?? [];
 }
 
 /** Whether the engine removes rows with the same key, or ignores repeated inserts. */
@@ -101,10 +92,7 @@ async function storesOnce(client: Client, engine: string, definition: string) {
 	return Number(own ?? byDefault) > 0;
 }
 
-/**
- * Returns a warning if the table may get rows twice when an insert is repeated because its response
- * was lost; null if it doesn't, or if the server doesn't tell.
- */
+/** Returns a warning if a repeated insert may store rows twice; null if not, or if unknown. */
 export async function repetitionWarning(client: Client, config: Settings): Promise<string | null> {
 	const name = tableNameOf(config);
 	const [engine, definition = ""] = await firstRow(
@@ -115,7 +103,6 @@ export async function repetitionWarning(client: Client, config: Settings): Promi
 	return `The table ${tableOf(config)} (${engine}) keeps rows that are inserted twice, which happens when the response to an insert is lost. Use a ReplacingMergeTree or a replicated table, or set non_replicated_deduplication_window.`;
 }
 
-/** Creates the table if it doesn't exist. */
 export async function ensureTable(
 	client: Client,
 	config: Settings,

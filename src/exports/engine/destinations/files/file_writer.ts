@@ -7,17 +7,10 @@ import type { Column, Row } from "../../rows.ts";
 import { type FilesConfig, lineCompression } from "./names.ts";
 import type { PartWriter } from "./part_writer.ts";
 
-/**
- * How many more bytes than a part the encoder collects before they are flushed. The sizes are
- * approximate, and the part must be full.
- */
+/** How many more bytes than a part are collected, because sizes are approximate. */
 const MARGIN_BYTES = 2 ** 18;
 
-/**
- * Returns the encoder of a file.
- * @param offset how many bytes of the file already exist
- * @param state the state of the encoder that wrote them
- */
+/** Returns the encoder of a file that has `offset` bytes, and the state that they left. */
 function encoderOf(config: FilesConfig, columns: Column[], offset = 0, state = ""): Encoder {
 	switch (config.file_format) {
 		case "Parquet":
@@ -29,10 +22,7 @@ function encoderOf(config: FilesConfig, columns: Column[], offset = 0, state = "
 	}
 }
 
-/**
- * Encodes rows into the files of a run, one after another.
- * @param state the state of the encoder that the run continues with
- */
+/** Encodes rows into the files of a run, from the `state` of the encoder on. */
 export function fileWriter(
 	config: FilesConfig,
 	columns: Column[],
@@ -45,23 +35,20 @@ export function fileWriter(
 		for (const piece of pieces) await parts.append(piece);
 	}
 
-	/** Uploads the rest of the current file. */
 	async function end() {
 		await append(encoder.finish());
 		await parts.sendRest();
 	}
 
 	return {
-		/** Returns the approximate size of the current file in bytes. */
+		/** The size of the current file so far, in bytes. Approximate if rows aren't encoded yet. */
 		size: () => parts.size() + encoder.pending,
 		state: () => encoder.state(),
 
-		/** Encodes rows with about this many bytes. */
 		async write(rows: Row[], bytes: number) {
 			await append(await encoder.write(rows, bytes));
 		},
 
-		/** Encodes all rows so far. */
 		async flush() {
 			await append(encoder.flush());
 		},
@@ -69,7 +56,6 @@ export function fileWriter(
 		/** Whether the rows that the encoder has collected would fill a part. */
 		isPartFull: () => parts.rest.length + encoder.pending > PART_BYTES + MARGIN_BYTES,
 
-		/** Ends the current file and starts the next one. */
 		async next() {
 			await end();
 			encoder.release?.();
@@ -83,7 +69,6 @@ export function fileWriter(
 			else for (const piece of encoder.finish()) parts.rest.push(piece);
 		},
 
-		/** Frees memory. Called once, after all other calls. */
 		release() {
 			encoder.release?.();
 		},

@@ -3,7 +3,7 @@ import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import type { Job } from "../destination.ts";
 import { type FileOfRun, type FilesConfig, folder, formatOf, joined, keyBelow } from "./names.ts";
 
-/** Returns the pattern of a model's keys. Configs with the same one write the same objects. */
+/** Two configs with the same pattern of keys write the same objects. */
 export const filePattern = (config: FilesConfig, model: Job["model"]) =>
 	[
 		folder(config.prefix, { start: "", end: "", model }),
@@ -11,7 +11,6 @@ export const filePattern = (config: FilesConfig, model: Job["model"]) =>
 		formatOf(config).suffix,
 	].join();
 
-/** Returns the key of a run's file. */
 export type KeyOf = (job: Job, file: FileOfRun) => string;
 
 /**
@@ -33,9 +32,6 @@ export function keysOf(config: FilesConfig, root: (job: Job) => string): KeyOf {
 /** Returns the key of the object that a test of the destination writes and removes. */
 export function testKey({ prefix }: FilesConfig, root: string) {
 	const now = new Date().toISOString();
-	return joined(
-		root,
-		folder(prefix, { start: now, end: now, model: "events" }),
-		`.tenantry-test-${crypto.randomUUID()}`,
-	);
+	const window = { start: now, end: now, model: "events" } as const;
+	return joined(root, folder(prefix, window), `.tenantry-test-${crypto.randomUUID()}`);
 }

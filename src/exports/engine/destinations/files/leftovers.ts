@@ -2,7 +2,6 @@ import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import { isFileOfWindow } from "./names.ts";
 import type { UploadContext } from "./uploads.ts";
 
-/** How many objects a warning names. */
 const MAX_NAMED = 10;
 
 /**

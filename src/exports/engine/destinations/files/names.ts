@@ -1,6 +1,5 @@
-/** Names files. This also runs in the browser, which shows the first file's name. */
+/** Names files. The console also uses it, to show the first file's name while the user types. */
 
-/** The part of a config that defines the files. */
 export type FilesConfig = {
 	prefix: string;
 	file_format?: "JSONLines" | "Parquet" | "CSV" | null | undefined;
@@ -8,7 +7,6 @@ export type FilesConfig = {
 	max_file_size_mb?: number | null | undefined;
 };
 
-/** The run that writes a file. */
 type Run = { start: string; end: string; model: "events" | "persons"; backfill: boolean };
 
 const FORMATS = {
@@ -26,10 +24,7 @@ const COMPRESSIONS = {
 export const lineCompression = ({ compression }: FilesConfig) =>
 	compression === "snappy" ? null : (compression ?? null);
 
-/**
- * Returns the suffix and media type of files. Parquet is compressed inside the file, so its suffix
- * doesn't have the compression.
- */
+/** Returns the suffix and media type of files. Parquet is compressed inside the file. */
 export function formatOf(config: FilesConfig) {
 	const format = FORMATS[config.file_format ?? "JSONLines"];
 	const compression = lineCompression(config);
@@ -41,19 +36,9 @@ export function formatOf(config: FilesConfig) {
 /** Returns the folder of a run's files (docs/exports.md#what-is-written). */
 export function folder(prefix: string, { start, end, model }: Omit<Run, "backfill">) {
 	const [year, month, day, hour, minute, second] = end.split(/\D/);
-	const variables = new Map(
-		Object.entries({
-			year,
-			month,
-			day,
-			hour,
-			minute,
-			second,
-			data_interval_start: start,
-			data_interval_end: end,
-			table: model,
-		}),
-	);
+	const moment = { year, month, day, hour, minute, second };
+	const window = { data_interval_start: start, data_interval_end: end, table: model };
+	const variables = new Map(Object.entries({ ...moment, ...window }));
 	return prefix
 		.replace(/\{(\w+)\}/g, (all, name) => variables.get(name) ?? all)
 		.replace(/\/{2,}/g, "/")
@@ -62,14 +47,14 @@ export function folder(prefix: string, { start, end, model }: Omit<Run, "backfil
 
 export const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
 
-/** A file of a run, counted from 0, its manifest, or the beginning of all keys of the window. */
+/** A file of a run, from 0; its manifest; or what all keys of the window begin with. */
 export type FileOfRun = number | "manifest" | "window";
 
 /** Matches the end of a file's key after its window, whatever the format. */
 const AFTER_WINDOW =
 	/^(?:-\d+(?<numbered>-backfill)?|(?<whole>-backfill)?)\.(?:jsonl|csv|parquet)(?:\.gz|\.zst)?$|^_manifest(?<manifest>-backfill)?\.json$/;
 
-/** Whether this follows the window in the key of a file of a schedule or a backfill. */
+/** Whether this may follow the window in the key of a file of the schedule or of a backfill. */
 export function isFileOfWindow(rest: string, { backfill }: Pick<Run, "backfill">) {
 	const match = AFTER_WINDOW.exec(rest);
 	const { numbered, whole, manifest } = match?.groups ?? {};

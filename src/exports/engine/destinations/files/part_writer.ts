@@ -1,17 +1,52 @@
 import { PART_BYTES } from "../../../../outbound/buckets/bucket.ts";
-import { partBuffer } from "./part_buffer.ts";
 import type { State, Uploads } from "./uploads.ts";
 
-/**
- * Uploads the bytes of a run's files in parts. Only the part that is being filled is in memory.
- * @param initial the state that the run continues from
- */
+/** The initial size of a buffer. Files that fit don't need a larger one. */
+const INITIAL_BYTES = PART_BYTES / 16;
+
+/** The buffer of the last run, for reuse: the runtime collects large buffers late. */
+let spare: Uint8Array | null = null;
+
+/** A buffer for the next part. It grows once to the size of a part, then as needed. */
+function partBuffer(initial: Uint8Array) {
+	let buffer = spare ?? new Uint8Array(INITIAL_BYTES);
+	let length = 0;
+	spare = null;
+
+	function push(bytes: Uint8Array) {
+		const size = length + bytes.length;
+		if (size > buffer.length) {
+			const larger = new Uint8Array(Math.max(PART_BYTES, size));
+			larger.set(buffer.subarray(0, length));
+			buffer = larger;
+		}
+		buffer.set(bytes, length);
+		length = size;
+	}
+
+	push(initial);
+	return {
+		get length() {
+			return length;
+		},
+		push,
+		/** A view of the bytes, valid until the next change. */
+		all: () => buffer.subarray(0, length),
+		clear() {
+			length = 0;
+		},
+		/** Releases the buffer for another run, unless it is larger than a part. */
+		release() {
+			if (buffer.length <= PART_BYTES) spare = buffer;
+		},
+	};
+}
+
+/** Uploads a run's files in parts, of which one is in memory, from the state `initial` on. */
 export function partWriter(uploads: Uploads, initial: Pick<State, "current" | "rest">) {
 	let { current } = initial;
 	const rest = partBuffer(Buffer.from(initial.rest, "base64"));
-	const partsSent = uploads.list[current]?.parts.length ?? 0;
-	/** The number of uploaded bytes of the current file. */
-	let sent = partsSent * PART_BYTES;
+	let sent = (uploads.list[current]?.parts.length ?? 0) * PART_BYTES;
 	let hasSent = false;
 
 	async function send() {
@@ -22,11 +57,8 @@ export function partWriter(uploads: Uploads, initial: Pick<State, "current" | "r
 	return {
 		/** The bytes of the current file after its last part. */
 		rest,
-		/** The number of the current file. */
 		file: () => current,
-		/** The bytes of the current file so far. */
 		size: () => sent + rest.length,
-		/** Whether the current file is an upload. */
 		isUpload: () => uploads.list[current] !== undefined,
 		/** Whether parts were uploaded since `clearSent`. */
 		hasSent: () => hasSent,
@@ -47,7 +79,6 @@ export function partWriter(uploads: Uploads, initial: Pick<State, "current" | "r
 			}
 		},
 
-		/** Uploads the last part of the current file, if there is one. */
 		async sendRest() {
 			if (rest.length > 0) await send();
 		},

@@ -13,17 +13,14 @@ const MAX_STATE_BYTES = 1_500_000;
 /** The maximum number of bytes after the last part that fit into a state, in base64. */
 const MAX_REST_BYTES = (MAX_STATE_BYTES * 3) / 4;
 
-/**
- * Writes the rows of one run to files. All files appear on `close`, in their order, then the
- * manifest. A file that is too small for an upload is written with a single request.
- */
+/** Writes a run's files, which appear on `close`, in order. Small ones need no upload. */
 export function filesSink(config: FilesConfig, context: UploadContext, state: State | null) {
 	const { job, keyOf } = context;
 	const uploads = uploadsOf(context, state ?? INITIAL);
 	const parts = partWriter(uploads, state ?? INITIAL);
 	const writer = fileWriter(config, job.columns, parts, state?.encoder ?? "");
 	const maxBytes = (config.max_file_size_mb ?? 0) * 1_000_000;
-	/** Whether a call is in progress or has failed, and may still read the buffer. */
+	/** Whether a call is in progress or has failed, so that a request may be reading the buffer. */
 	let isBusy = false;
 
 	async function encode(rows: Row[], sizes: number[]) {
@@ -37,7 +34,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 		if (writer.isPartFull() || parts.hasSent()) await writer.flush();
 	}
 
-	/** Returns the state after all rows; null if it is too large, or if no part is new. */
+	/** The state so far; null if it is too large, or if no part was uploaded since the last one. */
 	function stateToSave(): State | null {
 		if (!parts.hasSent() || parts.rest.length > MAX_REST_BYTES) return null;
 		const state = {
@@ -57,7 +54,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 		return state;
 	}
 
-	/** Makes the files appear in their order. If it fails, the next attempt continues after them. */
+	/** Makes the files appear in order. A retry continues after the last one that appeared. */
 	async function closeFiles(keys: string[]) {
 		const before = uploads.closed;
 		let closed = before;
@@ -73,7 +70,6 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 		}
 	}
 
-	/** Makes all files appear. Returns their keys. */
 	async function closeAll() {
 		if (parts.file() === 0 && writer.size() === 0) return [];
 		isBusy = true;

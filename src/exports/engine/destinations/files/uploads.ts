@@ -22,7 +22,7 @@ export type State = {
 
 export const INITIAL: State = { uploads: [], current: 0, rest: "", encoder: "" };
 
-/** The context of a run's uploads. `type`: the media type of its files. */
+/** `type`: the media type of the files. */
 export type UploadContext = {
 	bucket: Bucket;
 	job: Job;
@@ -41,16 +41,13 @@ async function assertOwn(bucket: Bucket, job: Job, key: string) {
 		);
 }
 
-/** Returns the state with all started uploads, and their parts at its position. */
+/** The state with all started uploads, and the parts that match its position. */
 const withUploads = (state: State, begun: Upload[]): State => ({
 	...state,
 	uploads: begun.map((upload, i) => state.uploads[i] ?? { ...upload, parts: [] }),
 });
 
-/**
- * Returns the uploads of a run's files, numbered from 0.
- * @param initial the state that the run continues from
- */
+/** Returns the uploads of a run's files, numbered from 0. */
 export function uploadsOf(
 	{ bucket, job, type, keyOf, saveState, readState }: UploadContext,
 	initial: State,
@@ -60,7 +57,6 @@ export function uploadsOf(
 	/** The marks of files that had already appeared before a crash. */
 	const done = new Set<string>();
 
-	/** Returns the mark of a file of this run. */
 	const markOf = (upload: string): Mark => ({ export_id: job.export_id, upload });
 
 	/** Throws unless the upload no longer exists because its object has appeared. */
@@ -92,7 +88,7 @@ export function uploadsOf(
 		/** How many files had appeared when the run continued. */
 		closed,
 
-		/** Uploads the next part of a file. Starts the file's upload if needed. */
+		/** Uploads the next part of a file. Starts its upload if needed. */
 		async addPart(file: number, body: Uint8Array) {
 			const upload = uploads[file] ?? (await begin(file));
 			uploads[file] = upload;
@@ -119,7 +115,6 @@ export function uploadsOf(
 		saveClosed: async (closed: number) =>
 			saveState({ ...((await readState()) ?? INITIAL), closed }, true),
 
-		/** Writes the manifest, which lists the files. */
 		putManifest: (keys: string[]) =>
 			bucket.put(
 				keyOf(job, "manifest"),

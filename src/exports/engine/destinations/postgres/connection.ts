@@ -3,7 +3,7 @@ import Client from "pg/lib/client.js";
 import Query from "pg/lib/query.js";
 import { DatabaseError } from "pg-protocol";
 import { connectionError, silence } from "../../../../outbound/connection.ts";
-import { POSTGRES_PORT } from "../../../../outbound/destinations/postgres.ts";
+import { POSTGRES_PORT } from "../../../../outbound/destinations/configs.ts";
 import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import { assertReachable } from "../../../../outbound/send.ts";
 import { addressOf, type Context, explain } from "./errors.ts";
@@ -17,7 +17,7 @@ const CLIENT_TIMEOUT_FACTOR = 1.25;
 /** Shorter than the timeout of a statement, so that waiting for a lock has its own error. */
 const LOCK_TIMEOUT_FACTOR = 0.75;
 
-/** Returns the header of a CopyData message: its type and length (PostgreSQL, "Message Formats"). */
+/** The header of a CopyData message: type and length (PostgreSQL, "Message Formats"). */
 function copyDataHead({ byteLength }: Uint8Array) {
 	const head = Buffer.from("d0000");
 	head.writeInt32BE(byteLength + 4, 1);
@@ -30,11 +30,7 @@ const COPY_DONE = Buffer.from("c\0\0\0\u0004");
 class CopyQuery extends Query {
 	readonly #data: Uint8Array[];
 
-	constructor(
-		sql: string,
-		data: Uint8Array[],
-		callback: (error: Error | null | undefined) => void,
-	) {
+	constructor(sql: string, data: Uint8Array[], callback: (error?: Error | null) => void) {
 		super(sql, callback);
 		this.#data = data;
 	}
@@ -49,19 +45,17 @@ class CopyQuery extends Query {
 	}
 }
 
-/** A connection that has signed in. Its errors have messages for the user. */
 export type Session = {
 	/** @param values for $1, $2, …; without values, `sql` may contain several statements */
 	query(sql: string, values?: (string | string[])[]): Promise<{ rows: Record<string, unknown>[] }>;
 	/** Sends all statements at once. `data` is the input of the COPY statement. */
 	copy(sql: string, data: Uint8Array[]): Promise<void>;
-	/** Ends the session and closes the connection. */
 	end(): void;
 	/** Closes the connection at once. */
 	destroy(): void;
 };
 
-/** Returns SQL that begins a transaction in which values are parsed the same way with all settings of the server. */
+/** SQL that begins a transaction in which values are parsed the same way everywhere. */
 export const begin = (timeoutMs: number) =>
 	[
 		"begin",

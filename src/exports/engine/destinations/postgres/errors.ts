@@ -1,18 +1,18 @@
 import { DatabaseError } from "pg-protocol";
 import { silence } from "../../../../outbound/connection.ts";
 import type { Config } from "../../../../outbound/destinations/config.ts";
-import { POSTGRES_PORT } from "../../../../outbound/destinations/postgres.ts";
+import { POSTGRES_PORT } from "../../../../outbound/destinations/configs.ts";
 import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import { quote } from "../../../../outbound/quote.ts";
 
 export type Settings = Config<"Postgres">;
 
-/** The server rejected the user or the database. */
-export class SignInRejected extends MisconfiguredError {}
+export class SignInRejectedError extends MisconfiguredError {}
 
 /**
- * The classes and codes of temporary errors: connections, a standby that takes over, conflicts of transactions, resources,
- * locks, interventions of an operator, the system (PostgreSQL, appendix A).
+ * The classes and codes of temporary errors: connections, a standby that takes over, conflicts of
+ * transactions, resources, locks, interventions of an operator, the system (PostgreSQL, appendix
+ * A).
  */
 const TEMPORARY = /^(08|25006|40|53|55P03|57|58|XX)/;
 
@@ -21,11 +21,11 @@ const INVALID_DATA = /^22/;
 export const addressOf = ({ host, port }: Settings) =>
 	`${host.includes(":") ? `[${host}]` : host}:${port ?? POSTGRES_PORT}`;
 
-/** Quotes the server's message without the user name and the password. A short name is only removed where it is in quotes. */
+/** Quotes a message without user and password. A short user is only removed in quotes. */
 const quoted = ({ user, password }: Settings, message: string) =>
 	quote([user, password], message.replaceAll(`"${user}"`, '"***"'));
 
-/** Returns the meaning of an error code for the user; undefined if only the server's own message is shown. */
+/** Returns the meaning of an error code for the user; undefined if it is unknown. */
 function meaningOf(error: DatabaseError, { config, table, key, timeoutMs }: Context) {
 	const { code = "", message } = error;
 	const seconds = timeoutMs / 1000;
@@ -57,9 +57,7 @@ function meaningOf(error: DatabaseError, { config, table, key, timeoutMs }: Cont
 
 export type Context = {
 	config: Settings;
-	/** The table's name in SQL. */
 	table: string;
-	/** The columns of the primary key. */
 	key: string[];
 	timeoutMs: number;
 };
@@ -80,6 +78,6 @@ export function explain(error: unknown, context: Context): unknown {
 		.join(" ");
 	if (TEMPORARY.test(code)) return new Error(words);
 	return code.startsWith("28") || code === "3D000"
-		? new SignInRejected(words)
+		? new SignInRejectedError(words)
 		: new MisconfiguredError(words);
 }

@@ -4,7 +4,6 @@ import { type Column, type Model, PRIMARY_KEYS } from "../../rows.ts";
 import type { Session } from "./connection.ts";
 import type { Settings } from "./errors.ts";
 
-/** The types of columns in a created table. */
 const TYPES: Record<Kind, string> = {
 	text: "text",
 	json: "jsonb",
@@ -22,7 +21,6 @@ const namesOf = ({ schema, table_name }: Settings) => ({
 	name: table_name ?? "events",
 });
 
-/** The table's name in SQL. */
 export function tableOf(config: Settings) {
 	const { schema, name } = namesOf(config);
 	return `${quoted(schema)}.${quoted(name)}`;
@@ -30,9 +28,9 @@ export function tableOf(config: Settings) {
 
 /**
  * Looks up the table.
- * @returns `isPlain`: whether COPY stores new rows like the upsert. Triggers, including foreign keys, may treat the two
- * differently, and an upsert rejects deferrable unique constraints. `checksJson`: whether all columns for JSON accept only
- * JSON.
+ * @returns `isPlain`: whether COPY stores new rows like the upsert. Triggers, including foreign
+ * keys, may treat the two differently, and an upsert rejects deferrable unique constraints.
+ * `checksJson`: whether all columns for JSON accept only JSON.
  */
 export async function findTable({ query }: Session, config: Settings, columns: Column[]) {
 	const { schema, name } = namesOf(config);
@@ -57,9 +55,7 @@ export async function findTable({ query }: Session, config: Settings, columns: C
 	};
 }
 
-/**
- * Creates the table if it doesn't exist, within a transaction. A lock prevents two sessions from creating it at the same time.
- */
+/** Creates the table if it doesn't exist, within a transaction, and under a lock. */
 export async function ensureTable(
 	session: Session,
 	config: Settings,
@@ -93,14 +89,9 @@ export function statementsFor(table: string, columns: Column[], model: Model) {
 	const upsertFrom = (rows: string) =>
 		`insert into ${table} (${all}) select ${all} from ${rows} on conflict (${quoted(...key)}) do ${action}`;
 	return {
-		/**
-		 * Fails if every upsert would fail, for example without a unique index. It also locks the table's definition until the
-		 * transaction ends.
-		 */
+		/** Fails if every upsert would. Locks the table's definition until the transaction ends. */
 		check: upsertFrom(`${table} where false`),
-		/** Reads rows into the table. All rows must be new. */
 		load: `copy ${table} (${all}) from stdin`,
-		/** Reads rows into a temporary table. */
 		stage: `create temporary table ${STAGING} on commit drop as select ${all} from ${table} with no data;
 			copy ${STAGING} from stdin`,
 		/** Inserts the rows. A row with an existing key replaces the existing row. */

@@ -6,7 +6,7 @@ import { writeRleBitPackedHybrid } from "hyparquet-writer/src/encoding.js";
 import type { Column, Row } from "../../rows.ts";
 import { NOTHING } from "../format.ts";
 import { free, sizeOfAll, taken } from "./buffers.ts";
-import { dictionaryWriter, type Skips } from "./dictionary.ts";
+import { dictionaryWriter } from "./dictionary.ts";
 import { type Bounds, boundsOf, statisticsOf } from "./statistics.ts";
 import { bits, plain, sizeOf, stored, TYPES } from "./values.ts";
 
@@ -33,7 +33,7 @@ function* slices(values: Row) {
 	yield values.slice(from);
 }
 
-/** Encodes integers as runs and bit-packed groups (Parquet's RLE/bit-packing hybrid). */
+/** Encodes integers of this many bits (Parquet's RLE/bit-packing hybrid). */
 function hybrid(numbers: Uint8Array | Uint32Array, bits: number, ...before: number[]) {
 	const writer = new ByteWriter();
 	for (const byte of before) writer.appendUint8(byte);
@@ -41,7 +41,7 @@ function hybrid(numbers: Uint8Array | Uint32Array, bits: number, ...before: numb
 	return writer.getBytes();
 }
 
-/** Returns the writer of a column's pages, which counts them and the saved bytes. */
+/** Returns the writer of pages, which counts them and the bytes that compression saves. */
 function pageWriter(compress: StoredColumn["compress"]) {
 	const counts = { data: 0, saved: 0 };
 	/** Writes a page: its header, its levels, and its data. */
@@ -95,13 +95,13 @@ function pageWriter(compress: StoredColumn["compress"]) {
  * of a row group at once. This function compresses each page when it is full, so that rows don't
  * stay in memory until their row group is written.
  */
-export function columnWriter({ name, kind, codec, compress }: StoredColumn, skips?: Skips) {
-	const dictionary = dictionaryWriter(kind, skips);
+export function columnWriter({ name, kind, codec, compress }: StoredColumn) {
+	const dictionary = dictionaryWriter(kind);
 	/** The dictionary page. */
 	const head = new ByteWriter();
 	/** The data pages that are full. */
 	const written = new ByteWriter();
-	/** Whether each row of the page has a value. With a dictionary, a row group has one page. */
+	/** Whether each row of the page has a value. A row group with a dictionary has one page. */
 	const levels = new ByteWriter();
 	/** The values of the current page in the encoding PLAIN; booleans have a byte each. */
 	const data = new ByteWriter();
@@ -213,8 +213,6 @@ export function columnWriter({ name, kind, codec, compress }: StoredColumn, skip
 			begin();
 			return { chunk, pieces };
 		},
-
-		skips: dictionary.skips,
 
 		/** Frees the memory. The writer must not be used after this. */
 		release() {

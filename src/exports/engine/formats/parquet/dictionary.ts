@@ -4,38 +4,22 @@ import { copied, type Row } from "../../rows.ts";
 import { free } from "./buffers.ts";
 import { sizeOf, type Value } from "./values.ts";
 
-/**
- * After this many distinct values, or bytes of them, a dictionary is given up if most values were
- * distinct. Fewer than `MIN_COUNT` values are too few to decide, however long they are.
- */
+/** When a dictionary is given up if most values were distinct, of at least `MIN_COUNT`. */
 const MIN_DISTINCT = 2048;
 const MIN_DISTINCT_BYTES = 2 ** 20;
 const MIN_COUNT = 16;
 
-/** The maximum number of row groups without a dictionary until another one is tried. */
-const MAX_SKIPPED = 64;
-
-/**
- * How many row groups don't use a dictionary: from the next one on (`now`), and after the next try
- * if it fails (`next`). It is part of an encoder's state, because each step of a run creates an
- * encoder.
- */
-export type Skips = [now: number, next: number];
-
 /**
  * Creates the dictionaries of a column: the distinct values of a row group, and the index of each
- * value among them. A dictionary stays in memory until it turns out that it doesn't halve the
- * bytes. So while that happens, fewer and fewer row groups try one.
+ * value among them. It stays in memory until it turns out that it doesn't halve the bytes.
  */
-export function dictionaryWriter(kind: Kind, [now, next]: Skips = [0, 1]) {
+export function dictionaryWriter(kind: Kind) {
 	const positions = new Map<Value, number>();
 	const indexes = new ByteWriter();
 	let count = 0;
 	let plainBytes = 0;
 	let distinctBytes = 0;
-	let skips = now;
-	let nextSkips = next;
-	let isOpen = kind !== "boolean" && skips === 0;
+	let isOpen = kind !== "boolean";
 
 	const distinct = () => [...positions.keys()];
 	/** The number of bits of an index. */
@@ -94,19 +78,14 @@ export function dictionaryWriter(kind: Kind, [now, next]: Skips = [0, 1]) {
 		giveUp() {
 			clear();
 			isOpen = false;
-			skips = nextSkips + 1;
-			nextSkips = Math.min(4 * nextSkips, MAX_SKIPPED);
 		},
 
 		/** Begins the next row group. */
 		next() {
 			clear();
-			if (isOpen) nextSkips = 1;
-			skips = Math.max(0, skips - 1);
-			isOpen = kind !== "boolean" && skips === 0;
+			isOpen = kind !== "boolean";
 		},
 
-		skips: (): Skips => [skips, nextSkips],
 		release: () => free(indexes),
 	};
 }

@@ -5,10 +5,10 @@ import { unconvertMinMax } from "hyparquet-writer/src/unconvert.js";
 import type { Kind } from "../../query/expression.ts";
 import { TYPES, type Value } from "./values.ts";
 
-/** The maximum size of a text's bound, in bytes: all bounds stay in memory. */
+/** The maximum size of a text bound, in bytes. All bounds stay in memory until the file ends. */
 export const MAX_BOUND_BYTES = 64;
 
-/** Code units that JavaScript (UTF-16) and Parquet (UTF-8) order differently. */
+/** The code units whose order differs between UTF-16 (JavaScript) and UTF-8 (Parquet). */
 const SORTED_DIFFERENTLY = /[\ud800-\uffff]/;
 
 const precedes = (a: Value, b: Value) => a < b;
@@ -35,17 +35,14 @@ export function boundsOf(values: Value[], before: Bounds | null): Bounds | null 
 	return { min, max };
 }
 
-/** Returns the bound of a text, in whole characters; undefined if it can't be shortened. */
+/** Shortens a text bound to whole characters; undefined if that isn't possible. */
 function shortened(bound: Value, isMax: boolean) {
 	const element = { name: "", ...TYPES.text };
 	const bytes = unconvertMinMax(bound, element, isMax, MAX_BOUND_BYTES);
 	return bytes && bytes.length <= MAX_BOUND_BYTES ? Buffer.from(bytes).toString() : undefined;
 }
 
-/**
- * Returns the statistics of a column. The bounds of texts are short: a long lower bound is cut off,
- * a long upper bound is rounded up.
- */
+/** Returns the statistics of a column. A long lower bound is cut off, an upper one rounded up. */
 export function statisticsOf(kind: Kind, bounds: Bounds | null, nulls: number): Statistics {
 	const statistics: Statistics = { null_count: BigInt(nulls) };
 	if (!bounds) return statistics;

@@ -14,7 +14,7 @@ export type Value = NonNullable<Row[number]>;
 
 const TEXT = { type: "BYTE_ARRAY", converted_type: "UTF8" } as const;
 
-/** The Parquet type of each kind. JSON is text, since few readers support the type JSON. */
+/** The Parquet type of each kind. JSON is text, because not all readers support JSON. */
 export const TYPES = {
 	text: TEXT,
 	json: TEXT,
@@ -32,7 +32,7 @@ export const TYPES = {
 const ISO_LENGTH = "2026-01-01T00:00:00.000Z".length;
 const MINUTE_LENGTH = "2026-01-01T00:00:".length;
 
-/** Returns a parser of times to milliseconds that is fast for times in the same minute. */
+/** Returns a function that parses times, fast in the same minute as the previous one. */
 function momentReader() {
 	let minute = "-";
 	let start = 0;

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { zstdCompressSync } from "node:zlib";
 
-/** The maximum output of zstd, in bytes (https://github.com/cloudflare/workerd/issues/6769). */
+/** workerd's maximum output, in bytes (https://github.com/cloudflare/workerd/issues/6769). */
 const MAX_OUTPUT_BYTES = 2 ** 15;
 
 /** The output of an input of at most this size always fits. */
@@ -10,10 +10,7 @@ const SAFE_INPUT_BYTES = 31 * 2 ** 10;
 
 const MAX_INPUT_BYTES = 2 ** 18;
 
-/**
- * The expected size of a frame, as a share of the maximum. The rest is for input that compresses
- * worse than the previous input.
- */
+/** The expected share of the maximum. The rest is for input that compresses worse. */
 const FILL = 0.9;
 
 /**

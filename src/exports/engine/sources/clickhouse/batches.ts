@@ -63,7 +63,6 @@ export class Items<T> {
 		return this.#batch[this.#index];
 	}
 
-	/** Moves on to the next item. */
 	advance() {
 		this.#index += 1;
 	}

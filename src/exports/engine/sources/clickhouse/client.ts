@@ -7,12 +7,7 @@ import { parseRows } from "./batches.ts";
 const QUERY_SECONDS = 50;
 const REQUEST_TIMEOUT_MS = 60_000;
 
-export type Access = {
-	url: string;
-	username: string;
-	password: string;
-	database: string;
-};
+export type Access = { url: string; username: string; password: string; database: string };
 
 type Params = Record<string, unknown>;
 

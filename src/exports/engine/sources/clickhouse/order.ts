@@ -1,11 +1,14 @@
+import { MisconfiguredError } from "../../../../outbound/errors.ts";
+import type { Model } from "../../rows.ts";
+import type { Position } from "../source.ts";
+
 /** An expression that rows are ordered by, and the type of its values as query parameters. */
 type Part = { sql: string; type: string };
 
 /** The order in which a table's rows are read. */
 export type Order = {
-	/** The expressions for ORDER BY. */
 	sql: string;
-	/** The same expressions without `team_id`. Rows that are equal in all are copies. */
+	/** The same expressions without `team_id`. Rows equal in all parts are copies. */
 	parts: Part[];
 };
 
@@ -23,10 +26,7 @@ export function splitKey(key: string): string[] {
 	return expressions.map((text) => text.trim()).filter((text) => text !== "");
 }
 
-/**
- * Returns the type of a query parameter for values of a column's type; undefined for types whose
- * values may be null, or may change when they are converted to text.
- */
+/** The type of a query parameter; undefined for types that may be null or change as text. */
 function parameterType(type: string): string | undefined {
 	const plain = type.replace(/^LowCardinality\((.*)\)$/, "$1");
 	const precision = /^DateTime64\((\d)/.exec(plain)?.[1];
@@ -43,10 +43,7 @@ function parameterType(type: string): string | undefined {
  * @param key the column that identifies an event or a person
  */
 export function orderBy(expressions: string[], types: string[], key: string): Order {
-	const usable = expressions.map((sql, i) => ({
-		sql,
-		type: parameterType(types[i] ?? ""),
-	}));
+	const usable = expressions.map((sql, i) => ({ sql, type: parameterType(types[i] ?? "") }));
 	const broken = usable.findIndex(({ type }) => type === undefined);
 	const keyType = parameterType(types.at(-1) ?? "");
 	const last = keyType
@@ -74,10 +71,7 @@ export function dayOf({ parts: [first] }: Order): string | undefined {
 	return first?.type.startsWith("DateTime") ? `toDate(${first.sql})` : undefined;
 }
 
-/**
- * SQL condition: a row comes after the given values. It compares each part separately, because
- * ClickHouse doesn't use its index to compare tuples.
- */
+/** SQL condition: a row comes after the values. ClickHouse uses no index for tuples. */
 export function isAfter({ parts }: Order): string {
 	return parts.reduceRight((rest, { sql, type }, i) => {
 		const value = `{${parameter(i)}:${type}}`;
@@ -87,6 +81,37 @@ export function isAfter({ parts }: Order): string {
 	}, "");
 }
 
-/** Returns the query parameters of `isAfter`. */
 export const parametersOf = (values: string[]) =>
 	Object.fromEntries(values.map((value, i) => [parameter(i), value]));
+
+/** The result of a first query about a selection's rows. */
+export type Survey = {
+	count: number;
+	/** Whether no row has copies. */
+	isUnique: boolean;
+	/** The days of the order's first part; null if they are too many, or it isn't a time. */
+	days: string[] | null;
+};
+
+/** Where reading continues: after the row with these values; empty for the first row. */
+export type Place = Pick<Survey, "isUnique" | "days"> & { values: string[] };
+
+const UNIQUE = "unique";
+const COPIES = "copies";
+
+export const positionOf = (order: Order, { isUnique, days, values }: Place): Position => [
+	order.sql,
+	isUnique ? UNIQUE : COPIES,
+	days?.join() ?? "",
+	...values,
+];
+
+/** @throws MisconfiguredError if the table's order has changed */
+export function placeOf(model: Model, order: Order, position: Position): Place {
+	const [sql, mode, days, ...values] = position;
+	if (sql !== order.sql || values.length !== order.parts.length)
+		throw new MisconfiguredError(
+			`ClickHouse: the order of the table ${model} has changed since the run began. Retry the run from its start.`,
+		);
+	return { isUnique: mode === UNIQUE, days: days ? days.split(",") : null, values };
+}

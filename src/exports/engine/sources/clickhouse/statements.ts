@@ -2,10 +2,9 @@ import { kindOf } from "../../query/expression.ts";
 import type { Model } from "../../rows.ts";
 import { MAX_PAGE_ROWS, orderOf, weight } from "../bounds.ts";
 import type { Filter, Scan } from "../source.ts";
-import { dayOf, isAfter, type Order, parametersOf, textOf } from "./order.ts";
-import type { Place } from "./place.ts";
+import { dayOf, isAfter, type Order, type Place, parametersOf, textOf } from "./order.ts";
 
-/** A query returns many pages, because each query reads some thousands of additional rows. */
+/** Each query reads some thousands of rows too many, so it returns many pages. */
 export const ROWS_PER_QUERY = 100 * MAX_PAGE_ROWS;
 
 /** If the rows have more days than this, queries don't list the days. */
@@ -35,10 +34,7 @@ const CONTENT: Record<Model, string> = {
 /** SQL that parses a parameter with a time. The finest precision of a column is nanoseconds. */
 const moment = (name: string) => `parseDateTime64BestEffort({${name}:String}, 9, 'UTC')`;
 
-/**
- * SQL condition: a time is in the selection's window. The upper bound is inclusive: with an index
- * by day, "before midnight" would also read the day that begins then.
- */
+/** SQL condition: a time is in the window. Inclusive, since an index by day reads less then. */
 const isInWindow = (at: string) =>
 	`${at} >= ${moment("start")} and ${at} <= ${moment("end")} - toIntervalNanosecond(1)`;
 
@@ -47,7 +43,6 @@ const IS_OF_TEAM = "team_id = {team_id:Int64}";
 const IS_INCLUDED = `(empty({include_events:Array(String)}) or has({include_events:Array(String)}, event))
 	and not has({exclude_events:Array(String)}, event)`;
 
-/** The condition for the selection's rows, including copies. */
 const isSelected = (scan: Scan) =>
 	[
 		IS_OF_TEAM,
@@ -72,7 +67,6 @@ function selectedColumn(name: string) {
 	}
 }
 
-/** The conditions of filters, and their parameters. */
 function conditions(filters: Filter[]) {
 	const params: Record<string, string | string[]> = {};
 	const bind = (value: string | string[]) => {
@@ -96,10 +90,7 @@ function conditions(filters: Filter[]) {
 	return { sql, params };
 }
 
-/**
- * Returns the query for a survey. Its result is one row: how many rows the selection has, whether
- * none has copies, and the days of the order's first part.
- */
+/** A survey's query: the number of rows, whether none has copies, and their days. */
 export function surveySql(scan: Scan, order: Order): Statement {
 	const { model } = scan;
 	const { at, key } = orderOf(scan);
@@ -123,7 +114,7 @@ export function surveySql(scan: Scan, order: Order): Statement {
 	};
 }
 
-/** SQL condition: a row is the copy to use, among the `selected` rows. */
+/** SQL condition: a row is the copy to use. `selected`: the rows compared for events. */
 function isNewest(scan: Scan, selected: string[]) {
 	const { model } = scan;
 	const { key } = orderOf(scan);
@@ -132,7 +123,6 @@ function isNewest(scan: Scan, selected: string[]) {
 		select ${key}, max(${versionOf(model)}) from ${model} where ${copies.join(" and ")} group by ${key})`;
 }
 
-/** Returns the query that counts the scan's rows that match its filters. */
 export function countSql(scan: Scan, isUnique: boolean): Statement {
 	const { key } = orderOf(scan);
 	const filters = conditions(scan.filters);

@@ -1,8 +1,7 @@
 import { orderOf } from "../bounds.ts";
 import type { Scan } from "../source.ts";
 import type { Client } from "./client.ts";
-import { type Order, orderBy, splitKey } from "./order.ts";
-import type { Survey } from "./place.ts";
+import { type Order, orderBy, type Survey, splitKey } from "./order.ts";
 import { MAX_DAYS, surveySql } from "./statements.ts";
 
 /** Returns cached facts about tables and scans. Each is queried once. */

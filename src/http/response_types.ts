@@ -20,11 +20,11 @@ type IsDocumented = { outputFormat: "documented" };
 /** The routes with their documented responses, for typed clients. */
 export type AsDocumented<S> = {
 	[Path in keyof S]: {
-		[Method in keyof S[Path]]: AnswerOf<S[Path][Method]>;
+		[Method in keyof S[Path]]: ResponseOf<S[Path][Method]>;
 	};
 };
 
-type AnswerOf<E> = [Extract<E, IsDocumented>] extends [never]
+type ResponseOf<E> = [Extract<E, IsDocumented>] extends [never]
 	? E
 	: Extract<E, IsDocumented> extends infer D
 		? { [K in keyof D]: K extends "outputFormat" ? "json" : D[K] }

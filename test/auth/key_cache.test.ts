@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
-import { held, hold, MAX_HELD, release } from "../../src/auth/held.ts";
+import { keyCache, MAX_RECORDS } from "../../src/auth/key_cache.ts";
 import { digest, mint } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { users } from "../../src/db/schema/users.ts";
@@ -17,13 +17,13 @@ const OUTSIDE = "198.51.100.1";
 const ask = (key: string, address = INSIDE) =>
 	call("GET", "/api/users/@me", { key, headers: { "cf-connecting-ip": address } });
 
-/** A key whose record the isolate holds, from a request that has just succeeded. */
+/** A key whose record the isolate caches, from a request that has just succeeded. */
 async function warmKey(options?: Parameters<typeof keyFor>[1]) {
 	const { id: user_id } = await person();
 	const key = await keyFor(user_id, options);
 	expect((await ask(key)).status).toBe(200);
 	const hash = await digest(key);
-	expect(held(hash)).toBeDefined();
+	expect(keyCache.get(hash)).toBeDefined();
 	const set = (values: Partial<typeof personalApiKeys.$inferInsert>) =>
 		db.update(personalApiKeys).set(values).where(eq(personalApiKeys.hash, hash));
 	return { key, hash, user_id, set };
@@ -53,17 +53,17 @@ describe("the record of a key", () => {
 
 	test("makes place for newer ones", async () => {
 		const { key, hash } = await warmKey();
-		const record = held(hash);
-		if (!record) throw new Error("The record is not held.");
-		const others = Array.from({ length: MAX_HELD }, () => v7());
-		for (const other of others.slice(1)) hold(other, record);
+		const record = keyCache.get(hash);
+		if (!record) throw new Error("The record is not cached.");
+		const others = Array.from({ length: MAX_RECORDS }, () => v7());
+		for (const other of others.slice(1)) keyCache.set(other, record);
 		expect(await readsOf(key)).toBe(0);
-		hold(others[0] ?? "", record);
+		keyCache.set(others[0] ?? "", record);
 		expect(await readsOf(key)).toBe(1);
-		for (const other of others) release(other);
+		for (const other of others) keyCache.delete(other);
 	});
 
-	test("is not held for a key that doesn't exist", async () => {
+	test("is not cached for a key that doesn't exist", async () => {
 		const get = vi.fn(env.KEYS.get.bind(env.KEYS));
 		const KEYS: KVNamespace = Object.assign(Object.create(env.KEYS), { get });
 		const key = mint();
@@ -82,9 +82,9 @@ describe("the record of a key", () => {
 		const { id, value } = made.body;
 		const scopes = ["user:read", "plugin:read"];
 		await asOwner("PATCH", `${path}/${id}`, { body: { scopes } });
-		expect(held(await digest(value))?.scopes).toEqual(scopes);
+		expect(keyCache.get(await digest(value))?.scopes).toEqual(scopes);
 		const { body: rolled } = await asOwner("POST", `${path}/${id}/roll`);
-		expect(held(await digest(value))).toBeUndefined();
+		expect(keyCache.get(await digest(value))).toBeUndefined();
 		expect([(await ask(value)).status, (await ask(rolled.value)).status]).toEqual([401, 200]);
 	});
 });
@@ -94,7 +94,7 @@ describe("while the isolate holds the record, the next request", () => {
 		const { key, hash } = await warmKey();
 		await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, hash));
 		expect((await ask(key)).status).toBe(401);
-		expect(held(hash)).toBeUndefined();
+		expect(keyCache.get(hash)).toBeUndefined();
 	});
 
 	test("of a key that has expired is rejected", async () => {

@@ -1,5 +1,5 @@
 import { type PersonalApiKey, TenantryError } from "tenantry-client";
-import type { Settings } from "./key_form.tsx";
+import type { KeySettings } from "./keys.ts";
 import { includes } from "./scopes.ts";
 import { momentOf } from "./states.ts";
 
@@ -7,7 +7,7 @@ const isWithin = <T>(list: readonly T[], limit: readonly T[]) =>
 	limit.length === 0 || (list.length > 0 && list.every((id) => limit.includes(id)));
 
 /** Returns the field that exceeds the key of this session, and the reason. */
-function findExcess(settings: Settings, current: PersonalApiKey) {
+function findExcess(settings: KeySettings, current: PersonalApiKey) {
 	if (!settings.scopes?.every((scope) => includes(current.scopes, scope)))
 		return ["scopes", "The key of this session doesn't have all of these scopes."];
 	if (!isWithin(settings.scoped_organizations ?? [], current.scoped_organizations))
@@ -26,7 +26,11 @@ function findExcess(settings: Settings, current: PersonalApiKey) {
  * Adds the field and the reason to the error for a key with more permissions than the key in use.
  * The API doesn't return them.
  */
-export function explain(error: unknown, settings: Settings, current: PersonalApiKey | undefined) {
+export function explain(
+	error: unknown,
+	settings: KeySettings,
+	current: PersonalApiKey | undefined,
+) {
 	if (!(error instanceof TenantryError) || error.status !== 403 || error.attr) return error;
 	const [attr, reason] = (current && findExcess(settings, current)) ?? [];
 	if (!attr) return error;

@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
 import type { Destination } from "../../db/schema/batch_exports.ts";
-import { endpointOf } from "../../outbound/destinations/config.ts";
+import { endpointOf, isDatabase } from "../../outbound/destinations/config.ts";
 import { exportCipher, merged, normalized, opened } from "../../outbound/destinations/secrets.ts";
 import type { TestResult } from "../../outbound/destinations/shape.ts";
 import { TEST_TIMEOUT_MS, testResult } from "../../outbound/steps.ts";
@@ -12,7 +12,6 @@ import { checkModel, checkQuery } from "./rules.ts";
 import type { test as Test, update as Update } from "./shape.ts";
 import { activityOf, read } from "./statements.ts";
 
-/** Tests a destination that isn't saved yet. */
 export async function testNewDestination(
 	tenant: Tenant,
 	{ destination, model = "events", xql_query = null }: z.infer<typeof Test>,
@@ -28,37 +27,24 @@ export async function testNewDestination(
 		item_id: type,
 		name: endpointOf(config) ?? type,
 	});
-	return test(
-		tenant.env,
-		{ type, config },
-		{ model, xql_query, team_id: tenant.caller.project_id ?? 0 },
-	);
+	const content = { model, xql_query, team_id: tenant.caller.project_id ?? 0 };
+	return test(tenant.env, { type, config }, content);
 }
 
-/** Tests the destination of an export, with the changes in the body. */
 export async function testDestination(
 	tenant: Tenant,
 	id: string,
-	{
-		destination = {},
-		model,
-		xql_query,
-	}: Pick<z.infer<typeof Update>, "destination" | "model" | "xql_query">,
+	changes: Pick<z.infer<typeof Update>, "destination" | "model" | "xql_query">,
 ) {
 	const row = await read(tenant, id);
-	const content = {
-		model: model ?? row.model,
-		xql_query: xql_query === undefined ? row.xql_query : xql_query,
-	};
-	checkModel({ ...content, destination: row.destination });
-	checkQuery({ ...content, destination: row.destination });
+	const { model = row.model, xql_query = row.xql_query } = changes;
+	checkModel({ model, destination: row.destination });
+	checkQuery({ model, xql_query, destination: row.destination });
 	const cipher = exportCipher(tenant.env, row);
-	const stored = await merged(cipher, row.destination, destination);
+	const stored = await merged(cipher, row.destination, changes.destination ?? {});
 	await tenant.log({ ...activityOf(row), ...entryOf(stored) });
-	return test(tenant.env, await opened(cipher, stored), {
-		...content,
-		team_id: row.team_id,
-	});
+	const content = { model, xql_query, team_id: row.team_id };
+	return test(tenant.env, await opened(cipher, stored), content);
 }
 
 /** Returns the activity entry of a test, which is written before the destination gets a request. */
@@ -67,7 +53,6 @@ const entryOf = ({ type, config }: Destination) => ({
 	trigger: { destination: type, endpoint: endpointOf(config) },
 });
 
-/** The content of the export. */
 type Content = { model: Model; xql_query: string | null; team_id: number };
 
 /** Runs the test of a destination whose secrets are decrypted. */
@@ -79,6 +64,6 @@ async function test(
 	const { destinationOf } = await import("../engine/destinations/index.ts");
 	const destination = await destinationOf(env, type, config, TEST_TIMEOUT_MS);
 	const query = xql_query === null ? null : parse(xql_query).fields;
-	const fields = fieldsOf(model, query, destination.database);
+	const fields = fieldsOf(model, query, isDatabase(type));
 	return testResult(await destination.test(sampleOf(model, fields, team_id)));
 }
