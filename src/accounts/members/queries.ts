@@ -9,7 +9,7 @@ import { ADMIN, OWNER } from "../../db/levels.ts";
 import { now } from "../../db/now.ts";
 import { members } from "../../db/schema/members.ts";
 import { isPerson, users } from "../../db/schema/users.ts";
-import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
+import { forbidden, invalid } from "../../http/errors.ts";
 import { userColumns } from "../users/shape.ts";
 import type { update as Update } from "./shape.ts";
 
@@ -38,10 +38,9 @@ const isSelf = ({ key }: Tenant, { user }: Row) => user.id === key.user_id;
 export async function find(tenant: Tenant, uuid: string) {
 	const isUser =
 		uuid === "@me" ? eq(users.id, tenant.key.user_id) : eq(users.uuid, uuid.toLowerCase());
-	const [[row]] = await tenant.read(
+	const member = await tenant.find(
 		select(tenant).where(and(eq(members.organization_id, tenant.organization), isPerson, isUser)),
 	);
-	const member = orNotFound(row);
 	const { level } = tenant.caller;
 	if (!isSelf(tenant, member) && level < ADMIN) throw forbidden(NOT_ADMIN);
 	if (member.level > level) throw forbidden(ABOVE_YOU);
