@@ -1,4 +1,4 @@
-import { and, eq, inArray, lt, sql } from "drizzle-orm";
+import { and, eq, exists, inArray, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { commitIfCurrent } from "../../access/unit_of_work.ts";
 import { assertExists } from "../../db/assertion.ts";
@@ -206,7 +206,13 @@ async function finish(env: Env, job: Ending, entries: Entry[], error: string | n
 	const isConfig = eq(pluginConfigs.id, job.plugin_config_id);
 	const results = withResult(error === null ? "done" : "failed");
 	const finished = await commitIfCurrent(env, db, {
-		checks: [assertExists(db, pluginJobs, byKey(job)), assertExists(db, pluginConfigs, isConfig)],
+		checks: [
+			assertExists(
+				db,
+				pluginJobs,
+				and(byKey(job), exists(db.select().from(pluginConfigs).where(isConfig))),
+			),
+		],
 		changes: [
 			db
 				.update(pluginConfigs)
