@@ -162,6 +162,14 @@ export class Tenant {
 		await precondition?.check(results);
 		return results.queries;
 	}
+	/**
+	 * Reads a row.
+	 * @throws 404 if there is none, and the errors of `read`
+	 */
+	async find<R>(query: Answer<R>): Promise<R> {
+		const [[row]] = await this.read(query);
+		return orNotFound(row);
+	}
 
 	/** Runs the guard, and replaces the record of the key by D1's. */
 	async #renewKey() {

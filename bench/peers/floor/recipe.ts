@@ -1,17 +1,23 @@
 /** Statements of the service, with placeholders for values that differ in each request. */
 import type { Statement } from "../../harness.ts";
 
-/**
- * A part of a string: a literal, the address of the invite, the nth generated id, a generated hash,
- * or a time relative to now.
- */
-export type Part = string | { email: true } | { uuid: number } | { hash: true } | { ms: number };
+/** The current time in milliseconds, or a random number of 26 bits. */
+export type Generated = { number: "now" | "random" };
 
 /**
- * A literal value, a string of parts, the current time in milliseconds, or a random number of 26
- * bits.
+ * A part of a string: a literal, the address of the invite, the nth generated id, a generated hash,
+ * a time relative to now, or a number.
  */
-export type Value = { value: unknown } | { parts: Part[] } | { number: "now" | "random" };
+export type Part =
+	| string
+	| { email: true }
+	| { uuid: number }
+	| { hash: true }
+	| { ms: number }
+	| Generated;
+
+/** A literal value, a string of parts, or a number. */
+export type Value = { value: unknown } | { parts: Part[] } | Generated;
 
 /** A statement with placeholders. */
 export type Recipe = { sql: string; params: Value[] };
@@ -20,7 +26,7 @@ export type Recipe = { sql: string; params: Value[] };
 export type Recording = { trips: Statement[][]; at: number };
 
 const GAPS =
-	/(?<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|(?<hash>\b[0-9a-f]{64}\b)|(?<time>\d{4}-\d\d-\d\dT[\d:.]+Z)|(?<email>invited-\d+@example\.org)/g;
+	/(?<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|(?<hash>\b[0-9a-f]{64}\b)|(?<time>\d{4}-\d\d-\d\dT[\d:.]+Z)|(?<email>invited-\d+@example\.org)|(?<now>\b\d{13}\b)|(?<random>(?<="nonce":)\d+)/g;
 
 /** Times differ from the time of the request by a multiple of this. */
 const TICK_MS = 60_000;
@@ -31,7 +37,7 @@ function partsOf(text: string, at: number, shared: string, known: string[]): Par
 	let end = 0;
 	for (const match of text.matchAll(GAPS)) {
 		const [token] = match;
-		const { uuid, hash, time } = match.groups ?? {};
+		const { uuid, hash, time, email } = match.groups ?? {};
 		if (shared.includes(token)) continue;
 		parts.push(text.slice(end, match.index));
 		end = match.index + token.length;
@@ -39,7 +45,8 @@ function partsOf(text: string, at: number, shared: string, known: string[]): Par
 		if (uuid) parts.push({ uuid: known.indexOf(token) });
 		else if (hash) parts.push({ hash: true });
 		else if (time) parts.push({ ms: Math.round((Date.parse(time) - at) / TICK_MS) * TICK_MS });
-		else parts.push({ email: true });
+		else if (email) parts.push({ email: true });
+		else parts.push({ number: match.groups?.now ? "now" : "random" });
 	}
 	parts.push(text.slice(end));
 	return parts.filter((part) => part !== "");

@@ -7,7 +7,7 @@
  * To measure parts, `?without=limiter,d1` leaves them out, and `?without=held` reads KV in each
  * request. `?without=headers` leaves out the session, the ETag and the headers.
  */
-import type { Part, Recipe, Value } from "./recipe.ts";
+import type { Generated, Part, Recipe, Value } from "./recipe.ts";
 
 type Environment = {
 	DB: D1Database;
@@ -30,8 +30,12 @@ type Made = { email: string; uuids: string[]; hash: string };
 
 const NOTHING: Made = { email: "", uuids: [], hash: "" };
 
+const generate = ({ number }: Generated) =>
+	number === "now" ? Date.now() : Math.floor(Math.random() * 2 ** 26);
+
 function fillIn(part: Part, { email, uuids, hash }: Made) {
 	if (typeof part === "string") return part;
+	if ("number" in part) return generate(part);
 	if ("ms" in part) return new Date(Date.now() + part.ms).toISOString();
 	if ("uuid" in part) {
 		uuids[part.uuid] ??= crypto.randomUUID();
@@ -43,7 +47,7 @@ function fillIn(part: Part, { email, uuids, hash }: Made) {
 function fill(value: Value, made: Made) {
 	if ("value" in value) return value.value;
 	if ("parts" in value) return value.parts.map((part) => fillIn(part, made)).join("");
-	return value.number === "now" ? Date.now() : Math.floor(Math.random() * 2 ** 26);
+	return generate(value);
 }
 
 /** A request in progress. */

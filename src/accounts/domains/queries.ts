@@ -67,10 +67,7 @@ export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeo
 	return mapResults(rows, toDomain);
 }
 
-async function read(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
-	return orNotFound(row);
-}
+const read = (tenant: Tenant, id: string) => tenant.find(select(tenant).where(byId(tenant, id)));
 
 export const find = async (tenant: Tenant, id: string) => toDomain(await read(tenant, id));
 

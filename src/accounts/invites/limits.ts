@@ -9,7 +9,7 @@ import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { serviceAccounts } from "../../db/schema/service_accounts.ts";
 import { users } from "../../db/schema/users.ts";
-import { invalid, throttled } from "../../http/errors.ts";
+import { invalid, throttled, throttledUntil } from "../../http/errors.ts";
 import { DAY_MS, HOUR_MS } from "../../lib/durations.ts";
 import { LIFETIME_MS } from "./shape.ts";
 
@@ -115,8 +115,7 @@ export function checkLimits({ env }: Tenant, { mailed }: Added, blocking: Blocki
 		...[organization_mail, sender_mail].map((at) => at && Date.parse(at) + HOUR_MS),
 		recipient_mail && Date.parse(recipient_mail) + DAY_MS,
 	].filter((at) => typeof at === "number");
-	if (over.length > 0)
-		throw throttled(Math.max(1, Math.ceil((Math.max(...over) - Date.now()) / 1000)));
+	if (over.length > 0) throw throttledUntil(Math.max(...over));
 	if (mailed.length > mailsPerHour(env)) throw throttled(HOUR_MS / 1000);
 	if (invite)
 		throw invalid(

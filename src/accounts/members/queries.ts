@@ -13,7 +13,7 @@ import { now } from "../../db/now.ts";
 import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { isPerson, users } from "../../db/schema/users.ts";
-import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
+import { forbidden, invalid } from "../../http/errors.ts";
 import { lowerCaseAscii } from "../../http/fields.ts";
 import type { Page } from "../../http/page.ts";
 import { userColumns } from "../users/shape.ts";
@@ -97,10 +97,9 @@ const isSelf = ({ key }: Tenant, { user }: Row) => user.id === key.user_id;
 export async function find(tenant: Tenant, uuid: string) {
 	const isUser =
 		uuid === "@me" ? eq(users.id, tenant.key.user_id) : eq(users.uuid, uuid.toLowerCase());
-	const [[row]] = await tenant.read(
+	const member = await tenant.find(
 		select(tenant).where(and(eq(members.organization_id, tenant.organization), isPerson, isUser)),
 	);
-	const member = orNotFound(row);
 	const { level } = tenant.caller;
 	if (!isSelf(tenant, member) && level < ADMIN) throw forbidden(NOT_ADMIN);
 	if (member.level > level) throw forbidden(ABOVE_YOU);

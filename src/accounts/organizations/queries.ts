@@ -14,7 +14,7 @@ import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
-import { orNotFound, throttled } from "../../http/errors.ts";
+import { orNotFound, throttledUntil } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { DAY_MS } from "../../lib/durations.ts";
 import type { create, Organization, Team, update as Update } from "./shape.ts";
@@ -68,25 +68,17 @@ export const list = (tenant: Tenant, page: Page) =>
 		toOrganization,
 	);
 
-async function read(tenant: Tenant) {
-	const [[row]] = await tenant.read(
-		select(tenant).where(eq(organizations.id, tenant.organization)),
-	);
-	return orNotFound(row);
-}
+const read = (tenant: Tenant) =>
+	tenant.find(select(tenant).where(eq(organizations.id, tenant.organization)));
 
 export const find = async (tenant: Tenant) => toOrganization(await read(tenant));
 
-type New = z.infer<typeof create> & {
-	uuid: string;
-	plugins_access_level: number;
-};
+type New = z.infer<typeof create> & { uuid: string; plugins_access_level: number };
 
 /**
  * Statements that create an organization with its owner and a first project. Both become the
  * owner's current ones.
  * @param user_id the owner; may be SQL, for a user who is created earlier in the batch
- * @param condition SQL that must be true, otherwise nothing is created
  */
 export function newOrganization(db: Database, user_id: number | SQL<number>, row: New) {
 	const organization_id = organizationId(row.uuid);
@@ -122,7 +114,7 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 		const { db, env, key } = tenant;
 		const mayCreate = sql`(${users.organizations_created} < ${maxPerDay(env)}
 			or ${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)})`;
-		const [[user]] = await tenant.read(
+		const { may_create, since } = await tenant.find(
 			db
 				.select({
 					may_create: mayCreate.mapWith(Boolean).as("may_create"),
@@ -131,11 +123,7 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 				.from(users)
 				.where(eq(users.id, key.user_id)),
 		);
-		const { may_create, since } = orNotFound(user);
-		if (!may_create) {
-			const availableAt = Date.parse(since) + DAY_MS;
-			throw throttled(Math.max(1, Math.ceil((availableAt - Date.now()) / 1000)));
-		}
+		if (!may_create) throw throttledUntil(Date.parse(since) + DAY_MS);
 		return write(tenant, body, sql`${eq(users.id, key.user_id)} and ${mayCreate}`);
 	});
 

@@ -65,10 +65,11 @@ export async function list(tenant: Tenant, owner: Owner, page: Page) {
 	);
 }
 
-export async function find(tenant: Tenant, owner: Owner, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, owner, id)));
-	return toPersonalApiKey(orNotFound(row));
-}
+const read = (tenant: Tenant, owner: Owner, id: string) =>
+	tenant.find(select(tenant).where(byId(tenant, owner, id)));
+
+export const find = async (tenant: Tenant, owner: Owner, id: string) =>
+	toPersonalApiKey(await read(tenant, owner, id));
 
 /** Returns the projects of a body, and which of the two field names it uses for them. */
 const projectsOf = ({ scoped_projects, scoped_teams }: z.infer<typeof Update>) =>
@@ -244,8 +245,7 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 	});
 
 export async function remove(tenant: Tenant, owner: Owner, id: string) {
-	const [[before]] = await tenant.read(select(tenant).where(byId(tenant, owner, id)));
-	const row = orNotFound(before);
+	const row = await read(tenant, owner, id);
 	await tenant.remove(
 		entry(tenant, owner, "deleted", row),
 		personalApiKeys,

@@ -90,8 +90,7 @@ async function tryInsert(tenant: Tenant, { user_uuid, level }: z.infer<typeof cr
 }
 
 export async function remove(tenant: Tenant, uuid: string) {
-	const [[row]] = await tenant.read(byUser(tenant, uuid));
-	const { id, user } = orNotFound(row);
+	const { id, user } = await tenant.find(byUser(tenant, uuid));
 	await tenant.remove(
 		{ scope: "ProjectMember", item_id: id, name: user.email },
 		projectMembers,

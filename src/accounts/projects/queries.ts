@@ -58,10 +58,8 @@ export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filt
 	return readPage(tenant, page, () => selectJoined(tenant, join), list, toProject);
 }
 
-export async function find(tenant: Tenant) {
-	const [[row]] = await tenant.read(select(tenant).where(eq(projects.id, tenant.project)));
-	return orNotFound(row);
-}
+export const find = (tenant: Tenant) =>
+	tenant.find(select(tenant).where(eq(projects.id, tenant.project)));
 
 /**
  * Creates a project in the organization of the path, otherwise of the body, otherwise in the

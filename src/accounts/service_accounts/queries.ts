@@ -64,10 +64,8 @@ export const list = (tenant: Tenant, page: Page) =>
 		total: countWhere(serviceAccounts, eq(serviceAccounts.organization_id, tenant.organization)),
 	});
 
-export async function find(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
-	return orNotFound(row);
-}
+export const find = (tenant: Tenant, id: string) =>
+	tenant.find(select(tenant).where(byId(tenant, id)));
 
 /** Selects the given projects that belong to the organization and that the caller can see. */
 const selectProjects = (tenant: Tenant, ids: number[] = []) =>

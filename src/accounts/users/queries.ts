@@ -61,10 +61,8 @@ const toMe = ({ organization_id, ...row }: Row): z.infer<typeof Me> => ({
 	organization: row.organizations.find(({ id }) => id === organization_id) ?? null,
 });
 
-export async function find(tenant: Tenant, uuid: string) {
-	const [[row]] = await tenant.read(select(tenant, uuid));
-	return toMe(orNotFound(row));
-}
+export const find = async (tenant: Tenant, uuid: string) =>
+	toMe(await tenant.find(select(tenant, uuid)));
 
 /**
  * Changes the caller's names and current organization and project. Setting a project also sets its

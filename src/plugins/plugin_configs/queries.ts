@@ -84,10 +84,7 @@ export const list = (tenant: Tenant, page: Page) => {
 	return readPage(tenant, page, query, listed, toListedConfig);
 };
 
-async function read(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
-	return orNotFound(row);
-}
+const read = (tenant: Tenant, id: string) => tenant.find(select(tenant).where(byId(tenant, id)));
 
 /** Finds a config, even if it is marked as deleted. */
 export const find = async (tenant: Tenant, id: string) => toPluginConfig(await read(tenant, id));

@@ -57,10 +57,7 @@ export const listAll = async (
 	return mapResults(rows, ({ families, ...row }) => ({ ...toPlugin(row), families }));
 };
 
-async function read(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
-	return orNotFound(row);
-}
+const read = (tenant: Tenant, id: string) => tenant.find(select(tenant).where(byId(tenant, id)));
 
 export const find = async (tenant: Tenant, id: string) => toPlugin(await read(tenant, id));
 
