@@ -2,26 +2,14 @@
 import { document, resolve } from "./document.ts";
 import type { Operation, Schema } from "./schema.ts";
 
-/**
- * The client's resources, by the word for the object in operation ids: `listMembers` has `Member`,
- * so it is `members.list`.
- */
-const RESOURCES: Record<string, string> = {
-	Organization: "organizations",
-	OrganizationProject: "organizationProjects",
-	Project: "projects",
+/** Resources whose name isn't the plural of what a `create…` operation creates. */
+const OTHER_RESOURCES: Record<string, string> = {
 	ProjectMember: "projectMembers",
-	ProjectBatchExport: "projectBatchExports",
 	ProjectActivity: "projectActivityLog",
-	BatchExport: "batchExports",
 	Member: "members",
-	Invite: "invites",
-	Domain: "domains",
 	Notifications: "notifications",
 	Activity: "activityLog",
-	AuditStream: "auditStreams",
 	Plugin: "plugins",
-	PluginConfig: "pluginConfigs",
 	Destination: "pipelineDestinations",
 	FrontendApp: "pipelineFrontendApps",
 	ImportApp: "pipelineImportApps",
@@ -30,12 +18,24 @@ const RESOURCES: Record<string, string> = {
 	User: "users",
 	TwoFactor: "twoFactor",
 	SignIn: "signIn",
-	PersonalApiKey: "personalApiKeys",
-	ServiceAccount: "serviceAccounts",
-	ServiceAccountKey: "serviceAccountKeys",
-	Webhook: "webhooks",
 	Service: "service",
 	Health: "health",
+};
+
+const lower = (word: string) => word.charAt(0).toLowerCase() + word.slice(1);
+
+/** What `create…` operations create, except those that create several. */
+const created = Object.values(document.paths)
+	.flatMap((methods) => Object.values(methods))
+	.flatMap(({ operationId }) => /^create(\w+[^s])$/.exec(operationId)?.[1] ?? []);
+
+/**
+ * The client's resources, by the word for the object in operation ids: `listMembers` has `Member`,
+ * so it is `members.list`.
+ */
+const RESOURCES: Record<string, string> = {
+	...Object.fromEntries(created.map((word) => [word, `${lower(word)}s`])),
+	...OTHER_RESOURCES,
 };
 
 /** The client's names for parameters in paths. */
@@ -87,8 +87,6 @@ function wordOf(id: string) {
 	if (!word) throw new Error(`scripts/client/operations.ts has no resource for ${id}.`);
 	return word.word;
 }
-
-const lower = (word: string) => word.charAt(0).toLowerCase() + word.slice(1);
 
 function callOf(path: string, verb: string, operation: Operation): Call {
 	const word = wordOf(operation.operationId);

@@ -1,6 +1,5 @@
-import { type SQL, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
-import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import {
 	CachedStatement,
 	cacheByForm,
@@ -8,7 +7,6 @@ import {
 	placeholder,
 } from "../db/cached_statements.ts";
 import type { Database } from "../db/client.ts";
-import { firstPage, type List, type RowOf } from "../db/list.ts";
 import { idsOf, type Place } from "./place.ts";
 import { IDS, KEY, type TenantSql } from "./sql.ts";
 
@@ -52,27 +50,3 @@ export function cacheStatement<S extends Cacheable, N extends string = never>(
 	);
 	return { names, statement };
 }
-
-/**
- * Caches the statements for the first page of a list without filters, for `tenant.cachedPage`.
- * @param list builds the list; the tenant contains only placeholders
- */
-export function cacheList<S extends SQLiteSelect>(
-	select: (tenant: TenantSql) => S,
-	list: (tenant: TenantSql) => List<S>,
-) {
-	const first = cacheByForm((db, place: Place) => {
-		const tenant = tenantOf(db, place);
-		const parts = list(tenant);
-		const [rows, counted] = firstPage(db, sql.placeholder("rows"), () => select(tenant), parts);
-		return {
-			rows: new CachedStatement<RowOf<S>[]>(rows),
-			counted: new CachedStatement(counted),
-			keys: parts.keys,
-		};
-	});
-	return { select, list, first };
-}
-
-/** A list whose first page is cached. */
-export type TenantList<S extends SQLiteSelect> = ReturnType<typeof cacheList<S>>;

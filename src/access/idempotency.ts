@@ -160,8 +160,7 @@ export class Idempotency {
 export const safeRetries = createMiddleware<App>(async (c, next) => {
 	const isPost = c.req.method === "POST" && c.get("key") !== undefined;
 	const key = isPost ? c.req.header("idempotency-key") : undefined;
-	// A family with a wildcard has this middleware on both matching paths.
-	if (key === undefined || c.get("idempotency")) return next();
+	if (key === undefined) return next();
 	const idempotency = new Idempotency(c, key);
 	c.set("idempotency", idempotency);
 	await next();

@@ -1,7 +1,7 @@
 import { and, eq, isNull, lt, or, type SQL } from "drizzle-orm";
 import type { BatchItem, BatchResponse } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
-import type { SQLiteSelect, SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
 import { addressOf, checkAddress } from "../auth/addresses.ts";
 import { countFailure } from "../auth/authenticate.ts";
@@ -10,17 +10,15 @@ import { assertExists } from "../db/assertion.ts";
 import { changes } from "../db/changes.ts";
 import { type Connected, type Database, runBatch } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
-import { type List, paged, type RowOf } from "../db/list.ts";
 import { iso, now } from "../db/now.ts";
 import type { Details, Entry, SignedEntry } from "../db/record.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { badCredentials, orNotFound } from "../http/errors.ts";
-import { type Envelope, envelope, type Page } from "../http/page.ts";
 import { countRequest } from "../http/rate_limit.ts";
 import { HOUR_MS } from "../lib/durations.ts";
-import type { TenantList, TenantStatement } from "./cached_statements.ts";
+import type { TenantStatement } from "./cached_statements.ts";
 import { assertStillAllowed, authorize, type Caller, cachedGuard } from "./guard.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { checkKey } from "./permit.ts";
@@ -310,26 +308,6 @@ export class Tenant {
 		return this.write({ ...parts, entries: [updated, ...entries] });
 	}
 
-	/**
-	 * Returns a page of `select`, which `list` filters and sorts, in one round trip.
-	 * @param to converts a row to a result
-	 */
-	page<S extends SQLiteSelect, R = RowOf<S>>(
-		page: Page,
-		select: () => S,
-		list: List<S>,
-		to?: (row: RowOf<S>) => R,
-	): Promise<Envelope<R>>;
-	async page<S extends SQLiteSelect>(
-		page: Page,
-		select: () => S,
-		list: List<S>,
-		to?: (row: RowOf<S>) => unknown,
-	): Promise<Envelope<unknown>> {
-		const [rows, [counted]] = await this.read(...paged(this.db, page, select, list));
-		return envelope(page, rows, counted?.count ?? 0, list.keys, to);
-	}
-
 	/** Returns a cached statement with the values of this request. */
 	cached<R, N extends string>(
 		{ statement }: TenantStatement<R, N>,
@@ -337,17 +315,5 @@ export class Tenant {
 	) {
 		const cached = statement(this.env, formOf(this.#place));
 		return cached.bind(this.db, { ...values, ...this.#values });
-	}
-
-	/** Returns a page of a list whose first page is cached. */
-	async cachedPage<S extends SQLiteSelect>(page: Page, { select, list, first }: TenantList<S>) {
-		if (page.after || page.offset > 0) return this.page(page, () => select(this), list(this));
-		const { rows, counted, keys } = first(this.env, formOf(this.#place));
-		const values = { ...this.#values, rows: page.limit + 1 };
-		const [found, [total]] = await this.read(
-			rows.bind(this.db, values),
-			counted.bind(this.db, values),
-		);
-		return envelope<RowOf<S>>(page, found, total?.count ?? 0, keys);
 	}
 }

@@ -1,7 +1,7 @@
 import { and, eq, getTableColumns } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { cacheList } from "../../access/cached_statements.ts";
+import { cacheList, readCachedPage, readPage } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { TenantSql } from "../../access/sql.ts";
@@ -57,9 +57,9 @@ const byName = cacheList(
 
 /** Lists the domains, ordered by name. */
 export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
-	if (!search) return mapResults(await tenant.cachedPage(page, byName), toDomain);
+	if (!search) return mapResults(await readCachedPage(tenant, page, byName), toDomain);
 	const where = and(all(tenant).where, contains(columns.domain, search));
-	const rows = await tenant.page(page, () => select(tenant).$dynamic(), {
+	const rows = await readPage(tenant, page, () => select(tenant).$dynamic(), {
 		...all(tenant),
 		where,
 		total: countWhere(domains, where),

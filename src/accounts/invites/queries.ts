@@ -2,6 +2,7 @@ import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { cacheStatement } from "../../access/cached_statements.ts";
+import { readPage } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -72,7 +73,7 @@ export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filt
 		by: [invites.id],
 		keys: ({ id }: { id: string }) => [id],
 	};
-	return tenant.page(page, () => select(tenant).$dynamic(), list, toInvite);
+	return readPage(tenant, page, () => select(tenant).$dynamic(), list, toInvite);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { cacheList } from "../../access/cached_statements.ts";
+import { cacheList, readCachedPage, readPage } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -79,12 +79,12 @@ function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
 /** Active members, newest first. */
 export function list(tenant: Tenant, page: Page, given: Filters) {
 	if (Object.values(given).every((value) => value === undefined))
-		return tenant.cachedPage(page, newestFirst);
+		return readCachedPage(tenant, page, newestFirst);
 	const order = given.order === "joined_at" ? "asc" : "desc";
 	const all = active(tenant);
 	const filtered = matches(tenant, given);
 	const found = filtered && matching(page, { ...filtered, order });
-	return tenant.page(page, () => select(tenant).$dynamic(), {
+	return readPage(tenant, page, () => select(tenant).$dynamic(), {
 		...all,
 		...(found && { ...found, where: and(all.where, found.where) }),
 		order,

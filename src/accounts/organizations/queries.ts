@@ -1,6 +1,7 @@
 import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleOrganizations, visibleProject } from "../../access/visible.ts";
@@ -55,7 +56,8 @@ const toOrganization = ({ organization_id: _, ...row }: Row): z.infer<typeof Org
 
 /** Newest first. Ordered by a column of `members`, so that one index both filters and sorts. */
 export const list = (tenant: Tenant, page: Page) =>
-	tenant.page(
+	readPage(
+		tenant,
 		page,
 		() => select(tenant).$dynamic(),
 		{

@@ -1,6 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { assertThat } from "../../db/assertion.ts";
@@ -35,7 +36,7 @@ const byUser = (tenant: Tenant, uuid: string) =>
 
 /** Newest first. */
 export const list = (tenant: Tenant, page: Page) =>
-	tenant.page(page, () => select(tenant).$dynamic(), {
+	readPage(tenant, page, () => select(tenant).$dynamic(), {
 		where: and(eq(projectMembers.project_id, tenant.project), eq(users.is_active, true), isPerson),
 		by: [projectMembers.id],
 		keys: ({ id }) => [id],

@@ -1,6 +1,7 @@
 import { and, eq, gte, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -54,7 +55,7 @@ export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filt
 		tenant.kind === "organization" ? eq(members.organization_id, tenant.organization) : undefined;
 	const { join, ...visible } = visibleProjects(tenant, within, search);
 	const list = { ...visible, ...SORTED };
-	return tenant.page(page, () => selectJoined(tenant, join), list, toProject);
+	return readPage(tenant, page, () => selectJoined(tenant, join), list, toProject);
 }
 
 export const find = (tenant: Tenant) =>

@@ -1,6 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
@@ -56,7 +57,7 @@ const byId = (tenant: Tenant, id: string) =>
 
 /** Newest first. */
 export const list = (tenant: Tenant, page: Page) =>
-	tenant.page(page, () => select(tenant).$dynamic(), {
+	readPage(tenant, page, () => select(tenant).$dynamic(), {
 		where: eq(serviceAccounts.organization_id, tenant.organization),
 		by: [serviceAccounts.id],
 		keys: ({ id }) => [id],

@@ -1,6 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -56,7 +57,7 @@ export const activityOf = ({ id, name }: Pick<Row, "id" | "name">) => ({
 /** Lists streams, newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
-		await tenant.page(page, () => select(tenant).$dynamic(), {
+		await readPage(tenant, page, () => select(tenant).$dynamic(), {
 			where: ofTenant(tenant),
 			by: [auditStreams.id],
 			keys: ({ id }) => [id],

@@ -1,6 +1,7 @@
 import { and, eq, getTableColumns, gte, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -63,7 +64,7 @@ export const byId = (tenant: Tenant, id: string) =>
 /** Lists webhooks, newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
-		await tenant.page(page, () => select(tenant).$dynamic(), {
+		await readPage(tenant, page, () => select(tenant).$dynamic(), {
 			where: ofOrganization(tenant),
 			by: [columns.id],
 			keys: ({ id }) => [id],

@@ -1,6 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -39,7 +40,8 @@ const EXPORTS = sql`${batchExports} join ${projects} on ${eq(projects.id, batchE
 
 /** Lists exports, newest first. */
 export const list = (tenant: Tenant, page: Page) =>
-	tenant.page(
+	readPage(
+		tenant,
 		page,
 		() => select(tenant).$dynamic(),
 		{

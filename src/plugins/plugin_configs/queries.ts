@@ -1,6 +1,7 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -80,7 +81,7 @@ export const list = (tenant: Tenant, page: Page) => {
 			sql`${pluginConfigs} join ${plugins} on ${eq(plugins.id, pluginConfigs.plugin_id)}`,
 		),
 	};
-	return tenant.page(page, query, listed, toListedConfig);
+	return readPage(tenant, page, query, listed, toListedConfig);
 };
 
 const read = (tenant: Tenant, id: string) => tenant.find(select(tenant).where(byId(tenant, id)));

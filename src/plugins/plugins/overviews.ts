@@ -1,5 +1,6 @@
 import { and, desc, eq, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
 import { matches } from "../../activity/activity_log/filters.ts";
@@ -106,7 +107,7 @@ export async function activity(
 /** Lists visible plugins without an enabled config in the organization. */
 export async function unused(tenant: Tenant, { condition }: Family, page: Page) {
 	const shown = visible(tenant, and(condition, isUnused(tenant)));
-	const rows = await tenant.page(page, () => select(tenant).$dynamic(), shown);
+	const rows = await readPage(tenant, page, () => select(tenant).$dynamic(), shown);
 	return withPlugin(rows.results[0], mapResults(rows, toPlugin));
 }
 
@@ -139,7 +140,7 @@ export async function exportConfigs(tenant: Tenant, { condition }: Family, page:
 			sql`${pluginConfigs} join ${projects} on ${isProject} join ${plugins} on ${isPlugin}`,
 		),
 	};
-	const rows = await tenant.page(page, query, listed, (row) => ({
+	const rows = await readPage(tenant, page, query, listed, (row) => ({
 		plugin: row.plugin,
 		config: toListedConfig(row),
 	}));

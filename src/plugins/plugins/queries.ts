@@ -1,5 +1,6 @@
 import { and, eq, not, or, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -31,7 +32,7 @@ import {
 /** Lists the plugins of a family. */
 export const list = async (tenant: Tenant, { condition }: Family, page: Page) =>
 	mapResults(
-		await tenant.page(page, () => select(tenant).$dynamic(), visible(tenant, condition)),
+		await readPage(tenant, page, () => select(tenant).$dynamic(), visible(tenant, condition)),
 		toPlugin,
 	);
 
@@ -52,7 +53,7 @@ export const listAll = async (
 		family?.length ? isIn(family) : undefined,
 		search ? or(...texts.map((text) => contains(text, search))) : undefined,
 	);
-	const rows = await tenant.page(page, query, visible(tenant, filter));
+	const rows = await readPage(tenant, page, query, visible(tenant, filter));
 	return mapResults(rows, ({ families, ...row }) => ({ ...toPlugin(row), families }));
 };
 

@@ -1,0 +1,59 @@
+import { sql } from "drizzle-orm";
+import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
+import { firstPage, type List, paged, type RowOf } from "../db/list.ts";
+import { type Envelope, envelope, type Page } from "../http/page.ts";
+import { cacheStatement } from "./cached_statements.ts";
+import type { TenantSql } from "./sql.ts";
+import type { Tenant } from "./tenant.ts";
+
+/**
+ * Returns a page of `select`, which `list` filters and sorts, in one round trip.
+ * @param to converts a row to a result
+ */
+export function readPage<S extends SQLiteSelect, R = RowOf<S>>(
+	tenant: Tenant,
+	page: Page,
+	select: () => S,
+	list: List<S>,
+	to?: (row: RowOf<S>) => R,
+): Promise<Envelope<R>>;
+export async function readPage<S extends SQLiteSelect>(
+	tenant: Tenant,
+	page: Page,
+	select: () => S,
+	list: List<S>,
+	to?: (row: RowOf<S>) => unknown,
+): Promise<Envelope<unknown>> {
+	const [rows, [counted]] = await tenant.read(...paged(tenant.db, page, select, list));
+	return envelope(page, rows, counted?.count ?? 0, list.keys, to);
+}
+
+/**
+ * Caches the statements for the first page of a list without filters, for `readCachedPage`.
+ * @param list builds the list; the tenant contains only placeholders
+ */
+export function cacheList<S extends SQLiteSelect>(
+	select: (tenant: TenantSql) => S,
+	list: (tenant: TenantSql) => List<S>,
+) {
+	const first = (tenant: TenantSql) =>
+		firstPage(tenant.db, sql.placeholder("rows"), () => select(tenant), list(tenant));
+	const rows = cacheStatement(["rows"], (tenant) => first(tenant)[0]);
+	const counted = cacheStatement([], (tenant) => first(tenant)[1]);
+	return { select, list, rows, counted };
+}
+
+/** Returns a page of a list whose first page is cached. */
+export async function readCachedPage<S extends SQLiteSelect>(
+	tenant: Tenant,
+	page: Page,
+	{ select, list, rows, counted }: ReturnType<typeof cacheList<S>>,
+) {
+	if (page.after || page.offset > 0)
+		return readPage(tenant, page, () => select(tenant), list(tenant));
+	const [found, [total]] = await tenant.read(
+		tenant.cached(rows, { rows: page.limit + 1 }),
+		tenant.cached(counted, {}),
+	);
+	return envelope<RowOf<S>>(page, found, total?.count ?? 0, list(tenant).keys);
+}
