@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { unstable_readConfig } from "wrangler";
+import { buildApi } from "../scripts/api.ts";
 import { bundle, bundleReadably, minify } from "../scripts/bundle.ts";
 import { cpuOf, workersOf } from "./processes.ts";
 
@@ -50,6 +51,7 @@ export function bundleWorker(
 	path: string,
 	form: "deployed" | "minified" | "readable" = "minified",
 ) {
+	buildApi();
 	const folder = newFolder();
 	const wrangler = `${folder}/wrangler.json`;
 	const { compatibility_date, compatibility_flags, alias, keep_names } = config;

@@ -139,6 +139,7 @@ export class Tenant {
 		await precondition?.check(results);
 		return results.queries;
 	}
+
 	/**
 	 * Reads a row.
 	 * @throws 404 if there is none, and the errors of `read`
@@ -201,17 +202,20 @@ export class Tenant {
 
 	/**
 	 * Runs a write as one transaction, in one round trip.
-	 * @returns the rows of `answer`
-	 * @throws 403 if the caller's access has changed since `read`, and the errors of `commit`
+	 * @returns the row of `answer`, or all of `rows`
+	 * @throws 403 if the caller's access has changed since `read`, 404 if `answer` has no row, and the
+	 * errors of `commit`
 	 */
-	write<R>(write: TenantWrite & { answer: Answer<R> }): Promise<R[]>;
+	write<R>(write: TenantWrite & { answer: Answer<R> }): Promise<R>;
+	write<R>(write: TenantWrite & { rows: Answer<R> }): Promise<R[]>;
 	write(write: TenantWrite): Promise<unknown>;
 	async write({
 		checks = [],
 		entries = [],
 		answer,
+		rows = answer,
 		...parts
-	}: TenantWrite & { answer?: Statement }): Promise<unknown> {
+	}: TenantWrite & { answer?: Statement; rows?: Statement }): Promise<unknown> {
 		const { organization_id: organization, project_id: project } = this.caller;
 		const access = assertStillAllowed(this.env, this.db, this.key.hash, this.caller);
 		const signature = { user_id: this.key.user_id, created_at: this.at, organization, project };
@@ -220,9 +224,10 @@ export class Tenant {
 			// A deleted object is a 404, not a 403 because the access to it was lost.
 			checks: [...checks, access],
 			entries: entries.map((entry) => ({ ...signature, ...entry })),
-			...(answer && { answers: { answer } }),
+			...(rows && { answers: { rows } }),
 		};
-		return (await commit(this.env, this.db, write, this.#c)).answer;
+		const results = await commit(this.env, this.db, write, this.#c);
+		return answer ? orNotFound(results.rows?.[0]) : results.rows;
 	}
 
 	/**
@@ -247,8 +252,7 @@ export class Tenant {
 		if (changed.length === 0) return row;
 		const { entries = [], ...parts } = write();
 		const updated = { activity: "updated" as const, item_id: row.id, changes: changed, ...entry };
-		const [after] = await this.write({ ...parts, entries: [updated, ...entries] });
-		return orNotFound(after);
+		return this.write({ ...parts, entries: [updated, ...entries] });
 	}
 
 	/** Returns a cached statement with the values of this request. */

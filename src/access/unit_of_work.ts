@@ -1,14 +1,17 @@
 import type { BatchItem } from "drizzle-orm/batch";
 import type { Context } from "hono";
-import { type Connected, runBatch } from "../db/client.ts";
+import { isFailed } from "../db/assertion.ts";
+import { type Connected, type ResultOf, runBatch } from "../db/client.ts";
 import { recordEach, type SignedEntry } from "../db/record.ts";
 import type { App } from "../env.ts";
 import { enqueueDeliveries, selectMadeDue } from "./deliveries.ts";
 
 type Statement = BatchItem<"sqlite">;
 
+type Answers = Record<string, Statement | undefined>;
+
 /** The parts of a write, in the order in which they run. */
-export type Write<A extends Record<string, Statement> = Record<string, Statement>> = {
+export type Write<A extends Answers = Answers> = {
 	/** Assertions (src/db/assertion.ts): if one fails, nothing is written. */
 	checks?: readonly Statement[];
 	changes?: readonly Statement[];
@@ -16,7 +19,7 @@ export type Write<A extends Record<string, Statement> = Record<string, Statement
 	entries?: readonly SignedEntry[];
 	/** Changes that come after the entries. */
 	after?: readonly Statement[];
-	/** Selects, by name. */
+	/** Statements that return rows, by name. */
 	answers?: A;
 };
 
@@ -28,12 +31,12 @@ export type Write<A extends Record<string, Statement> = Record<string, Statement
  * @returns the rows of `answers`
  * @throws the error of the check that failed: `retry` repeats the request if it is `is_current`
  */
-export function commit<A extends Record<string, Statement>>(
+export function commit<A extends Answers>(
 	env: Env,
 	db: Connected,
 	write: Write<A>,
 	c?: Context<App>,
-): Promise<{ [K in keyof A]: A[K]["_"]["result"] }>;
+): Promise<{ [K in keyof A]: ResultOf<A[K]> }>;
 export async function commit(
 	env: Env,
 	db: Connected,
@@ -58,3 +61,10 @@ export async function commit(
 	else await sent;
 	return results;
 }
+
+/** Like `commit`, for workers: returns undefined, and writes nothing, if `is_current` failed. */
+export const commitIfCurrent = <A extends Answers>(env: Env, db: Connected, write: Write<A>) =>
+	commit(env, db, write).catch((error: unknown) => {
+		if (!isFailed(error, "is_current")) throw error;
+		return undefined;
+	});

@@ -10,7 +10,7 @@ export type Connected = Database & { $client: Pick<D1Database, "prepare"> };
 
 type Statement = BatchItem<"sqlite">;
 
-type ResultOf<S> = S extends Statement
+export type ResultOf<S> = S extends Statement
 	? S["_"]["result"]
 	: S extends readonly (infer One)[]
 		? ResultOf<One>[]

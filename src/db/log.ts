@@ -119,14 +119,9 @@ export function append(
 }
 
 /** Like `append`, for any number of entries: returns a statement for each row that they need. */
-export const appendAll = (
-	db: Database,
-	logs: Logs,
-	{ id = v7(), ...addition }: Addition,
-	condition: SQL,
-) =>
+export const appendAll = (db: Database, logs: Logs, { id = v7(), ...addition }: Addition) =>
 	grouped(addition.entries).map((entries) =>
-		append(db, logs, { ...addition, id, entries }, condition),
+		append(db, logs, { ...addition, id, entries }, sql`true`),
 	);
 
 /**

@@ -6,7 +6,6 @@ import {
 	type Database,
 	insertEach,
 	insertJson,
-	insertWhere,
 	toJson,
 	withDefaults,
 } from "./client.ts";
@@ -89,23 +88,15 @@ const toRow = ({ organization, project, item_id, ...entry }: SignedEntry) => ({
 	project_id: project,
 });
 
-/** Returns a statement that writes an entry if `condition` is true. */
-export const record = (db: Database, entry: SignedEntry, condition: SQL) =>
-	insertWhere(
-		db,
-		activityLog,
-		{
-			...toRow(entry),
-			...(!entry.is_system &&
-				totalsOfOne({
-					organization: sql`${entry.organization}`,
-					project: sql`${entry.project}`,
-				})),
-		},
-		condition,
-	);
-
-const ALWAYS = sql`true`;
+const record = (db: Database, entry: SignedEntry) =>
+	db.insert(activityLog).values({
+		...toRow(entry),
+		...(!entry.is_system &&
+			totalsOfOne({
+				organization: sql`${entry.organization}`,
+				project: sql`${entry.project}`,
+			})),
+	});
 
 const cachedInsert = cacheByForm(
 	(db, { isSystem }: { isSystem: boolean }) =>
@@ -114,7 +105,7 @@ const cachedInsert = cacheByForm(
 				db,
 				activityLog,
 				placeholder("rows"),
-				ALWAYS,
+				sql`true`,
 				Object.keys(getTableColumns(activityLog)).filter(
 					(name) => isSystem || !(name in totalsOfEach),
 				),
@@ -131,19 +122,17 @@ export function recordEach(
 ): BatchItem<"sqlite">[] {
 	const rows = entries.map((entry) => withDefaults(activityLog, toRow(entry)));
 	if (rows.some((row) => Object.values(row).some((value) => is(value, SQL))))
-		return entries.map((entry) => record(db, entry, ALWAYS));
+		return entries.map((entry) => record(db, entry));
 	const isSystem = entries[0]?.is_system === true;
 	return rows.length === 0
 		? []
 		: [cachedInsert(env, { isSystem }).bind(db, { rows: toJson(activityLog, rows) })];
 }
 
-/** Returns a statement that writes an event without a caller, which only the feed has. */
-export const recordEvent = (
-	db: Database,
-	event: SystemKind & Details & { organization: SQL; project: SQL },
-	condition: SQL,
-) => record(db, { ...event, user_id: null, is_system: true }, condition);
+/** Returns the entry of an event without a caller, which only the feed has. */
+export const bySystem = (
+	event: SystemKind & Details & Pick<SignedEntry, "organization" | "project">,
+) => ({ ...event, user_id: null, is_system: true });
 
 /** A row of the activity log, without what `insertEntries` computes. */
 type EntryRow = Kind & Omit<typeof activityLog.$inferInsert, keyof Totals | "created_at" | "nonce">;

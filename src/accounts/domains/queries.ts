@@ -83,7 +83,7 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 			organization_id: tenant.organization,
 			verification_challenge: newToken(),
 		});
-		const [row] = await tenant.write({
+		const row = await tenant.write({
 			checks: [...released.checks, assertRoom(tenant, domains, all(tenant).where)],
 			changes: [...released.changes, insertion],
 			entries: [
@@ -92,7 +92,7 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 			],
 			answer: select(tenant).where(byId(tenant, id)),
 		});
-		return toDomain(orNotFound(row));
+		return toDomain(row);
 	});
 
 /** Throws the error of the first rule that `body` breaks (docs/organizations.md#domains). */
@@ -169,7 +169,7 @@ async function tryVerify(tenant: Tenant, id: string): Promise<z.infer<typeof Ver
 	const problem = await lookUpChallenge(tenant.env.DOH_URL, domain, verification_challenge);
 	if (problem) return { ...toDomain(row), verification_error: problem.error };
 	const unchanged = and(byId(tenant, id), isUnchanged(domains, row));
-	const [after] = await tenant.write({
+	const after = await tenant.write({
 		checks: [assertExists(tenant.db, domains, unchanged)],
 		changes: [
 			tenant.db
@@ -180,5 +180,5 @@ async function tryVerify(tenant: Tenant, id: string): Promise<z.infer<typeof Ver
 		entries: [{ activity: "verified", scope: "Domain", item_id: row.id, name: domain }],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
-	return { ...toDomain(orNotFound(after)), verification_error: null };
+	return { ...toDomain(after), verification_error: null };
 }

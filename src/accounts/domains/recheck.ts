@@ -1,8 +1,10 @@
-import { and, eq, isNotNull, lte, sql } from "drizzle-orm";
+import { and, eq, isNotNull, lte } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { assertExists } from "../../db/assertion.ts";
 import type { Database } from "../../db/client.ts";
 import { iso } from "../../db/now.ts";
-import { recordEvent } from "../../db/record.ts";
+import { bySystem } from "../../db/record.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { logErrors } from "../../lib/background.ts";
 import { DAY_MS, HOUR_MS } from "../../lib/durations.ts";
@@ -53,38 +55,39 @@ async function recheck(env: Env, db: Database, id: string, at: number) {
 	if (!domain) return;
 	const missing = await lookUpChallenge(env.DOH_URL, domain.domain, domain.verification_challenge);
 	if (missing && !missing.isAnswer) return;
-	await store(db, domain, at, missing?.error);
+	await store(env, domain, at, missing?.error);
 }
 
 /** @param error why the challenge wasn't found; undefined if it was */
-async function store(db: Database, domain: Domain, at: number, error: string | undefined) {
+async function store(env: Env, domain: Domain, at: number, error: string | undefined) {
+	const db = drizzle(env.DB);
 	const { id, organization_id, recheck_at } = domain;
 	const failed_rechecks = error === undefined ? 0 : domain.failed_rechecks + 1;
 	const missing_since = error === undefined ? null : (domain.missing_since ?? iso(at));
 	const isUnchanged = and(eq(domains.id, id), eq(domains.recheck_at, recheck_at));
-	await db.batch([
-		recordEvent(
-			db,
-			{
-				activity: "unverified",
-				scope: "Domain",
-				item_id: id,
-				name: domain.domain,
-				trigger: {
-					missing_since,
-					failed_rechecks,
-					error,
-					next_step:
-						"Publish the domain's verification_challenge as a TXT record again, or delete the domain.",
-				},
-				organization: sql`${organization_id}`,
-				project: sql`null`,
-			},
-			sql`${failed_rechecks === MAX_FAILURES} and exists (select 1 from ${domains} where ${isUnchanged})`,
-		),
-		db
-			.update(domains)
-			.set({ failed_rechecks, missing_since, recheck_at: nextRecheck(at) })
-			.where(isUnchanged),
-	]);
+	const event = bySystem({
+		activity: "unverified",
+		scope: "Domain",
+		item_id: id,
+		name: domain.domain,
+		trigger: {
+			missing_since,
+			failed_rechecks,
+			error,
+			next_step:
+				"Publish the domain's verification_challenge as a TXT record again, or delete the domain.",
+		},
+		organization: organization_id,
+		project: null,
+	});
+	await commitIfCurrent(env, db, {
+		checks: [assertExists(db, domains, isUnchanged)],
+		changes: [
+			db
+				.update(domains)
+				.set({ failed_rechecks, missing_since, recheck_at: nextRecheck(at) })
+				.where(eq(domains.id, id)),
+		],
+		entries: failed_rechecks === MAX_FAILURES ? [event] : [],
+	});
 }

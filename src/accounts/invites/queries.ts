@@ -277,7 +277,7 @@ async function write(tenant: Tenant, bodies: New[], added: Added) {
 			item_id: id,
 			name: target_email,
 		})),
-		answer: tenant.cached(selectNew, values),
+		rows: tenant.cached(selectNew, values),
 	});
 	return newInvites.flatMap(({ row: { id }, token }) =>
 		rows.filter((row) => row.id === id).map((row) => ({ invite: toInvite(row), token })),
@@ -290,8 +290,7 @@ export async function remove(tenant: Tenant, id: string) {
 		eq(invites.organization_id, tenant.organization),
 		eq(invites.id, id.toLowerCase()),
 	);
-	const [[row]] = await tenant.read(select(tenant).where(byId));
-	const { target_email, created_by } = orNotFound(row);
+	const { target_email, created_by } = await tenant.find(select(tenant).where(byId));
 	if (tenant.caller.level < ADMIN && created_by.id !== tenant.key.user_id)
 		throw insufficientLevel();
 	const entry = { scope: "Invite" as const, item_id: id.toLowerCase(), name: target_email };

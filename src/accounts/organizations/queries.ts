@@ -15,7 +15,7 @@ import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
-import { orNotFound, throttledUntil } from "../../http/errors.ts";
+import { throttledUntil } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { DAY_MS } from "../../lib/durations.ts";
 import type { create, Organization, Team, update as Update } from "./shape.ts";
@@ -139,13 +139,13 @@ async function write(tenant: Tenant, body: z.infer<typeof create>, mayCreate: SQ
 		name: body.name,
 		organization: organizationId(uuid),
 	};
-	const [row] = await tenant.write({
+	const row = await tenant.write({
 		checks: [assertExists(tenant.db, users, mayCreate)],
 		changes: newOrganization(tenant.db, tenant.key.user_id, values),
 		entries: [entry],
 		answer: select(tenant).where(eq(organizations.uuid, uuid)),
 	});
-	return toOrganization(orNotFound(row));
+	return toOrganization(row);
 }
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {

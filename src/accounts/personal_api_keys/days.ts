@@ -12,18 +12,18 @@ export async function list(tenant: Tenant, owner: Owner, id: string, page: Page)
 	const { db } = tenant;
 	const { day, requests, refusals, last_address } = personalApiKeyDays;
 	const select = db.select({ day, requests, refusals, last_address }).from(personalApiKeyDays);
-	const theKey = db
+	const keyId = db
 		.select({ id: personalApiKeys.id })
 		.from(personalApiKeys)
 		.where(byId(tenant, owner, id));
 	const keys = (row: { day: string }) => [row.day];
 	const [rows, [counted], [key]] = await tenant.read(
 		...paged(db, page, () => select.$dynamic(), {
-			where: eq(personalApiKeyDays.key_id, theKey),
+			where: eq(personalApiKeyDays.key_id, keyId),
 			by: [day],
 			keys,
 		}),
-		theKey,
+		keyId,
 	);
 	orNotFound(key);
 	return envelope(page, rows, counted?.count ?? 0, keys);

@@ -170,7 +170,7 @@ async function write(tenant: Tenant, owner: Owner, body: z.infer<typeof create>)
 	const id = v7();
 	const isAllowed = sql`${owner.user_id} is not null and ${countOf(owner)} < ${MAX_KEYS}
 		and ${mayLast(tenant, owner, grantsOf(body))}`;
-	const [inserted] = await tenant.write({
+	const row = await tenant.write({
 		checks: [assertThat(tenant.db, isAllowed, "is_current")],
 		changes: [
 			tenant.db.insert(personalApiKeys).values({ ...body, ...columns, id, user_id: owner.user_id }),
@@ -178,7 +178,6 @@ async function write(tenant: Tenant, owner: Owner, body: z.infer<typeof create>)
 		entries: [entry(tenant, owner, "created", { id, label: body.label })],
 		answer: select(tenant).where(byId(tenant, owner, id)),
 	});
-	const row = orNotFound(inserted);
 	await cache(tenant.env, row.hash, toRecord(row));
 	tellOwner(tenant, owner, "created", row);
 	return toPersonalApiKey(row, value);
@@ -204,11 +203,11 @@ function checkSession({ is_session, expires_at: end }: Row, { expires_at }: Gran
 export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<typeof Update>) =>
 	retry(async () => {
 		const { attr, body } = fieldsOf(given, owner);
-		const its = byId(tenant, owner, id);
+		const isThisKey = byId(tenant, owner, id);
 		const [[before], organizations, visibleProjects, [strict]] = await tenant.read(
-			select(tenant).where(its),
+			select(tenant).where(isThisKey),
 			...restrictions(tenant, owner, body),
-			selectStrict(tenant, owner, { ...storedRestrictions(its), ...toSql(body) }),
+			selectStrict(tenant, owner, { ...storedRestrictions(isThisKey), ...toSql(body) }),
 		);
 		const row = orNotFound(before);
 		const { label, ...access } = body;
@@ -265,10 +264,10 @@ export const roll = (tenant: Tenant, owner: Owner, id: string) =>
 	});
 
 async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
-	const its = byId(tenant, owner, id);
+	const isThisKey = byId(tenant, owner, id);
 	const [[before], [strict]] = await tenant.read(
-		select(tenant).where(its),
-		selectStrict(tenant, owner, storedRestrictions(its)),
+		select(tenant).where(isThisKey),
+		selectStrict(tenant, owner, storedRestrictions(isThisKey)),
 	);
 	const row = orNotFound(before);
 	await assertMayGrant(tenant, row);
@@ -287,7 +286,7 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 		]),
 		mayLast(tenant, owner, row),
 	);
-	const [rolled] = await tenant.write({
+	const after = await tenant.write({
 		checks: [assertExists(tenant.db, personalApiKeys, unchanged)],
 		changes: [
 			tenant.db
@@ -298,7 +297,6 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 		entries: [entry(tenant, owner, "rolled", row)],
 		answer: select(tenant).where(byId(tenant, owner, row.id)),
 	});
-	const after = orNotFound(rolled);
 	await Promise.all([cache(tenant.env, after.hash, toRecord(after)), evict(tenant.env, row.hash)]);
 	tellOwner(tenant, owner, "rolled", after);
 	return toPersonalApiKey(after, value);

@@ -9,7 +9,7 @@ import { assertThat } from "../../db/assertion.ts";
 import { members } from "../../db/schema/members.ts";
 import { projectMembers } from "../../db/schema/project_members.ts";
 import { isPerson, users } from "../../db/schema/users.ts";
-import { doesNotExist, invalid, orNotFound } from "../../http/errors.ts";
+import { doesNotExist, invalid } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { userColumns } from "../users/shape.ts";
 import type { create } from "./shape.ts";
@@ -79,7 +79,7 @@ async function tryInsert(tenant: Tenant, { user_uuid, level }: z.infer<typeof cr
 	const id = v7();
 	const isMember = sql`exists (select 1 from ${projectMembers}
 		where ${projectMembers.project_id} = ${tenant.project} and ${projectMembers.user_id} = ${ids.user_id})`;
-	const [row] = await tenant.write({
+	return tenant.write({
 		checks: [assertThat(db, sql`not ${isMember}`, "is_current")],
 		changes: [db.insert(projectMembers).values({ id, ...ids, project_id: tenant.project, level })],
 		entries: [{ activity: "created", scope: "ProjectMember", item_id: id, name: email }],
@@ -87,7 +87,6 @@ async function tryInsert(tenant: Tenant, { user_uuid, level }: z.infer<typeof cr
 			and(eq(projectMembers.project_id, tenant.project), eq(projectMembers.id, id)),
 		),
 	});
-	return orNotFound(row);
 }
 
 export async function remove(tenant: Tenant, uuid: string) {

@@ -18,7 +18,7 @@ import { organizationId } from "../../db/organization_ids.ts";
 import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { projects } from "../../db/schema/projects.ts";
-import { doesNotExist, invalid, notFound, orNotFound } from "../../http/errors.ts";
+import { doesNotExist, invalid, notFound } from "../../http/errors.ts";
 import type { Key, Page } from "../../http/page.ts";
 import {
 	type create,
@@ -110,13 +110,12 @@ async function tryInsert(tenant: Tenant, { organization, ...body }: z.infer<type
 		gte(members.level, ADMIN),
 	);
 	const of = { organization: parent.id, project: id };
-	const [row] = await tenant.write({
+	return tenant.write({
 		checks: [assertExists(tenant.db, members, isAdmin), assertRoom(tenant, projects, isInParent)],
 		changes: [tenant.db.insert(projects).values({ ...body, uuid, organization_id: parent.id })],
 		entries: [{ activity: "created", scope: "Project", item_id: id, name: body.name, ...of }],
 		answer: select(tenant).where(eq(projects.id, id)),
 	});
-	return orNotFound(row);
 }
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {

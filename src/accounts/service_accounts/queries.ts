@@ -106,7 +106,7 @@ export async function insert(
 	const { db, organization } = tenant;
 	const id = v7();
 	const user_id = userOf(id);
-	const [row] = await tenant.write({
+	return tenant.write({
 		checks: [
 			assertRoom(tenant, serviceAccounts, eq(serviceAccounts.organization_id, organization)),
 		],
@@ -130,7 +130,6 @@ export async function insert(
 		entries: [{ activity: "created", scope: "ServiceAccount", item_id: id, name }],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
-	return orNotFound(row);
 }
 
 /** The email address of an account's user. No mail can be sent to it; no request can name it. */

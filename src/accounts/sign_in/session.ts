@@ -12,7 +12,7 @@ import { HOUR_MS } from "../../lib/durations.ts";
 import { areAll } from "../personal_api_keys/sessions.ts";
 import { MAX_KEYS } from "../personal_api_keys/shape.ts";
 import { isEnforced } from "../two_factor/enforced.ts";
-import { afterUse, isEnabled, isItsFactor, isUnused, type Proof } from "../two_factor/proof.ts";
+import { afterUse, isEnabled, isFactorOf, isUnused, type Proof } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
 import type { SignIn } from "./find.ts";
 import { isOpen, ssoOf } from "./rules.ts";
@@ -116,7 +116,7 @@ function useFactor(signIn: SignIn, { proof, newCodes }: New) {
 		db
 			.update(twoFactors)
 			.set({ ...afterUse(proof), ...(isSetUp && { confirmed_at: now() }) })
-			.where(isItsFactor(proof)),
+			.where(isFactorOf(proof)),
 		...(usedCodes ? [db.delete(recoveryCodes).where(usedCodes)] : []),
 		...(newCodes.length > 0 ? [db.insert(recoveryCodes).values(newCodes)] : []),
 	];

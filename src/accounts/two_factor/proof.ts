@@ -111,7 +111,7 @@ export const storeSecret = (db: Database, user_id: number, secret: string) =>
 		.onConflictDoUpdate({ target: twoFactors.user_id, set: { secret } });
 
 /** SQL condition on `two_factors`: the row is the user's, with the secret of the check. */
-export const isItsFactor = ({ user_id, secret }: Proof) =>
+export const isFactorOf = ({ user_id, secret }: Proof) =>
 	and(eq(twoFactors.user_id, user_id), eq(twoFactors.secret, secret));
 
 /**
@@ -120,7 +120,7 @@ export const isItsFactor = ({ user_id, secret }: Proof) =>
  */
 export const isUnused = (proof: Proof, isEnabled: boolean) =>
 	and(
-		isItsFactor(proof),
+		isFactorOf(proof),
 		isEnabled ? isNotNull(twoFactors.confirmed_at) : isNull(twoFactors.confirmed_at),
 		proof.kind === "code"
 			? lt(twoFactors.last_step, proof.step)

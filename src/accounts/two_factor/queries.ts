@@ -27,7 +27,7 @@ import {
 	countAttempt,
 	factorColumns,
 	isEnabled,
-	isItsFactor,
+	isFactorOf,
 	isUnused,
 	type Proof,
 	prove,
@@ -175,13 +175,13 @@ export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 		const { row, proof, others, areAll } = await readAndProve(tenant, uuid, code, isDisabled);
 		const { db } = tenant;
 		const recovery_codes = newRecoveryCodes();
-		const [after] = await tenant.write({
+		const after = await tenant.write({
 			checks: [assertExists(db, twoFactors, and(isUnused(proof, false), areAll))],
 			changes: [
 				db
 					.update(twoFactors)
 					.set({ ...afterUse(proof), confirmed_at: now() })
-					.where(isItsFactor(proof)),
+					.where(isFactorOf(proof)),
 				...(await replaceWith(tenant, recovery_codes)),
 				setEnabled(tenant, true),
 				sessions.remove(db, otherSessions(tenant)),
@@ -190,7 +190,7 @@ export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 			answer: select(tenant, "@me"),
 		});
 		await announce(tenant, others, factorEnabled);
-		return { ...toTwoFactor(orNotFound(after)), recovery_codes };
+		return { ...toTwoFactor(after), recovery_codes };
 	});
 
 /** Removes the second factor. Throws 400 if an organization of the caller requires one. */
@@ -201,10 +201,10 @@ export const disable = (tenant: Tenant, uuid: string, code: string) =>
 			throw invalid(null, "An organization that you belong to requires a second factor.");
 		const { db } = tenant;
 		const mayDisable = and(isUnused(proof, true), sql`not ${isEnforced(row.user_id)}`, areAll);
-		const [after] = await tenant.write({
+		const after = await tenant.write({
 			checks: [assertExists(db, twoFactors, mayDisable)],
 			changes: [
-				db.delete(twoFactors).where(isItsFactor(proof)),
+				db.delete(twoFactors).where(isFactorOf(proof)),
 				...(await replaceWith(tenant, [])),
 				setEnabled(tenant, false),
 				sessions.remove(db, otherSessions(tenant)),
@@ -213,7 +213,7 @@ export const disable = (tenant: Tenant, uuid: string, code: string) =>
 			answer: select(tenant, "@me"),
 		});
 		await announce(tenant, others, factorDisabled);
-		return toTwoFactor(orNotFound(after));
+		return toTwoFactor(after);
 	});
 
 /** Creates new recovery codes, with a code. The old ones become invalid. */
@@ -222,15 +222,15 @@ export const replaceCodes = (tenant: Tenant, uuid: string, code: string) =>
 		const { row, proof } = await readAndProve(tenant, uuid, code, assertEnabled);
 		const { db } = tenant;
 		const recovery_codes = newRecoveryCodes();
-		const [after] = await tenant.write({
+		const after = await tenant.write({
 			checks: [assertExists(db, twoFactors, isUnused(proof, true))],
 			changes: [
-				db.update(twoFactors).set(afterUse(proof)).where(isItsFactor(proof)),
+				db.update(twoFactors).set(afterUse(proof)).where(isFactorOf(proof)),
 				...(await replaceWith(tenant, recovery_codes)),
 			],
 			entries: [entry(tenant, row, "recovery_codes_replaced", proof)],
 			answer: select(tenant, "@me"),
 		});
 		tellCaller(tenant, codesReplaced);
-		return { ...toTwoFactor(orNotFound(after)), recovery_codes };
+		return { ...toTwoFactor(after), recovery_codes };
 	});

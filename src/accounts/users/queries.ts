@@ -111,7 +111,7 @@ export async function update(
 		current_organization_id: organization_id,
 		current_project_id: current.project,
 	};
-	const [after] = await tenant.write({
+	const after = await tenant.write({
 		changes: [tenant.db.update(users).set(body).where(eq(users.id, tenant.key.user_id))],
 		entries: [
 			{
@@ -125,5 +125,5 @@ export async function update(
 		],
 		answer: select(tenant, "@me"),
 	});
-	return toMe(orNotFound(after));
+	return toMe(after);
 }

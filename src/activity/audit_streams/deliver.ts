@@ -36,9 +36,9 @@ const MAX_TICK_MS = 45_000;
  * (docs/internals/scale.md#what-one-tick-does). So it starts at most this many streams. D1 allows
  * 1,000 statements per invocation.
  *
- * Each stream that has started by then may need 25 more: 1 to take it; 20 for a file (2 to plan it,
+ * Each stream that has started by then may need 26 more: 1 to take it; 20 for a file (2 to plan it,
  * 1 to survey its entries, at most 15 pages, 1 to store the plan and 1 to record the file); 1 to
- * end its turn; 3 if that fails.
+ * end its turn; 4 if that fails.
  */
 const MAX_STATEMENTS = 800;
 

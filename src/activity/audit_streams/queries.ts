@@ -68,8 +68,7 @@ export const list = async (tenant: Tenant, page: Page) =>
 
 /** Returns the stream as stored, with encrypted secrets. */
 export async function read(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
-	return orNotFound(row);
+	return tenant.find(select(tenant).where(byId(tenant, id)));
 }
 
 export const find = async (tenant: Tenant, id: string) => toAuditStream(await read(tenant, id));
@@ -93,13 +92,13 @@ export async function insert(
 		digest: genesis(id),
 		next_attempt_at: enabled ? now() : null,
 	};
-	const [answer] = await tenant.write({
+	const answer = await tenant.write({
 		checks: [assertRoom(tenant, auditStreams, ofTenant(tenant))],
 		changes: [db.insert(auditStreams).values(row)],
 		entries: [{ ...activityOf(row), activity: "created", trigger: { from } }],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
-	return toAuditStream(orNotFound(answer));
+	return toAuditStream(answer);
 }
 
 /** Updates a stream. Repeats if another request has changed it in the meantime. */

@@ -1,9 +1,11 @@
 /** How a worker takes a stream, stores its progress and ends its turn. */
-import { and, eq, isNull, lte, or, sql } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { type Database, runBatch } from "../../db/client.ts";
+import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { assertExists } from "../../db/assertion.ts";
+import type { Database } from "../../db/client.ts";
 import { iso, now } from "../../db/now.ts";
-import { recordEvent } from "../../db/record.ts";
+import { bySystem } from "../../db/record.ts";
 import { type AuditFile, auditStreams } from "../../db/schema/audit_streams.ts";
 import { backoff, retryAfterOf, spread } from "../../delivery/backoff.ts";
 import { isDue, isHeld, NO_LEASE, newLease } from "../../delivery/lease.ts";
@@ -114,42 +116,31 @@ export async function fail(env: Env, stream: Stream, error: unknown, at: number)
 	const attempts = stream.attempts + 1;
 	const delay = isPermanent ? HOUR_MS : delayAfter(attempts, retryAfterOf(error));
 	const failing_since = stream.failing_since ?? iso(at);
-	const row = await write(db, stream, {
+	const { last_notified_at: notified } = stream;
+	const notifies =
+		(isPermanent || Date.parse(failing_since) <= at - MAX_FAILING_MS) &&
+		(notified === null || Date.parse(notified) <= at - DAY_MS);
+	const latest_error = reason(error);
+	const failure = bySystem({
+		activity: "failed",
+		scope: "AuditStream",
+		item_id: stream.id,
+		name: stream.name,
+		trigger: { error: latest_error },
+		organization: stream.organization_id,
+		project: null,
+	});
+	const set = {
 		...NO_LEASE,
 		attempts,
-		latest_error: reason(error),
+		latest_error,
 		failing_since,
 		next_attempt_at: iso(at + delay),
-	});
-	if (isPermanent || Date.parse(failing_since) <= at - MAX_FAILING_MS)
-		await recordFailure(db, row, at);
-}
-
-/** Records an event, unless the last one is less than a day old. */
-async function recordFailure(db: Database, stream: Stream, at: number) {
-	const { id, name, organization_id, latest_error } = stream;
-	const { last_notified_at } = auditStreams;
-	const isDueAgain = and(
-		eq(auditStreams.id, id),
-		or(isNull(last_notified_at), lte(last_notified_at, iso(at - DAY_MS))),
-	);
-	await runBatch(db, {
-		event: recordEvent(
-			db,
-			{
-				activity: "failed",
-				scope: "AuditStream",
-				item_id: id,
-				name,
-				trigger: { error: latest_error },
-				organization: sql`${organization_id}`,
-				project: sql`null`,
-			},
-			sql`exists (select 1 from ${auditStreams} where ${isDueAgain})`,
-		),
-		notified: db
-			.update(auditStreams)
-			.set({ last_notified_at: iso(at) })
-			.where(isDueAgain),
+		...(notifies && { last_notified_at: iso(at) }),
+	};
+	await commitIfCurrent(env, db, {
+		checks: [assertExists(db, auditStreams, isMine(stream))],
+		changes: [db.update(auditStreams).set(set).where(eq(auditStreams.id, stream.id))],
+		entries: notifies ? [failure] : [],
 	});
 }

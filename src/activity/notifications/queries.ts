@@ -81,7 +81,7 @@ export async function update(
 	{ subscriptions: wanted = [] }: z.infer<typeof Update>,
 ) {
 	const { db, organization } = tenant;
-	const [rows, known, [itself]] = await tenant.read(
+	const [rows, known, [row]] = await tenant.read(
 		select(tenant),
 		selectMembers(tenant, wanted),
 		db
@@ -94,7 +94,7 @@ export async function update(
 	const was = new Map(before.subscriptions.map((one) => [one.type, one]));
 	const changed = wanted.filter((one) => changes(was.get(one.type) ?? {}, one).length > 0);
 	if (changed.length === 0) return before;
-	const { id, uuid, name } = orNotFound(itself);
+	const { id, uuid, name } = orNotFound(row);
 	const settings = JSON.stringify(
 		changed.map(({ type, recipients }) => ({ ...columnsOf(type), recipients })),
 	);
@@ -130,7 +130,7 @@ export async function update(
 				),
 			},
 		],
-		answer: select(tenant),
+		rows: select(tenant),
 	});
 	return toNotifications(after);
 }

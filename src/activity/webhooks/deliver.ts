@@ -83,7 +83,7 @@ export async function deliver(env: Env, message: unknown) {
 		const round =
 			events.length > 0 ? await send(attempt, endpoint, webhook, events) : skip(webhook, end);
 		const rest = events.slice(round.deliveries.length);
-		taken = await recordRound(db, webhook, round, { rest, stops: Date.now() > until });
+		taken = await recordRound(env, db, webhook, round, { rest, stops: Date.now() > until });
 		stops = taken?.webhook.lease_expires_at === null;
 	}
 	if (taken) await continueSoon(env, taken.webhook);

@@ -30,8 +30,7 @@ export async function list(
 	page: Page,
 	{ status, type }: z.infer<typeof filters>,
 ) {
-	const [[row]] = await tenant.read(selectWebhook(tenant, id));
-	const { deliveries } = orNotFound(row);
+	const { deliveries } = await tenant.find(selectWebhook(tenant, id));
 	const matching = deliveries.filter(
 		(delivery) =>
 			(status === undefined || status.includes(delivery.status)) &&
@@ -65,22 +64,22 @@ async function sendNow(
 	secrets.catch(() => {});
 	const endpoint = { url: webhook.url, secrets };
 	const { delivery: made } = await attempts(env)(endpoint, event, { reason, attempt: 1 });
-	const its = byId(tenant, webhook.id);
+	const isThisWebhook = byId(tenant, webhook.id);
 	const activity = reason === "test" ? "tested" : "delivery_replayed";
-	const [kept] = await tenant.write({
-		checks: [assertExists(db, webhooks, its)],
+	const kept = await tenant.write({
+		checks: [assertExists(db, webhooks, isThisWebhook)],
 		changes: [
 			db
 				.update(webhooks)
 				.set({ deliveries: withDeliveries([made]) })
-				.where(its),
+				.where(isThisWebhook),
 		],
 		entries: [
 			{ ...entryOf(activity, webhook), trigger: { event_id: event.id, status: made.status } },
 		],
-		answer: db.select({ deliveries: webhooks.deliveries }).from(webhooks).where(its),
+		answer: db.select({ deliveries: webhooks.deliveries }).from(webhooks).where(isThisWebhook),
 	});
-	return toResult(orNotFound(kept?.deliveries.find(({ id }) => id === made.id)));
+	return toResult(orNotFound(kept.deliveries.find(({ id }) => id === made.id)));
 }
 
 /** Returns an event that isn't in the feed. */
@@ -100,14 +99,13 @@ const testEvent = ({ caller }: Tenant, webhook: typeof webhooks.$inferSelect): E
 
 /** Sends a `webhook.test` event. */
 export async function test(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(selectWebhook(tenant, id));
-	const webhook = orNotFound(row);
+	const webhook = await tenant.find(selectWebhook(tenant, id));
 	return sendNow(tenant, webhook, "test", testEvent(tenant, webhook));
 }
 
 /** Sends the event of an attempt again. Throws 400 for a test, or a deleted event. */
 export async function replay(tenant: Tenant, id: string, delivery_id: string) {
-	const itsPosition = sql`(select attempt.value ->> 'position' from ${webhooks}, json_each(${webhooks.deliveries}) as attempt
+	const position = sql`(select attempt.value ->> 'position' from ${webhooks}, json_each(${webhooks.deliveries}) as attempt
 		where ${byId(tenant, id)} and attempt.value ->> 'id' = ${delivery_id.toLowerCase()})`;
 	const [[row], [event]] = await tenant.read(
 		selectWebhook(tenant, id),
@@ -118,7 +116,7 @@ export async function replay(tenant: Tenant, id: string, delivery_id: string) {
 			.where(
 				and(
 					eq(activityLog.organization_id, tenant.organization),
-					sql`${activityLog.position} = ${itsPosition}`,
+					sql`${activityLog.position} = ${position}`,
 				),
 			),
 	);

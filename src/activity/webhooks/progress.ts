@@ -1,8 +1,10 @@
 /** Where a worker starts, and how it saves its progress (deliver.ts). */
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
-import { type Database, runBatch } from "../../db/client.ts";
+import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { assertExists } from "../../db/assertion.ts";
+import { type Connected, type Database, runBatch } from "../../db/client.ts";
 import { iso, now } from "../../db/now.ts";
-import { recordEvent } from "../../db/record.ts";
+import { bySystem } from "../../db/record.ts";
 import { type Delivery, webhooks } from "../../db/schema/webhooks.ts";
 import { backoff } from "../../delivery/backoff.ts";
 import { isDue, isHeld, NO_LEASE, newLease } from "../../delivery/lease.ts";
@@ -121,7 +123,8 @@ function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure
  * disabled
  */
 export async function recordRound(
-	db: Database,
+	env: Env,
+	db: Connected,
 	webhook: Webhook,
 	round: Round,
 	{ rest, stops }: { rest: EventRow[]; stops: boolean },
@@ -132,30 +135,31 @@ export async function recordRound(
 	const reason = failed?.disabled_reason;
 	const next =
 		failed || rest.length > 0 ? undefined : selectPending(db, pendingOf(webhook, position));
-	const event = {
-		activity: "disabled" as const,
-		scope: "Webhook" as const,
+	const disabled = bySystem({
+		activity: "disabled",
+		scope: "Webhook",
 		item_id: webhook.id,
 		name: nameOf(webhook),
 		trigger: { reason, error: failure?.delivery.error },
-		organization: sql`${webhook.organization_id}`,
-		project: sql`null`,
-	};
-	const { rows, events, end } = await runBatch(db, {
-		event: reason
-			? recordEvent(db, event, sql`exists (select 1 from webhooks where ${mine})`)
-			: undefined,
-		rows: db
-			.update(webhooks)
-			.set({
-				...(failed ?? afterSuccess(webhook, round, { rest, stops })),
-				...(deliveries.length > 0 && { deliveries: withDeliveries(deliveries) }),
-			})
-			.where(mine)
-			.returning(columns),
-		events: next?.events,
-		end: next?.end,
+		organization: webhook.organization_id,
+		project: null,
 	});
-	const [row] = rows;
-	return row && { webhook: row, events: events ?? rest, end: end?.[0]?.position };
+	const written = await commitIfCurrent(env, db, {
+		checks: [assertExists(db, webhooks, mine)],
+		entries: reason ? [disabled] : [],
+		answers: {
+			rows: db
+				.update(webhooks)
+				.set({
+					...(failed ?? afterSuccess(webhook, round, { rest, stops })),
+					...(deliveries.length > 0 && { deliveries: withDeliveries(deliveries) }),
+				})
+				.where(eq(webhooks.id, webhook.id))
+				.returning(columns),
+			events: next?.events,
+			end: next?.end,
+		},
+	});
+	const row = written?.rows[0];
+	return row && { webhook: row, events: written.events ?? rest, end: written.end?.[0]?.position };
 }

@@ -14,7 +14,7 @@ import { iso, now } from "../../db/now.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
-import { invalid, orNotFound } from "../../http/errors.ts";
+import { invalid } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { newSecret, ROLL_MS, sealSecret } from "./secret.ts";
 import {
@@ -74,8 +74,7 @@ export const list = async (tenant: Tenant, page: Page) =>
 	);
 
 async function read(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
-	return orNotFound(row);
+	return tenant.find(select(tenant).where(byId(tenant, id)));
 }
 
 export const find = async (tenant: Tenant, id: string) => toWebhook(await read(tenant, id));
@@ -106,7 +105,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	await checkHost(tenant, body.url);
 	const id = v7();
 	const secret = newSecret();
-	const [row] = await tenant.write({
+	const row = await tenant.write({
 		checks: [assertRoom(tenant, webhooks, ofOrganization(tenant))],
 		changes: [
 			tenant.db.insert(webhooks).values({
@@ -128,7 +127,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 		],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
-	return toWebhook(orNotFound(row), secret);
+	return toWebhook(row, secret);
 }
 
 /**
@@ -199,7 +198,7 @@ async function tryRoll(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	const secret = newSecret();
 	const sealed = await sealSecret(tenant.env, row.id, secret);
-	const [after] = await tenant.write({
+	const after = await tenant.write({
 		checks: [
 			assertExists(tenant.db, webhooks, and(byId(tenant, row.id), eq(columns.secret, row.secret))),
 		],
@@ -217,7 +216,7 @@ async function tryRoll(tenant: Tenant, id: string) {
 		entries: [entryOf("rolled", row)],
 		answer: select(tenant).where(byId(tenant, row.id)),
 	});
-	return toWebhook(orNotFound(after), secret);
+	return toWebhook(after, secret);
 }
 
 /** SQL for the position before the organization's first event since a time. */
@@ -236,7 +235,7 @@ const positionBefore = (tenant: Tenant, since: string) => {
 /** Delivers all events since a time again, and none before it. */
 export async function replay(tenant: Tenant, id: string, { since }: z.infer<typeof Replay>) {
 	const row = await read(tenant, id);
-	const [after] = await tenant.write({
+	const after = await tenant.write({
 		checks: [assertExists(tenant.db, webhooks, byId(tenant, row.id))],
 		changes: [
 			tenant.db
@@ -251,5 +250,5 @@ export async function replay(tenant: Tenant, id: string, { since }: z.infer<type
 		entries: [{ ...entryOf("replayed", row), trigger: { since } }],
 		answer: select(tenant).where(byId(tenant, row.id)),
 	});
-	return toWebhook(orNotFound(after));
+	return toWebhook(after);
 }

@@ -99,7 +99,7 @@ async function tryCancel(tenant: Tenant, id: string, backfill_id: string) {
 		eq(batchExportBackfills.id, backfill.id),
 	);
 	const isRunning = and(isThisBackfill, eq(batchExportBackfills.status, "Running"));
-	const [after] = await tenant.write({
+	return tenant.write({
 		checks: [assertExists(db, batchExportBackfills, isRunning)],
 		changes: [
 			db
@@ -131,7 +131,6 @@ async function tryCancel(tenant: Tenant, id: string, backfill_id: string) {
 		],
 		answer: selectOne(tenant, id, backfill_id),
 	});
-	return orNotFound(after);
 }
 
 /** Reads the export, and the running backfills of its project. */
@@ -184,7 +183,7 @@ export const start = (tenant: Tenant, id: string, body: z.infer<typeof Backfill>
 		const range = rangeOf(row, body);
 		checkRunning(row, range, running);
 		const begin = beginBackfill(tenant.db, row, range, running);
-		const [after] = await tenant.write({
+		const after = await tenant.write({
 			checks: [assertExists(tenant.db, batchExports, notDeleted(row.row_id)), ...begin.checks],
 			changes: begin.changes,
 			entries: [
@@ -197,5 +196,5 @@ export const start = (tenant: Tenant, id: string, body: z.infer<typeof Backfill>
 			answer: selectOneExport(tenant, id),
 		});
 		launchBackfill(tenant, row, begin.id);
-		return { ...toBatchExport(orNotFound(after)), backfill_id: begin.id };
+		return { ...toBatchExport(after), backfill_id: begin.id };
 	});

@@ -5,7 +5,6 @@ import type { Tenant } from "../../access/tenant.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
-import { orNotFound } from "../../http/errors.ts";
 import { beginBackfill, checkRunning } from "../engine/backfill_runs.ts";
 import { logWhere } from "../engine/run_log.ts";
 import { resume, resumeWithBackfill } from "../engine/windows.ts";
@@ -32,7 +31,7 @@ async function tryPause(tenant: Tenant, id: string) {
 	const { db } = tenant;
 	const isRunning = and(notDeleted(row.row_id), eq(batchExports.paused, false));
 	const message = "The export was paused.";
-	const [after] = await tenant.write({
+	const after = await tenant.write({
 		checks: [assertExists(db, batchExports, isRunning)],
 		changes: [
 			db.update(batchExports).set(set).where(eq(batchExports.id, row.row_id)),
@@ -41,7 +40,7 @@ async function tryPause(tenant: Tenant, id: string) {
 		entries: [{ ...activityOf(row), activity: "paused", changes: changes(row, set) }],
 		answer: selectOne(tenant, id),
 	});
-	return toBatchExport(orNotFound(after));
+	return toBatchExport(after);
 }
 
 /**
@@ -75,7 +74,7 @@ async function tryUnpause(
 		eq(batchExports.paused, true),
 		scheduleUnchanged(row),
 	);
-	const [after] = await tenant.write({
+	const after = await tenant.write({
 		checks: [assertExists(db, batchExports, isPaused), ...(begin?.checks ?? [])],
 		changes: [
 			...resumed.statements,
@@ -90,7 +89,7 @@ async function tryUnpause(
 		],
 		answer: selectOne(tenant, id),
 	});
-	const answer = toBatchExport(orNotFound(after));
+	const answer = toBatchExport(after);
 	if (!begin) {
 		launchWaiting(tenant, row);
 		return answer;

@@ -13,7 +13,7 @@ import { countWhere } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
 import { projects } from "../../db/schema/projects.ts";
-import { invalid, orNotFound } from "../../http/errors.ts";
+import { invalid } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { exportCipher, merged, sealed } from "../../outbound/destinations/secrets.ts";
 import { reschedule, resume, schedule } from "../engine/windows.ts";
@@ -81,7 +81,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	checkQuery({ model, xql_query: xql_query ?? null, destination });
 	const { type, config = {} } = destination;
 	const id = v7();
-	const [row] = await tenant.write({
+	const row = await tenant.write({
 		checks: [assertRoom(tenant, batchExports, ofOrganization(tenant))],
 		changes: [
 			db.insert(batchExports).values({
@@ -98,8 +98,8 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 		entries: [{ ...activityOf({ id, name: body.name, team_id: project.id }), activity: "created" }],
 		answer: selectOne(tenant, id),
 	});
-	warnOfSharedKeys(tenant, orNotFound(row));
-	return toBatchExport(orNotFound(row));
+	warnOfSharedKeys(tenant, row);
+	return toBatchExport(row);
 }
 
 /** Updates an export. If another request changes it in the meantime, retries. */

@@ -170,7 +170,7 @@ async function tryCancel(tenant: Tenant, id: string, run_id: string) {
 		throw invalid(null, "Only a run that has not ended can be cancelled.");
 	const { db } = tenant;
 	const isThisRun = isRun(tenant, id, run_id);
-	const [after] = await tenant.write({
+	const after = await tenant.write({
 		checks: [
 			assertExists(db, batchExportRuns, and(isThisRun, isNull(batchExportRuns.finished_at))),
 		],
@@ -191,7 +191,7 @@ async function tryCancel(tenant: Tenant, id: string, run_id: string) {
 	});
 	// The next run of the same series may be waiting for this one.
 	launchWaiting(tenant, parent);
-	return orNotFound(after);
+	return after;
 }
 
 const FROM_START = {
@@ -255,7 +255,7 @@ async function tryRetry(
 		isNull(batchExportRuns.state),
 		sql`exists (select 1 from batch_exports as e where e.id = ${parent.row_id} and not e.deleted)`,
 	);
-	const [after] = await tenant.write({
+	const after = await tenant.write({
 		checks: [assertExists(db, batchExportRuns, mayRestart)],
 		changes: [
 			db.update(batchExportRuns).set(restarted(options)).where(isThisRun),
@@ -270,5 +270,5 @@ async function tryRetry(
 		answer: selectOne(tenant, id, run_id),
 	});
 	launchWaiting(tenant, parent);
-	return orNotFound(after);
+	return after;
 }

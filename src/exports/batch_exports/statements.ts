@@ -56,8 +56,7 @@ export const selectOne = (tenant: Tenant, id: string) => select(tenant).where(by
 
 /** Returns the stored export, with encrypted secrets. */
 export async function read(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(selectOne(tenant, id));
-	return orNotFound(row);
+	return tenant.find(selectOne(tenant, id));
 }
 
 export const selectName = (tenant: Tenant, id: string) =>

@@ -1,9 +1,10 @@
 import { and, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
-import { runBatch } from "../../db/client.ts";
 import { now } from "../../db/now.ts";
-import { recordEvent } from "../../db/record.ts";
+import { bySystem } from "../../db/record.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
 import type { Loaded } from "./loaded.ts";
 import { logWhere } from "./run_log.ts";
@@ -29,24 +30,25 @@ export async function pauseIfFailing(env: Env, { run, batchExport }: Loaded) {
 		eq(batchExports.deleted, false),
 		failing,
 	);
-	const isFailing = sql`exists (select 1 from ${batchExports} where ${isToPause})`;
 	const at = now();
 	const reason = `Its last ${MAX_FAILURES_IN_A_ROW} runs failed.`;
 	const next_step =
 		'Fix the errors in the log, then unpause the export, with {"backfill": true} to also export what arrived during the pause.';
-	await runBatch(db, {
-		log: logWhere(
-			db,
-			{
+	await commitIfCurrent(env, db, {
+		checks: [assertExists(db, batchExports, isToPause)],
+		changes: [
+			db
+				.update(batchExports)
+				.set({ paused: true, last_paused_at: at })
+				.where(eq(batchExports.id, id)),
+			logWhere(db, {
 				batch_export_id: id,
 				level: "ERROR",
 				message: `The export was paused: its last ${MAX_FAILURES_IN_A_ROW} runs failed. ${next_step}`,
-			},
-			isFailing,
-		),
-		event: recordEvent(
-			db,
-			{
+			}),
+		],
+		entries: [
+			bySystem({
 				activity: "paused",
 				scope: "BatchExport",
 				item_id: uuid,
@@ -59,11 +61,9 @@ export async function pauseIfFailing(env: Env, { run, batchExport }: Loaded) {
 					error: run.latest_error,
 					next_step,
 				},
-				organization: sql`${organization_id}`,
-				project: sql`${project_id}`,
-			},
-			isFailing,
-		),
-		pause: db.update(batchExports).set({ paused: true, last_paused_at: at }).where(isToPause),
+				organization: organization_id,
+				project: project_id,
+			}),
+		],
 	});
 }

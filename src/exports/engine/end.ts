@@ -1,15 +1,17 @@
-import { type SQL, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { type Database, insertWhere, runBatch } from "../../db/client.ts";
+import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { assertExists } from "../../db/assertion.ts";
+import type { Database } from "../../db/client.ts";
 import { now } from "../../db/now.ts";
-import { recordEvent } from "../../db/record.ts";
+import { bySystem } from "../../db/record.ts";
 import { batchExportDays, batchExportRuns } from "../../db/schema/batch_exports.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
 import { pluralize } from "../../lib/plural.ts";
 import { sentence } from "../../outbound/reason.ts";
 import { type Attempt, reload, remember } from "./attempt.ts";
 import { clean } from "./clean.ts";
-import { isCurrent, type Loaded, logOf } from "./loaded.ts";
+import { isCurrent, isRun, type Loaded, logOf } from "./loaded.ts";
 import { MAX_ATTEMPTS } from "./retries.ts";
 import { logWhere } from "./run_log.ts";
 
@@ -71,9 +73,9 @@ function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
 function eventOf({ run, batchExport }: Loaded, outcome: Outcome, seconds: number) {
 	const { status, records_completed, bytes, latest_error } = outcome;
 	const { id: run_id, data_interval_start, data_interval_end } = run;
-	return {
-		activity: status === "Completed" ? ("completed" as const) : ("failed" as const),
-		scope: "BatchExportRun" as const,
+	return bySystem({
+		activity: status === "Completed" ? "completed" : "failed",
+		scope: "BatchExportRun",
 		item_id: run_id,
 		name: batchExport.name,
 		trigger: {
@@ -90,22 +92,25 @@ function eventOf({ run, batchExport }: Loaded, outcome: Outcome, seconds: number
 			error: latest_error,
 			next_step: status === "Completed" ? null : NEXT_STEP[status],
 		},
-		organization: sql`${batchExport.organization_id}`,
-		project: sql`${batchExport.project_id}`,
-	};
+		organization: batchExport.organization_id,
+		project: batchExport.project_id,
+	});
 }
 
-/** Returns the statement that adds a run to the totals of its day, if `condition` is true. */
-const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert, condition: SQL) =>
-	insertWhere(db, batchExportDays, figures, condition).onConflictDoUpdate({
-		target: [batchExportDays.batch_export_id, batchExportDays.day],
-		set: Object.fromEntries(
-			(["runs", "rows", "bytes", "failures", "seconds"] as const).map((name) => [
-				name,
-				sql`${batchExportDays[name]} + ${sql.raw(`excluded.${name}`)}`,
-			]),
-		),
-	});
+/** Returns the statement that adds a run to the totals of its day. */
+const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert) =>
+	db
+		.insert(batchExportDays)
+		.values(figures)
+		.onConflictDoUpdate({
+			target: [batchExportDays.batch_export_id, batchExportDays.day],
+			set: Object.fromEntries(
+				(["runs", "rows", "bytes", "failures", "seconds"] as const).map((name) => [
+					name,
+					sql`${batchExportDays[name]} + ${sql.raw(`excluded.${name}`)}`,
+				]),
+			),
+		});
 
 /**
  * Ends the run, logs its outcome and writes its event, unless the run has already ended or another
@@ -119,7 +124,6 @@ export async function endRun(attempt: Attempt, outcome: Outcome) {
 	const at = now();
 	const seconds = Math.max(0, Date.parse(at) - Date.parse(outcome.started_at)) / 1000;
 	const isComplete = status === "Completed";
-	const isUnfinished = sql`exists (select 1 from batch_export_runs where ${isCurrent(ref)})`;
 	const warnings = outcome.status === "Completed" ? outcome.warnings : [];
 	const set = {
 		...attempt.begun,
@@ -139,21 +143,16 @@ export async function endRun(attempt: Attempt, outcome: Outcome) {
 			unfit_values: outcome.unfit_values,
 		}),
 	};
-	const { ended } = await runBatch(db, {
-		log: logWhere(
-			db,
-			{
+	const ended = await commitIfCurrent(env, db, {
+		checks: [assertExists(db, batchExportRuns, isCurrent(ref))],
+		changes: [
+			logWhere(db, {
 				...logOf(run),
 				level: isComplete ? "INFO" : "ERROR",
 				message: describeEnd(run, outcome, seconds),
 				more: warnings.map((message) => ({ level: "WARNING", message })),
-			},
-			isUnfinished,
-		),
-		event: recordEvent(db, eventOf(attempt.loaded, outcome, seconds), isUnfinished),
-		day: addToDay(
-			db,
-			{
+			}),
+			addToDay(db, {
 				batch_export_id: run.batch_export_id,
 				day: at.slice(0, 10),
 				runs: isComplete ? 1 : 0,
@@ -161,14 +160,14 @@ export async function endRun(attempt: Attempt, outcome: Outcome) {
 				bytes: isComplete ? outcome.bytes : 0,
 				failures: isComplete ? 0 : 1,
 				seconds,
-			},
-			isUnfinished,
-		),
-		ended: db.update(batchExportRuns).set(set).where(isCurrent(ref)),
+			}),
+			db.update(batchExportRuns).set(set).where(isRun(ref)),
+		],
+		entries: [eventOf(attempt.loaded, outcome, seconds)],
 	});
 	// Removing the unfinished output of a failed run requires its state.
 	const isKnown = !attempt.isStale && (isComplete || !attempt.lacksState);
-	if (ended.meta.changes > 0 && isKnown) remember(attempt, set);
+	if (ended && isKnown) remember(attempt, set);
 	else await reload(attempt);
 	if (!isComplete) await clean(env, attempt.loaded);
 }

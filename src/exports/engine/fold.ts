@@ -119,9 +119,9 @@ function replace(db: Database, old: Old[], removed: Stored[], written: Stored[])
 		removed.map(({ batch_export_id, by, start }) => [batch_export_id, by, Date.parse(start)]),
 	);
 	const counts = JSON.stringify(
-		[...Map.groupBy(old, ({ batch_export_id }) => batch_export_id)].map(([id, its]) => [
+		[...Map.groupBy(old, ({ batch_export_id }) => batch_export_id)].map(([id, { length }]) => [
 			id,
-			its.length,
+			length,
 		]),
 	);
 	const isOld = sql`(batch_export_id, id) in (select value ->> 0, value ->> 1 from json_each(${runs}))`;

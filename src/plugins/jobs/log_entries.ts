@@ -1,18 +1,11 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
-import { append, appendAll, type Logs } from "../../db/log.ts";
+import { append, type Logs } from "../../db/log.ts";
 import { now } from "../../db/now.ts";
 import { pluginLogs } from "../../db/schema/plugin_configs.ts";
 import type { Entry } from "./run_log.ts";
 
 export const PLUGIN_LOGS: Logs = { table: pluginLogs, owner: pluginLogs.plugin_config_id };
-
-/**
- * Returns statements that add the entries of a run to the log of its config, if `condition` is
- * true.
- */
-export const insertEntries = (db: Database, config: number, entries: Entry[], condition: SQL) =>
-	appendAll(db, PLUGIN_LOGS, { owner: config, entries }, condition);
 
 /** Returns a statement that adds SYSTEM entries. */
 export const logSystem = (db: Database, config: number | SQL<number>, messages: string[]) => {

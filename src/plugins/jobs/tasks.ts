@@ -142,7 +142,7 @@ export async function runDueTasks(env: Env, scheduledTime: number) {
 	await runSequentially({
 		"plugin tasks": () => runTasks(db, scheduledTime),
 		"waiting plugin jobs": () => startWaiting(env, db),
-		[CUT_OFF]: () => failLost(db),
+		[CUT_OFF]: () => failLost(env, db),
 		"old entries of plugins": () => deleteExpired(db, PLUGIN_LOGS, pluginConfigs, scheduledTime),
 	});
 }
@@ -152,9 +152,9 @@ async function startWaiting(env: Env, db: Database) {
 	await startConsumers(env, counted?.waiting ?? 0);
 }
 
-async function failLost(db: Database) {
+async function failLost(env: Env, db: Database) {
 	const lost = await findLost(db, GIVE_UP_BATCH_SIZE);
 	await forEachLogged(CUT_OFF, lost, (job) =>
-		fail(db, job, "The job was interrupted by a restart. It isn't run again."),
+		fail(env, job, "The job was interrupted by a restart. It isn't run again."),
 	);
 }

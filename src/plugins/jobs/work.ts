@@ -1,9 +1,12 @@
 import { and, eq, exists, inArray, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { assertExists } from "../../db/assertion.ts";
 import type { Database } from "../../db/client.ts";
 import { PLUGINS_CONFIG } from "../../db/levels.ts";
+import { appendAll } from "../../db/log.ts";
 import { iso, now } from "../../db/now.ts";
-import { recordEvent } from "../../db/record.ts";
+import { bySystem } from "../../db/record.ts";
 import { pluginJobs } from "../../db/schema/jobs.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
@@ -14,7 +17,7 @@ import { compiledColumns, compiledOf } from "../plugins/compiled_file.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
 import { MAIN_FILES } from "../plugins/file_names.ts";
 import { withResult } from "../plugins/results.ts";
-import { insertEntries, systemEntry } from "./log_entries.ts";
+import { PLUGIN_LOGS, systemEntry } from "./log_entries.ts";
 import { allowedHosts } from "./outbound.ts";
 import { currentTurn, isNext, isWaiting, startConsumers } from "./queue.ts";
 import type { Entry } from "./run_log.ts";
@@ -44,6 +47,7 @@ async function take(db: Database) {
 				kind: pluginJobs.kind,
 				name: pluginJobs.name,
 				payload: pluginJobs.payload,
+				organization_id: pluginJobs.organization_id,
 				team_id: pluginConfigs.project_id,
 				plugin_id: pluginConfigs.plugin_id,
 				plugin_config_id: pluginJobs.plugin_config_id,
@@ -129,7 +133,7 @@ export async function work(env: Env) {
 	const { kind, name, payload } = job;
 	const skip = (reason: string) => {
 		const error = `The ${kind} ${name} was not run: ${reason}.`;
-		return finish(db, job, [systemEntry("ERROR", error)], error);
+		return finish(env, job, [systemEntry("ERROR", error)], error);
 	};
 	const reason = whyNotRunnable(job);
 	if (reason !== null) return skip(reason);
@@ -154,7 +158,7 @@ export async function work(env: Env) {
 		secrets,
 	});
 	return finish(
-		db,
+		env,
 		job,
 		[...entries, ...(error === null ? [systemEntry("INFO", `The ${kind} ${name} is done.`)] : [])],
 		error,
@@ -164,7 +168,7 @@ export async function work(env: Env) {
 /** A job that ends, and its config. */
 type Ending = Key &
 	Pick<typeof pluginJobs.$inferSelect, "kind" | "name"> &
-	Record<"team_id" | "plugin_id" | "plugin_config_id", number>;
+	Record<"organization_id" | "team_id" | "plugin_id" | "plugin_config_id", number>;
 
 const NEXT_STEP = {
 	job: "Fix the error, then start the job again.",
@@ -172,48 +176,54 @@ const NEXT_STEP = {
 };
 
 /** Returns the event of a failed job (docs/notifications.md#events). */
-const failureOf = ({ id, kind, name, ...ref }: Ending, error: string) => ({
-	activity: "failed" as const,
-	scope: "PluginJob" as const,
-	item_id: id,
-	name,
-	trigger: {
-		job_id: id,
-		kind,
-		plugin_id: ref.plugin_id,
-		plugin_config_id: ref.plugin_config_id,
-		error,
-		next_step: NEXT_STEP[kind],
-	},
-	organization: sql`(select ${pluginConfigs.organization_id} from ${pluginConfigs} where ${pluginConfigs.id} = ${ref.plugin_config_id})`,
-	project: sql`${ref.team_id}`,
-});
+const failureOf = ({ id, kind, name, ...ref }: Ending, error: string) =>
+	bySystem({
+		activity: "failed",
+		scope: "PluginJob",
+		item_id: id,
+		name,
+		trigger: {
+			job_id: id,
+			kind,
+			plugin_id: ref.plugin_id,
+			plugin_config_id: ref.plugin_config_id,
+			error,
+			next_step: NEXT_STEP[kind],
+		},
+		organization: ref.organization_id,
+		project: ref.team_id,
+	});
 
 /** No other job gets an isolate in which one failed or is still running. */
 const newIsolate = { generation: sql`${pluginConfigs.generation} + 1` };
 
 /**
- * Stores the result and log of a job, and an event if it failed, and deletes the job. Does nothing
- * if it has already ended, or its config has been deleted.
+ * Stores the result and log of a job, and an event if it failed, and deletes the job. If the config
+ * has been deleted, only deletes the job.
  */
-async function finish(db: Database, job: Ending, entries: Entry[], error: string | null) {
-	const isUnfinished = exists(
-		db
-			.select({ id: pluginConfigs.id })
-			.from(pluginConfigs)
-			.innerJoin(pluginJobs, byKey(job))
-			.where(eq(pluginConfigs.id, job.plugin_config_id)),
-	);
+async function finish(env: Env, job: Ending, entries: Entry[], error: string | null) {
+	const db = drizzle(env.DB);
+	const isConfig = eq(pluginConfigs.id, job.plugin_config_id);
 	const results = withResult(error === null ? "done" : "failed");
-	await db.batch([
-		db
-			.update(pluginConfigs)
-			.set({ error, results, ...(error !== null && newIsolate) })
-			.where(and(eq(pluginConfigs.id, job.plugin_config_id), isUnfinished)),
-		...insertEntries(db, job.plugin_config_id, entries, isUnfinished),
-		...(error === null ? [] : [recordEvent(db, failureOf(job, error), isUnfinished)]),
-		remove(db, job),
-	]);
+	const finished = await commitIfCurrent(env, db, {
+		checks: [
+			assertExists(
+				db,
+				pluginJobs,
+				and(byKey(job), exists(db.select().from(pluginConfigs).where(isConfig))),
+			),
+		],
+		changes: [
+			db
+				.update(pluginConfigs)
+				.set({ error, results, ...(error !== null && newIsolate) })
+				.where(isConfig),
+			...appendAll(db, PLUGIN_LOGS, { owner: job.plugin_config_id, entries }),
+			remove(db, job),
+		],
+		entries: error === null ? [] : [failureOf(job, error)],
+	});
+	if (!finished) await remove(db, job);
 }
 
 /** Returns the jobs whose consumer was killed, at most `limit`, those that started first. */
@@ -224,6 +234,7 @@ export const findLost = (db: Database, limit: number) =>
 			id: pluginJobs.id,
 			kind: pluginJobs.kind,
 			name: pluginJobs.name,
+			organization_id: pluginJobs.organization_id,
 			plugin_config_id: pluginJobs.plugin_config_id,
 			config: { team_id: pluginConfigs.project_id, plugin_id: pluginConfigs.plugin_id },
 		})
@@ -235,10 +246,10 @@ export const findLost = (db: Database, limit: number) =>
 
 /** Ends a job as failed, with `why` as its error and in its log. */
 export async function fail(
-	db: Database,
+	env: Env,
 	{ config, ...job }: Awaited<ReturnType<typeof findLost>>[number],
 	why: string,
 ) {
-	if (config) await finish(db, { ...job, ...config }, [systemEntry("ERROR", why)], why);
-	else await remove(db, job);
+	if (config) await finish(env, { ...job, ...config }, [systemEntry("ERROR", why)], why);
+	else await remove(drizzle(env.DB), job);
 }

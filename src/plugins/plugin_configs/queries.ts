@@ -121,7 +121,7 @@ async function tryInsert(
 	if (enabled) assertComplete(fields, merged);
 	const id = sql<number>`(select max(newest.id) from plugin_configs as newest where newest.project_id = ${project})`;
 	const name = body.name ?? plugin.name;
-	const [row] = await tenant.write({
+	const row = await tenant.write({
 		checks: [
 			// Another request may have deleted the plugin, or made it local.
 			assertExists(db, plugins, isVisible),
@@ -145,7 +145,7 @@ async function tryInsert(
 			and(eq(pluginConfigs.project_id, project), eq(pluginConfigs.id, id)),
 		),
 	});
-	return toPluginConfig(orNotFound(row));
+	return toPluginConfig(row);
 }
 
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>

@@ -32,7 +32,7 @@ async function tryStart(tenant: Tenant, id: string, { job }: z.infer<typeof Job>
 		throw invalid(null, `The plugin has no job "${name}".`);
 	const { db } = tenant;
 	const isLeft = and(eq(pluginConfigs.id, row.id), eq(pluginConfigs.deleted, false));
-	const [queued] = await tenant.write({
+	const queued = await tenant.write({
 		checks: [assertExists(db, pluginConfigs, isLeft)],
 		changes: [
 			db.insert(pluginJobs).values({
@@ -60,7 +60,6 @@ async function tryStart(tenant: Tenant, id: string, { job }: z.infer<typeof Job>
 			.from(sql`(select 1)`),
 	});
 	// If more jobs are waiting, consumers are already running.
-	if (orNotFound(queued).waiting <= MAX_CONSUMERS)
-		tenant.later(() => startConsumers(tenant.env, 1));
+	if (queued.waiting <= MAX_CONSUMERS) tenant.later(() => startConsumers(tenant.env, 1));
 	return row;
 }

@@ -146,7 +146,7 @@ export async function insert(
 		url: address,
 		private_token: await sealToken(env, { organization_id, url: address }, token),
 	};
-	const [plugin] = await tenant
+	const plugin = await tenant
 		.write({
 			checks: [assertRoom(tenant, plugins, eq(plugins.organization_id, tenant.organization))],
 			changes: [db.insert(plugins).values(row), ...storeFiles(db, id, files)],
@@ -154,7 +154,7 @@ export async function insert(
 			answer: select(tenant).where(eq(plugins.id, id)),
 		})
 		.catch(onConflict(tenant, family, address));
-	return toPlugin(orNotFound(plugin));
+	return toPlugin(plugin);
 }
 
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
@@ -270,7 +270,7 @@ export async function upgrade(
 	const { facts, files } = await install(env, url);
 	const kept = facts.compile_at === null ? {} : { capabilities: before.capabilities };
 	const sealed = await sealToken(env, { ...before, url: address }, private_token);
-	const [after] = await tenant
+	const after = await tenant
 		.write({
 			checks: [
 				assertExists(db, plugins, eq(plugins.id, before.id)),
@@ -296,6 +296,6 @@ export async function upgrade(
 			answer: select(tenant).where(eq(plugins.id, before.id)),
 		})
 		.catch(onConflict(tenant, family, address));
-	resealIfSchemaChanged(tenant, before, orNotFound(after));
-	return toPlugin(orNotFound(after));
+	resealIfSchemaChanged(tenant, before, after);
+	return toPlugin(after);
 }

@@ -142,7 +142,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 	);
 	const byRowId = eq(plugins.id, row.id);
 	const name = facts.name ?? row.name;
-	const [after] = await tenant.write({
+	const after = await tenant.write({
 		checks: [assertExists(db, plugins, byRowId), assertCodeAuthorized(tenant, row.id)],
 		changes: [
 			db.delete(pluginSourceFiles).where(and(eq(plugin_id, row.id), isDeleted)),
@@ -152,7 +152,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 		entries: [{ activity: "source_updated", scope: "Plugin", item_id: row.id, name, changes }],
 		answer: select(tenant).where(byRowId),
 	});
-	resealIfSchemaChanged(tenant, row, orNotFound(after));
+	resealIfSchemaChanged(tenant, row, after);
 	for (const { filename, error } of written) errors.set(filename, error);
-	return toSource(orNotFound(after), files, errors);
+	return toSource(after, files, errors);
 }

@@ -2,8 +2,9 @@ import { env } from "cloudflare:workers";
 import { and, eq, gt, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { commit } from "../../../src/access/unit_of_work.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
-import { recordEvent } from "../../../src/db/record.ts";
+import { bySystem } from "../../../src/db/record.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { members } from "../../../src/db/schema/members.ts";
 import { RETOTAL } from "../../support/activity.ts";
@@ -82,19 +83,16 @@ test("an event says what happened, who did it, and what changed", async () => {
 
 test("events without a caller are in the feed, and not in the pages of the activity log", async () => {
 	const { ask, here, id, project } = await world();
-	await recordEvent(
-		db,
-		{
-			activity: "failed",
-			scope: "BatchExportRun",
-			item_id: "7",
-			name: "Hourly",
-			trigger: { error: "It broke." },
-			organization: organizationId(id),
-			project: sql`${project}`,
-		},
-		sql`true`,
-	);
+	const event = bySystem({
+		activity: "failed",
+		scope: "BatchExportRun",
+		item_id: "7",
+		name: "Hourly",
+		trigger: { error: "It broke." },
+		organization: organizationId(id),
+		project,
+	});
+	await commit(env, db, { entries: [event] });
 	expect((await here("GET", "/events")).body.results).toMatchObject([
 		{
 			type: "batch_export_run.failed",

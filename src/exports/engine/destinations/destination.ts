@@ -47,7 +47,7 @@ export type Destination<State = unknown> = {
 	 * @param state where the run continues; null if it starts
 	 * @param saveState stores a state without a new position, after the sink has started something
 	 * that must be ended later, such as an upload. It throws `SupersededError` if that must be ended
-	 * immediately. `isProgress` resets the count of failed tries.
+	 * immediately. `isProgress` resets the count of failed attempts.
 	 * @param readState reads the last stored state, so that a large one doesn't have to stay in
 	 * memory
 	 */
