@@ -1,6 +1,5 @@
-import type { ExecutionContext, Hono, MiddlewareHandler } from "hono";
+import type { ExecutionContext, MiddlewareHandler } from "hono";
 import { TrieRouter } from "hono/router/trie-router";
-import type { MergeSchemaPath, Schema } from "hono/types";
 import { getPathNoStrict, mergePath } from "hono/utils/url";
 import {
 	asCaller,
@@ -13,7 +12,6 @@ import {
 import type { ScopeObject } from "./access/scopes.ts";
 import { caller } from "./accounts/personal_api_keys/owner.ts";
 import type { App } from "./env.ts";
-import type { AsDocumented, AssertNone, Differences } from "./http/response_types.ts";
 import { createApp, type Family, loadRoutes, mount, type PublicRoutes, type Row } from "./mount.ts";
 
 /** Returns a function for the rows of families under a path, which act in a tenant. */
@@ -84,38 +82,6 @@ export const publicRoutes = [
 	{ path: "/api/sign_in", load: () => import("./accounts/sign_in/routes.ts") },
 	{ path: "/invites", load: () => import("./accounts/invites/page.ts") },
 ] as const satisfies PublicRoutes[];
-
-/** A row of these tables. */
-type Listed = (typeof families)[number] | (typeof publicRoutes)[number];
-
-/** The routes that a row loads. */
-export type RoutesOf<R extends PublicRoutes> =
-	Awaited<ReturnType<R["load"]>> extends infer Loaded
-		? Loaded extends { default: infer D }
-			? D
-			: Loaded
-		: never;
-
-/** Makes the compiler compare the responses of all routes with their documented schemas. */
-export type WrongResponses = AssertNone<Differences<RoutesOf<Listed>>>;
-
-/** The routes of one row, mounted at its path. */
-type Mounted<R> = R extends PublicRoutes
-	? RoutesOf<R> extends Hono<App, infer S, string>
-		? AsDocumented<MergeSchemaPath<S, R["path"]>>
-		: never
-	: never;
-
-type Intersection<Union> = (Union extends unknown ? (member: Union) => void : never) extends (
-	all: infer All,
-) => void
-	? All
-	: never;
-
-type Routed = Intersection<Mounted<Listed>>;
-
-/** The type of the API, for `hc<AppType>(url)` (https://hono.dev/docs/guides/rpc). */
-export type AppType = Hono<App, Routed extends Schema ? Routed : never, "/">;
 
 /** Finds the rows that contain a path, the longest last. */
 const rows = new TrieRouter<Row>();

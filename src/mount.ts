@@ -1,8 +1,6 @@
 import { Hono, type MiddlewareHandler, type NotFoundHandler } from "hono";
-import { cors } from "hono/cors";
 import { requestId } from "hono/request-id";
 import { TrieRouter } from "hono/router/trie-router";
-import { secureHeaders } from "hono/secure-headers";
 import type { Schema } from "hono/types";
 import { safeRetries } from "./access/idempotency.ts";
 import { conditional } from "./access/precondition.ts";
@@ -13,10 +11,10 @@ import { consolePages, documentation, onlyReads } from "./docs/pages.ts";
 import type { App } from "./env.ts";
 import { methodNotAllowed, onError, onNotFound } from "./http/errors.ts";
 import { caching } from "./http/etag.ts";
+import { crossOrigin, secureResponses } from "./http/headers.ts";
 import { formatJson } from "./http/json.ts";
 import { meter } from "./http/meter.ts";
 import { READS } from "./http/methods.ts";
-import { allowedOrigins } from "./http/origins.ts";
 import { logRequests } from "./http/request_log.ts";
 import { chooseVersion, respondInVersion } from "./http/versions.ts";
 import type { Api } from "./mcp/gateway.ts";
@@ -42,44 +40,6 @@ export async function loadRoutes({ load }: PublicRoutes): Promise<Routes> {
 	const loaded = await load();
 	return "default" in loaded ? loaded.default : loaded;
 }
-
-/** The response headers that scripts of other origins may read. */
-const EXPOSED_HEADERS = [
-	"Content-Disposition",
-	"Deprecation",
-	"ETag",
-	"Idempotency-Replayed",
-	"Link",
-	"RateLimit",
-	"RateLimit-Policy",
-	"Retry-After",
-	"Server-Timing",
-	"Sunset",
-	"Tenantry-Version",
-	"x-d1-bookmark",
-	"X-Request-Id",
-];
-
-/** Security headers. The routes that send pages add the headers that only pages need. */
-const secureResponses = secureHeaders({
-	crossOriginOpenerPolicy: false,
-	originAgentCluster: false,
-	xDnsPrefetchControl: false,
-	xDownloadOptions: false,
-	xPermittedCrossDomainPolicies: false,
-	xXssProtection: false,
-	removePoweredBy: false,
-});
-
-/** Enables CORS for the origins in `CORS_ORIGINS`, if there are any. */
-const crossOrigin: MiddlewareHandler<App> = (c, next) => {
-	const origins = allowedOrigins(c.env);
-	if (origins.length === 0) return next();
-	return cors({
-		origin: origins.includes("*") ? "*" : origins,
-		exposeHeaders: EXPOSED_HEADERS,
-	})(c, next);
-};
 
 /** Responds to unknown paths. Under `/api`, this requires a key, too. */
 const notFound: NotFoundHandler<App> = async (c) => {

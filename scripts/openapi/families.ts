@@ -19,17 +19,15 @@ import auditStreams from "../../src/activity/audit_streams/openapi.ts";
 import feed from "../../src/activity/events/openapi.ts";
 import notifications from "../../src/activity/notifications/openapi.ts";
 import webhooks from "../../src/activity/webhooks/openapi.ts";
-import type { families, publicRoutes, RoutesOf } from "../../src/app.ts";
 import service from "../../src/docs/openapi.ts";
 import * as batchExports from "../../src/exports/batch_exports/openapi.ts";
 import events from "../../src/exports/ingestion/openapi.ts";
 import type { OpenApi } from "../../src/http/openapi.ts";
 import pluginConfigs from "../../src/plugins/plugin_configs/openapi.ts";
 import * as plugins from "../../src/plugins/plugins/openapi.ts";
+import type { Listed, RoutesOf } from "./app_type.ts";
 
-type Row = (typeof families)[number] | (typeof publicRoutes)[number];
-
-type Texts = { [Each in Row as Each["path"]]: OpenApi<RoutesOf<Each>> };
+type Texts = { [Each in Listed as Each["path"]]: OpenApi<RoutesOf<Each>> };
 
 export const texts: Texts = {
 	"/api/organizations": organizations,

@@ -1,32 +1,28 @@
-import { and, eq, isNull, lt, or, type SQL } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import type { BatchItem, BatchResponse } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
-import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
-import { addressOf, checkAddress } from "../auth/addresses.ts";
-import { countFailure } from "../auth/authenticate.ts";
+import { addressOf, checkAddress, countFailure } from "../auth/addresses.ts";
 import { cache, evict } from "../auth/keys.ts";
-import { assertExists } from "../db/assertion.ts";
+import { noteUse } from "../auth/usage.ts";
 import { changes } from "../db/changes.ts";
 import { type Connected, type Database, runBatch } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
-import { iso, now } from "../db/now.ts";
+import { now } from "../db/now.ts";
 import type { Details, Entry, SignedEntry } from "../db/record.ts";
-import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { badCredentials, orNotFound } from "../http/errors.ts";
 import { countRequest } from "../http/rate_limit.ts";
-import { HOUR_MS } from "../lib/durations.ts";
 import type { TenantStatement } from "./cached_statements.ts";
-import { assertStillAllowed, authorize, type Caller, cachedGuard } from "./guard.ts";
+import { authorize, type Caller, cachedGuard } from "./guard.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { checkKey } from "./permit.ts";
 import { formOf, idsOf, type Place } from "./place.ts";
 import type { Precondition } from "./precondition.ts";
 import type { TenantValues } from "./sql.ts";
+import { assertStillAllowed } from "./still_allowed.ts";
 import { commit, type Write } from "./unit_of_work.ts";
-import { currentOrganization } from "./visible.ts";
 
 type Statement = BatchItem<"sqlite">;
 
@@ -71,15 +67,6 @@ export class Tenant {
 		return this.#c.get("key");
 	}
 
-	// `c.var` would create an object of all variables each time.
-	get #idempotency() {
-		return this.#c.get("idempotency");
-	}
-
-	get #precondition() {
-		return this.#c.get("precondition");
-	}
-
 	/** The time of the request's entries in the activity log: when it is first asked for. */
 	get at() {
 		this.#at ??= now();
@@ -97,12 +84,6 @@ export class Tenant {
 		return this.#caller;
 	}
 
-	/** Whether the key in use is restricted, as recorded in KV. */
-	get restricted() {
-		const { organizations, projects } = this.key;
-		return { organizations: organizations.length > 0, projects: projects.length > 0 };
-	}
-
 	/** SQL for the organization's id, or null. After `read`, it is the one that the guard found. */
 	get organization(): SQL<number> {
 		return idsOf(this.#place, this.key.user_id).organization;
@@ -111,11 +92,6 @@ export class Tenant {
 	/** SQL for the project's id; null if there is none. */
 	get project(): SQL<number> {
 		return idsOf(this.#place, this.key.user_id).project;
-	}
-
-	/** SQL for the id of the caller's current organization. */
-	get currentOrganization() {
-		return currentOrganization(this.key.user_id);
 	}
 
 	/** What the path names or, after `read`, what the guard has found. */
@@ -143,7 +119,8 @@ export class Tenant {
 	 */
 	read<Q extends readonly Statement[]>(...queries: Q): Promise<BatchResponse<Q>>;
 	async read(...queries: Statement[]): Promise<unknown> {
-		const [idempotency, precondition] = [this.#idempotency, this.#precondition];
+		// `c.var` would create an object of all variables each time.
+		const [idempotency, precondition] = [this.#c.get("idempotency"), this.#c.get("precondition")];
 		const joined = precondition?.join(queries);
 		if (joined) return joined;
 		// A request counts once, even if it reads several times.
@@ -208,7 +185,7 @@ export class Tenant {
 			plugins: this.#c.get("plugins") ?? 0,
 		});
 		// The precondition may be about the row of the key, which must not change then.
-		if (!this.#precondition) this.#noteUse(this.#caller);
+		if (!this.#c.get("precondition")) noteUse(this.#c, this.#caller);
 		return results;
 	}
 
@@ -221,15 +198,6 @@ export class Tenant {
 	later(statement: (db: Database) => PromiseLike<unknown>) {
 		const write = async () => statement(drizzle(this.env.DB));
 		this.#c.executionCtx.waitUntil(write());
-	}
-
-	/** Updates `last_used_at` at most once an hour, without delaying the response. */
-	#noteUse({ key, last_used_at }: Caller) {
-		const before = iso(Date.now() - HOUR_MS);
-		if (last_used_at !== null && last_used_at > before) return;
-		const { id, last_used_at: used } = personalApiKeys;
-		const stale = and(eq(id, key.id), or(isNull(used), lt(used, before)));
-		this.later((db) => db.update(personalApiKeys).set({ last_used_at: now() }).where(stale));
 	}
 
 	/**
@@ -260,27 +228,6 @@ export class Tenant {
 		};
 		const results = await commit(this.env, this.db, write, this.#c);
 		return answer ? orNotFound(results.rows?.[0]) : results.rows;
-	}
-
-	/** Writes an activity log entry for an action that changes no row, in one round trip. */
-	log(entry: Entry) {
-		return this.write({ entries: [entry] });
-	}
-
-	/**
-	 * Executes a DELETE in one round trip.
-	 * @throws (the batch) 404 if another request has deleted the row, or it no longer fulfils `where`
-	 */
-	remove(
-		entry: Details & { scope: ScopeWith<"deleted"> },
-		table: SQLiteTable,
-		where: SQL | undefined,
-	) {
-		return this.write({
-			checks: [assertExists(this.db, table, where)],
-			changes: [this.db.delete(table).where(where)],
-			entries: [{ activity: "deleted", ...entry }],
-		});
 	}
 
 	/**

@@ -1,4 +1,5 @@
 import { and, type Column, type SQL, sql } from "drizzle-orm";
+import type { Key } from "../auth/keys.ts";
 import { contains } from "../db/contains.ts";
 import { ADMIN } from "../db/levels.ts";
 import { countWhere } from "../db/list.ts";
@@ -11,7 +12,7 @@ import { users } from "../db/schema/users.ts";
 import type { TenantSql } from "./sql.ts";
 
 /** A tenant with the restrictions of its key, as recorded in KV. */
-type Restricted = TenantSql & { restricted: { organizations: boolean; projects: boolean } };
+type Restricted = TenantSql & { key: Pick<Key, "organizations" | "projects"> };
 
 /** SQL condition: the caller is an admin of the organization in the path. */
 export const isAdmin = ({ key, organization }: TenantSql) => sql`exists (
@@ -80,7 +81,7 @@ export function visibleProjects(
 	const { user_id } = tenant.key;
 	const within = and(
 		organization,
-		tenant.restricted.organizations ? listedOrganization(tenant) : undefined,
+		tenant.key.organizations.length > 0 ? listedOrganization(tenant) : undefined,
 	);
 	const isMine = and(
 		sql`${members.user_id} = ${user_id}`,
@@ -97,7 +98,7 @@ export function visibleProjects(
 	const total = search
 		? counted
 		: sql`iif(${keyWhere(tenant, sql`${scoped_projects} = '[]'`)}, ${visibleCount(tenant, PROJECTS, within)}, ${counted})`;
-	return tenant.restricted.projects
+	return tenant.key.projects.length > 0
 		? { ...listed, total }
 		: {
 				join: sql`${members.organization_id} = ${projects.organization_id}`,
@@ -147,15 +148,14 @@ export const reachableOrganization = ({ key }: TenantSql) => sql`exists (
 
 /** Returns the organizations that the caller can see; joins `organizations` with `members`. */
 export function visibleOrganizations(tenant: Restricted) {
-	const { user_id } = tenant.key;
-	const { organizations: byId, projects: byProject } = tenant.restricted;
+	const { user_id, organizations: byId, projects: byProject } = tenant.key;
 	const listed = and(listedOrganization(tenant), reachableOrganization(tenant));
 	const isUnrestricted = keyWhere(
 		tenant,
 		sql`${scoped_organizations} = '[]' and ${scoped_projects} = '[]'`,
 	);
 	return {
-		where: byId || byProject ? listed : reachableOrganization(tenant),
+		where: byId.length > 0 || byProject.length > 0 ? listed : reachableOrganization(tenant),
 		total: sql`iif(${isUnrestricted}, ${countWhere(members, sql`${members.user_id} = ${user_id}`)},
       (select count(*) from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id}
         where ${members.user_id} = ${user_id} and ${listed}))`,

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { App } from "../env.ts";
-import { type ApiError, forbidden } from "../http/errors.ts";
+import { type ApiError, forbidden, throttled } from "../http/errors.ts";
 import type { Key } from "./keys.ts";
 
 /** Returns the caller's IP address from Cloudflare's header; undefined without the header. */
@@ -21,4 +21,13 @@ export async function checkAddress(
 ): Promise<ApiError | undefined> {
 	if (await isAllowed(allowed_ips, address)) return undefined;
 	return forbidden(`API key can't be used from this address: ${address ?? "unknown"}.`);
+}
+
+/**
+ * Counts a failed authentication from the caller's IP address. Returns `error`, or a 429 after too
+ * many failures.
+ */
+export async function countFailure(c: Context<App>, error: ApiError) {
+	const { success } = await c.env.AUTH_FAILURES.limit({ key: addressOf(c) ?? "unknown" });
+	return success ? error : throttled(60);
 }

@@ -5,8 +5,8 @@ import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { users } from "../db/schema/users.ts";
 import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
-import { type ApiError, badCredentials, notAuthenticated, throttled } from "../http/errors.ts";
-import { addressOf } from "./addresses.ts";
+import { badCredentials, notAuthenticated } from "../http/errors.ts";
+import { countFailure } from "./addresses.ts";
 import { keyCache } from "./key_cache.ts";
 import {
 	cache,
@@ -23,15 +23,6 @@ declare module "hono" {
 	interface ContextVariableMap {
 		key: Key & { hash: string };
 	}
-}
-
-/**
- * Counts a failed authentication from the caller's IP address. Returns `error`, or a 429 after too
- * many failures.
- */
-export async function countFailure(c: Context<App>, error: ApiError) {
-	const { success } = await c.env.AUTH_FAILURES.limit({ key: addressOf(c) ?? "unknown" });
-	return success ? error : throttled(60);
 }
 
 /** Returns the key's record from KV. Throws 401 if the value is malformed, before KV is read. */

@@ -115,3 +115,37 @@ export function evict({ KEYS }: Env, hash: string) {
 	keyCache.delete(hash);
 	return KEYS.delete(kvKey(hash)).catch(logKvError);
 }
+
+/** The row of a key and its user in a left join. */
+type JoinedRow = { [K in Exclude<keyof Key, "id" | "version">]: Key[K] | null } & {
+	key_id: Key["id"] | null;
+	version: string | null;
+	is_active: boolean | null;
+};
+
+/** Returns the key; undefined if it doesn't exist or has expired, or its owner isn't active. */
+export function toKey({
+	key_id: id,
+	user_id,
+	scopes,
+	organizations,
+	projects,
+	allowed_ips,
+	expires_at,
+	version,
+	is_active,
+}: JoinedRow): Key | undefined {
+	if (!(id && user_id && scopes && organizations && projects && allowed_ips && is_active))
+		return undefined;
+	const key = {
+		id,
+		user_id,
+		scopes,
+		organizations,
+		projects,
+		allowed_ips,
+		expires_at,
+		...(version && { version }),
+	};
+	return isExpired(key) ? undefined : key;
+}

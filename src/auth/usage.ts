@@ -1,4 +1,4 @@
-import { and, eq, lt, sql } from "drizzle-orm";
+import { and, eq, isNull, lt, or, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Context } from "hono";
 import { insertEach } from "../db/client.ts";
@@ -112,4 +112,17 @@ export async function deleteOldDays({ DB }: Env, at: number) {
 		.where(and(eq(key_id, personalApiKeys.id), lt(day, before)))
 		.limit(10_000);
 	await db.delete(personalApiKeyDays).where(sql`(key_id, day) in ${old}`);
+}
+
+/** Updates a key's `last_used_at` at most once an hour, without delaying the response. */
+export function noteUse(
+	{ env, executionCtx }: Context<App>,
+	{ key, last_used_at }: { key: { id: string }; last_used_at: string | null },
+) {
+	const before = iso(Date.now() - HOUR_MS);
+	if (last_used_at !== null && last_used_at > before) return;
+	const { id, last_used_at: used } = personalApiKeys;
+	const stale = and(eq(id, key.id), or(isNull(used), lt(used, before)));
+	const update = drizzle(env.DB).update(personalApiKeys).set({ last_used_at: now() });
+	executionCtx.waitUntil(update.where(stale).run());
 }

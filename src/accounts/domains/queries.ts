@@ -2,6 +2,7 @@ import { and, eq, getTableColumns } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { cacheList, readCachedPage, readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { TenantSql } from "../../access/sql.ts";
@@ -151,7 +152,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	const entry = { scope: "Domain" as const, item_id: row.id, name: row.domain };
-	await tenant.remove(entry, domains, byId(tenant, id));
+	await removeRow(tenant, entry, domains, byId(tenant, id));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { and, eq, ne, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { keyStillWorks } from "../../access/guard.ts";
+import { keyStillWorks } from "../../access/still_allowed.ts";
 import { visibleTo } from "../../access/visible.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
 import { now } from "../../db/now.ts";

@@ -3,6 +3,7 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { cacheStatement } from "../../access/cached_statements.ts";
 import { readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -293,5 +294,5 @@ export async function remove(tenant: Tenant, id: string) {
 	if (tenant.caller.level < ADMIN && created_by.id !== tenant.key.user_id)
 		throw insufficientLevel();
 	const entry = { scope: "Invite" as const, item_id: id.toLowerCase(), name: target_email };
-	await tenant.remove(entry, invites, byId);
+	await removeRow(tenant, entry, invites, byId);
 }

@@ -1,28 +1,22 @@
-import { and, eq, gt, lt, sql } from "drizzle-orm";
+import { and, eq, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { cacheList, readCachedPage, readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { userWith } from "../../access/visible.ts";
 import { assertExists } from "../../db/assertion.ts";
-import { contains } from "../../db/contains.ts";
 import { ADMIN, OWNER } from "../../db/levels.ts";
-import { counter, matching } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
 import { members } from "../../db/schema/members.ts";
-import { organizations } from "../../db/schema/organizations.ts";
 import { isPerson, users } from "../../db/schema/users.ts";
 import { forbidden, invalid } from "../../http/errors.ts";
-import { lowerCaseAscii } from "../../http/fields.ts";
-import type { Page } from "../../http/page.ts";
 import { userColumns } from "../users/shape.ts";
-import type { filters, update as Update } from "./shape.ts";
+import type { update as Update } from "./shape.ts";
 
 const NOT_ADMIN = "You can only edit others if you are an admin.";
 const ABOVE_YOU = "You can only edit others with level lower or equal to you.";
 
-const select = ({ db }: TenantSql) =>
+export const select = ({ db }: TenantSql) =>
 	db
 		.select({
 			id: members.id,
@@ -36,60 +30,7 @@ const select = ({ db }: TenantSql) =>
 		.from(members)
 		.innerJoin(users, eq(users.id, members.user_id));
 
-type Row = Awaited<ReturnType<typeof select>>[number];
-
-/** The columns that the list is sorted by. */
-const BY = [members.joined_at, members.id];
-
-/** All active members. */
-const active = (tenant: TenantSql) => ({
-	where: and(eq(members.organization_id, tenant.organization), eq(members.is_active, true)),
-	total: counter(organizations.active_members, tenant.organization),
-	by: BY,
-	keys: ({ joined_at, id }: Row) => [joined_at, id],
-});
-
-const newestFirst = cacheList(
-	(tenant) => select(tenant).$dynamic(),
-	(tenant) => active(tenant),
-);
-
-/** The text that is searched. */
-const NAME = sql`${users.first_name} || ' ' || ${users.last_name} || ' ' || ${users.email}`;
-
-type Filters = z.infer<typeof filters>;
-
-/** How to find the members that match the filters; undefined if there are no filters. */
-function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
-	const where = and(
-		email ? eq(members.user_id, userWith(users.email, lowerCaseAscii(email))) : undefined,
-		updated_after ? gt(members.updated_at, updated_after) : undefined,
-		search ? contains(NAME, search) : undefined,
-	);
-	return (
-		where && {
-			id: members.user_id,
-			from: search ? sql`${members} join ${users} on ${users.id} = ${members.user_id}` : members,
-			where: and(active(tenant).where, where),
-			by: BY,
-		}
-	);
-}
-
-/** Active members, newest first. */
-export function list(tenant: Tenant, page: Page, given: Filters) {
-	if (Object.values(given).every((value) => value === undefined))
-		return readCachedPage(tenant, page, newestFirst);
-	const order = given.order === "joined_at" ? "asc" : "desc";
-	const all = active(tenant);
-	const filtered = matches(tenant, given);
-	const found = filtered && matching(page, { ...filtered, order });
-	return readPage(tenant, page, () => select(tenant).$dynamic(), {
-		...all,
-		...(found && { ...found, where: and(all.where, found.where) }),
-		order,
-	});
-}
+export type Row = Awaited<ReturnType<typeof select>>[number];
 
 const isSelf = ({ key }: Tenant, { user }: Row) => user.id === key.user_id;
 
@@ -148,7 +89,8 @@ export const remove = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
 		const member = await find(tenant, uuid);
 		if (member.level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
-		await tenant.remove(
+		await removeRow(
+			tenant,
 			{ scope: "Member", item_id: member.id, name: member.user.email },
 			members,
 			and(isSame(tenant, member), lt(members.level, OWNER), editable(tenant)),

@@ -2,6 +2,7 @@ import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleOrganizations, visibleProject } from "../../access/visible.ts";
@@ -161,7 +162,8 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 
 export async function remove(tenant: Tenant) {
 	const { id, name } = await find(tenant);
-	await tenant.remove(
+	await removeRow(
+		tenant,
 		{ scope: "Organization", item_id: id, name },
 		organizations,
 		eq(organizations.id, tenant.organization),

@@ -1,8 +1,10 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { currentOrganization } from "../../access/visible.ts";
 import { isAllowed } from "../../auth/addresses.ts";
 import { cache, evict, newKey, toRecord } from "../../auth/keys.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
@@ -90,7 +92,7 @@ const entry = <A extends ActivityOf<"PersonalApiKey">>(
 			: ("PersonalApiKey" as const),
 	item_id: id,
 	name: label,
-	organization: isServiceAccount ? tenant.organization : tenant.currentOrganization,
+	organization: isServiceAccount ? tenant.organization : currentOrganization(tenant.key.user_id),
 });
 
 /** Mails the owner of a key that can change something, if the owner is a person. */
@@ -245,7 +247,8 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 
 export async function remove(tenant: Tenant, owner: Owner, id: string) {
 	const row = await read(tenant, owner, id);
-	await tenant.remove(
+	await removeRow(
+		tenant,
 		entry(tenant, owner, "deleted", row),
 		personalApiKeys,
 		byId(tenant, owner, row.id),

@@ -2,6 +2,7 @@ import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { assertThat } from "../../db/assertion.ts";
@@ -90,7 +91,8 @@ async function tryInsert(tenant: Tenant, { user_uuid, level }: z.infer<typeof cr
 
 export async function remove(tenant: Tenant, uuid: string) {
 	const { id, user } = await tenant.find(byUser(tenant, uuid));
-	await tenant.remove(
+	await removeRow(
+		tenant,
 		{ scope: "ProjectMember", item_id: id, name: user.email },
 		projectMembers,
 		and(eq(projectMembers.project_id, tenant.project), eq(projectMembers.id, id)),

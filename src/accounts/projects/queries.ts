@@ -2,10 +2,15 @@ import { and, eq, gte, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { reachableOrganization, visibleProjects } from "../../access/visible.ts";
+import {
+	currentOrganization,
+	reachableOrganization,
+	visibleProjects,
+} from "../../access/visible.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { aliased } from "../../db/client.ts";
 import { ADMIN, insufficientLevel } from "../../db/levels.ts";
@@ -76,7 +81,7 @@ async function tryInsert(tenant: Tenant, { organization, ...body }: z.infer<type
 			? tenant.organization
 			: organization
 				? organizationId(organization)
-				: tenant.currentOrganization;
+				: currentOrganization(tenant.key.user_id);
 	const [[parent]] = await tenant.read(
 		tenant.db
 			.select({ id: organizations.id, level: members.level })
@@ -128,5 +133,5 @@ export async function remove(tenant: Tenant) {
 	const { id, name } = await find(tenant);
 	const entry = { scope: "Project" as const, item_id: id, name, project: id };
 	const error = () => notFound("Project not found.");
-	await retry(() => tenant.remove(entry, projects, eq(projects.id, id)), { retries: 0, error });
+	await retry(() => removeRow(tenant, entry, projects, eq(projects.id, id)), { retries: 0, error });
 }

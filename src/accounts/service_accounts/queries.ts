@@ -2,6 +2,7 @@ import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
@@ -184,6 +185,6 @@ export async function remove(tenant: Tenant, id: string) {
 	);
 	const row = orNotFound(before);
 	const entry = { scope: "ServiceAccount" as const, item_id: row.id, name: row.name };
-	await tenant.remove(entry, serviceAccounts, byId(tenant, row.id));
+	await removeRow(tenant, entry, serviceAccounts, byId(tenant, row.id));
 	await Promise.all(keys.map(({ hash }) => evict(tenant.env, hash)));
 }

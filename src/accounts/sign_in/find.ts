@@ -1,7 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { currentOrganization } from "../../access/visible.ts";
-import { countFailure } from "../../auth/authenticate.ts";
+import { countFailure } from "../../auth/addresses.ts";
 import { digest } from "../../auth/keys.ts";
 import { runBatch } from "../../db/client.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";

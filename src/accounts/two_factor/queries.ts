@@ -1,8 +1,9 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { keyStillWorks } from "../../access/guard.ts";
 import { retry } from "../../access/retry.ts";
+import { keyStillWorks } from "../../access/still_allowed.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { currentOrganization } from "../../access/visible.ts";
 import { evict } from "../../auth/keys.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
 import { insertEach } from "../../db/client.ts";
@@ -79,7 +80,7 @@ async function read(tenant: Tenant, uuid: string) {
 export const find = async (tenant: Tenant, uuid: string) => toTwoFactor(await read(tenant, uuid));
 
 const entry = <A extends ActivityOf<"TwoFactor">>(
-	{ currentOrganization }: Tenant,
+	{ key }: Tenant,
 	{ uuid, email }: Row,
 	activity: A,
 	proof?: Proof,
@@ -88,7 +89,7 @@ const entry = <A extends ActivityOf<"TwoFactor">>(
 	scope: "TwoFactor" as const,
 	item_id: uuid,
 	name: email,
-	organization: currentOrganization,
+	organization: currentOrganization(key.user_id),
 	...(proof && { trigger: { second_factor: proof.kind } }),
 });
 
@@ -117,13 +118,13 @@ const otherSessions = ({ key }: Tenant) => ({ user_id: key.user_id, kept: key.id
 type Ended = Awaited<ReturnType<typeof sessions.select>>;
 
 /** Returns the log entries of sessions that end. */
-const entriesOf = ({ currentOrganization }: Tenant, ended: Ended) =>
+const entriesOf = ({ key }: Tenant, ended: Ended) =>
 	ended.map(({ id, label }) => ({
 		activity: "deleted" as const,
 		scope: "PersonalApiKey" as const,
 		item_id: id,
 		name: label,
-		organization: currentOrganization,
+		organization: currentOrganization(key.user_id),
 		trigger: { job: "two_factor" },
 	}));
 

@@ -2,6 +2,7 @@ import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -144,5 +145,5 @@ const restarting = (enabled: boolean) => ({
 
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	await tenant.remove(activityOf(row), auditStreams, byId(tenant, id));
+	await removeRow(tenant, activityOf(row), auditStreams, byId(tenant, id));
 }

@@ -24,10 +24,14 @@ export async function testDestination(
 	const row = await read(tenant, id);
 	const cipher = streamCipher(tenant.env, row.id);
 	const stored = await merged(cipher, row.destination, destination);
-	await tenant.log({
-		...activityOf(row),
-		activity: "tested",
-		trigger: { destination: stored.type, endpoint: endpointOf(stored.config) },
+	await tenant.write({
+		entries: [
+			{
+				...activityOf(row),
+				activity: "tested",
+				trigger: { destination: stored.type, endpoint: endpointOf(stored.config) },
+			},
+		],
 	});
 	const { organization_uuid } = tenant.caller;
 	const stream = { ...row, organization_uuid: organization_uuid ?? "", destination: stored };

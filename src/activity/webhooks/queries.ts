@@ -2,6 +2,7 @@ import { and, eq, getTableColumns, gte, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -183,7 +184,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	const { activity: _, ...entry } = entryOf("deleted", row);
-	await tenant.remove(entry, webhooks, byId(tenant, row.id));
+	await removeRow(tenant, entry, webhooks, byId(tenant, row.id));
 }
 
 /** Rolls the secret. Throws 400 if another request did so first. */

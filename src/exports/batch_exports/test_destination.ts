@@ -21,11 +21,15 @@ export async function testNewDestination(
 	checkQuery({ model, xql_query, destination });
 	const { type } = destination;
 	const config = normalized(type, destination.config ?? {});
-	await tenant.log({
-		...entryOf({ type, config }),
-		scope: "BatchExportDestination",
-		item_id: type,
-		name: endpointOf(config) ?? type,
+	await tenant.write({
+		entries: [
+			{
+				...entryOf({ type, config }),
+				scope: "BatchExportDestination",
+				item_id: type,
+				name: endpointOf(config) ?? type,
+			},
+		],
 	});
 	const content = { model, xql_query, team_id: tenant.caller.project_id ?? 0 };
 	return test(tenant.env, { type, config }, content);
@@ -42,7 +46,7 @@ export async function testDestination(
 	checkQuery({ model, xql_query, destination: row.destination });
 	const cipher = exportCipher(tenant.env, row);
 	const stored = await merged(cipher, row.destination, changes.destination ?? {});
-	await tenant.log({ ...activityOf(row), ...entryOf(stored) });
+	await tenant.write({ entries: [{ ...activityOf(row), ...entryOf(stored) }] });
 	const content = { model, xql_query, team_id: row.team_id };
 	return test(tenant.env, await opened(cipher, stored), content);
 }

@@ -2,6 +2,7 @@ import { and, eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -196,7 +197,8 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 /** Deletes a config and its log permanently. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	await tenant.remove(
+	await removeRow(
+		tenant,
 		{ scope: "PluginConfig", item_id: row.id, name: row.name ?? row.plugin.name },
 		pluginConfigs,
 		byId(tenant, id),

@@ -1,6 +1,7 @@
 import { and, eq, not, or, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -200,7 +201,8 @@ async function tryRemove(tenant: Tenant, id: string) {
 	if (plugin.is_global)
 		throw invalid(null, "This plugin is marked as global! Make it local before uninstallation");
 	if (used) throw invalid(null, "This plugin is used by other organizations.");
-	await tenant.remove(
+	await removeRow(
+		tenant,
 		{ scope: "Plugin", item_id: plugin.id, name: plugin.name },
 		plugins,
 		and(eq(plugins.id, plugin.id), eq(plugins.is_global, false), not(isUsedElsewhere)),

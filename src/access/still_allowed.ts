@@ -1,0 +1,103 @@
+import { and, eq, gte, type SQLWrapper, sql } from "drizzle-orm";
+import type { Key } from "../auth/keys.ts";
+import { assertThat } from "../db/assertion.ts";
+import { CachedStatement, cacheByForm, placeholder } from "../db/cached_statements.ts";
+import type { Connected } from "../db/client.ts";
+import { members } from "../db/schema/members.ts";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { projectMembers } from "../db/schema/project_members.ts";
+import { projects } from "../db/schema/projects.ts";
+import { users } from "../db/schema/users.ts";
+import type { Caller } from "./guard.ts";
+import { visibleTo } from "./visible.ts";
+
+/** The properties of a key that a request has seen: values, or SQL for them. */
+type KeyTerms = {
+	[K in "scopes" | "organizations" | "projects" | "allowed_ips"]: Key[K] | SQLWrapper;
+};
+
+/** SQL condition: the key still has its scopes and restrictions, and an active owner. */
+export function keyStillWorks(
+	hash: string | SQLWrapper,
+	{ scopes, organizations: scopedOrganizations, projects: scopedProjects, allowed_ips }: KeyTerms,
+) {
+	const isCallerKey = and(
+		eq(personalApiKeys.hash, hash),
+		eq(personalApiKeys.scopes, scopes),
+		eq(personalApiKeys.scoped_organizations, scopedOrganizations),
+		eq(personalApiKeys.scoped_projects, scopedProjects),
+		eq(personalApiKeys.allowed_ips, allowed_ips),
+		eq(users.is_active, true),
+	);
+	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${isCallerKey})`;
+}
+
+/** What `assertStillAllowed` checks, in addition to the key. */
+type AccessForm = {
+	/** Whether the request is about a project. */
+	project: boolean;
+	/** Whether the caller is a member of the organization, and of the project. */
+	member: boolean;
+	projectMember: boolean;
+};
+
+const assertion = cacheByForm((db, form: AccessForm) => {
+	const user_id = placeholder<number>("user_id");
+	const organization_id = placeholder<number>("organization_id");
+	const project_id = placeholder<number>("project_id");
+	const isMember = and(
+		eq(members.organization_id, organization_id),
+		eq(members.user_id, user_id),
+		gte(members.level, placeholder("member_level")),
+	);
+	const isProject = and(eq(projects.id, project_id), visibleTo(user_id));
+	const isProjectMember = and(
+		eq(projectMembers.project_id, project_id),
+		eq(projectMembers.user_id, user_id),
+		gte(projectMembers.level, placeholder("project_level")),
+	);
+	const hasAccess = sql`${and(
+		keyStillWorks(placeholder("hash"), {
+			scopes: placeholder("scopes"),
+			organizations: placeholder("organizations"),
+			projects: placeholder("projects"),
+			allowed_ips: placeholder("allowed_ips"),
+		}),
+		form.member ? sql`exists (select 1 from ${members} where ${isMember})` : undefined,
+		form.project ? sql`exists (select 1 from ${projects} where ${isProject})` : undefined,
+		form.projectMember
+			? sql`exists (select 1 from ${projectMembers} where ${isProjectMember})`
+			: undefined,
+	)}`;
+	return new CachedStatement(assertThat(db, hasAccess, "has_access"));
+});
+
+/**
+ * Returns a statement that makes its batch fail if the caller has lost the access that `authorize`
+ * found.
+ */
+export function assertStillAllowed(
+	env: Env,
+	db: Connected,
+	hash: string,
+	{ key, organization_id, member_level, project_id, project_level }: Caller,
+) {
+	const form = {
+		project: project_id !== null,
+		member: member_level !== null,
+		projectMember: project_level !== null,
+	};
+	const { user_id, scopes, organizations, projects, allowed_ips } = key;
+	return assertion(env, form).bind(db, {
+		hash,
+		user_id,
+		scopes: JSON.stringify(scopes),
+		organizations: JSON.stringify(organizations),
+		projects: JSON.stringify(projects),
+		allowed_ips: JSON.stringify(allowed_ips),
+		organization_id,
+		member_level,
+		project_id,
+		project_level,
+	});
+}

@@ -1,0 +1,68 @@
+import { and, eq, gt, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { cacheList, readCachedPage, readPage } from "../../access/pages.ts";
+import type { TenantSql } from "../../access/sql.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { userWith } from "../../access/visible.ts";
+import { contains } from "../../db/contains.ts";
+import { counter, matching } from "../../db/list.ts";
+import { members } from "../../db/schema/members.ts";
+import { organizations } from "../../db/schema/organizations.ts";
+import { users } from "../../db/schema/users.ts";
+import { lowerCaseAscii } from "../../http/fields.ts";
+import type { Page } from "../../http/page.ts";
+import { type Row, select } from "./queries.ts";
+import type { filters } from "./shape.ts";
+
+/** The columns that the list is sorted by. */
+const BY = [members.joined_at, members.id];
+
+/** All active members. */
+const active = (tenant: TenantSql) => ({
+	where: and(eq(members.organization_id, tenant.organization), eq(members.is_active, true)),
+	total: counter(organizations.active_members, tenant.organization),
+	by: BY,
+	keys: ({ joined_at, id }: Row) => [joined_at, id],
+});
+
+const newestFirst = cacheList(
+	(tenant) => select(tenant).$dynamic(),
+	(tenant) => active(tenant),
+);
+
+/** The text that is searched. */
+const NAME = sql`${users.first_name} || ' ' || ${users.last_name} || ' ' || ${users.email}`;
+
+type Filters = z.infer<typeof filters>;
+
+/** How to find the members that match the filters; undefined if there are no filters. */
+function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
+	const where = and(
+		email ? eq(members.user_id, userWith(users.email, lowerCaseAscii(email))) : undefined,
+		updated_after ? gt(members.updated_at, updated_after) : undefined,
+		search ? contains(NAME, search) : undefined,
+	);
+	return (
+		where && {
+			id: members.user_id,
+			from: search ? sql`${members} join ${users} on ${users.id} = ${members.user_id}` : members,
+			where: and(active(tenant).where, where),
+			by: BY,
+		}
+	);
+}
+
+/** Active members, newest first. */
+export function list(tenant: Tenant, page: Page, given: Filters) {
+	if (Object.values(given).every((value) => value === undefined))
+		return readCachedPage(tenant, page, newestFirst);
+	const order = given.order === "joined_at" ? "asc" : "desc";
+	const all = active(tenant);
+	const filtered = matches(tenant, given);
+	const found = filtered && matching(page, { ...filtered, order });
+	return readPage(tenant, page, () => select(tenant).$dynamic(), {
+		...all,
+		...(found && { ...found, where: and(all.where, found.where) }),
+		order,
+	});
+}

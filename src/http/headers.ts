@@ -1,0 +1,43 @@
+import type { MiddlewareHandler } from "hono";
+import { cors } from "hono/cors";
+import { secureHeaders } from "hono/secure-headers";
+import type { App } from "../env.ts";
+import { allowedOrigins } from "./origins.ts";
+
+/** The response headers that scripts of other origins may read. */
+const EXPOSED_HEADERS = [
+	"Content-Disposition",
+	"Deprecation",
+	"ETag",
+	"Idempotency-Replayed",
+	"Link",
+	"RateLimit",
+	"RateLimit-Policy",
+	"Retry-After",
+	"Server-Timing",
+	"Sunset",
+	"Tenantry-Version",
+	"x-d1-bookmark",
+	"X-Request-Id",
+];
+
+/** Security headers. The routes that send pages add the headers that only pages need. */
+export const secureResponses = secureHeaders({
+	crossOriginOpenerPolicy: false,
+	originAgentCluster: false,
+	xDnsPrefetchControl: false,
+	xDownloadOptions: false,
+	xPermittedCrossDomainPolicies: false,
+	xXssProtection: false,
+	removePoweredBy: false,
+});
+
+/** Enables CORS for the origins in `CORS_ORIGINS`, if there are any. */
+export const crossOrigin: MiddlewareHandler<App> = (c, next) => {
+	const origins = allowedOrigins(c.env);
+	if (origins.length === 0) return next();
+	return cors({
+		origin: origins.includes("*") ? "*" : origins,
+		exposeHeaders: EXPOSED_HEADERS,
+	})(c, next);
+};
