@@ -14,7 +14,9 @@ CREATE TABLE `organizations` (
 	`active_members` integer DEFAULT 0 NOT NULL,
 	`invites` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
-	`updated_at` text NOT NULL
+	`updated_at` text NOT NULL,
+	`session_idle_minutes` integer DEFAULT 720 NOT NULL,
+	`session_max_minutes` integer DEFAULT 10080 NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE `projects` (
@@ -219,6 +221,12 @@ CREATE TABLE `domains` (
 	`recheck_at` text DEFAULT '' NOT NULL,
 	`failed_rechecks` integer DEFAULT 0 NOT NULL,
 	`missing_since` text,
+	`saml_idp_initiated` integer DEFAULT false NOT NULL,
+	`oidc_issuer` text,
+	`oidc_client_id` text,
+	`oidc_client_secret` text,
+	`jit_level` integer DEFAULT 1 NOT NULL,
+	`break_glass` text DEFAULT '[]' NOT NULL,
 	PRIMARY KEY(`organization_id`, `id`),
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
@@ -407,6 +415,7 @@ CREATE TABLE `personal_api_keys` (
 	`version` text DEFAULT '2026-11-21' NOT NULL,
 	`expiry_notified_for` text,
 	`is_session` integer DEFAULT false NOT NULL,
+	`session` text,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
 --> statement-breakpoint
@@ -465,6 +474,9 @@ CREATE TABLE `sign_ins` (
 	`expires_at` text NOT NULL,
 	`attempts` integer DEFAULT 0 NOT NULL,
 	`key_id` text,
+	`method` text DEFAULT 'mail' NOT NULL,
+	`connection` text,
+	`has_factor` integer DEFAULT false NOT NULL,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
 --> statement-breakpoint
@@ -535,6 +547,95 @@ CREATE TABLE `plugin_logs` (
 	`entries` text NOT NULL,
 	PRIMARY KEY(`plugin_config_id`, `position`),
 	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `identities` (
+	`connection` text NOT NULL,
+	`subject` text NOT NULL,
+	`user_id` integer NOT NULL,
+	`email` text NOT NULL,
+	`created_at` text NOT NULL,
+	`last_used_at` text,
+	PRIMARY KEY(`connection`, `subject`),
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `passkeys` (
+	`credential_id` text PRIMARY KEY NOT NULL,
+	`id` text NOT NULL,
+	`user_id` integer NOT NULL,
+	`name` text NOT NULL,
+	`public_key` text NOT NULL,
+	`sign_count` integer NOT NULL,
+	`transports` text DEFAULT '[]' NOT NULL,
+	`is_backed_up` integer NOT NULL,
+	`created_at` text NOT NULL,
+	`last_used_at` text,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `scim_group_members` (
+	`domain_id` text NOT NULL,
+	`group_id` text NOT NULL,
+	`user_id` integer NOT NULL,
+	PRIMARY KEY(`domain_id`, `group_id`, `user_id`)
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `scim_groups` (
+	`domain_id` text NOT NULL,
+	`id` text NOT NULL,
+	`external_id` text,
+	`display_name` text NOT NULL,
+	`level` integer,
+	`projects` text DEFAULT '[]' NOT NULL,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	PRIMARY KEY(`domain_id`, `id`)
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `scim_requests` (
+	`domain_id` text NOT NULL,
+	`id` text NOT NULL,
+	`method` text NOT NULL,
+	`path` text NOT NULL,
+	`status` integer NOT NULL,
+	`request` text,
+	`response` text,
+	`created_at` text NOT NULL,
+	PRIMARY KEY(`domain_id`, `id`)
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `scim_tokens` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` integer NOT NULL,
+	`domain_id` text NOT NULL,
+	`hash` text NOT NULL,
+	`mask_value` text NOT NULL,
+	`created_by` integer NOT NULL,
+	`created_at` text NOT NULL,
+	`expires_at` text,
+	`last_used_at` text,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `scim_users` (
+	`domain_id` text NOT NULL,
+	`user_id` integer NOT NULL,
+	`external_id` text,
+	`active` integer DEFAULT true NOT NULL,
+	`attributes` text DEFAULT '{}' NOT NULL,
+	`manual` text,
+	`granted` text,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	PRIMARY KEY(`domain_id`, `user_id`)
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `sign_in_states` (
+	`hash` text PRIMARY KEY NOT NULL,
+	`kind` text NOT NULL,
+	`data` text NOT NULL,
+	`expires_at` text NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `activity_log_organization` ON `activity_log` (`organization_id`) WHERE not is_system;
@@ -631,6 +732,18 @@ CREATE UNIQUE INDEX `users_email_unique` ON `users` (`email`);
 --> statement-breakpoint
 CREATE INDEX `webhooks_organization` ON `webhooks` (`organization_id`,`id`);
 --> statement-breakpoint
+CREATE INDEX `identities_user` ON `identities` (`user_id`);
+--> statement-breakpoint
+CREATE INDEX `passkeys_user` ON `passkeys` (`user_id`);
+--> statement-breakpoint
+CREATE INDEX `scim_group_members_user` ON `scim_group_members` (`domain_id`,`user_id`);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `scim_tokens_hash_unique` ON `scim_tokens` (`hash`);
+--> statement-breakpoint
+CREATE INDEX `scim_tokens_domain` ON `scim_tokens` (`organization_id`,`domain_id`);
+--> statement-breakpoint
+CREATE INDEX `scim_users_external` ON `scim_users` (`domain_id`,`external_id`);
+--> statement-breakpoint
 CREATE TRIGGER batch_export_runs_status AFTER UPDATE OF finished_at ON batch_export_runs
   WHEN new.backfill_id IS NOT NULL AND (new.finished_at IS NULL) <> (old.finished_at IS NULL) BEGIN
   UPDATE batch_export_backfills SET
@@ -714,4 +827,23 @@ END;
 CREATE TRIGGER members_delete AFTER DELETE ON members BEGIN
   UPDATE organizations SET active_members = active_members - 1
     WHERE id = old.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = old.user_id);
+END;
+--> statement-breakpoint
+CREATE TRIGGER identities_insert AFTER INSERT ON identities BEGIN
+  UPDATE users SET has_social_auth = true WHERE id = new.user_id AND NOT has_social_auth;
+END;
+--> statement-breakpoint
+CREATE TRIGGER identities_delete AFTER DELETE ON identities BEGIN
+  UPDATE users SET has_social_auth = false
+    WHERE id = old.user_id AND NOT EXISTS (SELECT 1 FROM identities WHERE user_id = old.user_id);
+  DELETE FROM personal_api_keys WHERE user_id = old.user_id AND session ->> 'connection' = old.connection;
+END;
+--> statement-breakpoint
+CREATE TRIGGER domains_delete AFTER DELETE ON domains BEGIN
+  DELETE FROM identities WHERE connection IN ('saml:' || old.id, 'oidc:' || old.id);
+  DELETE FROM scim_tokens WHERE organization_id = old.organization_id AND domain_id = old.id;
+  DELETE FROM scim_users WHERE domain_id = old.id;
+  DELETE FROM scim_groups WHERE domain_id = old.id;
+  DELETE FROM scim_group_members WHERE domain_id = old.id;
+  DELETE FROM scim_requests WHERE domain_id = old.id;
 END;

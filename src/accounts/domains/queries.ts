@@ -21,8 +21,20 @@ import { nextRecheck } from "./recheck.ts";
 import type { create, Domain, filters, update as Update, Verified } from "./shape.ts";
 import { lookUpChallenge } from "./verify.ts";
 
-const { organization_id, claimed_at, recheck_at, failed_rechecks, missing_since, ...columns } =
-	getTableColumns(domains);
+const {
+	organization_id,
+	claimed_at,
+	recheck_at,
+	failed_rechecks,
+	missing_since,
+	saml_idp_initiated,
+	oidc_issuer,
+	oidc_client_id,
+	oidc_client_secret,
+	jit_level,
+	break_glass,
+	...columns
+} = getTableColumns(domains);
 
 const select = ({ db }: TenantSql) => db.select(columns).from(domains);
 

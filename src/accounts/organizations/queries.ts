@@ -26,6 +26,8 @@ const {
 	uuid,
 	active_members,
 	invites: _invites,
+	session_idle_minutes,
+	session_max_minutes,
 	...columns
 } = getTableColumns(organizations);
 

@@ -46,6 +46,7 @@ export const toPersonalApiKey = (
 		version: ___,
 		expiry_notified_for: ____,
 		is_session: _____,
+		session: ______,
 		...row
 	}: typeof personalApiKeys.$inferSelect,
 	value: string | null = null,

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { now } from "../now.ts";
-import { boolean } from "./columns.ts";
+import { boolean, list } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 
 export const domains = sqliteTable(
@@ -23,6 +23,16 @@ export const domains = sqliteTable(
 		saml_entity_id: text(),
 		saml_acs_url: text(),
 		saml_x509_cert: text(),
+		/** Whether the SAML provider may start a sign-in. */
+		saml_idp_initiated: boolean().notNull().default(false),
+		oidc_issuer: text(),
+		oidc_client_id: text(),
+		/** Encrypted. */
+		oidc_client_secret: text(),
+		/** The level of members that just-in-time provisioning adds. */
+		jit_level: integer().notNull().default(1),
+		/** The ids of the users who can sign in by mail although single sign-on is enforced. */
+		break_glass: list<number>(),
 		/** When the DNS record of a verified domain is checked again; empty: immediately. */
 		recheck_at: text().notNull().default(""),
 		/** The number of consecutive checks that didn't find it, and the time of the first of them. */

@@ -4,6 +4,17 @@ import { CURRENT_VERSION, FIRST_VERSION } from "../../http/versions.ts";
 import { boolean, created_at, id, list } from "./columns.ts";
 import { users } from "./users.ts";
 
+/** How a session was started (docs/keys.md#signing-in). */
+export type Session = {
+	/** `mail`, `passkey`, or a provider as in a domain's `sso_enforcement`. */
+	method: string;
+	/** The connection of the identity that signed in (`identities.connection`); null for others. */
+	connection: string | null;
+	/** The IP address and browser. */
+	address: string | null;
+	user_agent: string | null;
+};
+
 export const personalApiKeys = sqliteTable(
 	"personal_api_keys",
 	{
@@ -33,6 +44,8 @@ export const personalApiKeys = sqliteTable(
 		expiry_notified_for: text(),
 		/** Whether it was made by signing in (docs/keys.md#signing-in). */
 		is_session: boolean().notNull().default(false),
+		/** How the session was started; null for other keys. */
+		session: text({ mode: "json" }).$type<Session>(),
 	},
 	(t) => [
 		index("personal_api_keys_user").on(t.user_id, t.id),

@@ -1,5 +1,5 @@
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { created_at, id } from "./columns.ts";
+import { boolean, created_at, id, map } from "./columns.ts";
 import { users } from "./users.ts";
 
 /** Mailed sign-in links (docs/keys.md#signing-in). Rows are deleted after an hour. */
@@ -15,6 +15,11 @@ export const signIns = sqliteTable(
 		created_at: created_at(),
 		/** The same as `created_at` if the mail had no link. */
 		expires_at: text().notNull(),
+		/** As in `Session`: how the user proved who they are. */
+		method: text().notNull().default("mail"),
+		connection: text(),
+		/** Whether the provider says that it checked a second factor. */
+		has_factor: boolean().notNull().default(false),
 		/** The number of second-factor codes that were tried with the link. */
 		attempts: integer().notNull().default(0),
 		/** The key that was created with the link; null if it hasn't been used. */
@@ -23,3 +28,15 @@ export const signIns = sqliteTable(
 	// No index finds the old rows, because the table has only those of an hour.
 	(t) => [index("sign_ins_user").on(t.user_id, t.created_at)],
 );
+
+/**
+ * What the service remembers between two requests of a sign-in: the state of a redirect to a
+ * provider, the challenge of a passkey, the id of a used SAML assertion. Deleted when it is used.
+ */
+export const signInStates = sqliteTable("sign_in_states", {
+	/** SHA-256 of the random state, hex. */
+	hash: text().primaryKey(),
+	kind: text().notNull(),
+	data: map<Record<string, unknown>>(),
+	expires_at: text().notNull(),
+});

@@ -18,7 +18,7 @@ export const users = sqliteTable("users", {
 	is_active: boolean().notNull().default(true),
 	/** Whether signing in requires the second factor in `two_factors`. */
 	is_2fa_enabled: boolean().notNull().default(false),
-	/** Written by an external service that signs users in through other providers. */
+	/** Whether the user has an identity at a provider; by triggers. */
 	has_social_auth: boolean().notNull().default(false),
 	/**
 	 * Whether this row belongs to a service account, whose id is this row's `uuid`. When the account

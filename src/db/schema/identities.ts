@@ -1,0 +1,28 @@
+import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { created_at } from "./columns.ts";
+import { users } from "./users.ts";
+
+/**
+ * Accounts at providers that sign users in (docs/sign-on.md). Triggers keep `users.has_social_auth`,
+ * delete the identities of a deleted domain, and end the sessions of a deleted identity.
+ */
+export const identities = sqliteTable(
+	"identities",
+	{
+		/** `google-oauth2`, `github`, `gitlab`, `saml:<domain id>` or `oidc:<domain id>`. */
+		connection: text().notNull(),
+		/** The provider's id of the account, which never changes (`sub`, NameID). */
+		subject: text().notNull(),
+		user_id: integer()
+			.notNull()
+			.references(() => users.id, { onDelete: "cascade" }),
+		/** The address that the provider reported when the identity was linked. */
+		email: text().notNull(),
+		created_at: created_at(),
+		last_used_at: text(),
+	},
+	(t) => [
+		primaryKey({ columns: [t.connection, t.subject] }),
+		index("identities_user").on(t.user_id),
+	],
+);
