@@ -25,7 +25,7 @@ const root = `${import.meta.dirname}/..`;
 const target = `${root}/public`;
 
 /** The folders of `public/`. */
-const BUILT = ["docs", "console", "compiler", "mcp"];
+const BUILT = ["docs", "console", "compiler", "mcp", "passkeys"];
 
 /** File contents, by path below `public/`. */
 type Files = Map<string, string>;
@@ -90,7 +90,11 @@ function addConsole(files: Files) {
 }
 
 /** The workers that run in separate isolates, by folder. */
-const WORKERS = { compiler: "src/plugins/compiler/worker.ts", mcp: "src/mcp/server/worker.ts" };
+const WORKERS = {
+	compiler: "src/plugins/compiler/worker.ts",
+	mcp: "src/mcp/server/worker.ts",
+	passkeys: "src/accounts/passkeys/verifier/worker.ts",
+};
 
 function addWorkers(files: Files) {
 	for (const [name, source] of Object.entries(WORKERS)) {

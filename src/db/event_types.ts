@@ -10,6 +10,7 @@ export const ACTIVITIES = {
 	PersonalApiKey: ["created", "updated", "rolled", "deleted"],
 	Key: ["expiring"],
 	TwoFactor: ["begun", "enabled", "disabled", "recovery_codes_replaced", "recovery_code_used"],
+	Passkey: ["created", "updated", "deleted"],
 	ServiceAccount: ["created", "updated", "deleted"],
 	ServiceAccountKey: ["created", "updated", "rolled", "deleted"],
 	Plugin: ["created", "updated", "source_updated", "upgraded", "deleted"],

@@ -9,7 +9,7 @@ const MAX_CPU_MS = 10_000;
  * @returns its code, and an id for an isolate that all requests share. The id contains the hash of
  * the code
  */
-export async function readWorker({ ASSETS }: Env, name: "compiler" | "mcp") {
+export async function readWorker({ ASSETS }: Env, name: "compiler" | "mcp" | "passkeys") {
 	const path = `/${name}/worker.js`;
 	const file = await ASSETS.fetch(new URL(path, "https://assets.invalid"));
 	if (!file.ok) throw new Error(`${path} answered ${file.status}.`);

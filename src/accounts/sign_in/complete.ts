@@ -7,7 +7,14 @@ import { cache, evict, newKey, toRecord } from "../../auth/keys.ts";
 import type { App } from "../../env.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import { MAX_KEYS, toPersonalApiKey } from "../personal_api_keys/shape.ts";
-import { type Proof, prove } from "../two_factor/proof.ts";
+import {
+	type Given,
+	hasFactor,
+	isGiven,
+	type Proof,
+	proofRequired,
+	prove,
+} from "../two_factor/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../two_factor/recovery_codes.ts";
 import { factorEnabled, mailChange } from "../users/mails.ts";
 import { findSignIn, type SignIn } from "./find.ts";
@@ -20,41 +27,33 @@ import type { complete as Body, SignedIn } from "./shape.ts";
  * @throws 400 if a code is missing or wrong, 429 after too many wrong codes, 409 if other requests
  * interfered each time, and the errors of `findSignIn`
  */
-export const complete = (c: Context<App>, { token, code }: z.infer<typeof Body>) =>
+export const complete = (c: Context<App>, { token, ...given }: z.infer<typeof Body>) =>
 	retry(async () => {
-		const signIn = await findSignIn(c, token, code);
-		const proof = await checkFactor(c.env, signIn, code);
+		const signIn = await findSignIn(c, token, given);
+		const proof = await checkFactor(c, signIn, given);
 		const removed = chooseRemoved(signIn, proof);
 		if (signIn.keys.length - removed.length >= MAX_KEYS)
 			throw invalid(null, `You have ${MAX_KEYS} API keys. Revoke one of them, then sign in.`);
 		return write(c, signIn, proof, removed);
 	});
 
-export const codeRequired = () =>
-	invalid(
-		"code",
-		"Send a code of your authenticator app, or a recovery code.",
-		"two_factor_required",
-	);
-
 /** Returns the proof of the second factor; undefined if none is needed. */
 async function checkFactor(
-	env: Env,
+	{ env, req: { url } }: Context<App>,
 	{ link, factor, isCounted }: SignIn,
-	code: string | undefined,
+	given: Given,
 ): Promise<Proof | undefined> {
-	const { secret, enabled_at } = factor;
-	const isEnabled = enabled_at !== null;
-	const isSettingUp = secret !== null && !isEnabled && code !== undefined;
-	if (!isEnabled && !link.is_required && !isSettingUp) return undefined;
-	if (secret === null || (!isEnabled && !isSettingUp))
+	const isSettingUp = !hasFactor(factor);
+	const isNeeded = !isSettingUp || link.is_required || (factor.secret !== null && isGiven(given));
+	if (!isNeeded) return undefined;
+	if (isSettingUp && (factor.secret === null || !isGiven(given)))
 		throw invalid(
 			"code",
 			"Your organization requires a second factor. Set one up, and send a code of it.",
 			"two_factor_setup_required",
 		);
-	if (code === undefined) throw codeRequired();
-	return prove(env, { ...factor, secret }, code, isCounted);
+	if (!isGiven(given)) throw proofRequired();
+	return prove(env, { factor, given, isCounted, isSettingUp, url });
 }
 
 async function write(

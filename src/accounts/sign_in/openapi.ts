@@ -1,4 +1,5 @@
 import { describe, type OpenApi } from "../../http/openapi.ts";
+import { OptionalProof } from "../two_factor/shape.ts";
 import type signIn from "./routes.ts";
 import { complete, request, SignedIn, SignInRequested, setUp } from "./shape.ts";
 
@@ -58,10 +59,7 @@ describe(SignInRequested, { detail: "What happens next, as text for people." });
 
 describe(setUp, { token: TOKEN });
 
-describe(complete, {
-	token: TOKEN,
-	code: "The six digits that the authenticator app shows, or a recovery code, if a second factor is needed. A code works once.",
-});
+describe(complete, { token: TOKEN }, OptionalProof);
 
 describe(SignedIn, {
 	user: "Who has signed in.",

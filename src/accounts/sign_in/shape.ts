@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { email, rawText } from "../../http/fields.ts";
 import { PersonalApiKey } from "../personal_api_keys/shape.ts";
-import { code } from "../two_factor/shape.ts";
+import { OptionalProof } from "../two_factor/shape.ts";
 import { User } from "../users/shape.ts";
 
 export const request = z.object({ email: email() });
@@ -14,7 +14,7 @@ const token = () => rawText(100).min(1);
 
 export const setUp = z.object({ token: token() });
 
-export const complete = z.object({ token: token(), code: code().optional() });
+export const complete = z.object({ token: token(), ...OptionalProof.shape });
 
 /** The user who has signed in, and the key of the session. */
 export const SignedIn = z

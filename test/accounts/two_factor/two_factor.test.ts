@@ -62,6 +62,7 @@ test("a person sets up a second factor with a code of the app, and sees the reco
 	const none = {
 		is_enabled: false,
 		enabled_at: null,
+		passkeys: 0,
 		is_required: false,
 		recovery_codes_left: 0,
 	};
@@ -85,6 +86,7 @@ test("a person sets up a second factor with a code of the app, and sees the reco
 	expect(body).toEqual({
 		is_enabled: true,
 		enabled_at: new Date().toISOString(),
+		passkeys: 0,
 		is_required: false,
 		recovery_codes_left: 10,
 		recovery_codes: expect.any(Array),
