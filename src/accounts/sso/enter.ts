@@ -19,7 +19,7 @@ import { identityLinked, mailChange } from "../users/mails.ts";
 import { checkFound, type Found, find, hasOther, isIdentity, signsIn } from "./find.ts";
 import type { Verified } from "./shape.ts";
 
-/* From what a provider said to a link that signs in (docs/sign-on.md#who-it-is). */
+/* From what a provider said to a link that signs in (docs/sign-on.md#how-people-sign-in). */
 
 /**
  * Finds, links or creates the user, and returns the token of a sign-in link. If another request

@@ -1,5 +1,5 @@
 /**
- * Why a sign-in through a provider failed (docs/sign-on.md#problems). The console has the words for
+ * Why a sign-in through a provider failed (docs/sign-on.md#when-a-sign-in-fails). The console has the words for
  * the person who signs in. The activity log has the code, and details for the admin.
  */
 export const PROBLEMS = [
