@@ -32,6 +32,7 @@ const projects = route("/api/projects");
 const webhooks = route("/api/organizations/:organization_id/webhooks");
 const keys = route("/api/personal_api_keys");
 const twoFactor = route("/api/users/:uuid/two_factor");
+const passkeys = route("/api/users/:uuid/passkeys");
 const accounts = route("/api/organizations/:organization_id/service_accounts");
 const accountKeys = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
@@ -242,6 +243,22 @@ const added: Route[] = [
 		...twoFactor("POST", path, "user:write", () => ({ code: "000000" })),
 		fails: 400,
 	})),
+	passkeys("GET", "", "user:read"),
+	{ ...passkeys("POST", "/begin", "user:write"), fails: 400 },
+	{
+		...passkeys("POST", "", "user:write", () => ({
+			name: "New",
+			credential: { id: "x", response: { clientDataJSON: "x", attestationObject: "x" } },
+		})),
+		fails: 400,
+	},
+	{ ...passkeys("POST", "/challenge", "user:write"), fails: 400 },
+	// A user with a passkey couldn't begin to set up a second factor without a proof.
+	...[
+		passkeys("GET", "/:id", "user:read"),
+		passkeys("PATCH", "/:id", "user:write", () => ({ name: "Renamed" })),
+		passkeys("POST", "/:id/remove", "user:write", () => ({ code: "000000" })),
+	].map((route) => ({ ...route, fails: 404 })),
 	...keeping(keys, "personal_api_key"),
 	accounts("GET", "", "organization_member:read"),
 	accounts("POST", "", "organization_member:write", ({ project }) => ({
@@ -259,6 +276,14 @@ const added: Route[] = [
 	...keeping(accountKeys, "organization_member"),
 	route("/api/sign_in")("POST", "", null, () => ({ email: "nobody@tenantry.test" })),
 	route("/api/sign_in")("POST", "/two_factor", null, () => ({ token: "x" })),
+	route("/sso")("GET", "/finish", null),
+	route("/api/sign_in")("POST", "/passkey/options", null, () => ({ token: "x" })),
+	route("/api/sign_in")("POST", "/passkey", null, () => ({
+		passkey: {
+			id: "x",
+			response: { clientDataJSON: "x", authenticatorData: "x", signature: "x" },
+		},
+	})),
 	route("/api/sign_in")("POST", "/complete", null, () => ({ token: "x" })),
 	route("/api/invites")("GET", "/:token", null),
 	route("/api/invites")("POST", "/:token/accept", null, () => ({})),
@@ -288,6 +313,7 @@ export function subject(path: string, world: World) {
 		"/domains": world.domain,
 		"/webhooks": world.webhook,
 		"/invites": world.invite,
+		"/passkeys": world.key_id,
 		"/personal_api_keys": world.key_id,
 		"/projects": world.project,
 		"/api/organizations": world.id,

@@ -7,6 +7,7 @@ import { assertExists } from "../../db/assertion.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
 import { countWhere, paged } from "../../db/list.ts";
 import { passkeys } from "../../db/schema/passkeys.ts";
+import { signIns } from "../../db/schema/sign_in.ts";
 import { twoFactors } from "../../db/schema/two_factor.ts";
 import { users } from "../../db/schema/users.ts";
 import { orNotFound } from "../../http/errors.ts";
@@ -130,6 +131,10 @@ export const remove = (tenant: Tenant, { uuid, id }: { uuid: string; id: string 
 				db.delete(passkeys).where(isThis),
 				...(isLast ? await removeFactor(tenant) : []),
 				sessions.remove(db, otherSessions(tenant)),
+				// A sign-in with it that isn't completed yet.
+				db
+					.delete(signIns)
+					.where(and(eq(signIns.user_id, row.user_id), eq(signIns.method, "passkey"))),
 			],
 			entries: [
 				{ ...entry(tenant, "deleted", passkey), trigger: { second_factor: proof.kind } },

@@ -9,7 +9,6 @@ import { passkeys } from "../../db/schema/passkeys.ts";
 import { signInStates } from "../../db/schema/sign_in.ts";
 import { twoFactors } from "../../db/schema/two_factor.ts";
 import { invalid } from "../../http/errors.ts";
-import { toBase64url } from "../../lib/base64url.ts";
 import { assertMayGrant } from "../personal_api_keys/grants.ts";
 import * as sessions from "../personal_api_keys/sessions.ts";
 import {
@@ -44,7 +43,7 @@ import {
 import { entry, isTheirs, select } from "./queries.ts";
 import type { create, NewPasskey } from "./shape.ts";
 import { verifier } from "./verifier/client.ts";
-import { expectedOf, siteOf } from "./verify.ts";
+import { expectedOf, handleOf, siteOf } from "./verify.ts";
 import {
 	ALGORITHMS,
 	descriptorsOf,
@@ -53,12 +52,6 @@ import {
 	type PasskeyRequest,
 	requestOf,
 } from "./webauthn.ts";
-
-/**
- * Returns the id by which authenticators know a user: the bytes of the uuid (WebAuthn, section
- * 14.6.1).
- */
-export const handleOf = (uuid: string) => toBase64url(Uint8Array.fromHex(uuid.replaceAll("-", "")));
 
 /** How many passkeys a user can have. */
 const MAX_PASSKEYS = 20;

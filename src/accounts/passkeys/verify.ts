@@ -4,6 +4,7 @@ import { now } from "../../db/now.ts";
 import { passkeys } from "../../db/schema/passkeys.ts";
 import { signInStates } from "../../db/schema/sign_in.ts";
 import { invalid } from "../../http/errors.ts";
+import { toBase64url } from "../../lib/base64url.ts";
 import { challengeIn, type SignedWith, takeChallenge } from "./challenges.ts";
 import { verifier } from "./verifier/client.ts";
 import type { Assertion, Expected } from "./verifier/worker.ts";
@@ -20,6 +21,12 @@ export function siteOf({ APP_URL }: Env, url: string) {
 		throw invalid(null, "Passkeys are not configured: APP_URL is not set.");
 	return { rp_id: hostname, origin };
 }
+
+/**
+ * Returns the id by which authenticators know a user: the bytes of the uuid (WebAuthn, section
+ * 14.6.1).
+ */
+export const handleOf = (uuid: string) => toBase64url(Uint8Array.fromHex(uuid.replaceAll("-", "")));
 
 /** What must be signed with the challenge in `clientDataJSON`, which may be any. */
 export const expectedOf = (env: Env, url: string, clientDataJSON: string): Expected => ({

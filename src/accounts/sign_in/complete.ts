@@ -44,9 +44,11 @@ async function checkFactor(
 	given: Given,
 ): Promise<Proof | undefined> {
 	const isSettingUp = !hasFactor(factor);
-	const isNeeded = !isSettingUp || link.is_required || (factor.secret !== null && isGiven(given));
-	if (!isNeeded) return undefined;
-	if (isSettingUp && (factor.secret === null || !isGiven(given)))
+	// A provider's second factor can be enough, even if the user has set up ours.
+	const isNeeded = link.is_required || (!isSettingUp && !link.has_factor);
+	const canSetUp = isSettingUp && factor.secret !== null && isGiven(given);
+	if (!isNeeded && !canSetUp) return undefined;
+	if (isSettingUp && !canSetUp)
 		throw invalid(
 			"code",
 			"Your organization requires a second factor. Set one up, and send a code of it.",

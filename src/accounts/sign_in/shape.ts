@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { email, rawText } from "../../http/fields.ts";
+import { PasskeyAssertion } from "../passkeys/webauthn.ts";
 import { PersonalApiKey } from "../personal_api_keys/shape.ts";
 import { OptionalProof } from "../two_factor/shape.ts";
 import { User } from "../users/shape.ts";
@@ -15,6 +16,14 @@ const token = () => rawText(100).min(1);
 export const setUp = z.object({ token: token() });
 
 export const complete = z.object({ token: token(), ...OptionalProof.shape });
+
+/** A token of a link, if the passkey is its second factor. */
+export const passkeyOptions = z.object({ token: token().optional() });
+
+export const passkey = z.object({ passkey: PasskeyAssertion });
+
+/** A token that completes signing in, as one in a link does. */
+export const SignInToken = z.object({ token: z.string() }).meta({ id: "SignInToken" });
 
 /** The user who has signed in, and the key of the session. */
 export const SignedIn = z
