@@ -17,6 +17,15 @@ export const hasSaml = (settings: Settings) => has("saml", settings);
 
 export const hasOidc = (settings: Settings) => has("oidc", settings);
 
+/** Returns why a connection can't be enforced; undefined if it is set up. */
+export function whyIncomplete(sso: string, settings: Settings) {
+	if (sso === "saml" && !hasSaml(settings))
+		return "SAML cannot be enforced without its entity id, ACS URL and certificate.";
+	if (sso === "oidc" && !hasOidc(settings))
+		return "OpenID Connect cannot be enforced without its issuer, client id and client secret.";
+	return undefined;
+}
+
 /** What each provider calls itself. Its names of people mean nothing at another provider. */
 const NAMES = { saml: "saml_entity_id", oidc: "oidc_issuer" } as const;
 

@@ -11,7 +11,7 @@ import { domains } from "../../db/schema/domains.ts";
 import { identities } from "../../db/schema/identities.ts";
 import { doesNotExist, forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { lapsedClaim, release } from "./claims.ts";
-import { connectionOf, hasOidc, hasSaml, isReplaced } from "./connections.ts";
+import { connectionOf, isReplaced, whyIncomplete } from "./connections.ts";
 import { endSessions, isTested, selectBreakGlass } from "./enforcement.ts";
 import { checkIssuer } from "./issuer.ts";
 import { byId, isCurrent, type Row, select, toDomain } from "./rows.ts";
@@ -41,16 +41,8 @@ function checkSettings(row: Row, body: Body, after: After) {
 				"This attribute cannot be updated until the domain is verified.",
 				"verification_required",
 			);
-	if (after.sso_enforcement === "saml" && !hasSaml(after))
-		throw invalid(
-			"sso_enforcement",
-			"SAML cannot be enforced without its entity id, ACS URL and certificate.",
-		);
-	if (after.sso_enforcement === "oidc" && !hasOidc(after))
-		throw invalid(
-			"sso_enforcement",
-			"OpenID Connect cannot be enforced without its issuer, client id and client secret.",
-		);
+	const incomplete = whyIncomplete(after.sso_enforcement, after);
+	if (incomplete) throw invalid("sso_enforcement", incomplete);
 	if (!unverified && after.domain !== row.domain)
 		throw invalid(
 			"domain",
