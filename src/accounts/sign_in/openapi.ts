@@ -77,8 +77,7 @@ export default {
 				two_factor_setup_required:
 					"An organization of the user requires a second factor, and the user has none. Set it up with `beginSignInTwoFactor`.",
 				invalid_code: "The code is wrong, or was used before.",
-				invalid_passkey:
-					"The passkey isn't the user's, or its signature or challenge isn't valid.",
+				invalid_passkey: "The passkey isn't the user's, or its signature or challenge isn't valid.",
 				invalid_input: "The user has 25 keys, and none of them is one of a session.",
 			},
 		},
