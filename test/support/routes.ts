@@ -238,27 +238,25 @@ const added: Route[] = [
 		first_name: "Renamed",
 	})),
 	twoFactor("GET", "", "user:read"),
-	twoFactor("POST", "/begin", "user:write"),
+	// A user with passkeys has to prove one of their factors.
+	{ ...twoFactor("POST", "/begin", "user:write"), fails: 400 },
 	...["/confirm", "/disable", "/recovery_codes"].map((path) => ({
 		...twoFactor("POST", path, "user:write", () => ({ code: "000000" })),
 		fails: 400,
 	})),
 	passkeys("GET", "", "user:read"),
-	{ ...passkeys("POST", "/begin", "user:write"), fails: 400 },
+	{ ...passkeys("POST", "/begin", "user:write"), fails: 403 },
 	{
 		...passkeys("POST", "", "user:write", () => ({
 			name: "New",
 			credential: { id: "x", response: { clientDataJSON: "x", attestationObject: "x" } },
 		})),
-		fails: 400,
+		fails: 403,
 	},
-	{ ...passkeys("POST", "/challenge", "user:write"), fails: 400 },
-	// A user with a passkey couldn't begin to set up a second factor without a proof.
-	...[
-		passkeys("GET", "/:id", "user:read"),
-		passkeys("PATCH", "/:id", "user:write", () => ({ name: "Renamed" })),
-		passkeys("POST", "/:id/remove", "user:write", () => ({ code: "000000" })),
-	].map((route) => ({ ...route, fails: 404 })),
+	passkeys("POST", "/challenge", "user:write"),
+	passkeys("GET", "/:id", "user:read"),
+	passkeys("PATCH", "/:id", "user:write", () => ({ name: "Renamed" })),
+	{ ...passkeys("POST", "/:id/remove", "user:write", () => ({ code: "lost" })), fails: 429 },
 	...keeping(keys, "personal_api_key"),
 	accounts("GET", "", "organization_member:read"),
 	accounts("POST", "", "organization_member:write", ({ project }) => ({
@@ -313,7 +311,7 @@ export function subject(path: string, world: World) {
 		"/domains": world.domain,
 		"/webhooks": world.webhook,
 		"/invites": world.invite,
-		"/passkeys": world.key_id,
+		"/passkeys": world.passkey,
 		"/personal_api_keys": world.key_id,
 		"/projects": world.project,
 		"/api/organizations": world.id,

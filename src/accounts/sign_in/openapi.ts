@@ -46,12 +46,11 @@ export default {
 			id: "beginSignInPasskey",
 			summary: "Start to use a passkey when signing in",
 			description:
-				"Returns what a browser needs to use a passkey: convert it with `PublicKeyCredential.parseRequestOptionsFromJSON`, and pass it to `navigator.credentials.get`. With the token of a link, the passkey is its second factor: send it to `completeSignIn`. Without one, the passkey is all that is needed: send it to `enterSignIn`. Valid for ten minutes, and once. An IP address can send ten of these and of `requestSignIn` a minute; more are a 429.",
+				"Returns what a browser needs to use a passkey: convert it with `PublicKeyCredential.parseRequestOptionsFromJSON`, and pass it to `navigator.credentials.get`. With the token of a link, `allowCredentials` has the passkeys of its user, which are its second factor: send the one that was used to `completeSignIn`. If it is empty, the user has none. Without one, the passkey is all that is needed: send it to `enterSignIn`. Valid for ten minutes, and once. An IP address can send ten of these and of `requestSignIn` a minute; more are a 429.",
 			errors: {
 				expired: EXPIRED,
 				sso_required: SSO,
-				invalid_input:
-					"The user of the link has no passkeys, or the operator hasn't set `APP_URL`.",
+				invalid_input: "The operator hasn't set `APP_URL`.",
 			},
 		},
 		"POST /passkey": {

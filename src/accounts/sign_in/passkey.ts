@@ -13,7 +13,7 @@ import { signInStates, signIns } from "../../db/schema/sign_in.ts";
 import { users } from "../../db/schema/users.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
-import { ApiError, invalid } from "../../http/errors.ts";
+import { ApiError } from "../../http/errors.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
 import {
 	CHALLENGE_MS,
@@ -42,7 +42,7 @@ const TOKEN_MS = MINUTE_MS;
 /**
  * Returns what a browser needs to use a passkey.
  * @param token of a link: the passkey is its second factor. Without one, it is the whole sign-in
- * @throws 400 if the link's user has no passkey, and the errors of `findSignIn`
+ * @throws the errors of `findSignIn`
  */
 export async function options(
 	c: Context<App>,
@@ -50,7 +50,6 @@ export async function options(
 ): Promise<z.infer<typeof PasskeyRequest>> {
 	const site = siteOf(c.env, c.req.url);
 	const factor = token === undefined ? undefined : (await findSignIn(c, token)).factor;
-	if (factor?.passkeys.length === 0) throw invalid(null, "You have no passkey.");
 	const { db } = connect(c, "first-primary");
 	const { challenge, insertion } = await (factor
 		? newChallenge(db, "passkey_proof", factor.user_id)

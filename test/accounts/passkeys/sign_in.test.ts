@@ -130,10 +130,7 @@ describe("a passkey as the second factor of a link", () => {
 		const token = await linkFor(user);
 		const how = { origin: "https://evil.test" };
 		const passkey = await user.authenticator.use(await options(token), how);
-		const responses = await Promise.all(
-			Array.from({ length: 20 }, () => complete({ token, passkey })),
-		);
-		expect(responses.filter(({ body }) => body.code === "invalid_passkey")).toHaveLength(5);
+		for (let i = 0; i < 5; i++) expect(await complete({ token, passkey })).toMatchObject(wrong);
 		expect(await complete({ token })).toMatchObject(expired);
 		const next = await linkFor(user);
 		for (let i = 0; i < 5; i++)
@@ -141,6 +138,13 @@ describe("a passkey as the second factor of a link", () => {
 		const last = await linkFor(user);
 		const right = await user.authenticator.use(await options(last));
 		expect((await complete({ token: last, passkey: right })).status).toBe(429);
+		const many = await withPasskey();
+		const burst = await linkFor(many);
+		const used = await many.authenticator.use(await options(burst), how);
+		const responses = await Promise.all(
+			Array.from({ length: 20 }, () => complete({ token: burst, passkey: used })),
+		);
+		expect(responses.filter(({ body }) => body.code === "invalid_passkey")).toHaveLength(5);
 	});
 
 	test("satisfies an organization that requires a second factor, and prevents setting up an app without it", async () => {
@@ -159,9 +163,7 @@ describe("a passkey as the second factor of a link", () => {
 
 	test("isn't offered to a user without one, nor with an unknown token", async () => {
 		const user = await withFactor();
-		expect(await send("/options", { token: await linkFor(user) })).toMatchObject(
-			rejected("invalid_input"),
-		);
+		expect(await options(await linkFor(user))).toMatchObject({ allowCredentials: [] });
 		expect(await send("/options", { token: "x".repeat(43) })).toMatchObject(expired);
 	});
 

@@ -68,6 +68,7 @@ test("a person sets up a second factor with a code of the app, and sees the reco
 	};
 	expect(await home.ask("GET", PATH)).toMatchObject({ status: 200, body: none });
 	const begun = await post(home, "begin");
+	expect(cost(begun)).toMatchObject({ trips: 2, written: 4 });
 	expect(begun.body).toEqual({
 		secret: expect.stringMatching(/^[A-Z2-7]{32}$/),
 		otpauth_url: expect.any(String),

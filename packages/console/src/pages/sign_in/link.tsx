@@ -1,13 +1,22 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type SignedIn, TenantryError, type TwoFactorSetup } from "tenantry-client";
+import {
+	type PasskeyRequest,
+	type SignedIn,
+	TenantryError,
+	type TwoFactorSetup,
+} from "tenantry-client";
 import { mayReplace } from "../../replacing.tsx";
 import { api, revoke, shareKey, signIn } from "../../session.ts";
-import { Form, text } from "../../ui/form.tsx";
+import { Form } from "../../ui/form.tsx";
+import { type Proof, ProofForm } from "./proof.tsx";
 import { RecoveryCodes } from "./recovery_codes.tsx";
-import { CodeField, SetUpForm } from "./two_factor_form.tsx";
+import { SetUpForm } from "./two_factor_form.tsx";
 
 /** The next step. */
-type Step = { kind: "link" } | { kind: "code" } | { kind: "set_up"; setup: TwoFactorSetup };
+type Step =
+	| { kind: "link" }
+	| { kind: "prove"; passkeys: PasskeyRequest }
+	| { kind: "set_up"; setup: TwoFactorSetup };
 
 const codeOf = (error: unknown) => (error instanceof TenantryError ? error.code : undefined);
 
@@ -16,7 +25,7 @@ const StepForm = ({
 	onSubmit,
 }: {
 	step: Step;
-	onSubmit: (code?: string) => Promise<void>;
+	onSubmit: (proof?: Proof) => Promise<void>;
 }) => (
 	<>
 		{step.kind === "set_up" && (
@@ -25,13 +34,18 @@ const StepForm = ({
 					Your organization requires a second factor. To set it up, you need an authenticator app,
 					such as a password manager.
 				</p>
-				<SetUpForm setup={step.setup} action="Sign in" onCode={onSubmit} />
+				<SetUpForm setup={step.setup} action="Sign in" onCode={(code) => onSubmit({ code })} />
 			</>
 		)}
-		{step.kind === "code" && (
-			<Form key="code" action="Sign in" onSubmit={(fields) => onSubmit(text(fields, "code"))}>
-				<CodeField hint="From your authenticator app, or a recovery code." />
-			</Form>
+		{step.kind === "prove" && (
+			<ProofForm
+				key="prove"
+				action="Sign in"
+				onProof={onSubmit}
+				challenge={
+					step.passkeys.allowCredentials.length > 0 ? async () => step.passkeys : undefined
+				}
+			/>
 		)}
 		{step.kind === "link" && (
 			<Form key="link" action="Sign in" onSubmit={() => onSubmit()}>
@@ -67,14 +81,15 @@ export function Link({
 		onSignedIn();
 	}
 
-	async function complete(code?: string) {
+	async function complete(proof?: Proof) {
 		try {
-			const response = await api.signIn.complete({ token, code });
+			const response = await api.signIn.complete({ token, ...proof });
 			if (response.recovery_codes) setDone(response);
 			else await enter(response);
 		} catch (error) {
 			const next = codeOf(error);
-			if (next === "two_factor_required" && code === undefined) setStep({ kind: "code" });
+			if (next === "two_factor_required" && !proof)
+				setStep({ kind: "prove", passkeys: await api.signIn.beginPasskey({ token }) });
 			else if (next === "two_factor_setup_required")
 				setStep({ kind: "set_up", setup: await api.signIn.beginTwoFactor({ token }) });
 			else throw error;
