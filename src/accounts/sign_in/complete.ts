@@ -10,6 +10,7 @@ import { MAX_KEYS, toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { type Proof, prove } from "../two_factor/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../two_factor/recovery_codes.ts";
 import { factorEnabled, mailChange } from "../users/mails.ts";
+import { tellOwners } from "./break_glass.ts";
 import { findSignIn, type SignIn } from "./find.ts";
 import { chooseRemoved, setsUpFactor, signingIn } from "./session.ts";
 import type { complete as Body, SignedIn } from "./shape.ts";
@@ -46,7 +47,9 @@ async function checkFactor(
 	const { secret, enabled_at } = factor;
 	const isEnabled = enabled_at !== null;
 	const isSettingUp = secret !== null && !isEnabled && code !== undefined;
-	if (!isEnabled && !link.is_required && !isSettingUp) return undefined;
+	// A provider's second factor can be enough, even if the user has set up ours.
+	const isNeeded = link.is_required || (isEnabled && !link.has_factor);
+	if (!isNeeded && !isSettingUp) return undefined;
 	if (secret === null || (!isEnabled && !isSettingUp))
 		throw invalid(
 			"code",
@@ -74,6 +77,8 @@ async function write(
 		cache(c.env, row.hash, toRecord(row)),
 		...removed.map(({ hash }) => evict(c.env, hash)),
 	]);
+	const { broken_glass } = signIn.link;
+	if (broken_glass) c.executionCtx.waitUntil(tellOwners(c.env, user, broken_glass, addressOf(c)));
 	if (recovery_codes)
 		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
 	return {
