@@ -17,6 +17,7 @@ import {
 } from "../two_factor/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../two_factor/recovery_codes.ts";
 import { factorEnabled, mailChange } from "../users/mails.ts";
+import { tellOwners } from "./break_glass.ts";
 import { findSignIn, type SignIn } from "./find.ts";
 import { chooseRemoved, setsUpFactor, signingIn } from "./session.ts";
 import type { complete as Body, SignedIn } from "./shape.ts";
@@ -75,6 +76,8 @@ async function write(
 		cache(c.env, row.hash, toRecord(row)),
 		...removed.map(({ hash }) => evict(c.env, hash)),
 	]);
+	const { broken_glass } = signIn.link;
+	if (broken_glass) c.executionCtx.waitUntil(tellOwners(c.env, user, broken_glass, addressOf(c)));
 	if (recovery_codes)
 		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
 	return {

@@ -20,7 +20,15 @@ import {
 	isGiven,
 } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
-import { canStillBeUsed, isOpen, MAX_ATTEMPTS, needsFactor, providerOf, ssoOf } from "./rules.ts";
+import {
+	brokenGlassOf,
+	canStillBeUsed,
+	isOpen,
+	MAX_ATTEMPTS,
+	needsFactor,
+	providerOf,
+	ssoOf,
+} from "./rules.ts";
 
 export type SignIn = Awaited<ReturnType<typeof findSignIn>>;
 
@@ -57,6 +65,7 @@ export async function findSignIn(c: Context<App>, token: string, given: Given = 
 				connection: signIns.connection,
 				has_factor: signIns.has_factor,
 				sso: ssoOf(sql`${users.email}`, signIns.connection).as("sso"),
+				broken_glass: brokenGlassOf(sql`${users.email}`, signIns.connection).as("broken_glass"),
 				is_required: needsFactor(signIns).mapWith(Boolean).as("is_required"),
 				organization_id: sql<number | null>`${currentOrganization(signIns.user_id)}`.as(
 					"organization_id",

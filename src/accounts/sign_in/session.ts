@@ -21,6 +21,7 @@ import {
 	useProof,
 } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
+import { brokenGlass } from "./break_glass.ts";
 import type { SignIn } from "./find.ts";
 import { isOpen, needsFactor, ssoOf } from "./rules.ts";
 
@@ -109,6 +110,7 @@ function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
 		...(setsUpFactor(signIn, proof) ? [ofFactor("enabled")] : []),
 		...(proof?.kind === "recovery_code" ? [ofFactor("recovery_code_used")] : []),
 		ofKey("created", key_id, LABEL),
+		...(link.broken_glass ? [brokenGlass(user, link.broken_glass)] : []),
 	];
 }
 
