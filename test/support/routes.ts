@@ -256,7 +256,7 @@ const added: Route[] = [
 	passkeys("POST", "/challenge", "user:write"),
 	passkeys("GET", "/:id", "user:read"),
 	passkeys("PATCH", "/:id", "user:write", () => ({ name: "Renamed" })),
-	{ ...passkeys("POST", "/:id/remove", "user:write", () => ({ code: "lost" })), fails: 429 },
+	{ ...passkeys("POST", "/:id/remove", "user:write", () => ({ code: "lost" })), fails: 400 },
 	...keeping(keys, "personal_api_key"),
 	accounts("GET", "", "organization_member:read"),
 	accounts("POST", "", "organization_member:write", ({ project }) => ({

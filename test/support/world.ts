@@ -28,6 +28,7 @@ import { type Capabilities, pluginSourceFiles, plugins } from "../../src/db/sche
 import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { serviceAccounts } from "../../src/db/schema/service_accounts.ts";
+import { twoFactors } from "../../src/db/schema/two_factor.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
 import { assertDocumented } from "./contract.ts";
@@ -342,6 +343,7 @@ export async function furnished() {
 			user_id: member.id,
 			level: 1,
 		}),
+		db.insert(twoFactors).values({ user_id: home.owner.id }),
 		db.insert(passkeys).values({
 			id: passkey,
 			credential_id: passkey,

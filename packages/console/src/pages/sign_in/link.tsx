@@ -7,6 +7,7 @@ import {
 } from "tenantry-client";
 import { mayReplace } from "../../replacing.tsx";
 import { api, revoke, shareKey, signIn } from "../../session.ts";
+import { attempt } from "../../ui/feedback.tsx";
 import { Form } from "../../ui/form.tsx";
 import { type Proof, ProofForm } from "./proof.tsx";
 import { RecoveryCodes } from "./recovery_codes.tsx";
@@ -61,10 +62,13 @@ const StepForm = ({
  */
 export function Link({
 	token,
+	isPasskey,
 	onSignedIn,
 	onOther,
 }: {
 	token: string;
+	/** Whether the token is of a passkey, which needs no further click. */
+	isPasskey: boolean;
 	onSignedIn: () => void;
 	/** Called when the user wants to sign in without the link. */
 	onOther: () => void;
@@ -95,6 +99,10 @@ export function Link({
 			else throw error;
 		}
 	}
+
+	useEffect(() => {
+		if (isPasskey) attempt(() => complete());
+	}, []);
 
 	if (done?.recovery_codes)
 		return (

@@ -6,6 +6,7 @@ import { attempt } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { KeyForm, MailForm } from "./forms.tsx";
 import { Link } from "./link.tsx";
+import { PasskeyButton } from "./passkey_button.tsx";
 
 /** The path of links in mails. */
 const PATH = "/console/sign_in";
@@ -17,10 +18,11 @@ function takeToken() {
 	return token;
 }
 
-/** Signing in by mail, or with a personal API key (docs/console.md#signing-in). */
+/** Signing in by mail, with a passkey, or with a personal API key (docs/console.md#signing-in). */
 export default function SignIn() {
 	const { path, route } = useLocation();
 	const [token, setToken] = useState(takeToken);
+	const [isPasskey, setPasskey] = useState(false);
 	// A link can be opened in a tab that already shows this page.
 	useEffect(() => {
 		const take = () => setToken((before) => takeToken() ?? before);
@@ -43,10 +45,25 @@ export default function SignIn() {
 			<PageView title="Sign in to Tenantry">
 				{signInNotice.value && <p role="status">{signInNotice.value}</p>}
 				{token ? (
-					<Link key={token} token={token} onSignedIn={leave} onOther={() => setToken(null)} />
+					<Link
+						key={token}
+						token={token}
+						isPasskey={isPasskey}
+						onSignedIn={leave}
+						onOther={() => {
+							setPasskey(false);
+							setToken(null);
+						}}
+					/>
 				) : (
 					<>
 						<MailForm />
+						<PasskeyButton
+							onToken={(token) => {
+								setPasskey(true);
+								setToken(token);
+							}}
+						/>
 						<KeyForm onKey={(key) => signIn(key, mayReplace)} />
 					</>
 				)}
