@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { createPublicKey } from "node:crypto";
 import { mkdtempSync, readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
@@ -25,7 +26,11 @@ export async function newPair(): Promise<Pair> {
 /** Returns the response of samlp, which is XML. */
 export const respond = (options: Options, user: User) =>
 	new Promise<string>((resolve, reject) =>
-		samlp.getSamlResponse(options, user, (error, xml) => (error ? reject(error) : resolve(xml))),
+		samlp.getSamlResponse(
+			{ signatureAlgorithm: "rsa-sha256", digestAlgorithm: "sha256", ...options },
+			user,
+			(error, xml) => (error ? reject(error) : resolve(xml)),
+		),
 	);
 
 /** Returns what samlp reads in the query of a request to its provider. */
@@ -65,7 +70,7 @@ async function jsonOf(request: IncomingMessage) {
 
 /**
  * A SAML provider.
- * - `GET /certificate/<name>` responds with the certificate of a pair.
+ * - `GET /certificate/<name>` and `/public_key/<name>` respond with those of a pair.
  * - `GET /sso/<who>` is the URL that sign-ins start with. `who` is in Base64URL the JSON of samlp's
  *   options, with the name of the pair in `by`, and of the user.
  * - `POST /response` responds with the XML of samlp's response, for the same JSON.
@@ -86,6 +91,10 @@ export async function samlProviders() {
 		const url = new URL(request.url ?? "", "http://provider");
 		const [, kind, name = ""] = url.pathname.split("/");
 		switch (kind) {
+			case "public_key":
+				return response.end(
+					createPublicKey((await pairOf(name)).key).export({ type: "spki", format: "pem" }),
+				);
 			case "certificate":
 				return response.end((await pairOf(name)).cert);
 			case "response":

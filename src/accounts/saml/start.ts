@@ -18,8 +18,9 @@ export const start = (c: Context<App>, domain_id: string) =>
 
 async function request(c: Context<App>, domain_id: string) {
 	const { started, parties } = await findConnection(c, domain_id);
-	if (!URL.canParse(parties.saml_acs_url))
-		throw new SignInError("not_configured", "saml_acs_url isn't a URL.");
+	const protocol = URL.parse(parties.saml_acs_url)?.protocol ?? "";
+	if (!["https:", "http:"].includes(protocol))
+		throw new SignInError("not_configured", "saml_acs_url isn't an HTTPS URL.");
 	const token = await begin(c, "saml", { started });
 	return redirectTo(c, await inIsolate(c.env, (saml) => saml.request(parties, requestId(token))));
 }

@@ -1,4 +1,5 @@
 import { eq } from "drizzle-orm";
+import { v7 } from "uuid";
 import { expect, test } from "vitest";
 import { signIns } from "../../../src/db/schema/sign_in.ts";
 import { users } from "../../../src/db/schema/users.ts";
@@ -193,11 +194,7 @@ test.each<[string, Changes, string | RegExp]>([
 		"document type",
 	],
 	["an unknown entity", { after: (xml) => xml.replace("ada@", "&e;@") }, "well-formed"],
-	[
-		"XML that isn't well-formed",
-		{ after: (xml) => xml.replace("</saml:Subject>", "") },
-		"well-formed",
-	],
+	["XML that ends early", { after: (xml) => xml.slice(0, -100) }, "well-formed"],
 	["two documents", { after: (xml) => xml + xml }, "well-formed"],
 	[
 		"elements that are nested too deeply",
@@ -280,8 +277,9 @@ test.each<[string, (home: Connected) => Partial<Parts>, string]>([
 
 test("a clock that is a minute ahead or behind doesn't matter", async () => {
 	const home = await connected();
-	const ahead = { issued: after(60), not_before: after(60) };
+	const name_id = v7();
+	const ahead = { name_id, issued: after(60), not_before: after(60) };
 	expect(await signIn(home, { change: ahead })).toMatch(succeeds);
-	const behind = { not_on_or_after: after(-60), confirmed_until: after(-60) };
+	const behind = { name_id, not_on_or_after: after(-60), confirmed_until: after(-60) };
 	expect(await signIn(home, { change: behind })).toMatch(succeeds);
 });
