@@ -74,7 +74,7 @@ inBrowser("passkeys", (open) => {
 		// The whole sign-in.
 		await checkLooks(page, "sign-in-passkey");
 		await button(page, "Sign in with a passkey").click();
-		await page.waitForURL(`**/console/${organization.id}*`);
+		await page.getByRole("cell", { name: "Laptop" }).waitFor();
 		await signOut(page);
 		await setVerified(false);
 		await button(page, "Sign in with a passkey").click();
@@ -131,5 +131,7 @@ inBrowser("passkeys", (open) => {
 		await page.getByRole("textbox", { name: "Name", exact: true }).fill("Laptop");
 		await button(page, "Continue").click();
 		await page.getByText("An API key can't give more access than it has itself.").waitFor();
+		const { count } = await clientOf(all).passkeys.list({ user: "@me" });
+		expect(count).toBe(0);
 	});
 });
