@@ -1,4 +1,4 @@
-import { and, eq, ne, sql } from "drizzle-orm";
+import { and, eq, isNotNull, ne, sql } from "drizzle-orm";
 import { type Database, inList } from "../../db/client.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 
@@ -14,7 +14,7 @@ type Sessions = {
 const theirs = ({ user_id, kept }: Sessions) =>
 	and(
 		eq(personalApiKeys.user_id, user_id),
-		eq(personalApiKeys.is_session, true),
+		isNotNull(personalApiKeys.session),
 		kept === undefined ? undefined : ne(personalApiKeys.id, kept),
 	);
 

@@ -42,6 +42,8 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 		links: db
 			.select({
 				id: signIns.id,
+				method: signIns.method,
+				connection: signIns.connection,
 				is_open: sql`(${and(isOpen(), users.is_active, sql`not ${users.is_service_account}`)})`
 					.mapWith(Boolean)
 					.as("is_open"),
@@ -66,7 +68,7 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 				label: personalApiKeys.label,
 				hash: personalApiKeys.hash,
 				expires_at: personalApiKeys.expires_at,
-				is_session: personalApiKeys.is_session,
+				session: personalApiKeys.session,
 			})
 			.from(personalApiKeys)
 			.where(eq(personalApiKeys.user_id, user_id))

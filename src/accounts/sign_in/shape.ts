@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { email, rawText } from "../../http/fields.ts";
-import { PersonalApiKey } from "../personal_api_keys/shape.ts";
 import { code } from "../two_factor/shape.ts";
 import { User } from "../users/shape.ts";
 
@@ -16,12 +15,10 @@ export const setUp = z.object({ token: token() });
 
 export const complete = z.object({ token: token(), code: code().optional() });
 
-/** The user who has signed in, and the key of the session. */
+/** The user who has signed in. The session is in a cookie. */
 export const SignedIn = z
 	.object({
 		user: User,
-		/** Includes its value, which is shown only here. */
-		personal_api_key: PersonalApiKey,
 		/** Null unless the second factor was set up. */
 		recovery_codes: z.array(z.string()).nullable(),
 	})
