@@ -278,6 +278,7 @@ const added: Route[] = [
 	route("/api/sign_in")("POST", "", null, () => ({ email: "nobody@tenantry.test" })),
 	route("/api/sign_in")("POST", "/two_factor", null, () => ({ token: "x" })),
 	route("/api/sign_in")("POST", "/complete", null, () => ({ token: "x" })),
+	route("/api/sign_in")("POST", "/preview", null, () => ({ token: "x" })),
 	route("/api/sign_in")("POST", "/key", null),
 	route("/api/sign_in")("POST", "/end", null),
 	route("/api/invites")("GET", "/:token", null),

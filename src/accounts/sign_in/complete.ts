@@ -71,9 +71,10 @@ async function write(
 	});
 	const { users, keys } = await commit(c.env, db, write, c);
 	const row = orNotFound(keys[0]);
+	const { replaced } = signIn;
 	await Promise.all([
 		cache(c.env, row.hash, toRecord(row)),
-		...removed.map(({ hash }) => evict(c.env, hash)),
+		...[...removed, ...(replaced ? [replaced] : [])].map(({ hash }) => evict(c.env, hash)),
 	]);
 	if (recovery_codes)
 		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));

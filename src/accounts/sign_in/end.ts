@@ -1,14 +1,14 @@
-import { and, eq, isNotNull } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import type { Context } from "hono";
 import { retry } from "../../access/retry.ts";
 import { commit } from "../../access/unit_of_work.ts";
-import { currentOrganization } from "../../access/visible.ts";
 import { inCookie, isFromOwnPage } from "../../auth/cookie.ts";
 import { digest, evict } from "../../auth/keys.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
+import * as sessions from "../personal_api_keys/sessions.ts";
 import { fromOtherOrigin, removeKey } from "./cookie.ts";
 
 /**
@@ -25,26 +25,13 @@ export async function end(c: Context<App>) {
 
 async function remove(c: Context<App>, hash: string) {
 	const { db } = connect(c, "first-primary");
-	const isSession = and(eq(personalApiKeys.hash, hash), isNotNull(personalApiKeys.session));
-	const { id, label, user_id } = personalApiKeys;
-	const [[session]] = await db.batch([
-		db.select({ id, label, user_id }).from(personalApiKeys).where(isSession),
-	]);
+	const [[session]] = await db.batch([sessions.selectByHash(db, hash)]);
 	if (!session) return;
-	const entry = {
-		activity: "deleted" as const,
-		scope: "Session" as const,
-		item_id: session.id,
-		name: session.label,
-		user_id: session.user_id,
-		organization: currentOrganization(session.user_id),
-		project: null,
-		trigger: { job: "sign_out" },
-	};
+	const byId = eq(personalApiKeys.id, session.id);
 	const write = {
-		checks: [assertExists(db, personalApiKeys, isSession)],
-		changes: [db.delete(personalApiKeys).where(isSession)],
-		entries: [entry],
+		checks: [assertExists(db, personalApiKeys, byId)],
+		changes: [db.delete(personalApiKeys).where(byId)],
+		entries: [sessions.endEntry(session, "sign_out")],
 	};
 	await commit(c.env, db, write, c);
 	await evict(c.env, hash);

@@ -1,6 +1,6 @@
 import { describe, type OpenApi } from "../../http/openapi.ts";
 import type signIn from "./routes.ts";
-import { complete, request, SignedIn, SignInRequested, setUp } from "./shape.ts";
+import { complete, link, request, SignedIn, SignInPreview, SignInRequested } from "./shape.ts";
 
 const EXPIRED =
 	"The token is unknown, older than 15 minutes or used, or five codes were sent with it.";
@@ -21,6 +21,13 @@ export default {
 				"Mails a link to the user with this address. It works once and expires after 15 minutes. The response is the same for every address, even if it is unknown, its user is deactivated, or its user already got five mails within an hour and can still use one of their links. If the address's domain enforces single sign-on, the mail says so instead. An IP address, or the first 64 bits of an IPv6 address, can request ten links a minute; more are a 429.",
 			errors: { invalid_input: "The operator hasn't set up mail." },
 		},
+		"POST /preview": {
+			id: "previewSignIn",
+			summary: "See whom a link signs in",
+			description:
+				"Returns the user of a link, so that the console can ask before the link ends the session of somebody else. Doesn't use up the link.",
+			errors: { expired: EXPIRED, sso_required: SSO },
+		},
 		"POST /two_factor": {
 			id: "beginSignInTwoFactor",
 			summary: "Start to set up a second factor when signing in",
@@ -36,7 +43,7 @@ export default {
 			id: "completeSignIn",
 			summary: "Sign in",
 			description:
-				"For the console. Requires the token of a link, and a code if the user needs a second factor. Starts a session with the scope `*`, and sets its cookie, which works only for pages of this service: programs use API keys. Uses up the link and the user's other links. Deletes expired sessions and, if the user has 25 sessions, the oldest; if it sets up the second factor, all other sessions. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429. Pages of other origins get a 403.",
+				"For the console. Requires the token of a link, and a code if the user needs a second factor. Starts a session with the scope `*`, and sets its cookie, which works only for pages of this service: programs use API keys. Uses up the link and the user's other links. Ends the session that the browser had before. Deletes expired sessions and, if the user has 25 sessions, the oldest; if it sets up the second factor, all other sessions. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429. Pages of other origins get a 403.",
 			errors: {
 				expired: EXPIRED,
 				sso_required: SSO,
@@ -67,7 +74,12 @@ describe(request, { email: "The address of the user, in any case." });
 
 describe(SignInRequested, { detail: "What happens next, as text for people." });
 
-describe(setUp, { token: TOKEN });
+describe(link, { token: TOKEN });
+
+describe(SignInPreview, {
+	email: "The address of the user.",
+	organization_name: "The name of the user's current organization; null if there is none.",
+});
 
 describe(complete, {
 	token: TOKEN,

@@ -34,7 +34,11 @@ export default router()
 			return c.json(requestLink(c, c.req.valid("json").email), 202);
 		},
 	)
-	.post("/two_factor", ok(TwoFactorSetup), body(shape.setUp, nothing), async (c) => {
+	.post("/preview", ok(shape.SignInPreview), body(shape.link, nothing), async (c) => {
+		const { preview } = await import("./preview.ts");
+		return c.json(await preview(c, c.req.valid("json").token));
+	})
+	.post("/two_factor", ok(TwoFactorSetup), body(shape.link, nothing), async (c) => {
 		const { setUp } = await import("./set_up.ts");
 		return c.json(await setUp(c, c.req.valid("json").token));
 	})

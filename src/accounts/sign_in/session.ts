@@ -9,7 +9,7 @@ import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
 import { recoveryCodes, twoFactors } from "../../db/schema/two_factor.ts";
 import { users } from "../../db/schema/users.ts";
-import { areAll } from "../personal_api_keys/sessions.ts";
+import { areAll, endEntry } from "../personal_api_keys/sessions.ts";
 import { isEnforced } from "../two_factor/enforced.ts";
 import { afterUse, isEnabled, isFactorOf, isUnused, type Proof } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
@@ -48,6 +48,10 @@ export function chooseRemoved(signIn: SignIn, proof: Proof | undefined): Key[] {
 	const tooMany = Math.max(0, current.length - MAX_SESSIONS + 1);
 	return [...sessions.filter(isOver), ...current.slice(0, tooMany)];
 }
+
+/** Returns the session that the browser had before, unless it is one of `removed`. */
+const otherReplaced = ({ replaced }: SignIn, removed: Key[]) =>
+	replaced && !removed.some(({ id }) => id === replaced.id) ? replaced : undefined;
 
 type New = {
 	key: { hash: string; mask_value: string };
@@ -90,6 +94,7 @@ function stillAllowed(signIn: SignIn, { proof, removed }: New) {
 
 function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
 	const { link, user } = signIn;
+	const replaced = otherReplaced(signIn, removed);
 	const entry = (kind: Kind, item_id: string, name: string) => ({
 		...kind,
 		item_id,
@@ -109,6 +114,7 @@ function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
 				? ofSession("deleted", id, label)
 				: entry({ scope: "PersonalApiKey", activity: "deleted" }, id, label),
 		),
+		...(replaced ? [endEntry(replaced, "sign_in")] : []),
 		...(setsUpFactor(signIn, proof) ? [ofFactor("enabled")] : []),
 		...(proof?.kind === "recovery_code" ? [ofFactor("recovery_code_used")] : []),
 		ofSession("created", key_id, LABEL),
@@ -140,6 +146,7 @@ export function signingIn(signIn: SignIn, made: New) {
 	const { key, proof, removed } = made;
 	const id = v7();
 	const removedIds = removed.map((each) => each.id);
+	const replaced = otherReplaced(signIn, removed);
 	const at = now();
 	const newKey = {
 		id,
@@ -173,6 +180,7 @@ export function signingIn(signIn: SignIn, made: New) {
 			db
 				.delete(personalApiKeys)
 				.where(and(eq(personalApiKeys.user_id, user.id), inList(personalApiKeys.id, removedIds))),
+			...(replaced ? [db.delete(personalApiKeys).where(eq(personalApiKeys.id, replaced.id))] : []),
 			db.insert(personalApiKeys).values(newKey),
 			db
 				.update(users)

@@ -11,9 +11,14 @@ export const SignInRequested = z.object({ detail: z.string() }).meta({ id: "Sign
 /** The token in a link. */
 const token = () => rawText(100).min(1);
 
-export const setUp = z.object({ token: token() });
+export const link = z.object({ token: token() });
 
 export const complete = z.object({ token: token(), code: code().optional() });
+
+/** Who a link signs in, and their current organization. */
+export const SignInPreview = z
+	.object({ email: z.string(), organization_name: z.string().nullable() })
+	.meta({ id: "SignInPreview" });
 
 /** The user who has signed in. The session is in a cookie. */
 export const SignedIn = z

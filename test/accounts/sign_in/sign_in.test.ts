@@ -489,6 +489,43 @@ describe("a session", () => {
 		expect((await keysOf(user)).filter(({ session }) => session)).toHaveLength(25);
 	});
 
+	test("ends the one that the browser had before, and no key, also of somebody else", async () => {
+		const home = await world();
+		await verify(home.owner);
+		const user = await verified();
+		const before = await signIn(home.owner);
+		const again = await signIn(home.owner, { headers: ofPage(before.value) });
+		const theirs = async (one: { id: number }) =>
+			(await keysOf(one)).filter(({ session }) => session).map(({ id }) => id);
+		expect(await theirs(home.owner)).toEqual([again.id]);
+		const next = await signIn(user, { headers: ofPage(again.value) });
+		expect([await theirs(home.owner), await theirs(user)]).toEqual([[], [next.id]]);
+		const { body } = await home.here("GET", "/activity_log?scope=Session&activity=deleted");
+		expect(body.results).toMatchObject(
+			[again, before].map(({ id }) => ({ item_id: id, user: { uuid: home.owner.uuid } })),
+		);
+		// A page of another origin ends nothing, and neither does a key in the cookie.
+		await signIn(user, { headers: ofPage(home.key) });
+		const cookie = { cookie: `__Host-tenantry=${next.value}` };
+		await signIn(user, { headers: cookie });
+		expect(await theirs(user)).toContain(next.id);
+		expect((await home.ask("GET", "/api/users/@me")).status).toBe(200);
+	});
+
+	test("of whom it would be, a link says without being used", async () => {
+		const { owner } = await world("North Ltd");
+		await verify(owner);
+		const token = await linkFor(owner);
+		const preview = () => call("POST", "/api/sign_in/preview", { body: { token } });
+		for (let i = 0; i < 2; i++) {
+			const response = await preview();
+			expect(response.body).toEqual({ email: owner.email, organization_name: "North Ltd" });
+			expect(cost(response)).toMatchObject({ trips: 1, written: 0 });
+		}
+		expect((await complete({ token })).status).toBe(200);
+		expect(await preview()).toMatchObject(expired);
+	});
+
 	test("isn't one of the user's API keys, and doesn't count as one of 25", async () => {
 		const user = await verified();
 		await times(23, () =>
