@@ -12,6 +12,7 @@ import projectMembers from "../../src/accounts/project_members/openapi.ts";
 import * as projects from "../../src/accounts/projects/openapi.ts";
 import serviceAccounts from "../../src/accounts/service_accounts/openapi.ts";
 import signIn from "../../src/accounts/sign_in/openapi.ts";
+import sso from "../../src/accounts/sso/openapi.ts";
 import twoFactor from "../../src/accounts/two_factor/openapi.ts";
 import users from "../../src/accounts/users/openapi.ts";
 import * as activityLog from "../../src/activity/activity_log/openapi.ts";
@@ -61,4 +62,5 @@ export const texts: Texts = {
 	"/api/invites": acceptanceOperations,
 	"/api/sign_in": signIn,
 	"/invites": pageOperations,
+	"/sso": sso,
 };

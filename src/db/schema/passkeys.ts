@@ -3,7 +3,7 @@ import { v7 } from "uuid";
 import { boolean, created_at, list } from "./columns.ts";
 import { users } from "./users.ts";
 
-/** Passkeys (WebAuthn credentials) of users (docs/keys.md#passkeys). */
+/** Passkeys (WebAuthn credentials) of users (docs/keys.md#signing-in). */
 export const passkeys = sqliteTable(
 	"passkeys",
 	{
