@@ -51,8 +51,6 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 					.mapWith(Boolean)
 					.as("is_open"),
 				attempts: sql<number>`${signIns.attempts}`.as("link_attempts"),
-				method: signIns.method,
-				connection: signIns.connection,
 				has_factor: signIns.has_factor,
 				sso: ssoOf(sql`${users.email}`, signIns.connection).as("sso"),
 				is_required: needsFactor(signIns).mapWith(Boolean).as("is_required"),
