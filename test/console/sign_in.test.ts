@@ -193,7 +193,7 @@ inBrowser("a session", (open) => {
 		await third.goto(await linkTo(email));
 		await signIn(third).click();
 		await tab.getByRole("cell", { name: email }).waitFor();
-		await page.getByRole("link", { name: "Members" }).waitFor();
+		await page.getByRole("link", { name: "Members" }).first().waitFor();
 	});
 });
 
