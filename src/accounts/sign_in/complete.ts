@@ -9,6 +9,7 @@ import { invalid, orNotFound } from "../../http/errors.ts";
 import { type Proof, prove } from "../two_factor/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../two_factor/recovery_codes.ts";
 import { factorEnabled, mailChange } from "../users/mails.ts";
+import { tellOwners } from "./break_glass.ts";
 import { setKey } from "./cookie.ts";
 import { findSignIn, type SignIn } from "./find.ts";
 import { chooseRemoved, setsUpFactor, signingIn } from "./session.ts";
@@ -78,6 +79,8 @@ async function write(
 		cache(c.env, row.hash, toRecord(row)),
 		...[...removed, ...(replaced ? [replaced] : [])].map(({ hash }) => evict(c.env, hash)),
 	]);
+	const { broken_glass } = signIn.link;
+	if (broken_glass) c.executionCtx.waitUntil(tellOwners(c.env, user, broken_glass, addressOf(c)));
 	if (recovery_codes)
 		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
 	setKey(c, value, row.max_minutes * 60);

@@ -12,6 +12,7 @@ import { users } from "../../db/schema/users.ts";
 import { areAll, endEntry } from "../personal_api_keys/sessions.ts";
 import { afterUse, isEnabled, isFactorOf, isUnused, type Proof } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
+import { brokenGlass } from "./break_glass.ts";
 import type { SignIn } from "./find.ts";
 import { isOpen, needsFactor, ssoOf } from "./rules.ts";
 
@@ -119,6 +120,7 @@ function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
 		...(setsUpFactor(signIn, proof) ? [ofFactor("enabled")] : []),
 		...(proof?.kind === "recovery_code" ? [ofFactor("recovery_code_used")] : []),
 		ofSession("created", key_id, LABEL),
+		...(link.broken_glass ? [brokenGlass(user, link.broken_glass)] : []),
 	];
 }
 
