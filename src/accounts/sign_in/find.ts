@@ -2,8 +2,10 @@ import { and, eq, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { currentOrganization } from "../../access/visible.ts";
 import { countFailure } from "../../auth/addresses.ts";
+import { inCookie } from "../../auth/cookie.ts";
 import { digest } from "../../auth/keys.ts";
 import { runBatch } from "../../db/client.ts";
+import { organizations } from "../../db/schema/organizations.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
 import { twoFactors } from "../../db/schema/two_factor.ts";
@@ -12,6 +14,7 @@ import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { invalid, throttled } from "../../http/errors.ts";
 import { referenceOf } from "../passkeys/challenges.ts";
+import { selectByHash as selectSession } from "../personal_api_keys/sessions.ts";
 import {
 	countAttempt,
 	type Factor,
@@ -45,7 +48,8 @@ export async function findSignIn(c: Context<App>, token: string, given: Given = 
 	const user_id = sql<number>`(select ${signIns.user_id} from ${signIns} where ${and(byToken, isOpen())})`;
 	const hasProof = isGiven(given);
 	const passkey = given.passkey && (await referenceOf(given.passkey));
-	const { attempt, linkAttempt, links, keys } = await runBatch(db, {
+	const cookie = inCookie(c);
+	const { attempt, linkAttempt, links, keys, replaced } = await runBatch(db, {
 		attempt: hasProof ? countAttempt(db, user_id, sql`true`) : undefined,
 		linkAttempt: hasProof
 			? db
@@ -57,18 +61,23 @@ export async function findSignIn(c: Context<App>, token: string, given: Given = 
 		links: db
 			.select({
 				id: signIns.id,
+				method: signIns.method,
+				connection: signIns.connection,
 				is_open: sql`(${and(isOpen(), users.is_active, sql`not ${users.is_service_account}`)})`
 					.mapWith(Boolean)
 					.as("is_open"),
 				attempts: sql<number>`${signIns.attempts}`.as("link_attempts"),
-				method: signIns.method,
-				connection: signIns.connection,
 				has_factor: signIns.has_factor,
 				sso: ssoOf(sql`${users.email}`, signIns.connection).as("sso"),
 				broken_glass: brokenGlassOf(sql`${users.email}`, signIns.connection).as("broken_glass"),
 				is_required: needsFactor(signIns).mapWith(Boolean).as("is_required"),
 				organization_id: sql<number | null>`${currentOrganization(signIns.user_id)}`.as(
 					"organization_id",
+				),
+				organization_name: sql<
+					string | null
+				>`(select ${organizations.name} from ${organizations} where ${organizations.id} = ${currentOrganization(signIns.user_id)})`.as(
+					"organization_name",
 				),
 				user: userColumns,
 				...factorColumns(passkey),
@@ -83,11 +92,13 @@ export async function findSignIn(c: Context<App>, token: string, given: Given = 
 				label: personalApiKeys.label,
 				hash: personalApiKeys.hash,
 				expires_at: personalApiKeys.expires_at,
-				is_session: personalApiKeys.is_session,
+				session: personalApiKeys.session,
 			})
 			.from(personalApiKeys)
 			.where(eq(personalApiKeys.user_id, user_id))
 			.orderBy(personalApiKeys.id),
+		/** The session that the browser has. */
+		replaced: cookie ? selectSession(db, await digest(cookie)) : undefined,
 	});
 	const [link] = links;
 	const mayTry = hasProof
@@ -101,7 +112,15 @@ export async function findSignIn(c: Context<App>, token: string, given: Given = 
 		user_id: user.id,
 		...{ secret, enabled_at, last_step, attempts_since, digests, passkeys, signed },
 	};
-	return { db, link, user, factor, keys, isCounted: (attempt ?? []).length > 0 };
+	return {
+		db,
+		link,
+		user,
+		factor,
+		keys,
+		replaced: replaced?.[0],
+		isCounted: (attempt ?? []).length > 0,
+	};
 }
 
 /** Limits requests with a link to the same rate as requests with a key. */

@@ -132,7 +132,7 @@ export const removeFactor = async (tenant: Tenant) => [
 export const entriesOf = ({ key }: Tenant, ended: Ended) =>
 	ended.map(({ id, label }) => ({
 		activity: "deleted" as const,
-		scope: "PersonalApiKey" as const,
+		scope: "Session" as const,
 		item_id: id,
 		name: label,
 		organization: currentOrganization(key.user_id),

@@ -45,8 +45,7 @@ const proofRequired = rejected("two_factor_required", "code");
 /** A key of a session of the user. */
 const session = ({ id }: { id: number }) =>
 	keyFor(id, {
-		label: "Console",
-		is_session: true,
+		session: { method: "mail", connection: null, address: null, user_agent: null },
 		expires_at: new Date(Date.now() + HOUR).toISOString(),
 	});
 
