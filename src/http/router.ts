@@ -29,6 +29,8 @@ export type Operation = {
 	/** The body is an HTML form with these fields, not JSON. */
 	form?: z.ZodType;
 	query?: z.ZodObject;
+	/** Pages of other origins are rejected. */
+	sameOrigin?: true;
 	/** `Accept` can select a file of all results (src/http/download.ts). */
 	download?: true;
 };
