@@ -16,9 +16,11 @@ import { keysIn, normalizer } from "./examples/normalize.ts";
 import * as people from "./examples/people.ts";
 import { plugins } from "./examples/plugins.ts";
 import { recorder } from "./examples/recorder.ts";
-import { signIn, twoFactor } from "./examples/sign_in.ts";
+import { passkeys, signIn, twoFactor } from "./examples/sign_in.ts";
 import { webhooks } from "./examples/webhooks.ts";
 import { bootstrap, serve } from "./server.ts";
+
+const APP_URL = "https://tenantry.example.com";
 
 const work = `${import.meta.dirname}/../.wrangler/examples`;
 const state = `${work}/state`;
@@ -76,7 +78,7 @@ const server = await serve({
 		ALLOW_PRIVATE_DESTINATIONS: "true",
 		USAGE_FLUSH_SECONDS: "0",
 		MAIL_FROM: "tenantry@example.com",
-		APP_URL: "https://tenantry.example.com",
+		APP_URL,
 	},
 });
 
@@ -104,6 +106,7 @@ await exports(record, "Project", `${peerUrl}/slow`);
 await plugins(record);
 await record.record("listActivity", { parameters: { scope: "Domain", activity: "created" } });
 await record.record("listProjectActivity", { parameters: { scope: "BatchExport", limit: 2 } });
+await passkeys(record, APP_URL);
 const secrets = [
 	...(await twoFactor(record)),
 	...(await signIn(record, "analyst@example.com", work)),
@@ -115,7 +118,7 @@ const normalize = normalizer({
 	keys: keysIn(JSON.stringify([key, record.examples])),
 	texts: [
 		...secrets,
-		[server.url, "https://tenantry.example.com"],
+		[server.url, APP_URL],
 		[`${peerUrl}/slow`, "https://receiver.example.com/events"],
 		[`${peerUrl}/webhook`, "https://receiver.example.com/webhook"],
 		[`127.0.0.1:${peerPort}`, "receiver.example.com"],

@@ -9,6 +9,7 @@ const WITHOUT: Record<string, string> = {
 	getOpenApiDocument: "It is the document itself.",
 	showInvitePage: "A page for people.",
 	"acceptInviteOnPage answer": "A page for people.",
+	"getSamlMetadata answer": "XML for the provider.",
 };
 
 type Media = { schema: object; example?: unknown };

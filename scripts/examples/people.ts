@@ -129,6 +129,11 @@ export async function domains(
 	});
 	await refuse("createDomain", 413, { body: { domain: "x".repeat(2 ** 20) } });
 	await record("listDomains");
+	const ofDomain = { parameters: { domain_id: String(id) }, key: null };
+	await record("getSamlMetadata", ofDomain);
+	await record("startSaml", ofDomain);
+	const form = new URLSearchParams({ SAMLResponse: "PHNhbWxwOlJlc3BvbnNlLz4=" });
+	await record("acceptSamlResponse", { ...ofDomain, body: form });
 	await record("deleteDomain", { parameters });
 }
 

@@ -17,7 +17,7 @@ const Answer = z.looseObject({
 	verification_challenge: z.string().optional(),
 	secret: z.string().nullish(),
 	recovery_codes: z.array(z.string()).nullish(),
-	user: z.looseObject({ uuid: z.string() }).nullish(),
+	user: z.looseObject({ uuid: z.string().optional() }).nullish(),
 	personal_api_key: z.looseObject({ value: z.string() }).nullish(),
 	results: z
 		.array(z.looseObject({ id: z.unknown(), finished_at: z.string().nullish() }))
@@ -85,6 +85,7 @@ export function recorder(url: string, defaultKey: string, defaults: Values) {
 		const isForm = body instanceof URLSearchParams;
 		const response = await fetch(`${url}${filled}?${query}`, {
 			method,
+			redirect: "manual",
 			headers: {
 				...(key !== null && { authorization: `Bearer ${key ?? defaultKey}` }),
 				...(body !== undefined && { "content-type": isForm ? FORM : "application/json" }),

@@ -2,6 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TOTP } from "otpauth";
+import * as z from "zod";
+import { newAuthenticator } from "../../test/support/authenticator.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** Strings in the examples that differ from run to run, and their replacements. */
@@ -66,6 +68,7 @@ export async function signIn(
 	await record("requestSignIn", { body: { email }, key: null });
 	await refuse("requestSignIn", 400, { body: { email: "analyst" }, key: null });
 	const token = await tokenIn(folder);
+	await record("previewSignIn", { body: { token }, key: null });
 	await refuse("completeSignIn", 400, { body: { token }, key: null });
 	await refuse("beginSignInTwoFactor", 400, { body: { token: "unknown" }, key: null });
 	const secret = secretOf(await record("beginSignInTwoFactor", { body: { token }, key: null }));
@@ -76,4 +79,33 @@ export async function signIn(
 	});
 	await record("updateOrganization", { parameters, body: { enforce_2fa: null } });
 	return replace(secret, code, recovery_codes ?? []);
+}
+
+const Creation = z.object({ challenge: z.string(), user: z.object({ id: z.string() }) });
+
+const Challenge = z.object({ challenge: z.string() });
+
+/**
+ * Records the passkeys of the caller. At the end, the caller has none.
+ * @param origin the service's URL, to which passkeys are bound
+ */
+export async function passkeys({ record, refuse }: Recorder, origin: string) {
+	const site = { origin, rp_id: new URL(origin).hostname };
+	const parameters = { uuid: "@me" };
+	const authenticator = await newAuthenticator();
+	const options = Creation.parse(await record("beginPasskey", { parameters }));
+	const credential = await authenticator.register(options, site);
+	const body = { name: "Laptop", credential };
+	await refuse("createPasskey", 400, { parameters, body: { ...body, name: "" } });
+	const { id } = await record("createPasskey", { parameters, body });
+	const one = { ...parameters, id: String(id) };
+	await record("listPasskeys", { parameters });
+	await record("getPasskey", { parameters: one });
+	await record("updatePasskey", { parameters: one, body: { name: "Old laptop" } });
+	const toSignIn = Challenge.parse(await record("beginSignInPasskey", { body: {}, key: null }));
+	const proof = await authenticator.use(toSignIn, site);
+	await record("enterSignIn", { body: { passkey: proof }, key: null });
+	const toRemove = Challenge.parse(await record("challengePasskey", { parameters }));
+	const passkey = await authenticator.use(toRemove, site);
+	await record("removePasskey", { parameters: one, body: { passkey } });
 }

@@ -2,9 +2,12 @@
  * A software authenticator (WebAuthn), which makes ES256 passkeys without attestation. It can be
  * told to break each rule. Independent of the library that the product uses.
  */
-import { fromBase64url, toBase64url } from "../../src/lib/base64url.ts";
 
 const encoder = new TextEncoder();
+
+// Node.js, in which npm run examples runs, lacks `Uint8Array.fromBase64`.
+const fromBase64url = (text: string) => Uint8Array.from(Buffer.from(text, "base64url"));
+const toBase64url = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");
 
 const concat = (...parts: Uint8Array[]) => Uint8Array.from(parts.flatMap((part) => [...part]));
 
