@@ -45,30 +45,12 @@ function idsOf(world: World, method: string, path: string): { [name: string]: un
 		path.endsWith("/roll") ||
 		// Changing a plugin's type would make other operations on it fail.
 		(method === "patch" && /\/pipeline_\w+\/\{id\}$/.test(path));
-	const below = path.replace(/^\/api\/(organizations|projects)\/\{\w+_id\}/, "");
-	const { keys, organizations, projects, domains, plugins, invites } = world;
-	const ids: [prefix: string, used: unknown[], spare: unknown[]][] = [
-		["/api/organizations", [world.organization, "@current", world.strangers], organizations],
-		["/api/personal_api_keys", method === "get" ? ["@current"] : keys, keys],
-		["/audit_streams", world.auditStreams.slice(0, 1), world.auditStreams.slice(1)],
-		[
-			"/service_accounts/{service_account_id}/keys",
-			world.accountKeys.slice(0, 1),
-			world.accountKeys.slice(1),
-		],
-		["/service_accounts", [world.account], world.spareAccounts],
-		["/batch_exports", [world.batch_export], world.spareExports],
-		["/webhooks", world.webhooks.slice(0, 1), world.webhooks.slice(1)],
-		["/domains", domains.slice(0, 1), domains.slice(1)],
-		["/invites", [], invites.map(({ id }) => id)],
-		["/pipeline_destinations", [plugins.destination], world.sparePlugins],
-		["/pipeline_frontend_apps", [plugins.app], world.sparePlugins],
-		["/pipeline_import_apps", [plugins.importer], world.sparePlugins],
-		["/plugin_configs", world.configs, world.spareConfigs],
-		["", [String(world.project), "@current"], projects.map(String)],
-	];
-	const [, used = [], spare = []] = ids.find(([prefix]) => below.startsWith(`${prefix}/`)) ?? [];
-	const [pending, accepted, ...onThePage] = invites.map(({ token }) => token);
+	// The last part of the path that has objects.
+	const endOf = (part: string) => path.lastIndexOf(`${part}/`) + part.length;
+	const parts = Object.keys(world.objects).filter((part) => path.includes(`${part}/`));
+	const part = parts.sort((a, b) => endOf(a) - endOf(b)).at(-1) ?? "";
+	const { used = [], spare = [] } = world.objects[part] ?? {};
+	const [pending, accepted, ...onThePage] = world.tokens;
 	return {
 		id: isDestructive ? spare : used,
 		organization_id: [world.organization, "@current", world.strangers],

@@ -113,65 +113,94 @@ export async function populate(
 		{ event: "seen", distinct_id: "someone", properties: { path: "/" } },
 	]);
 	await ask("POST", `${below}/members`, { user_uuid: member.uuid, level: 1 });
-	const domain = (i: number) => make(`${base}/domains`, { domain: `fuzz-${i}.example.com` });
-	const webhook = () =>
-		make(`${base}/webhooks`, { url: "https://receiver.example.com", types: ["nothing.happened"] });
-	const newKey = (label: string) => make("/api/personal_api_keys", { label, scopes: ["*"] });
-	const newAccount = (name: string) => make(`${base}/service_accounts`, { name });
-	const account = await newAccount("Account");
-	const newAccountKey = (label: string) =>
-		make(`${base}/service_accounts/${account}/keys`, { label, scopes: ["project:read"] });
+	const account = await make(`${base}/service_accounts`, { name: "Account" });
 	const first = await exported("Export");
 	const { id: current } = await ask("GET", "/api/personal_api_keys/@current");
+	const keys = await several(SPARES, (i) =>
+		make("/api/personal_api_keys", { label: `Spare ${i}`, scopes: ["*"] }),
+	);
+	const second = await make("/api/organizations", { name: "Second" });
+	/** Another user's organization. */
+	const strangers = (await stranger("POST", "/api/organizations", { name: "Other" })).id;
+	const invites = await several(SPARES, (i) => invite(`invited-${i}`, 1));
+	const sparePlugins = await several(SPARES, (i) =>
+		make(`${base}/pipeline_destinations`, { name: `Spare ${i}` }),
+	);
+
+	/** Creates an object that operations use, and spare ones for those that delete or disable. */
+	async function createEach(path: string, body: (i: number) => unknown) {
+		const [used, ...spare] = await several(SPARES + 1, (i) => make(path, body(i)));
+		return { used: [used], spare };
+	}
+
+	/** By part of the path before `{id}`: the objects that operations use, and spare ones. */
+	const objects: { [path: string]: { used: unknown[]; spare: unknown[] } } = {
+		"/organizations": {
+			used: [organization, "@current", strangers],
+			spare: await several(SPARES, (i) => make("/api/organizations", { name: `Spare ${i}` })),
+		},
+		"/personal_api_keys": { used: keys.slice(0, 1), spare: keys.slice(1) },
+		"/projects": {
+			used: [String(project), "@current"],
+			spare: await several(SPARES, (i) =>
+				make("/api/projects", { name: `Spare ${i}`, organization }),
+			),
+		},
+		"/audit_streams": await createEach(`${base}/audit_streams`, (i) => ({
+			name: `Stream ${i}`,
+			destination: { type: "R2", config: { prefix: "fuzz" } },
+		})),
+		"/batch_exports": {
+			used: [first.id],
+			spare: await several(SPARES, (i) =>
+				make(`${below}/batch_exports`, {
+					name: `Spare ${i}`,
+					interval: "day",
+					destination: { type: "NoOp" },
+				}),
+			),
+		},
+		"/domains": await createEach(`${base}/domains`, (i) => ({ domain: `fuzz-${i}.example.com` })),
+		"/invites": { used: [], spare: invites.map(({ id }) => id) },
+		"/pipeline_destinations": { used: [plugins.destination], spare: sparePlugins },
+		"/pipeline_frontend_apps": { used: [plugins.app], spare: sparePlugins },
+		"/pipeline_import_apps": { used: [plugins.importer], spare: sparePlugins },
+		"/plugin_configs": {
+			used: configs,
+			spare: await several(SPARES, (i) =>
+				make(`${below}/plugin_configs`, { plugin: plugins.destination, order: i + 3 }),
+			),
+		},
+		"/service_accounts": {
+			used: [account],
+			spare: await several(SPARES, (i) => make(`${base}/service_accounts`, { name: `Spare ${i}` })),
+		},
+		"/service_accounts/{service_account_id}/keys": await createEach(
+			`${base}/service_accounts/${account}/keys`,
+			(i) => ({ label: `Spare ${i}`, scopes: ["project:read"] }),
+		),
+		"/webhooks": await createEach(`${base}/webhooks`, () => ({
+			url: "https://receiver.example.com",
+			types: ["nothing.happened"],
+		})),
+	};
 	const created = {
 		organization,
 		project,
-		second: await make("/api/organizations", { name: "Second" }),
-		/** Another user's organization. */
-		strangers: (await stranger("POST", "/api/organizations", { name: "Other" })).id,
+		second,
+		strangers,
 		/** The key in use. */
 		current,
-		keys: await several(SPARES, (i) => newKey(`Spare ${i}`)),
 		account,
-		spareAccounts: await several(SPARES, (i) => newAccount(`Spare ${i}`)),
-		accountKeys: await several(SPARES + 1, (i) => newAccountKey(`Spare ${i}`)),
 		member: member.uuid,
 		spareMembers: spareMembers.map(({ uuid }) => uuid),
-		organizations: await several(SPARES, (i) => make("/api/organizations", { name: `Spare ${i}` })),
-		projects: await several(SPARES, (i) =>
-			make("/api/projects", { name: `Spare ${i}`, organization }),
-		),
-		domains: await several(SPARES, domain),
-		auditStreams: await several(SPARES, (i) =>
-			make(`${base}/audit_streams`, {
-				name: `Stream ${i}`,
-				destination: { type: "R2", config: { prefix: "fuzz" } },
-			}),
-		),
-		webhooks: await several(SPARES, webhook),
-		invites: await several(SPARES, (i) => invite(`invited-${i}`, 1)),
+		tokens: invites.map(({ token }) => token),
 		plugins,
-		sparePlugins: await several(SPARES, (i) =>
-			make(`${base}/pipeline_destinations`, { name: `Spare ${i}` }),
-		),
 		configs,
-		spareConfigs: await several(SPARES, (i) =>
-			make(`${below}/plugin_configs`, {
-				plugin: plugins.destination,
-				order: i + 3,
-			}),
-		),
-		batch_export: first.id,
-		spareExports: await several(SPARES, (i) =>
-			make(`${below}/batch_exports`, {
-				name: `Spare ${i}`,
-				interval: "day",
-				destination: { type: "NoOp" },
-			}),
-		),
 		backfill: first.backfill_id,
 		runs: first.runs,
 		since,
+		objects,
 	};
 	// Creating an organization or project makes it the current one.
 	await ask("PATCH", "/api/users/@me", { project });

@@ -1,25 +1,7 @@
-import type { world } from "./world.ts";
+import type { furnished } from "./world.ts";
 
 /** A tenant, with the ids for the paths and bodies of the routes. */
-export type World = Awaited<ReturnType<typeof world>> & {
-	key_id: string;
-	account: string;
-	account_key: string;
-	domain: string;
-	webhook: string;
-	delivery: string;
-	invite: string;
-	destination: number;
-	frontend: number;
-	importer: number;
-	config: number;
-	member: string;
-	batch_export: string;
-	audit_stream: string;
-	run: string;
-	ended_run: string;
-	backfill: string;
-};
+export type World = Awaited<ReturnType<typeof furnished>>;
 
 export type Route = {
 	method: string;
