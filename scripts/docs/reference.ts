@@ -226,11 +226,15 @@ const overviewOf = (pages: { path: string; name: string; calls: Call[] }[]): Ref
 	path: ROOT,
 	name: "API reference",
 	title: "API reference",
-	headings: pages.map(({ path, name }) => ({
-		depth: 2,
-		id: path.slice(ROOT.length + 1),
-		html: name,
-	})),
+	headings: [
+		{ depth: 2, id: "authentication", html: "Authentication" },
+		{ depth: 2, id: "operations", html: "Operations" },
+		...pages.map(({ path, name }) => ({
+			depth: 3,
+			id: path.slice(ROOT.length + 1),
+			html: name,
+		})),
+	],
 	main: html`<article class="reference"><h1>API reference</h1>
 <p>All operations of the API, from <a href="/openapi.json">the OpenAPI document</a>. <a href="/docs/api">The API</a> describes
 what they have in common: errors, pages, headers and limits.</p>
