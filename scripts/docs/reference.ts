@@ -243,7 +243,7 @@ what they have in common: errors, pages, headers and limits.</p>
 needs. <a href="/docs/keys">Keys and scopes</a> explains how to create one.</p>
 ${keyField}
 <h2 id="operations">Operations</h2>
-<search><label>Search <input id="search" type="search" autocomplete="off" placeholder="invites, POST, webhook"></label></search>
+<search><label>Search operations <input id="search" type="search" autocomplete="off" placeholder="invites, POST, webhook"></label></search>
 <p id="none" role="status"></p>
 ${pages.map(
 	({ path, name, calls }) => html`<section class="operations">

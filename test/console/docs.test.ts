@@ -64,7 +64,7 @@ withBrowser("the documentation", (newPage) => {
 			page.on("request", (request) => asked.push(new URL(request.url()).pathname));
 			await visit("/docs/reference");
 			await page.getByLabel("Your API key").fill(key);
-			await page.getByLabel("Search").fill("list your organizations");
+			await page.getByLabel("Search operations").fill("list your organizations");
 			expect(await page.locator(".operations li:visible").count()).toBe(1);
 			await page.getByRole("link", { name: "List your organizations" }).click();
 			await page.waitForURL("**/docs/reference/organizations#listOrganizations");
