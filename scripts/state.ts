@@ -78,11 +78,19 @@ export async function serverRuns() {
 /** The lock. The operating system releases it when the process ends, even if it crashes. */
 let held: DatabaseSync | undefined;
 
+const isFolder = (path: string) =>
+	statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+
 /** Creates a folder and those above it. Below /proc, `mkdirSync` with `recursive` never returns. */
 function createFolder(path: string) {
-	if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+	if (isFolder(path)) return;
 	createFolder(dirname(path));
-	mkdirSync(path);
+	try {
+		mkdirSync(path);
+	} catch (error) {
+		// Another process may have created it in the meantime.
+		if (!isFolder(path)) throw error;
+	}
 }
 
 /**

@@ -116,7 +116,7 @@ inBrowser("a link with a key", (open) => {
 		const ada = await newUser("North Ltd");
 		const eve = await newUser("South Ltd");
 		const page = await open(ada.path, { key: ada.key });
-		await page.getByRole("link", { name: "Members" }).waitFor();
+		await page.getByRole("navigation", { name: "Pages" }).waitFor();
 		await follow(page, ada.key);
 		await expectAddress(page, ada.path);
 		// This question is the first one.

@@ -52,8 +52,8 @@ function signedOf(id: string, timestamp: string, payload: string | Uint8Array) {
 }
 
 /**
- * Returns the event in the body of a webhook, after checking that its signature is valid and that it is
- * at most five minutes old. Signatures are compared in constant time.
+ * Returns the event in the body of a webhook, after checking that its signature is valid and that
+ * it is at most five minutes old. Signatures are compared in constant time.
  * @param payload the raw body, before parsing
  * @param secret the secret of the webhook (`whsec_…`); while you roll it, several
  * @throws {TenantryError} `type` is `webhook_error`; `code` is `missing_header`,

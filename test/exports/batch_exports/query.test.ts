@@ -660,7 +660,7 @@ const KINDS: Record<string, (value: unknown) => boolean> = {
 	timestamp: (value) => typeof value === "string",
 	date: (value) => typeof value === "string",
 	json: (value) => typeof value === "string",
-	integer: Number.isFinite,
+	integer: (value) => typeof value === "bigint" || Number.isFinite(value),
 	number: Number.isFinite,
 	boolean: (value) => typeof value === "boolean",
 };
