@@ -109,7 +109,7 @@ const MINOR =
 
 /** Fields that narrow tables leave out before others. */
 const LESS =
-	/^(slug|plugins_access_level|enforce_2fa|keys_must_expire|first_name|message|timezone|model|records_total_count|by|sequence|digest|last_file)$/;
+	/^(slug|plugins_access_level|enforce_2fa|keys_must_expire|session_idle_minutes|session_max_minutes|first_name|message|timezone|model|records_total_count|by|sequence|digest|last_file)$/;
 
 const isId = (name: string, schema: Schema) =>
 	/(^|[_.])(id|uuid)$/.test(name) || resolve(schema).format === "uuid";
