@@ -30,6 +30,7 @@ const GROUPS: Record<string, string> = {
 	webhooks: "webhooks",
 	users: "users",
 	"two-factor": "twoFactor",
+	sessions: "sessions",
 	"sign-in": "signIn",
 	keys: "personalApiKeys",
 	"service-accounts": "serviceAccounts",
