@@ -43,7 +43,7 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 			.innerJoin(users, eq(users.id, personalApiKeys.user_id))
 			.where(and(eq(personalApiKeys.hash, hash), eq(users.is_active, true))),
 	]);
-	if (row) c.executionCtx.waitUntil(cache(c.env, hash, row));
+	if (row && !isExpired(row)) c.executionCtx.waitUntil(cache(c.env, hash, row));
 	return row;
 }
 
@@ -66,15 +66,15 @@ async function useKey(c: Context<App>, value: string, next: Next) {
 	let key = keyCache.get(hash) ?? (await readRecord(c, value, hash));
 	if (!key || isExpired(key)) {
 		// Counted as a failure before D1 is queried, so that the limit also limits the cost of
-		// guessing.
-		const error = await countFailure(c, badCredentials());
-		if (error.status === 429) throw error;
+		// guessing. A value with a record wasn't guessed, and a session may have been extended.
+		const error = key ? undefined : await countFailure(c, badCredentials());
+		if (error?.status === 429) throw error;
 		key = await findKey(c, hash);
-		if (!key) throw error;
+		if (!key) throw error ?? (await countFailure(c, badCredentials()));
 	}
 	if (isExpired(key)) {
 		countUse(c, key.id, 401);
-		throw badCredentials();
+		throw await countFailure(c, badCredentials());
 	}
 	c.set("key", { ...key, hash });
 	await next();
