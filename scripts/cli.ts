@@ -31,6 +31,7 @@ const GROUPS: Record<string, string> = {
 	users: "users",
 	"two-factor": "twoFactor",
 	passkeys: "passkeys",
+	sessions: "sessions",
 	"sign-in": "signIn",
 	keys: "personalApiKeys",
 	"service-accounts": "serviceAccounts",
@@ -110,7 +111,7 @@ const MINOR =
 
 /** Fields that narrow tables leave out before others. */
 const LESS =
-	/^(slug|plugins_access_level|enforce_2fa|keys_must_expire|first_name|message|timezone|model|records_total_count|by|sequence|digest|last_file)$/;
+	/^(slug|plugins_access_level|enforce_2fa|keys_must_expire|session_idle_minutes|session_max_minutes|first_name|message|timezone|model|records_total_count|by|sequence|digest|last_file)$/;
 
 const isId = (name: string, schema: Schema) =>
 	/(^|[_.])(id|uuid)$/.test(name) || resolve(schema).format === "uuid";

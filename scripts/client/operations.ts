@@ -18,6 +18,8 @@ const OTHER_RESOURCES: Record<string, string> = {
 	User: "users",
 	TwoFactor: "twoFactor",
 	SignIn: "signIn",
+	Session: "sessions",
+	OtherSession: "sessions",
 	Service: "service",
 	Health: "health",
 };

@@ -13,6 +13,7 @@ import projectMembers from "../../src/accounts/project_members/openapi.ts";
 import * as projects from "../../src/accounts/projects/openapi.ts";
 import saml from "../../src/accounts/saml/openapi.ts";
 import serviceAccounts from "../../src/accounts/service_accounts/openapi.ts";
+import sessions from "../../src/accounts/sessions/openapi.ts";
 import signIn from "../../src/accounts/sign_in/openapi.ts";
 import sso from "../../src/accounts/sso/openapi.ts";
 import twoFactor from "../../src/accounts/two_factor/openapi.ts";
@@ -58,6 +59,7 @@ export const texts: Texts = {
 	"/api/projects/:project_id/members": projectMembers,
 	"/api/projects/:project_id/activity_log": activityLog.ofProject,
 	"/api/users": users,
+	"/api/users/:uuid/sessions": sessions,
 	"/api/users/:uuid/two_factor": twoFactor,
 	"/api/users/:uuid/passkeys": passkeys,
 	"/api/personal_api_keys": apiKeys.ofCaller,

@@ -38,6 +38,7 @@ const IDS: Record<string, [schema: Json, description: string]> = {
 	organizations: [uuidOr("@current"), "The organization's id, or `@current` for your current one."],
 	projects: [PROJECT, "The project's id, or `@current` for your current one."],
 	personal_api_keys: [uuidOr("@current"), "The key's id, or `@current` for the one in use."],
+	sessions: [UUID, "The session's id."],
 	service_accounts: [UUID, "The service account's id."],
 	keys: [UUID, "The key's id."],
 	batch_exports: [UUID, "The export's id."],

@@ -31,6 +31,7 @@ const members = route("/api/organizations/:organization_id/members");
 const projects = route("/api/projects");
 const webhooks = route("/api/organizations/:organization_id/webhooks");
 const keys = route("/api/personal_api_keys");
+const sessions = route("/api/users/:uuid/sessions");
 const twoFactor = route("/api/users/:uuid/two_factor");
 const passkeys = route("/api/users/:uuid/passkeys");
 const accounts = route("/api/organizations/:organization_id/service_accounts");
@@ -237,6 +238,9 @@ const added: Route[] = [
 	route("/api/users")("PATCH", "/:uuid", "user:write", () => ({
 		first_name: "Renamed",
 	})),
+	sessions("GET", "", "user:read"),
+	sessions("POST", "/end_others", "user:write"),
+	{ ...sessions("DELETE", "/:id", "user:write"), fails: 404 },
 	twoFactor("GET", "", "user:read"),
 	// A user with passkeys has to prove one of their factors.
 	{ ...twoFactor("POST", "/begin", "user:write"), fails: 400 },

@@ -51,18 +51,30 @@ const ENFORCE_2FA =
 const KEYS_MUST_EXPIRE =
 	"Whether API keys that can access the organization must have an `expires_at`. If so, keys without one can't be created, rolled or changed; existing ones continue to work.";
 
+const SESSION_IDLE =
+	"After how many minutes without use a member's session ends: 15 minutes to 30 days. If organizations differ, the shortest applies.";
+const SESSION_MAX =
+	"After how many minutes a member's session ends in any case: 60 minutes to 90 days. If organizations differ, the shortest applies.";
+
 describe(create, {
 	name: NAME,
 	logo_media_id: LOGO,
 	is_member_join_email_enabled: `${JOIN_MAIL} True by default.`,
 	enforce_2fa: ENFORCE_2FA,
 	keys_must_expire: `${KEYS_MUST_EXPIRE} False by default.`,
+	session_idle_minutes: `${SESSION_IDLE} 720 (12 hours) by default.`,
+	session_max_minutes: `${SESSION_MAX} 10080 (7 days) by default.`,
 });
 
 describe(
 	update,
-	{ is_member_join_email_enabled: JOIN_MAIL, keys_must_expire: KEYS_MUST_EXPIRE },
-	create.omit({ is_member_join_email_enabled: true, keys_must_expire: true }),
+	{
+		is_member_join_email_enabled: JOIN_MAIL,
+		keys_must_expire: KEYS_MUST_EXPIRE,
+		session_idle_minutes: SESSION_IDLE,
+		session_max_minutes: SESSION_MAX,
+	},
+	create.pick({ name: true, logo_media_id: true, enforce_2fa: true }),
 );
 
 describe(Organization, {
@@ -90,5 +102,7 @@ describe(Organization, {
 	customer_id: "The operator's own id for the organization; null for none. Set by the operator.",
 	enforce_2fa: ENFORCE_2FA,
 	keys_must_expire: KEYS_MUST_EXPIRE,
+	session_idle_minutes: SESSION_IDLE,
+	session_max_minutes: SESSION_MAX,
 	member_count: "The number of active members, as decimal text such as `3`.",
 });

@@ -26,8 +26,6 @@ const {
 	uuid,
 	active_members,
 	invites: _invites,
-	session_idle_minutes,
-	session_max_minutes,
 	...columns
 } = getTableColumns(organizations);
 

@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { level, pluginsAccessLevel } from "../../db/levels.ts";
-import { boolean, name, timestamp, uuid } from "../../http/fields.ts";
+import { boolean, integer, name, timestamp, uuid } from "../../http/fields.ts";
 import { Project } from "../projects/shape.ts";
+
+/** In minutes. */
+const DAY = 24 * 60;
 
 const Feature = z.object({
 	key: z.string(),
@@ -32,6 +35,8 @@ export const Organization = z
 		customer_id: z.string().nullable(),
 		enforce_2fa: z.boolean().nullable(),
 		keys_must_expire: z.boolean(),
+		session_idle_minutes: z.int(),
+		session_max_minutes: z.int(),
 		member_count: z.string(),
 	})
 	.meta({ id: "Organization" });
@@ -42,5 +47,7 @@ export const create = z.object({
 	is_member_join_email_enabled: boolean().optional(),
 	enforce_2fa: boolean().nullable().optional(),
 	keys_must_expire: boolean().optional(),
+	session_idle_minutes: integer(15, 30 * DAY).optional(),
+	session_max_minutes: integer(60, 90 * DAY).optional(),
 });
 export const update = create.partial();

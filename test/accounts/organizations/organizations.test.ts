@@ -56,6 +56,8 @@ test("creating an organization makes its creator the owner, with a first project
 		customer_id: null,
 		enforce_2fa: null,
 		keys_must_expire: false,
+		session_idle_minutes: 720,
+		session_max_minutes: 10_080,
 		member_count: "1",
 	});
 	const me = await call("GET", "/api/users/@me", { key });
