@@ -31,6 +31,8 @@ const GROUPS: Record<string, string> = {
 	users: "users",
 	"two-factor": "twoFactor",
 	"sign-in": "signIn",
+	"sign-in-tests": "signInTests",
+	identities: "identities",
 	keys: "personalApiKeys",
 	"service-accounts": "serviceAccounts",
 	"service-account-keys": "serviceAccountKeys",

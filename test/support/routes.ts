@@ -31,6 +31,7 @@ const members = route("/api/organizations/:organization_id/members");
 const projects = route("/api/projects");
 const webhooks = route("/api/organizations/:organization_id/webhooks");
 const keys = route("/api/personal_api_keys");
+const signInTest = route("/api/organizations/:organization_id/domains/:domain_id/sign_in_test");
 const twoFactor = route("/api/users/:uuid/two_factor");
 const accounts = route("/api/organizations/:organization_id/service_accounts");
 const accountKeys = route(
@@ -236,6 +237,10 @@ const added: Route[] = [
 	route("/api/users")("PATCH", "/:uuid", "user:write", () => ({
 		first_name: "Renamed",
 	})),
+	route("/api/users/:uuid/identities")("GET", "", "user:read"),
+	route("/api/users/:uuid/identities")("DELETE", "/:id", "user:write"),
+	{ ...signInTest("POST", "", "organization:write", () => ({ method: "oidc" })), fails: 400 },
+	{ ...signInTest("POST", "/complete", "organization:write", () => ({ token: "x" })), fails: 400 },
 	twoFactor("GET", "", "user:read"),
 	twoFactor("POST", "/begin", "user:write"),
 	...["/confirm", "/disable", "/recovery_codes"].map((path) => ({
@@ -259,6 +264,11 @@ const added: Route[] = [
 	...keeping(accountKeys, "organization_member"),
 	route("/api/sign_in")("POST", "", null, () => ({ email: "nobody@tenantry.test" })),
 	route("/api/sign_in")("POST", "/two_factor", null, () => ({ token: "x" })),
+	route("/api/sign_in")("GET", "/methods", null),
+	route("/sso")("GET", "/oidc/:domain_id/start", null),
+	route("/sso")("GET", "/oidc/:domain_id/callback", null),
+	route("/sso")("GET", "/:provider/start", null),
+	route("/sso")("GET", "/:provider/callback", null),
 	route("/sso")("GET", "/finish", null),
 	route("/api/sign_in")("POST", "/complete", null, () => ({ token: "x" })),
 	route("/api/invites")("GET", "/:token", null),
@@ -286,6 +296,7 @@ export function subject(path: string, world: World) {
 		"/plugin_configs": world.config,
 		"/audit_streams": world.audit_stream,
 		"/batch_exports": world.batch_export,
+		"/identities": `oidc:${world.domain}`,
 		"/domains": world.domain,
 		"/webhooks": world.webhook,
 		"/invites": world.invite,
@@ -309,6 +320,8 @@ export const address = (path: string, world: World) =>
 		.replace(":run_id", world.run)
 		.replace(":backfill_id", world.backfill)
 		.replace(":delivery_id", world.delivery)
+		.replace(":domain_id", world.domain)
+		.replace(":provider", "github")
 		.replace(":token", "x".repeat(43))
 		.replace(":uuid", "@me")
 		.replace(/:id|:plugin_config_id/, subject(path, world));

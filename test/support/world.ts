@@ -19,6 +19,7 @@ import {
 	batchExports,
 } from "../../src/db/schema/batch_exports.ts";
 import { domains } from "../../src/db/schema/domains.ts";
+import { identities } from "../../src/db/schema/identities.ts";
 import { invites } from "../../src/db/schema/invites.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
@@ -362,6 +363,12 @@ export async function furnished() {
 			organization_id: organizationId(home.id),
 			domain: `${domain}.example.com`,
 			verification_challenge: newToken(),
+		}),
+		db.insert(identities).values({
+			connection: `oidc:${domain}`,
+			subject: v7(),
+			user_id: home.owner.id,
+			email: home.owner.email,
 		}),
 		db.insert(invites).values({
 			id: invite,

@@ -83,9 +83,10 @@ class Calls {
 	 * options.
 	 */
 	#call(operation: Call, args: unknown[]) {
-		const { path, hasBody, isList } = operation;
+		const { path, hasBody, isList, hasQuery } = operation;
 		const rest = [...args];
-		const first = isList || namesIn(path).length > 0 ? rest.shift() : undefined;
+		const takesParameters = isList || hasQuery || namesIn(path).length > 0;
+		const first = takesParameters ? rest.shift() : undefined;
 		const parameters = isObject(first) ? first : {};
 		const body = hasBody ? rest.shift() : undefined;
 		const options: RequestOptions = rest[0] ?? {};
@@ -107,7 +108,8 @@ class Calls {
 
 	async #one(operation: Call, parameters: Parameters, body: unknown, options: RequestOptions) {
 		const { call, verb, path: route, ignoresIdempotencyKey } = operation;
-		const path = pathOf(operation, parameters);
+		const path =
+			pathOf(operation, parameters) + (operation.hasQuery ? queryOf(route, parameters) : "");
 		const known = verb === "PATCH" ? parameters[ETAG] : null;
 		const ifMatch = options.ifMatch === undefined ? known : options.ifMatch;
 		const request = { call, verb, route, path, body, isRepeatable: !ignoresIdempotencyKey };

@@ -1,6 +1,14 @@
 import { describe, type OpenApi } from "../../http/openapi.ts";
 import type signIn from "./routes.ts";
-import { complete, request, SignedIn, SignInRequested, setUp } from "./shape.ts";
+import {
+	complete,
+	methods,
+	request,
+	SignedIn,
+	SignInMethods,
+	SignInRequested,
+	setUp,
+} from "./shape.ts";
 
 const EXPIRED =
 	"The token is unknown, older than 15 minutes or used, or five codes were sent with it.";
@@ -14,6 +22,12 @@ export default {
 			"How a person without a key gets one: with a link by mail and, if they have one or one of their organizations requires it, a second factor. These operations require no key.",
 	},
 	operations: {
+		"GET /methods": {
+			id: "findSignInMethods",
+			summary: "Find out how to sign in",
+			description:
+				"Returns how people with this address sign in, best first. This only depends on the settings of the address's domain and of the deployment, so it doesn't reveal whether somebody has the address. An IP address can send 60 requests a minute; more are a 429.",
+		},
 		"POST /": {
 			id: "requestSignIn",
 			summary: "Ask for a link to sign in",
@@ -68,4 +82,20 @@ describe(SignedIn, {
 	personal_api_key: "The key of the session. Its `value` is shown only here.",
 	recovery_codes:
 		"Ten codes, each of which works once in place of a code of the app, if the second factor was set up with this request; else null. They are shown only here.",
+});
+
+describe(methods, {
+	email: "The person's address. Without it, only what everyone can use is listed.",
+});
+
+describe(SignInMethods, {
+	is_enforced: "Whether the domain of the address requires its only method.",
+	methods: [
+		"The methods, best first.",
+		{
+			method:
+				"`mail`, `oidc` or `saml` for the domain's provider, `google-oauth2`, `github` or `gitlab`.",
+			path: "The page that starts the sign-in, in a browser; null for a mail (`requestSignIn`).",
+		},
+	],
 });

@@ -39,8 +39,12 @@ export async function keep(
 }
 
 /** Stores `data` for this browser. Returns the token, which works for ten minutes. */
-export async function begin(c: Context<App>, kind: StateKind, data: Record<string, unknown>) {
-	const token = newToken();
+export async function begin(
+	c: Context<App>,
+	kind: StateKind,
+	data: Record<string, unknown>,
+	token = newToken(),
+) {
 	await keep(c, kind, token, data);
 	const { name, options } = cookieOf(c);
 	setCookie(c, name, token, { ...options, maxAge: STATE_MS / 1000 });
@@ -73,4 +77,10 @@ export async function take(
 		taken: db.delete(signInStates).where(isIt).returning({ data: signInStates.data }),
 	});
 	return taken[0]?.data;
+}
+
+/** Redirects with a response that isn't stored anywhere. */
+export function redirectTo(c: Context<App>, location: string) {
+	c.header("Cache-Control", "no-store");
+	return c.redirect(location, 303);
 }
