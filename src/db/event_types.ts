@@ -5,7 +5,7 @@ export const ACTIVITIES = {
 	ProjectMember: ["created", "deleted"],
 	Member: ["created", "updated", "deleted"],
 	Invite: ["created", "accepted", "deleted"],
-	Domain: ["created", "updated", "verified", "unverified", "deleted"],
+	Domain: ["created", "updated", "verified", "unverified", "enforcement_lifted", "deleted"],
 	User: ["created", "updated", "deactivated"],
 	PersonalApiKey: ["created", "updated", "rolled", "deleted"],
 	Key: ["expiring"],

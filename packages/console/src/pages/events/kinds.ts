@@ -19,6 +19,7 @@ export const TYPES: Record<FeedEvent["type"], string> = {
 	"domain.created": "Domain added",
 	"domain.updated": "Domain settings changed",
 	"domain.verified": "Domain verified",
+	"domain.enforcement_lifted": "Enforcement of single sign-on lifted",
 	"domain.unverified": "TXT record of domain missing",
 	"domain.deleted": "Domain deleted",
 	"user.created": "User created",
