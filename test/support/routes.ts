@@ -296,7 +296,7 @@ export function subject(path: string, world: World) {
 		"/plugin_configs": world.config,
 		"/audit_streams": world.audit_stream,
 		"/batch_exports": world.batch_export,
-		"/identities": `oidc:${world.domain}`,
+		"/identities": "github",
 		"/domains": world.domain,
 		"/webhooks": world.webhook,
 		"/invites": world.invite,

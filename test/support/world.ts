@@ -365,7 +365,7 @@ export async function furnished() {
 			verification_challenge: newToken(),
 		}),
 		db.insert(identities).values({
-			connection: `oidc:${domain}`,
+			connection: "github",
 			subject: v7(),
 			user_id: home.owner.id,
 			email: home.owner.email,

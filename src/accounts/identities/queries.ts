@@ -22,15 +22,16 @@ const select = ({ db }: Tenant) =>
 		.select({
 			id: identities.connection,
 			email: identities.email,
-			organization_name: sql<string | null>`(select ${organizations.name} from ${domains}
-				join ${organizations} on ${organizations.id} = ${domains.organization_id}
-				where ${domains.id} = substr(${identities.connection}, instr(${identities.connection}, ':') + 1))`.as(
-				"organization_name",
-			),
+			organization_name: sql<string | null>`${organizations.name}`.as("organization_name"),
 			created_at: identities.created_at,
 			last_used_at: identities.last_used_at,
 		})
 		.from(identities)
+		.leftJoin(
+			domains,
+			sql`${domains.id} = substr(${identities.connection}, instr(${identities.connection}, ':') + 1)`,
+		)
+		.leftJoin(organizations, eq(organizations.id, domains.organization_id))
 		.$dynamic();
 
 type Row = Awaited<ReturnType<typeof select>>[number];

@@ -6,6 +6,7 @@ import { cipherOfDomain } from "../../../src/accounts/sso/secret.ts";
 import { signInStates } from "../../../src/db/schema/sign_in.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import type { Lie } from "../../support/provider.ts";
+import { withoutPatience } from "../../support/time.ts";
 import { call, db } from "../../support/world.ts";
 import { complete } from "../sign_in/support.ts";
 import {
@@ -329,6 +330,12 @@ describe("a provider", () => {
 		const { pathname, hash } = await begin(home, browser());
 		expect(pathname + hash).toBe(`/console/sign_in#problem=${problem}`);
 		expect(await entriesOf(home)).toMatchObject([{ detail: { trigger: { code: problem } } }]);
+	});
+
+	test("that hangs is rejected", async () => {
+		const home = await withProvider(`${env.LIAR_URL}/hang`);
+		const { hash } = await withoutPatience(() => begin(home, browser()));
+		expect(hash).toBe("#problem=provider_unavailable");
 	});
 
 	test.each([
