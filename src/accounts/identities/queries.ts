@@ -1,18 +1,17 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { readPage } from "../../access/pages.ts";
 import { removeRow } from "../../access/remove.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { currentOrganization } from "../../access/visible.ts";
 import { evict } from "../../auth/keys.ts";
-import { countWhere } from "../../db/list.ts";
+import { countWhere, paged } from "../../db/list.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { identities } from "../../db/schema/identities.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { users } from "../../db/schema/users.ts";
 import { orNotFound } from "../../http/errors.ts";
-import type { Page } from "../../http/page.ts";
+import { envelope, mapResults, type Page } from "../../http/page.ts";
 import { methodOf } from "../sign_in/rules.ts";
 import { identityRemoved, tellCaller } from "../users/mails.ts";
 import type { Identity } from "./shape.ts";
@@ -38,36 +37,43 @@ type Row = Awaited<ReturnType<typeof select>>[number];
 
 const toIdentity = (row: Row): z.infer<typeof Identity> => ({ ...row, method: methodOf(row.id) });
 
-/** WHERE clause: the caller's, unless `uuid` is somebody else's. */
-const own = ({ key }: Tenant, uuid: string) =>
-	and(
-		eq(identities.user_id, key.user_id),
-		uuid === "@me"
-			? undefined
-			: sql`${uuid.toLowerCase()} = (select ${users.uuid} from ${users} where ${users.id} = ${key.user_id})`,
-	);
+const own = ({ key }: Tenant) => eq(identities.user_id, key.user_id);
 
-export const list = (tenant: Tenant, uuid: string, page: Page) =>
-	readPage(
-		tenant,
-		page,
-		() => select(tenant),
-		{
-			where: own(tenant, uuid),
-			total: countWhere(identities, own(tenant, uuid)),
+/** Selects the caller, unless `uuid` is somebody else's. */
+const selectUser = ({ db, key }: Tenant, uuid: string) =>
+	db
+		.select({ id: users.id })
+		.from(users)
+		.where(
+			and(
+				eq(users.id, key.user_id),
+				uuid === "@me" ? undefined : eq(users.uuid, uuid.toLowerCase()),
+			),
+		);
+
+export async function list(tenant: Tenant, uuid: string, page: Page) {
+	const keys = ({ id }: Row) => [id];
+	const [rows, [counted], [user]] = await tenant.read(
+		...paged(tenant.db, page, () => select(tenant), {
+			where: own(tenant),
+			total: countWhere(identities, own(tenant)),
 			by: [identities.connection],
-			keys: ({ id }: Row) => [id],
+			keys,
 			order: "asc" as const,
-		},
-		toIdentity,
+		}),
+		selectUser(tenant, uuid),
 	);
+	orNotFound(user);
+	return mapResults(envelope(page, rows, counted?.count ?? 0, keys), toIdentity);
+}
 
 /** Removes the link, which ends the sessions that were started through it (by a trigger). */
 export async function remove(tenant: Tenant, uuid: string, connection: string) {
 	const { db, env, key } = tenant;
-	const where = and(own(tenant, uuid), eq(identities.connection, connection));
-	const [[row], sessions] = await tenant.read(
+	const where = and(own(tenant), eq(identities.connection, connection));
+	const [[row], [user], sessions] = await tenant.read(
 		select(tenant).where(where),
+		selectUser(tenant, uuid),
 		db
 			.select({ hash: personalApiKeys.hash })
 			.from(personalApiKeys)
@@ -78,7 +84,7 @@ export async function remove(tenant: Tenant, uuid: string, connection: string) {
 				),
 			),
 	);
-	const { id, email } = orNotFound(row);
+	const { id, email } = orNotFound(user && row);
 	const entry = {
 		scope: "Identity" as const,
 		item_id: id,

@@ -7,85 +7,10 @@ import { signInStates } from "../../../src/db/schema/sign_in.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import type { Lie } from "../../support/provider.ts";
 import { withoutPatience } from "../../support/time.ts";
-import { call, db } from "../../support/world.ts";
+import { db } from "../../support/world.ts";
 import { complete } from "../sign_in/support.ts";
-import {
-	entriesOf,
-	identitiesOf,
-	outcomeOf,
-	userWith,
-	type WithDomain,
-	withDomain,
-} from "./support.ts";
-
-const CLIENT = { oidc_client_id: "tenantry", secret: "the-client-secret-of-nobody" };
-
-/** A tenant whose verified domain has an OpenID Connect provider. */
-async function withProvider(oidc_issuer = env.PROVIDER_URL, columns = {}) {
-	const home = await withDomain({
-		...{ oidc_issuer, oidc_client_id: CLIENT.oidc_client_id },
-		...columns,
-	});
-	const cipher = cipherOfDomain(env, home.domain_id);
-	await home.set({ oidc_client_secret: await cipher.seal("oidc_client_secret", CLIENT.secret) });
-	return { ...home, path: `/sso/oidc/${home.domain_id}` };
-}
-
-type Home = WithDomain & { path: string };
-
-/** A browser with the cookies of the service. */
-function browser(overrides: Partial<Env> = {}) {
-	const cookies = new Map<string, string>();
-	return {
-		cookies,
-		/** Opens a page, and returns the response without following a redirect. */
-		async open(path: string) {
-			const cookie = Array.from(cookies, ([name, value]) => `${name}=${value}`).join("; ");
-			const response = await call("GET", path, {
-				headers: { cookie, "cf-connecting-ip": v7() },
-				env: overrides,
-			});
-			for (const set of response.headers.getSetCookie()) {
-				const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
-				cookies.set(name, value);
-			}
-			return response;
-		},
-	};
-}
-
-type Browser = ReturnType<typeof browser>;
-
-const locationOf = ({ headers }: { headers: Headers }) => headers.get("location") ?? "";
-
-/** Starts a sign-in, and returns where at the provider it leads. */
-async function begin({ path }: { path: string }, { open }: Browser, query = "") {
-	const response = await open(`${path}/start${query}`);
-	expect(response.status).toBe(303);
-	return new URL(locationOf(response), "https://tenantry.test");
-}
-
-/** Signs in at `oidc-provider`, and returns the path of the callback. */
-async function signInAt(url: URL, form: Record<string, string>) {
-	const jar = new Map<string, string>();
-	async function visit(at: string, init: RequestInit = {}): Promise<Response> {
-		const cookie = Array.from(jar, ([name, value]) => `${name}=${value}`).join("; ");
-		const response = await fetch(at, { ...init, headers: { cookie }, redirect: "manual" });
-		for (const set of response.headers.getSetCookie()) {
-			const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
-			jar.set(name, value);
-		}
-		const next = response.headers.get("location");
-		if (next === null) return response;
-		const to = new URL(next, at);
-		return to.host === "tenantry.test" ? response : visit(to.href);
-	}
-	const page = await visit(url.href);
-	expect(page.status, await page.clone().text()).toBe(200);
-	const last = await visit(page.url, { method: "POST", body: new URLSearchParams(form) });
-	const { pathname, search } = new URL(last.headers.get("location") ?? "");
-	return pathname + search;
-}
+import { begin, browser, CLIENT, type Home, signInAt, withProvider } from "./browser.ts";
+import { entriesOf, identitiesOf, outcomeOf, userWith } from "./support.ts";
 
 /** Signs in through `oidc-provider`, and returns the outcome. */
 async function signIn(home: Home, form: Record<string, string>, own = browser()) {
