@@ -114,7 +114,7 @@ describe("the test of a connection", () => {
 		const path = `/api/organizations/${home.id}/domains/${home.domain_id}/sign_in_test`;
 		expect((await call("POST", path, { key, body: { method: "oidc" } })).status).toBe(403);
 		const stranger = await world();
-		expect((await stranger.ask("POST", path, { body: { method: "oidc" } })).status).toBe(404);
+		expect((await stranger.ask("POST", path, { body: { method: "oidc" } })).status).toBe(403);
 	});
 
 	test("doesn't link an account that is linked to somebody else", async () => {
