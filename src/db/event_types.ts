@@ -8,6 +8,7 @@ export const ACTIVITIES = {
 	Domain: ["created", "updated", "verified", "unverified", "enforcement_lifted", "deleted"],
 	User: ["created", "updated", "deactivated"],
 	PersonalApiKey: ["created", "updated", "rolled", "deleted"],
+	Session: ["created", "deleted"],
 	Key: ["expiring"],
 	TwoFactor: ["begun", "enabled", "disabled", "recovery_codes_replaced", "recovery_code_used"],
 	Identity: ["created", "deleted"],

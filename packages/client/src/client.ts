@@ -80,14 +80,16 @@ class Calls {
 
 	/**
 	 * Calls an operation. `args` has its parameters and its body, if it takes them, and then the
-	 * options.
+	 * options. The only parameter in a path can be given without an object.
 	 */
 	#call(operation: Call, args: unknown[]) {
 		const { path, hasBody, isList, hasQuery } = operation;
 		const rest = [...args];
-		const takesParameters = isList || hasQuery || namesIn(path).length > 0;
+		const [name, ...others] = namesIn(path);
+		const takesParameters = isList || hasQuery || name !== undefined;
 		const first = takesParameters ? rest.shift() : undefined;
-		const parameters = isObject(first) ? first : {};
+		const only = name !== undefined && others.length === 0 ? { [name]: first } : {};
+		const parameters = isObject(first) ? first : only;
 		const body = hasBody ? rest.shift() : undefined;
 		const options: RequestOptions = rest[0] ?? {};
 		return isList

@@ -6,7 +6,7 @@ import type { App } from "../../env.ts";
 import { enter } from "./enter.ts";
 import { expired, SignInError } from "./problems.ts";
 import { Finished, type Started, type Verified } from "./shape.ts";
-import { keep, redirectTo, take } from "./state.ts";
+import { redirectTo, take } from "./state.ts";
 import { endTest } from "./trial.ts";
 
 /**
@@ -16,20 +16,6 @@ import { endTest } from "./trial.ts";
 export async function signInWith(c: Context<App>, who: Verified, started: Started) {
 	if (started.test) return endTest(c, started, { who });
 	return redirectTo(c, `/console/sign_in#token=${await enter(c, who)}`);
-}
-
-/**
- * Ends a sign-in whose provider sent its response with a POST, which has no cookie of ours: leads to
- * `GET /sso/finish`, where `finish` checks the cookie.
- * @param token of `begin`
- */
-export async function finishLater(
-	c: Context<App>,
-	token: string,
-	finished: { who: Verified; started: Started },
-) {
-	await keep(c, "finish", token, finished);
-	return redirectTo(c, `/sso/finish?token=${token}`);
 }
 
 /** Ends the sign-in that `finishLater` kept. */
