@@ -12,6 +12,7 @@ import { googles } from "./test/support/gcs.ts";
 import { HANG_MS, TEST_TIMEOUT_MS } from "./test/support/hang.ts";
 import { outbound } from "./test/support/outbound.ts";
 import { databases } from "./test/support/postgres.ts";
+import { providers } from "./test/support/provider.ts";
 import { quiet } from "./test/support/quiet.ts";
 import { receivers } from "./test/support/receiver.ts";
 import { registries } from "./test/support/registry.ts";
@@ -50,6 +51,7 @@ export default defineConfig({
 							receivers(),
 							azurites(),
 							bigqueries(),
+							providers(),
 							samlProviders(),
 						]);
 						const bucket = await buckets();

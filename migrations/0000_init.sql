@@ -743,6 +743,8 @@ CREATE INDEX `scim_tokens_domain` ON `scim_tokens` (`organization_id`,`domain_id
 --> statement-breakpoint
 CREATE INDEX `scim_users_external` ON `scim_users` (`domain_id`,`external_id`);
 --> statement-breakpoint
+CREATE INDEX `domains_id` ON `domains` (`id`);
+--> statement-breakpoint
 CREATE TRIGGER batch_export_runs_status AFTER UPDATE OF finished_at ON batch_export_runs
   WHEN new.backfill_id IS NOT NULL AND (new.finished_at IS NULL) <> (old.finished_at IS NULL) BEGIN
   UPDATE batch_export_backfills SET

@@ -33,6 +33,8 @@ const GROUPS: Record<string, string> = {
 	passkeys: "passkeys",
 	sessions: "sessions",
 	"sign-in": "signIn",
+	"sign-in-tests": "signInTests",
+	identities: "identities",
 	keys: "personalApiKeys",
 	"service-accounts": "serviceAccounts",
 	"service-account-keys": "serviceAccountKeys",

@@ -123,11 +123,15 @@ const recordOf = ({ verb, path, item, body, operation }: Call): Known => ({
 	path,
 	...(body && { hasBody: true }),
 	...(item && { isList: true }),
+	...(!item && hasQuery(operation) && { hasQuery: true }),
 	...(verb === "POST" &&
 		!operation.security.every((way) => "personal_api_key" in way) && {
 			ignoresIdempotencyKey: true,
 		}),
 });
+
+const hasQuery = ({ parameters }: Call["operation"]) =>
+	parameters.some((parameter) => parameter.in === "query");
 
 const table = Object.fromEntries(
 	[...resources].map(([resource, list]) => [

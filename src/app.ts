@@ -43,6 +43,7 @@ const apiKeys = async () =>
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
 const notifications = () => import("./activity/notifications/routes.ts");
 const plugins = () => import("./plugins/plugins/routes.ts");
+const signInTest = () => import("./accounts/sign_in_test/routes.ts");
 const serviceAccounts = () => import("./accounts/service_accounts/routes.ts");
 
 /** The families: path, object of the scopes, and routes. A path comes before those below it. */
@@ -50,6 +51,7 @@ export const families = [
 	organizations("", "organization", () => import("./accounts/organizations/routes.ts")),
 	organization("/batch_exports", "batch_export", () => import("./exports/batch_exports/routes.ts")),
 	organization("/domains", "organization", () => import("./accounts/domains/routes.ts")),
+	organization("/domains/:domain_id/sign_in_test", "organization", signInTest),
 	organization("/invites", "organization_member", () => import("./accounts/invites/routes.ts")),
 	organization("/members", "organization_member", () => import("./accounts/members/routes.ts")),
 	organization("/service_accounts", "organization_member", serviceAccounts),
@@ -72,6 +74,7 @@ export const families = [
 	project("/activity_log", "activity_log", () => import("./activity/activity_log/routes.ts")),
 	user("/users", "user", () => import("./accounts/users/routes.ts")),
 	user("/users/:uuid/sessions", "user", () => import("./accounts/sessions/routes.ts")),
+	user("/users/:uuid/identities", "user", () => import("./accounts/identities/routes.ts")),
 	user("/users/:uuid/two_factor", "user", () => import("./accounts/two_factor/routes.ts")),
 	user("/users/:uuid/passkeys", "user", () => import("./accounts/passkeys/routes.ts")),
 	user("/personal_api_keys", "personal_api_key", apiKeys),

@@ -5,6 +5,10 @@ declare global {
 		SECRETS_KEY?: string;
 		/** The password of `CLICKHOUSE_USER`. */
 		CLICKHOUSE_PASSWORD?: string;
+		/** The client secrets of the operator's providers (docs/sign-on.md). */
+		SSO_GOOGLE_CLIENT_SECRET?: string;
+		SSO_GITHUB_CLIENT_SECRET?: string;
+		SSO_GITLAB_CLIENT_SECRET?: string;
 	}
 }
 

@@ -36,6 +36,7 @@ const address = (path: string, ids: Record<string, string> = {}) =>
 			backfill_id: home.backfill,
 			delivery_id: home.delivery,
 			service_account_id: home.account,
+			domain_id: home.domain,
 			id: subject(path, home),
 			token: "x".repeat(43),
 		};

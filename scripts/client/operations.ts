@@ -16,6 +16,8 @@ const OTHER_RESOURCES: Record<string, string> = {
 	Event: "events",
 	FeedEvent: "feed",
 	User: "users",
+	Identities: "identities",
+	Identity: "identities",
 	TwoFactor: "twoFactor",
 	SignIn: "signIn",
 	Session: "sessions",
@@ -44,6 +46,7 @@ const RESOURCES: Record<string, string> = {
 const PARAMETERS: Record<string, string> = {
 	organization_id: "organization",
 	project_id: "project",
+	domain_id: "domain",
 	plugin_config_id: "id",
 	service_account_id: "account",
 	run_id: "run",
@@ -110,9 +113,7 @@ function callOf(path: string, verb: string, operation: Operation): Call {
 	};
 }
 
-function checkArguments({ operation, verb, path, item, body }: Call) {
-	const hasQuery = operation.parameters.some((parameter) => parameter.in === "query");
-	if (hasQuery && !item) throw new Error(`${verb} ${path} has a query and isn't a list.`);
+function checkArguments({ operation, verb, path, body }: Call) {
 	const names = operation.parameters.map((parameter) =>
 		parameter.in === "path" ? parameterName(parameter.name) : parameter.name,
 	);

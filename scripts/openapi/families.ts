@@ -1,6 +1,7 @@
 /** The texts of all families, by mount path. */
 
 import domains from "../../src/accounts/domains/openapi.ts";
+import identities from "../../src/accounts/identities/openapi.ts";
 import invites, {
 	acceptanceOperations,
 	pageOperations,
@@ -15,6 +16,7 @@ import saml from "../../src/accounts/saml/openapi.ts";
 import serviceAccounts from "../../src/accounts/service_accounts/openapi.ts";
 import sessions from "../../src/accounts/sessions/openapi.ts";
 import signIn from "../../src/accounts/sign_in/openapi.ts";
+import signInTest from "../../src/accounts/sign_in_test/openapi.ts";
 import sso from "../../src/accounts/sso/openapi.ts";
 import twoFactor from "../../src/accounts/two_factor/openapi.ts";
 import users from "../../src/accounts/users/openapi.ts";
@@ -37,6 +39,7 @@ export const texts: Texts = {
 	"/api/organizations": organizations,
 	"/api/organizations/:organization_id/batch_exports": batchExports.ofOrganization,
 	"/api/organizations/:organization_id/domains": domains,
+	"/api/organizations/:organization_id/domains/:domain_id/sign_in_test": signInTest,
 	"/api/organizations/:organization_id/invites": invites,
 	"/api/organizations/:organization_id/members": members,
 	"/api/organizations/:organization_id/service_accounts": serviceAccounts,
@@ -60,6 +63,7 @@ export const texts: Texts = {
 	"/api/projects/:project_id/activity_log": activityLog.ofProject,
 	"/api/users": users,
 	"/api/users/:uuid/sessions": sessions,
+	"/api/users/:uuid/identities": identities,
 	"/api/users/:uuid/two_factor": twoFactor,
 	"/api/users/:uuid/passkeys": passkeys,
 	"/api/personal_api_keys": apiKeys.ofCaller,

@@ -82,7 +82,7 @@ function errorStatuses(route: Route) {
 		...(sameOrigin ? [403] : []),
 		// Accepting an invite may require signing in.
 		...(page && method === "POST" ? [403] : []),
-		...(open && method === "GET" && !hasParameters ? [] : [429]),
+		...(open && method === "GET" && !hasParameters && !operation.query ? [] : [429]),
 		...(hasParameters ? [404] : []),
 		...(method !== "GET" && (open ? isBelowApi(route) : isRetryable(route) || hasParameters)
 			? [409]

@@ -21,6 +21,9 @@ declare namespace Cloudflare {
 		POSTGRES_TLS_PORT: string;
 		/** A server that stores requests and returns them to tests. */
 		RECEIVER_URL: string;
+		/** `oidc-provider`, and a provider that says whatever a test wants. */
+		PROVIDER_URL: string;
+		LIAR_URL: string;
 		/** A BigQuery, and the key of its service account. */
 		BIGQUERY_URL: string;
 		BIGQUERY_PRIVATE_KEY: string;

@@ -16,6 +16,8 @@ const EXPECTED = [
 	// Tests check them there.
 	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*(\/exporter\/run\.ts|\/workflows\/binding\.worker\.js):/,
 	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*(\/jobs\/(sandbox|storage_calls|outbound)|\/mcp\/gateway)\.ts:/,
+	// `oidc-provider`, which is only for tests here.
+	/^oidc-provider (WARNING|NOTICE): /,
 	/^uncaught exception; .*( This plugin may not reach | Expected Outbound export )/,
 ];
 

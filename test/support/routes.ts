@@ -32,6 +32,7 @@ const projects = route("/api/projects");
 const webhooks = route("/api/organizations/:organization_id/webhooks");
 const keys = route("/api/personal_api_keys");
 const sessions = route("/api/users/:uuid/sessions");
+const signInTest = route("/api/organizations/:organization_id/domains/:domain_id/sign_in_test");
 const twoFactor = route("/api/users/:uuid/two_factor");
 const passkeys = route("/api/users/:uuid/passkeys");
 const accounts = route("/api/organizations/:organization_id/service_accounts");
@@ -241,6 +242,10 @@ const added: Route[] = [
 	sessions("GET", "", "user:read"),
 	sessions("POST", "/end_others", "user:write"),
 	{ ...sessions("DELETE", "/:id", "user:write"), fails: 404 },
+	route("/api/users/:uuid/identities")("GET", "", "user:read"),
+	route("/api/users/:uuid/identities")("DELETE", "/:id", "user:write"),
+	{ ...signInTest("POST", "", "organization:write", () => ({ method: "oidc" })), fails: 400 },
+	{ ...signInTest("POST", "/complete", "organization:write", () => ({ token: "x" })), fails: 400 },
 	twoFactor("GET", "", "user:read"),
 	// A user with passkeys has to prove one of their factors.
 	{ ...twoFactor("POST", "/begin", "user:write"), fails: 400 },
@@ -278,6 +283,11 @@ const added: Route[] = [
 	...keeping(accountKeys, "organization_member"),
 	route("/api/sign_in")("POST", "", null, () => ({ email: "nobody@tenantry.test" })),
 	route("/api/sign_in")("POST", "/two_factor", null, () => ({ token: "x" })),
+	route("/api/sign_in")("GET", "/methods", null),
+	route("/sso")("GET", "/oidc/:domain_id/start", null),
+	route("/sso")("GET", "/oidc/:domain_id/callback", null),
+	route("/sso")("GET", "/:provider/start", null),
+	route("/sso")("GET", "/:provider/callback", null),
 	route("/sso")("GET", "/finish", null),
 	route("/api/sign_in")("POST", "/passkey/options", null, () => ({ token: "x" })),
 	route("/api/sign_in")("POST", "/passkey", null, () => ({
@@ -318,6 +328,7 @@ export function subject(path: string, world: World) {
 		"/plugin_configs": world.config,
 		"/audit_streams": world.audit_stream,
 		"/batch_exports": world.batch_export,
+		"/identities": "github",
 		"/domains": world.domain,
 		"/webhooks": world.webhook,
 		"/invites": world.invite,
@@ -342,6 +353,8 @@ export const address = (path: string, world: World) =>
 		.replace(":run_id", world.run)
 		.replace(":backfill_id", world.backfill)
 		.replace(":delivery_id", world.delivery)
+		.replace(":domain_id", world.domain)
+		.replace(":provider", "github")
 		.replace(":token", "x".repeat(43))
 		.replace(":uuid", "@me")
 		.replace(/:id|:plugin_config_id/, subject(path, world));

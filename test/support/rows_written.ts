@@ -22,7 +22,7 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/organizations/:organization_id/batch_exports/:id/test": 4,
 	"POST /api/organizations/:organization_id/batch_exports/:id/unpause": 0,
 	"POST /api/organizations/:organization_id/batch_exports/test": 3,
-	"POST /api/organizations/:organization_id/domains": 5,
+	"POST /api/organizations/:organization_id/domains": 6,
 	"DELETE /api/organizations/:organization_id/domains/:id": 4,
 	"PATCH /api/organizations/:organization_id/domains/:id": 4,
 	"POST /api/organizations/:organization_id/domains/:id/verify": 0,
@@ -93,4 +93,5 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"PATCH /api/users/:uuid": 4,
 	"PATCH /api/users/:uuid/passkeys/:id": 4,
 	"POST /api/users/:uuid/passkeys/challenge": 1,
+	"DELETE /api/users/:uuid/identities/:id": 5,
 };

@@ -19,6 +19,7 @@ import {
 	batchExports,
 } from "../../src/db/schema/batch_exports.ts";
 import { domains } from "../../src/db/schema/domains.ts";
+import { identities } from "../../src/db/schema/identities.ts";
 import { invites } from "../../src/db/schema/invites.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { passkeys } from "../../src/db/schema/passkeys.ts";
@@ -375,6 +376,12 @@ export async function furnished() {
 			organization_id: organizationId(home.id),
 			domain: `${domain}.example.com`,
 			verification_challenge: newToken(),
+		}),
+		db.insert(identities).values({
+			connection: "github",
+			subject: v7(),
+			user_id: home.owner.id,
+			email: home.owner.email,
 		}),
 		db.insert(invites).values({
 			id: invite,

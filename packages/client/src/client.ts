@@ -83,10 +83,11 @@ class Calls {
 	 * options. The only parameter in a path can be given without an object.
 	 */
 	#call(operation: Call, args: unknown[]) {
-		const { path, hasBody, isList } = operation;
+		const { path, hasBody, isList, hasQuery } = operation;
 		const rest = [...args];
 		const [name, ...others] = namesIn(path);
-		const first = isList || name !== undefined ? rest.shift() : undefined;
+		const takesParameters = isList || hasQuery || name !== undefined;
+		const first = takesParameters ? rest.shift() : undefined;
 		const only = name !== undefined && others.length === 0 ? { [name]: first } : {};
 		const parameters = isObject(first) ? first : only;
 		const body = hasBody ? rest.shift() : undefined;
@@ -109,7 +110,8 @@ class Calls {
 
 	async #one(operation: Call, parameters: Parameters, body: unknown, options: RequestOptions) {
 		const { call, verb, path: route, ignoresIdempotencyKey } = operation;
-		const path = pathOf(operation, parameters);
+		const path =
+			pathOf(operation, parameters) + (operation.hasQuery ? queryOf(route, parameters) : "");
 		const known = verb === "PATCH" ? parameters[ETAG] : null;
 		const ifMatch = options.ifMatch === undefined ? known : options.ifMatch;
 		const request = { call, verb, route, path, body, isRepeatable: !ignoresIdempotencyKey };

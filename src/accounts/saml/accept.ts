@@ -1,10 +1,10 @@
 import type { Context } from "hono";
 import type { App } from "../../env.ts";
 import { bytesOf } from "../../http/body.ts";
-import { expired, fail, redirectTo } from "../sso/finish.ts";
+import { fail } from "../sso/finish.ts";
 import { isTooOften } from "../sso/limit.ts";
-import { SignInError } from "../sso/problems.ts";
-import { finishLater } from "../sso/state.ts";
+import { expired, SignInError } from "../sso/problems.ts";
+import { finishLater, redirectTo } from "../sso/state.ts";
 import { inIsolate } from "./client.ts";
 import { type Connection, findConnection } from "./connection.ts";
 import { tokenOf } from "./start.ts";

@@ -1,9 +1,9 @@
 import type { Context } from "hono";
 import type { App } from "../../env.ts";
-import { fail, redirectTo } from "../sso/finish.ts";
+import { fail } from "../sso/finish.ts";
 import { isTooOften } from "../sso/limit.ts";
 import { SignInError } from "../sso/problems.ts";
-import { begin } from "../sso/state.ts";
+import { begin, redirectTo } from "../sso/state.ts";
 import { inIsolate } from "./client.ts";
 import { findConnection } from "./connection.ts";
 

@@ -4,10 +4,12 @@ import type signIn from "./routes.ts";
 import {
 	complete,
 	link,
+	methods,
 	passkey,
 	passkeyOptions,
 	request,
 	SignedIn,
+	SignInMethods,
 	SignInPreview,
 	SignInRequested,
 	SignInToken,
@@ -25,6 +27,12 @@ export default {
 			"How a person signs in to the console: with a link by mail and, if they have one or one of their organizations requires it, a second factor; or with a key. These operations are for the console: programs use API keys.",
 	},
 	operations: {
+		"GET /methods": {
+			id: "findSignInMethods",
+			summary: "Find out how to sign in",
+			description:
+				"Returns how people with this address sign in, best first. This only depends on the settings of the address's domain and of the deployment, so it doesn't reveal whether somebody has the address. An IP address can send 60 requests a minute; more are a 429.",
+		},
 		"POST /": {
 			id: "requestSignIn",
 			summary: "Ask for a link to sign in",
@@ -127,4 +135,20 @@ describe(SignedIn, {
 	user: "Who has signed in.",
 	recovery_codes:
 		"Ten codes, each of which works once in place of a code of the app, if the second factor was set up with this request; else null. They are shown only here.",
+});
+
+describe(methods, {
+	email: "The person's address. Without it, only what everyone can use is listed.",
+});
+
+describe(SignInMethods, {
+	is_enforced: "Whether the domain of the address requires its only method.",
+	methods: [
+		"The methods, best first.",
+		{
+			method:
+				"`mail`, `oidc` or `saml` for the domain's provider, `google-oauth2`, `github` or `gitlab`.",
+			path: "The page that starts the sign-in, in a browser; null for a mail (`requestSignIn`).",
+		},
+	],
 });

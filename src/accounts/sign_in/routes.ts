@@ -6,7 +6,7 @@ import { authenticateKey } from "../../auth/authenticate.ts";
 import type { App } from "../../env.ts";
 import { throttled } from "../../http/errors.ts";
 import { accepted, noContent, ok, router } from "../../http/router.ts";
-import { body } from "../../http/valid.ts";
+import { body, query } from "../../http/valid.ts";
 import { PasskeyRequest } from "../passkeys/webauthn.ts";
 import { TwoFactorSetup } from "../two_factor/shape.ts";
 import { sameOrigin } from "./cookie.ts";
@@ -25,6 +25,14 @@ const nothing = async () => {};
 
 /** docs/keys.md#signing-in */
 export default router()
+	.get("/methods", ok(shape.SignInMethods), query(shape.methods, nothing), async (c) => {
+		const [{ isTooOften }, { methodsOf }] = await Promise.all([
+			import("../sso/limit.ts"),
+			import("./methods.ts"),
+		]);
+		if (await isTooOften(c, "methods")) throw throttled(60);
+		return c.json(await methodsOf(c, c.req.valid("query").email));
+	})
 	.post(
 		"/",
 		accepted(shape.SignInRequested),

@@ -4,6 +4,16 @@ import { PasskeyAssertion } from "../passkeys/webauthn.ts";
 import { OptionalProof } from "../two_factor/shape.ts";
 import { User } from "../users/shape.ts";
 
+export const methods = z.object({ email: email().optional() });
+
+/** How people with an address sign in (docs/sign-on.md#how-people-sign-in). */
+export const SignInMethods = z
+	.object({
+		is_enforced: z.boolean(),
+		methods: z.array(z.object({ method: z.string(), path: z.string().nullable() })),
+	})
+	.meta({ id: "SignInMethods" });
+
 export const request = z.object({ email: email() });
 
 /** The response, which is the same for every email address (docs/keys.md#signing-in). */

@@ -4,21 +4,17 @@ import { addressOf } from "../../auth/addresses.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { enter } from "./enter.ts";
-import { SignInError } from "./problems.ts";
+import { expired, SignInError } from "./problems.ts";
 import { Finished, type Started, type Verified } from "./shape.ts";
-import { take } from "./state.ts";
-
-/** Redirects, without the response being stored anywhere. */
-export function redirectTo(c: Context<App>, path: string) {
-	c.header("Cache-Control", "no-store");
-	return c.redirect(path, 303);
-}
+import { redirectTo, take } from "./state.ts";
+import { endTest } from "./trial.ts";
 
 /**
  * Ends a sign-in: leads to the console's page with a link that signs in, as one from a mail does.
  * @throws SignInError if this account at the provider can't sign in
  */
-export async function signInWith(c: Context<App>, who: Verified, _started: Started) {
+export async function signInWith(c: Context<App>, who: Verified, started: Started) {
+	if (started.test) return endTest(c, started, { who });
 	return redirectTo(c, `/console/sign_in#token=${await enter(c, who)}`);
 }
 
@@ -30,12 +26,10 @@ export async function finish(c: Context<App>, token: string) {
 	return signInWith(c, who, started).catch((error) => fail(c, error, started));
 }
 
-export const expired = () =>
-	new SignInError("expired", "The sign-in is unknown, used, too old, or of another browser.");
-
 /** Ends a sign-in that failed. Throws errors that aren't about the sign-in. */
 export async function fail(c: Context<App>, error: unknown, started?: Started) {
 	if (!(error instanceof SignInError)) throw error;
+	if (started?.test) return endTest(c, started, { problem: error.code, detail: error.message });
 	const organization = error.about.organization_id ?? started?.organization_id;
 	if (started && organization && (await mayLog(c, started)))
 		await log(c, error, { ...started, organization_id: organization });

@@ -38,3 +38,6 @@ export class SignInError extends Error {
 		this.about = about;
 	}
 }
+
+export const expired = () =>
+	new SignInError("expired", "The sign-in is unknown, used, too old, or of another browser.");

@@ -27,6 +27,8 @@ export const Started = z.object({
 	/** The domain that the connection belongs to, and its organization; null for the operator's. */
 	domain_id: z.string().nullable(),
 	organization_id: z.number().nullable(),
+	/** If an admin tests the connection: who, and for which domain. Then nobody is signed in. */
+	test: z.object({ user_id: z.number(), domain_id: z.string() }).optional(),
 });
 
 export type Started = z.infer<typeof Started>;

@@ -46,8 +46,12 @@ function hand(c: Context<App>, token: string) {
 }
 
 /** Stores `data` for this browser. Returns the token, which works for ten minutes. */
-export async function begin(c: Context<App>, kind: StateKind, data: Record<string, unknown>) {
-	const token = newToken();
+export async function begin(
+	c: Context<App>,
+	kind: StateKind,
+	data: Record<string, unknown>,
+	token = newToken(),
+) {
 	await keep(c, kind, token, data);
 	hand(c, token);
 	return token;
@@ -133,4 +137,10 @@ export async function take(
 			.returning({ data: signInStates.data }),
 	});
 	return taken[0]?.data;
+}
+
+/** Redirects with a response that isn't stored anywhere. */
+export function redirectTo(c: Context<App>, location: string) {
+	c.header("Cache-Control", "no-store");
+	return c.redirect(location, 303);
 }

@@ -41,6 +41,8 @@ export const domains = sqliteTable(
 	},
 	(t) => [
 		primaryKey({ columns: [t.organization_id, t.id] }),
+		// For what only names the domain: its sign-in pages, and connections.
+		index("domains_id").on(t.id),
 		index("domains_recheck").on(t.recheck_at).where(sql`verified_at is not null`),
 	],
 );

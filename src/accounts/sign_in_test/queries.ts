@@ -1,0 +1,176 @@
+import { and, eq, gt, isNotNull, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { retry } from "../../access/retry.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { digest, newToken } from "../../auth/keys.ts";
+import { assertExists } from "../../db/assertion.ts";
+import { iso, now } from "../../db/now.ts";
+import { domains } from "../../db/schema/domains.ts";
+import { identities } from "../../db/schema/identities.ts";
+import { signInStates } from "../../db/schema/sign_in.ts";
+import { users } from "../../db/schema/users.ts";
+import { invalid, orNotFound } from "../../http/errors.ts";
+import { testResult } from "../../outbound/steps.ts";
+import { identityOf } from "../sso/enter.ts";
+import { domainOf } from "../sso/find.ts";
+import type { Problem } from "../sso/problems.ts";
+import type { Verified } from "../sso/shape.ts";
+import { STATE_MS } from "../sso/state.ts";
+import { identityLinked, tellCaller } from "../users/mails.ts";
+import { type plan as Plan, type SignInTestResult, Tested } from "./shape.ts";
+
+const byId = ({ organization }: Tenant, id: string) =>
+	and(eq(domains.organization_id, organization), eq(domains.id, id.toLowerCase()));
+
+const select = (tenant: Tenant, id: string) =>
+	tenant.db
+		.select({ id: domains.id, domain: domains.domain, verified_at: domains.verified_at })
+		.from(domains)
+		.where(byId(tenant, id));
+
+type Domain = Awaited<ReturnType<typeof select>>[number];
+
+export const find = (tenant: Tenant, id: string) => tenant.find(select(tenant, id));
+
+/** Plans a test, and returns the path where the admin's browser starts it. */
+export const plan = (tenant: Tenant, id: string, { method }: z.infer<typeof Plan>) =>
+	retry(async () => {
+		const domain = await find(tenant, id);
+		if (domain.verified_at === null)
+			throw invalid(null, "Verify the domain first.", "verification_required");
+		const token = newToken();
+		const isOwn = method === "oidc" || method === "saml";
+		const data = {
+			user_id: tenant.key.user_id,
+			domain_id: domain.id,
+			connection: isOwn ? `${method}:${domain.id}` : method,
+		};
+		const expires_at = iso(Date.now() + STATE_MS);
+		const row = { hash: await digest(token), kind: "test", data, expires_at };
+		await tenant.write({
+			checks: [assertExists(tenant.db, domains, byId(tenant, id))],
+			changes: [tenant.db.insert(signInStates).values(row)],
+		});
+		return `/sso/${isOwn ? `${method}/${domain.id}` : method}/start?test=${token}`;
+	});
+
+/** What can be wrong, in the order in which it is checked. */
+const CHECKS: Problem[] = [
+	"not_configured",
+	"provider_unavailable",
+	"provider_denied",
+	"invalid_response",
+	"email_missing",
+	"email_not_verified",
+	"wrong_domain",
+	"linked_to_another",
+];
+
+type Failure = { name: string; error: string };
+
+/** Returns the checks up to the first one that failed. */
+function stepsOf(failure: Failure | undefined) {
+	const passed = failure
+		? CHECKS.slice(
+				0,
+				CHECKS.findIndex((name) => name === failure.name),
+			)
+		: CHECKS;
+	const isKnown = !failure || CHECKS.some((name) => name === failure.name);
+	return [
+		...(isKnown ? passed.map((name) => ({ name, error: null })) : []),
+		...(failure ? [failure] : []),
+	];
+}
+
+/** The result that was kept, with the caller, and whom the account at the provider belongs to. */
+const selectTested = ({ db, key }: Tenant, hash: string) =>
+	db
+		.select({
+			data: signInStates.data,
+			email: users.email,
+			linked_to: sql<number | null>`(select ${identities.user_id} from ${identities}
+				where ${identities.connection} = ${signInStates.data} ->> '$.who.connection'
+					and ${identities.subject} = ${signInStates.data} ->> '$.who.subject')`.as("linked_to"),
+			has_other: sql`exists (select 1 from ${identities} where ${identities.user_id} = ${users.id}
+				and ${identities.connection} = ${signInStates.data} ->> '$.who.connection'
+				and ${identities.subject} <> ${signInStates.data} ->> '$.who.subject')`
+				.mapWith(Boolean)
+				.as("has_other"),
+		})
+		.from(signInStates)
+		.innerJoin(users, eq(users.id, key.user_id))
+		.where(
+			and(
+				eq(signInStates.hash, hash),
+				eq(signInStates.kind, "tested"),
+				gt(signInStates.expires_at, now()),
+			),
+		);
+
+type Row = Awaited<ReturnType<typeof selectTested>>[number];
+
+/** Returns the first problem of what the provider said; undefined if there is none. */
+function failureOf(who: Verified, row: Row, domain: Domain, user_id: number): Failure | undefined {
+	const { email } = who;
+	if (!who.is_email_verified)
+		return { name: "email_not_verified", error: `The provider hasn't verified ${email}.` };
+	if (domain.verified_at === null || domainOf(email) !== domain.domain)
+		return { name: "wrong_domain", error: `${email} isn't an address of ${domain.domain}.` };
+	if (row.has_other || (row.linked_to !== null && row.linked_to !== user_id))
+		return {
+			name: "linked_to_another",
+			error: `The account ${email} is linked to another account, here or at the provider.`,
+		};
+	return undefined;
+}
+
+/**
+ * Returns the result of a test that the caller started. If what the provider said is about the
+ * caller, links this account, so that the domain can enforce the connection.
+ * @throws 400 if the token is of no test of the caller
+ */
+export const complete = (
+	tenant: Tenant,
+	id: string,
+	token: string,
+): Promise<z.infer<typeof SignInTestResult>> =>
+	retry(async () => {
+		const hash = await digest(token);
+		const [[found], [row]] = await tenant.read(select(tenant, id), selectTested(tenant, hash));
+		const domain = orNotFound(found);
+		const { user_id } = tenant.key;
+		const tested = Tested.safeParse(row?.data).data;
+		if (!row || tested?.user_id !== user_id || tested.domain_id !== domain.id)
+			throw invalid("token", "This test has expired, or is somebody else's.", "expired");
+		const { who, problem, detail = "" } = tested;
+		const failure = who
+			? failureOf(who, row, domain, user_id)
+			: { name: problem ?? "", error: detail };
+		const isOwn = who !== undefined && !failure && who.email === row.email;
+		if (isOwn && row.linked_to === null) await link(tenant, domain, who);
+		return {
+			...testResult(stepsOf(failure)),
+			claims: who?.claims ?? null,
+			is_linked: isOwn,
+		};
+	});
+
+async function link(tenant: Tenant, domain: Domain, who: Verified) {
+	const { checks, changes } = identityOf({ db: tenant.db, who }, tenant.key.user_id);
+	const isVerified = and(byId(tenant, domain.id), isNotNull(domains.verified_at));
+	await tenant.write({
+		checks: [assertExists(tenant.db, domains, isVerified), ...checks],
+		changes,
+		entries: [
+			{
+				scope: "Identity",
+				activity: "created",
+				item_id: who.connection,
+				name: who.email,
+				trigger: { job: "sign_in_test", connection: who.connection },
+			},
+		],
+	});
+	tellCaller(tenant, identityLinked(who));
+}

@@ -1,0 +1,28 @@
+import * as z from "zod";
+import { rawText, text } from "../../http/fields.ts";
+import { TestResult } from "../../outbound/destinations/shape.ts";
+import { PROBLEMS } from "../sso/problems.ts";
+import { Verified } from "../sso/shape.ts";
+
+const METHODS = ["oidc", "saml", "google-oauth2", "github", "gitlab"] as const;
+
+export const plan = z.object({ method: text(28).pipe(z.enum(METHODS)) });
+
+export const PlannedTest = z.object({ url: z.url() }).meta({ id: "SignInTestPlan" });
+
+export const complete = z.object({ token: rawText(100).min(1) });
+
+/** The result of a test (docs/sign-on.md#testing-a-connection). */
+export const SignInTestResult = TestResult.extend({
+	claims: z.record(z.string(), z.unknown()).nullable(),
+	is_linked: z.boolean(),
+}).meta({ id: "SignInTestResult" });
+
+/** What is kept of a test until its result is asked for. */
+export const Tested = z.object({
+	user_id: z.number(),
+	domain_id: z.string(),
+	who: Verified.optional(),
+	problem: z.enum(PROBLEMS).optional(),
+	detail: z.string().optional(),
+});

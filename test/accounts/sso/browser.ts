@@ -1,0 +1,71 @@
+import { env } from "cloudflare:workers";
+import { v7 } from "uuid";
+import { expect } from "vitest";
+import { cipherOfDomain } from "../../../src/accounts/sso/secret.ts";
+import { call } from "../../support/world.ts";
+import { type WithDomain, withDomain } from "./support.ts";
+
+export const CLIENT = { oidc_client_id: "tenantry", secret: "the-client-secret-of-nobody" };
+
+/** A tenant whose verified domain has an OpenID Connect provider. */
+export async function withProvider(oidc_issuer = env.PROVIDER_URL, columns = {}) {
+	const { oidc_client_id, secret } = CLIENT;
+	const home = await withDomain({ oidc_issuer, oidc_client_id, ...columns });
+	const cipher = cipherOfDomain(env, home.domain_id);
+	await home.set({ oidc_client_secret: await cipher.seal("oidc_client_secret", secret) });
+	return { ...home, path: `/sso/oidc/${home.domain_id}` };
+}
+
+export type Home = WithDomain & { path: string };
+
+/** A browser with the cookies of the service. */
+export function browser(overrides: Partial<Env> = {}) {
+	const cookies = new Map<string, string>();
+	return {
+		cookies,
+		/** Opens a page, and returns the response without following a redirect. */
+		async open(path: string) {
+			const cookie = Array.from(cookies, ([name, value]) => `${name}=${value}`).join("; ");
+			const response = await call("GET", path, {
+				headers: { cookie, "cf-connecting-ip": v7() },
+				env: overrides,
+			});
+			for (const set of response.headers.getSetCookie()) {
+				const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
+				cookies.set(name, value);
+			}
+			return response;
+		},
+	};
+}
+
+export type Browser = ReturnType<typeof browser>;
+
+/** Starts a sign-in, and returns where at the provider it leads. */
+export async function begin({ path }: { path: string }, { open }: Browser, query = "") {
+	const { status, headers } = await open(`${path}/start${query}`);
+	expect(status).toBe(303);
+	return new URL(headers.get("location") ?? "", "https://tenantry.test");
+}
+
+/** Signs in at `oidc-provider`, and returns the path of the callback. */
+export async function signInAt(url: URL, form: Record<string, string>) {
+	const jar = new Map<string, string>();
+	async function visit(at: string, init: RequestInit = {}): Promise<Response> {
+		const cookie = Array.from(jar, ([name, value]) => `${name}=${value}`).join("; ");
+		const response = await fetch(at, { ...init, headers: { cookie }, redirect: "manual" });
+		for (const set of response.headers.getSetCookie()) {
+			const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
+			jar.set(name, value);
+		}
+		const next = response.headers.get("location");
+		if (next === null) return response;
+		const to = new URL(next, at);
+		return to.host === "tenantry.test" ? response : visit(to.href);
+	}
+	const page = await visit(url.href);
+	expect(page.status, await page.clone().text()).toBe(200);
+	const last = await visit(page.url, { method: "POST", body: new URLSearchParams(form) });
+	const { pathname, search } = new URL(last.headers.get("location") ?? "");
+	return pathname + search;
+}

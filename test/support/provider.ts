@@ -1,0 +1,120 @@
+/** Servers that sign people in: `oidc-provider`, and one that says whatever a test wants. */
+import { createHmac, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { oidcProvider } from "../../scripts/provider/oidc.ts";
+import { freePort } from "./peers.ts";
+import { serve } from "./registry.ts";
+
+/** What a code of the liar stands for. */
+export type Lie = {
+	/** The claims of the ID token; missing: there is none. */
+	claims?: Record<string, unknown>;
+	/** How the ID token is signed: by default, with the key that the provider publishes. */
+	signature?: "another key" | "none" | "the client's secret" | "another type of key";
+	/** The response to the token request, instead of tokens. */
+	error?: { status: number; body: unknown };
+	/** GitHub's responses. */
+	github?: { user: unknown; emails: unknown };
+};
+
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+const published = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const another = generateKeyPairSync("rsa", { modulusLength: 2048 });
+
+/** Returns an ID token. */
+function idToken({ claims, signature }: Lie, secret: string) {
+	const alg =
+		signature === "none" ? "none" : signature === "the client's secret" ? "HS256" : "RS256";
+	const body = `${encode({ alg, kid: "1", typ: "JWT" })}.${encode(claims)}`;
+	const with_ = ({ privateKey }: { privateKey: KeyObject }) =>
+		sign("sha256", Buffer.from(body), privateKey).toString("base64url");
+	if (alg === "none") return `${body}.`;
+	if (alg === "HS256")
+		return `${body}.${createHmac("sha256", secret).update(body).digest("base64url")}`;
+	return `${body}.${with_(signature === "another key" ? another : published)}`;
+}
+
+const HUGE = Buffer.alloc(10_000_000, " ");
+
+/** Responds to the requests of a liar whose issuer is `issuer`. */
+async function lie(
+	issuer: string,
+	path: string,
+	request: IncomingMessage,
+	response: ServerResponse,
+) {
+	const say = (value: unknown, status = 200) =>
+		response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+	const bearer = () => {
+		const [, token = ""] = request.headers.authorization?.split(" ") ?? [];
+		return JSON.parse(Buffer.from(token, "base64url").toString()) as Lie;
+	};
+	switch (path) {
+		case "/.well-known/openid-configuration":
+			return say({
+				issuer,
+				authorization_endpoint: `${issuer}/authorize`,
+				token_endpoint: `${issuer}/token`,
+				jwks_uri: `${issuer}/keys`,
+				authorization_response_iss_parameter_supported: issuer.endsWith("/named"),
+			});
+		case "/keys":
+			return say({
+				keys: [{ ...published.publicKey.export({ format: "jwk" }), kid: "1", use: "sig" }],
+			});
+		case "/token":
+		case "/login/oauth/access_token": {
+			const form = new URLSearchParams(await text(request));
+			const code = form.get("code") ?? "";
+			const told = JSON.parse(Buffer.from(code, "base64url").toString()) as Lie;
+			if (told.error) return say(told.error.body, told.error.status);
+			const secret = form.get("client_secret") ?? "the-client-secret-of-nobody";
+			return say({
+				access_token: code,
+				token_type: "bearer",
+				...(told.claims && { id_token: idToken(told, secret) }),
+			});
+		}
+		case "/user":
+			return say(bearer().github?.user);
+		case "/user/emails":
+			return say(bearer().github?.emails);
+		default:
+			return say({}, 404);
+	}
+}
+
+/**
+ * The liar's path starts with the name of what it does:
+ * - `/plain` and `/named` tell what the code says; the latter names itself in each response.
+ * - `/hang` never responds, `/redirect` leads to a private host, `/huge` sends 10 MB, `/other` says
+ *   that it is another issuer, `/broken` sends no JSON.
+ */
+async function liar() {
+	const origin = await serve(async (request, response) => {
+		const [, name = "", path = ""] = /^\/(\w+)([^?]*)/.exec(request.url ?? "") ?? [];
+		if (name === "hang") return undefined;
+		if (name === "redirect")
+			return response.writeHead(302, { location: "http://127.0.0.1:1/" }).end();
+		if (name === "huge")
+			return response.writeHead(200, { "content-type": "application/json" }).end(HUGE);
+		if (name === "broken")
+			return response.writeHead(200, { "content-type": "application/json" }).end("{");
+		const issuer = `${origin}/${name === "other" ? "plain" : name}`;
+		return lie(issuer, path, request, response);
+	});
+	return origin;
+}
+
+/** Starts the providers. */
+export async function providers() {
+	const port = await freePort();
+	const issuer = `http://127.0.0.1:${port}`;
+	const server = oidcProvider(issuer);
+	server.on("connection", (socket) => socket.unref());
+	await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+	server.unref();
+	return { PROVIDER_URL: issuer, LIAR_URL: await liar() };
+}
