@@ -105,19 +105,39 @@ function bodyFields({ body }: Call) {
 
 /** Fields that tables leave out, because few people look for them in a list. */
 const MINOR =
-	/^(uuid|team_id|organization_id|logo_media_id|icon|metadata|customer_id|updated_at|last_updated_at|cursor|batch_export|xql_query|verification_challenge|saml_.*|last_paused_at|instance_id|plugin_config_id|x_function_migration_available|emailing_attempt_made|value)$/;
+	/^(uuid|team_id|organization_id|logo_media_id|icon|metadata|customer_id|updated_at|last_updated_at|cursor|batch_export|xql_query|verification_challenge|saml_.*|last_paused_at|instance_id|plugin_config_id|x_function_migration_available|emailing_attempt_made|is_member_join_email_enabled|value)$/;
 
-/** Returns the columns of a table: fields that are neither objects nor lists. */
-function columnsOf({ item }: Call) {
-	const { properties = {} } = item ? resolve(item) : {};
-	const names = Object.entries(properties).flatMap(([name, schema]) => {
-		if (name === "user") return ["user.uuid", "user.email"];
-		if (name === "created_by") return ["created_by.email"];
-		const isShown = !MINOR.test(name) && !/^(json|strings|integers)$/.test(kindOf(schema));
-		return isShown ? [name] : [];
-	});
+/** Fields that narrow tables leave out before others. */
+const LESS =
+	/^(slug|plugins_access_level|enforce_2fa|keys_must_expire|first_name|message|timezone|model|records_total_count|by|sequence|digest|last_file)$/;
+
+const isId = (name: string, schema: Schema) =>
+	/(^|[_.])(id|uuid)$/.test(name) || resolve(schema).format === "uuid";
+
+/** Whether other commands take the ids of a list's objects. */
+const isTaken = ({ path }: Call) => calls().some((call) => call.path.startsWith(`${path}/{`));
+
+/**
+ * Returns the columns of a table, the most important first: fields that are neither objects nor
+ * lists.
+ */
+function columnsOf(call: Call) {
+	const { properties = {} } = call.item ? resolve(call.item) : {};
 	// Members are identified by their users.
-	return properties.user && properties.level ? names.filter((name) => name !== "id") : names;
+	const own = properties.user && properties.level ? "user.uuid" : "id";
+	const found = Object.entries(properties).flatMap(([name, schema]) => {
+		if (name === "user") return ["user.uuid", "user.email"].map((name) => ({ name, schema }));
+		if (name === "created_by") return [{ name: "created_by.email", schema }];
+		const isShown = !MINOR.test(name) && !/^(json|strings|integers)$/.test(kindOf(schema));
+		return isShown && (name !== "id" || own === "id") ? [{ name, schema }] : [];
+	});
+	const rank = ({ name, schema }: (typeof found)[number]) => {
+		if (name === own && (typesOf(schema)[0] === "integer" || isTaken(call))) return 0;
+		if (name === "status") return 1;
+		if (isId(name, schema)) return 4;
+		return LESS.test(name) && !(name === "message" && properties.timestamp) ? 3 : 2;
+	};
+	return found.sort((a, b) => rank(a) - rank(b)).map(({ name }) => name);
 }
 
 const needsKey = ({ operation: { security } }: Call) =>

@@ -1,6 +1,7 @@
 /** Generates the examples in the help of commands. */
 import { isScope, takesAlias } from "./path.ts";
 import type { Command, Field, Group } from "./table.ts";
+import { flagOf } from "./values.ts";
 
 const UUID = "01a1fee4-ac61-7a85-9f31-6f4a5b7c8d99";
 
@@ -37,7 +38,7 @@ function sampleOf({ name, kind, choices: [choice = "text"] = [] }: Field) {
 	return name.endsWith("_at") ? "2026-01-01T00:00:00Z" : choice;
 }
 
-const flag = (field: Field) => `--${field.name.replaceAll("_", "-")} ${sampleOf(field)}`;
+const flag = (field: Field) => `${flagOf(field.name)} ${sampleOf(field)}`;
 
 /**
  * Returns the options of an example: all required fields; if there are none, the first field of an

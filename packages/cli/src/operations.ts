@@ -10,7 +10,7 @@ import { canAsk, confirm } from "./prompt.ts";
 import { addRun } from "./run.ts";
 import { call, client, list, type Pages } from "./session.ts";
 import type { Group, Command as Operation } from "./table.ts";
-import { bodyOf, given, optionOf } from "./values.ts";
+import { bodyOf, flagOf, given, optionOf } from "./values.ts";
 
 /** The page size of `--all`. */
 const PAGE_SIZE = 1000;
@@ -67,13 +67,25 @@ async function printPages(pages: Pages, columns: string[], options: Values) {
 	if (!options.json) await table(items, columns);
 }
 
+/** @throws {UsageError} if nobody agrees */
 async function consent(command: Command, path: Values) {
 	const words = Object.values(path).join(" ");
 	const what = `${command.parent?.name()} ${command.name()} ${words}`;
+	if (!canAsk())
+		throw new UsageError(`Without a terminal, ${what} requires --yes. Nothing was changed.`);
 	if (!(await confirm(`Really ${what}?`))) throw new UsageError("Nothing was changed.");
 }
 
 const isLog = ({ name, columns }: Operation) => columns !== undefined && name.endsWith("logs");
+
+/** Returns the options that a command without a body lacks. */
+function lacking(operation: Operation) {
+	const fields = bodyOptions(operation);
+	const [first] = fields;
+	if (!first) return "--data";
+	const required = fields.filter(({ isRequired }) => isRequired).map(({ name }) => flagOf(name));
+	return `${required.join(", ") || `at least one option, such as ${flagOf(first.name)}`} (or --data)`;
+}
 
 async function run(group: Group, operation: Operation, command: Command) {
 	const options: Values = command.opts();
@@ -81,8 +93,9 @@ async function run(group: Group, operation: Operation, command: Command) {
 	const body = operation.body && bodyOf(bodyOptions(operation), options);
 	if (operation.needsBody && body === undefined)
 		throw new UsageError(
-			`${group.name} ${operation.name} requires options: see tenantry help ${group.name} ${operation.name}.`,
+			`${group.name} ${operation.name} requires ${lacking(operation)}. See: tenantry ${group.name} ${operation.name} --help`,
 		);
+	if (operation.verb === "DELETE" && !options.yes) await consent(command, path);
 	const tenantry = client(!operation.isPublic);
 	if (operation.columns) {
 		const size = options.all ? { limit: PAGE_SIZE } : {};
@@ -92,7 +105,6 @@ async function run(group: Group, operation: Operation, command: Command) {
 		if (options.follow) return follow(read, operation.columns, options);
 		return printPages(read({}), operation.columns, options);
 	}
-	if (operation.verb === "DELETE" && !options.yes && canAsk()) await consent(command, path);
 	const words = [...(operation.path.length > 0 ? [path] : []), ...(operation.body ? [body] : [])];
 	const answer = await call(tenantry, group.resource, operation.method, words);
 	if (answer === undefined) return;
@@ -119,11 +131,9 @@ function commandOf(group: Group, operation: Operation) {
 
 export function addOperations(program: Command) {
 	for (const group of GROUPS) {
-		const parent = program
-			.command(group.name)
-			.summary(group.commands.map(({ name }) => name).join(", "))
-			.description(group.description);
+		const parent = program.command(group.name).description(group.description);
 		for (const operation of group.commands) parent.addCommand(commandOf(group, operation));
 		if (group.name.endsWith("exports")) addRun(parent, group);
+		parent.summary(parent.commands.map((command) => command.name()).join(", "));
 	}
 }

@@ -38,7 +38,38 @@ const at = (item: unknown, path: string) =>
 		.split(".")
 		.reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), item);
 
-/** Prints a table of these fields, without empty columns. */
+/** Names that are too long for the head of a column, or unclear there. */
+const HEADS: Record<string, string> = {
+	membership_level: "level",
+	records_completed: "records",
+	records_total_count: "expected",
+	data_interval_start: "from",
+	data_interval_end: "to",
+};
+
+const shortName = (field: string) =>
+	HEADS[field] ?? field.replace(/\.email$|_at$|_enabled$/, "").replace(/^is_/, "");
+
+/** Returns a different head for each field, such as `CREATED` for `created_at`. */
+export function headsOf(fields: string[]) {
+	const names = fields.map(shortName);
+	return fields.map((field) => {
+		const name = shortName(field);
+		const isUnique = names.indexOf(name) === names.lastIndexOf(name);
+		return (isUnique ? name : field).replace(/[_.]/g, " ").toUpperCase();
+	});
+}
+
+const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)(?:\.\d+)?Z$/;
+
+/** Shortens a time to minutes, or to seconds in a log. */
+const shortTime = (text: string, field: string) =>
+	text.replace(TIME, field === "timestamp" ? "$1 $2$3" : "$1 $2");
+
+/**
+ * Prints a table of these fields, the most important first, without empty columns. In a terminal,
+ * it fits into its width, and times are short.
+ */
 export async function table(items: unknown[], fields: string[]) {
 	const shown = fields.filter((field) =>
 		items.some((item) => {
@@ -46,12 +77,20 @@ export async function table(items: unknown[], fields: string[]) {
 			return value !== null && value !== undefined && value !== "" && typeof value !== "object";
 		}),
 	);
-	const title = (field: string) => field.replace(/[_.]/g, " ").toUpperCase();
-	const rows = items.map((item) => shown.map((field) => cell(at(item, field))));
-	const [head = "", ...lines] = columns([shown.map(title), ...rows], available());
+	const width = available();
+	const rows = items.map((item) =>
+		shown.map((field) => {
+			const text = cell(at(item, field));
+			return width === undefined ? text : shortTime(text, field);
+		}),
+	);
+	const [head = "", ...lines] = columns([headsOf(shown), ...rows], width);
 	if (items.length > 0)
 		await write(`${[paint("bold", head, process.stdout), ...lines].join("\n")}\n`);
 }
+
+/** The narrowest width of a value that is printed next to its name. */
+const MIN_VALUE_WIDTH = 8;
 
 /** Prints an object, one field per line. */
 export async function record(value: unknown) {
@@ -61,6 +100,6 @@ export async function record(value: unknown) {
 		return;
 	}
 	const rows = Object.entries(value).map(([name, inner]) => [name, cell(inner)]);
-	const lines = columns(rows, available());
+	const lines = columns(rows, available(), MIN_VALUE_WIDTH);
 	if (rows.length > 0) await write(`${lines.join("\n")}\n`);
 }

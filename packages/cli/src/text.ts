@@ -35,33 +35,63 @@ function shorten(text: string, width: number) {
 const pad = (text: string, width: number) => text + " ".repeat(width - stringWidth(text));
 
 const GAP = 2;
-const MIN_WIDTH = 8;
+
+/** The narrowest useful width of a column. A column that would be narrower is omitted. */
+const MIN_WIDTH = 24;
+
+const ID = /^[\da-f]{8}-[\da-f-]{27}$/;
+
+type Column = {
+	index: number;
+	width: number;
+	/** The width below which the column is omitted. */
+	least: number;
+	/** Whether it has ids, which are useless if they are shortened. */
+	isId: boolean;
+};
 
 const sum = (widths: number[]) => widths.reduce((all, width) => all + width + GAP, -GAP);
 
 /**
- * Returns column widths that fit into the terminal. First the widest columns shrink, then the last
- * ones are omitted. The first column stays, because it has the id that other commands require.
+ * Fits columns into the terminal, the most important first: omits those without space, then
+ * shortens the widest. Ids after the first column are shown only if nothing has to be shortened for
+ * them.
  */
-function fit([first = 0, ...others]: number[], available: number) {
-	while (others.length > 0 && sum([first, ...others]) > available) {
-		const widest = Math.max(...others);
-		if (widest > MIN_WIDTH) others[others.indexOf(widest)] = widest - 1;
-		else others.pop();
+function fit(all: Column[], available: number) {
+	const kept: Column[] = [];
+	for (const column of all) {
+		const needed = [...kept, column].map(({ width, least }) => (column.isId ? width : least));
+		if (kept.length === 0 || sum(needed) <= available) kept.push(column);
 	}
-	return [first, ...others];
+	while (sum(kept.map(({ width }) => width)) > available) {
+		const [widest] = kept
+			.filter(({ width, least }) => width > least)
+			.sort((a, b) => b.width - a.width);
+		if (!widest) break;
+		widest.width -= 1;
+	}
+	return kept;
 }
 
-/** Returns rows as lines of aligned columns. */
-export function columns(rows: string[][], available = Number.POSITIVE_INFINITY) {
-	const [first = []] = rows;
-	const natural = first.map((_, index) =>
-		Math.max(...rows.map((row) => stringWidth(row[index] ?? ""))),
-	);
-	const widths = fit(natural, available);
+/**
+ * Returns rows as lines of aligned columns. The first row has the heads, the first column what
+ * other commands require.
+ */
+export function columns(
+	rows: string[][],
+	available = Number.POSITIVE_INFINITY,
+	minWidth = MIN_WIDTH,
+) {
+	const [first = [], ...others] = rows;
+	const all = first.map((_, index) => {
+		const width = Math.max(...rows.map((row) => stringWidth(row[index] ?? "")));
+		const isId = others.some((row) => ID.test(row[index] ?? ""));
+		return { index, width, least: isId ? width : Math.min(width, minWidth), isId };
+	});
+	const kept = fit(all, available);
 	return rows.map((row) =>
-		widths
-			.map((width, index) => pad(shorten(row[index] ?? "", width), width))
+		kept
+			.map(({ index, width }) => pad(shorten(row[index] ?? "", width), width))
 			.join(" ".repeat(GAP))
 			.trimEnd(),
 	);

@@ -5,7 +5,8 @@ import { UsageError } from "./failure.ts";
 import { isObject, type Values } from "./output.ts";
 import type { Field } from "./table.ts";
 
-const kebab = (name: string) => name.replaceAll("_", "-");
+/** Returns the option that sets a field, such as `--first-name`. */
+export const flagOf = (name: string) => `--${name.replaceAll("_", "-")}`;
 
 /** Returns the text itself, or the content of `@file` or stdin (`-`). */
 function textOf(source: string) {
@@ -72,7 +73,7 @@ export function optionOf({ name, kind, help, choices, alias }: Field) {
 		isList && !help.includes("repeated") && "may be repeated",
 	].filter((note) => note !== undefined && note !== false);
 	const text = notes.length > 0 ? `${help} (${notes.join("; ")})` : help;
-	const option = new Option(`--${kebab(name)} <${HINTS[kind]}>`, text);
+	const option = new Option(`${flagOf(name)} <${HINTS[kind]}>`, text);
 	option.argParser(PARSERS[kind]);
 	// For shell completion only. The service checks the value, because it may support more than this
 	// program.
@@ -83,7 +84,7 @@ export function optionOf({ name, kind, help, choices, alias }: Field) {
 export function given(fields: Field[], options: Values): Values {
 	const values = fields.map(({ name }) => [
 		name,
-		options[new Option(`--${kebab(name)}`).attributeName()],
+		options[new Option(flagOf(name)).attributeName()],
 	]);
 	return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }

@@ -36,7 +36,7 @@ describe("objects", () => {
 		expect(
 			await value(["domains", "update", created.id, ...here(), "--domain", renamed]),
 		).toMatchObject({ domain: renamed });
-		expect(await tenantry(["domains", "delete", created.id, ...here()])).toEqual({
+		expect(await tenantry(["domains", "delete", created.id, ...here(), "--yes"])).toEqual({
 			code: 0,
 			out: "",
 			err: "",
@@ -152,7 +152,7 @@ describe("lists", () => {
 	test("are tables whose columns are aligned, whatever the script", async () => {
 		const { out } = await tenantry(own);
 		const [head = "", ...lines] = out.trimEnd().split("\n");
-		expect(head).toMatch(/^ID +ORGANIZATION +NAME +TIMEZONE/);
+		expect(head).toMatch(/^ID +NAME +ACCESS CONTROL +CREATED +TIMEZONE +ORGANIZATION$/);
 		expect(lines).toHaveLength(5);
 		const column = head.indexOf("TIMEZONE");
 		for (const text of lines) {
@@ -183,6 +183,13 @@ describe("lists", () => {
 			for (const text of lines) expect(stringWidth(text)).toBeLessThanOrEqual(width);
 			expect(printed.out).not.toContain("\u001b");
 		}
+	});
+
+	test("have short times in a terminal, and whole ones in a pipe", async () => {
+		const { printed, ended } = inTerminal(own);
+		expect(await ended).toBe(0);
+		expect(printed.out).toMatch(/ {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}UTC/);
+		expect((await tenantry(own)).out).toMatch(/ {2}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z {2}UTC/);
 	});
 
 	test("are coloured in terminals only", async () => {
@@ -248,7 +255,15 @@ describe("errors", () => {
 			],
 			[
 				["domains", "create"],
-				"Error: domains create requires options: see tenantry help domains create.\n",
+				"Error: domains create requires --domain (or --data). See: tenantry domains create --help\n",
+			],
+			[
+				["exports", "create"],
+				"Error: exports create requires --name, --destination, --interval (or --data). See: tenantry exports create --help\n",
+			],
+			[
+				["invites", "create-many"],
+				"Error: invites create-many requires --data. See: tenantry invites create-many --help\n",
 			],
 			[
 				["domains", "create", "--data", "{"],
@@ -369,11 +384,23 @@ describe("login", () => {
 	});
 });
 
-describe("deleting at a terminal", () => {
+describe("deleting", () => {
 	const project = async () =>
 		String((await value(["organization-projects", "create", ...here(), "--name", name()])).id);
 
-	test("asks first", async () => {
+	test("needs --yes without a terminal", async () => {
+		const id = await project();
+		expect(await tenantry(["organization-projects", "delete", id, ...here()])).toEqual({
+			code: 2,
+			out: "",
+			err: `Error: Without a terminal, organization-projects delete ${organization} ${id} requires --yes. Nothing was changed.\n`,
+		});
+		expect(await tenantry(["organization-projects", "get", id, ...here()])).toMatchObject({
+			code: 0,
+		});
+	});
+
+	test("asks first at a terminal", async () => {
 		const id = await project();
 		const read = ["organization-projects", "get", id, ...here()];
 		for (const [answer, expected] of [
@@ -520,6 +547,17 @@ describe("help", () => {
 		expect(out).toContain(
 			"\nExamples:\n  $ tenantry exports create --name 'My name' --destination @file.json --interval hour\n",
 		);
+	});
+
+	test("of the program names every command", async () => {
+		const { out } = await tenantry(["--help"]);
+		const text = out.replace(/\s+/g, " ");
+		for (const group of programOf().commands) {
+			if (group.commands.length === 0) continue;
+			const names = group.commands.map((command) => command.name()).filter((n) => n !== "help");
+			expect(text).toContain(` ${group.name()} ${names.join(", ")} `);
+		}
+		expect(text).toMatch(/ exports list, [^.]*, cancel-backfill, run /);
 	});
 
 	test("without a command is an error of usage", async () => {

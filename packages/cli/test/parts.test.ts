@@ -6,10 +6,11 @@ import { configPath, saved } from "../src/config.ts";
 import { UsageError } from "../src/failure.ts";
 import { follow } from "../src/follow.ts";
 import { GROUPS } from "../src/generated.ts";
+import { headsOf } from "../src/output.ts";
 import { isScope } from "../src/path.ts";
 import { programOf } from "../src/program.ts";
 import type { Pages } from "../src/session.ts";
-import { cell } from "../src/text.ts";
+import { cell, columns } from "../src/text.ts";
 
 afterEach(() => {
 	vi.useRealTimers();
@@ -88,6 +89,65 @@ describe("a cell of a table", () => {
 		expect(cell(null)).toBe("");
 		expect(cell(0)).toBe("0");
 		expect(cell(false)).toBe("false");
+	});
+});
+
+describe("a table in a terminal", () => {
+	const ids = [
+		"01a21a4e-434b-7593-816a-ae83cd96bad8",
+		"01a21a4e-1a22-7242-b395-74f181542b44",
+	] as const;
+	const rows = [
+		["ID", "NAME", "LEVEL", "RUN ID"],
+		[ids[0], "A name of forty characters, or a little", "8", ids[1]],
+	];
+
+	test("is complete if it fits", () => {
+		expect(columns(rows, 122)).toEqual(columns(rows));
+	});
+
+	test("omits other ids before it shortens anything, and keeps the first id whole", () => {
+		expect(columns(rows, 121)).toEqual([
+			`ID${" ".repeat(36)}NAME${" ".repeat(37)}LEVEL`,
+			`${ids[0]}  A name of forty characters, or a little  8`,
+		]);
+		expect(columns(rows, 80)).toEqual([
+			`ID${" ".repeat(36)}NAME${" ".repeat(33)}LEVEL`,
+			`${ids[0]}  A name of forty characters, or a l…  8`,
+		]);
+	});
+
+	test("omits a column rather than making it too narrow to read", () => {
+		expect(columns(rows, 62)[1]).toBe(`${ids[0]}  A name of forty charact…`);
+		expect(columns(rows, 61)[1]).toBe(`${ids[0]}  8`);
+	});
+
+	test("has a different head for each column", () => {
+		expect(headsOf(["id", "created_by.email", "is_verified", "verified_at", "joined_at"])).toEqual([
+			...["ID", "CREATED BY", "IS VERIFIED", "VERIFIED AT", "JOINED"],
+		]);
+		for (const { name, commands } of GROUPS)
+			for (const { name: command, columns: fields = [] } of commands) {
+				const heads = headsOf(fields);
+				expect(new Set(heads).size, `${name} ${command}: ${heads}`).toBe(heads.length);
+				// Longer ones could be shortened.
+				for (const head of heads) expect(head.length, head).toBeLessThanOrEqual(24);
+			}
+	});
+
+	test("starts with the id that other commands take, and ends with other ids", () => {
+		const columnsOf = (group: string, command: string) =>
+			GROUPS.find(({ name }) => name === group)?.commands.find(({ name }) => name === command)
+				?.columns ?? [];
+		expect(columnsOf("exports", "runs").slice(0, 3)).toEqual(["id", "status", "records_completed"]);
+		expect(columnsOf("exports", "runs").at(-1)).toBe("backfill_id");
+		expect(columnsOf("exports", "logs")).toEqual([
+			...["timestamp", "level", "message", "id", "run_id"],
+		]);
+		expect(columnsOf("members", "list").slice(0, 2)).toEqual(["user.uuid", "user.email"]);
+		expect(columnsOf("projects", "list")).toEqual([
+			...["id", "name", "access_control", "created_at", "timezone", "organization"],
+		]);
 	});
 });
 
