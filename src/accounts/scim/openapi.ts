@@ -24,7 +24,7 @@ export default {
 				invalid_input: "The domain has two tokens that work. Revoke one of them.",
 			},
 		},
-		"DELETE /tokens/:id": {
+		"DELETE /tokens/:token_id": {
 			id: "deleteScimToken",
 			summary: "Revoke a SCIM token",
 			description: "Requires level 8. The next request with the token is rejected.",
@@ -35,7 +35,7 @@ export default {
 			description:
 				"Lists the groups that the provider has sent, newest first, with what they grant. Requires level 8.",
 		},
-		"PATCH /groups/:id": {
+		"PATCH /groups/:group_id": {
 			id: "updateScimGroup",
 			summary: "Set what a group grants",
 			description:

@@ -21,19 +21,19 @@ export default router()
 	.post("/tokens", created(ScimToken), async (c) =>
 		c.json(await tokens.insert(c.var.tenant, domain(c)), 201),
 	)
-	.delete("/tokens/:id", noContent(), async (c) => {
-		await tokens.remove(c.var.tenant, domain(c), c.req.param("id"));
+	.delete("/tokens/:token_id", noContent(), async (c) => {
+		await tokens.remove(c.var.tenant, domain(c), c.req.param("token_id"));
 		return c.body(null, 204);
 	})
 	.get("/groups", paginated(ScimGroup), async (c) =>
 		c.json(await groups.list(c.var.tenant, domain(c), page(c))),
 	)
 	.patch(
-		"/groups/:id",
+		"/groups/:group_id",
 		ok(ScimGroup),
 		body(update, (tenant, id, c) => groups.find(tenant, domain(c), id)),
 		async (c) =>
-			c.json(await groups.update(c.var.tenant, domain(c), c.req.param("id"), c.req.valid("json"))),
+			c.json(await groups.update(c.var.tenant, domain(c), c.req.param("group_id"), c.req.valid("json"))),
 	)
 	.get("/requests", paginated(ScimRequest), async (c) =>
 		c.json(await requests.list(c.var.tenant, domain(c), page(c))),

@@ -48,10 +48,11 @@ const body = lazy(() =>
 	}),
 );
 
+/** SQL for JSON of the members. (Drizzle would leave out the name of the only table.) */
 const membersOf = ({ domain_id }: Directory) => sql<string>`(
 	select json_group_array(json_array(u.id, u.uuid, u.email) order by u.id)
 	from scim_group_members as gm join users as u on u.id = gm.user_id
-	where gm.domain_id = ${domain_id} and gm.group_id = ${scimGroups.id})`;
+	where gm.domain_id = ${domain_id} and gm.group_id = scim_groups.id)`;
 
 /** @param withMembers whether the members are read */
 const select = (directory: Directory, withMembers = true) =>

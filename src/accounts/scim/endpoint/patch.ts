@@ -21,7 +21,7 @@ const message = lazy(() =>
 						.toLowerCase()
 						.pipe(z.enum(["add", "remove", "replace"])),
 					path: z.string().max(500).nullish(),
-					value: z.unknown(),
+					value: z.unknown().optional(),
 				}),
 			)
 			.min(1)

@@ -165,7 +165,7 @@ const ofText =
 	(column: SQL | SQLiteColumn): Attributes[string] =>
 	(op, value) => {
 		if (typeof value !== "string") return undefined;
-		if (op === "eq") return sql`lower(${column}) = ${value.toLowerCase()}`;
+		if (op === "eq") return sql`lower(${column}) = lower(${value})`;
 		return op === "co" ? contains(column, value) : startsWith(column, value);
 	};
 
@@ -452,6 +452,18 @@ async function create(directory: Directory, user: Body) {
 	return toResource(directory, orNotFound(rows[0]));
 }
 
+/** Attributes for the activity log, null where they are missing. */
+function shown(external_id: string | null, { displayName, name = {} }: ScimNames) {
+	const { formatted, givenName, familyName } = name;
+	return {
+		external_id,
+		displayName: displayName ?? null,
+		"name.formatted": formatted ?? null,
+		"name.givenName": givenName ?? null,
+		"name.familyName": familyName ?? null,
+	};
+}
+
 const planOf = (directory: Directory, state: people.State, active: boolean) =>
 	people.plan(
 		directory,
@@ -472,13 +484,10 @@ async function save(directory: Directory, found: Found, user: Body, active: bool
 	const plan = planOf(directory, state, active);
 	const ending = prepareEnd(directory, found, plan);
 	const columns = columnsOf(user);
-	const before = { external_id: row.external_id, ...namesOf(row) };
-	const after = {
-		external_id: columns.external_id,
-		displayName: columns.names.displayName ?? null,
-		name: columns.names.name ?? null,
-	};
-	const changed = changesOf(before, after);
+	const changed = changesOf(
+		shown(row.external_id, namesOf(row)),
+		shown(columns.external_id, columns.names),
+	);
 	if (changed.length === 0 && plan.entries.length === 0 && row.managed !== null)
 		return toResource(directory, row);
 	const isUser = eq(users.id, row.user_id);
